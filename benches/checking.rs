@@ -1,5 +1,5 @@
-//! How long it takes to read a test, to build its skeleton, and to answer one question, by engine; and the whole folder
-//! of tests with each engine.
+//! How long it takes to read a test, to build its skeleton, and to answer one question, by engine;
+//! and the whole folder of tests with each engine.
 
 mod measure;
 

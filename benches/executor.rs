@@ -1,8 +1,8 @@
 //! How fast the executor is: random schedules and states of exhaustive explorations, by memory.
 //!
-//! Memory per state is not for a benchmark to measure: run
-//! `fencepost run TEST --schedule exhaustive` under `/usr/bin/time -v` with and without `--states 1`, and divide the difference of the
-//! maximum resident set sizes by the number of states (`states` in `--format json`).
+//! Memory per state is not for a benchmark to measure: run `fencepost run TEST --schedule
+//! exhaustive` under `/usr/bin/time -v` with and without `--states 1`, and divide the difference of
+//! the maximum resident set sizes by the number of states (`states` in `--format json`).
 
 mod measure;
 
@@ -13,7 +13,8 @@ use fencepost::litmus::{self, LitmusTest};
 use fencepost::simt::{Early, MachineMemory, Options, Schedule, observe};
 use measure::measure;
 
-/// Store buffering and four threads in PTX, message passing in two languages, a reduction of 128 threads.
+/// Store buffering and four threads in PTX, message passing in two languages, a reduction of 128
+/// threads.
 const CASES: &[(&str, &[(MachineMemory, Early)])] = &[
     (
         "litmus/ptx/02-fence-sc/IRIW+fence.sc.gpu.toml",

@@ -1,12 +1,16 @@
-//! How the time of a question grows: families of programs, each of one shape at several sizes, asked of every engine.
+//! How the time of a question grows: families of programs, each of one shape at several sizes,
+//! asked of every engine.
 //!
-//! Each question has its limit; a family ends for an engine at the first size that meets it. Times are the processor's, of
-//! this thread, on average over several runs of a quick question. The growth is `n^k` or `b^n`, whichever of the two comes closer to all
-//! sizes answered (least squares of logarithms). Beside `auto` stands how many times as long as the best other engine it takes.
+//! Each question has its limit; a family ends for an engine at the first size that meets it. Times
+//! are the processor's, of this thread, on average over several runs of a quick question. The
+//! growth is `n^k` or `b^n`, whichever of the two comes closer to all sizes answered (least squares
+//! of logarithms). Beside `auto` stands how many times as long as the best other engine it takes.
 //!
-//! `cargo bench --bench families -- [WORD…] [--engine=NAME…]` measures the families whose names contain one of the words, and
-//! compares with the figures in `benches/families.tsv`, by their ratio to the middle of all ratios, so that another machine does not
-//! matter. `BLESS=1` writes that file instead; `FENCEPOST_BASELINE=FILE` names another one, say for a comparison of two commits on one machine.
+//! `cargo bench --bench families -- [WORD…] [--engine=NAME…]` measures the families whose names
+//! contain one of the words, and compares with the figures in `benches/families.tsv`, by their
+//! ratio to the middle of all ratios, so that another machine does not matter. `BLESS=1` writes
+//! that file instead; `FENCEPOST_BASELINE=FILE` names another one, say for a comparison of two
+//! commits on one machine.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -18,7 +22,8 @@ use fencepost::litmus::{self, LitmusTest};
 use fencepost::model::{self, Model};
 use fencepost::skeleton::signature::signature;
 
-// A third of the work is memory that lives for one question: with the allocator of the program, as it is there.
+// A third of the work is memory that lives for one question: with the allocator of the program, as
+// it is there.
 #[global_allocator]
 static ALLOCATOR: streams::Counted = streams::Counted;
 
@@ -331,7 +336,8 @@ fn barriers(n: usize) -> String {
     })
 }
 
-/// Threads that meet at one barrier, each with a store before it and a load of what its neighbour stored behind it.
+/// Threads that meet at one barrier, each with a store before it and a load of what its neighbour
+/// stored behind it.
 fn meeting(n: usize) -> String {
     let cells: Vec<String> = (0..n).map(|i| format!("x{i}")).collect();
     let thread = |t: usize| {
@@ -570,7 +576,8 @@ fn main() {
         .iter()
         .filter(|f| words.is_empty() || words.iter().any(|word| f.name.contains(word)))
     {
-        // By engine: the sizes answered and their times; an engine that gave up is not asked for more.
+        // By engine: the sizes answered and their times; an engine that gave up is not asked for
+        // more.
         let mut curves: Vec<Vec<(usize, f64)>> = vec![Vec::new(); engines.len()];
         for (rank, &n) in family.sizes.iter().enumerate() {
             let text = (family.make)(n);

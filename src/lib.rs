@@ -1,7 +1,8 @@
 //! Fencepost: a memory-model checker for GPU programs.
 //!
-//! A litmus test is a tiny concurrent program with one question: can this outcome happen? Fencepost unrolls the program
-//! into a graph of events, reads a memory model from a text, and answers under that model with any of three engines.
+//! A litmus test is a tiny concurrent program with one question: can this outcome happen? Fencepost
+//! unrolls the program into a graph of events, reads a memory model from a text, and answers under
+//! that model with any of three engines.
 //!
 //! ```text
 //!  litmus/*.toml ─▶ LitmusTest { Program, condition, expectations }     models/*.cat ─▶ Model { nodes, free relations, axioms }
@@ -31,7 +32,8 @@
 //! | `operational` | what the executor observed, held against a model |
 //! | [`report`], [`cli`] | output formats and the command line |
 //!
-//! Arrows point one way, and cargo sees to it: `cat` knows no program, `simt` no model, `report` no engine.
+//! Arrows point one way, and cargo sees to it: `cat` knows no program, `simt` no model, `report` no
+//! engine.
 //!
 //! # Example
 //!

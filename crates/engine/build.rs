@@ -6,11 +6,12 @@
 //! 3. `tools/get_z3.py`, which has pip download the pinned wheel and unpacks it into `.z3/`.
 //!
 //! What always holds:
-//! - libz3 lies in `OUT_DIR`, the first place the linker looks, and cargo adds `OUT_DIR` to the loader's path for
-//!   `cargo run`, `cargo test` and doctests. z3-sys only prints `-lz3`; the library is needed at the final link,
-//!   after this script.
-//! - Binaries carry an rpath, which the build script of the command line prints: arguments of the linker are not
-//!   handed on to other packages. So this one tells it where libz3 was put and where it was found.
+//! - libz3 lies in `OUT_DIR`, the first place the linker looks, and cargo adds `OUT_DIR` to the
+//!   loader's path for `cargo run`, `cargo test` and doctests. z3-sys only prints `-lz3`; the
+//!   library is needed at the final link, after this script.
+//! - Binaries carry an rpath, which the build script of the command line prints: arguments of the
+//!   linker are not handed on to other packages. So this one tells it where libz3 was put and where
+//!   it was found.
 //! - Without the feature `z3` this script does nothing.
 
 use std::env;
@@ -123,7 +124,8 @@ fn fetch(script: &Path, folder: &Path, system: &str) -> Result<(), String> {
     Err(message)
 }
 
-/// Every file of `folder` that is libz3 under one of its names, in order of names; none if there is nothing to link.
+/// Every file of `folder` that is libz3 under one of its names, in order of names; none if there is
+/// nothing to link.
 fn libraries(folder: &Path, system: &str) -> Vec<(String, PathBuf)> {
     let (linked, ending) = match system {
         "macos" => ("libz3.dylib", ".dylib"),

@@ -1,11 +1,12 @@
-//! `fencepost advise`: the cheapest orders, scopes and fences that keep a program right; the cheapest repair.
+//! `fencepost advise`: the cheapest orders, scopes and fences that keep a program right; the
+//! cheapest repair.
 //!
-//! Tests of one file that are made of the same code are advised together: what is written keeps all that they expect, under
-//! all their models.
+//! Tests of one file that are made of the same code are advised together: what is written keeps all
+//! that they expect, under all their models.
 //!
 //! # Invariants
-//! - What is proposed was read anew from its text, and decided by all engines that there are; liveness is
-//!   asked for only there.
+//! - What is proposed was read anew from its text, and decided by all engines that there are;
+//!   liveness is asked for only there.
 
 use std::collections::BTreeSet;
 
@@ -118,8 +119,9 @@ fn groups<'a>(units: &'a [Unit<'a>]) -> Vec<Vec<&'a Unit<'a>>> {
     groups.into_iter().map(|group| group.1).collect()
 }
 
-/// What has to be so: what is expected of a program that is right. Where nothing is expected, the condition is what must not
-/// happen, or, quantified by `forall`, what must; with `repair`, what is expected to go wrong must not.
+/// What has to be so: what is expected of a program that is right. Where nothing is expected, the
+/// condition is what must not happen, or, quantified by `forall`, what must; with `repair`, what is
+/// expected to go wrong must not.
 fn goals(unit: &Unit<'_>, repair: bool) -> Vec<Goal> {
     let expectation = unit.source.expect.get(&unit.model.label);
     if expectation.is_some_and(|e| e.known.is_some()) {
@@ -323,8 +325,8 @@ fn item((of, without): &(Part, Without)) -> AdviceItem {
     }
 }
 
-/// Decides the proposed file by all engines: what of it is not so, and laws that were broken. What the search found to be so
-/// has to be.
+/// Decides the proposed file by all engines: what of it is not so, and laws that were broken. What
+/// the search found to be so has to be.
 fn confirmed(
     group: &Group<'_>,
     wanted: &[(String, String, Vec<Goal>)],

@@ -43,7 +43,8 @@ Exit codes:
   70  a defect of Fencepost; a reproducer is written
   130, 143  interrupted (SIGINT, SIGTERM); what was decided is reported";
 
-/// The commands. What one takes is made when it is given; a documentation comment on it would then take the place of the one here.
+/// The commands. What one takes is made when it is given; a documentation comment on it would then
+/// take the place of the one here.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(super) enum Command {
@@ -67,7 +68,8 @@ pub(super) enum Command {
     Run(RunArgs),
     /// The devices that `run --on` can run tests on
     Devices(DevicesArgs),
-    /// The answers of the parts of a run (`check --partition`, `run --on --partition`) as one, proved to be disjoint and complete
+    /// The answers of the parts of a run (`check --partition`, `run --on --partition`) as one,
+    /// proved to be disjoint and complete
     Merge(MergeArgs),
     /// The models it knows; one model with its relations and axioms
     Models(ModelsArgs),
@@ -100,7 +102,8 @@ pub(super) struct Talk {
     /// Only what needs attention: unmet, undecided, defects; no warnings
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(super) quiet: bool,
-    /// More: every answer, with its engine and axioms, and the proof of what is not as expected; -vv: every proof
+    /// More: every answer, with its engine and axioms, and the proof of what is not as expected; -vv:
+    /// every proof
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(super) verbose: u8,
 }
@@ -152,7 +155,8 @@ impl LettersArg {
 // Options of the commands that ask the checkers.
 #[derive(Clone, Debug, Args)]
 pub(super) struct QuestionArgs {
-    /// A model by name, or a .cat file (repeatable) [default: the models of the test's expectations, or of its dialect]
+    /// A model by name, or a .cat file (repeatable) [default: the models of the test's
+    /// expectations, or of its dialect]
     #[arg(long = "model", value_name = "NAME|FILE.cat")]
     pub(super) models: Vec<String>,
     /// Which engine answers; `both` fails if they differ
@@ -161,13 +165,15 @@ pub(super) struct QuestionArgs {
     /// At most N iterations of a loop [default: what the test says, else 4]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=i64::from(program::litmus::MAX_BOUND)))]
     pub(super) bound: Option<u32>,
-    /// How OpenCL and CUDA tests become PTX for a model of PTX [default: the current one of the dialect]
+    /// How OpenCL and CUDA tests become PTX for a model of PTX [default: the current one of the
+    /// dialect]
     #[arg(long, value_name = "NAME")]
     pub(super) mapping: Option<String>,
     /// An option of the model (repeatable)
     #[arg(long = "set", value_name = "OPTION=VALUE", value_parser = option_value)]
     pub(super) set: Vec<(String, String)>,
-    /// What a .cat file without `free` declarations takes for granted [default: by the test's dialect]
+    /// What a .cat file without `free` declarations takes for granted [default: by the test's
+    /// dialect]
     #[arg(long, value_name = "NAME")]
     pub(super) prelude: Option<String>,
     /// How many questions to work on at once [default: one per processor]
@@ -176,9 +182,10 @@ pub(super) struct QuestionArgs {
     /// Time limit per question, as in 500ms, 10s, 2m, or `none` [default: 60s]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     pub(super) timeout: Option<Timeout>,
-    /// Memory limit per question, as in 500M, 2G, or `none` [default: of half the machine's memory, what `--jobs` leaves
-    /// each]. `run` also takes the memory of its machine: `weak` is that of the model, or of the test's dialect, and `sc` a
-    /// single store [default: weak; with `--scheduling lockstep`: sc]
+    /// Memory limit per question, as in 500M, 2G, or `none` [default: of half the machine's memory,
+    /// what `--jobs` leaves each]. `run` also takes the memory of its machine: `weak` is that of
+    /// the model, or of the test's dialect, and `sc` a single store [default: weak; with
+    /// `--scheduling lockstep`: sc]
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     pub(super) memory: Vec<MemoryArg>,
     /// Form of the result on standard output
@@ -204,7 +211,8 @@ pub(super) struct QuestionArgs {
 // Options that choose among tests.
 #[derive(Clone, Debug, Default, Args)]
 pub(super) struct SelectArgs {
-    /// Only what EXPR lets through, as in 'model = ptx and (tag = mp or name ~ ^MP) and not verdict = undecided'
+    /// Only what EXPR lets through, as in 'model = ptx and (tag = mp or name ~ ^MP) and not verdict
+    /// = undecided'
     #[arg(long, value_name = "EXPR")]
     pub(super) filter: Option<String>,
     /// Only the M-th of N parts, as in hash:1/4
@@ -305,7 +313,8 @@ pub(super) struct ShowArgs {
     /// The test in PTX, as the mapping makes it, instead of a picture
     #[arg(long, conflicts_with_all = ["outcome", "property", "relations"])]
     pub(super) lowered: bool,
-    /// Draw these relations, as the model calls them [default: po, rf, co, fr and what else is usual]
+    /// Draw these relations, as the model calls them [default: po, rf, co, fr and what else is
+    /// usual]
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(super) relations: Vec<String>,
     /// How to ask.
@@ -319,7 +328,8 @@ pub(super) struct OutcomesArgs {
     /// A test file, or `-` for standard input
     #[arg(value_name = "TEST")]
     pub(super) test: PathBuf,
-    /// Show the two accesses that race, for each racy outcome, and what would make the program race-free
+    /// Show the two accesses that race, for each racy outcome, and what would make the program
+    /// race-free
     #[arg(long)]
     pub(super) races: bool,
     /// How to ask.
@@ -333,8 +343,8 @@ pub(super) struct CompareArgs {
     /// Files, folders, or `-` for standard input
     #[arg(value_name = "PATH", required = true)]
     pub(super) paths: Vec<PathBuf>,
-    /// The models to compare; the first one is held against each of the others. Without any: those of each test's
-    /// expectations
+    /// The models to compare; the first one is held against each of the others. Without any: those
+    /// of each test's expectations
     #[arg(
         long = "models",
         id = "compared",
@@ -342,7 +352,8 @@ pub(super) struct CompareArgs {
         value_delimiter = ','
     )]
     pub(super) compared: Vec<String>,
-    /// What the one test becomes in another language, as a test with the same names, instead of what a mapping makes of it
+    /// What the one test becomes in another language, as a test with the same names, instead of
+    /// what a mapping makes of it
     #[arg(long, value_name = "FILE", conflicts_with = "mapping")]
     pub(super) target: Option<PathBuf>,
     /// Which tests.
@@ -362,7 +373,8 @@ pub(super) struct DistinguishArgs {
     /// The model that forbids
     #[arg(value_name = "B", required_unless_present = "suite")]
     pub(super) forbids: Option<String>,
-    /// The minimal conformance suite of model A: what it forbids and allows with any weakening, and the clauses that each shows
+    /// The minimal conformance suite of model A: what it forbids and allows with any weakening, and
+    /// the clauses that each shows
     #[arg(long, conflicts_with_all = ["forbids", "both", "all"])]
     pub(super) suite: bool,
     /// Writes the tests of the suite into a folder, a file each
@@ -374,10 +386,11 @@ pub(super) struct DistinguishArgs {
     /// At most N instructions
     #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u8).range(1..=6))]
     pub(super) size: u8,
-    /// Further instructions: `sys`, system scope and threads on several devices; `cluster`, that of clusters; `cas`,
-    /// compare-exchanges in place of exchanges; `red`, reductions; `alias` and `surface`, accesses by such names and proxy fences;
-    /// `plain`, locations whose accesses are not atomic; `dep`, stores of what depends on reads; `branch`, threads that go on
-    /// only if a read is as the outcome says; `barrier`, barriers of a group
+    /// Further instructions: `sys`, system scope and threads on several devices; `cluster`, that of
+    /// clusters; `cas`, compare-exchanges in place of exchanges; `red`, reductions; `alias` and
+    /// `surface`, accesses by such names and proxy fences; `plain`, locations whose accesses are
+    /// not atomic; `dep`, stores of what depends on reads; `branch`, threads that go on only if a
+    /// read is as the outcome says; `barrier`, barriers of a group
     #[arg(
         long,
         value_name = "LETTERS",
@@ -386,7 +399,8 @@ pub(super) struct DistinguishArgs {
         hide_possible_values = true
     )]
     pub(super) with: Vec<LettersArg>,
-    /// Only outcomes that no interleaving shows, though each location alone looks like memory: critical cycles
+    /// Only outcomes that no interleaving shows, though each location alone looks like memory:
+    /// critical cycles
     #[arg(long, conflicts_with = "suite")]
     pub(super) critical: bool,
     /// Also the other way round: what B allows and A forbids
@@ -412,7 +426,8 @@ pub(super) struct CompilersArgs {
     /// A folder of headers (repeatable)
     #[arg(long, value_name = "DIR")]
     pub(super) include: Vec<PathBuf>,
-    /// What to compile for [default: the oldest target of a compiler that has scopes, sm_70 or later]
+    /// What to compile for [default: the oldest target of a compiler that has scopes, sm_70 or
+    /// later]
     #[arg(long, value_name = "ARCH")]
     pub(super) arch: Option<String>,
     /// Only these languages (repeatable)
@@ -444,7 +459,8 @@ pub(super) struct AdviseArgs {
     /// What orders, scopes and fences cost, a table [default: that of models/costs.txt]
     #[arg(long, value_name = "FILE")]
     pub(super) cost: Option<PathBuf>,
-    /// What the tests expect to go wrong must not: the outcomes that they expect allowed, races, undefined behaviour
+    /// What the tests expect to go wrong must not: the outcomes that they expect allowed, races,
+    /// undefined behaviour
     #[arg(long)]
     pub(super) repair: bool,
     /// Fail where something is stronger than it must be
@@ -464,7 +480,8 @@ pub(super) struct RunArgs {
     /// Files, folders, or `-` for standard input
     #[arg(value_name = "PATH", default_value = ".")]
     pub(super) paths: Vec<PathBuf>,
-    /// Run it on a device instead: opencl, cuda, or opencl:DEVICE, cuda:DEVICE (its number, or a part of its name)
+    /// Run it on a device instead: opencl, cuda, or opencl:DEVICE, cuda:DEVICE (its number, or a
+    /// part of its name)
     #[arg(long, value_name = "DEVICE", value_parser = device, conflicts_with_all = ["schedule", "runs", "record", "trace", "early"])]
     pub(super) on: Option<DeviceArg>,
     /// With `--on`: how often each test is executed, as in 1e6, or a little more often
@@ -473,10 +490,12 @@ pub(super) struct RunArgs {
     /// With `--on`: start no launch later than this, for each test
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, requires = "on")]
     pub(super) time: Option<Timeout>,
-    /// With `--on` and `--partition`: pass over the tests that FILE, the jsonl of a run that was cut short, has results of
+    /// With `--on` and `--partition`: pass over the tests that FILE, the jsonl of a run that was
+    /// cut short, has results of
     #[arg(long, value_name = "FILE", requires_all = ["on", "partition"])]
     pub(super) resume: Option<PathBuf>,
-    /// Which thread steps next: any; warps in lockstep; OpenCL's work-groups or sub-groups one after the other
+    /// Which thread steps next: any; warps in lockstep; OpenCL's work-groups or sub-groups one
+    /// after the other
     #[arg(long, value_enum, default_value = "independent")]
     pub(super) scheduling: SchedulingArg,
     /// What it is launched on.
@@ -485,8 +504,8 @@ pub(super) struct RunArgs {
     /// Commands of OpenCL queues are submitted by a flush alone: what is never flushed never starts
     #[arg(long)]
     pub(super) submit_on_flush: bool,
-    /// How much is bound before its turn: none, local, full:N [default: random: 3/4 none, 1/4 full:2; exhaustive: none,
-    /// then full:1]
+    /// How much is bound before its turn: none, local, full:N [default: random: 3/4 none, 1/4
+    /// full:2; exhaustive: none, then full:1]
     #[arg(long, value_name = "MODE", value_parser = early)]
     pub(super) early: Option<Early>,
     /// Who decides what happens next: exhaustive, random, replay:FILE
@@ -507,10 +526,12 @@ pub(super) struct RunArgs {
     /// Show a run for each outcome, step by step
     #[arg(long)]
     pub(super) trace: bool,
-    /// Write a run for each outcome, and for each way to stop, to a file, for `--schedule replay:FILE` (one test)
+    /// Write a run for each outcome, and for each way to stop, to a file, for `--schedule
+    /// replay:FILE` (one test)
     #[arg(long, value_name = "FILE")]
     pub(super) record: Option<PathBuf>,
-    /// Take a rule out of the machine, to see that what it then shows is noticed: a test of Fencepost, not of programs
+    /// Take a rule out of the machine, to see that what it then shows is noticed: a test of
+    /// Fencepost, not of programs
     #[arg(long, value_name = "RULE", hide = true)]
     pub(super) without: Option<String>,
     /// Which tests.
@@ -527,7 +548,8 @@ pub(super) struct LaunchArgs {
     /// Warps of N consecutive threads of a block [default: as the test says]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(super) warp_size: Option<u32>,
-    /// Each GPU has N multiprocessors; blocks that find no room wait [default: enough for every block]
+    /// Each GPU has N multiprocessors; blocks that find no room wait [default: enough for every
+    /// block]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) sms: Option<u32>,
     /// A multiprocessor has room for N blocks at once [default: 1, with `--sms`]
@@ -555,7 +577,8 @@ pub(super) struct DevicesArgs {
 // `fencepost merge`: what it takes.
 #[derive(Debug, Args)]
 pub(super) struct MergeArgs {
-    /// What `fencepost check --partition hash:M/N --format jsonl` wrote, for every M; or `fencepost run --on`
+    /// What `fencepost check --partition hash:M/N --format jsonl` wrote, for every M; or `fencepost
+    /// run --on`
     #[arg(value_name = "FILE", required = true)]
     pub(super) files: Vec<PathBuf>,
 }
@@ -616,8 +639,10 @@ pub(super) struct ImportArgs {
         help_heading = "Kernels"
     )]
     pub(super) cluster: Vec<u32>,
-    /// What a parameter is, by name or number: `0=data:u32[4]=1,2,3,4` (a buffer: type, length, first values), `1=data` (the same one),
-    /// `2='&data[2]'`, `3=16`, `4=nodes:{u64,u32}[2]=&nodes[1],5,0,6` (structures, with pointers). Of a shared variable, what its elements are: `s=u32[64]`. Of a timer, its value: `%globaltimer=0`
+    /// What a parameter is, by name or number: `0=data:u32[4]=1,2,3,4` (a buffer: type, length,
+    /// first values), `1=data` (the same one), `2='&data[2]'`, `3=16`,
+    /// `4=nodes:{u64,u32}[2]=&nodes[1],5,0,6` (structures, with pointers). Of a shared variable,
+    /// what its elements are: `s=u32[64]`. Of a timer, its value: `%globaltimer=0`
     #[arg(long = "arg", value_name = "NAME=VALUE", help_heading = "Kernels")]
     pub(super) args: Vec<String>,
     /// The condition of the test: `out[0] == 10`

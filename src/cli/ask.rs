@@ -19,7 +19,8 @@ pub(super) fn run(args: &AskArgs, terminal: &Terminal) -> u8 {
 
 fn ask(args: &AskArgs, terminal: &Terminal) -> Result<u8, u8> {
     let mut run = Run::new(terminal, &args.question, Subject::Answers)?;
-    // What no output shows is not looked for. Other formats name axioms, and say of what is not as expected how to mend it.
+    // What no output shows is not looked for. Other formats name axioms, and say of what is not as
+    // expected how to mend it.
     let shown =
         run.formats(|format, quiet| format.explains() && !(quiet && format == Format::Human));
     run.settings.explain = shown;

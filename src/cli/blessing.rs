@@ -1,8 +1,10 @@
 //! `--bless`: expectations that are not met become what was decided.
 //!
 //! # Invariants
-//! - Only expectations that are there and were decided otherwise are touched, and nothing else of a file.
-//! - A file is written only if it is still what was read, and if what comes out is a valid file; as a whole or not at all.
+//! - Only expectations that are there and were decided otherwise are touched, and nothing else of a
+//!   file.
+//! - A file is written only if it is still what was read, and if what comes out is a valid file; as
+//!   a whole or not at all.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,7 +39,8 @@ pub(super) struct Blessed {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// The edit that makes an answer the expected one; `None` if it is, or nothing was expected or decided.
+/// The edit that makes an answer the expected one; `None` if it is, or nothing was expected or
+/// decided.
 pub(super) fn edit(unit: &Unit<'_>, line: &Line) -> Option<Result<Edit, Diagnostic>> {
     // What is known not to be met stays as it is: that is what the test says.
     let own = report::is_met(line.expected, line.answer.verdict.word());

@@ -133,8 +133,8 @@ impl Catalogue {
         }
     }
 
-    /// The model of that name, for tests of that dialect; `None` if it cannot be had, which [`Catalogue::diagnostics`]
-    /// then tells.
+    /// The model of that name, for tests of that dialect; `None` if it cannot be had, which
+    /// [`Catalogue::diagnostics`] then tells.
     pub(super) fn get(&mut self, name: &str, dialect: Dialect) -> Option<Named> {
         let prelude = self
             .prelude

@@ -61,7 +61,8 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
         .as_deref()
         .filter(|_| keeps)
         .map(|folder| Arc::new(Cache::new(folder)));
-    // The record of failures lies beside the verdicts, and is kept if they are, or if somebody asks for it.
+    // The record of failures lies beside the verdicts, and is kept if they are, or if somebody asks
+    // for it.
     let folder = folder.filter(|_| keeps || args.rerun_failed);
     let mut record = folder.map(|folder| Record::open(&folder, &args.paths));
     if args.rerun_failed {
@@ -181,7 +182,8 @@ fn judge(
     })
 }
 
-/// Counts a line, and remembers what the exit code depends on. An expectation that will be `blessed` is met by then.
+/// Counts a line, and remembers what the exit code depends on. An expectation that will be
+/// `blessed` is met by then.
 fn count(run: &mut Run<'_>, line: &Line, blessed: bool) {
     run.summary.add(line);
     run.events.answered = true;
@@ -189,7 +191,8 @@ fn count(run: &mut Run<'_>, line: &Line, blessed: bool) {
     run.events.undecided |= line.answer.verdict.reason().is_some();
 }
 
-/// Narrows the selection to what failed last; if nothing is known to have failed, says so and leaves it as it is.
+/// Narrows the selection to what failed last; if nothing is known to have failed, says so and
+/// leaves it as it is.
 fn rerun(run: &mut Run<'_>, record: Option<&Record>, selection: &mut Selection) {
     let (failed, warning) = record.map(Record::before).unwrap_or_default();
     run.complain(&warning.into_iter().collect::<Vec<_>>());

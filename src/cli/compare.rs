@@ -80,7 +80,8 @@ fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<u8, u8> {
         |run, comparison| {
             run.summary.add_comparison(&comparison);
             run.events.answered = true;
-            // A difference that the test expects is none to complain of, nor is one that nobody expects otherwise.
+            // A difference that the test expects is none to complain of, nor is one that nobody
+            // expects otherwise.
             run.events.unmet |= comparison
                 .findings
                 .iter()
@@ -132,8 +133,8 @@ fn by_hand(sources: &[File], targets: &[File]) -> Result<Mapping, Box<Diagnostic
     })
 }
 
-/// The condition, and what may make its answer worthless. Every model is asked the same: where the condition is
-/// `required` under one of them, its violation is.
+/// The condition, and what may make its answer worthless. Every model is asked the same: where the
+/// condition is `required` under one of them, its violation is.
 pub(super) fn questions(test: &LitmusTest, model: &str) -> Vec<Question> {
     let mut own = plan::own_condition(test, model);
     let required = test

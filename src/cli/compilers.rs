@@ -1,4 +1,5 @@
-//! `fencepost compilers`: what compilers make of atomic operations, held against a mapping, and programs that notice.
+//! `fencepost compilers`: what compilers make of atomic operations, held against a mapping, and
+//! programs that notice.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -328,8 +329,8 @@ fn weakened(report: &Report) -> Vec<(Kind, Order)> {
     rows
 }
 
-/// The smallest program of which the source model and PTX by the mapping forbid what PTX allows of that one row as the compiler
-/// has it. Whether nobody is left to hear more.
+/// The smallest program of which the source model and PTX by the mapping forbid what PTX allows of
+/// that one row as the compiler has it. Whether nobody is left to hear more.
 fn search(
     run: &mut Run<'_>,
     args: &CompilersArgs,
@@ -372,8 +373,8 @@ fn search(
     };
     let mut alphabet = Alphabet::new(language.dialect, &[]);
     let set = run.settings.set.clone();
-    // The search knows exchanges alone, which are what compare-exchanges are where they succeed. What is found is written with
-    // those, and decided so.
+    // The search knows exchanges alone, which are what compare-exchanges are where they succeed.
+    // What is found is written with those, and decided so.
     alphabet.compares = row.0 == Kind::Cas;
     let searched = |side: &Side| {
         let mapping = side

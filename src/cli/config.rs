@@ -1,9 +1,11 @@
 //! `fencepost.toml`: options of a project, from the nearest folder upwards that has one.
 //!
 //! # Invariants
-//! - What the command line says wins over the profile, the profile over the rest of the file, the file over defaults.
+//! - What the command line says wins over the profile, the profile over the rest of the file, the
+//!   file over defaults.
 //! - Paths in the file are relative to its folder.
-//! - A file with an unknown key or a wrong value is an error with its line: it is never half applied.
+//! - A file with an unknown key or a wrong value is an error with its line: it is never half
+//!   applied.
 //!
 //! Formats, reports, filters and paths are about suites: they apply to `check` alone.
 

@@ -95,7 +95,8 @@ pub(super) fn kept(unit: &Unit<'_>, settings: &Settings, cache: Option<&Cache>) 
     lines(unit, settings, answers.into_iter().zip(times))
 }
 
-/// The lines of answers with their times. `None`: the model has no such property, and nobody expects one.
+/// The lines of answers with their times. `None`: the model has no such property, and nobody
+/// expects one.
 fn lines(
     unit: &Unit<'_>,
     settings: &Settings,
@@ -158,8 +159,8 @@ fn lines(
     decided
 }
 
-/// What is expected under the readings that were chosen; and one of the others under which the answer is not what is
-/// expected of it.
+/// What is expected under the readings that were chosen; and one of the others under which the
+/// answer is not what is expected of it.
 fn readings(
     unit: &Unit<'_>,
     settings: &Settings,
@@ -211,8 +212,8 @@ fn readings(
     (expected, unmet.filter(|_| own == Some(true)))
 }
 
-/// Notes which of the expectations of a model are known not to be met. Of several, some have to fail: once all of them are
-/// met, the first one says so.
+/// Notes which of the expectations of a model are known not to be met. Of several, some have to
+/// fail: once all of them are met, the first one says so.
 fn know(lines: &mut [Line], expectation: &Expectation) {
     let Some(reason) = &expectation.known else {
         return;
@@ -231,7 +232,8 @@ fn know(lines: &mut [Line], expectation: &Expectation) {
     }
 }
 
-/// Asks the checkers: the answers, how long each took, and whether they would be the same at any other time.
+/// Asks the checkers: the answers, how long each took, and whether they would be the same at any
+/// other time.
 fn asked(
     unit: &Unit<'_>,
     settings: &Settings,
@@ -286,7 +288,8 @@ fn asked(
         let mut answer = match asked {
             // What was at work then may have been cut short anywhere.
             Ok(_) if stop::requested().is_some() => Some(undecided(settings, Reason::Interrupted)),
-            // What functions give that may not call themselves any more means nothing, whatever came of it.
+            // What functions give that may not call themselves any more means nothing, whatever
+            // came of it.
             _ if stop::spent() == Some(Spent::Stack) => Some(undecided(settings, Reason::Stack)),
             Ok(answer) => answer.map(|answer| spent(answer, settings)),
             Err(message) => {
@@ -365,7 +368,8 @@ fn is_settled(answer: &Answer) -> bool {
         && explained
 }
 
-/// Explains an answer that is not what the test expects; of a race, what would make the program race-free.
+/// Explains an answer that is not what the test expects; of a race, what would make the program
+/// race-free.
 fn explain_unmet(unit: &Unit<'_>, question: &Question, answer: &mut Answer, settings: &Settings) {
     let met = report::is_met(question.expected, answer.verdict.word());
     if !settings.explain_unmet || met != Some(false) {
@@ -657,7 +661,8 @@ fn unwritten(reads: &[Unwritten]) -> Vec<String> {
     said.collect()
 }
 
-/// The options that were set and that an answer has to name, as it rests on more than the text of the model.
+/// The options that were set and that an answer has to name, as it rests on more than the text of
+/// the model.
 fn told_settings(
     unit: &Unit<'_>,
     settings: &Settings,

@@ -1,7 +1,8 @@
 //! Reproducers: what is needed to see a defect of ours again, in a folder of its own.
 //!
 //! # Invariants
-//! - The folder's name depends on what is in it: the same defect gives the same folder, and overwrites it.
+//! - The folder's name depends on what is in it: the same defect gives the same folder, and
+//!   overwrites it.
 
 use std::fs;
 use std::hash::Hasher;
@@ -60,7 +61,8 @@ pub(super) fn record_run(
     reproduce((test, model, "run"), text, settings, Some(again))
 }
 
-/// Writes what shows that a device does what the model forbids: the test, the kernel, how it was launched.
+/// Writes what shows that a device does what the model forbids: the test, the kernel, how it was
+/// launched.
 pub(super) fn record_find(
     test: &LitmusTest,
     text: &str,

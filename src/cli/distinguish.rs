@@ -1,7 +1,7 @@
 //! `fencepost distinguish`: the smallest program of which one model allows what another forbids.
 //!
-//! What the search finds is a test: it is read, compared by all engines as `compare` would, and shown with its reasons. A
-//! finding that the engines do not confirm is a defect.
+//! What the search finds is a test: it is read, compared by all engines as `compare` would, and
+//! shown with its reasons. A finding that the engines do not confirm is a defect.
 
 use std::borrow::Cow;
 use std::time::Instant;
@@ -161,7 +161,8 @@ fn search(
     gaps: Gaps,
 ) -> Result<Option<Distinction>, u8> {
     let set = run.settings.set.clone();
-    // An outcome lies in a known gap if less than the source model allows it, or another mapping keeps it out.
+    // An outcome lies in a known gap if less than the source model allows it, or another mapping
+    // keeps it out.
     let known = allows
         .mapping
         .filter(|_| gaps == Gaps::Beyond)
@@ -326,7 +327,8 @@ fn apart(names: &[String; 2], a: Dialect, b: Dialect) -> Diagnostic {
     Diagnostic::plain("no-common-dialect", message).note(format!("mappings: {known}"))
 }
 
-/// The program as a test, with what the engines say of it; nothing if they say something else than the search.
+/// The program as a test, with what the engines say of it; nothing if they say something else than
+/// the search.
 pub(super) fn confirmed(
     run: &mut Run<'_>,
     (allows, forbids): (&Side, &Side),

@@ -1,5 +1,5 @@
-//! `fencepost run`: what the executor observes, each outcome held against the model; and what tests expect of runs, held
-//! against what these show. With `--on`, what a device shows instead.
+//! `fencepost run`: what the executor observes, each outcome held against the model; and what tests
+//! expect of runs, held against what these show. With `--on`, what a device shows instead.
 
 mod device;
 mod recording;
@@ -97,7 +97,8 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
     let selection = run.select(&args.select)?;
     let files = run.load(&args.paths);
     run.keep_inputs(args.record.iter())?;
-    // Without `--model`, each test runs under the model of its dialect, whatever it expects of others.
+    // Without `--model`, each test runs under the model of its dialect, whatever it expects of
+    // others.
     let mut units = run.plan_for(&files, Asked::Dialect(&question.models), |_, _| {
         Ok(Vec::new())
     });
@@ -199,7 +200,8 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
     Ok(run.end())
 }
 
-/// The weak memory for a test and a model: that of the model if it has one, else that of the test's dialect.
+/// The weak memory for a test and a model: that of the model if it has one, else that of the test's
+/// dialect.
 fn weak(unit: &Unit<'_>) -> MachineMemory {
     let dialect = unit.test.program.dialect;
     let of = |model| MachineMemory::of(dialect, model);
@@ -270,12 +272,14 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
         let (engine, limits) = (settings.engine, settings.limits);
         let mut replayed = None;
         let mut held = operational::hold(test, model, engine, limits, &settings.set, &observation);
-        // Language memories keep no order of writes that nothing orders: a run is not one candidate execution.
+        // Language memories keep no order of writes that nothing orders: a run is not one candidate
+        // execution.
         if sure && !plan.options.memory.knows_races() {
             operational::replay(&mut held, test, model, limits, &plan.options);
             replayed = Some(held.replayed);
         }
-        // A program too large for the model is too large for this, too; of what no machine launches, no run can differ.
+        // A program too large for the model is too large for this, too; of what no machine
+        // launches, no run can differ.
         let asked = plan.options.memory.knows_races() && !held.too_large && observation.launches();
         let faults = asked
             .then(|| operational::faults(test, model, engine, limits, &settings.set, &observation));
@@ -338,7 +342,8 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
     Decided::new(vec![Outcome { report, recording }], defects)
 }
 
-/// Whether a test says something of runs, or that it hangs: then runs that do not finish are judged by that.
+/// Whether a test says something of runs, or that it hangs: then runs that do not finish are judged
+/// by that.
 fn expects_to_hang(test: &LitmusTest) -> bool {
     let hangs = test
         .expect
@@ -384,8 +389,9 @@ fn expectations(unit: &Unit<'_>, settings: &Settings) -> (Vec<RunExpected>, Vec<
 /// At most so many runs go with a defect.
 const MAX_RUNS: usize = 16;
 
-/// The runs to write down: one per outcome, way to stop and kind of undefined behaviour; of a defect, those that show what the
-/// model forbids, or, if there are none, whatever may have to do with it.
+/// The runs to write down: one per outcome, way to stop and kind of undefined behaviour; of a
+/// defect, those that show what the model forbids, or, if there are none, whatever may have to do
+/// with it.
 fn runs(observation: &Observation, held: &Held, defect: bool) -> Vec<Recorded> {
     let outcomes = |only: bool| {
         let picked = held

@@ -6,13 +6,15 @@ use diag::Diagnostic;
 pub const OK: u8 = 0;
 /// At least one expectation not met.
 pub const UNMET: u8 = 1;
-/// A test, model, option or file could not be understood. The others are still decided and reported.
+/// A test, model, option or file could not be understood. The others are still decided and
+/// reported.
 pub const INVALID: u8 = 2;
 /// Nothing failed, but something is undecided, and is named with its reason.
 pub const UNDECIDED: u8 = 3;
 /// No test matched.
 pub const NO_TEST: u8 = 4;
-/// A defect of Fencepost itself: engines disagree, a witness failed its replay, an internal law was broken.
+/// A defect of Fencepost itself: engines disagree, a witness failed its replay, an internal law was
+/// broken.
 pub const DEFECT: u8 = 70;
 
 /// What happened during a run, as far as the exit code depends on it.

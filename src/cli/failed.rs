@@ -1,8 +1,8 @@
 //! What failed in the last run over the same paths, for `--rerun-failed`.
 //!
 //! # Invariants
-//! - A question that a run did not ask keeps its place in the record; one that was asked is in it if and only if it
-//!   failed. A run over everything replaces the record.
+//! - A question that a run did not ask keeps its place in the record; one that was asked is in it
+//!   if and only if it failed. A run over everything replaces the record.
 //! - What cannot be read is a warning, and counts as no record: everything is asked.
 
 use std::collections::BTreeSet;

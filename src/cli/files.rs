@@ -1,8 +1,8 @@
 //! Files that are there as a whole or not at all.
 //!
 //! # Invariants
-//! - A reader of the path sees the old content or the new one, never a part: the new content is written to a file beside
-//!   it, which then takes its name.
+//! - A reader of the path sees the old content or the new one, never a part: the new content is
+//!   written to a file beside it, which then takes its name.
 //! - What is no regular file (a device, a pipe) is written to as it is: it cannot be replaced.
 
 use std::fs::{self, File, OpenOptions};

@@ -1,10 +1,11 @@
 //! SIGINT and SIGTERM: the first one ends the run in good order, the second one at once.
 //!
 //! # Invariants
-//! - A run that was interrupted ends with 128 and the number of the signal, as shells expect it (130, 143), whatever was
-//!   found before: the other codes speak of runs that came to their end.
-//! - Within [`PATIENCE`] after the signal nothing is waited for any more, and [`LAST`] after it the run is over: somebody who
-//!   does not read what is written, or opens no pipe that is to be written to, keeps nobody.
+//! - A run that was interrupted ends with 128 and the number of the signal, as shells expect it
+//!   (130, 143), whatever was found before: the other codes speak of runs that came to their end.
+//! - Within [`PATIENCE`] after the signal nothing is waited for any more, and [`LAST`] after it the
+//!   run is over: somebody who does not read what is written, or opens no pipe that is to be
+//!   written to, keeps nobody.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -50,7 +51,8 @@ thread_local! {
     static LEAVING: RefCell<Option<Sender<u8>>> = const { RefCell::new(None) };
 }
 
-/// Does the work of a run on a thread of its own, and gives its exit code: that with which it ends, or [leaves](leave).
+/// Does the work of a run on a thread of its own, and gives its exit code: that with which it ends,
+/// or [leaves](leave).
 ///
 /// # Errors
 /// If there is no thread to be had.
@@ -76,7 +78,8 @@ pub(super) fn done(work: impl FnOnce() -> u8 + Send + 'static) -> io::Result<u8>
     }
 }
 
-/// Ends a run with that exit code, though some of its workers have not come back and would be waited for.
+/// Ends a run with that exit code, though some of its workers have not come back and would be
+/// waited for.
 pub(super) fn leave(code: u8) -> ! {
     LEAVING.with_borrow(|sender| sender.as_ref().map(|s| s.send(code)));
     loop {

@@ -69,7 +69,8 @@ pub(super) fn load(arguments: &[PathBuf], pool: Pool) -> Loaded {
         }),
         Outcome::Interrupted => loaded.interrupted = true,
     };
-    // A thread for one small file takes longer than the file. What may keep its reader waiting gets one.
+    // A thread for one small file takes longer than the file. What may keep its reader waiting gets
+    // one.
     if let [only] = found.as_slice()
         && only.file.as_ref().is_some_and(|file| file.is_file())
     {

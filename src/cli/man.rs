@@ -1,4 +1,5 @@
-//! `fencepost completions` and `fencepost man`: made from the argument definitions, so that they say what `--help` says.
+//! `fencepost completions` and `fencepost man`: made from the argument definitions, so that they
+//! say what `--help` says.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,5 @@
-//! Sizes of memory on the command line: `500M`, `1.5G`, or `none` for no limit; and how much a question may have by itself.
+//! Sizes of memory on the command line: `500M`, `1.5G`, or `none` for no limit; and how much a
+//! question may have by itself.
 //!
 //! # Sources
 //! - Linux, proc(5), `/proc/meminfo`; *Control Group v2*, `memory.max`.
@@ -54,7 +55,8 @@ pub(super) fn parse(text: &str) -> Result<Size, String> {
     Ok(Size(Some(bytes)))
 }
 
-/// What a question has if nobody says otherwise: of so many that are answered at once, its share of half the memory.
+/// What a question has if nobody says otherwise: of so many that are answered at once, its share of
+/// half the memory.
 pub(super) fn default(jobs: usize) -> usize {
     machine().map_or(PLAIN, |all| (all / 2 / jobs.max(1)).max(PLAIN))
 }

@@ -1,9 +1,11 @@
 //! `fencepost merge`: the answers of the parts of a run as one.
 //!
 //! # Invariants
-//! - What it prints is what the run would have printed as a whole, to the byte; or it prints nothing.
-//! - Parts are of one run if the digest of everything that the answers depend on is the same: tests, models, questions, options, the
-//!   build. Every pair and every answer has a number in that run: parts are disjoint and complete if each number is there once.
+//! - What it prints is what the run would have printed as a whole, to the byte; or it prints
+//!   nothing.
+//! - Parts are of one run if the digest of everything that the answers depend on is the same:
+//!   tests, models, questions, options, the build. Every pair and every answer has a number in that
+//!   run: parts are disjoint and complete if each number is there once.
 
 mod histogram;
 
@@ -157,7 +159,8 @@ pub(super) fn run(args: &MergeArgs, terminal: &Terminal) -> u8 {
     terminal.printed(&text, events.code())
 }
 
-/// The answers of a file up to the first line that is none: what is wrong with one is likely wrong with all.
+/// The answers of a file up to the first line that is none: what is wrong with one is likely wrong
+/// with all.
 fn read(file: &Arc<SourceFile>) -> (Vec<Found<'_>>, Option<Box<Diagnostic>>) {
     let (mut all, mut at) = (Vec::new(), 0);
     for text in file.text.split_inclusive('\n') {
@@ -186,7 +189,8 @@ pub(super) struct Kept {
     pub events: Events,
 }
 
-/// The results of a run on a device that may have been cut short, with the digest of what they depend on.
+/// The results of a run on a device that may have been cut short, with the digest of what they
+/// depend on.
 ///
 /// # Errors
 /// If a line that is not the last one is none.

@@ -1,8 +1,10 @@
 //! The command line: arguments in, exit code out. One file per command.
 //!
 //! # Invariants
-//! - Every path through [`run()`] ends in one of the codes of [`exit`]; a panic ends in [`exit::DEFECT`].
-//! - stdout carries the result and nothing else; a reader that closes it early ends the run quietly.
+//! - Every path through [`run()`] ends in one of the codes of [`exit`]; a panic ends in
+//!   [`exit::DEFECT`].
+//! - stdout carries the result and nothing else; a reader that closes it early ends the run
+//!   quietly.
 //! - What is asked of the test front end and of the model language is asked in `seams.rs`.
 
 use std::ffi::OsString;

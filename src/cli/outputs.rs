@@ -2,7 +2,8 @@
 //!
 //! # Invariants
 //! - A reader that went away ends its output quietly; nothing in here panics over a failed write.
-//! - A report file appears once the report is complete, and as a whole; devices and pipes are written to as it grows.
+//! - A report file appears once the report is complete, and as a whole; devices and pipes are
+//!   written to as it grows.
 //! - A report that cannot be written is told of, and keeps no other one from being written.
 
 use std::fs::File;
@@ -80,7 +81,8 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
-    /// Opens everything; a file that cannot be written is a diagnostic, and nothing has been decided yet.
+    /// Opens everything; a file that cannot be written is a diagnostic, and nothing has been
+    /// decided yet.
     pub(super) fn open(
         terminal: &Terminal,
         format: FormatArg,

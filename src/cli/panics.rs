@@ -1,4 +1,5 @@
-//! Panics as values: one broken law must not stop the other questions, and must be told with its place.
+//! Panics as values: one broken law must not stop the other questions, and must be told with its
+//! place.
 //!
 //! # Invariants
 //! - A panic inside [`catch`] prints nothing; its message and place are returned.

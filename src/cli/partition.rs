@@ -1,12 +1,13 @@
-//! One of several parts of a run (`--partition`): they are disjoint, and together they are everything.
+//! One of several parts of a run (`--partition`): they are disjoint, and together they are
+//! everything.
 
 use super::digest::sha256;
 
 /// `hash:M/N`: the M-th of N parts.
 ///
-/// A (test, model) pair is in part `1 + h mod N`, where `h` is the number that the first eight bytes of
-/// SHA-256(`path NUL test NUL model`) are, the highest byte first. So the part of a pair depends on nothing else, and any
-/// tool can compute it.
+/// A (test, model) pair is in part `1 + h mod N`, where `h` is the number that the first eight
+/// bytes of SHA-256(`path NUL test NUL model`) are, the highest byte first. So the part of a pair
+/// depends on nothing else, and any tool can compute it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partition {
     /// From 1.

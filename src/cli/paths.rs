@@ -1,8 +1,8 @@
 //! From PATH arguments to test files.
 //!
 //! # Invariants
-//! - The order is that of the arguments, and inside a folder that of the relative paths, part by part: it depends on
-//!   names alone, never on the file system's own order.
+//! - The order is that of the arguments, and inside a folder that of the relative paths, part by
+//!   part: it depends on names alone, never on the file system's own order.
 //! - What cannot be read becomes a diagnostic; everything else is still found.
 //! - A file that two arguments lead to under the same name is taken once, where it is first.
 //! - Two files never have the same `path`.
@@ -19,7 +19,8 @@ use diag::{Diagnostic, nearest};
 pub struct Found {
     /// Where to read it; `None` for standard input.
     pub file: Option<PathBuf>,
-    /// `path` in result lines: relative to the folder it was found under; of a file given by name, that name.
+    /// `path` in result lines: relative to the folder it was found under; of a file given by name,
+    /// that name.
     pub path: String,
     /// Where it lies below the folder it was found under; the base name of a file given by name.
     pub below: String,
@@ -63,7 +64,8 @@ pub fn discover(arguments: &[PathBuf], diagnostics: &mut Vec<Diagnostic>) -> Vec
             Err(error) => diagnostics.push(unreadable(argument, &error)),
         }
     }
-    // To resolve a path takes a look at each of its folders, so only those are that could be one file.
+    // To resolve a path takes a look at each of its folders, so only those are that could be one
+    // file.
     let mut alike: HashMap<String, usize> = HashMap::new();
     found
         .iter()
@@ -153,8 +155,8 @@ impl Identity {
     }
 }
 
-/// Searches one folder. `parts` leads to it from the argument; `above` are the folders around it, so that a symbolic link back to one of
-/// them is not followed for ever.
+/// Searches one folder. `parts` leads to it from the argument; `above` are the folders around it,
+/// so that a symbolic link back to one of them is not followed for ever.
 fn search(
     folder: &Path,
     parts: &mut Vec<String>,

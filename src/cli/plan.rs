@@ -1,9 +1,11 @@
 //! Which questions to ask: for each test, of which models, about which properties.
 //!
 //! # Invariants
-//! - Units come in the order of the tests, and for one test in the order of its models: as given by `--model`, else as
-//!   the test's expectations name them, or, for runs of the executor, that of its dialect.
-//! - Every expectation of a planned (test, model) pair becomes a question, also where it cannot be decided yet.
+//! - Units come in the order of the tests, and for one test in the order of its models: as given by
+//!   `--model`, else as the test's expectations name them, or, for runs of the executor, that of
+//!   its dialect.
+//! - Every expectation of a planned (test, model) pair becomes a question, also where it cannot be
+//!   decided yet.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -31,7 +33,8 @@ pub(super) struct Unit<'a> {
     pub source: &'a LitmusTest,
     /// The mapping through which it is judged.
     pub mapping: Option<&'static Mapping>,
-    /// Why the model cannot speak of this test: every question is undecided, and nothing else may be asked.
+    /// Why the model cannot speak of this test: every question is undecided, and nothing else may
+    /// be asked.
     pub refused: Option<Reason>,
     /// The model.
     pub model: Named,
@@ -140,8 +143,8 @@ pub(super) struct Plan<'a> {
     pub passed_over: usize,
 }
 
-/// Plans all tests. `asked` says of which models; `questions` gives the questions of a pair, or what is
-/// wrong with them; `mapping` is that of `--mapping`.
+/// Plans all tests. `asked` says of which models; `questions` gives the questions of a pair, or
+/// what is wrong with them; `mapping` is that of `--mapping`.
 pub(super) fn plan<'a>(
     files: &'a [File],
     asked: Asked<'_>,
@@ -162,7 +165,8 @@ pub(super) fn plan<'a>(
             for name in asked.of(test) {
                 let kind = catalogue.kind(&name);
                 let of = catalogue.spoken(&name, dialect);
-                // Where nothing is known of a file, the mapping that was asked for says what it is about.
+                // Where nothing is known of a file, the mapping that was asked for says what it is
+                // about.
                 let of = of.or_else(|| {
                     mapping
                         .filter(|m| kind == NameKind::File && m.from == dialect)
@@ -264,8 +268,8 @@ fn unknown_in_expectation(test: &LitmusTest, name: &str, catalogue: &Catalogue) 
     diagnostic
 }
 
-/// The questions of `check`: what the test expects of this model, or reachability if it expects nothing; with `all`,
-/// every property.
+/// The questions of `check`: what the test expects of this model, or reachability if it expects
+/// nothing; with `all`, every property.
 pub(super) fn expectations(test: &LitmusTest, model: &str, all: bool) -> Vec<Question> {
     let expectation = test.expect.get(model).cloned().unwrap_or_default();
     let mut questions = Vec::new();
@@ -322,7 +326,8 @@ pub(super) fn site(test: &LitmusTest, model: &str) -> Site {
     Site::at(&test.file, span)
 }
 
-/// The question that the test itself asks. An expected `required` asks for a violation, whatever the test's quantifier.
+/// The question that the test itself asks. An expected `required` asks for a violation, whatever
+/// the test's quantifier.
 pub(super) fn own_condition(test: &LitmusTest, model: &str) -> Question {
     let expectation = test.expect.get(model);
     let expected = expectation.and_then(|e| e.reachability);

@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 
 use super::interrupt;
 
-/// Evaluation recurses over models and programs: give it room. The system gives memory to what of it is used.
+/// Evaluation recurses over models and programs: give it room. The system gives memory to what of
+/// it is used.
 pub(super) const STACK_BYTES: usize = 128 << 20;
 
 /// How often to look up whether a stop was requested.
@@ -27,7 +28,8 @@ const ALONE: Duration = Duration::from_millis(2);
 pub(super) enum Event<R> {
     /// The next result.
     Result(R),
-    /// All results were given, but some worker has not come back and does not listen. Nothing follows.
+    /// All results were given, but some worker has not come back and does not listen. Nothing
+    /// follows.
     Abandoned,
 }
 
@@ -53,9 +55,10 @@ impl Pool {
 
     /// Does `work` on each item and hands the results to `sink`, in order, on the calling thread.
     ///
-    /// Once a stop is requested, `work` is expected to come back soon, with what it can say without working. What does not
-    /// come back within [`interrupt::PATIENCE`] is asked for once more on the calling thread, and [`Event::Abandoned`]
-    /// ends the sequence: the sink may then [leave](interrupt::leave), for this function would wait.
+    /// Once a stop is requested, `work` is expected to come back soon, with what it can say without
+    /// working. What does not come back within [`interrupt::PATIENCE`] is asked for once more on
+    /// the calling thread, and [`Event::Abandoned`] ends the sequence: the sink may then
+    /// [leave](interrupt::leave), for this function would wait.
     pub(super) fn in_order<T, R>(
         &self,
         items: &[T],
@@ -107,7 +110,8 @@ impl Pool {
                     .stack_size(STACK_BYTES);
                 worker.spawn_scoped(scope, move || does(sender)).is_ok()
             };
-            // Where the system gives fewer threads, fewer have to do; where it gives none, this one.
+            // Where the system gives fewer threads, fewer have to do; where it gives none, this
+            // one.
             if !start(0, &sender) {
                 does(sender.clone());
             }

@@ -44,7 +44,8 @@ impl Progress {
         }
     }
 
-    /// One piece is done, with so many answers that failed and that are undecided. Called by the workers.
+    /// One piece is done, with so many answers that failed and that are undecided. Called by the
+    /// workers.
     pub(super) fn done_one(&self, failed: usize, undecided: usize) {
         let failed = self.failed.fetch_add(failed, Ordering::Relaxed) + failed;
         let undecided = self.undecided.fetch_add(undecided, Ordering::Relaxed) + undecided;

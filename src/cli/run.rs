@@ -1,4 +1,5 @@
-//! What `check`, `ask` and `outcomes` share: read, plan, decide on several threads, report in order.
+//! What `check`, `ask` and `outcomes` share: read, plan, decide on several threads, report in
+//! order.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -161,7 +162,8 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Whether one of the outputs has a format of that kind; whether it is the quiet one is told beside.
+    /// Whether one of the outputs has a format of that kind; whether it is the quiet one is told
+    /// beside.
     pub(super) fn formats(&self, mut is: impl FnMut(Format, bool) -> bool) -> bool {
         is(self.args.format.into(), self.terminal.quiet)
             || self
@@ -206,7 +208,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Refuses to write a file in the place of an input, or two into one file; says why and gives the exit code.
+    /// Refuses to write a file in the place of an input, or two into one file; says why and gives
+    /// the exit code.
     pub(super) fn keep_inputs<'p>(
         &self,
         outputs: impl Iterator<Item = &'p PathBuf> + Clone,
@@ -319,7 +322,8 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The file that a path leads to, by whatever name; a file that is still to be made, by its folder and name.
+/// The file that a path leads to, by whatever name; a file that is still to be made, by its folder
+/// and name.
 fn identity(path: &Path) -> Option<PathBuf> {
     path.canonicalize().ok().or_else(|| {
         let folder = path

@@ -1,4 +1,5 @@
-//! Where the command line meets the test front end and the model language: everything it asks of them, in one place.
+//! Where the command line meets the test front end and the model language: everything it asks of
+//! them, in one place.
 
 use std::path::Path;
 
@@ -46,7 +47,8 @@ pub(super) fn to_toml(test: &LitmusTest) -> Result<String, Box<Diagnostic>> {
     litmus::to_toml(test)
 }
 
-/// The text of a test file with another expectation; `None`: no place in it speaks of that test alone.
+/// The text of a test file with another expectation; `None`: no place in it speaks of that test
+/// alone.
 pub(super) fn bless(
     text: &str,
     test: &str,
@@ -89,8 +91,8 @@ pub(super) fn speaks(shipped: &str, dialect: Dialect) -> bool {
     Dialect::of_model(shipped).is_none_or(|of| of == dialect)
 }
 
-/// The dialect whose programs a model in a file is about: that which its head names, else that whose words it has. `None`: no more is
-/// known of it than that it may judge any.
+/// The dialect whose programs a model in a file is about: that which its head names, else that
+/// whose words it has. `None`: no more is known of it than that it may judge any.
 pub(super) fn spoken(model: &Model) -> Option<Dialect> {
     let named = DIALECTS
         .iter()
@@ -99,8 +101,9 @@ pub(super) fn spoken(model: &Model) -> Option<Dialect> {
     named.or_else(|| signature::has_words_of_ptx(model).then_some(Dialect::Ptx))
 }
 
-/// The mapping through which a model judges tests of a dialect, if it needs one. `spoken`: the dialect that the model is about. A model of
-/// which that is not known is taken for one of what the mapping leads to, where a mapping was asked for.
+/// The mapping through which a model judges tests of a dialect, if it needs one. `spoken`: the
+/// dialect that the model is about. A model of which that is not known is taken for one of what the
+/// mapping leads to, where a mapping was asked for.
 pub(super) fn mapping(
     spoken: Option<Dialect>,
     dialect: Dialect,

@@ -1,7 +1,9 @@
-//! Which of the planned questions a run is about: `--filter`, `--partition`, `--rerun-failed`, all at once.
+//! Which of the planned questions a run is about: `--filter`, `--partition`, `--rerun-failed`, all
+//! at once.
 //!
 //! # Invariants
-//! - Each of them only takes away, so their order does not matter, and neither does that of the tests.
+//! - Each of them only takes away, so their order does not matter, and neither does that of the
+//!   tests.
 
 use super::args::SelectArgs;
 use super::cache::Keys;
@@ -85,7 +87,8 @@ impl Selection {
         self.keep_part(units, settings, "");
     }
 
-    /// As [`Selection::narrow_questions`], of pairs that are run and not asked about. `how` says on what.
+    /// As [`Selection::narrow_questions`], of pairs that are run and not asked about. `how` says on
+    /// what.
     pub(super) fn narrow_runs(
         &mut self,
         units: &mut Vec<Unit<'_>>,

@@ -185,7 +185,8 @@ impl Settings {
         })
     }
 
-    /// Begins a question, or something that is asked in several: what it may use of memory and of the stack.
+    /// Begins a question, or something that is asked in several: what it may use of memory and of
+    /// the stack.
     pub(super) fn share(&self) -> stop::Share {
         stop::share(self.memory, STACK_BYTES / 4 * 3)
     }

@@ -1,6 +1,7 @@
 //! `fencepost distinguish MODEL --suite`: the minimal conformance suite of a model.
 //!
-//! Every test is decided by all engines before it is handed out; one of which they say something else is a defect.
+//! Every test is decided by all engines before it is handed out; one of which they say something
+//! else is a defect.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +22,8 @@ use report::{ConformanceSuite, SuiteTest, Unshown};
 use verdict::{Reason, Verdict};
 use why::Session;
 
-/// Programs that are not minimal are looked for only up to so many instructions: each clause is a search of its own.
+/// Programs that are not minimal are looked for only up to so many instructions: each clause is a
+/// search of its own.
 const UNSHOWN: usize = 3;
 
 /// Makes and reports the suite.
@@ -83,7 +85,8 @@ pub(super) fn suite(
     let (whole, clauses) = text.clauses().map_err(|errors| invalid(run, errors))?;
     let said =
         distinguish::says(judged.instead(&whole), alphabet).map_err(|why| refused(run, why))?;
-    // What is no model without a clause, no longer judges such programs, or says the same of all of them has nothing to say.
+    // What is no model without a clause, no longer judges such programs, or says the same of all of
+    // them has nothing to say.
     let (clauses_of, mutants): (Vec<&Clause>, Vec<Model>) = clauses
         .iter()
         .filter_map(|clause| Some((clause, text.without(clause).ok()?)))

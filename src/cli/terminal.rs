@@ -2,9 +2,10 @@
 //!
 //! # Invariants
 //! - stdout carries the result; warnings, diagnostics and the progress bar go to stderr.
-//! - A reader that went away ends the output quietly; nothing in here panics over a failed write. Standard output that was
-//!   closed from the beginning is a failed write.
-//! - No text of an input begins a line of standard error, where it might be taken for a command of a CI job.
+//! - A reader that went away ends the output quietly; nothing in here panics over a failed write.
+//!   Standard output that was closed from the beginning is a failed write.
+//! - No text of an input begins a line of standard error, where it might be taken for a command of
+//!   a CI job.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;

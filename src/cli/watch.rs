@@ -1,8 +1,8 @@
 //! `check --watch`: decides again whenever a file changes.
 //!
-//! Files are looked at again and again rather than watched through the system: a few thousand of them take some
-//! milliseconds, it works on every file system (networks and containers, where notifications get lost, included), and
-//! an editor that replaces a file is no special case.
+//! Files are looked at again and again rather than watched through the system: a few thousand of
+//! them take some milliseconds, it works on every file system (networks and containers, where
+//! notifications get lost, included), and an editor that replaces a file is no special case.
 //!
 //! # Invariants
 //! - A round begins only after the files have rested for one interval: nobody reads half a file.
@@ -59,12 +59,14 @@ pub(super) fn run(args: &CheckArgs, terminal: &Terminal, mut round: impl FnMut()
 /// An empty screen, where there is one.
 fn clear(terminal: &Terminal) {
     if std::io::stdout().is_terminal() {
-        // Clears the screen and what was scrolled out of it; the cursor goes to the first column of the first line.
+        // Clears the screen and what was scrolled out of it; the cursor goes to the first column of
+        // the first line.
         let _ = terminal.print("\x1b[2J\x1b[3J\x1b[H");
     }
 }
 
-/// All that an answer can depend on: tests under the paths, model files, and what lies beside these.
+/// All that an answer can depend on: tests under the paths, model files, and what lies beside
+/// these.
 fn stamps(args: &CheckArgs) -> BTreeMap<PathBuf, Stamp> {
     let mut found = BTreeMap::new();
     // What cannot be read is told by the round itself.

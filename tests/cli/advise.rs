@@ -274,7 +274,8 @@ fn code_is_advised_in_its_own_language() {
     assert!(program.contains(own), "{program}");
 }
 
-/// A fence that the file has by a key of its instance cannot be changed in the text of all; another one may stand beside it.
+/// A fence that the file has by a key of its instance cannot be changed in the text of all; another
+/// one may stand beside it.
 #[test]
 fn a_fence_that_cannot_be_changed_is_no_obstacle() {
     let arguments = [

@@ -1,8 +1,11 @@
-//! Input that is wrong, hostile or too large, given to the built binary: what it says, and what it must not say.
+//! Input that is wrong, hostile or too large, given to the built binary: what it says, and what it
+//! must not say.
 //!
 //! # Invariants
-//! - Bad input has no verdict: no line on standard output, a diagnostic with its place on standard error, code 2.
-//! - What is too large is `undecided` with the limit that it met, code 3; never a wrong answer, a panic or an abort.
+//! - Bad input has no verdict: no line on standard output, a diagnostic with its place on standard
+//!   error, code 2.
+//! - What is too large is `undecided` with the limit that it met, code 3; never a wrong answer, a
+//!   panic or an abort.
 
 mod asynchronous;
 mod languages;
@@ -486,7 +489,8 @@ fn work_items_that_may_not_meet() {
         let folder = Folder::new(&[("t.toml", &group(first, second))]);
         folder.undecided(&["t.toml"], reason);
     }
-    // That both have read 1 is known, though not before memory is read; or they may have read the same.
+    // That both have read 1 is known, though not before memory is read; or they may have read the
+    // same.
     for (code, doubt) in [(&broadcast("r"), false), (either, true)] {
         let folder = Folder::new(&[("t.toml", &group(code, code))]);
         let said = folder.run(&["check", "t.toml", "--format", "jsonl"]);
@@ -591,8 +595,8 @@ fn line_ends_and_marks_of_other_systems() {
     }
 }
 
-/// Memory of several sizes is what its declaration says, and an access that is to no whole field of it is refused or, where values decide
-/// that, undecided.
+/// Memory of several sizes is what its declaration says, and an access that is to no whole field of
+/// it is refused or, where values decide that, undecided.
 #[test]
 fn fields_that_mean_nothing_and_accesses_that_are_to_none() {
     let load = "mov.u64 p, s\nld.u32 r0, [p]";

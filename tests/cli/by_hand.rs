@@ -1,5 +1,5 @@
-//! The commands for work by hand, from outside: `new`, `explain`, `completions`, `man`, `check --watch`, and what is
-//! said to words that are almost right.
+//! The commands for work by hand, from outside: `new`, `explain`, `completions`, `man`, `check --watch`,
+//! and what is said to words that are almost right.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

@@ -1,5 +1,5 @@
-//! Models compared through the built binary: the OpenCL tests and the idioms against PTX, mappings that are wrong or older,
-//! and the rule behind each difference.
+//! Models compared through the built binary: the OpenCL tests and the idioms against PTX, mappings
+//! that are wrong or older, and the rule behind each difference.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,8 @@ fn compare_from(model: &str, arguments: &[&str]) -> (Vec<Value>, Option<i32>) {
     )
 }
 
-/// The lines of reachability of a comparison of models (none: those of the expectations), and the exit code.
+/// The lines of reachability of a comparison of models (none: those of the expectations), and the
+/// exit code.
 fn answers(models: &str, arguments: &[&str]) -> (Vec<Value>, Option<i32>) {
     let compare = ["compare", "--format", "jsonl", "--engine", "enumerate"];
     let named: &[&str] = if models.is_empty() {
@@ -339,7 +340,8 @@ fn the_rule_and_where_it_bites() {
     }
 }
 
-/// What `ask` says that a program lacks, and `compare` that the first of two models lacks of it, is one thing.
+/// What `ask` says that a program lacks, and `compare` that the first of two models lacks of it, is
+/// one thing.
 #[test]
 fn ask_and_compare_name_one_cause() {
     let (of_sc, of_ptx) = (("differ", "sc"), ("exempt: undefined", "ptx"));
@@ -419,7 +421,8 @@ fn ask_and_compare_name_one_cause() {
     }
 }
 
-/// Sequential consistency that is not bound to scopes: between devices, PTX does not keep it, and it is not the gap of T79.
+/// Sequential consistency that is not bound to scopes: between devices, PTX does not keep it, and
+/// it is not the gap of T79.
 #[test]
 fn opencl_2_0_has_a_gap_of_its_own() {
     let gap = |test: &str| stands(test, "opencl-2.0,ptx", &[]).1;

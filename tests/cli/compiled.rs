@@ -1,9 +1,11 @@
-//! The tables of kernels in the book, *Kernels as compilers print them*: each row says what to import, and what the answers are.
-//! `BLESS=1 cargo test --test cli compiled` writes what the program says into the rows; times are left as they are.
+//! The tables of kernels in the book, *Kernels as compilers print them*: each row says what to
+//! import, and what the answers are. `BLESS=1 cargo test --test cli compiled` writes what the
+//! program says into the rows; times are left as they are.
 //!
-//! Modules are in `litmus/compiled/modules`. nvcc prints the same text for older targets, but for the line `.target`, unless a
-//! module for one of these is there, too. A quick run asks what each kernel of the newest target says, and of changed kernels and of
-//! runs a part ([`testkit::suite`]).
+//! Modules are in `litmus/compiled/modules`. nvcc prints the same text for older targets, but for
+//! the line `.target`, unless a module for one of these is there, too. A quick run asks what each
+//! kernel of the newest target says, and of changed kernels and of runs a part
+//! ([`testkit::suite`]).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -93,7 +95,8 @@ fn module(kernel: &str, target: u32) -> String {
         .replace(".target sm_90", &format!(".target sm_{target}"))
 }
 
-/// Imports a kernel of a module as a row says; `None`: the module is for a target that lacks an instruction of it.
+/// Imports a kernel of a module as a row says; `None`: the module is for a target that lacks an
+/// instruction of it.
 fn import(folder: &Path, row: &[String], module: &str) -> Option<()> {
     fs::write(folder.join("k.ptx"), module).expect("writable");
     let kernel = code(&row[0]);

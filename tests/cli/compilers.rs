@@ -1,8 +1,8 @@
 //! What compilers printed, read by the built binary.
 //!
-//! `tests/cli/compilers` has what two of them made of a part of the operations, as `fencepost compilers --save` writes it; what
-//! clang makes of them where it is installed is asked by `cargo test --test cli -- --ignored compilers`, of the one that
-//! `CLANG` names.
+//! `tests/cli/compilers` has what two of them made of a part of the operations, as `fencepost
+//! compilers --save` writes it; what clang makes of them where it is installed is asked by `cargo
+//! test --test cli -- --ignored compilers`, of the one that `CLANG` names.
 
 use std::fs;
 use std::path::Path;
@@ -68,7 +68,8 @@ fn a_clang_drops_orders_and_programs_notice() {
             "{form} {order} {bits:?}"
         );
     }
-    // Exchanges and compare-exchanges, each with an acquire and a release: a program for each, which uses it.
+    // Exchanges and compare-exchanges, each with an acquire and a release: a program for each,
+    // which uses it.
     let words = [
         "atomic_exchange_explicit",
         "atomic_compare_exchange_strong_explicit",
@@ -141,7 +142,8 @@ fn a_mapping_that_says_what_a_compiler_does_breaks_a_spin_lock() {
     );
 }
 
-/// One that lacks the target, or was asked for a language that it does not compile, is told once; the others are still reported.
+/// One that lacks the target, or was asked for a language that it does not compile, is told once;
+/// the others are still reported.
 #[cfg(unix)]
 #[test]
 fn what_a_compiler_does_not_compile_at_all_is_told_once() {

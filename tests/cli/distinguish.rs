@@ -130,7 +130,8 @@ fn letters_that_are_asked_for_are_said() {
     );
 }
 
-/// Two versions of PTX differ on two accesses, if one is through a surface; and on reductions, in one direction.
+/// Two versions of PTX differ on two accesses, if one is through a surface; and on reductions, in
+/// one direction.
 #[test]
 fn versions_of_ptx_differ_on_surfaces_and_reductions() {
     let sizes = |arguments: &[&str]| {

@@ -1,6 +1,8 @@
-//! Explanations as they are printed: one per axiom of the shipped models that some test rests on, and one per kind of test.
+//! Explanations as they are printed: one per axiom of the shipped models that some test rests on,
+//! and one per kind of test.
 //!
-//! What they say was verified where they are made; here they are read. `INSTA_UPDATE=always` rewrites them.
+//! What they say was verified where they are made; here they are read. `INSTA_UPDATE=always`
+//! rewrites them.
 
 use std::path::Path;
 

@@ -244,7 +244,8 @@ fn what_is_wrong_is_told_of_the_module() {
     );
 }
 
-/// As nvcc prints it with `-lineinfo`: a lock of a header beside the source, which a library's function is inlined into.
+/// As nvcc prints it with `-lineinfo`: a lock of a header beside the source, which a library's
+/// function is inlined into.
 const WITH_LINES: &str = r#".version 8.0
 .target sm_90
 .address_size 64
@@ -279,8 +280,8 @@ $L__BB0_3:
 	.file	3 "/usr/local/cuda/include/atomic.h"
 "#;
 
-/// Without line information, lines of the module; with it, those of the source, too, with what is inlined into it, of a library, too. All
-/// formats tell them.
+/// Without line information, lines of the module; with it, those of the source, too, with what is
+/// inlined into it, of a library, too. All formats tell them.
 #[test]
 fn answers_speak_of_the_lines_of_the_kernel() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -349,8 +350,8 @@ fn answers_speak_of_the_lines_of_the_kernel() {
     }
 }
 
-/// A list of structures with fields of different sizes, which point to each other, and a table of pointers to buffers that no parameter
-/// is bound to.
+/// A list of structures with fields of different sizes, which point to each other, and a table of
+/// pointers to buffers that no parameter is bound to.
 #[test]
 fn buffers_are_of_structures_and_of_pointers() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -452,8 +453,9 @@ fn buffers_are_of_structures_and_of_pointers() {
     }
 }
 
-/// A warp writes words of two elements of 16 bits, element e being e; loads two matrices of these as they are and transposed, transposes
-/// one in registers, and stores the transposed ones transposed again: each lane has what it wrote. Without the barrier, it races.
+/// A warp writes words of two elements of 16 bits, element e being e; loads two matrices of these
+/// as they are and transposed, transposes one in registers, and stores the transposed ones
+/// transposed again: each lane has what it wrote. Without the barrier, it races.
 #[test]
 fn matrices_are_distributed_over_a_warp() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -639,7 +641,8 @@ fn floating_point_arguments_are_numbers() {
     );
 }
 
-/// Arrays are printed as bytes: each is declared as what it is accessed as, an mbarrier object as a word.
+/// Arrays are printed as bytes: each is declared as what it is accessed as, an mbarrier object as a
+/// word.
 #[test]
 fn shared_arrays_have_elements_of_their_own_size() {
     let module = ".version 8.6\n.target sm_90\n.address_size 64\n\
@@ -698,7 +701,8 @@ fn shared_arrays_have_elements_of_their_own_size() {
     }
 }
 
-/// Compilers use one name for a register in many blocks: what goes through one of them does not go through the others.
+/// Compilers use one name for a register in many blocks: what goes through one of them does not go
+/// through the others.
 #[test]
 fn registers_of_blocks_are_told_apart_where_elements_are_found() {
     let generic = |from: &str, to: &str| {
@@ -819,7 +823,8 @@ fn buffers_hold_structures_with_pointers() {
     );
 }
 
-/// Kernels of the repository of which one order is weakened, each with the accesses that then race: two of these, one of them a store.
+/// Kernels of the repository of which one order is weakened, each with the accesses that then race:
+/// two of these, one of them a store.
 const TWINS: [(&str, &str, &[&str]); 17] = [
     (
         "bounded-queue",
@@ -977,7 +982,8 @@ fn a_weakened_order_is_caught_at_the_lines_of_the_accesses() {
     }
 }
 
-/// What the executor shows of the repository's kernels is allowed, and races only where the model has a race.
+/// What the executor shows of the repository's kernels is allowed, and races only where the model
+/// has a race.
 #[test]
 fn the_executor_agrees_on_kernels() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -1438,8 +1444,8 @@ fn instructions_newer_than_their_module_are_refused() {
     );
 }
 
-/// A parameter that is a structure is bound piece by piece; strings that only an assertion names are as good as any variable, and
-/// arrays of floating-point numbers have their elements.
+/// A parameter that is a structure is bound piece by piece; strings that only an assertion names
+/// are as good as any variable, and arrays of floating-point numbers have their elements.
 #[test]
 fn structures_strings_and_floats_are_taken_as_they_are_printed() {
     let module = ".version 8.0\n.target sm_90\n.address_size 64\n.global .align 1 .b8 $str[5] = {97, 98, 99, 100};\n\
@@ -1553,8 +1559,8 @@ fn small_numbers_are_not_taken_for_addresses() {
     }
 }
 
-/// A buffer that ends inside of a word has the whole of it, if that is what an atomic operation is on: one on a byte is one on its word. Others
-/// go beyond the end.
+/// A buffer that ends inside of a word has the whole of it, if that is what an atomic operation is
+/// on: one on a byte is one on its word. Others go beyond the end.
 #[test]
 fn buffers_of_bytes_are_whole_words_where_operations_on_words_are_atomic() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -1689,7 +1695,8 @@ fn fields() -> String {
     fs::read_to_string(module).expect("a module")
 }
 
-/// What is in an array of bytes follows from its accesses, and is written into the test, which says it from then on.
+/// What is in an array of bytes follows from its accesses, and is written into the test, which says
+/// it from then on.
 #[test]
 fn bytes_of_shared_memory_have_the_fields_that_are_accessed() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,5 @@
-//! Limits of one question: memory, and durations that no clock can hold. What one question lacks, no other one loses.
+//! Limits of one question: memory, and durations that no clock can hold. What one question lacks,
+//! no other one loses.
 
 use std::fs;
 

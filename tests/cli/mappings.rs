@@ -1,4 +1,5 @@
-//! Mappings that are files, programs that they lower, and targets that are given, through the built binary.
+//! Mappings that are files, programs that they lower, and targets that are given, through the built
+//! binary.
 
 use std::fs;
 use std::path::Path;

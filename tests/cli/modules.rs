@@ -1,4 +1,5 @@
-//! What modules of real kernels have, and launches: `import` reads it, refuses it at its place, or lists what it would refuse.
+//! What modules of real kernels have, and launches: `import` reads it, refuses it at its place, or
+//! lists what it would refuse.
 
 use std::fs;
 use std::path::Path;
@@ -61,7 +62,8 @@ fn the_size_of_a_warp_is_a_constant() {
     );
 }
 
-/// Tables of functions and objects with virtual functions: of a call through one, it is said where it is come to, and only there.
+/// Tables of functions and objects with virtual functions: of a call through one, it is said where
+/// it is come to, and only there.
 #[test]
 fn calls_through_tables_are_told_where_they_are_come_to() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -267,7 +269,8 @@ fn kernels_have_short_names() {
     );
 }
 
-/// A list says all that a launch would refuse, each once with all its lines, and nothing of what its arguments would be.
+/// A list says all that a launch would refuse, each once with all its lines, and nothing of what
+/// its arguments would be.
 #[test]
 fn a_list_has_all_refusals() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -362,7 +365,8 @@ fn shared_arrays_are_of_numbers() {
     }
 }
 
-/// What is written is there as a whole: a file that cannot be replaced stays as it was, and nothing lies beside it.
+/// What is written is there as a whole: a file that cannot be replaced stays as it was, and nothing
+/// lies beside it.
 #[cfg(unix)]
 #[test]
 fn imports_are_written_as_a_whole() {

@@ -1,4 +1,5 @@
-//! `fencepost outcomes` from outside: forbidden outcomes are made of values that executions compute.
+//! `fencepost outcomes` from outside: forbidden outcomes are made of values that executions
+//! compute.
 
 use std::fs;
 

@@ -1,4 +1,5 @@
-//! Pipelines, whole and each without one synchronization: which lines an answer points at, and what it says to add.
+//! Pipelines, whole and each without one synchronization: which lines an answer points at, and what
+//! it says to add.
 
 use std::path::Path;
 
@@ -168,7 +169,8 @@ fn multicast_with_remote_arrivals() {
             ),
             ("Pipeline.cluster+full", &in_flight("g")),
             ("Pipeline.cluster+expect", &in_flight("g")),
-            // Nothing says to the producer that the readers are done: both copies meet each of them.
+            // Nothing says to the producer that the readers are done: both copies meet each of
+            // them.
             (
                 "Pipeline.cluster+empty",
                 &[
@@ -193,7 +195,8 @@ fn multicast_with_remote_arrivals() {
     );
 }
 
-/// A fence that one of the values that are asked about rests on can not be spared, though the execution that is shown has another.
+/// A fence that one of the values that are asked about rests on can not be spared, though the
+/// execution that is shown has another.
 #[test]
 fn what_several_values_rest_on() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -214,7 +217,8 @@ fn what_several_values_rest_on() {
     assert!(needed.contains("`fence.proxy.async` (P2, "), "{needed}");
 }
 
-/// Two rounds of requests to the scheduler of clusters, as in the example of the ISA, and without each half of its fence.
+/// Two rounds of requests to the scheduler of clusters, as in the example of the ISA, and without
+/// each half of its fence.
 #[test]
 fn requests_in_a_loop() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -1,10 +1,12 @@
-//! Answers that depend on how the text is read: what is said of them by default, and when a reading is chosen.
+//! Answers that depend on how the text is read: what is said of them by default, and when a reading
+//! is chosen.
 
 use serde_json::{Value, json};
 
 use super::{Said, fencepost};
 
-/// A bulk copy of what another thread of the CTA wrote, the proxy fence with the thread that begins it.
+/// A bulk copy of what another thread of the CTA wrote, the proxy fence with the thread that begins
+/// it.
 const TEST: &str = r#"name = "issuer"
 condition = 'g == 0'
 OPTIONS
@@ -137,7 +139,8 @@ fn expectations_name_readings() {
     );
 }
 
-/// A flag that is released by one address and acquired by another; `FENCE` stands before the acquire.
+/// A flag that is released by one address and acquired by another; `FENCE` stands before the
+/// acquire.
 const ALIASES: &str = r#"name = "aliases"
 condition = 'P1:r0 == 1 /\ P1:r1 == 0'
 [memory]

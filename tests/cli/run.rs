@@ -1,5 +1,5 @@
-//! `fencepost run` from outside: what tests expect of runs, bad programs, schedules that do not fit, and defects with their
-//! reproducers.
+//! `fencepost run` from outside: what tests expect of runs, bad programs, schedules that do not
+//! fit, and defects with their reproducers.
 
 use std::fs;
 use std::path::Path;
@@ -521,9 +521,9 @@ fn setting(name: &str, default: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| default.to_owned())
 }
 
-/// Tests of the repository that the machine can run, but for the long list of idioms, and those in the folder `FENCEPOST_SUITE` (which
-/// may be `litmus/idioms`): `FENCEPOST_RUNS` random schedules of
-/// each, and every schedule of each as far as `FENCEPOST_TIMEOUT` goes.
+/// Tests of the repository that the machine can run, but for the long list of idioms, and those in
+/// the folder `FENCEPOST_SUITE` (which may be `litmus/idioms`): `FENCEPOST_RUNS` random schedules
+/// of each, and every schedule of each as far as `FENCEPOST_TIMEOUT` goes.
 #[test]
 fn nothing_is_outside_the_models() {
     let litmus = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus");

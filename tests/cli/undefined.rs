@@ -1,5 +1,5 @@
-//! Undefined behaviour as a user sees it: what `ask`, `check`, `outcomes` and `compare` print of programs that a model
-//! calls undefined, as snapshots; and laws about what they say would help.
+//! Undefined behaviour as a user sees it: what `ask`, `check`, `outcomes` and `compare` print of
+//! programs that a model calls undefined, as snapshots; and laws about what they say would help.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -303,7 +303,8 @@ fn faults(tests: &[LitmusTest], model: &str) -> Vec<(String, Fault)> {
     in_parallel(tests, of_test).into_iter().flatten().collect()
 }
 
-/// A remedy at the end of a kernel whose threads differ in length: it is put in behind the last instruction of some of them.
+/// A remedy at the end of a kernel whose threads differ in length: it is put in behind the last
+/// instruction of some of them.
 #[test]
 fn what_is_put_in_behind_the_last_instruction_is_said() {
     let path = "litmus/host/opencl/Child.local-flag.toml";

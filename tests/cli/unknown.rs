@@ -1,4 +1,5 @@
-//! Values that are not worked out: what does not depend on them is decided, and what does is undecided, with the instruction named.
+//! Values that are not worked out: what does not depend on them is decided, and what does is
+//! undecided, with the instruction named.
 
 use std::fs;
 use std::path::Path;
@@ -99,7 +100,8 @@ fn what_does_not_depend_on_them_is_decided() {
         asked("reachability", "P1:r0 == 2", "release", "", "").0,
         "forbidden"
     );
-    // What is computed from it and thrown away again, another element, a value that is compared and not used.
+    // What is computed from it and thrown away again, another element, a value that is compared and
+    // not used.
     assert_eq!(
         asked(
             "race",
@@ -133,7 +135,8 @@ fn what_is_asked_about_them_is_undecided() {
     }
 }
 
-/// Ways, addresses, comparisons in memory: also where the value went through memory or through another lane.
+/// Ways, addresses, comparisons in memory: also where the value went through memory or through
+/// another lane.
 #[test]
 fn what_runs_by_them_is_undecided() {
     for (writer, reader, depends) in [
@@ -264,8 +267,9 @@ fn the_executor_runs_what_does_not_depend_on_them() {
     );
 }
 
-/// Attention over tiles that two threads copy asynchronously while they work on others, in two stages: whatever the approximated
-/// exponentials are, it races if a wait for copies or a barrier is missing, but for the last barrier, behind which nothing is copied.
+/// Attention over tiles that two threads copy asynchronously while they work on others, in two
+/// stages: whatever the approximated exponentials are, it races if a wait for copies or a barrier
+/// is missing, but for the last barrier, behind which nothing is copied.
 #[test]
 fn a_pipeline_of_tiles_needs_each_wait_and_each_barrier() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -316,7 +320,8 @@ fn a_pipeline_of_tiles_needs_each_wait_and_each_barrier() {
     }
 }
 
-/// A softmax of four numbers as a compiler prints it: what is asked of its values is not known, and each barrier is needed.
+/// A softmax of four numbers as a compiler prints it: what is asked of its values is not known, and
+/// each barrier is needed.
 #[test]
 fn a_kernel_whose_values_are_too_many_races_or_not() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -385,7 +390,8 @@ fn a_kernel_whose_values_are_too_many_races_or_not() {
     }
 }
 
-/// What is made in floating point of many values has no bits that a circuit could have, so it has to be listed.
+/// What is made in floating point of many values has no bits that a circuit could have, so it has
+/// to be listed.
 #[test]
 fn a_number_of_too_many_values_is_undecided() {
     let stores = |place: &str| {
@@ -423,7 +429,8 @@ fn a_number_of_too_many_values_is_undecided() {
     );
 }
 
-/// A value out of thin air that a condition computes with may be any: of one that nothing names nothing is said.
+/// A value out of thin air that a condition computes with may be any: of one that nothing names
+/// nothing is said.
 #[test]
 fn values_out_of_thin_air_are_not_computed_with() {
     let thread = |from: &str, to: &str| {

@@ -1,4 +1,5 @@
-//! Memory that code declares begins with unknown values: what rests on one is undecided, with the read named, and all else is decided.
+//! Memory that code declares begins with unknown values: what rests on one is undecided, with the
+//! read named, and all else is decided.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! Outcomes that are forbidden only because no execution runs to its end: that is said, unless the test shows that its author knows.
+//! Outcomes that are forbidden only because no execution runs to its end: that is said, unless the
+//! test shows that its author knows.
 
 use serde_json::Value;
 

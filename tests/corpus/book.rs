@@ -1,12 +1,15 @@
 //! The book in `docs/`, and the READMEs: what they show is executed, and what they point to exists.
 //!
-//! - `book::PAGE::console` carries out the ```` ```console ```` blocks of a page, in order, in a scratch folder that has `litmus/`, `models/` and what compilers printed in it, and
-//!   compares what is printed (standard output, then standard error). A line `…` stands for any number of lines.
+//! - `book::PAGE::console` carries out the ```` ```console ```` blocks of a page, in order, in a
+//!   scratch folder that has `litmus/`, `models/` and what compilers printed in it, and compares
+//!   what is printed (standard output, then standard error). A line `…` stands for any number of
+//!   lines.
 //! - `book::PAGE::texts` reads its TOML and `.cat` blocks, and the files that it includes.
 //! - `book::PAGE::links` looks up every relative link, with its heading.
 //! - `book::summary` asks that `SUMMARY.md` lists every page.
 //!
-//! A block ```` ```toml,file=mp.toml ```` is written to the scratch folder under that name. `BLESS=1 cargo test --test corpus -- book::` rewrites the outputs that differ.
+//! A block ```` ```toml,file=mp.toml ```` is written to the scratch folder under that name.
+//! `BLESS=1 cargo test --test corpus -- book::` rewrites the outputs that differ.
 
 mod console;
 mod page;

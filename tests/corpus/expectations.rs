@@ -1,11 +1,13 @@
 //! Every expectation in `litmus/`, each as a test of its own.
 //!
-//! - `FILE::TEST::MODEL::ENGINE` decides all that the test expects of the model, by one engine, in turn; with `FENCEPOST_LONG`, by
-//!   the others, or by all with `FENCEPOST_LONG=all`. An expected `forbidden` that names an
-//!   axiom must need it: the axiom is in the minimal set that the explanation gives.
-//! - `agreement::FILE::TEST` compares the whole outcome sets of the engines under `ptx`, for small tests, as many as
-//!   [`testkit::suite`] says.
-//! - `axioms::MODEL` asks that some expectation names each axiom of a shipped PTX model, [`IMPLIED`] ones aside.
+//! - `FILE::TEST::MODEL::ENGINE` decides all that the test expects of the model, by one engine, in
+//!   turn; with `FENCEPOST_LONG`, by the others, or by all with `FENCEPOST_LONG=all`. An expected
+//!   `forbidden` that names an axiom must need it: the axiom is in the minimal set that the
+//!   explanation gives.
+//! - `agreement::FILE::TEST` compares the whole outcome sets of the engines under `ptx`, for small
+//!   tests, as many as [`testkit::suite`] says.
+//! - `axioms::MODEL` asks that some expectation names each axiom of a shipped PTX model,
+//!   [`IMPLIED`] ones aside.
 //! - `FILE` alone fails if a file cannot be read, or if a test in it expects nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,9 +28,10 @@ use fencepost::verdict::{Answer, Reason, Verdict};
 use libtest_mimic::{Failed, Trial};
 use testkit::suite::{is_long, step};
 
-/// Axioms that the specification calls implied by the others where all accesses take the generic proxy: then no outcome
-/// rests on them alone. Executions that each of them rejects are given by hand in the unit tests of `check::replay`, and
-/// `litmus/proxies/implied.toml` has outcomes beyond the generic proxy.
+/// Axioms that the specification calls implied by the others where all accesses take the generic
+/// proxy: then no outcome rests on them alone. Executions that each of them rejects are given by
+/// hand in the unit tests of `check::replay`, and `litmus/proxies/implied.toml` has outcomes beyond
+/// the generic proxy.
 const IMPLIED: &[(&str, &str)] = &[
     (
         "Fence-SC",
@@ -314,7 +317,8 @@ fn decide(
     Ok(())
 }
 
-/// Decides what a test expects under readings of the source; where an answer depends on one, the test has to say so.
+/// Decides what a test expects under readings of the source; where an answer depends on one, the
+/// test has to say so.
 fn readings(
     test: &LitmusTest,
     model: &Model,
@@ -402,7 +406,8 @@ fn compare(answer: &Answer, expected: &Verdict) -> Result<(), Failed> {
 
 /// All engines list the same outcomes.
 fn agree(test: &LitmusTest, model: &Model) -> Result<(), Failed> {
-    // Two iterations are enough to compare the engines; loops of any length are the business of the expectations.
+    // Two iterations are enough to compare the engines; loops of any length are the business of the
+    // expectations.
     let limits = Limits {
         bound: Some(2),
         ..limits()

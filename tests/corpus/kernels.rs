@@ -1,4 +1,5 @@
-//! What the tests of the repository expect of runs (`[[run]]`), each as a test of its own: `kernels::TEST::NUMBER::WORDS`.
+//! What the tests of the repository expect of runs (`[[run]]`), each as a test of its own:
+//! `kernels::TEST::NUMBER::WORDS`.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,6 +1,8 @@
-//! Tests whose names come from files: expectations of tests, expectations of runs, programs by number, the book.
+//! Tests whose names come from files: expectations of tests, expectations of runs, programs by
+//! number, the book.
 //!
-//! Arguments are those of the standard harness: `cargo test --test corpus -- skeleton enumerate` runs what matches.
+//! Arguments are those of the standard harness: `cargo test --test corpus -- skeleton enumerate`
+//! runs what matches.
 
 mod book;
 mod expectations;

@@ -1,8 +1,8 @@
-//! Small programs about asynchronous operations, by number: `programs.toml` says which tests ask the question of each, and
-//! with what verdict.
+//! Small programs about asynchronous operations, by number: `programs.toml` says which tests ask
+//! the question of each, and with what verdict.
 //!
-//! `programs::NUMBER` holds that verdict against what these tests expect of `ptx`. Whether they are right to expect it is
-//! the business of `expectations`, which has every engine decide them.
+//! `programs::NUMBER` holds that verdict against what these tests expect of `ptx`. Whether they are
+//! right to expect it is the business of `expectations`, which has every engine decide them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -69,7 +69,8 @@ fn hold(entry: &Entry) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Whether a test expects this under a reading of the fence, be it that it has set it or that it names it.
+/// Whether a test expects this under a reading of the fence, be it that it has set it or that it
+/// names it.
 fn expects(
     test: &LitmusTest,
     reading: &str,

@@ -1,7 +1,9 @@
-//! The engines against each other, and models against changes that must not matter or must only forbid.
+//! The engines against each other, and models against changes that must not matter or must only
+//! forbid.
 //!
-//! On random programs the whole outcome sets of all engines are compared, under every shipped model. Permuting threads
-//! and renaming changes nothing; stronger orders, wider scopes and further fences allow nothing new under `ptx`.
+//! On random programs the whole outcome sets of all engines are compared, under every shipped
+//! model. Permuting threads and renaming changes nothing; stronger orders, wider scopes and further
+//! fences allow nothing new under `ptx`.
 //!
 //! `testkit::suite` says how many random programs there are, `FENCEPOST_SEED` sets the first seed,
 //! `FENCEPOST_TIMEOUT_MS` the time for one question; programs that take longer are left out.
@@ -54,7 +56,8 @@ fn engines_agree() {
     outcomes_agree(60, |seed| program(seed, SHAPE));
 }
 
-/// Several fences of different scopes in one thread: orders of fences that hold for some of them alone.
+/// Several fences of different scopes in one thread: orders of fences that hold for some of them
+/// alone.
 #[test]
 fn engines_agree_on_scoped_fences() {
     outcomes_agree(200, |seed| fenced(seed, SMALL));
@@ -140,7 +143,8 @@ fn engines_agree_on_threads_that_are_alike() {
                 );
             }
             complete += u64::from(result.complete);
-            // Of candidates that the model rejects, too, each way round is listed: as by Z3, which looks for all.
+            // Of candidates that the model rejects, too, each way round is listed: as by Z3, which
+            // looks for all.
             let rows = |engine| {
                 let list = outcomes(&test, model, engine);
                 let rows = list

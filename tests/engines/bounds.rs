@@ -1,4 +1,5 @@
-//! Loop bounds in answers: when they are needed, when they are met, and that a negative answer is never given too early.
+//! Loop bounds in answers: when they are needed, when they are met, and that a negative answer is
+//! never given too early.
 
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::{LitmusTest, parse};
@@ -181,7 +182,8 @@ fn an_exchange_in_a_loop_waits_if_it_writes_what_it_reads() {
         (answer.verdict, answer.bound),
         (Verdict::Forbidden, Some(1))
     );
-    // A first attempt before the loop decides who comes into it; but all that is written to the lock depends on the lock alone.
+    // A first attempt before the loop decides who comes into it; but all that is written to the
+    // lock depends on the lock alone.
     let first = format!(
         "atom.acquire.gpu.exch r0, f, 1; beq r0, 0, IN; {}",
         code.replace("; st", "; IN: st")
@@ -195,7 +197,8 @@ fn an_exchange_in_a_loop_waits_if_it_writes_what_it_reads() {
     let first = format!("{first}; st.relaxed.gpu x, 1");
     let depends = "ld.relaxed.gpu r1, x; beq r1, 0, END; atom.relaxed.gpu.exch r2, f, 1; END:";
     assert!(undecided(&ask("P0:r0 != 0", &[&first, &first, depends], 2)));
-    // The lock can be lost any number of times, so nothing is impossible for sure where that is seen.
+    // The lock can be lost any number of times, so nothing is impossible for sure where that is
+    // seen.
     let counts = "LOOP: atom.acquire.gpu.add r0, f, 1; bne r0, 0, LOOP; st.release.gpu f, 0";
     let narrow = "LOOP: atom.acquire.cta.exch r0, f, 1; bne r0, 0, LOOP; st.release.gpu f, 0";
     for code in [counts, narrow] {
@@ -210,8 +213,8 @@ fn an_exchange_in_a_loop_waits_if_it_writes_what_it_reads() {
 
 #[test]
 fn a_poll_that_carries_a_value_comes_back_to_it() {
-    // The register holds what the iteration before read. Weak reads of racing writes may alternate for ever, but each time
-    // that the register has a value again, nothing has changed.
+    // The register holds what the iteration before read. Weak reads of racing writes may alternate
+    // for ever, but each time that the register has a value again, nothing has changed.
     let codes = [
         "st.weak f, 1; st.weak f, 2",
         "LOOP: mov r2, r1; ld.weak r1, f; bne r1, 2, LOOP",

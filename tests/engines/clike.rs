@@ -1,5 +1,5 @@
-//! The C-like dialects and their models from outside: for each axiom a program that it forbids something of and a twin
-//! that it does not, and the messages for bad files.
+//! The C-like dialects and their models from outside: for each axiom a program that it forbids
+//! something of and a twin that it does not, and the messages for bad files.
 
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::diag::{Style, render};

@@ -1,5 +1,5 @@
-//! Random programs on a device, held against the models: what a device shows of a program that is defined, the models
-//! allow. Kernels in PTX, read again as what they are.
+//! Random programs on a device, held against the models: what a device shows of a program that is
+//! defined, the models allow. Kernels in PTX, read again as what they are.
 //!
 //! Tests that need a device are ignored unless they are asked for; with an OpenCL driver:
 //! `cargo test --test engines -- --ignored device`.

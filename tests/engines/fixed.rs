@@ -1,5 +1,5 @@
-//! Random programs that read memory which nobody writes: with a store to it on a way that nobody can go, it counts as written, and
-//! the outcomes are the same.
+//! Random programs that read memory which nobody writes: with a store to it on a way that nobody
+//! can go, it counts as written, and the outcomes are the same.
 
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -7,7 +7,8 @@ use testkit::suite::{number, programs};
 
 use crate::kept::{answers, one};
 
-/// A program whose accesses depend on inputs; without and with a store to these that is never reached.
+/// A program whose accesses depend on inputs; without and with a store to these that is never
+/// reached.
 fn generate(seed: u64) -> [String; 2] {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
     let rng = &mut rng;

@@ -1,10 +1,12 @@
 //! The model `sc` against an interpreter that runs threads in turns.
 //!
-//! All engines share the skeleton, so their agreement says nothing about it; the interpreter ([`testkit::interleave`])
-//! shares nothing with it. Outcome sets must be equal, on random programs and on every test of the repository.
+//! All engines share the skeleton, so their agreement says nothing about it; the interpreter
+//! ([`testkit::interleave`]) shares nothing with it. Outcome sets must be equal, on random programs
+//! and on every test of the repository.
 //!
-//! `testkit::suite` says how many random programs there are, `FENCEPOST_SEED` sets the first seed; `FENCEPOST_SUITE` names a
-//! folder of further `.litmus` files; `FENCEPOST_TIMEOUT_MS` is the time for one question.
+//! `testkit::suite` says how many random programs there are, `FENCEPOST_SEED` sets the first seed;
+//! `FENCEPOST_SUITE` names a folder of further `.litmus` files; `FENCEPOST_TIMEOUT_MS` is the time
+//! for one question.
 
 use std::collections::BTreeSet;
 use std::path::Path;

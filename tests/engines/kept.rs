@@ -1,5 +1,6 @@
-//! Random programs with a loop whose iterations may write what they read: what their straight-line form can do, with the loop's
-//! first iterations written out, the loop can do. In the straight-line form nothing is left out.
+//! Random programs with a loop whose iterations may write what they read: what their straight-line
+//! form can do, with the loop's first iterations written out, the loop can do. In the straight-line
+//! form nothing is left out.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -137,7 +138,8 @@ fn generate(seed: u64) -> (String, String) {
     (text(&looped), text(&written_out))
 }
 
-/// Outcomes up to a loop bound, and whether one comes of a racy execution; `None` if it is not known.
+/// Outcomes up to a loop bound, and whether one comes of a racy execution; `None` if it is not
+/// known.
 pub(crate) fn answers(text: &str, model: &str, bound: u32) -> Option<(BTreeSet<State>, bool)> {
     let test = parse("t.toml", text.as_bytes())
         .unwrap_or_else(|e| panic!("{e:?}\n{text}"))
@@ -162,7 +164,8 @@ pub(crate) fn answers(text: &str, model: &str, bound: u32) -> Option<(BTreeSet<S
     outcomes.complete.then_some((allowed, races))
 }
 
-/// How many programs were held against their straight-line form, and how many of these race; and how many were not known.
+/// How many programs were held against their straight-line form, and how many of these race; and
+/// how many were not known.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     pub(crate) compared: u64,
@@ -171,7 +174,8 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// What the straight-line form can do the loop can do, up to a bound, and it races if that does.
+    /// What the straight-line form can do the loop can do, up to a bound, and it races if that
+    /// does.
     pub(crate) fn against(&mut self, looped: &str, written_out: &str, bound: u32) {
         for model in ["ptx", "sc"] {
             let Some((of_loop, races)) = answers(looped, model, bound) else {

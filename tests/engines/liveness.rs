@@ -1,15 +1,17 @@
-//! Liveness against two authorities that share nothing with the checker: a search for lassos over interleavings, and the
-//! published verdicts of the CADP tests.
+//! Liveness against two authorities that share nothing with the checker: a search for lassos over
+//! interleavings, and the published verdicts of the CADP tests.
 //!
-//! - Under `sc`, on random programs with spin loops, exchanges and barriers: [`testkit::lasso`] looks at the graph of all
-//!   states. Whatever is not `undecided` must agree, under every progress model, by all engines.
-//! - The published PTX suite has the programs of the Vulkan CADP tests with relaxed atomics of a scope that includes
-//!   everyone; only the Vulkan list has verdicts for all progress models. `FENCEPOST_SUITE` names the folder that holds
-//!   both (`ptx/CADP`, `vulkan/verdicts.tsv`); without it that test does nothing.
+//! - Under `sc`, on random programs with spin loops, exchanges and barriers: [`testkit::lasso`]
+//!   looks at the graph of all states. Whatever is not `undecided` must agree, under every progress
+//!   model, by all engines.
+//! - The published PTX suite has the programs of the Vulkan CADP tests with relaxed atomics of a
+//!   scope that includes everyone; only the Vulkan list has verdicts for all progress models.
+//!   `FENCEPOST_SUITE` names the folder that holds both (`ptx/CADP`, `vulkan/verdicts.tsv`);
+//!   without it that test does nothing.
 //! - Questions that are `undecided` by definition, and what is said about an execution that hangs.
 //!
-//! `testkit::suite` says how many random programs there are, `FENCEPOST_SEED` sets the first seed, `FENCEPOST_TIMEOUT_MS` the
-//! time for one question.
+//! `testkit::suite` says how many random programs there are, `FENCEPOST_SEED` sets the first seed,
+//! `FENCEPOST_TIMEOUT_MS` the time for one question.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -86,7 +88,8 @@ fn random_thread(rng: &mut Pcg64Mcg, names: &mut u32) -> String {
     code.join("; ")
 }
 
-/// The code that two lanes of a warp run: they hand each other values, in loops and out of them, and part at times.
+/// The code that two lanes of a warp run: they hand each other values, in loops and out of them,
+/// and part at times.
 fn random_warp(rng: &mut Pcg64Mcg, names: &mut u32) -> String {
     let mut code = vec!["setp.eq.u32 first, lane, 0".to_string()];
     for _ in 0..rng.random_range(1..=3) {
@@ -221,8 +224,8 @@ fn lassos(count: u64, decided: u64, mut make: impl FnMut(&mut Pcg64Mcg, &mut u32
     );
 }
 
-/// A published test whose PTX form is another program than its Vulkan form: where the Vulkan form goes back to wait for
-/// the flag, the PTX form goes on. `litmus/liveness/handshake.toml` has both.
+/// A published test whose PTX form is another program than its Vulkan form: where the Vulkan form
+/// goes back to wait for the flag, the PTX form goes on. `litmus/liveness/handshake.toml` has both.
 const ANOTHER_PROGRAM: &str = "CADP/2_threads_4_instructions/84_simple.litmus";
 
 #[test]
@@ -284,7 +287,8 @@ fn what_no_bound_decides_is_undecided() {
     let meets = "M: st.relaxed.gpu x, 1; ld.relaxed.gpu r0, y; beq r0, 0, M";
     let exchanging = "L: atom.relaxed.gpu.exch r0, x, 0; bne r0, 1, L; st.relaxed.gpu y, 1";
     let cases: [(&str, &Model, LitmusTest, &str); 7] = [
-        // Infinitely many writes do not all come before another one: the exchanger meets the 2 some day.
+        // Infinitely many writes do not all come before another one: the exchanger meets the 2 some
+        // day.
         (
             "fair coherence",
             &ptx,

@@ -1,5 +1,5 @@
-//! What the engines decide, held against each other, against authorities that share nothing with them, and against changes
-//! of a program that must not matter.
+//! What the engines decide, held against each other, against authorities that share nothing with
+//! them, and against changes of a program that must not matter.
 //!
 //! Random programs come in two sizes: `testkit::suite::programs` says which.
 

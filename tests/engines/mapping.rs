@@ -1,15 +1,16 @@
 //! The mappings to PTX on random programs: what the mapped program can do, the source program can.
 //!
-//! Every outcome that PTX allows after the mapping must be allowed by the model of the source language, unless the source
-//! program is undefined or the outcome lies in a gap that the mapping is known to have. On the same programs the whole
-//! outcome sets of all engines are compared, with their race flags.
+//! Every outcome that PTX allows after the mapping must be allowed by the model of the source
+//! language, unless the source program is undefined or the outcome lies in a gap that the mapping
+//! is known to have. On the same programs the whole outcome sets of all engines are compared, with
+//! their race flags.
 //!
-//! `testkit::suite` says how many programs there are per mapping (defined ones) and language, `FENCEPOST_SEED` sets the first
-//! seed, `FENCEPOST_TIMEOUT_MS` the time for one question.
+//! `testkit::suite` says how many programs there are per mapping (defined ones) and language,
+//! `FENCEPOST_SEED` sets the first seed, `FENCEPOST_TIMEOUT_MS` the time for one question.
 //!
 //! # Sources
-//! - D. Lustig, S. Sahasrabuddhe, O. Giroux, "A Formal Analysis of the NVIDIA PTX Memory Consistency Model", ASPLOS
-//!   2019: the theorem for scoped C++, for the mapping of that time.
+//! - D. Lustig, S. Sahasrabuddhe, O. Giroux, "A Formal Analysis of the NVIDIA PTX Memory
+//!   Consistency Model", ASPLOS 2019: the theorem for scoped C++, for the mapping of that time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -132,7 +133,8 @@ struct Check {
     mapping: &'static str,
 }
 
-/// Judges programs until enough of them are defined. Gives the counts, and the programs of which one kind came out.
+/// Judges programs until enough of them are defined. Gives the counts, and the programs of which
+/// one kind came out.
 fn run(
     check: &Check,
     defined: u64,
@@ -207,7 +209,8 @@ fn opencl_keeps_its_promises_but_for_the_known_gaps() {
     keeps(&check, 120);
 }
 
-/// Programs that showed the gap: an exchange that reads what its own value led to, and a release sequence that it heads.
+/// Programs that showed the gap: an exchange that reads what its own value led to, and a release
+/// sequence that it heads.
 #[test]
 fn a_read_modify_write_that_does_not_release_is_a_known_gap() {
     for (lang, seed, name) in [
@@ -444,7 +447,8 @@ fn engines_agree() {
     }
 }
 
-/// What PTX alone has, in assembly, is itself under the mapping, and nothing to the model of the language.
+/// What PTX alone has, in assembly, is itself under the mapping, and nothing to the model of the
+/// language.
 #[test]
 fn marks_of_ptx_in_assembly_are_of_ptx_alone() {
     for statement in [

@@ -1,11 +1,13 @@
-//! Tests changed in ways that must mean nothing, or must only forbid, under every model of their dialect.
+//! Tests changed in ways that must mean nothing, or must only forbid, under every model of their
+//! dialect.
 //!
 //! - The order of threads and the names and order of locations change nothing.
-//! - A stronger order, a wider scope, a further fence allows no outcome that was not allowed: in the models that promise
-//!   it, for programs that the model calls defined. [`EXCEPTIONS`] lists the models that promise less, each with a test.
+//! - A stronger order, a wider scope, a further fence allows no outcome that was not allowed: in
+//!   the models that promise it, for programs that the model calls defined. [`EXCEPTIONS`] lists
+//!   the models that promise less, each with a test.
 //!
-//! `testkit::suite` says how many tests of each dialect are changed, of the repository and of the folder that
-//! `FENCEPOST_SUITE` names; `FENCEPOST_SEED` which.
+//! `testkit::suite` says how many tests of each dialect are changed, of the repository and of the
+//! folder that `FENCEPOST_SUITE` names; `FENCEPOST_SEED` which.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -81,8 +83,9 @@ fn session<'a>(test: &'a LitmusTest, model: &'a Model) -> Session<'a> {
     Session::new(test, model, Engine::Enumerate, limits, &[])
 }
 
-/// The allowed states, and whether they are racy, without the marks of renaming; `None` if the list is not complete. Which
-/// of the others are listed depends on how values out of thin air are looked for.
+/// The allowed states, and whether they are racy, without the marks of renaming; `None` if the list
+/// is not complete. Which of the others are listed depends on how values out of thin air are looked
+/// for.
 fn states(test: &LitmusTest, model: &Model) -> Option<BTreeMap<State, bool>> {
     let list = session(test, model).outcomes();
     assert_eq!(list.defect, None, "{} under {}", test.name, model.name);
@@ -135,7 +138,8 @@ fn tests() -> Vec<LitmusTest> {
                 Op::Give { .. } => true,
                 op => op.barrier().is_some_and(|b| b.lanes.is_some()),
             });
-            // How far the memory of another CTA is away is a number in the code: copies lie in the order of threads.
+            // How far the memory of another CTA is away is a number in the code: copies lie in the
+            // order of threads.
             let peers = test.program.instrs().any(|(_, _, i)| {
                 ["mapa", "map_shared_rank", "multicast"]
                     .iter()
@@ -253,7 +257,8 @@ fn condition(test: &LitmusTest, model: &Model) -> Verdict {
     session(test, model).reachability(None, false).verdict
 }
 
-/// OpenCL up to 3.0 asks for equal scopes: the wider scope of one side makes a race of what was none.
+/// OpenCL up to 3.0 asks for equal scopes: the wider scope of one side makes a race of what was
+/// none.
 #[test]
 fn a_wider_scope_adds_a_race_in_opencl() {
     let [before, after] = with(
@@ -268,8 +273,8 @@ fn a_wider_scope_adds_a_race_in_opencl() {
     }
 }
 
-/// In OpenCL 2.0, operations are sequentially consistent only if all of them have one scope: one more such operation, of a
-/// narrower scope, frees all the others.
+/// In OpenCL 2.0, operations are sequentially consistent only if all of them have one scope: one
+/// more such operation, of a narrower scope, frees all the others.
 #[test]
 fn one_more_sc_fence_can_free_the_others_in_opencl_2_0() {
     let fence = "atomic_work_item_fence(CLK_GLOBAL_MEM_FENCE, memory_order_seq_cst, memory_scope_work_group);\n";
@@ -283,8 +288,8 @@ fn one_more_sc_fence_can_free_the_others_in_opencl_2_0() {
     assert_eq!(condition(&after, &model("opencl")), Verdict::Forbidden);
 }
 
-/// Programs with races promise nothing: once the flag is acquired, the new data is a visible side effect, where before the
-/// old one was the only one.
+/// Programs with races promise nothing: once the flag is acquired, the new data is a visible side
+/// effect, where before the old one was the only one.
 #[test]
 fn synchronization_can_add_an_outcome_to_a_racy_program() {
     let [before, after] = with(

@@ -1,12 +1,15 @@
 //! Which test of `litmus/` notices that a clause is missing from a model.
 //!
-//! `mutants/MODEL.toml` has every clause of the model: under `noticed`, with a test whose expectation fails without it; under
-//! `redundant`, with the laws from which it is proved ([`testkit::redundant`]) that the model says the same without it; under
-//! `equivalent`, with another reason why no test can notice; under `open`, those that no test of at most [`LARGEST`] instructions
-//! notices, whatever the reason. The quick form asks the tests that are named, and proves again a part of what is redundant; with
-//! `FENCEPOST_LONG` it proves all of that, tests of that size (all of them, or a part, as [`testkit::suite`] says) are asked about
-//! the clauses that nothing is said to notice, and nothing that a test notices may be proved redundant. `BLESS=1` looks for what is
-//! missing in the file, the smallest tests first; together they look for all that nothing is said to notice.
+//! `mutants/MODEL.toml` has every clause of the model: under `noticed`, with a test whose
+//! expectation fails without it; under `redundant`, with the laws from which it is proved
+//! ([`testkit::redundant`]) that the model says the same without it; under `equivalent`, with
+//! another reason why no test can notice; under `open`, those that no test of at most [`LARGEST`]
+//! instructions notices, whatever the reason. The quick form asks the tests that are named, and
+//! proves again a part of what is redundant; with `FENCEPOST_LONG` it proves all of that, tests of
+//! that size (all of them, or a part, as [`testkit::suite`] says) are asked about the clauses that
+//! nothing is said to notice, and nothing that a test notices may be proved redundant. `BLESS=1`
+//! looks for what is missing in the file, the smallest tests first; together they look for all that
+//! nothing is said to notice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -29,7 +32,8 @@ use testkit::suite::{files, in_parallel, is_long, sample, step};
 /// Larger tests are asked about no clause: what they show, smaller ones do.
 const LARGEST: usize = 44;
 
-/// Of so many clauses that a test notices, the quick form asks of one whether it is proved redundant.
+/// Of so many clauses that a test notices, the quick form asks of one whether it is proved
+/// redundant.
 const SAMPLED: usize = 16;
 
 /// What is known of a model's clauses.
@@ -250,7 +254,8 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// What is found of the clause of that number, what is wrong with what was known, and how many tests were asked.
+    /// What is found of the clause of that number, what is wrong with what was known, and how many
+    /// tests were asked.
     fn judge(&self, number: usize, clause: &Clause) -> (Found, Option<String>, usize) {
         let Judge {
             text,

@@ -1,5 +1,5 @@
-//! Random programs, alone and beside threads whose values are too many to be listed: there values are given up that nothing depends
-//! on, and the answers are the same.
+//! Random programs, alone and beside threads whose values are too many to be listed: there values
+//! are given up that nothing depends on, and the answers are the same.
 
 use std::time::Duration;
 
@@ -13,7 +13,8 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use testkit::suite::{number, programs};
 
-/// Threads that have nothing to do with others: three reads of eleven values, each sum of which is another, and what is made of that.
+/// Threads that have nothing to do with others: three reads of eleven values, each sum of which is
+/// another, and what is made of that.
 fn many() -> String {
     let stores: String = (1..=10)
         .map(|v: i32| format!("st.relaxed.gpu.u32 [m], {}; ", (v as f32).to_bits()))
@@ -27,7 +28,8 @@ fn many() -> String {
     )
 }
 
-/// A program in which some values decide what is executed or accessed, and others are handed on; and what may be asked of it.
+/// A program in which some values decide what is executed or accessed, and others are handed on;
+/// and what may be asked of it.
 fn generate(seed: u64) -> (String, Vec<String>) {
     let rng = &mut Pcg64Mcg::seed_from_u64(seed);
     let one =
@@ -145,7 +147,8 @@ fn what_nothing_depends_on_can_be_given_up() {
     }
 }
 
-/// What is asked about the values that are too many is not answered, and neither is it where a model has values out of thin air.
+/// What is asked about the values that are too many is not answered, and neither is it where a
+/// model has values out of thin air.
 #[test]
 fn what_depends_on_them_is_undecided() {
     let ask = |condition: &str, model: &str| {

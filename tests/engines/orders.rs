@@ -1,5 +1,6 @@
-//! Random programs with many writes to one location, some ordered by the model and some not, or with many fences: where the circuit leaves
-//! out what follows from an order alone, all engines answer alike.
+//! Random programs with many writes to one location, some ordered by the model and some not, or
+//! with many fences: where the circuit leaves out what follows from an order alone, all engines
+//! answer alike.
 
 use std::time::Duration;
 
@@ -17,7 +18,8 @@ use testkit::suite::{number, programs};
 fn generate(seed: u64) -> String {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
     let rng = &mut rng;
-    // Where few writes are weak, or of a scope without the other thread, much of the order is asked for.
+    // Where few writes are weak, or of a scope without the other thread, much of the order is asked
+    // for.
     let strong = rng.random_range(0.5..1.0);
     let apart = rng.random_bool(0.7);
     let mut next = 0;
@@ -103,7 +105,8 @@ fn compare(generate: fn(u64) -> String) {
     );
 }
 
-/// Two or three threads with fences between their accesses, most of them sequentially consistent, some in a branch, some of a scope of their own.
+/// Two or three threads with fences between their accesses, most of them sequentially consistent,
+/// some in a branch, some of a scope of their own.
 fn fences(seed: u64) -> String {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
     let rng = &mut rng;

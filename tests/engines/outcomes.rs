@@ -1,4 +1,5 @@
-//! Every outcome of classic tests under `ptx`, as a snapshot: missing outcomes and extra ones both show.
+//! Every outcome of classic tests under `ptx`, as a snapshot: missing outcomes and extra ones both
+//! show.
 //!
 //! All engines make the list, and differences between them are defects.
 

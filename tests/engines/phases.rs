@@ -1,6 +1,7 @@
-//! Kernels of one block whose threads meet at barriers, leave loops and exit by what they read, against an interpreter with vector
-//! clocks ([`testkit::phases`]): they have the same outcomes under `sc`, and the same of them hang; the same of them race under `ptx`,
-//! and those that do not hang and have the same outcomes there, too.
+//! Kernels of one block whose threads meet at barriers, leave loops and exit by what they read,
+//! against an interpreter with vector clocks ([`testkit::phases`]): they have the same outcomes
+//! under `sc`, and the same of them hang; the same of them race under `ptx`, and those that do not
+//! hang and have the same outcomes there, too.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -90,7 +91,8 @@ fn compare(kernel: &Kernel, [sc, ptx]: [&Model; 2]) -> Compared {
         return Compared::Different(format!("sc: {how}"));
     }
     let mut session = Session::new(&test, ptx, Engine::Auto, limits(), &[]);
-    // Where the order of accesses is not that of a race or of an exit, it is that of an interleaving.
+    // Where the order of accesses is not that of a race or of an exit, it is that of an
+    // interleaving.
     let exact = !expected.racy && !expected.loose;
     for (model, exact) in [(sc, true), (ptx, exact)] {
         if hangs(&test, model).is_some_and(|hangs| hangs != expected.stuck && (exact || !hangs)) {

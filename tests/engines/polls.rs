@@ -1,5 +1,6 @@
-//! Random programs with polls that are counted: what the count chooses, and nothing else, makes no difference to outcomes. Where
-//! the count is among what is asked about, every poll is there, and the outcomes, without the count, are the same.
+//! Random programs with polls that are counted: what the count chooses, and nothing else, makes no
+//! difference to outcomes. Where the count is among what is asked about, every poll is there, and
+//! the outcomes, without the count, are the same.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -33,7 +34,8 @@ fn generate(seed: u64) -> [String; 2] {
         rng.random_range(1..3),
         rng.random_range(1..4),
     );
-    // What is done where the count is used up: to wait in another way, to look at something else, to give up.
+    // What is done where the count is used up: to wait in another way, to look at something else,
+    // to give up.
     let other = one(
         rng,
         &[
@@ -103,7 +105,8 @@ fn generate(seed: u64) -> [String; 2] {
     })
 }
 
-/// Events, and, if they are known, outcomes without the count, and whether one comes of a racy execution.
+/// Events, and, if they are known, outcomes without the count, and whether one comes of a racy
+/// execution.
 fn answers(text: &str) -> (usize, Option<(BTreeSet<State>, bool)>) {
     let test = parse("t.toml", text.as_bytes())
         .unwrap_or_else(|e| panic!("{e:?}\n{text}"))

@@ -1,16 +1,17 @@
 //! The front end of the C family against compilers that nobody here wrote.
 //!
-//! Random sequential programs ([`testkit::sequential`]) are compiled with a compiler of C, C++ or OpenCL C and run; the final
-//! values of memory and registers must be those of the executor's memory `sc` with the program's one thread, and, for a
-//! part of them, those of the model `sc`.
+//! Random sequential programs ([`testkit::sequential`]) are compiled with a compiler of C, C++ or
+//! OpenCL C and run; the final values of memory and registers must be those of the executor's
+//! memory `sc` with the program's one thread, and, for a part of them, those of the model `sc`.
 //!
-//! The compilers are `cc`, `c++` and, for OpenCL C, `clang-15`, or what `CC`, `CXX` and `CLANG` say; `-fwrapv` gives signed
-//! overflow the meaning that it has here. Where one is missing, the test says so and passes: CI has all. The test of OpenCL C
-//! runs if it is asked for: `cargo test --test engines -- --ignored opencl_c_means`. `FENCEPOST_PROGRAMS` and `FENCEPOST_SEED`
-//! are as in the other tests of random programs.
+//! The compilers are `cc`, `c++` and, for OpenCL C, `clang-15`, or what `CC`, `CXX` and `CLANG`
+//! say; `-fwrapv` gives signed overflow the meaning that it has here. Where one is missing, the
+//! test says so and passes: CI has all. The test of OpenCL C runs if it is asked for: `cargo test --test
+//! engines -- --ignored opencl_c_means`. `FENCEPOST_PROGRAMS` and `FENCEPOST_SEED` are as in the
+//! other tests of random programs.
 //!
-//! The same programs as kernels in CUDA C++, compiled to PTX by `NVCC` and read again as `fencepost import` reads them, hold the
-//! instructions of PTX against their source.
+//! The same programs as kernels in CUDA C++, compiled to PTX by `NVCC` and read again as `fencepost
+//! import` reads them, hold the instructions of PTX against their source.
 
 use std::collections::BTreeMap;
 use std::path::Path;

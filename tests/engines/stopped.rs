@@ -1,4 +1,5 @@
-//! What a request to stop ends, and what it must not: in a process of its own, since a request is never taken back.
+//! What a request to stop ends, and what it must not: in a process of its own, since a request is
+//! never taken back.
 
 use std::env;
 use std::process::Command;
@@ -32,7 +33,8 @@ impl Leaves<Bits> for Nothing {
 /// Set in the process that is asked to stop.
 const INSIDE: &str = "FENCEPOST_TEST_STOPPED";
 
-/// A replay that a signal came into panicked: its interpreter had ended, though nobody had set it a deadline.
+/// A replay that a signal came into panicked: its interpreter had ended, though nobody had set it a
+/// deadline.
 #[test]
 fn a_request_ends_searches_and_no_replay() {
     if env::var_os(INSIDE).is_none() {

@@ -1,5 +1,6 @@
-//! Random programs with a loop in which two threads meet, at barriers or by votes: what their straight-line form can do, with the
-//! loop's first iterations written out, the loop can do, races included. In the straight-line form nothing is left out.
+//! Random programs with a loop in which two threads meet, at barriers or by votes: what their
+//! straight-line form can do, with the loop's first iterations written out, the loop can do, races
+//! included. In the straight-line form nothing is left out.
 
 use std::fmt::Write as _;
 
@@ -12,8 +13,9 @@ use crate::kept::{Held, one};
 /// How many iterations are written out.
 const WRITTEN_OUT: usize = 3;
 
-/// An iteration for each of two threads, which leaves the loop if it jumps to `OUT`; where they may leave it in different
-/// iterations, and so end at barriers of different numbers, that is how barriers are.
+/// An iteration for each of two threads, which leaves the loop if it jumps to `OUT`; where they may
+/// leave it in different iterations, and so end at barriers of different numbers, that is how
+/// barriers are.
 fn iterations(rng: &mut Pcg64Mcg) -> [String; 2] {
     let meet = one(
         rng,

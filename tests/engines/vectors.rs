@@ -1,5 +1,6 @@
-//! Random programs with vector accesses of PTX, and with accesses of two sizes: all engines find the same outcomes, the
-//! machine `sc` exactly those of the model `sc`, and the weak machine stays inside of `ptx`.
+//! Random programs with vector accesses of PTX, and with accesses of two sizes: all engines find
+//! the same outcomes, the machine `sc` exactly those of the model `sc`, and the weak machine stays
+//! inside of `ptx`.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

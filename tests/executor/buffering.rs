@@ -1,8 +1,9 @@
-//! Load buffering on the executor's memories of OpenCL C, CUDA C++ and C: with early binds they show more of what their
-//! models allow, and nothing that these forbid.
+//! Load buffering on the executor's memories of OpenCL C, CUDA C++ and C: with early binds they
+//! show more of what their models allow, and nothing that these forbid.
 //!
-//! `testkit::suite` says how many random programs there are per language, `FENCEPOST_SEED` sets the first seed,
-//! `FENCEPOST_TIMEOUT_MS` the time for one question. What is printed says how much of what is allowed is reached.
+//! `testkit::suite` says how many random programs there are per language, `FENCEPOST_SEED` sets the
+//! first seed, `FENCEPOST_TIMEOUT_MS` the time for one question. What is printed says how much of
+//! what is allowed is reached.
 
 use std::collections::BTreeSet;
 
@@ -38,7 +39,8 @@ fn outside(machine: &Behaviour, model: &Behaviour) -> Option<String> {
 struct Sums {
     programs: usize,
     allowed: usize,
-    /// By mode: outcomes reached, programs with all of them, states, programs that the model calls racy and the mode does not.
+    /// By mode: outcomes reached, programs with all of them, states, programs that the model calls
+    /// racy and the mode does not.
     modes: [[u64; 4]; MODES.len()],
     skipped: usize,
 }
@@ -177,7 +179,8 @@ fn store(lang: Lang, loc: &str, value: &str, order: &str) -> String {
     }
 }
 
-/// Whether both threads read 1, by every schedule and by random ones, with early binds as they are if nothing is said.
+/// Whether both threads read 1, by every schedule and by random ones, with early binds as they are
+/// if nothing is said.
 fn shows(test: &LitmusTest, side: &Side) -> [bool; 2] {
     let both = |o: &fencepost::simt::schedule::Seen| o.state == [1, 1];
     [
@@ -335,7 +338,8 @@ fn random_runs_with_early_binds_show_what_every_schedule_shows() {
     }
 }
 
-/// Where one thread never has its turn because of what it was bound to, and another one spins until it has.
+/// Where one thread never has its turn because of what it was bound to, and another one spins until
+/// it has.
 #[test]
 fn an_early_bind_that_cannot_be_kept_is_no_hang() {
     let text = "name = 'T'\nmemory = { x = 0, c = 0 }\n\

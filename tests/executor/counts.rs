@@ -1,7 +1,8 @@
-//! Barriers of PTX that say how many threads take part, on random programs of three threads: the executor, which runs phase
-//! after phase, against the phases that the engines choose.
+//! Barriers of PTX that say how many threads take part, on random programs of three threads: the
+//! executor, which runs phase after phase, against the phases that the engines choose.
 //!
-//! Two arrivals at one phase that say different numbers end a run of the executor; the model calls the program undefined.
+//! Two arrivals at one phase that say different numbers end a run of the executor; the model calls
+//! the program undefined.
 
 use std::time::Duration;
 

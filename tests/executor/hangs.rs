@@ -1,17 +1,19 @@
 //! Hangs that the executor reaches against hangs that the engines find.
 //!
-//! Both claim to know the same runs: those that never end, and are fair to memory and, under a progress model, to threads.
-//! The executor finds them in the graph of its states, the engines by axioms about executions. Every disagreement is a
-//! mistake of one of them.
+//! Both claim to know the same runs: those that never end, and are fair to memory and, under a
+//! progress model, to threads. The executor finds them in the graph of its states, the engines by
+//! axioms about executions. Every disagreement is a mistake of one of them.
 //!
 //! - On the memory `sc`, which has the executions of the model `sc`: they agree.
-//! - On the weak memory without early binds, which lacks executions of `ptx` with a cycle of `po` and `rf`: what the
-//!   executor reaches is a hang to the engines; what the engines call a hang and the executor does not reach has such a
-//!   cycle.
-//! - Within the executor: whether a deadlock or livelock is reported is whether some run hangs under `fair`.
+//! - On the weak memory without early binds, which lacks executions of `ptx` with a cycle of `po`
+//!   and `rf`: what the executor reaches is a hang to the engines; what the engines call a hang and
+//!   the executor does not reach has such a cycle.
+//! - Within the executor: whether a deadlock or livelock is reported is whether some run hangs
+//!   under `fair`.
 //!
-//! `testkit::suite` says how many random programs there are, `FENCEPOST_SEED` the first seed, `FENCEPOST_TIMEOUT_MS` the
-//! time for one question. `FENCEPOST_SUITE` names a folder of published tests to look at besides.
+//! `testkit::suite` says how many random programs there are, `FENCEPOST_SEED` the first seed,
+//! `FENCEPOST_TIMEOUT_MS` the time for one question. `FENCEPOST_SUITE` names a folder of published
+//! tests to look at besides.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -231,7 +233,8 @@ fn explained(witness: &Witness) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether program order and reads-from of an execution have a cycle: a read takes a value before its turn.
+/// Whether program order and reads-from of an execution have a cycle: a read takes a value before
+/// its turn.
 fn has_early_reads(witness: &Witness) -> bool {
     let mut graph = petgraph::graph::DiGraph::<(), ()>::new();
     let nodes: Vec<_> = witness.events.iter().map(|_| graph.add_node(())).collect();
@@ -286,7 +289,8 @@ fn hangs_of_random_programs() {
     );
 }
 
-/// How runs of a program end on the weak memory, as far as they are explored: histories are bounded.
+/// How runs of a program end on the weak memory, as far as they are explored: histories are
+/// bounded.
 fn ended(threads: &[&str]) -> fencepost::simt::schedule::Ended {
     let mut text = "name = \"T\"\n[memory]\nx = 0\ny = 0\n".to_owned();
     for (cta, code) in threads.iter().enumerate() {

@@ -1,12 +1,13 @@
 //! The executor's memories of OpenCL C, CUDA C++ and C against the models of these languages.
 //!
-//! Without early binds a memory shows exactly what its model allows in executions in which program order, reads-from and
-//! barriers are acyclic: the model with that as one more axiom. Whole outcome sets are compared, and whether the program
-//! races or is undefined otherwise, on random programs, on the tests of the repository, and on those of `FENCEPOST_SUITE`.
+//! Without early binds a memory shows exactly what its model allows in executions in which program
+//! order, reads-from and barriers are acyclic: the model with that as one more axiom. Whole outcome
+//! sets are compared, and whether the program races or is undefined otherwise, on random programs,
+//! on the tests of the repository, and on those of `FENCEPOST_SUITE`.
 //!
-//! `testkit::suite` says how many random programs there are per language, `FENCEPOST_SEED` sets the first seed,
-//! `FENCEPOST_TIMEOUT_MS` the time for one question, `FENCEPOST_FULL` asks the model itself, too, for how much of it is
-//! shown.
+//! `testkit::suite` says how many random programs there are per language, `FENCEPOST_SEED` sets the
+//! first seed, `FENCEPOST_TIMEOUT_MS` the time for one question, `FENCEPOST_FULL` asks the model
+//! itself, too, for how much of it is shown.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -32,7 +33,8 @@ struct Sums {
     undefined: u64,
     states: u64,
     machine: Duration,
-    /// Of the model itself: programs, outcomes, outcomes shown, outcomes shown outside, race verdicts that differ.
+    /// Of the model itself: programs, outcomes, outcomes shown, outcomes shown outside, race
+    /// verdicts that differ.
     full: [usize; 5],
 }
 
@@ -78,8 +80,8 @@ fn compare(test: &LitmusTest, side: &Side, rules: Rules, sums: &mut Sums) -> Opt
     sums.outcomes += expected.outcomes.len();
     sums.racy += u64::from(expected.racy);
     sums.undefined += u64::from(expected.undefined);
-    // An answer about a status has its time in runs, where in OpenCL it orders nothing; so has a call of one host thread before that of
-    // another.
+    // An answer about a status has its time in runs, where in OpenCL it orders nothing; so has a
+    // call of one host thread before that of another.
     let asks = test
         .program
         .host
@@ -254,8 +256,8 @@ fn every_rule_is_needed() {
     });
 }
 
-/// A store relied on as part of a release sequence, or not: which is right is known only when another thread's store,
-/// which waits for the acquire, takes its place in modification order.
+/// A store relied on as part of a release sequence, or not: which is right is known only when
+/// another thread's store, which waits for the acquire, takes its place in modification order.
 const LATE_BREAK: &str = r#"
 name = "RelSeq+late-break"
 dialect = "c"

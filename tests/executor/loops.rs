@@ -1,4 +1,5 @@
-//! Runs of programs with loops, put before the model by the way that they went: `check::operational::straight`.
+//! Runs of programs with loops, put before the model by the way that they went:
+//! `check::operational::straight`.
 
 use std::path::Path;
 use std::time::Duration;

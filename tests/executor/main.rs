@@ -1,6 +1,7 @@
 //! What runs show, held against what the models allow.
 //!
-//! What the tests of the repository expect of runs is judged with all that they expect (`tests/corpus`).
+//! What the tests of the repository expect of runs is judged with all that they expect
+//! (`tests/corpus`).
 
 mod buffering;
 mod counts;

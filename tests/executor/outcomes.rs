@@ -1,12 +1,14 @@
 //! The executor against the models, on random programs and on the tests of the repository.
 //!
-//! - The memory `sc` has exactly the outcomes of the model `sc`; `weak` without early binds exactly those of `ptx` with one
-//!   axiom more; with early binds it stays inside of `ptx` and covers nearly all of it.
+//! - The memory `sc` has exactly the outcomes of the model `sc`; `weak` without early binds exactly
+//!   those of `ptx` with one axiom more; with early binds it stays inside of `ptx` and covers
+//!   nearly all of it.
 //! - Every rule of the weak memory is needed: without it, some program shows what `ptx` forbids.
-//! - Runs are repeatable, recorded ones replay to the same events, and each is a consistent execution of the model.
+//! - Runs are repeatable, recorded ones replay to the same events, and each is a consistent
+//!   execution of the model.
 //!
-//! `testkit::suite` says how many random programs there are, `FENCEPOST_SEED` sets the first seed, `FENCEPOST_TIMEOUT_MS` the time
-//! for one question, `FENCEPOST_SUITE` a folder of further tests.
+//! `testkit::suite` says how many random programs there are, `FENCEPOST_SEED` sets the first seed,
+//! `FENCEPOST_TIMEOUT_MS` the time for one question, `FENCEPOST_SUITE` a folder of further tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -150,9 +152,10 @@ fn sc_is_the_model_sc_on_random_programs() {
     });
 }
 
-/// Whether the model leaves things unordered that one order of everything has to order: the call of `enqueue_kernel` before
-/// a child that waits for nothing, and the end of a command before a thread that sees it by asking for its status. The
-/// specification promises nothing about memory there; a machine that runs one step after the other shows less.
+/// Whether the model leaves things unordered that one order of everything has to order: the call of
+/// `enqueue_kernel` before a child that waits for nothing, and the end of a command before a thread
+/// that sees it by asking for its status. The specification promises nothing about memory there; a
+/// machine that runs one step after the other shows less.
 fn is_weaker_than_any_order(test: &LitmusTest) -> bool {
     let Some(host) = test.program.host.as_deref() else {
         return false;
@@ -172,9 +175,10 @@ fn is_weaker_than_any_order(test: &LitmusTest) -> bool {
         || code.any(|i| matches!(i.op, Op::Status { .. }))
 }
 
-/// Whether the machine orders more: it takes the reading of `fence.proxy.async` that orders most, and has matrix instructions begin where
-/// they stand, not behind the `wgmma.fence` in front; a half of a fence does the whole of it; a tensor copy goes element by element; and
-/// whoever a thread behind a `griddepcontrol.wait` tells of it has entered the async proxy, too.
+/// Whether the machine orders more: it takes the reading of `fence.proxy.async` that orders most,
+/// and has matrix instructions begin where they stand, not behind the `wgmma.fence` in front; a
+/// half of a fence does the whole of it; a tensor copy goes element by element; and whoever a
+/// thread behind a `griddepcontrol.wait` tells of it has entered the async proxy, too.
 fn is_ordered_more(test: &LitmusTest) -> bool {
     let mut code = test.program.threads.iter().flat_map(|t| &t.code);
     let alone = |i: &Instr| ["WGMMA", "HALF", "TMAP"].iter().any(|tag| i.op.has(tag));
@@ -222,7 +226,8 @@ fn sc_is_the_model_sc_on_the_tests_of_the_repository() {
     });
 }
 
-/// `ptx` with early binds ruled out: nothing is read before it is written, in one order of everything.
+/// `ptx` with early binds ruled out: nothing is read before it is written, in one order of
+/// everything.
 fn in_order() -> Model {
     let ptx = fencepost::model::Library::model("ptx").expect("shipped");
     let text = format!(
@@ -402,7 +407,8 @@ fn vectors_are_run_beside_asynchronous_operations() {
     assert_eq!(seen(code), last);
 }
 
-/// A kernel is over when what its threads have begun is complete, and a kernel behind it enters the async proxy with its start.
+/// A kernel is over when what its threads have begun is complete, and a kernel behind it enters the
+/// async proxy with its start.
 #[test]
 fn kernels_end_with_their_asynchronous_operations() {
     let seen = |memory, copy: &str, stream: &str| {

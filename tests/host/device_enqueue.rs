@@ -1,4 +1,5 @@
-//! Kernels that enqueue kernels: each ordering rule is needed, all engines agree, and what is wrong is named.
+//! Kernels that enqueue kernels: each ordering rule is needed, all engines agree, and what is wrong
+//! is named.
 
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::diag::{Style, render};

@@ -1,9 +1,11 @@
 //! Host programs whose kernels are in PTX.
 //!
-//! - On random programs whose kernels are given in CUDA C++ and in PTX: the model `ptx` has the same outcomes of the program
-//!   in PTX and of the whole of the other one mapped, the same race, the same end. Both ways use the mapping; but one reads PTX.
-//! - On these and on random programs with proxies and aliases: the executor shows just what `ptx` allows where reads are not
-//!   ahead of writes. It knows what ends and starts of kernels hand on; the model knows the launch graph.
+//! - On random programs whose kernels are given in CUDA C++ and in PTX: the model `ptx` has the
+//!   same outcomes of the program in PTX and of the whole of the other one mapped, the same race,
+//!   the same end. Both ways use the mapping; but one reads PTX.
+//! - On these and on random programs with proxies and aliases: the executor shows just what `ptx`
+//!   allows where reads are not ahead of writes. It knows what ends and starts of kernels hand on;
+//!   the model knows the launch graph.
 //!
 //! `FENCEPOST_SEED` sets the first seed of random programs, `testkit::suite` how many there are.
 

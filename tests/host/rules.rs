@@ -1,4 +1,5 @@
-//! Host programs: what each ordering rule is good for, waits that never end, and what is wrong with a program.
+//! Host programs: what each ordering rule is good for, waits that never end, and what is wrong with
+//! a program.
 //!
 //! The verdicts of `litmus/host` are checked with all others (`tests/corpus`).
 
@@ -87,8 +88,8 @@ const OF_PTX: &[(Rule, &str, &str)] = &[(
     "Dependent+wait",
 )];
 
-/// Rules of commands that kernels enqueue, which [`as_child`] makes of others; that of tail launches is in
-/// `tests/host/device_enqueue.rs`.
+/// Rules of commands that kernels enqueue, which [`as_child`] makes of others; that of tail
+/// launches is in `tests/host/device_enqueue.rs`.
 const OF_CHILDREN: &[Rule] = &[
     Rule::WaitKernel,
     Rule::WaitWorkGroup,
@@ -167,7 +168,8 @@ fn rests_on(test: &LitmusTest, rule: Rule) {
     );
 }
 
-/// The test with its second command enqueued by the last instruction of the first one's only thread.
+/// The test with its second command enqueued by the last instruction of the first one's only
+/// thread.
 fn as_child(mut test: LitmusTest, flag: ChildStart) -> LitmusTest {
     let host = test.program.host.as_mut().unwrap();
     host.lanes.push(Lane {

@@ -1,19 +1,27 @@
-//! Runs of host programs against the launch graph, on random programs of CUDA streams and OpenCL queues.
+//! Runs of host programs against the launch graph, on random programs of CUDA streams and OpenCL
+//! queues.
 //!
-//! The executor knows states of commands and what each waits for; the launch graph knows edges. Neither uses the other.
+//! The executor knows states of commands and what each waits for; the launch graph knows edges.
+//! Neither uses the other.
 //!
-//! - Some run of the executor ends in a deadlock if and only if the graph of some order of calls has waits that cannot end.
-//! - Where none has: the executor finds a race if and only if two accesses conflict that, in some order of calls, the graph
-//!   leaves unordered. Accesses are plain, so nothing but the host program orders them.
-//! - Where none has: it finds memory used against its mapping if and only if the graph has such a use.
+//! - Some run of the executor ends in a deadlock if and only if the graph of some order of calls
+//!   has waits that cannot end.
+//! - Where none has: the executor finds a race if and only if two accesses conflict that, in some
+//!   order of calls, the graph leaves unordered. Accesses are plain, so nothing but the host
+//!   program orders them.
+//! - Where none has: it finds memory used against its mapping if and only if the graph has such a
+//!   use.
 //! - A run that deadlocks says who waits for what.
-//! - Where threads wait for memory, or for the status of an event: some run hangs if and only if the engine says so.
-//! - Commands that wait for a flush never start if and only if the graph says that nothing submits them.
+//! - Where threads wait for memory, or for the status of an event: some run hangs if and only if
+//!   the engine says so.
+//! - Commands that wait for a flush never start if and only if the graph says that nothing submits
+//!   them.
 //! - A loop that asks until all is complete does what the call does that waits for it.
-//! - Random runs, warps with one program counter, groups one after the other and room for few blocks show nothing that
-//!   runs of all schedules do not show, and hang just where these do.
+//! - Random runs, warps with one program counter, groups one after the other and room for few
+//!   blocks show nothing that runs of all schedules do not show, and hang just where these do.
 //!
-//! The tests of host programs are run, too: what runs show is what the model of their language says.
+//! The tests of host programs are run, too: what runs show is what the model of their language
+//! says.
 //!
 //! `FENCEPOST_SEED` sets the first seed of random programs, `testkit::suite` how many there are.
 
@@ -71,8 +79,8 @@ fn races(test: &LitmusTest, launches: &Launches) -> bool {
     })
 }
 
-/// Whether, in some order of calls, memory is used against its mapping: by a command while it is mapped, or by the host
-/// while it is not.
+/// Whether, in some order of calls, memory is used against its mapping: by a command while it is
+/// mapped, or by the host while it is not.
 fn misuses_mappings(test: &LitmusTest, launches: &Launches) -> bool {
     let host = test.program.host.as_deref().expect("a host program");
     let accesses = touches(test);
@@ -140,7 +148,8 @@ fn hangs(seen: &Observation) -> bool {
     seen.ended.by(How::Deadlock) + seen.ended.by(How::Livelock) > 0
 }
 
-/// Ways to schedule the threads of a test: which one may step, and for how many blocks there is room.
+/// Ways to schedule the threads of a test: which one may step, and for how many blocks there is
+/// room.
 fn schedulings(base: &Options) -> Vec<Options> {
     let resident = |n| Launch {
         resident: n,
@@ -155,8 +164,9 @@ fn schedulings(base: &Options) -> Vec<Options> {
     Scheduling::ALL.into_iter().flat_map(all).collect()
 }
 
-/// Holds random runs, and runs under other schedulings, against all runs: they show nothing else. `whole`: also that runs
-/// hang just as those of any thread do, which is so where no thread waits for another by itself.
+/// Holds random runs, and runs under other schedulings, against all runs: they show nothing else.
+/// `whole`: also that runs hang just as those of any thread do, which is so where no thread waits
+/// for another by itself.
 ///
 /// # Errors
 /// What they show besides.
@@ -320,7 +330,8 @@ fn queues() {
     compare(false);
 }
 
-/// How random programs end: the engine says that they hang if and only if some run does, or undecided.
+/// How random programs end: the engine says that they hang if and only if some run does, or
+/// undecided.
 fn hold_ends(what: &str, make: &dyn Fn(&mut Pcg64Mcg) -> LitmusTest, lazy: bool) {
     let (count, first) = (programs(60), number("FENCEPOST_SEED", 1));
     let model = load_shipped("sc", &signature())
@@ -382,8 +393,8 @@ fn hold_ends(what: &str, make: &dyn Fn(&mut Pcg64Mcg) -> LitmusTest, lazy: bool)
     assert!(count < 60 || hang > 0 && end > 0 && (hang + end) * 2 > count);
 }
 
-/// The program with a loop of queries in place of every call of CUDA that waits for a stream or an event, and how many
-/// there are. Calls behind them are numbered anew.
+/// The program with a loop of queries in place of every call of CUDA that waits for a stream or an
+/// event, and how many there are. Calls behind them are numbered anew.
 fn polling(test: &LitmusTest) -> (LitmusTest, usize) {
     let mut test = test.clone();
     let host = test.program.host.as_deref_mut().expect("a host program");
@@ -525,8 +536,8 @@ fn hangs_of_programs_whose_hosts_wait_between_calls() {
     hold_ends("OpenCL", &|rng| lively(rng, false), true);
 }
 
-/// Tests that the machine refuses: commands enqueued by kernels where memory is fine-grained in part; operations at system scope on
-/// memory of a GPU that the host accesses.
+/// Tests that the machine refuses: commands enqueued by kernels where memory is fine-grained in
+/// part; operations at system scope on memory of a GPU that the host accesses.
 const REFUSED: [&str; 2] = ["Child.pointer+", "Gpu-memory+"];
 
 /// Every test of host programs: what runs show is what the model of the test's language says.
@@ -695,8 +706,8 @@ fn waits_are_told_by_the_number_of_the_launch() {
     );
 }
 
-/// A launch into the memory of a GPU that has room for so many blocks hangs just where a block that is there waits for
-/// one that is not.
+/// A launch into the memory of a GPU that has room for so many blocks hangs just where a block that
+/// is there waits for one that is not.
 #[test]
 fn which_launch_gets_room_is_a_choice() {
     let test = file("cuda/resident-consumer-first", |text| text);

@@ -1,6 +1,7 @@
 //! The test formats from outside: what good files mean, and what messages bad files get.
 //!
-//! Messages are snapshots: they are part of the interface, and changes to them are to be read in review.
+//! Messages are snapshots: they are part of the interface, and changes to them are to be read in
+//! review.
 
 use fencepost::diag::{Style, render};
 use fencepost::litmus::{

@@ -1,4 +1,5 @@
-//! What is read and written: test formats, the model language, pictures; and the sources of the project themselves.
+//! What is read and written: test formats, the model language, pictures; and the sources of the
+//! project themselves.
 
 mod house;
 mod litmus_format;

@@ -1,7 +1,8 @@
 //! The model language against its test folders, and the shipped models.
 //!
-//! `tests/texts/models/ok` holds models that load, with the table each lowers to; `tests/texts/models/err` holds models that do
-//! not, with their diagnostics. Snapshots lie beside their inputs.
+//! `tests/texts/models/ok` holds models that load, with the table each lowers to;
+//! `tests/texts/models/err` holds models that do not, with their diagnostics. Snapshots lie beside
+//! their inputs.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

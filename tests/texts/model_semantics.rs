@@ -1,5 +1,6 @@
-//! Lowering preserves meaning: random models are evaluated twice, once straight from the syntax tree with textbook
-//! definitions, once from the node table, over random events. The two evaluators share nothing but the event count.
+//! Lowering preserves meaning: random models are evaluated twice, once straight from the syntax
+//! tree with textbook definitions, once from the node table, over random events. The two evaluators
+//! share nothing but the event count.
 
 use std::collections::{BTreeMap, BTreeSet};
 

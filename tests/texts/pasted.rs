@@ -1,4 +1,5 @@
-//! What people paste: for each thing in the book's table a test that holds it, or what is said where it is refused.
+//! What people paste: for each thing in the book's table a test that holds it, or what is said
+//! where it is refused.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +10,8 @@ use testkit::suite::files;
 
 const PAGE: &str = include_str!("../../docs/src/c-family.md");
 
-/// Which of these tests are there. A name in a file is the beginning of the names of its tests, if it has several.
+/// Which of these tests are there. A name in a file is the beginning of the names of its tests, if
+/// it has several.
 fn there(wanted: &BTreeSet<&str>) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for path in files(

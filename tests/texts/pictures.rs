@@ -1,8 +1,10 @@
 //! Pictures: small ones in full, and laws that hold for all tests of the corpus.
 //!
 //! # Invariants
-//! - Boxes, headings and names of edges never overlap, and stay inside the picture; every edge that is shown has its name.
-//! - Every SVG is well-formed XML that names its parts, every `.dot` file parses, and both are the same when made again.
+//! - Boxes, headings and names of edges never overlap, and stay inside the picture; every edge that
+//!   is shown has its name.
+//! - Every SVG is well-formed XML that names its parts, every `.dot` file parses, and both are the
+//!   same when made again.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -546,7 +548,8 @@ fn check_svg(name: &str, text: &str) {
     );
 }
 
-/// A reader of the part of Graphviz's language that is written: `digraph ID { statements }`, strings in quotes.
+/// A reader of the part of Graphviz's language that is written: `digraph ID { statements }`,
+/// strings in quotes.
 fn check_dot(name: &str, text: &str) {
     let mut tokens = Vec::new();
     let mut rest = text;

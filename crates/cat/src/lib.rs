@@ -7,8 +7,8 @@
 //! | [`algebra`] | ways to run that table: on bits, on bounds, as gates |
 //!
 //! # Invariants
-//! - No memory model and no program is known here: base names come in a [`model::Signature`], relations in
-//!   [`algebra`]'s leaves.
+//! - No memory model and no program is known here: base names come in a [`model::Signature`],
+//!   relations in [`algebra`]'s leaves.
 
 pub mod algebra;
 pub mod model;

@@ -1,10 +1,13 @@
-//! What a compiler printed for one operation: the accesses and fences of a function of PTX, in order.
+//! What a compiler printed for one operation: the accesses and fences of a function of PTX, in
+//! order.
 //!
 //! # Invariants
-//! - What an instruction means is asked of the PTX front end, instruction by instruction; what it does not read is kept as
-//!   [`What::Unread`], and such an operation is judged neither weaker nor stronger.
-//! - Parameters and the stack are no memory that anybody shares: their accesses are passed over, and so is what is executed only
-//!   if an address is one of the stack, which libcu++'s functions ask first.
+//! - What an instruction means is asked of the PTX front end, instruction by instruction; what it
+//!   does not read is kept as [`What::Unread`], and such an operation is judged neither weaker nor
+//!   stronger.
+//! - Parameters and the stack are no memory that anybody shares: their accesses are passed over,
+//!   and so is what is executed only if an address is one of the stack, which libcu++'s functions
+//!   ask first.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -167,7 +170,8 @@ fn items(body: &str) -> Vec<Item> {
         });
     }
 
-    // Places between statements: the function is entered at the first one, and left at the last one.
+    // Places between statements: the function is entered at the first one, and left at the last
+    // one.
     let exit = statements.len();
     let mut flow: DiGraph<(), ()> = DiGraph::new();
     let places: Vec<_> = (0..=exit).map(|_| flow.add_node(())).collect();

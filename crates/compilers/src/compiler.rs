@@ -1,7 +1,8 @@
 //! Compilers that are installed: which there are, and what they print.
 //!
 //! # Invariants
-//! - A compiler runs in a folder of its own, for at most [`PATIENCE`] at a time, and nothing is left behind.
+//! - A compiler runs in a folder of its own, for at most [`PATIENCE`] at a time, and nothing is
+//!   left behind.
 //! - Where one function of several is refused, the others are compiled without it.
 
 use std::fs::{self, File};
@@ -24,7 +25,8 @@ pub enum Family {
     Nvcc,
 }
 
-/// The first target with scopes (PTX ISA, Memory Consistency Model, Scope and applicability of the model).
+/// The first target with scopes (PTX ISA, Memory Consistency Model, Scope and applicability of the
+/// model).
 const SCOPED: u32 = 70;
 
 /// A compiler.
@@ -52,7 +54,8 @@ pub enum Output {
 }
 
 impl Compiler {
-    /// The compiler at that path, or of that name; it compiles for `arch`, or else for the oldest target that it has.
+    /// The compiler at that path, or of that name; it compiles for `arch`, or else for the oldest
+    /// target that it has.
     ///
     /// # Errors
     /// Why it cannot be run, as a sentence.
@@ -127,8 +130,8 @@ impl Compiler {
         }
     }
 
-    /// What it makes of the operations, each with its output; or why it makes nothing of a text without any: it lacks the
-    /// target, or headers.
+    /// What it makes of the operations, each with its output; or why it makes nothing of a text
+    /// without any: it lacks the target, or headers.
     ///
     /// # Errors
     /// What went wrong with files or the process.
@@ -242,8 +245,8 @@ impl Compiler {
     }
 }
 
-/// The oldest target of a compiler that the memory model speaks of: nvcc says which it has, and drops old ones with its
-/// versions; clang keeps all.
+/// The oldest target of a compiler that the memory model speaks of: nvcc says which it has, and
+/// drops old ones with its versions; clang keeps all.
 fn oldest(family: Family, path: &Path) -> String {
     let listed = || {
         let answer = Command::new(path)

@@ -10,8 +10,8 @@
 //!
 //! # Invariants
 //! - No compiler is needed to read what one printed: a [`Record`] has all of it.
-//! - What is weaker here is weaker instruction by instruction; whether a program notices, the models tell
-//!   ([`Report::mapping`] is what they judge).
+//! - What is weaker here is weaker instruction by instruction; whether a program notices, the
+//!   models tell ([`Report::mapping`] is what they judge).
 
 mod compiled;
 mod compiler;
@@ -117,9 +117,10 @@ impl Report {
             .count()
     }
 
-    /// The mapping, with what the compiler made in place of its rows: of that kind and order, or of all. Of operations of 32
-    /// bits, and of exchanges for read-modify-writes. Where no row can say what was made (a loop, a reduction, a call), the
-    /// mapping's stays. `None`: every row is as before.
+    /// The mapping, with what the compiler made in place of its rows: of that kind and order, or of
+    /// all. Of operations of 32 bits, and of exchanges for read-modify-writes. Where no row can say
+    /// what was made (a loop, a reduction, a call), the mapping's stays. `None`: every row is as
+    /// before.
     pub fn observed(&self, only: Option<(Kind, Order)>) -> Option<Mapping> {
         let mut rows: Vec<Row> = Vec::new();
         let mut differs = false;
@@ -144,7 +145,8 @@ impl Report {
             let made: Option<Vec<Step>> = made.and_then(|items| items.iter().map(step).collect());
             let differing = made.filter(|steps| *steps != judged.asked);
             differs |= differing.is_some();
-            // A mapping without rows for compare-exchanges has those of read-modify-writes for them.
+            // A mapping without rows for compare-exchanges has those of read-modify-writes for
+            // them.
             let steps = differing.or_else(|| (kind == Kind::Cas).then(|| judged.asked.clone()));
             // C has no scopes: its operations say none.
             let scope = (self.record.language != Language::C11).then_some(scope);
@@ -178,7 +180,8 @@ impl Report {
     }
 }
 
-/// The mapping with the rows of compare-exchanges for exchanges: what it makes of the one that succeeds.
+/// The mapping with the rows of compare-exchanges for exchanges: what it makes of the one that
+/// succeeds.
 pub fn as_exchanges(mapping: &Mapping) -> Mapping {
     let exchange = |row: &Row| {
         let steps = row

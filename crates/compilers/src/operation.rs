@@ -1,8 +1,10 @@
 //! The operations that compilers are tried with: one function for each, in each of the languages.
 //!
 //! # Invariants
-//! - The name of a function says what it is, so that a compiler's output speaks for itself: `exchange_acq_rel_gpu_u32`.
-//! - Each function does one thing to `*x`; what it reads, it returns, but for the forms whose result is unused.
+//! - The name of a function says what it is, so that a compiler's output speaks for itself:
+//!   `exchange_acq_rel_gpu_u32`.
+//! - Each function does one thing to `*x`; what it reads, it returns, but for the forms whose
+//!   result is unused.
 
 use std::fmt;
 
@@ -187,7 +189,8 @@ impl Form {
 pub struct Operation {
     /// Its form.
     pub form: Form,
-    /// Its order; of a compare-exchange, on success: on failure it has what of that a load can have.
+    /// Its order; of a compare-exchange, on success: on failure it has what of that a load can
+    /// have.
     pub order: Order,
     /// Its scope.
     pub scope: Scope,

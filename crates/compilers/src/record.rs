@@ -1,4 +1,5 @@
-//! What a compiler printed, as one file: a head that says who compiled what, then PTX, with what was refused as comments.
+//! What a compiler printed, as one file: a head that says who compiled what, then PTX, with what
+//! was refused as comments.
 //!
 //! # Invariants
 //! - A file that was written reads back to the same outputs.
@@ -56,7 +57,8 @@ impl Record {
         }
     }
 
-    /// A short name for it, of files and of the mapping that says what the compiler does: compiler, version, language, target.
+    /// A short name for it, of files and of the mapping that says what the compiler does: compiler,
+    /// version, language, target.
     pub fn name(&self) -> String {
         let (version, arch) = self
             .compiler

@@ -1,11 +1,11 @@
 //! Whether what a compiler made of an operation is as strong as what a mapping asks for.
 //!
 //! # Invariants
-//! - An order asked of an access is kept by that order of the access at no smaller scope, or by a fence on the side where it
-//!   matters: before what releases, behind what acquires (the Atomics ABI lists both). A fence asked for is kept by a fence at
-//!   its side.
-//! - In doubt it is weaker: what is said to be as strong as asked is so instruction by instruction, without the model. Whether
-//!   a weaker one can be noticed is for a search of programs to say.
+//! - An order asked of an access is kept by that order of the access at no smaller scope, or by a
+//!   fence on the side where it matters: before what releases, behind what acquires (the Atomics
+//!   ABI lists both). A fence asked for is kept by a fence at its side.
+//! - In doubt it is weaker: what is said to be as strong as asked is so instruction by instruction,
+//!   without the model. Whether a weaker one can be noticed is for a search of programs to say.
 
 use crate::compiled::{Item, What};
 use front::mapping::{Kind, Reach, Semantics, Step};
@@ -35,8 +35,8 @@ struct Parts<'a> {
     after: &'a [Step],
 }
 
-/// What was made of that kind of operation, held against what is asked (at fixed scopes). `None`: it has instructions that
-/// nobody here judges, or more than one access.
+/// What was made of that kind of operation, held against what is asked (at fixed scopes). `None`:
+/// it has instructions that nobody here judges, or more than one access.
 pub fn strength(kind: Kind, made: &[Item], asked: &[Step]) -> Option<Strength> {
     let mut steps = Vec::with_capacity(made.len());
     let mut reduction = false;
@@ -170,7 +170,8 @@ fn keeps(made: Parts<'_>, asked: Parts<'_>) -> bool {
         && side(releases, made.before, Semantics::Release);
     // What an acquire fence behind it could have made of an `atom`, it cannot of a `red`.
     let result = !made.reduction || asked.reduction;
-    // What fails there has the order of a failure, which is what a load can have of that of success.
+    // What fails there has the order of a failure, which is what a load can have of that of
+    // success.
     let acquired = |guess: Step| acquires(guess.semantics) && reach(guess) >= reach(access);
     let fence = Step {
         kind: Kind::Fence,
@@ -323,7 +324,8 @@ mod tests {
             )
         };
         let cas = |first, last| judged(Kind::Cas, Order::Acquire, Scope::Gpu, &made(first, last));
-        // libcu++ 3 does so with compare-exchanges of 8 and 16 bits: one that fails there has acquired nothing.
+        // libcu++ 3 does so with compare-exchanges of 8 and 16 bits: one that fails there has
+        // acquired nothing.
         assert_eq!(cas("ld.relaxed.gpu.u32", ""), Some(Weaker));
         assert_eq!(cas("ld.acquire.gpu.u32", ""), Some(Equal));
         assert_ne!(

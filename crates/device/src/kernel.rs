@@ -1,10 +1,11 @@
 //! What the kernel of a test is made of, whatever language it is written in.
 //!
 //! # Invariants
-//! - Every access, fence and barrier of the test is one in the kernel, with the same order, scope, type and kind of memory; what has no
-//!   such form is refused.
-//! - All threads of a group come to the same barriers, also those whose thread was given up. No barrier stands within a condition unless
-//!   the groups of the test come to different ones: drivers do such badly.
+//! - Every access, fence and barrier of the test is one in the kernel, with the same order, scope,
+//!   type and kind of memory; what has no such form is refused.
+//! - All threads of a group come to the same barriers, also those whose thread was given up. No
+//!   barrier stands within a condition unless the groups of the test come to different ones:
+//!   drivers do such badly.
 
 use std::ops::Range;
 
@@ -18,17 +19,20 @@ pub(crate) const MAX_STEPS: u32 = 4096;
 /// How often the groups of a team may miss each other.
 pub(crate) const OFTEN: u32 = 32;
 
-/// A language in which kernels are written: each text is one of whole lines. Registers hold values of 64 bits, with the sign of their type.
+/// A language in which kernels are written: each text is one of whole lines. Registers hold values
+/// of 64 bits, with the sign of their type.
 pub(crate) trait Language {
     /// A register before the first instruction.
     fn register(&self, register: Register, start: Start) -> Result<String, String>;
-    /// What each thread has besides: how often it went back, and how it ended, 0 meaning that it goes on.
+    /// What each thread has besides: how often it went back, and how it ended, 0 meaning that it
+    /// goes on.
     fn counters(&self) -> String;
     /// Lines for those of a group alone.
     fn only(&self, who: Who, lines: &str) -> String;
     /// A place to jump to.
     fn label(&self, label: &str) -> String;
-    /// A jump if a value is not 0; one backwards gives the thread up by a jump to the end of the part, after [`MAX_STEPS`].
+    /// A jump if a value is not 0; one backwards gives the thread up by a jump to the end of the
+    /// part, after [`MAX_STEPS`].
     fn jump(&self, t: ThreadId, cond: &Expr, to: &str, end: Option<&str>)
     -> Result<String, String>;
     /// `to = value`.
@@ -41,7 +45,8 @@ pub(crate) trait Language {
     fn fence(&self, op: &Op) -> Result<String, String>;
     /// A load, store or read-modify-write.
     fn access(&self, t: ThreadId, op: &Op, space: Space) -> Result<String, String>;
-    /// A barrier, or the one by which values that are handed over have come; `all` are the threads of its group, as bits.
+    /// A barrier, or the one by which values that are handed over have come; `all` are the threads
+    /// of its group, as bits.
     fn barrier(&self, op: &Op, all: i64) -> Result<String, String>;
     /// A barrier of all threads of a group.
     fn meet(&self) -> String;
@@ -425,7 +430,8 @@ impl Group<'_> {
                     let (part, among) = last
                         .next_back()
                         .ok_or_else(|| refuse("a value that nobody handed over"))?;
-                    // What is taken of nobody is what was never written: such programs are undefined.
+                    // What is taken of nobody is what was never written: such programs are
+                    // undefined.
                     let mate = self.mates(t, among).get(usize::from(*lane)).copied();
                     let mate = mate.ok_or_else(|| refuse("a value of nobody"))?;
                     Ok(language.take(Register(t, *dst), self.slot(part, mate)))

@@ -180,7 +180,8 @@ impl Drawn {
     /// Draws a launch of at most about `left` instances for a device with so many compute units.
     pub(crate) fn draw(shape: &Shape, units: u32, left: u64, random: &mut Pcg64) -> Drawn {
         let groups = shape.groups.len() as u32;
-        // Groups that wait for each other must run at once; what is left over, and in some launches half of all, stresses memory.
+        // Groups that wait for each other must run at once; what is left over, and in some launches
+        // half of all, stresses memory.
         let room = (units / groups).clamp(1, 64);
         let teams = if random.random_ratio(1, 3) {
             room.div_ceil(2)
@@ -216,8 +217,9 @@ impl Drawn {
         }
     }
 
-    /// How the kernel is launched: work-groups and their size. More groups are launched than are needed, for a device may give several to
-    /// one unit, which goes through them one after the other.
+    /// How the kernel is launched: work-groups and their size. More groups are launched than are
+    /// needed, for a device may give several to one unit, which goes through them one after the
+    /// other.
     pub(crate) fn grid(&self, groups: usize, size: usize) -> Grid {
         let needed = self.teams as usize * groups + self.stress as usize;
         Grid {
@@ -254,8 +256,9 @@ pub struct Buffers {
     pub memory: Vec<u8>,
     /// For each object that all groups see, where its first copy is, and how far copies are apart.
     pub places: Vec<u64>,
-    /// How many groups have joined, and how many are through; for each team, how often its groups have met, and how often they have missed
-    /// each other; what stressing groups write to. Each is alone in its line.
+    /// How many groups have joined, and how many are through; for each team, how often its groups
+    /// have met, and how often they have missed each other; what stressing groups write to. Each is
+    /// alone in its line.
     pub meeting: usize,
     /// 64-bit words.
     pub results: usize,
@@ -464,7 +467,8 @@ work_group = 0\ncode = \"int r = *c;\"\n[[thread]]\nwork_group = 1\ncode = \"a[1
                             );
                         }
                     }
-                    // What instance `i` ends with: a[1] = i, r = -i; every fifth has a thread that is stuck.
+                    // What instance `i` ends with: a[1] = i, r = -i; every fifth has a thread that
+                    // is stuck.
                     let a = (given.places[0] + instance * given.places[1]) as usize + 4;
                     given.memory[a..a + 4].copy_from_slice(&(instance as i32).to_le_bytes());
                     let words = &mut results[instance as usize * shape.results.len()..];

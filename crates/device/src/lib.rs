@@ -10,16 +10,18 @@
 //!
 //! # How a launch is made
 //! - An *instance* is one execution of the test, on memory of its own. A launch holds many of them.
-//! - The work-groups of a test are played by a *team* of work-groups of the device, one each, which goes through its instances one
-//!   after the other. Groups join a team in the order in which the device starts them, so that those of a team run side by side.
-//! - Before each instance the groups of a team *meet*: each waits for the others, but never for long. Where they miss each other once,
-//!   they do not wait again in that launch.
-//! - What may matter and is nobody's business is drawn anew for each launch, from the seed: how far instances lie apart, in which order
-//!   they are gone through, which group comes first, delays, how many groups do nothing but stress memory.
+//! - The work-groups of a test are played by a *team* of work-groups of the device, one each, which
+//!   goes through its instances one after the other. Groups join a team in the order in which the
+//!   device starts them, so that those of a team run side by side.
+//! - Before each instance the groups of a team *meet*: each waits for the others, but never for
+//!   long. Where they miss each other once, they do not wait again in that launch.
+//! - What may matter and is nobody's business is drawn anew for each launch, from the seed: how far
+//!   instances lie apart, in which order they are gone through, which group comes first, delays,
+//!   how many groups do nothing but stress memory.
 //!
 //! # Invariants
-//! - Whatever a launch does, it ends: every wait and every loop of the test is bounded. An instance with a thread that did not come to its
-//!   end counts as stuck, and has no outcome.
+//! - Whatever a launch does, it ends: every wait and every loop of the test is bounded. An instance
+//!   with a thread that did not come to its end counts as stuck, and has no outcome.
 //! - A program that cannot be built faithfully is refused with the reason.
 //! - Every instance is counted: as an outcome or as stuck.
 
@@ -78,7 +80,8 @@ pub struct Prepared<'t> {
 }
 
 impl Prepared<'_> {
-    /// One instance of a kernel in PTX, as a test again; `None`: its memory is of no form that can be told.
+    /// One instance of a kernel in PTX, as a test again; `None`: its memory is of no form that can
+    /// be told.
     pub fn once(&self) -> Option<cuda::Once> {
         cuda::once(self.test, &self.shape, self.size)
     }

@@ -1,12 +1,15 @@
 //! A walk over the tokens of a text: what the parsers of all our small languages share.
 //!
 //! # Invariants
-//! - There is always a next token: the last one stands for the end of the text, and nobody goes behind it.
-//! - Nesting is counted here, and limited to [`MAX_NESTING`]: who reads a tree may walk it by recursion.
+//! - There is always a next token: the last one stands for the end of the text, and nobody goes
+//!   behind it.
+//! - Nesting is counted here, and limited to [`MAX_NESTING`]: who reads a tree may walk it by
+//!   recursion.
 
 use std::ops::Range;
 
-/// How deeply brackets, blocks and the like may nest, in every language. What people write stays below 20.
+/// How deeply brackets, blocks and the like may nest, in every language. What people write stays
+/// below 20.
 pub const MAX_NESTING: usize = 100;
 
 /// A token, and the bytes of the text that it takes.

@@ -1,7 +1,8 @@
 //! Files that users name, read as a whole.
 //!
 //! # Invariants
-//! - Only regular files are read: a pipe without a writer would be waited for, and a device may have no end.
+//! - Only regular files are read: a pipe without a writer would be waited for, and a device may
+//!   have no end.
 //! - No more than the limit is ever held.
 
 use std::fs::{self, File, Metadata};

@@ -1,4 +1,5 @@
-//! Source text, spans and diagnostics: everything a user can fix is reported through [`Diagnostic`].
+//! Source text, spans and diagnostics: everything a user can fix is reported through
+//! [`Diagnostic`].
 //!
 //! # Invariants
 //! - A [`Span`] is a half-open byte range inside the text of the [`SourceFile`] it travels with.
@@ -235,8 +236,8 @@ impl fmt::Display for Diagnostic {
 /// More names than these are not compared: a generated file should not wait for its "did you mean".
 const MAX_CANDIDATES: usize = 1000;
 
-/// The candidate closest to `word` by edit distance, if it is close enough to be worth proposing; of several, the one that
-/// has most of it in one piece.
+/// The candidate closest to `word` by edit distance, if it is close enough to be worth proposing;
+/// of several, the one that has most of it in one piece.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (word.chars().count() / 3).max(1);
     let close = |c: &&str| c.len().abs_diff(word.len()) <= 4 * limit;
@@ -272,7 +273,8 @@ fn common_piece(a: &str, b: &str) -> usize {
         .unwrap_or(0)
 }
 
-/// Edit distance in characters, ignoring case; swapping two neighbours counts once (optimal string alignment).
+/// Edit distance in characters, ignoring case; swapping two neighbours counts once (optimal string
+/// alignment).
 fn edit_distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.to_lowercase().chars().collect();
     let b: Vec<char> = b.to_lowercase().chars().collect();

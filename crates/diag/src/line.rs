@@ -12,7 +12,8 @@ pub struct SourceLine {
     /// In the test's file, from 1; 0: none.
     #[serde(rename = "line")]
     pub number: u32,
-    /// Where code that something else printed says that it came from: the line of a kernel first, that of a module last.
+    /// Where code that something else printed says that it came from: the line of a kernel first,
+    /// that of a module last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub origin: Vec<Origin>,
 }
@@ -35,7 +36,8 @@ impl SourceLine {
         self.number > 0
     }
 
-    /// What stands behind the number: ` [latch.cu:17, latch.ptx:62]`, ` [sync.h:126, inlined at latch.cu:17, latch.ptx:62]`, or nothing.
+    /// What stands behind the number: ` [latch.cu:17, latch.ptx:62]`, ` [sync.h:126, inlined at
+    /// latch.cu:17, latch.ptx:62]`, or nothing.
     pub fn came_from(&self) -> String {
         let chains = self.origin.chunk_by(|_, next| next.inlined);
         let chain = |lines: &[Origin]| {

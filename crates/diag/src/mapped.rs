@@ -1,9 +1,10 @@
-//! Text that was taken out of a file, with the way back: code in a TOML string, a column of a `.litmus` table, a
-//! template with its placeholders filled in.
+//! Text that was taken out of a file, with the way back: code in a TOML string, a column of a
+//! `.litmus` table, a template with its placeholders filled in.
 //!
 //! # Invariants
 //! - Pieces cover the text without gaps, in order.
-//! - A verbatim piece is a byte-for-byte copy of the file at its offset; an opaque one stands for its whole span.
+//! - A verbatim piece is a byte-for-byte copy of the file at its offset; an opaque one stands for
+//!   its whole span.
 //! - [`MappedText::span`] never leaves the file and never joins places that are far apart in it.
 
 use std::ops::Range;
@@ -105,8 +106,8 @@ impl MappedText {
         }
     }
 
-    /// The place in the file of a byte range of the text. A range over pieces that lie apart gives the place of its
-    /// beginning.
+    /// The place in the file of a byte range of the text. A range over pieces that lie apart gives
+    /// the place of its beginning.
     pub fn span(&self, range: Range<usize>) -> Span {
         if self.pieces.is_empty() {
             return Span::default();

@@ -13,10 +13,12 @@ pub enum Style {
     Coloured,
 }
 
-/// How much of a text is shown from where something is wrong, in bytes: of a line without end, its beginning.
+/// How much of a text is shown from where something is wrong, in bytes: of a line without end, its
+/// beginning.
 const SHOWN: usize = 2048;
 
-/// Several lines of text for one diagnostic, ending in a newline. No text of the input begins a line, or gives a command.
+/// Several lines of text for one diagnostic, ending in a newline. No text of the input begins a
+/// line, or gives a command.
 pub fn render(diagnostic: &Diagnostic, style: Style) -> String {
     let label = visible(&diagnostic.label);
     let name = diagnostic

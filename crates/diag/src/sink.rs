@@ -111,8 +111,8 @@ impl Sink {
         self.push(diagnostic);
     }
 
-    /// Whether further diagnostics are only counted. Looking for "did you mean" is then in vain, and in a large file
-    /// too slow.
+    /// Whether further diagnostics are only counted. Looking for "did you mean" is then in vain,
+    /// and in a large file too slow.
     pub fn full(&self) -> bool {
         self.found.len() > LIMIT
     }
@@ -135,7 +135,8 @@ impl Sink {
         self.errors = errors;
     }
 
-    /// Adds what to do to the first diagnostic after the first `kept` ones, unless it says so itself.
+    /// Adds what to do to the first diagnostic after the first `kept` ones, unless it says so
+    /// itself.
     pub fn advise(&mut self, kept: usize, help: &str) {
         if let Some(first) = self.found.get_mut(kept).filter(|d| d.help.is_none()) {
             first.help = Some(help.to_string());

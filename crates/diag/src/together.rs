@@ -7,7 +7,8 @@ use super::{Diagnostic, visible};
 /// How many places a note names.
 const NAMED: usize = 5;
 
-/// Each diagnostic once, in the order of the first of its kind. Two are of one kind if only their places differ.
+/// Each diagnostic once, in the order of the first of its kind. Two are of one kind if only their
+/// places differ.
 pub fn together(diagnostics: &[Diagnostic]) -> Vec<Diagnostic> {
     let mut first = HashMap::new();
     let mut kinds: Vec<(Diagnostic, Vec<String>)> = Vec::new();

@@ -1,23 +1,26 @@
 //! Texts of others on a terminal or in a log: nothing that these would act upon.
 //!
 //! # Sources
-//! - GitHub Docs, *Workflow commands for GitHub Actions*: `::command` at the beginning of a line, blanks before it or not;
-//!   the older `##[command]` anywhere in it, by `actions/runner`, `src/Runner.Common/ActionCommand.cs`.
-//! - Azure Pipelines, *Logging commands*: `##vso[…]`; TeamCity, *Service Messages*: `##teamcity[…]`.
+//! - GitHub Docs, *Workflow commands for GitHub Actions*: `::command` at the beginning of a line,
+//!   blanks before it or not; the older `##[command]` anywhere in it, by `actions/runner`,
+//!   `src/Runner.Common/ActionCommand.cs`.
+//! - Azure Pipelines, *Logging commands*: `##vso[…]`; TeamCity, *Service Messages*:
+//!   `##teamcity[…]`.
 
 use std::borrow::Cow;
 
 /// How commands begin that CI servers look for anywhere in a line.
 const ANYWHERE: [&str; 3] = ["##[", "##vso[", "##teamcity["];
 
-/// A text on one line, without anything that a terminal or a log would act upon: control characters, those that change the
-/// direction of what follows, and beginnings of commands to CI servers are written as Rust escapes them.
+/// A text on one line, without anything that a terminal or a log would act upon: control
+/// characters, those that change the direction of what follows, and beginnings of commands to CI
+/// servers are written as Rust escapes them.
 pub fn visible(text: &str) -> String {
     without_commands(&escaped(text, is_hidden)).into_owned()
 }
 
-/// A text that keeps its line ends and tabs, for formats that escape these themselves; all else that [`visible`] escapes is
-/// escaped.
+/// A text that keeps its line ends and tabs, for formats that escape these themselves; all else
+/// that [`visible`] escapes is escaped.
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| is_hidden(c) && !matches!(c, '\n' | '\r' | '\t'))
 }

@@ -1,11 +1,11 @@
 //! A model's table over machine words: a relation is a row per event, an event is a bit.
 //!
-//! Searches decide millions of small executions, so nothing is allocated per node, and what no choice can change is
-//! computed once per program.
+//! Searches decide millions of small executions, so nothing is allocated per node, and what no
+//! choice can change is computed once per program.
 //!
 //! # Invariants
-//! - At most [`MOST_EVENTS`] events, all of which execute: the operators are the textbook ones, as in
-//!   [`cat::algebra::bits`], which the tests hold it against.
+//! - At most [`MOST_EVENTS`] events, all of which execute: the operators are the textbook ones, as
+//!   in [`cat::algebra::bits`], which the tests hold it against.
 
 use std::sync::Arc;
 
@@ -30,8 +30,9 @@ pub struct Flat {
     bases: Vec<(usize, BaseId)>,
     /// Free relations, each with its node.
     free: Vec<(usize, FreeId)>,
-    /// What is done in order, by stage: first what no choice can change, then what depends on functions alone, then what
-    /// depends on the first order besides, and so on. What an axiom of few nodes needs comes first.
+    /// What is done in order, by stage: first what no choice can change, then what depends on
+    /// functions alone, then what depends on the first order besides, and so on. What an axiom of
+    /// few nodes needs comes first.
     stages: Vec<Vec<Step>>,
     /// By node: its stage.
     stage: Vec<usize>,
@@ -228,11 +229,12 @@ impl Flat {
         }
     }
 
-    /// Computes a stage, in the order of the stages: 0 is what no choice can change, 1 what depends on functions alone,
-    /// 2 what depends on the first order, too, and so on.
+    /// Computes a stage, in the order of the stages: 0 is what no choice can change, 1 what depends
+    /// on functions alone, 2 what depends on the first order, too, and so on.
     ///
     /// # Errors
-    /// An axiom that rejects what was chosen, but for those that are `excused`; what comes after it is not computed.
+    /// An axiom that rejects what was chosen, but for those that are `excused`; what comes after it
+    /// is not computed.
     pub fn run(&mut self, stage: usize, excused: impl Fn(usize) -> bool) -> Result<(), usize> {
         for i in 0..self.stages[stage].len() {
             match self.stages[stage][i] {
@@ -273,7 +275,8 @@ impl Flat {
         }
     }
 
-    /// Whether a node's value is empty whatever is chosen after that stage. If `false`, it may be so for all that is known.
+    /// Whether a node's value is empty whatever is chosen after that stage. If `false`, it may be
+    /// so for all that is known.
     pub fn stays_empty(&self, id: NodeId, stage: usize) -> bool {
         self.most(id, stage)
             .is_some_and(|rows| rows[..self.n].iter().all(|&row| row == 0))

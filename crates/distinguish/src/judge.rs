@@ -1,8 +1,9 @@
-//! A model, asked about small programs: which outcomes it allows, and whether it calls the program defined.
+//! A model, asked about small programs: which outcomes it allows, and whether it calls the program
+//! defined.
 //!
 //! # Invariants
-//! - What is asked of a program is decided on explicit executions, all of which are gone through: every source of a read, and
-//!   every way to choose the free orders that adds something.
+//! - What is asked of a program is decided on explicit executions, all of which are gone through:
+//!   every source of a read, and every way to choose the free orders that adds something.
 
 use std::sync::Arc;
 
@@ -51,7 +52,8 @@ pub struct Judge {
     /// The ways to choose each order, and what is chosen.
     orders: Vec<Ways>,
     chosen: Vec<Rows>,
-    /// By order: the axioms that ask for pairs of it, if nothing is gained by pairs that nobody asks for ([`least`]).
+    /// By order: the axioms that ask for pairs of it, if nothing is gained by pairs that nobody
+    /// asks for ([`least`]).
     least: Vec<Vec<usize>>,
 }
 
@@ -295,8 +297,8 @@ impl Judge {
         self.some(outcome, true)
     }
 
-    /// Turns to a program: whether no consistent execution makes it undefined. Its branches ask for what the outcome says.
-    /// `false`, too, if it has too many events.
+    /// Turns to a program: whether no consistent execution makes it undefined. Its branches ask for
+    /// what the outcome says. `false`, too, if it has too many events.
     pub fn defines(&mut self, (shape, places, letters): Program<'_>, outcome: &Outcome) -> bool {
         if !self.outcomes.contains_key(shape) {
             self.outcomes.clear();
@@ -351,7 +353,8 @@ impl Judge {
             })
     }
 
-    /// Computes a stage; whether it is not rejected, and, with `flagged`, a flag is not known to stay down.
+    /// Computes a stage; whether it is not rejected, and, with `flagged`, a flag is not known to
+    /// stay down.
     fn passes(&mut self, stage: usize, flagged: bool) -> bool {
         // Where an order is the least that its axioms ask for, they are no reason to reject yet.
         let asked = |axiom| self.least.iter().any(|asking| asking.contains(&axiom));
@@ -410,7 +413,8 @@ impl Judge {
         false
     }
 
-    /// Whether it is accepted what was chosen, and in addition what axioms ask of the orders that are least.
+    /// Whether it is accepted what was chosen, and in addition what axioms ask of the orders that
+    /// are least.
     fn grows(&mut self, last: u32) -> bool {
         let n = self.events.len();
         let mut grown: Vec<(usize, Rows)> = Vec::new();
@@ -502,8 +506,9 @@ fn both_ways(covering: &Rows, within: &Rows, n: usize) -> Rows {
     open
 }
 
-/// The axioms that ask for pairs of a free order, `empty … \ order`, if a pair that is in it without need only makes axioms
-/// reject: it stands nowhere else on the right of a difference. `None`: it does.
+/// The axioms that ask for pairs of a free order, `empty … \ order`, if a pair that is in it
+/// without need only makes axioms reject: it stands nowhere else on the right of a difference.
+/// `None`: it does.
 fn least(model: &Model, free: FreeId) -> Option<Vec<usize>> {
     let mut asking = Vec::new();
     for (i, axiom) in model.axioms.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Letters: the orders and scopes that an instruction may have in a dialect, how it is written, and how a program of such
-//! instructions is written as a test.
+//! Letters: the orders and scopes that an instruction may have in a dialect, how it is written, and
+//! how a program of such instructions is written as a test.
 //!
 //! # Invariants
 //! - The words are those of the dialect's row; nothing here knows a language by name.
@@ -126,8 +126,8 @@ pub struct Letter {
     pub order: Option<Order>,
     /// Its scope; `None`: it has none.
     pub scope: Option<Scope>,
-    /// Of a write: what it writes depends on all that its thread has read. Of a read: the thread goes on only if it reads what
-    /// the outcome says.
+    /// Of a write: what it writes depends on all that its thread has read. Of a read: the thread
+    /// goes on only if it reads what the outcome says.
     pub tied: bool,
 }
 
@@ -155,9 +155,11 @@ pub struct Alphabet {
     pub letters: Vec<Letter>,
     /// Whether threads go on only if some reads read what an outcome says.
     pub branches: bool,
-    /// Whether read-modify-writes are written as compare-exchanges, which expect what an outcome says that they read.
+    /// Whether read-modify-writes are written as compare-exchanges, which expect what an outcome
+    /// says that they read.
     pub compares: bool,
-    /// The levels of the scope tree at which threads are in one group or in different ones, from the widest.
+    /// The levels of the scope tree at which threads are in one group or in different ones, from
+    /// the widest.
     pub levels: Vec<Scope>,
 }
 
@@ -231,7 +233,8 @@ impl Alphabet {
                 }
             }
         }
-        // Where accesses are weak unless they say otherwise, a fence that only acquires or releases is a late addition.
+        // Where accesses are weak unless they say otherwise, a fence that only acquires or releases
+        // is a late addition.
         let halves: &[Order] = if row.weak {
             &[]
         } else {
@@ -295,8 +298,8 @@ impl Alphabet {
         kinds
     }
 
-    /// By instruction of a shape: the letters that it may have. Nothing is tied to nothing, and every thread comes to its
-    /// barrier.
+    /// By instruction of a shape: the letters that it may have. Nothing is tied to nothing, and
+    /// every thread comes to its barrier.
     pub fn fitting(&self, shape: &Shape) -> Vec<Vec<usize>> {
         let mut all = Vec::new();
         for slots in &shape.threads {
@@ -323,8 +326,8 @@ impl Alphabet {
         self.branches || self.compares
     }
 
-    /// What is left of a compare-exchange that finds something else than it expects: a load, with the order that is written for
-    /// it, of the same scope.
+    /// What is left of a compare-exchange that finds something else than it expects: a load, with
+    /// the order that is written for it, of the same scope.
     pub fn failing(&self, letter: usize) -> Option<usize> {
         let Letter {
             kind, order, scope, ..
@@ -428,7 +431,8 @@ impl Alphabet {
                             _ => place.cta = group,
                         }
                     }
-                    // A number of a group means one group in each group above it: one way to write it is enough.
+                    // A number of a group means one group in each group above it: one way to write
+                    // it is enough.
                     let fits = |(i, p): (usize, &Place)| {
                         let same = |q: &&Place| q.group(level) == p.group(level);
                         let first = places[..i].iter().find(same);
@@ -537,8 +541,8 @@ impl Alphabet {
         text.join("; ")
     }
 
-    /// An instruction as it is written, in one line: with the word that declares its register, if it needs one, and what it
-    /// reads, if it is one that expects something.
+    /// An instruction as it is written, in one line: with the word that declares its register, if
+    /// it needs one, and what it reads, if it is one that expects something.
     fn write(
         &self,
         letter: &Letter,
@@ -702,7 +706,8 @@ impl Alphabet {
         text
     }
 
-    /// A program as a test: the head is everything before its memory. The outcome says what compare-exchanges expect.
+    /// A program as a test: the head is everything before its memory. The outcome says what
+    /// compare-exchanges expect.
     pub fn test(
         &self,
         head: &str,
@@ -788,8 +793,8 @@ fn bare(word: &str) -> &str {
         .trim_start_matches("memory_order_")
 }
 
-/// What each instruction writes or adds: every write to a location another value, from 1; among additions, powers of two, so
-/// that a sum tells what it is made of.
+/// What each instruction writes or adds: every write to a location another value, from 1; among
+/// additions, powers of two, so that a sum tells what it is made of.
 pub fn values(shape: &Shape) -> Vec<usize> {
     let adds = shape.has(Kind::Reduce);
     let mut written = [0; LOCATIONS.len()];
@@ -808,7 +813,8 @@ pub fn values(shape: &Shape) -> Vec<usize> {
     shape.slots().map(value).collect()
 }
 
-/// The ways to put so many in groups, as group numbers in order of first use; those with most groups first.
+/// The ways to put so many in groups, as group numbers in order of first use; those with most
+/// groups first.
 fn groupings(count: usize) -> Vec<Vec<u32>> {
     let mut all: Vec<Vec<u32>> = vec![Vec::new()];
     for _ in 0..count {

@@ -10,14 +10,15 @@
 //! | [`judge`] | a model, asked about small programs |
 //! | [`mod@search`] | the search; [`fn@suite`], the minimal conformance suite of one model |
 //!
-//! Nothing here is the last word: what is found is a test as people write it, and whoever reports it has it decided by the
-//! engines.
+//! Nothing here is the last word: what is found is a test as people write it, and whoever reports
+//! it has it decided by the engines.
 //!
 //! # Sources
-//! - Which programs, the weakest first, each forbidden and every weakening allowed: D. Lustig, A. Wright, A. Papakonstantinou,
-//!   O. Giroux, "Automated Synthesis of Comprehensive Memory Model Litmus Test Suites", ASPLOS 2017.
-//! - Programs that tell models apart: J. Wickerson, M. Batty, T. Sorensen, G. Constantinides, "Automatically Comparing Memory
-//!   Consistency Models", POPL 2017.
+//! - Which programs, the weakest first, each forbidden and every weakening allowed: D. Lustig, A.
+//!   Wright, A. Papakonstantinou, O. Giroux, "Automated Synthesis of Comprehensive Memory Model
+//!   Litmus Test Suites", ASPLOS 2017.
+//! - Programs that tell models apart: J. Wickerson, M. Batty, T. Sorensen, G. Constantinides,
+//!   "Automatically Comparing Memory Consistency Models", POPL 2017.
 
 pub mod flat;
 pub mod judge;

@@ -1,8 +1,8 @@
 //! Outcomes of a shape: what each read returns, and what each location holds in the end.
 //!
-//! Every write to a location writes another value and everything is observed, so an outcome says which write each read
-//! takes its value from, and which one is last. What leaves more open is a union of these; so is what is seen of additions that
-//! tell nobody what they read.
+//! Every write to a location writes another value and everything is observed, so an outcome says
+//! which write each read takes its value from, and which one is last. What leaves more open is a
+//! union of these; so is what is seen of additions that tell nobody what they read.
 
 use crate::flat::{MOST_EVENTS, Rows, close, is_acyclic, ones};
 use crate::letters::values;
@@ -13,7 +13,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// What is observed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Outcome {
-    /// By instruction: the one whose value it reads; of what reads an initial value, and of what reads nothing, none.
+    /// By instruction: the one whose value it reads; of what reads an initial value, and of what
+    /// reads nothing, none.
     pub sources: Vec<Option<u8>>,
     /// By location: the instruction that writes it last.
     pub last: Vec<u8>,
@@ -30,11 +31,11 @@ pub enum Tier {
     All,
 }
 
-/// The outcomes of a shape, one for each set of those that differ in names alone: whoever goes through all places and
-/// letters sees the others, too.
+/// The outcomes of a shape, one for each set of those that differ in names alone: whoever goes
+/// through all places and letters sees the others, too.
 ///
-/// Where an instruction tells nobody what it read, outcomes look alike ([`alike`]): one stands for all, a critical one only if
-/// all are.
+/// Where an instruction tells nobody what it read, outcomes look alike ([`alike`]): one stands for
+/// all, a critical one only if all are.
 pub fn distinct(shape: &Shape, tier: Tier) -> Vec<Outcome> {
     if shape.has(Kind::Reduce) {
         let critical: FxHashSet<Outcome> = of_tier(shape, Tier::Critical).into_iter().collect();
@@ -123,8 +124,9 @@ fn of_tier(shape: &Shape, tier: Tier) -> Vec<Outcome> {
     }
 }
 
-/// Whether two threads access several locations. If only one does, a cycle leaves it and comes back at one location, in the order
-/// of its instructions if that location looks like memory, so that there is none.
+/// Whether two threads access several locations. If only one does, a cycle leaves it and comes back
+/// at one location, in the order of its instructions if that location looks like memory, so that
+/// there is none.
 fn can_be_critical(shape: &Shape) -> bool {
     let several = |slots: &&Vec<Slot>| {
         let mut locations = slots.iter().filter_map(|slot| slot.location);
@@ -140,7 +142,8 @@ struct Local {
     sources: Vec<(usize, Option<u8>)>,
     /// The last write.
     last: u8,
-    /// By order of its writes with which it looks like memory: what comes before what, by instruction.
+    /// By order of its writes with which it looks like memory: what comes before what, by
+    /// instruction.
     orders: Vec<Rows>,
 }
 
@@ -163,7 +166,8 @@ fn locals(slots: &[(usize, Slot)], location: u8) -> Vec<Local> {
         local[i] = later.fold(0, |row, j| row | 1 << j);
     }
     if writes.is_empty() {
-        // What is left of a program without its only write of a location reads the initial value; no write is last.
+        // What is left of a program without its only write of a location reads the initial value;
+        // no write is last.
         let sources = reads.into_iter().map(|read| (read, None)).collect();
         return vec![Local {
             sources,
@@ -171,7 +175,8 @@ fn locals(slots: &[(usize, Slot)], location: u8) -> Vec<Local> {
             orders: vec![[0; MOST_EVENTS]],
         }];
     }
-    // Each order: its last write, and by write what comes after it; in the end, what comes after the initial one.
+    // Each order: its last write, and by write what comes after it; in the end, what comes after
+    // the initial one.
     let orders: Vec<(u8, Vec<u32>)> = permutations(writes.len())
         .into_iter()
         .map(|order| {
@@ -280,7 +285,8 @@ impl Symmetry {
         image
     }
 
-    /// Where the threads run then, device, cluster and group in the order of their first threads, and the letters.
+    /// Where the threads run then, device, cluster and group in the order of their first threads,
+    /// and the letters.
     pub(crate) fn labels(
         &self,
         places: &[Place],
@@ -434,8 +440,8 @@ fn writes(shape: &Shape, location: usize) -> usize {
         .count()
 }
 
-/// The partial orders inside `within` that hold `containing`, relate the pairs of `covering`, and are transitive inside
-/// `within`.
+/// The partial orders inside `within` that hold `containing`, relate the pairs of `covering`, and
+/// are transitive inside `within`.
 pub fn orders(n: usize, within: &[u32], containing: &[u32], covering: &[u32]) -> Vec<Vec<u32>> {
     let has = |rows: &[u32], i: usize, j: usize| rows[i] >> j & 1 == 1;
     let mut pairs = Vec::new();

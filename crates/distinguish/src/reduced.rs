@@ -1,12 +1,14 @@
-//! A model as far as programs of some letters go: with less to compute, and the same for clauses that say nothing of them.
+//! A model as far as programs of some letters go: with less to compute, and the same for clauses
+//! that say nothing of them.
 //!
-//! Events are of few types, and two of them stand to each other in few ways. What follows from type and standing alone
-//! becomes a leaf, looked up; of everything else it is known which pairs it can hold, so that what adds nothing, takes
-//! nothing away or does not meet goes.
+//! Events are of few types, and two of them stand to each other in few ways. What follows from type
+//! and standing alone becomes a leaf, looked up; of everything else it is known which pairs it can
+//! hold, so that what adds nothing, takes nothing away or does not meet goes.
 //!
 //! # Invariants
 //! - In every program of these letters, what is left accepts and flags the same executions.
-//! - Leaves are [`NodeOp::Base`], whose number is that of a [`Bits`] of [`Reduced`], no longer one of the signature.
+//! - Leaves are [`NodeOp::Base`], whose number is that of a [`Bits`] of [`Reduced`], no longer one
+//!   of the signature.
 
 use std::collections::HashMap;
 
@@ -66,7 +68,8 @@ impl Bits {
     }
 }
 
-/// In how many ways two events of given types can stand to each other: those of a pair of types are one word of [`Bits`].
+/// In how many ways two events of given types can stand to each other: those of a pair of types are
+/// one word of [`Bits`].
 pub const STANDINGS: usize = 32;
 
 /// The pairs of types of events and their standings that programs can have.
@@ -135,7 +138,8 @@ pub struct Reduced {
     pub leaves: Vec<Bits>,
 }
 
-/// A model without the numbers of its nodes: equal for models that say the same for the same reasons.
+/// A model without the numbers of its nodes: equal for models that say the same for the same
+/// reasons.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Same {
     nodes: Vec<(NodeOp, Kind)>,

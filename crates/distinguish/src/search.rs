@@ -1,14 +1,16 @@
-//! The search: shapes by size, outcomes by tier, places of threads, and the weakest letters with which one model forbids
-//! what the other allows.
+//! The search: shapes by size, outcomes by tier, places of threads, and the weakest letters with
+//! which one model forbids what the other allows.
 //!
 //! # Where it cuts
-//! Letters are compared by what they ask for. If the model that forbids does so, and the program is defined, with some letters,
-//! then also with stronger ones; and if the other model allows, then also with weaker ones. So of each outcome only those letters
-//! are looked at that are the weakest with which it is forbidden. One such choice is found from above, by weakening; what is
-//! not above it is divided among smaller regions, in which the next one is sought.
+//! Letters are compared by what they ask for. If the model that forbids does so, and the program is
+//! defined, with some letters, then also with stronger ones; and if the other model allows, then
+//! also with weaker ones. So of each outcome only those letters are looked at that are the weakest
+//! with which it is forbidden. One such choice is found from above, by weakening; what is not above
+//! it is divided among smaller regions, in which the next one is sought.
 //!
-//! Whether models are of that kind is tried first, on message passing and store buffering with all letters ([`Compared`]). If
-//! not, letters of different scopes are not compared, or none at all: then all choices are gone through.
+//! Whether models are of that kind is tried first, on message passing and store buffering with all
+//! letters ([`Compared`]). If not, letters of different scopes are not compared, or none at all:
+//! then all choices are gone through.
 //!
 //! # Invariants
 //! - What is found is the first in a fixed order, whatever the number of threads that look for it.
@@ -84,7 +86,8 @@ impl Found {
 pub struct Answer {
     /// What was found, the smallest first.
     pub found: Vec<Found>,
-    /// Programs of up to so many instructions were all looked at, or up to where something was found.
+    /// Programs of up to so many instructions were all looked at, or up to where something was
+    /// found.
     pub searched: usize,
     /// Where time ran out: shapes of one instruction more that were done, and how many there are.
     pub stopped: Option<(usize, usize)>,
@@ -102,7 +105,8 @@ enum Compared {
 }
 
 impl Compared {
-    /// Whether the second letter is known to ask for no less than the first one (`up`), or for no more.
+    /// Whether the second letter is known to ask for no less than the first one (`up`), or for no
+    /// more.
     fn has(self, alphabet: &Alphabet, a: usize, b: usize, up: bool) -> bool {
         let (low, high) = if up { (a, b) } else { (b, a) };
         match self {
@@ -387,7 +391,8 @@ impl<'a> Searcher<'a> {
         found
     }
 
-    /// Letters, of those that are open, with which the models differ on the outcome: none weaker are forbidden.
+    /// Letters, of those that are open, with which the models differ on the outcome: none weaker
+    /// are forbidden.
     fn letters(&mut self, hunt: &mut Hunt<'_>, outcome: &Outcome) -> Option<Vec<usize>> {
         let Hunt {
             shape,
@@ -501,7 +506,8 @@ impl Known {
     }
 }
 
-/// The weakest letters, of those that are open, of which something holds that also holds of stronger ones.
+/// The weakest letters, of those that are open, of which something holds that also holds of
+/// stronger ones.
 struct Least<'o> {
     open: &'o [&'o [usize]],
     /// What asks for no more than one of these was not looked at.
@@ -594,7 +600,8 @@ fn advance(chosen: &mut [usize], choices: &[Vec<Vec<usize>>]) -> bool {
     false
 }
 
-/// The program without an instruction, and what is left of the outcome. `None`: the outcome needs what it wrote.
+/// The program without an instruction, and what is left of the outcome. `None`: the outcome needs
+/// what it wrote.
 fn without(found: &Found, gone: usize) -> Option<Found> {
     let Found {
         shape,
@@ -656,7 +663,8 @@ fn without(found: &Found, gone: usize) -> Option<Found> {
     })
 }
 
-/// By instruction: its letters in classes of such as are compared, each with a weakest and a strongest one, first and last.
+/// By instruction: its letters in classes of such as are compared, each with a weakest and a
+/// strongest one, first and last.
 fn classes(alphabet: &Alphabet, shape: &Shape, compared: Compared) -> Vec<Vec<Vec<usize>>> {
     let above = |low: usize, l: usize| compared.has(alphabet, low, l, true);
     let of = |fitting: Vec<usize>| {
@@ -673,7 +681,8 @@ fn classes(alphabet: &Alphabet, shape: &Shape, compared: Compared) -> Vec<Vec<Ve
 /// What a judge says of an outcome of the program that it was turned to.
 type Says = fn(&mut Judge, Program<'_>, &Outcome) -> bool;
 
-/// Tries whether a judge that says so of a program says so of those with stronger letters (`up`), or weaker ones.
+/// Tries whether a judge that says so of a program says so of those with stronger letters (`up`),
+/// or weaker ones.
 fn tried(judge: &mut Judge, alphabet: &Alphabet, compared: Compared, up: bool, says: Says) -> bool {
     let slot = |kind, l: u8| Slot {
         kind,

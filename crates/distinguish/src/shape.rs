@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //! - One shape stands for all that differ from it in the names of threads and locations.
-//! - What orders nothing is left out: fences at the ends of a thread, fences behind fences, barriers of one thread alone,
-//!   locations that are accessed once or never written.
+//! - What orders nothing is left out: fences at the ends of a thread, fences behind fences,
+//!   barriers of one thread alone, locations that are accessed once or never written.
 //! - All accesses of a location are plain, or none is. A thread comes to at most one barrier.
 
 use std::collections::BTreeSet;
@@ -164,8 +164,8 @@ impl Shape {
             .any(|(_, slot)| slot.location == Some(location as u8) && slot.kind.is_plain())
     }
 
-    /// Whether every location is accessed twice and written, in one way, and no thread is alone with its barrier, or does
-    /// nothing else.
+    /// Whether every location is accessed twice and written, in one way, and no thread is alone
+    /// with its barrier, or does nothing else.
     fn is_shared(&self) -> bool {
         let shared = |l: u8| {
             let here = || self.slots().filter(|(_, slot)| slot.location == Some(l));
@@ -199,7 +199,8 @@ pub fn permutations(n: usize) -> Vec<Vec<u8>> {
     all
 }
 
-/// All shapes of that many instructions of those kinds, those of fewer read-modify-writes and threads first.
+/// All shapes of that many instructions of those kinds, those of fewer read-modify-writes and
+/// threads first.
 pub fn shapes(size: usize, kinds: &[Kind]) -> Vec<Shape> {
     let mut found = BTreeSet::new();
     let mut lengths = Vec::new();
@@ -295,7 +296,8 @@ mod tests {
         };
         assert_eq!(counts(&[], 5), [0, 13, 69, 958, 11_857]);
         assert_eq!(counts(&[Kind::Reduce], 4), [0, 24, 160, 3139]);
-        // Of two instructions, five pairs of plain accesses more: two writes, or one and a read, in one thread or two.
+        // Of two instructions, five pairs of plain accesses more: two writes, or one and a read, in
+        // one thread or two.
         assert_eq!(counts(&[Kind::PlainWrite, Kind::PlainRead], 2), [0, 18]);
         // Of four, two threads that access one location before or after a barrier.
         assert_eq!(counts(&[Kind::Barrier], 3), [0, 13, 69]);

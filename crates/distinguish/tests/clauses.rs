@@ -1,8 +1,10 @@
-//! Clauses of models that no test of `litmus/` is known to notice if they are missing (`tests/engines/mutants`): the search finds
-//! no small program that does, with any of the further letters.
+//! Clauses of models that no test of `litmus/` is known to notice if they are missing
+//! (`tests/engines/mutants`): the search finds no small program that does, with any of the further
+//! letters.
 //!
-//! A program that it does find belongs into `litmus/`. `FENCEPOST_CLAUSES="ptx 5 60 alias,surface"` says how far it gets with
-//! these letters in 60 seconds for each clause and direction, and what it finds.
+//! A program that it does find belongs into `litmus/`. `FENCEPOST_CLAUSES="ptx 5 60 alias,surface"`
+//! says how far it gets with these letters in 60 seconds for each clause and direction, and what it
+//! finds.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -31,7 +33,8 @@ const FURTHER: [(&str, Further); 10] = [
 /// What is asked of one clause.
 struct Asked {
     clause: String,
-    /// Up to so many instructions nothing was found: what the model allows and the rest forbids, and the other way round.
+    /// Up to so many instructions nothing was found: what the model allows and the rest forbids,
+    /// and the other way round.
     searched: [usize; 2],
     found: Option<String>,
 }

@@ -1,8 +1,9 @@
-//! The search held against a plain enumeration that shares no code with it: programs are written as text, line by line, and the
-//! engines that decide tests list their outcomes under both models.
+//! The search held against a plain enumeration that shares no code with it: programs are written as
+//! text, line by line, and the engines that decide tests list their outcomes under both models.
 //!
-//! Up to two instructions every program is tried, of four as many as chance draws; with `FENCEPOST_LONG`, for more pairs of models,
-//! and for those of C every program of three. `FENCEPOST_PLAIN` tries a part of those of four, or all of them.
+//! Up to two instructions every program is tried, of four as many as chance draws; with
+//! `FENCEPOST_LONG`, for more pairs of models, and for those of C every program of three.
+//! `FENCEPOST_PLAIN` tries a part of those of four, or all of them.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +19,8 @@ use testkit::suite::is_long;
 use verdict::{State, Verdict};
 use why::Session;
 
-/// How programs are written: instructions by what they do, with `{x}` for a location, `{r}` for a register, `{v}` for a value.
+/// How programs are written: instructions by what they do, with `{x}` for a location, `{r}` for a
+/// register, `{v}` for a value.
 struct Language {
     dialect: Dialect,
     head: &'static str,
@@ -182,8 +184,8 @@ impl Instructions {
         line.0 >= self.fences
     }
 
-    /// Whether it is one of those that the search speaks of: no fence at an end of a thread or behind another one, and every
-    /// location is written, and accessed twice.
+    /// Whether it is one of those that the search speaks of: no fence at an end of a thread or
+    /// behind another one, and every location is written, and accessed twice.
     fn is_meant(&self, threads: &[Vec<Line>]) -> bool {
         let stands = |thread: &Vec<Line>| {
             !self.is_fence(&thread[0])
@@ -201,7 +203,8 @@ impl Instructions {
         threads.iter().all(stands) && (0..LOCATIONS.len()).all(shared)
     }
 
-    /// Whether it comes first among those that differ from it in the order of threads and the names of locations.
+    /// Whether it comes first among those that differ from it in the order of threads and the names
+    /// of locations.
     fn is_first(&self, threads: &[Vec<Line>]) -> bool {
         let used = threads
             .iter()
@@ -243,8 +246,8 @@ impl Instructions {
             .collect()
     }
 
-    /// Goes through the programs of that many instructions, threads no longer than the one before, each under one choice of
-    /// names, until one is what is looked for.
+    /// Goes through the programs of that many instructions, threads no longer than the one before,
+    /// each under one choice of names, until one is what is looked for.
     fn programs(
         &self,
         left: usize,
@@ -436,7 +439,8 @@ fn model(name: &str) -> Model {
         .expect("valid")
 }
 
-/// A pair of models, and through which mapping the first one judges programs of the second one's language.
+/// A pair of models, and through which mapping the first one judges programs of the second one's
+/// language.
 struct Pair {
     a: &'static str,
     b: &'static str,
@@ -469,8 +473,8 @@ fn pairs() -> Vec<Pair> {
 }
 
 impl Pair {
-    /// Of the programs of that size, with their threads in every group, each `of`-th, by its remainder: the first on which the
-    /// models differ, and how many were asked about.
+    /// Of the programs of that size, with their threads in every group, each `of`-th, by its
+    /// remainder: the first on which the models differ, and how many were asked about.
     fn plain(&self, size: usize, (from, of): (usize, usize)) -> (Option<String>, usize) {
         let (a, b) = (model(self.a), model(self.b));
         let mapping = self.mapping.map(|m| Mapping::named(m).expect("shipped"));
@@ -531,7 +535,8 @@ impl Pair {
     }
 }
 
-/// What the search says of a pair is what the plain enumeration says: a program of that size, or none.
+/// What the search says of a pair is what the plain enumeration says: a program of that size, or
+/// none.
 #[test]
 fn none_is_found_where_there_is_none() {
     let long = is_long();
@@ -545,7 +550,8 @@ fn none_is_found_where_there_is_none() {
             found.is_some()
         });
         assert_eq!(pair.found(most), plain, "{a} and {b}");
-        // Of four instructions, one that differs is found whenever there is one; that there is one, chance may miss.
+        // Of four instructions, one that differs is found whenever there is one; that there is one,
+        // chance may miss.
         let (instructions, mut numbers) = (Instructions::new(&pair.language), Numbers(1));
         let (a_model, b_model) = (model(a), model(b));
         let mapping = pair.mapping.map(|m| Mapping::named(m).expect("shipped"));
@@ -574,8 +580,9 @@ fn none_is_found_where_there_is_none() {
     }
 }
 
-/// `FENCEPOST_PLAIN="sc ptx 4 0/16"`: of the programs of four instructions, of which there are millions, those of which the number
-/// leaves 0 when it is divided by 16. If one differs, the search finds one, too; if none of all does, it finds none.
+/// `FENCEPOST_PLAIN="sc ptx 4 0/16"`: of the programs of four instructions, of which there are
+/// millions, those of which the number leaves 0 when it is divided by 16. If one differs, the
+/// search finds one, too; if none of all does, it finds none.
 #[test]
 fn a_part_of_all_programs_is_asked_about() {
     let asked = std::env::var("FENCEPOST_PLAIN")

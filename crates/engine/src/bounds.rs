@@ -1,5 +1,5 @@
-//! Bounds of a model's leaves, for what is known of a task's open cells and free relations; and what they say before anything
-//! is chosen of who can read from whom.
+//! Bounds of a model's leaves, for what is known of a task's open cells and free relations; and
+//! what they say before anything is chosen of who can read from whom.
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -79,10 +79,11 @@ pub(super) fn declared_order(within: &Bound<Rel>, containing: Option<&Bound<Rel>
 
 /// Bounds of every node, and of the free relations, before anything is chosen.
 ///
-/// Axioms tell of pairs that are in a free relation, or are not, in every execution in which they hold ([`implied`]). Where they are known
-/// beforehand, as the writes of one thread to one location are in PTX's coherence order, or that what a barrier has made known
-/// is not read any more once it is overwritten, they cost neither inputs nor clauses. What starts from such bounds is of use where these
-/// axioms are asked for: [`TaskBounds::rests_on`].
+/// Axioms tell of pairs that are in a free relation, or are not, in every execution in which they
+/// hold ([`implied`]). Where they are known beforehand, as the writes of one thread to one location
+/// are in PTX's coherence order, or that what a barrier has made known is not read any more once it
+/// is overwritten, they cost neither inputs nor clauses. What starts from such bounds is of use
+/// where these axioms are asked for: [`TaskBounds::rests_on`].
 pub(crate) struct TaskBounds {
     /// Events that surely and possibly execute.
     pub(crate) algebra: Rc<Bounds>,
@@ -98,8 +99,9 @@ pub(crate) struct TaskBounds {
     from_reads: Option<(NodeId, Rel)>,
 }
 
-/// With more events than these, only such axioms are read backwards as say that nothing of a relation lies outside a free order: one
-/// step, where others go through products of relations, which take time that grows with the third power.
+/// With more events than these, only such axioms are read backwards as say that nothing of a
+/// relation lies outside a free order: one step, where others go through products of relations,
+/// which take time that grows with the third power.
 const MANY: usize = 4_096;
 
 /// How often bounds are made narrower at most, where axioms go on to tell of more.
@@ -131,7 +133,8 @@ impl TaskBounds {
             open: &open,
             free: &[],
         };
-        // What is empty in every execution is so under any bounds, and most of a large model is that.
+        // What is empty in every execution is so under any bounds, and most of a large model is
+        // that.
         let absent = |id: NodeId| task.absent[id.index()];
         let nothing = [Kind::Set, Kind::Rel].map(|kind| Rc::new(empty(&algebra, kind)));
         let nothing: Values<Bounds> = (model.nodes.iter().zip(&task.absent))
@@ -321,7 +324,8 @@ impl TaskBounds {
         })
     }
 
-    /// The pairs of a write and a read that may access the same memory, where the one is never read by the other.
+    /// The pairs of a write and a read that may access the same memory, where the one is never read
+    /// by the other.
     pub(crate) fn never_read(&self, task: &Task<'_>) -> Rel {
         let sk = &task.sk;
         let may = &self.free[task.model.values.0 as usize].may;

@@ -1,11 +1,15 @@
-//! Values that executions compute: what an outcome must be made of to be worth telling that it is forbidden.
+//! Values that executions compute: what an outcome must be made of to be worth telling that it is
+//! forbidden.
 //!
-//! An observable has a value at the end of some consistent execution, or one can come to it that is written: an initial value, what the
-//! code writes as a number, or what a consistent execution writes on its way. Other values come about only where reads return what no
-//! axiom lets them return, and are computed from that: a sum of what a barrier keeps apart, say. There may be thousands.
+//! An observable has a value at the end of some consistent execution, or one can come to it that is
+//! written: an initial value, what the code writes as a number, or what a consistent execution
+//! writes on its way. Other values come about only where reads return what no axiom lets them
+//! return, and are computed from that: a sum of what a barrier keeps apart, say. There may be
+//! thousands.
 //!
 //! # Invariants
-//! - Of the executions that end in one state, one is looked at. What only others write on their way may be missing.
+//! - Of the executions that end in one state, one is looked at. What only others write on their way
+//!   may be missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +27,8 @@ const WAYS: usize = 256;
 /// By the memory of a cell: the numbers that are written there.
 type Numbers = BTreeMap<CellId, BTreeSet<i64>>;
 
-/// That every observable has a value that executions compute. Those that are consistent end in these states, and some of them are given.
+/// That every observable has a value that executions compute. Those that are consistent end in
+/// these states, and some of them are given.
 pub fn computed(task: &Task<'_>, consistent: &[FinalState], executions: &[Execution]) -> Prop {
     let mut numbers = numbers(task);
     executions

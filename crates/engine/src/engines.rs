@@ -22,29 +22,32 @@ use cat::algebra::gates::LARGEST;
 use program::options::Setting;
 use verdict::Reason;
 
-/// How large a circuit `auto` makes at once, in gates or clauses. Where a larger one would be needed, the enumerating engine
-/// tries first. These figures are from `cargo bench --bench families`: what is spent in vain is less than half of what comes after.
+/// How large a circuit `auto` makes at once, in gates or clauses. Where a larger one would be
+/// needed, the enumerating engine tries first. These figures are from `cargo bench --bench
+/// families`: what is spent in vain is less than half of what comes after.
 const SMALL: usize = 8_000;
 
 /// With so few events circuits are small, whatever is open.
 const FEW: usize = 24;
 
-/// How long it tries, unless it turns out sooner that it will not be enough; each state that it finds spares a call of the
-/// solver.
+/// How long it tries, unless it turns out sooner that it will not be enough; each state that it
+/// finds spares a call of the solver.
 const PATIENCE: Patience = Patience {
     steps: 28,
     probe: 32,
     more_by_state: 20,
 };
 
-/// For how many clauses about values it takes one step more: computed values make a solver slow, and a search little.
+/// For how many clauses about values it takes one step more: computed values make a solver slow,
+/// and a search little.
 const VALUES: usize = 20;
 
-/// How many words a relation of a task may have for all of these steps: with larger ones each step takes longer, and there are
-/// fewer, down to none.
+/// How many words a relation of a task may have for all of these steps: with larger ones each step
+/// takes longer, and there are fewer, down to none.
 const STEPPED: u64 = 256;
 
-/// How long to try on a task of so many events: what is spent in vain is to be no more on a large one.
+/// How long to try on a task of so many events: what is spent in vain is to be no more on a large
+/// one.
 fn patience(events: usize, values: usize) -> Patience {
     let words = (events * events.div_ceil(64)) as u64;
     let steps = PATIENCE.steps + (values / VALUES) as u64;
@@ -70,13 +73,14 @@ pub struct Prepared<'a> {
     /// What is asked about.
     pub task: Rc<Task<'a>>,
     enumerate: Enumerate<'a>,
-    /// What is known before anything is chosen: of executions in which all axioms hold, and, once it is needed, of others.
+    /// What is known before anything is chosen: of executions in which all axioms hold, and, once
+    /// it is needed, of others.
     starts: Vec<Rc<TaskBounds>>,
     /// Circuits, one for each of these.
     symbolic: Vec<Symbolic<'a>>,
     size: Size,
-    /// Executions that were found, of this task and of those that share its events; and whether they are looked at first, as
-    /// nobody will see which one it was.
+    /// Executions that were found, of this task and of those that share its events; and whether
+    /// they are looked at first, as nobody will see which one it was.
     seen: (Rc<RefCell<Vec<Execution>>>, bool),
 }
 
@@ -136,8 +140,8 @@ impl<'a> Prepared<'a> {
         })
     }
 
-    /// The same task under other settings, for who wants to know whether there is an execution, and not which; `None` if it has to
-    /// be built anew.
+    /// The same task under other settings, for who wants to know whether there is an execution, and
+    /// not which; `None` if it has to be built anew.
     pub fn under(&self, set: &[Setting]) -> Option<Self> {
         Some(Prepared::with(
             self.task.under(set)?,
@@ -158,8 +162,8 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// An execution that was found before, if the plain evaluator says of one that it is what a query describes: it judges what
-    /// engines find, wherever that comes from.
+    /// An execution that was found before, if the plain evaluator says of one that it is what a
+    /// query describes: it judges what engines find, wherever that comes from.
     fn known(&self, query: &Query<'_>) -> Option<Checked> {
         self.seen
             .0
@@ -220,9 +224,9 @@ impl<'a> Prepared<'a> {
         (said, who.name())
     }
 
-    /// Has the engine answer that the size of the circuit speaks for: a small one is solved at once; where a large one would be
-    /// needed, the enumerating engine tries first. What is too large for any circuit may still be small enough to walk
-    /// through.
+    /// Has the engine answer that the size of the circuit speaks for: a small one is solved at
+    /// once; where a large one would be needed, the enumerating engine tries first. What is too
+    /// large for any circuit may still be small enough to walk through.
     fn by_size<T: Gap>(
         &mut self,
         (query, deadline): (&Query<'_>, Deadline),
@@ -284,7 +288,8 @@ impl<'a> Prepared<'a> {
             }
         }
         match (yes, no, unknown) {
-            // Where values out of thin air go on without end, each engine sees another part of them.
+            // Where values out of thin air go on without end, each engine sees another part of
+            // them.
             (Some((some, _)), Some(none), _) if !self.task.misses_values(&query.axioms) => {
                 Said::Defect(format!(
                     "the engines differ: {} finds an execution, {} finds none",
@@ -463,8 +468,8 @@ impl<'a> Prepared<'a> {
         Ok(start)
     }
 
-    /// The circuit for executions in which certain axioms hold, of at most that size unless a larger one is there; it is
-    /// made when first needed.
+    /// The circuit for executions in which certain axioms hold, of at most that size unless a
+    /// larger one is there; it is made when first needed.
     fn symbolic(
         &mut self,
         axioms: &[bool],
@@ -472,8 +477,8 @@ impl<'a> Prepared<'a> {
         deadline: Deadline,
     ) -> Result<&mut Symbolic<'a>, Reason> {
         let start = self.start(axioms, deadline)?;
-        // An encoding that ran out of time is of no use to the next question, which has its own; and of a large task there is no
-        // room for a small one beside it.
+        // An encoding that ran out of time is of no use to the next question, which has its own;
+        // and of a large task there is no room for a small one beside it.
         let is_of = |circuit: &Symbolic<'_>| Rc::ptr_eq(circuit.start(), &start);
         self.symbolic.retain(|circuit| {
             !circuit.out_of_time() && (!is_of(circuit) || circuit.size() >= size)
@@ -544,7 +549,8 @@ mod tests {
     use crate::skeleton::signature::signature;
     use cat::model::load_shipped;
 
-    /// Two threads that store to a location of their own, in turn with a fence, and read that of the other.
+    /// Two threads that store to a location of their own, in turn with a fence, and read that of
+    /// the other.
     fn store_buffering(rounds: usize, fence: &str) -> String {
         let mut text =
             "name = \"SB\"\ncondition = 'P0:r0 == 0 /\\ P1:r0 == 0'\nmemory = { x = 0, y = 0 }\n"
@@ -702,7 +708,8 @@ mod tests {
         assert!(alone > 20 && beside < 60 * alone, "{alone} {beside}");
     }
 
-    /// Operations on one location follow each other: who comes next is decided, and not which of the others each comes behind.
+    /// Operations on one location follow each other: who comes next is decided, and not which of
+    /// the others each comes behind.
     #[test]
     fn operations_are_put_one_behind_the_other() {
         let searched = |n: usize, condition: &str| {
@@ -772,7 +779,8 @@ mod tests {
 
     #[test]
     fn a_question_that_ran_out_of_time_takes_nothing_from_the_next() {
-        // Large enough that the circuit itself runs out of time, and not only the hand-over to the solver.
+        // Large enough that the circuit itself runs out of time, and not only the hand-over to the
+        // solver.
         let mut text =
             "name = \"SB\"\ncondition = 'P0:r0 == 0 /\\ P1:r0 == 0'\nmemory = { x = 0, y = 0 }\n"
                 .to_string();
@@ -794,7 +802,8 @@ mod tests {
             props: vec![(test.condition.as_ref().expect("has one"), true)],
             ..Query::complete(&model)
         };
-        // The circuit is there already when the axioms are asked for without time to build their part of it.
+        // The circuit is there already when the axioms are asked for without time to build their
+        // part of it.
         let no_axioms = Query {
             axioms: vec![false; model.axioms.len()],
             ..query.clone()

@@ -115,7 +115,8 @@ impl<'a> Eval<'a> {
         v
     }
 
-    /// A read that keeps a term from being known; `None` if it is known, or waits for choices alone.
+    /// A read that keeps a term from being known; `None` if it is known, or waits for choices
+    /// alone.
     pub fn waits_for(&mut self, t: TermId) -> Option<usize> {
         if self.term(t).is_some() {
             return None;
@@ -166,7 +167,8 @@ impl<'a> Eval<'a> {
         self.term(self.sk.events[event].addr?)
     }
 
-    /// The memory that an access is to, if its address is known; `Some(None)`: none that it can access.
+    /// The memory that an access is to, if its address is known; `Some(None)`: none that it can
+    /// access.
     pub fn memory(&mut self, event: usize) -> Option<Option<CellId>> {
         self.address(event)
             .map(|address| self.sk.accessed(event, address))

@@ -15,8 +15,9 @@ use cat::rel::{EventSet, Rel};
 
 /// What axioms exclude, whatever else there is.
 ///
-/// That a few events are related in some way, is excluded if an axiom fails of these alone. There, only such axioms are asked as go on to
-/// fail where there are more events: what they test grows with them.
+/// That a few events are related in some way, is excluded if an axiom fails of these alone. There,
+/// only such axioms are asked as go on to fail where there are more events: what they test grows
+/// with them.
 pub(crate) struct Excluded<'x, 'a> {
     task: &'x Task<'a>,
     bounds: &'x TaskBounds,
@@ -30,7 +31,8 @@ pub(crate) struct Excluded<'x, 'a> {
 impl<'x, 'a> Excluded<'x, 'a> {
     pub(crate) fn new(task: &'x Task<'a>, bounds: &'x TaskBounds, from_reads: NodeId) -> Self {
         let model = task.model;
-        // By node: whether a pair of it is one wherever there are more events; and whether that hangs on its two events alone.
+        // By node: whether a pair of it is one wherever there are more events; and whether that
+        // hangs on its two events alone.
         let (mut grows, mut is_local) = (Vec::new(), Vec::new());
         for (node, absent) in model.nodes.iter().zip(&task.absent) {
             let all = |of: &[bool]| node.op.operands().all(|a| of[a.index()]);
@@ -60,7 +62,8 @@ impl<'x, 'a> Excluded<'x, 'a> {
         }
     }
 
-    /// Whether it is excluded that these events execute, where some pairs are in free relations and one is in from-reads.
+    /// Whether it is excluded that these events execute, where some pairs are in free relations and
+    /// one is in from-reads.
     pub(crate) fn is(
         &mut self,
         events: &[usize],
@@ -116,9 +119,9 @@ impl<'x, 'a> Excluded<'x, 'a> {
         excluded
     }
 
-    /// Whether of two atomics on one location, each with its read and its write half, if both execute, one comes as a whole before
-    /// the other: they are ordered, the other one is not between the halves of the one, and what the one reads does not stand behind
-    /// what it writes.
+    /// Whether of two atomics on one location, each with its read and its write half, if both
+    /// execute, one comes as a whole before the other: they are ordered, the other one is not
+    /// between the halves of the one, and what the one reads does not stand behind what it writes.
     pub(crate) fn apart(&mut self, one: (usize, usize), other: (usize, usize)) -> bool {
         self.whole(one, other) && self.reads_no_later(one, other)
     }

@@ -4,7 +4,8 @@ use super::eval::Assignment;
 use cat::rel::{EventSet, Rel};
 use program::memory::CellId;
 
-/// A candidate execution, as an engine hands it over: nothing in it is trusted before it was replayed.
+/// A candidate execution, as an engine hands it over: nothing in it is trusted before it was
+/// replayed.
 #[derive(Clone, Debug)]
 pub struct Execution {
     /// The events that execute.

@@ -1,7 +1,8 @@
 //! What a flag of a model marks in an execution: which events, and why the model objects to them.
 //!
-//! The model says it: a flag tests a relation, which is a union of named relations; the pair is one of the first of them
-//! that is not empty. What a relation takes away (`conflict \ (both-atomic | hb)`) is what would have excused the pair.
+//! The model says it: a flag tests a relation, which is a union of named relations; the pair is one
+//! of the first of them that is not empty. What a relation takes away (`conflict \ (both-atomic |
+//! hb)`) is what would have excused the pair.
 //!
 //! # Invariants
 //! - Reads the values that replay computed, and nothing that an engine claims.
@@ -23,7 +24,8 @@ use program::tags::SCOPE_TAGS;
 use program::{Dialect, Place, Scope};
 use verdict::{Fault, FaultEvent, RacingPair};
 
-/// Describes the first thing that one of `flags` marks, other than pairs that are spared. `races` are the flags that mean a data race.
+/// Describes the first thing that one of `flags` marks, other than pairs that are spared. `races`
+/// are the flags that mean a data race.
 pub fn describe(
     task: &Task<'_>,
     execution: &Execution,
@@ -136,7 +138,8 @@ pub fn describe(
     })
 }
 
-/// The pairs of events that one of `races` marks in an execution; what marks single events is no pair.
+/// The pairs of events that one of `races` marks in an execution; what marks single events is no
+/// pair.
 pub fn pairs(task: &Task<'_>, replayed: &Replayed, races: &[usize]) -> Vec<(usize, usize)> {
     let mut all = BTreeSet::new();
     for &flag in races {
@@ -210,8 +213,8 @@ fn met(task: &Task<'_>, execution: &Execution, events: &[usize]) -> Option<Strin
     ))
 }
 
-/// The members of a union, in order, and what each is called: one without a name, as the union is that it is a member of. A node that is
-/// no union is its own only member.
+/// The members of a union, in order, and what each is called: one without a name, as the union is
+/// that it is a member of. A node that is no union is its own only member.
 fn parts(model: &Model, node: NodeId) -> Vec<(NodeId, Option<String>)> {
     let name = name(model, node);
     let NodeOp::Union(a, b) = model.node(node).op else {

@@ -1,14 +1,18 @@
-//! Memory that nothing has written yet, where that may hold any value (`Init::Unknown`): which reads can find it so.
+//! Memory that nothing has written yet, where that may hold any value (`Init::Unknown`): which
+//! reads can find it so.
 //!
 //! # Invariants
-//! - Programs run with 0 in the place of such a value. It may be that, so an execution that is found is one. That there is none is said
-//!   only if it does not depend on the value: a read that can find it gives one that is not worked out ([`program::unknown`]).
-//! - That 0 stands there does not hide a read. In any execution the first read that finds such memory depends on no such value, and up
-//!   to that read the execution is one with zeros. So executions count that do not run to their end.
+//! - Programs run with 0 in the place of such a value. It may be that, so an execution that is
+//!   found is one. That there is none is said only if it does not depend on the value: a read that
+//!   can find it gives one that is not worked out ([`program::unknown`]).
+//! - That 0 stands there does not hide a read. In any execution the first read that finds such
+//!   memory depends on no such value, and up to that read the execution is one with zeros. So
+//!   executions count that do not run to their end.
 //!
 //! # Sources
-//! - CUDA C++ Programming Guide, *Variable Memory Space Specifiers*; PTX ISA 9.4, *Initializers* (`.global` and `.const` alone);
-//!   OpenCL C, *Local Address Space Qualifier*: memory that a group shares has no first value.
+//! - CUDA C++ Programming Guide, *Variable Memory Space Specifiers*; PTX ISA 9.4, *Initializers*
+//!   (`.global` and `.const` alone); OpenCL C, *Local Address Space Qualifier*: memory that a group
+//!   shares has no first value.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -41,8 +45,8 @@ pub(crate) fn is_ours(model: &Model, flag: usize) -> bool {
     model.flags[flag].name == FLAG && model.flags[flag].effect == Effect::Hazard
 }
 
-/// What a task has of reads that can find memory in which nothing was written, and of such memory at the end; with the bounds of the task, if
-/// they were needed.
+/// What a task has of reads that can find memory in which nothing was written, and of such memory
+/// at the end; with the bounds of the task, if they were needed.
 ///
 /// # Errors
 /// Why that is not known.

@@ -8,7 +8,8 @@ use verdict::{Answer, Place, Reason};
 /// Which engine answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Engine {
-    /// The SAT solver for small circuits; for others, enumeration for a limited number of steps first.
+    /// The SAT solver for small circuits; for others, enumeration for a limited number of steps
+    /// first.
     Auto,
     /// A circuit, and Z3.
     Symbolic,
@@ -109,8 +110,8 @@ impl Limits {
         bounds
     }
 
-    /// Asks `at` one loop bound after the other, each time beginning from `start`, until it says that a larger one can tell no
-    /// more; then looks for the smallest bound that gives an answer.
+    /// Asks `at` one loop bound after the other, each time beginning from `start`, until it says
+    /// that a larger one can tell no more; then looks for the smallest bound that gives an answer.
     pub fn deepen<T: Clone>(
         &self,
         test: &LitmusTest,

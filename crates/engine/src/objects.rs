@@ -1,15 +1,19 @@
 //! mbarrier objects: which words the operations on one of them can find.
 //!
-//! Taken one by one, an arrival can find whatever another one leaves, and itself be that other one. But operations on an object come
-//! in one order, each of them once, and in that of their thread. Followed through all such orders, `n` arrivals find `n` words, none of a
-//! later phase; so engines need not try orders to see that a wait that has passed stands behind all arrivals of its phase.
-//! Threads that do the same with an object are counted, not told apart: what matters is how many of them have come how far.
+//! Taken one by one, an arrival can find whatever another one leaves, and itself be that other one.
+//! But operations on an object come in one order, each of them once, and in that of their thread.
+//! Followed through all such orders, `n` arrivals find `n` words, none of a later phase; so engines
+//! need not try orders to see that a wait that has passed stands behind all arrivals of its phase.
+//! Threads that do the same with an object are counted, not told apart: what matters is how many of
+//! them have come how far.
 //!
 //! # Invariants
-//! - The axioms, as far as they are known beforehand, exclude every execution in which an operation finds another word: operations come
-//!   one at a time ([`Excluded::whole`]), none reads what is written behind it, and those of a thread, and of what it begins, in the
-//!   order that is required of them here.
-//! - An operation that writes nothing may have found any word with which it does not write, in whatever order.
+//! - The axioms, as far as they are known beforehand, exclude every execution in which an operation
+//!   finds another word: operations come one at a time ([`Excluded::whole`]), none reads what is
+//!   written behind it, and those of a thread, and of what it begins, in the order that is required
+//!   of them here.
+//! - An operation that writes nothing may have found any word with which it does not write, in
+//!   whatever order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -57,7 +61,8 @@ pub(crate) type Halves = (usize, usize);
 pub(crate) struct Found {
     /// By read half: the words that it can find.
     pub(crate) words: BTreeMap<usize, Values>,
-    /// By object: an order in which operations can come, each with the write before it and the word that it finds.
+    /// By object: an order in which operations can come, each with the write before it and the word
+    /// that it finds.
     pub(crate) runs: Vec<Vec<Turn>>,
     /// By write half: the phase in which it falls, where it falls in one alone.
     pub(crate) phases: FxHashMap<usize, i64>,
@@ -128,7 +133,8 @@ pub(crate) fn found(task: &Task<'_>, bounds: &TaskBounds, deadline: Option<Insta
 /// What one thread does with an object, and what it begins does.
 struct User {
     operations: Vec<Halves>,
-    /// By operation: those that come first, if they write at all. Operations are bits of a number here.
+    /// By operation: those that come first, if they write at all. Operations are bits of a number
+    /// here.
     earlier: Vec<u64>,
     /// By operation: whether it may write nothing, and which others then write nothing either.
     spared: Vec<(bool, u64)>,
@@ -159,7 +165,8 @@ type Group = (usize, u64, usize);
 /// What the object holds, and how far its users are.
 type State = (i64, Vec<Group>);
 
-/// From which state one user of a kind goes on, with which operation, and which are open before and after.
+/// From which state one user of a kind goes on, with which operation, and which are open before and
+/// after.
 struct Move {
     from: usize,
     kind: usize,
@@ -188,7 +195,8 @@ impl<'x, 'a> Object<'x, 'a> {
                 && task.surely_at(s) == Some(cell)
         })?;
         let from = |s: usize, w: usize| s == start || s != w && operations.iter().any(|o| o.1 == s);
-        // What stands behind an operation has its word by way of it, so no operation reads that where values have a beginning.
+        // What stands behind an operation has its word by way of it, so no operation reads that
+        // where values have a beginning.
         let fed = |&(r, w): &Halves| {
             sk.data
                 .iter()
@@ -461,7 +469,8 @@ impl User {
         bits(&self.operations, |_| true)
     }
 
-    /// Which operations may still write once one does, whatever it finds; `None`: it may not write before others do.
+    /// Which operations may still write once one does, whatever it finds; `None`: it may not write
+    /// before others do.
     fn passed_over(&self, at: usize, left: u64) -> Option<u64> {
         let mut after = left;
         for first in

@@ -29,7 +29,8 @@ pub struct Query<'q> {
 }
 
 impl Query<'_> {
-    /// Any execution of a model in which every thread runs to its end and every access names memory.
+    /// Any execution of a model in which every thread runs to its end and every access names
+    /// memory.
     pub fn complete(model: &Model) -> Self {
         Query {
             complete: true,

@@ -1,8 +1,8 @@
 //! The plain evaluator: checks a complete candidate execution from scratch.
 //!
 //! # Invariants
-//! - Reads only the skeleton, the model and the execution; it shares no search, no bounds and no circuit with the
-//!   engines whose witnesses it judges.
+//! - Reads only the skeleton, the model and the execution; it shares no search, no bounds and no
+//!   circuit with the engines whose witnesses it judges.
 //!
 //! # Sources
 //! - An independent checker behind the search: regalloc2's `checker`, egg's proof checking.
@@ -92,7 +92,8 @@ impl Candidate<'_> {
     }
 }
 
-/// What a declaration of a model comes to in an execution, where it does not depend on the free relations: their bounds.
+/// What a declaration of a model comes to in an execution, where it does not depend on the free
+/// relations: their bounds.
 pub fn declared(task: &Task<'_>, execution: &Execution, node: NodeId) -> Rel {
     let candidate = Candidate {
         task,
@@ -120,7 +121,8 @@ pub fn evaluate(task: &Task<'_>, execution: &Execution) -> Values<Bits> {
 /// Replays an execution.
 ///
 /// # Errors
-/// The law that it breaks, if it is no candidate execution at all. (Axioms are not laws: see [`Replayed::rejected_by`].)
+/// The law that it breaks, if it is no candidate execution at all. (Axioms are not laws: see
+/// [`Replayed::rejected_by`].)
 pub fn replay(task: &Task<'_>, execution: &Execution) -> Result<Replayed, String> {
     replay_known(task, execution, &execution.known())
 }
@@ -263,7 +265,8 @@ fn check_free(
         }
         match f.shape {
             Shape::Function => {
-                // What a model calls a function from writes to reads: one source for each executed read.
+                // What a model calls a function from writes to reads: one source for each executed
+                // read.
                 let sources = r.inverse();
                 for i in
                     (0..task.sk.len()).filter(|&i| executed.has(i) && task.sk.events[i].is_read())

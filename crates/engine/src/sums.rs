@@ -1,13 +1,17 @@
-//! Sums: what atomics add to one location, in whatever order, where nothing else reads what some of them have made of it.
+//! Sums: what atomics add to one location, in whatever order, where nothing else reads what some of
+//! them have made of it.
 //!
-//! Atomics write as many values as their operands have sums in part; but what reads the location behind all of them reads one. So
-//! that nobody has to list the others, each of these writes is taken for one of the whole sum ([`Skeleton::seen`]). That is what is
-//! read of the last of them; of the others, only atomics that add to it read, and of what these return nothing depends.
+//! Atomics write as many values as their operands have sums in part; but what reads the location
+//! behind all of them reads one. So that nobody has to list the others, each of these writes is
+//! taken for one of the whole sum ([`Skeleton::seen`]). That is what is read of the last of them;
+//! of the others, only atomics that add to it read, and of what these return nothing depends.
 //!
 //! # Invariants
-//! - The axioms, as far as they are known beforehand, exclude every execution in which it would be another value: coherence is total
-//!   on these writes, each atomic reads what stands directly before its write, and who else reads one of them comes before none.
-//! - An execution that leaves the engines has the values that these atomics really return ([`settled`]).
+//! - The axioms, as far as they are known beforehand, exclude every execution in which it would be
+//!   another value: coherence is total on these writes, each atomic reads what stands directly
+//!   before its write, and who else reads one of them comes before none.
+//! - An execution that leaves the engines has the values that these atomics really return
+//!   ([`settled`]).
 //!
 //! [`Skeleton::seen`]: crate::skeleton::Skeleton
 
@@ -27,7 +31,8 @@ use program::litmus::observables;
 use program::memory::CellId;
 use verdict::Place;
 
-/// Where so many values are listed for what atomics write, as sums in part or not, they are not any more.
+/// Where so many values are listed for what atomics write, as sums in part or not, they are not any
+/// more.
 const MANY_VALUES: usize = 64;
 
 /// Atomics that add to one location.
@@ -93,7 +98,8 @@ struct Adders {
     members: Vec<(usize, usize)>,
 }
 
-/// Atomics that may be parts of sums, by cell: nothing but what they write depends on what they return.
+/// Atomics that may be parts of sums, by cell: nothing but what they write depends on what they
+/// return.
 fn candidates(task: &Task<'_>) -> Vec<Vec<(usize, usize)>> {
     let sk = &task.sk;
     let halves = sk.rmw.iter().map(|&(r, w)| (r.index(), w.index()));
@@ -207,7 +213,8 @@ pub(crate) fn sums(task: &Task<'_>, bounds: &TaskBounds) -> Vec<Sum> {
     sums
 }
 
-/// Whether all executions in which the axioms hold are of the kind that the module's head describes.
+/// Whether all executions in which the axioms hold are of the kind that the module's head
+/// describes.
 fn is_whole(
     task: &Task<'_>,
     bounds: &TaskBounds,
@@ -220,7 +227,8 @@ fn is_whole(
     let is_member = |e: usize| members.iter().any(|&(r, w)| r == e || w == e);
     let cell = task.surely_at(members[0].1);
     let mut events = 0..sk.len();
-    // They start from one write, which is there, and all that is written besides comes before it or behind them.
+    // They start from one write, which is there, and all that is written besides comes before it or
+    // behind them.
     task.surely_at(*start) == cell
         && sk.events[*start].guard == Cond::TRUE
         && members.iter().all(|&(_, w)| co.must.has(*start, w))

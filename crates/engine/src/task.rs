@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //! - All engines read the same task and nothing else.
-//! - `Task::open_values` is set only if values could matter that no domain holds; a negative answer is then
-//!   `undecided`.
+//! - `Task::open_values` is set only if values could matter that no domain holds; a negative answer
+//!   is then `undecided`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -43,7 +43,8 @@ pub struct Task<'a> {
     pub sk: Skeleton,
     /// Possible values.
     pub domains: Domains,
-    /// Base sets and relations that the model uses, each with the number of open cells of those before it.
+    /// Base sets and relations that the model uses, each with the number of open cells of those
+    /// before it.
     pub bases: FxHashMap<BaseId, (usize, Base)>,
     /// When the open cells of base relations hold.
     pub open: Vec<Cond>,
@@ -85,10 +86,12 @@ pub struct Task<'a> {
     pub(crate) objects: Found,
 }
 
-/// What reads find that nothing has written, where memory begins with any value (`Init::Unknown`), and where it ends so.
+/// What reads find that nothing has written, where memory begins with any value (`Init::Unknown`),
+/// and where it ends so.
 #[derive(Clone, Debug, Default)]
 pub struct Unwritten {
-    /// Micro-ops that can read memory before anything is written there, with the name of that memory.
+    /// Micro-ops that can read memory before anything is written there, with the name of that
+    /// memory.
     pub reads: BTreeMap<Site, String>,
     /// Memory that the test observes, and that can be as it was at the end.
     pub ends: BTreeSet<CellId>,
@@ -121,8 +124,8 @@ fn options(test: &LitmusTest, model: &Model, set: &[Setting]) -> Options {
 }
 
 impl<'a> Task<'a> {
-    /// Whether values out of thin air go on without end under these axioms: no engine sees all of them. A model that excludes
-    /// them does so by an axiom, which a query may leave out.
+    /// Whether values out of thin air go on without end under these axioms: no engine sees all of
+    /// them. A model that excludes them does so by an axiom, which a query may leave out.
     pub fn misses_values(&self, axioms: &[bool]) -> bool {
         self.open_values || (self.domains.open && axioms.contains(&false))
     }
@@ -141,9 +144,9 @@ impl<'a> Task<'a> {
         Task::build(Purpose::Outcomes, test, model, set, bound, false, deadline)
     }
 
-    /// As [`Task::new`], for a purpose: under one that is about progress, the model may use the words of
-    /// [`signature::of_endless`]. With `thin_air`, domains hold values out of thin air even where an axiom
-    /// excludes them: for questions that leave that axiom out.
+    /// As [`Task::new`], for a purpose: under one that is about progress, the model may use the
+    /// words of [`signature::of_endless`]. With `thin_air`, domains hold values out of thin air
+    /// even where an axiom excludes them: for questions that leave that axiom out.
     pub fn build(
         purpose: Purpose,
         test: &'a LitmusTest,
@@ -242,7 +245,8 @@ impl<'a> Task<'a> {
         }
     }
 
-    /// As [`Task::build`], given what is known of all executions; and, if it is done `rough`ly, for nothing but the bounds of relations, with values that are not listed.
+    /// As [`Task::build`], given what is known of all executions; and, if it is done `rough`ly, for
+    /// nothing but the bounds of relations, with values that are not listed.
     fn build_without(
         purpose: Purpose,
         test: &'a LitmusTest,
@@ -506,8 +510,9 @@ impl<'a> Task<'a> {
 
     /// The same task under other settings; `None` if it has to be built anew.
     ///
-    /// Where settings differ in readings that no event depends on, unrolling finds the same events, guards, terms and domains:
-    /// of all that a task is made of, only the sets that say which reading is chosen are others.
+    /// Where settings differ in readings that no event depends on, unrolling finds the same events,
+    /// guards, terms and domains: of all that a task is made of, only the sets that say which
+    /// reading is chosen are others.
     pub fn under(&self, set: &[Setting]) -> Option<Task<'a>> {
         let options = options(self.test, self.model, set);
         if self.narrowed || !options.same_events(self.sk.options) || has_unknown(&self.sk.memory) {
@@ -523,8 +528,8 @@ impl<'a> Task<'a> {
         Some(task)
     }
 
-    /// Why an answer is not to be had that rests on some propositions, and on what all outcomes show if it `lists` them: they depend
-    /// on values that are not worked out.
+    /// Why an answer is not to be had that rests on some propositions, and on what all outcomes
+    /// show if it `lists` them: they depend on values that are not worked out.
     pub fn unknown<'p>(
         &self,
         props: impl IntoIterator<Item = &'p Prop>,
@@ -545,8 +550,9 @@ impl<'a> Task<'a> {
         Some(not_worked_out(program, made, ASKED.to_owned()))
     }
 
-    /// Why an answer that there is no execution rests on what is in memory that nothing has written, if it does; for some propositions,
-    /// and what all outcomes show if it `lists` them. An execution that there is stands: what is in that memory may be 0.
+    /// Why an answer that there is no execution rests on what is in memory that nothing has
+    /// written, if it does; for some propositions, and what all outcomes show if it `lists` them.
+    /// An execution that there is stands: what is in that memory may be 0.
     pub fn first_value<'p>(
         &self,
         props: impl IntoIterator<Item = &'p Prop>,
@@ -690,7 +696,8 @@ impl<'a> Task<'a> {
             .show_held(&self.sk.program, o, self.observable_ty(o), v)
     }
 
-    /// A value, or the name of the memory of which it is the address, if the program handles addresses as values.
+    /// A value, or the name of the memory of which it is the address, if the program handles
+    /// addresses as values.
     pub fn show(&self, v: i64) -> String {
         self.sk.memory.show(&self.sk.program, v)
     }
@@ -755,8 +762,8 @@ fn excludes_thin_air(model: &Model) -> bool {
         .any(|a| closes_value_flow(model, a, true))
 }
 
-/// The axioms that do nothing but exclude values out of thin air: cycles of `rf` and program order or dependencies, and of
-/// no other relation that is chosen.
+/// The axioms that do nothing but exclude values out of thin air: cycles of `rf` and program order
+/// or dependencies, and of no other relation that is chosen.
 pub fn thin_air_axioms(model: &Model) -> Vec<usize> {
     let alone = |a: &Axiom| {
         let mut seen = vec![false; model.nodes.len()];
@@ -781,8 +788,8 @@ pub fn thin_air_axioms(model: &Model) -> Vec<usize> {
         .collect()
 }
 
-/// Whether an axiom is `acyclic` over a union that holds the values relation and either program order or all three
-/// dependencies; of dependencies alone, unless `by_order`.
+/// Whether an axiom is `acyclic` over a union that holds the values relation and either program
+/// order or all three dependencies; of dependencies alone, unless `by_order`.
 pub(crate) fn closes_value_flow(model: &Model, a: &Axiom, by_order: bool) -> bool {
     if a.test != Test::Acyclic || a.negated {
         return false;

@@ -15,8 +15,8 @@ use verdict::{Seat, Style, Witness, WitnessEvent};
 /// A relation with more pairs tells nobody anything.
 const MOST_PAIRS: usize = 20_000;
 
-/// Describes a replayed execution: its events, `po`, the free relations, `fr` and what the model shows. Orders are
-/// reduced to their immediate pairs.
+/// Describes a replayed execution: its events, `po`, the free relations, `fr` and what the model
+/// shows. Orders are reduced to their immediate pairs.
 pub fn describe(task: &Task<'_>, execution: &Execution, replayed: &Replayed) -> Witness {
     describe_with(task, execution, replayed, &[]).0
 }
@@ -139,8 +139,8 @@ pub fn position(task: &Task<'_>, execution: &Execution, event: usize) -> Option<
     shown(task, execution, &[]).iter().position(|&e| e == event)
 }
 
-/// The relations that have a name: base relations of the program that the model speaks of, then its definitions, each by
-/// its last meaning.
+/// The relations that have a name: base relations of the program that the model speaks of, then its
+/// definitions, each by its last meaning.
 fn named(task: &Task<'_>) -> Vec<(String, NodeId)> {
     let model = task.model;
     let mut found: Vec<(String, NodeId)> = Vec::new();
@@ -248,7 +248,8 @@ pub fn event(task: &Task<'_>, execution: &Execution, e: usize) -> WitnessEvent {
     }
 }
 
-/// Which agent of its thread performs an event, if one does: they are counted where there are several in the execution.
+/// Which agent of its thread performs an event, if one does: they are counted where there are
+/// several in the execution.
 fn agent(task: &Task<'_>, execution: &Execution, e: usize) -> Option<String> {
     let sk = &task.sk;
     let own = sk.operation(e)?;
@@ -279,8 +280,8 @@ pub fn is_cut(task: &Task<'_>, execution: &Execution) -> bool {
     Eval::new(&task.sk, &execution.known()).cond(task.sk.cut) == Some(true)
 }
 
-/// Why a question stays open of which an execution shows that an access can name no memory, or that a thread meets others that do
-/// not come.
+/// Why a question stays open of which an execution shows that an access can name no memory, or that
+/// a thread meets others that do not come.
 pub fn astray(task: &Task<'_>, execution: &Execution) -> Reason {
     let sk = &task.sk;
     let known = execution.known();

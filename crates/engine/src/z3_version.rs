@@ -1,8 +1,8 @@
 //! Is libz3 there, and the one the bindings are made for?
 //!
-//! Nothing else asks: another version links, and may then answer wrongly, because the numbers of its enumerations
-//! moved; and libz3 is loaded when it is first called, which is too late to tell that it is not there. So every program that uses Z3
-//! calls [`check`] before its first question.
+//! Nothing else asks: another version links, and may then answer wrongly, because the numbers of
+//! its enumerations moved; and libz3 is loaded when it is first called, which is too late to tell
+//! that it is not there. So every program that uses Z3 calls [`check`] before its first question.
 
 /// What the bindings are made for: major and minor version. Patch releases within it are alike.
 const EXPECTED: (u32, u32) = (5, 3);

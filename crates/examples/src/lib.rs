@@ -1,5 +1,5 @@
-//! The shipped litmus tests that explanations show, embedded. A crate of its own, so that an expectation that changes
-//! builds nothing else again.
+//! The shipped litmus tests that explanations show, embedded. A crate of its own, so that an
+//! expectation that changes builds nothing else again.
 
 use include_dir::{Dir, include_dir};
 

@@ -1,7 +1,8 @@
-//! TOML documents that people write, checked against a table of their keys: unknown keys, missing keys, values of the
-//! wrong kind.
+//! TOML documents that people write, checked against a table of their keys: unknown keys, missing
+//! keys, values of the wrong kind.
 //!
-//! The readers may then take what they find and ignore what does not fit, since that was reported here.
+//! The readers may then take what they find and ignore what does not fit, since that was reported
+//! here.
 
 use ::toml::Spanned;
 use ::toml::de::{DeTable, DeValue};
@@ -24,7 +25,8 @@ pub(crate) enum Shape {
     Text,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// One of these types, or the name of a class of CUDA C++, such as `cuda::atomic<int>`, or of a structure of the code.
+    /// One of these types, or the name of a class of CUDA C++, such as `cuda::atomic<int>`, or of a
+    /// structure of the code.
     Type(&'static [&'static str]),
     /// An integer that is not negative; in templates also a string that comes out as one.
     Count,

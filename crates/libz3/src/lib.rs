@@ -1,17 +1,20 @@
 //! libz3, loaded when it is first called.
 //!
-//! A program that names libz3 as a library it needs has it loaded before `main`: 60,000 addresses are relocated, which takes
-//! longer than most small tests, and only `--engine symbolic` and `both` ever call it. So the functions that the crate `z3` calls are
-//! defined here, under Z3's names: each hands its arguments on to libz3, which is opened at the first of these calls. As no
+//! A program that names libz3 as a library it needs has it loaded before `main`: 60,000 addresses
+//! are relocated, which takes longer than most small tests, and only `--engine symbolic` and `both`
+//! ever call it. So the functions that the crate `z3` calls are defined here, under Z3's names:
+//! each hands its arguments on to libz3, which is opened at the first of these calls. As no
 //! function is left that libz3 has to give, the linker leaves it out of what the program needs.
 //!
 //! # Invariants
-//! - [`load`] is called, and its error told, before anything else of Z3: a function of a library has no way to say that the
-//!   library is not there.
-//! - Each function here has the type of the one of that name in `z3-sys`: it would not compile otherwise.
-//! - A function that is missing here is found in libz3 by the linker, as everywhere: the program then needs libz3 to begin. A test
-//!   of the command line sees that.
-//! - On other systems than Linux nothing is defined here, and libz3 is loaded when the program begins.
+//! - [`load`] is called, and its error told, before anything else of Z3: a function of a library
+//!   has no way to say that the library is not there.
+//! - Each function here has the type of the one of that name in `z3-sys`: it would not compile
+//!   otherwise.
+//! - A function that is missing here is found in libz3 by the linker, as everywhere: the program
+//!   then needs libz3 to begin. A test of the command line sees that.
+//! - On other systems than Linux nothing is defined here, and libz3 is loaded when the program
+//!   begins.
 
 /// libz3 cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -47,8 +50,8 @@ mod linux {
 
     use super::Missing;
 
-    /// Under which names libz3 is looked for: with the version that the bindings are made for, else as one that was built
-    /// by hand.
+    /// Under which names libz3 is looked for: with the version that the bindings are made for, else
+    /// as one that was built by hand.
     const NAMES: [&str; 2] = ["libz3.so.5.3", "libz3.so"];
 
     /// Loads libz3, if it is not.
@@ -71,7 +74,8 @@ mod linux {
     /// The library under the first name under which it is there.
     fn open() -> Result<Library, Missing> {
         let mut errors = NAMES.into_iter().map(|name| {
-            // SAFETY: its initializers set up Z3's own state and touch nothing else; it is never closed.
+            // SAFETY: its initializers set up Z3's own state and touch nothing else; it is never
+            // closed.
             unsafe { Library::new(name) }.map_err(|error| missing(&error))
         });
         let first = errors.next().expect("there is a name");
@@ -110,7 +114,8 @@ mod linux {
                     match functions() {
                         // SAFETY: who calls this keeps what Z3 asks for.
                         Ok(functions) => unsafe { (functions.$name)($($arg),*) },
-                        // `load` was to be called first. A panic here ends the program: it cannot unwind through C.
+                        // `load` was to be called first. A panic here ends the program: it cannot
+                        // unwind through C.
                         Err(error) => panic!("{error}"),
                     }
                 }

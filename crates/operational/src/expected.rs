@@ -1,9 +1,10 @@
 //! What a test expects of runs, held against what they show.
 //!
 //! # Invariants
-//! - What is expected of *every* run, or of none, is met only if the runs that were asked for came about: an exploration cut by
-//!   a limit of time, states or history, or fewer random runs than were asked for, leave it undecided. What is expected
-//!   of *some* run is met by one that shows it, and what one run contradicts is not met, whatever was cut.
+//! - What is expected of *every* run, or of none, is met only if the runs that were asked for came
+//!   about: an exploration cut by a limit of time, states or history, or fewer random runs than
+//!   were asked for, leave it undecided. What is expected of *some* run is met by one that shows
+//!   it, and what one run contradicts is not met, whatever was cut.
 
 use std::time::Duration;
 

@@ -1,11 +1,11 @@
 //! What the executor observed, held against a model.
 //!
 //! # Invariants
-//! - An outcome counts as allowed only if the checkers find a consistent execution that ends so, and as forbidden only if
-//!   they say that there is none.
+//! - An outcome counts as allowed only if the checkers find a consistent execution that ends so,
+//!   and as forbidden only if they say that there is none.
 //! - The test's filter restricts observations as it restricts executions.
-//! - Where the memory claims to be inside of the model, one run per outcome is replayed through the plain evaluator, with
-//!   the limits that `trial` states.
+//! - Where the memory claims to be inside of the model, one run per outcome is replayed through the
+//!   plain evaluator, with the limits that `trial` states.
 
 use std::time::Instant;
 
@@ -72,8 +72,8 @@ pub struct Held {
     pub too_large: bool,
 }
 
-/// Of programs with more accesses than this, what the model allows is not listed, but asked of each outcome that was observed;
-/// and no run is replayed.
+/// Of programs with more accesses than this, what the model allows is not listed, but asked of each
+/// outcome that was observed; and no run is replayed.
 const MANY_ACCESSES: usize = 256;
 
 /// Programs with more accesses than this are not put before the checkers.
@@ -107,7 +107,8 @@ pub struct Faults {
     pub race: Option<Verdict>,
     /// Whether something else is undefined; `None`: the model does not know of anything.
     pub undefined: Option<Verdict>,
-    /// A broken law: something was observed that the model knows no execution for, or a defect of the checkers.
+    /// A broken law: something was observed that the model knows no execution for, or a defect of
+    /// the checkers.
     pub defect: Option<String>,
 }
 
@@ -186,7 +187,8 @@ pub fn passes(test: &LitmusTest, state: &[i64]) -> bool {
     holds(test, test.filter.as_ref(), state)
 }
 
-/// Observed undefined behaviour, each kind and place once, without that of executions that the test's filter excludes.
+/// Observed undefined behaviour, each kind and place once, without that of executions that the
+/// test's filter excludes.
 pub fn hazards(test: &LitmusTest, observation: &Observation) -> Vec<Hazard> {
     let counts = |u: &&Undefined| match &u.state {
         Some(state) => passes(test, state),
@@ -203,7 +205,8 @@ pub fn hazards(test: &LitmusTest, observation: &Observation) -> Vec<Hazard> {
     list
 }
 
-/// Leaves out races of runs that the test's filter excludes. Of a race, the first run that has it counts.
+/// Leaves out races of runs that the test's filter excludes. Of a race, the first run that has it
+/// counts.
 pub fn leave_out_races(test: &LitmusTest, options: &Options, observation: &mut Observation) {
     if test.filter.is_none() {
         return;
@@ -400,7 +403,8 @@ pub fn replay(
     }
 }
 
-/// Puts a run of a program with loops before the model, by way of the straight program that it went through.
+/// Puts a run of a program with loops before the model, by way of the straight program that it went
+/// through.
 fn try_straight(
     test: &LitmusTest,
     model: &Model,

@@ -1,8 +1,9 @@
 //! Races that runs show of programs that are too large for the engines.
 //!
 //! # Invariants
-//! - A race counts as one of the model only if the run that has it passes the plain evaluator as a candidate execution, and the model's own
-//!   flag marks it. What vector clocks alone say is told as what it is.
+//! - A race counts as one of the model only if the run that has it passes the plain evaluator as a
+//!   candidate execution, and the model's own flag marks it. What vector clocks alone say is told
+//!   as what it is.
 //! - The runs are the same whenever they are asked for. Time only cuts them short.
 
 use std::time::{Duration, Instant};
@@ -31,7 +32,8 @@ const TRIES: usize = 4;
 pub enum Raced {
     /// A race, in an execution of the model.
     Shown(Box<Fault>),
-    /// A race, as the executor sees it, and why its run was not put before the model, or what came of that.
+    /// A race, as the executor sees it, and why its run was not put before the model, or what came
+    /// of that.
     Seen {
         /// The race: its two places, and what is missing.
         race: String,

@@ -1,14 +1,17 @@
-//! A finished run as a program of its own in which nothing is open: each access has the address, and each write the value, that it had in
-//! the run.
+//! A finished run as a program of its own in which nothing is open: each access has the address,
+//! and each write the value, that it had in the run.
 //!
-//! Of its executions, one is the run: the same events, the same values, the same sources and orders. So what the axioms and flags of a model
-//! say of that one, they say of the run, but for what they ask of dependencies, of which there are none left. A run in which nothing was
-//! bound early needs none of them: it went from one event to the next in an order with which program order and the sources of reads agree.
+//! Of its executions, one is the run: the same events, the same values, the same sources and
+//! orders. So what the axioms and flags of a model say of that one, they say of the run, but for
+//! what they ask of dependencies, of which there are none left. A run in which nothing was bound
+//! early needs none of them: it went from one event to the next in an order with which program
+//! order and the sources of reads agree.
 //!
 //! # Invariants
 //! - Instructions keep their lines, and threads their names and places.
-//! - Threads that came to one phase of a barrier in the run come to one instance, which waits for all of them. That one which came to fewer
-//!   had ended by then orders no accesses in PTX (PTX ISA, *bar*: exited threads count as arrived, and synchronize with nobody).
+//! - Threads that came to one phase of a barrier in the run come to one instance, which waits for
+//!   all of them. That one which came to fewer had ended by then orders no accesses in PTX (PTX
+//!   ISA, *bar*: exited threads count as arrived, and synchronize with nobody).
 
 use program::litmus::LitmusTest;
 use program::memory::Memory;
@@ -161,7 +164,8 @@ fn code<'e>(
                     ..barrier
                 })
             }
-            // Nothing is left that needs what it computes or chooses, and lanes that meet order no accesses.
+            // Nothing is left that needs what it computes or chooses, and lanes that meet order no
+            // accesses.
             Op::Assign { .. }
             | Op::Branch { .. }
             | Op::Give { .. }

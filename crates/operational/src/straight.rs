@@ -1,14 +1,17 @@
-//! The way of one run, as a program of its own: what each thread went through, one instruction after the other, without loops.
+//! The way of one run, as a program of its own: what each thread went through, one instruction
+//! after the other, without loops.
 //!
-//! Where the run came to a branch, the straight program ends the thread if the branch had gone the other way. So it has the
-//! run among its executions, and each of its executions that goes the whole way is one of the program's own, with the same
-//! events and the same values.
+//! Where the run came to a branch, the straight program ends the thread if the branch had gone the
+//! other way. So it has the run among its executions, and each of its executions that goes the
+//! whole way is one of the program's own, with the same events and the same values.
 //!
 //! # Invariants
-//! - Dependencies are never fewer: what follows a branch depends on it, also where both ways of the program meet again.
-//!   Models use dependencies to forbid, and the machine resolves a branch before it binds anything that follows. So no
-//!   run is rejected for it that the program's own executions would allow.
-//! - Barriers whose members are counted by what is written in the code are left out: the run's own code has others.
+//! - Dependencies are never fewer: what follows a branch depends on it, also where both ways of the
+//!   program meet again. Models use dependencies to forbid, and the machine resolves a branch
+//!   before it binds anything that follows. So no run is rejected for it that the program's own
+//!   executions would allow.
+//! - Barriers whose members are counted by what is written in the code are left out: the run's own
+//!   code has others.
 
 use program::litmus::LitmusTest;
 use program::{Barrier, BarrierNaming, CmpOp, Expr, Instr, Op, Thread, Ty};

@@ -1,13 +1,16 @@
 //! A run of the executor as a candidate execution, put before the plain evaluator.
 //!
-//! The run's own reads-from, coherence order and order of `fence.sc` are the candidate's free relations: nothing is
-//! searched for. So a run that the model rejects is found even where some other execution has the same outcome.
+//! The run's own reads-from, coherence order and order of `fence.sc` are the candidate's free
+//! relations: nothing is searched for. So a run that the model rejects is found even where some
+//! other execution has the same outcome.
 //!
 //! # Limits
-//! - Runs of programs with loops come as the straight program that they went through (`straight`): an iteration without
-//!   effect stands in the skeleton of a loop for every further one, so a run that goes on after one has no counterpart there.
-//! - Barriers with free choices (a smaller count or quorum than there are users, waits that depend on what is read)
-//!   are left out, and models with other free relations than those of values and final values and one order of fences.
+//! - Runs of programs with loops come as the straight program that they went through (`straight`):
+//!   an iteration without effect stands in the skeleton of a loop for every further one, so a run
+//!   that goes on after one has no counterpart there.
+//! - Barriers with free choices (a smaller count or quorum than there are users, waits that depend
+//!   on what is read) are left out, and models with other free relations than those of values and
+//!   final values and one order of fences.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +30,8 @@ pub(super) enum Tried {
     LeftOut(&'static str),
 }
 
-/// Puts a finished run before the evaluator. `outcome` has the final values of the task's observables.
+/// Puts a finished run before the evaluator. `outcome` has the final values of the task's
+/// observables.
 ///
 /// # Errors
 /// The law that it breaks.
@@ -53,7 +57,8 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
         choices: Vec::new(),
     };
     let mut executed = EventSet::from_fn(n, |e| sk.event(e).kind == EventKind::Init);
-    // By source, its event; by executed read, its source; fences in the order in which they were committed.
+    // By source, its event; by executed read, its source; fences in the order in which they were
+    // committed.
     let mut writes: BTreeMap<Source, usize> = (0..sk.init_cells.len())
         .map(|i| (Source::Initial(i), i))
         .collect();
@@ -178,7 +183,8 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
         }) {
             return Ok(Tried::LeftOut("a free relation that no run decides"));
         }
-        // Fences that are not morally strong commit in some order, too, but nothing follows from it.
+        // Fences that are not morally strong commit in some order, too, but nothing follows from
+        // it.
         if let Some(covering) = model.free[i].covering {
             sc = sc.and(&declared(task, &execution, covering));
         }

@@ -1,7 +1,7 @@
 //! Dialects: the languages in which tests are written, a row each.
 //!
-//! Who has to know something of a dialect asks its row for a word or a capability, never which dialect it is: what is true
-//! of a further one is then said in its row.
+//! Who has to know something of a dialect asks its row for a word or a capability, never which
+//! dialect it is: what is true of a further one is then said in its row.
 
 use std::fmt;
 
@@ -83,17 +83,20 @@ pub enum Convergence {
     Unasked,
     /// That a warp's threads come to the same one, if it is an aligned one (PTX ISA, `barrier`).
     Aligned,
-    /// That all come to the same one; else the program is undefined (OpenCL C, *Synchronization Functions*).
-    All,
-    /// The same of those that have not ended; a warp's may be different calls (CUDA Programming Guide, *Synchronization
+    /// That all come to the same one; else the program is undefined (OpenCL C, *Synchronization
     /// Functions*).
+    All,
+    /// The same of those that have not ended; a warp's may be different calls (CUDA Programming
+    /// Guide, *Synchronization Functions*).
     Running,
 }
 
-/// How one thread's writes are ordered before another's reads where the executor looks for races itself.
+/// How one thread's writes are ordered before another's reads where the executor looks for races
+/// itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RaceRules {
-    /// By the release and acquire patterns of PTX, of which reductions are no acquiring part, and by `fence.sc` order.
+    /// By the release and acquire patterns of PTX, of which reductions are no acquiring part, and
+    /// by `fence.sc` order.
     Patterns,
     /// By the release sequences of C++.
     Sequences,
@@ -110,13 +113,14 @@ pub struct DialectRow {
     pub doc: &'static str,
     /// The model that judges a test when nobody names one.
     pub default_model: &'static str,
-    /// The families of models that judge its tests and no others: what stands before the first `-` of their names.
+    /// The families of models that judge its tests and no others: what stands before the first `-`
+    /// of their names.
     pub models: &'static [&'static str],
     /// The prelude of models that declare no free relations.
     pub prelude: &'static str,
 
-    /// The levels of the scope tree that a thread's place is told by, from the widest; none where threads are part of
-    /// nothing.
+    /// The levels of the scope tree that a thread's place is told by, from the widest; none where
+    /// threads are part of nothing.
     pub levels: &'static [Level],
     /// The levels whose groups forward progress is owed to, from the widest.
     pub progress: &'static [Scope],
@@ -143,11 +147,13 @@ pub struct DialectRow {
     pub regions: bool,
     /// What may be said of memory and of the machine.
     pub allocation: Allocation,
-    /// Division by zero, and the like, is undefined; elsewhere its result is what the type makes it.
+    /// Division by zero, and the like, is undefined; elsewhere its result is what the type makes
+    /// it.
     pub undefined_division: bool,
     /// What a barrier asks of those that meet.
     pub convergence: Convergence,
-    /// By which rules the executor looks for races; `None`: only a memory of the language's own does.
+    /// By which rules the executor looks for races; `None`: only a memory of the language's own
+    /// does.
     pub race_rules: Option<RaceRules>,
     /// Races are undefined, and it is known which changes of a program mend them.
     pub repairable: bool,
@@ -333,7 +339,8 @@ impl Dialect {
 }
 
 impl DialectRow {
-    /// The levels of the scope tree; where threads are part of nothing, those that tests may give them all the same.
+    /// The levels of the scope tree; where threads are part of nothing, those that tests may give
+    /// them all the same.
     pub fn tree(&self) -> &'static [Level] {
         if self.levels.is_empty() {
             Dialect::default().row().levels

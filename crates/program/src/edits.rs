@@ -3,8 +3,8 @@
 //! Whoever wants to know what an answer rests on changes the program a little and asks again.
 //!
 //! # Invariants
-//! - A change touches one instruction, one thread's place or one location; threads, registers and locations keep their
-//!   indices, so a proposition means the same before and after.
+//! - A change touches one instruction, one thread's place or one location; threads, registers and
+//!   locations keep their indices, so a proposition means the same before and after.
 //! - What is not changed keeps its place in the source.
 
 use super::{
@@ -44,7 +44,8 @@ pub enum Change {
     Order(Order),
     /// A strong access becomes weak (PTX).
     Weak,
-    /// A plain or weak access becomes atomic, of this order and scope; a location, one of atomic type.
+    /// A plain or weak access becomes atomic, of this order and scope; a location, one of atomic
+    /// type.
     Atomic(Order, Option<Scope>),
     /// A reduction is an atomic whose result is dropped (PTX).
     Result,

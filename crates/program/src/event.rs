@@ -1,6 +1,7 @@
 //! Kinds of events: what an instruction does, one event at a time, as a model sees it.
 //!
-//! A kind is a row of [`KINDS`]; the sets of events that models build on, apart from tags, are rows of [`EVENT_SETS`].
+//! A kind is a row of [`KINDS`]; the sets of events that models build on, apart from tags, are rows
+//! of [`EVENT_SETS`].
 
 /// What an event is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

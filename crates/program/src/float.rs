@@ -1,12 +1,13 @@
 //! Floating-point operations on the bits of values.
 //!
 //! # Invariants
-//! - Results are those of IEEE 754: the exact one ([`exact`]), rounded once, in whatever format the operation has.
+//! - Results are those of IEEE 754: the exact one ([`exact`]), rounded once, in whatever format the
+//!   operation has.
 //! - A result that is no number has all bits set but the sign. PTX promises no bits of it.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *Floating-Point Instructions*, *Half Precision Floating-Point Instructions*, *Comparison and Selection Instructions*,
-//!   *Half Precision Comparison Instructions*, *cvt*.
+//! - PTX ISA 9.4, *Floating-Point Instructions*, *Half Precision Floating-Point Instructions*, *Comparison
+//!   and Selection Instructions*, *Half Precision Comparison Instructions*, *cvt*.
 
 mod exact;
 #[cfg(test)]
@@ -205,8 +206,8 @@ fn infinite(format: Format, negative: bool) -> i64 {
     format.infinity() | if negative { format.sign() } else { 0 }
 }
 
-/// Out of range it is the nearest integer; of what is no number zero, or where one side has 64 bits the least number, as of a signed
-/// type.
+/// Out of range it is the nearest integer; of what is no number zero, or where one side has 64 bits
+/// the least number, as of a signed type.
 fn to_integer(format: Format, ty: Ty, rounding: Rounding, a: i64) -> i64 {
     let bits = u32::from(ty.bits);
     if format.is_nan(a) {

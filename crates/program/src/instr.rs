@@ -1,7 +1,8 @@
 //! Micro-ops, and the expressions they are made of.
 //!
 //! # Invariants
-//! - What a model may see of an instruction (order, scope, proxy) is a [`Tags`] entry; how it computes is an [`Expr`].
+//! - What a model may see of an instruction (order, scope, proxy) is a [`Tags`] entry; how it
+//!   computes is an [`Expr`].
 //! - An access has an address and a type, whose width is its size.
 
 use super::{BinOp, CmpOp, EventKind, Fused, LocId, RegId, Scope, Tags, Ty, host};
@@ -23,7 +24,8 @@ pub struct Instr {
 }
 
 impl Instr {
-    /// Whether it is a further micro-op of an instruction that begins with an operation on an mbarrier object, or is a copy.
+    /// Whether it is a further micro-op of an instruction that begins with an operation on an
+    /// mbarrier object, or is a copy.
     pub fn follows(&self, operation: &Instr) -> bool {
         (operation.op.has("MB") || operation.op.has("ASY")) && operation.span == self.span
     }
@@ -38,7 +40,8 @@ pub fn is_further(code: &[Instr], at: usize) -> bool {
     before.any(|before| code[at].follows(before))
 }
 
-/// Whether a micro-op is a further one of its instruction, and what it computes is of what that found in memory: no address is.
+/// Whether a micro-op is a further one of its instruction, and what it computes is of what that
+/// found in memory: no address is.
 pub fn is_of_word(code: &[Instr], at: usize) -> bool {
     let Op::Assign { value, .. } = &code[at].op else {
         return is_further(code, at);
@@ -53,15 +56,17 @@ pub fn is_of_word(code: &[Instr], at: usize) -> bool {
     value.any(&|e| matches!(e, Expr::Reg(r) if words.contains(r)))
 }
 
-/// A vector instruction is one micro-op per element, one behind the other and in no order among themselves (PTX ISA, Memory
-/// Consistency Model, Vector Data-types). What is no vector has one element.
+/// A vector instruction is one micro-op per element, one behind the other and in no order among
+/// themselves (PTX ISA, Memory Consistency Model, Vector Data-types). What is no vector has one
+/// element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Element {
     /// How many elements of its instruction stand before it.
     pub at: u8,
     /// How many elements its instruction has.
     pub of: u8,
-    /// How many cells its access is to: more than one where its object is accessed in smaller pieces elsewhere.
+    /// How many cells its access is to: more than one where its object is accessed in smaller
+    /// pieces elsewhere.
     pub cells: u8,
     /// The elements are pieces of one scalar of 128 bits, the lowest first.
     pub whole: bool,
@@ -117,7 +122,8 @@ pub enum Op<A = Access, M = Mark> {
         /// Of the write half.
         write: A,
     },
-    /// An event that neither reads nor writes: a fence, or what else models know by its kind. Never waits.
+    /// An event that neither reads nor writes: a fence, or what else models know by its kind. Never
+    /// waits.
     Mark {
         /// The address that it names, if it names one.
         addr: Option<Expr>,
@@ -126,18 +132,18 @@ pub enum Op<A = Access, M = Mark> {
     },
     /// A barrier: waits for other threads.
     Barrier(Barrier),
-    /// Hands a value to threads of its group: waits until all that are named have come to one that names the same, and goes
-    /// on with what they brought. Orders no accesses to memory.
+    /// Hands a value to threads of its group: waits until all that are named have come to one that
+    /// names the same, and goes on with what they brought. Orders no accesses to memory.
     Give {
         /// What this thread brings.
         value: Expr,
         /// The group is that of this scope; of a warp, its threads are lanes.
         among: Scope,
-        /// Those that meet, as a set of bits; none but the first 64 threads of a group can. Who is not among its own meets
-        /// nobody, which is undefined.
+        /// Those that meet, as a set of bits; none but the first 64 threads of a group can. Who is
+        /// not among its own meets nobody, which is undefined.
         lanes: Expr,
-        /// Whether not all of them have to come: it meets any of those that are at the same instruction, and takes of itself what all of
-        /// these bring, as one set of bits.
+        /// Whether not all of them have to come: it meets any of those that are at the same
+        /// instruction, and takes of itself what all of these bring, as one set of bits.
         converged: bool,
     },
     /// `dst` = what a thread of the group brought when this one met it last; 0 if it did not.
@@ -156,10 +162,11 @@ pub enum Op<A = Access, M = Mark> {
     },
     /// A call of the runtime by a host thread: a point between its accesses.
     Call(host::CallId),
-    /// A thread of a kernel enqueues a command (OpenCL, `enqueue_kernel`): a point between its accesses.
+    /// A thread of a kernel enqueues a command (OpenCL, `enqueue_kernel`): a point between its
+    /// accesses.
     Enqueue(host::CommandId),
-    /// `dst` = 0 if an event or the work of a stream is complete, else 1. What an answer says of memory is the query's
-    /// matter.
+    /// `dst` = 0 if an event or the work of a stream is complete, else 1. What an answer says of
+    /// memory is the query's matter.
     Status {
         /// Receives the status.
         dst: RegId,
@@ -202,7 +209,8 @@ pub struct Mark {
     pub tags: Tags,
     /// `None` for what has none (proxy fences).
     pub scope: Option<Scope>,
-    /// Of a wait for groups of asynchronous copies: how many of them, the last ones, need not be complete.
+    /// Of a wait for groups of asynchronous copies: how many of them, the last ones, need not be
+    /// complete.
     pub pending: Option<u32>,
 }
 
@@ -221,7 +229,8 @@ pub enum Update {
         /// Written on success.
         new: Expr,
     },
-    /// `new` if `cond` is not 0, else nothing. Both may read the operation's `dst`, which holds the value read by then.
+    /// `new` if `cond` is not 0, else nothing. Both may read the operation's `dst`, which holds the
+    /// value read by then.
     When {
         /// Whether it writes.
         cond: Expr,
@@ -237,8 +246,8 @@ pub struct Barrier {
     pub action: BarrierAction,
     /// Which threads it can bring together: those in one group of this scope.
     pub domain: Scope,
-    /// The lanes that it can bring together, as a set of bits, where it is one of a warp that names them; `None`: all threads
-    /// of the group.
+    /// The lanes that it can bring together, as a set of bits, where it is one of a warp that names
+    /// them; `None`: all threads of the group.
     pub lanes: Option<Expr>,
     /// Which barrier it is, and how many it waits for.
     pub naming: BarrierNaming,
@@ -264,20 +273,22 @@ impl Barrier {
         }
     }
 
-    /// Whether one of such a group that says no thread count waits for threads that have ended, and so for ever. That of a grid
-    /// is made of memory, in which nobody but a thread counts its own arrival; those of smaller groups are the machine's, which
-    /// counts who is left (PTX ISA, `exit`).
+    /// Whether one of such a group that says no thread count waits for threads that have ended, and
+    /// so for ever. That of a grid is made of memory, in which nobody but a thread counts its own
+    /// arrival; those of smaller groups are the machine's, which counts who is left (PTX ISA,
+    /// `exit`).
     pub fn awaits_ended(domain: Scope) -> bool {
         domain == Scope::Gpu
     }
 
-    /// Whether it is a collective of its group: undefined unless every thread takes part, also one that has ended.
+    /// Whether it is a collective of its group: undefined unless every thread takes part, also one
+    /// that has ended.
     pub fn is_collective(&self) -> bool {
         self.arrive.has("COLLECTIVE")
     }
 
-    /// Whether its arrivals and waits can be separate instructions of a barrier for all threads of the group, which have to
-    /// come in turn.
+    /// Whether its arrivals and waits can be separate instructions of a barrier for all threads of
+    /// the group, which have to come in turn.
     pub fn takes_turns(&self) -> bool {
         matches!(self.naming, BarrierNaming::Counted { count: None, .. })
     }

@@ -1,8 +1,10 @@
 //! Layouts: the cells that an element of an object is made of, and where they lie.
 //!
 //! # Invariants
-//! - There is at least one field. Fields stand in the order of their offsets, do not overlap, and end within the element.
-//! - The cells of an object are numbered element by element, those of an element in the order of its fields.
+//! - There is at least one field. Fields stand in the order of their offsets, do not overlap, and
+//!   end within the element.
+//! - The cells of an object are numbered element by element, those of an element in the order of
+//!   its fields.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -119,8 +121,8 @@ impl Layout {
         }
     }
 
-    /// The cell of an object of so many cells that is meant by what stands behind its name. An object of one element may be
-    /// called by its first one; an element, by its first cell.
+    /// The cell of an object of so many cells that is meant by what stands behind its name. An
+    /// object of one element may be called by its first one; an element, by its first cell.
     pub fn find(&self, suffix: &str, cells: usize) -> Option<u32> {
         let first = |suffix: &str| {
             let inside =

@@ -1,12 +1,14 @@
 //! Which registers are needed where.
 //!
 //! # Invariants
-//! - A register is needed where its value can change what the thread does: an access, a fence, a barrier, or which of them come.
-//!   What only computes values that nobody needs, and a branch that only chooses between such computations, need nothing.
-//! - Two states at one instruction that agree in all registers needed there can do the same from there on, access by access. So
-//!   polls that are counted are one poll: where the count only chooses how to wait (`if (++n < 16) …; else nanosleep`), both ways
-//!   meet at the next poll without having done anything, and no state depends on it. A branch that can leave a loop, or go
-//!   round for ever, does choose what the thread does: its ways do not meet.
+//! - A register is needed where its value can change what the thread does: an access, a fence, a
+//!   barrier, or which of them come. What only computes values that nobody needs, and a branch that
+//!   only chooses between such computations, need nothing.
+//! - Two states at one instruction that agree in all registers needed there can do the same from
+//!   there on, access by access. So polls that are counted are one poll: where the count only
+//!   chooses how to wait (`if (++n < 16) …; else nanosleep`), both ways meet at the next poll
+//!   without having done anything, and no state depends on it. A branch that can leave a loop, or
+//!   go round for ever, does choose what the thread does: its ways do not meet.
 
 use std::collections::BTreeSet;
 
@@ -14,8 +16,8 @@ use rustc_hash::FxHashMap;
 
 use super::{BinOp, Expr, Op, Thread, Update};
 
-/// Registers needed before each instruction (and at the end), by backward data flow. `observed` tells which are needed at the
-/// end.
+/// Registers needed before each instruction (and at the end), by backward data flow. `observed`
+/// tells which are needed at the end.
 pub fn live_registers(thread: &Thread, observed: &[bool]) -> Vec<Vec<bool>> {
     let n = thread.code.len();
     let idle: Vec<Option<Idle>> = (0..n).map(|pc| Idle::at(thread, pc)).collect();
@@ -68,7 +70,8 @@ pub fn live_registers(thread: &Thread, observed: &[bool]) -> Vec<Vec<bool>> {
     }
 }
 
-/// What a branch chooses between: assignments alone, behind which its ways meet, wherever in the text they stand.
+/// What a branch chooses between: assignments alone, behind which its ways meet, wherever in the
+/// text they stand.
 struct Idle {
     /// Where they meet.
     end: usize,
@@ -90,10 +93,12 @@ impl Idle {
         None
     }
 
-    /// What is assigned on the ways from a branch to where they meet, if they all lead there without anything else.
+    /// What is assigned on the ways from a branch to where they meet, if they all lead there
+    /// without anything else.
     fn between(thread: &Thread, pc: usize, end: usize) -> Option<BTreeSet<usize>> {
         let mut assigned = BTreeSet::new();
-        // Whether all that follows is known, by instruction: what is not yet known and comes again goes round in a loop.
+        // Whether all that follows is known, by instruction: what is not yet known and comes again
+        // goes round in a loop.
         let mut known: FxHashMap<usize, bool> = FxHashMap::from_iter([(pc, false)]);
         let mut todo: Vec<(usize, bool)> = next(thread, pc)?.map(|to| (to, false)).collect();
         while let Some((at, behind)) = todo.pop() {
@@ -118,7 +123,8 @@ impl Idle {
     }
 }
 
-/// The instructions that can follow one that does nothing but to compute values or to choose what follows.
+/// The instructions that can follow one that does nothing but to compute values or to choose what
+/// follows.
 fn next(thread: &Thread, at: usize) -> Option<impl Iterator<Item = usize>> {
     let op = &thread.code.get(at)?.op;
     match op {

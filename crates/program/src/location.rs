@@ -27,8 +27,9 @@ pub enum Init {
         /// The element.
         index: u32,
     },
-    /// Any value: memory that nothing has written (CUDA C++ Programming Guide, __shared__; PTX ISA, Initializers; OpenCL C, Local Address
-    /// Space Qualifier). Programs run with 0 in its place, and no answer may depend on that.
+    /// Any value: memory that nothing has written (CUDA C++ Programming Guide, __shared__; PTX ISA,
+    /// Initializers; OpenCL C, Local Address Space Qualifier). Programs run with 0 in its place,
+    /// and no answer may depend on that.
     Unknown,
 }
 
@@ -39,7 +40,8 @@ pub enum Class {
     Atomic(Scope),
     /// An atomic flag.
     Flag,
-    /// A barrier. Its word holds, from the high end, the phase, and 16 bits each of expected and of missing arrivals.
+    /// A barrier. Its word holds, from the high end, the phase, and 16 bits each of expected and of
+    /// missing arrivals.
     Barrier(Scope),
     /// A latch. Its word counts down.
     Latch(Scope),
@@ -62,7 +64,8 @@ pub enum Space {
     Param,
     /// Local or private memory: one copy per thread.
     Local,
-    /// The same, of which nothing is in memory: what it holds is in registers, and it has no more than an address.
+    /// The same, of which nothing is in memory: what it holds is in registers, and it has no more
+    /// than an address.
     Register,
 }
 
@@ -92,11 +95,13 @@ impl Space {
 /// What OpenCL declares of an object beyond its [`Space`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct OpenClMemory {
-    /// In the region of global memory. An object of a `.litmus` file may be in both regions, or in none.
+    /// In the region of global memory. An object of a `.litmus` file may be in both regions, or in
+    /// none.
     pub global: bool,
     /// In the region of local memory.
     pub local: bool,
-    /// Operations on it reach no further than their work-group: local memory, of which each group has a copy.
+    /// Operations on it reach no further than their work-group: local memory, of which each group
+    /// has a copy.
     pub capped: bool,
 }
 
@@ -116,7 +121,8 @@ pub struct Location {
 pub enum LocationKind {
     /// Memory of its own.
     Object {
-        /// What an element is made of; an access of another size than a cell's is rejected by the front end.
+        /// What an element is made of; an access of another size than a cell's is rejected by the
+        /// front end.
         layout: Layout,
         /// One value per cell (a scalar has one).
         init: Vec<Init>,
@@ -135,8 +141,9 @@ pub enum LocationKind {
     Alias {
         /// The name it aliases.
         of: LocId,
-        /// Through which proxy. `Generic` is a second virtual address; the others are handles bound to the
-        /// generic address of `of` (ISCA 2022, mixed-proxy extensions: virtual against physical aliases).
+        /// Through which proxy. `Generic` is a second virtual address; the others are handles bound
+        /// to the generic address of `of` (ISCA 2022, mixed-proxy extensions: virtual against
+        /// physical aliases).
         proxy: Proxy,
     },
 }

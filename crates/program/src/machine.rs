@@ -1,14 +1,16 @@
-//! The machine of a test, and who allocated its memory: what decides whether an operation of the widest scope is atomic,
-//! and who may access memory while a kernel uses it.
+//! The machine of a test, and who allocated its memory: what decides whether an operation of the
+//! widest scope is atomic, and who may access memory while a kernel uses it.
 //!
 //! Facts only; the rule is in the text of the model.
 //!
 //! # Sources
-//! - libcu++, *Memory model*, Atomicity; CUDA Runtime API, `cudaDeviceProp`, `cudaDeviceGetP2PAttribute`.
+//! - libcu++, *Memory model*, Atomicity; CUDA Runtime API, `cudaDeviceProp`,
+//!   `cudaDeviceGetP2PAttribute`.
 //! - OpenCL API specification, *Memory Model: Shared Virtual Memory*; `CL_DEVICE_SVM_CAPABILITIES`.
 
-/// Who allocated an object, which decides what is atomic at system scope (libcu++, *Memory model*, Atomicity), and in
-/// OpenCL how it is shared (OpenCL API specification, *Memory Model: Shared Virtual Memory*).
+/// Who allocated an object, which decides what is atomic at system scope (libcu++, *Memory model*,
+/// Atomicity), and in OpenCL how it is shared (OpenCL API specification, *Memory Model: Shared
+/// Virtual Memory*).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum MemoryKind {
     /// Managed memory; also what no test says anything about.
@@ -32,9 +34,11 @@ pub enum MemoryKind {
     SvmFine,
     /// OpenCL: the same with atomics.
     SvmFineAtomic,
-    /// OpenCL: fine-grained shared virtual memory of the system; whether with atomics, the machine says.
+    /// OpenCL: fine-grained shared virtual memory of the system; whether with atomics, the machine
+    /// says.
     SvmSystem,
-    /// OpenCL: a variable of the program. Each device has its own, and the host none (OpenCL C, *global Address Space*).
+    /// OpenCL: a variable of the program. Each device has its own, and the host none (OpenCL C, *global
+    /// Address Space*).
     ProgramScope,
 }
 
@@ -66,8 +70,8 @@ impl MemoryKind {
     }
 }
 
-/// The machine: what the attributes of its devices say of it (CUDA Runtime API, `cudaDeviceProp`; OpenCL API
-/// specification, *Querying Devices*).
+/// The machine: what the attributes of its devices say of it (CUDA Runtime API, `cudaDeviceProp`;
+/// OpenCL API specification, *Querying Devices*).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
     /// The attributes that do not hold.

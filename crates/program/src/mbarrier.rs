@@ -1,18 +1,23 @@
 //! The state of an mbarrier object, packed into its 64 bits, and what operations make of it.
 //!
-//! From the low end: 15 bits of pending arrivals, 15 of expected arrivals, 21 of bytes that copies have yet to bring
-//! (shifted by 2^20, for they may be fewer than none), 12 of the phase. An object without expected arrivals is not live.
+//! From the low end: 15 bits of pending arrivals, 15 of expected arrivals, 21 of bytes that copies
+//! have yet to bring (shifted by 2^20, for they may be fewer than none), 12 of the phase. An object
+//! without expected arrivals is not live.
 //!
 //! # Invariants
-//! - Operations are expressions over the word before them, so that engines and executor need no other notion of an object.
+//! - Operations are expressions over the word before them, so that engines and executor need no
+//!   other notion of an object.
 //! - A phase completes in the operation after which no arrival is pending and no byte is missing.
-//! - Whoever destroys an object moves its phase on to an even one that no arrival of the old object comes next to.
+//! - Whoever destroys an object moves its phase on to an even one that no arrival of the old object
+//!   comes next to.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *mbarrier*: Size and alignment, Contents, Lifecycle, Phase, Tracking asynchronous operations, Phase completion.
+//! - PTX ISA 9.4, *mbarrier*: Size and alignment, Contents, Lifecycle, Phase, Tracking asynchronous
+//!   operations, Phase completion.
 //!
 //! # Where we differ
-//! - Counts go up to 32,767, not to 2^20 - 1. Phases are counted modulo 4,096, which is more than a test has events.
+//! - Counts go up to 32,767, not to 2^20 - 1. Phases are counted modulo 4,096, which is more than a
+//!   test has events.
 
 use crate::{BinOp, CmpOp, Expr, Ty};
 
@@ -78,7 +83,8 @@ pub fn phase_of(word: i64) -> i64 {
     word >> PHASE & (PHASES - 1)
 }
 
-/// The word of an object that was just made to expect so many arrivals; of none: of memory that holds no object.
+/// The word of an object that was just made to expect so many arrivals; of none: of memory that
+/// holds no object.
 pub fn made(count: i64) -> i64 {
     if count == 0 {
         0
@@ -182,7 +188,8 @@ pub fn expect(word: Expr, bytes: Expr, sign: i64) -> Expr {
     bin(op, word, shifted(bytes, BYTES))
 }
 
-/// Whether the bytes of a word stay within what an object can count when so many are added (`sign` is -1: taken away).
+/// Whether the bytes of a word stay within what an object can count when so many are added (`sign`
+/// is -1: taken away).
 pub fn in_range(word: Expr, bytes: Expr, sign: i64) -> Expr {
     let op = if sign < 0 { BinOp::Sub } else { BinOp::Add };
     let after = bin(op, field(word, BYTES, 2 * NO_BYTES - 1), bytes.clone());

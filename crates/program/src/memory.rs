@@ -1,16 +1,19 @@
 //! The address map: which address names which memory.
 //!
-//! Every copy of every location gets a range of addresses of its own; shared memory has one copy per CTA, local memory
-//! one per thread, a variable at program scope (OpenCL) one per device. Aliases have addresses of their own and the memory of what they alias.
+//! Every copy of every location gets a range of addresses of its own; shared memory has one copy
+//! per CTA, local memory one per thread, a variable at program scope (OpenCL) one per device.
+//! Aliases have addresses of their own and the memory of what they alias.
 //!
 //! # Invariants
 //! - Address 0 names nothing.
-//! - Addresses count bytes. Each field of an element is one cell, and cells stand in the order of their addresses.
-//! - Which cell an access is to, [`Memory::cell_at`] alone says, of its address and its size: the whole of one cell, or none.
-//! - Two addresses have the same [`Cell::memory`] iff they are the same physical location, and the same
-//!   [`Cell::virtual_address`] iff they are the same generic virtual address: a texture, surface or constant handle
-//!   shares that of the name it is bound to, a generic alias does not (PTX ISA, Proxies; ISCA 2022, virtual against
-//!   physical aliases).
+//! - Addresses count bytes. Each field of an element is one cell, and cells stand in the order of
+//!   their addresses.
+//! - Which cell an access is to, [`Memory::cell_at`] alone says, of its address and its size: the
+//!   whole of one cell, or none.
+//! - Two addresses have the same [`Cell::memory`] iff they are the same physical location, and the
+//!   same [`Cell::virtual_address`] iff they are the same generic virtual address: a texture,
+//!   surface or constant handle shares that of the name it is bound to, a generic alias does not
+//!   (PTX ISA, Proxies; ISCA 2022, virtual against physical aliases).
 
 use std::sync::{Arc, OnceLock};
 
@@ -41,7 +44,8 @@ pub struct Cell {
     pub ty: Ty,
     /// Initial value (of the object).
     pub init: i64,
-    /// Whether that stands for any value ([`Init::Unknown`]). An mbarrier object that nothing has made is none, so it has a value.
+    /// Whether that stands for any value ([`Init::Unknown`]). An mbarrier object that nothing has
+    /// made is none, so it has a value.
     pub unknown: bool,
     /// Where it lives.
     pub space: Space,
@@ -72,7 +76,8 @@ pub struct Memory {
 pub const ALIGNMENT: i64 = GAP;
 const GAP: i64 = 0x100;
 
-/// How far the copies of an object of so many bytes are apart, which lie one behind the other, in the order of the first threads that see them.
+/// How far the copies of an object of so many bytes are apart, which lie one behind the other, in
+/// the order of the first threads that see them.
 pub fn stride(bytes: u64) -> i64 {
     (bytes as i64 / GAP + 1) * GAP
 }
@@ -231,15 +236,16 @@ impl Memory {
             .map(|i| CellId(i as u32))
     }
 
-    /// The cell that an access of `size` bytes at an address is to; `None` if nothing is there, and if the access is to a
-    /// part of a cell or to more than one: accesses of mixed sizes are not supported.
+    /// The cell that an access of `size` bytes at an address is to; `None` if nothing is there, and
+    /// if the access is to a part of a cell or to more than one: accesses of mixed sizes are not
+    /// supported.
     pub fn cell_at(&self, address: i64, size: u32) -> Option<CellId> {
         self.at(address)
             .filter(|&c| self.cell(c).ty.bytes() == size)
     }
 
-    /// The cell of an element of a location, in the copy that `viewer` sees. `None` if the viewer is missing where
-    /// there are several copies, or the element does not exist.
+    /// The cell of an element of a location, in the copy that `viewer` sees. `None` if the viewer
+    /// is missing where there are several copies, or the element does not exist.
     pub fn cell_of(
         &self,
         program: &Program,
@@ -260,7 +266,8 @@ impl Memory {
         (cell.location == (loc, index)).then_some(id)
     }
 
-    /// The address of an element of a location, in the copy that `viewer` sees, as [`Memory::cell_of`].
+    /// The address of an element of a location, in the copy that `viewer` sees, as
+    /// [`Memory::cell_of`].
     pub fn address(
         &self,
         program: &Program,
@@ -290,8 +297,8 @@ impl Memory {
         }
     }
 
-    /// Whether `thread` may access the cell: other CTAs' shared memory is out of reach except inside a cluster,
-    /// other threads' local memory always (PTX ISA, State Spaces).
+    /// Whether `thread` may access the cell: other CTAs' shared memory is out of reach except
+    /// inside a cluster, other threads' local memory always (PTX ISA, State Spaces).
     pub fn reachable(&self, program: &Program, cell: CellId, thread: ThreadId) -> bool {
         let cell = self.cell(cell);
         match (cell.space, cell.owner) {
@@ -308,7 +315,8 @@ impl Memory {
         }
     }
 
-    /// The cell that an access of `thread` is to, if it may access it: reachable, no write to constant memory.
+    /// The cell that an access of `thread` is to, if it may access it: reachable, no write to
+    /// constant memory.
     pub fn accessed(
         &self,
         program: &Program,
@@ -338,7 +346,8 @@ impl Memory {
         }
     }
 
-    /// A value of a cell: the state of an mbarrier object in words, anything else as [`Memory::show_held`] has it.
+    /// A value of a cell: the state of an mbarrier object in words, anything else as
+    /// [`Memory::show_held`] has it.
     pub fn show_in(&self, program: &Program, cell: CellId, v: i64) -> String {
         if self.is_mbarrier(program, cell) {
             State::of(v).text()
@@ -366,7 +375,8 @@ impl Memory {
         program.is_mbarrier(loc, index)
     }
 
-    /// What somebody waits for who goes round until a cell holds one of some values, and finds this one.
+    /// What somebody waits for who goes round until a cell holds one of some values, and finds this
+    /// one.
     pub fn awaited(&self, program: &Program, cell: CellId, wanted: &Wanted, seen: i64) -> String {
         let name = &self.cell(cell).name;
         if self.is_mbarrier(program, cell) {
@@ -375,8 +385,8 @@ impl Memory {
         wanted.text(name, &|v| self.show_in(program, cell, v))
     }
 
-    /// A value of a register or of memory, of a type: the name of the memory of which it is the address, if that can be there, else a
-    /// number.
+    /// A value of a register or of memory, of a type: the name of the memory of which it is the
+    /// address, if that can be there, else a number.
     pub fn show_held(&self, program: &Program, by: Observable, ty: Ty, v: i64) -> String {
         let v = ty.wrap(v);
         let cell = self
@@ -390,7 +400,8 @@ impl Memory {
         }
     }
 
-    /// A value, or the name of the memory of which it is the address, if the program handles addresses as values.
+    /// A value, or the name of the memory of which it is the address, if the program handles
+    /// addresses as values.
     pub fn show(&self, program: &Program, v: i64) -> String {
         match self.at(v) {
             Some(c) if addresses_are_values(program) => format!("&{}", self.cell(c).name),

@@ -1,15 +1,20 @@
-//! Index spaces of kernels: up to three dimensions, an offset, and groups that need not all be full.
+//! Index spaces of kernels: up to three dimensions, an offset, and groups that need not all be
+//! full.
 //!
-//! In each dimension, items are numbered from the offset on, and cut into groups of the local size; the last group has
-//! what remains. A grid of CUDA is such a space, whose groups are all full and whose offset is 0.
+//! In each dimension, items are numbered from the offset on, and cut into groups of the local size;
+//! the last group has what remains. A grid of CUDA is such a space, whose groups are all full and
+//! whose offset is 0.
 //!
 //! # Invariants
 //! - Dimensions that a space does not have are of size 1, with offset 0.
-//! - Offset and size together fit a `size_t` of 64 bits, so that no arithmetic here overflows; the number of items may.
+//! - Offset and size together fit a `size_t` of 64 bits, so that no arithmetic here overflows; the
+//!   number of items may.
 //!
 //! # Sources
-//! - OpenCL API specification, *Mapping Work-items Onto an ND-range*; OpenCL C, *Work-Item Functions*, for linear ids.
-//! - CUDA C++ Programming Guide, *Thread Hierarchy*: the number of a thread in its block, x fastest.
+//! - OpenCL API specification, *Mapping Work-items Onto an ND-range*; OpenCL C, *Work-Item
+//!   Functions*, for linear ids.
+//! - CUDA C++ Programming Guide, *Thread Hierarchy*: the number of a thread in its block, x
+//!   fastest.
 
 use thiserror::Error;
 
@@ -57,8 +62,8 @@ fn points(size: [u64; 3]) -> impl Iterator<Item = [u64; 3]> {
 }
 
 impl NdRange {
-    /// The space of `global` items in groups of `local`, numbered from `offset` on; of missing numbers, the last two are
-    /// 1 and 0.
+    /// The space of `global` items in groups of `local`, numbered from `offset` on; of missing
+    /// numbers, the last two are 1 and 0.
     ///
     /// # Errors
     /// If there is no such space.
@@ -126,7 +131,8 @@ impl NdRange {
         [0, 1, 2].map(|d| self.local[d].min(self.global[d] - group[d] * self.local[d]))
     }
 
-    /// The first dimension whose size is no multiple of that of a group, so that not all groups are alike.
+    /// The first dimension whose size is no multiple of that of a group, so that not all groups are
+    /// alike.
     pub fn remainder(&self) -> Option<usize> {
         (0..3).find(|&d| !self.global[d].is_multiple_of(self.local[d]))
     }
@@ -164,9 +170,10 @@ impl NdRange {
     }
 }
 
-/// The sub-groups of a group of `size` items, in each of which there is room for `room`: all are full but the last.
-/// That item `n` is in sub-group `n / room` is an assumption; OpenCL leaves the mapping to the implementation (OpenCL API
-/// specification, *Execution Model: Mapping Work-items Onto an ND-range*).
+/// The sub-groups of a group of `size` items, in each of which there is room for `room`: all are
+/// full but the last. That item `n` is in sub-group `n / room` is an assumption; OpenCL leaves the
+/// mapping to the implementation (OpenCL API specification, *Execution Model: Mapping Work-items
+/// Onto an ND-range*).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SubGroups {
     /// Items in the group.
@@ -216,7 +223,8 @@ mod tests {
         assert_eq!(range.remainder(), Some(0));
     }
 
-    /// Every id from the offset on exactly once, in groups that hold together, with linear ids that count without gaps.
+    /// Every id from the offset on exactly once, in groups that hold together, with linear ids that
+    /// count without gaps.
     #[test]
     fn every_global_id_occurs_once() {
         for (x, y) in each_axis().flat_map(|x| each_axis().map(move |y| (x, y))) {

@@ -1,10 +1,13 @@
-//! Options: all that a model tells the skeleton, and the readings of a source among which a model can choose.
+//! Options: all that a model tells the skeleton, and the readings of a source among which a model
+//! can choose.
 //!
-//! [`OPTIONS`] is the one table: a model's `option`, a test's `[options]`, `--set` and the executor read it.
+//! [`OPTIONS`] is the one table: a model's `option`, a test's `[options]`, `--set` and the executor
+//! read it.
 //!
 //! # Invariants
-//! - What options of the skeleton say, it builds; what a reading says stands in the model, in terms of the sets `NAME.VALUE`,
-//!   which have every event if the option has that value, and none otherwise.
+//! - What options of the skeleton say, it builds; what a reading says stands in the model, in terms
+//!   of the sets `NAME.VALUE`, which have every event if the option has that value, and none
+//!   otherwise.
 
 use crate::{Program, Scope};
 
@@ -298,7 +301,8 @@ impl Options {
         self.0[setting.option] == setting.value
     }
 
-    /// Whether the events of a program are the same under other options, whatever a model says of them.
+    /// Whether the events of a program are the same under other options, whatever a model says of
+    /// them.
     pub fn same_events(self, other: Options) -> bool {
         let matters = |row: &Row| row.reading.as_ref().is_none_or(|reading| reading.events);
         OPTIONS

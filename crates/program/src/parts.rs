@@ -1,8 +1,9 @@
 //! The parts of micro-ops and of expressions: the only place that goes through all kinds of them.
 //!
 //! # Invariants
-//! - The matches name every kind, so that a new one has its parts stated here. Whoever wants a part of a micro-op asks for
-//!   it; whoever matches on micro-ops carries them out, writes them, or makes others of them.
+//! - The matches name every kind, so that a new one has its parts stated here. Whoever wants a part
+//!   of a micro-op asks for it; whoever matches on micro-ops carries them out, writes them, or
+//!   makes others of them.
 
 use smallvec::SmallVec;
 
@@ -381,14 +382,15 @@ impl Op {
         self.tags().iter().any(|(_, tags)| tags.has(tag))
     }
 
-    /// Whether it is what PTX alone has: an access or a fence that names its proxy, an asynchronous operation, or what has to do with
-    /// groups of such operations, and with launches.
+    /// Whether it is what PTX alone has: an access or a fence that names its proxy, an asynchronous
+    /// operation, or what has to do with groups of such operations, and with launches.
     pub fn is_ptx(&self) -> bool {
         self.is_ptx_mark() || ["GEN", "PF", "ASY"].iter().any(|tag| self.has(tag))
     }
 
-    /// Whether it is a mark that PTX alone has, and in one form: of groups of asynchronous operations and the waits for these, of launches, of
-    /// what a request was answered, of what lanes must execute together.
+    /// Whether it is a mark that PTX alone has, and in one form: of groups of asynchronous
+    /// operations and the waits for these, of launches, of what a request was answered, of what
+    /// lanes must execute together.
     pub fn is_ptx_mark(&self) -> bool {
         ["CG", "GW", "GR", "WGF", "GDL", "GDW", "REFUSED", "LANES"]
             .iter()

@@ -1,13 +1,15 @@
 //! Scopes, and places of threads in the scope tree.
 //!
 //! # Invariants
-//! - A scope that comes before another in [`Scope`] reaches no further; the groups of a place are nested in that order.
+//! - A scope that comes before another in [`Scope`] reaches no further; the groups of a place are
+//!   nested in that order.
 
 use std::collections::HashMap;
 
 /// How far an operation or a barrier reaches, from the narrowest to the widest.
 ///
-/// PTX words first; OpenCL's work-group is [`Scope::Cta`], its device [`Scope::Gpu`], its sub-group [`Scope::Warp`].
+/// PTX words first; OpenCL's work-group is [`Scope::Cta`], its device [`Scope::Gpu`], its sub-group
+/// [`Scope::Warp`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scope {
     /// The thread itself (OpenCL work-item).
@@ -41,16 +43,19 @@ pub struct Place {
     pub cta: u32,
     /// Warp or sub-group number; `None`: the thread is alone in it.
     pub warp: Option<u32>,
-    /// Memory synchronization domain of the kernel it belongs to: kernels of different domains share no scope below `Sys`
-    /// (CUDA Programming Guide, *Memory Synchronization Domains*).
+    /// Memory synchronization domain of the kernel it belongs to: kernels of different domains
+    /// share no scope below `Sys` (CUDA Programming Guide, *Memory Synchronization Domains*).
     pub domain: u32,
-    /// OpenCL: the kernel instance that it belongs to, where no host program says so. Groups of different ones are apart.
+    /// OpenCL: the kernel instance that it belongs to, where no host program says so. Groups of
+    /// different ones are apart.
     pub kernel: u32,
-    /// A host thread: every scope below `Sys` holds it alone (`specs`: PTX ISA, Scope; host atomics are system-wide).
+    /// A host thread: every scope below `Sys` holds it alone (`specs`: PTX ISA, Scope; host atomics
+    /// are system-wide).
     pub host: bool,
     /// Of a cooperative launch: it fails unless all its blocks are resident at once.
     pub cooperative: bool,
-    /// Of a kernel that the test has the whole of: its CTA starts and exits. Else the code is a part of what it runs.
+    /// Of a kernel that the test has the whole of: its CTA starts and exits. Else the code is a
+    /// part of what it runs.
     pub launched: bool,
 }
 
@@ -117,13 +122,15 @@ impl Place {
     }
 }
 
-/// A group of threads, as a key: two different threads are in one group of a scope if they have the same.
+/// A group of threads, as a key: two different threads are in one group of a scope if they have the
+/// same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GroupKey([u32; 4], Option<u32>, Option<u32>);
 
 impl Place {
-    /// The warp, CTA or cluster of a place; `None` where the thread is alone in it, or its CTA is a cluster of its own. [`Place::same`] is the
-    /// same question about two places, of any scope: there, a CTA is also in one cluster with itself.
+    /// The warp, CTA or cluster of a place; `None` where the thread is alone in it, or its CTA is a
+    /// cluster of its own. [`Place::same`] is the same question about two places, of any scope:
+    /// there, a CTA is also in one cluster with itself.
     pub fn group_key(&self, scope: Scope) -> Option<GroupKey> {
         let gpu = [self.gpu, self.domain, self.kernel, self.queue_family];
         match scope {

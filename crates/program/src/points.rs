@@ -1,14 +1,15 @@
 //! Which objects an address can be of: a flow-insensitive analysis over the whole program.
 //!
 //! # Invariants
-//! - What may hold the address of an object holds it, in whatever order threads run and whatever they read; narrow accesses hold
-//!   none.
-//! - What threads hand each other ([`Op::Give`]) is followed where an instruction accesses memory with it: then it is an address, and each
-//!   may have taken it that does so by an instruction of the same name (PTX ISA, *ldmatrix*: all use the same qualifiers). Elsewhere it is a
-//!   number.
-//! - What was shifted to the left, and what a mask of [`LOW`] leaves, is a number: it tells which byte of an element an address is of.
-//! - Arithmetic on an address stays inside of its object. An access that leads out of it is none of this module's: the engines
-//!   find it, by its address.
+//! - What may hold the address of an object holds it, in whatever order threads run and whatever
+//!   they read; narrow accesses hold none.
+//! - What threads hand each other ([`Op::Give`]) is followed where an instruction accesses memory
+//!   with it: then it is an address, and each may have taken it that does so by an instruction of
+//!   the same name (PTX ISA, *ldmatrix*: all use the same qualifiers). Elsewhere it is a number.
+//! - What was shifted to the left, and what a mask of [`LOW`] leaves, is a number: it tells which
+//!   byte of an element an address is of.
+//! - Arithmetic on an address stays inside of its object. An access that leads out of it is none of
+//!   this module's: the engines find it, by its address.
 
 use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};

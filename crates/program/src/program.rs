@@ -16,7 +16,8 @@ pub struct Program {
     pub locations: Vec<Location>,
     /// The machine it runs on.
     pub machine: Machine,
-    /// What host threads enqueue and wait for, in programs that have such; else all threads run from the start.
+    /// What host threads enqueue and wait for, in programs that have such; else all threads run
+    /// from the start.
     pub host: Option<Box<host::HostProgram>>,
 }
 
@@ -48,7 +49,8 @@ impl Program {
         self.thread_ids().flat_map(of)
     }
 
-    /// The first access of several cells: one to an object that is accessed in smaller pieces elsewhere, or of 128 bits.
+    /// The first access of several cells: one to an object that is accessed in smaller pieces
+    /// elsewhere, or of 128 bits.
     pub fn of_several_cells(&self) -> Option<&Instr> {
         self.instrs()
             .map(|(_, _, instr)| instr)
@@ -73,7 +75,8 @@ impl Program {
         self.locations.iter().any(of)
     }
 
-    /// The first access or fence in assembly: one of PTX, in a program of another language. Its models have no words for it.
+    /// The first access or fence in assembly: one of PTX, in a program of another language. Its
+    /// models have no words for it.
     pub fn assembly(&self) -> Option<&Instr> {
         let foreign = !self.dialect.row().proxies;
         self.instrs()
@@ -125,7 +128,8 @@ impl Program {
         of_grid && place.launched && !place.cooperative
     }
 
-    /// Whether two threads belong to one kernel instance that the host enqueued, or to descendants of it.
+    /// Whether two threads belong to one kernel instance that the host enqueued, or to descendants
+    /// of it.
     pub fn same_kernel(&self, a: ThreadId, b: ThreadId) -> bool {
         let (x, y) = (&self.thread(a).place, &self.thread(b).place);
         match self.host.as_deref() {

@@ -1,22 +1,30 @@
 //! Forward progress: who must be run for ever, under a progress model.
 //!
-//! Threads are the leaves of a tree: the root, the groups of the scope tree, the threads; siblings are ordered by number.
-//! A thread is *live* if it is neither done nor blocked, so a looping thread is live; a group is live if a member is. A
-//! thread has *started* if it executed anything; a group, if a member did. The root is *served*. A served group serves the
-//! children that its progress model names, and if it is live at least one live child. A served thread is never stopped.
+//! Threads are the leaves of a tree: the root, the groups of the scope tree, the threads; siblings
+//! are ordered by number. A thread is *live* if it is neither done nor blocked, so a looping thread
+//! is live; a group is live if a member is. A thread has *started* if it executed anything; a
+//! group, if a member did. The root is *served*. A served group serves the children that its
+//! progress model names, and if it is live at least one live child. A served thread is never
+//! stopped.
 //!
-//! The blocks of a cooperative launch are resident together: once one of its threads has started, all have, and each is
-//! served like under `fair`; `hsa` alone, which asks who comes first, is as elsewhere.
+//! The blocks of a cooperative launch are resident together: once one of its threads has started,
+//! all have, and each is served like under `fair`; `hsa` alone, which asks who comes first, is as
+//! elsewhere.
 //!
-//! Progress models speak of the threads of kernels. Threads of the host are in no group, and are always served. Threads of
-//! commands that never start, and host threads in calls that never return, are not live: they hold up no one's turn.
+//! Progress models speak of the threads of kernels. Threads of the host are in no group, and are
+//! always served. Threads of commands that never start, and host threads in calls that never
+//! return, are not live: they hold up no one's turn.
 //!
 //! # Sources
-//! - Sorensen et al., "Specifying and Testing GPU Workgroup Progress Models", OOPSLA 2021: OBE, HSA, HSA+OBE, LOBE.
-//! - CUDA Programming Guide, Large Scale Groups: the blocks of a cooperative launch are launched as one; Execution Model: once a
-//!   thread of a cooperative grid has made a step, all of its threads make progress.
-//! - ISO C++ [intro.progress], parallel and weakly parallel forward progress; CUDA C++ Programming Guide, Execution Model.
-//! - ISO C++ [intro.progress]: general-purpose implementations give concurrent forward progress to the threads of the host.
+//! - Sorensen et al., "Specifying and Testing GPU Workgroup Progress Models", OOPSLA 2021: OBE,
+//!   HSA, HSA+OBE, LOBE.
+//! - CUDA Programming Guide, Large Scale Groups: the blocks of a cooperative launch are launched as
+//!   one; Execution Model: once a thread of a cooperative grid has made a step, all of its threads
+//!   make progress.
+//! - ISO C++ [intro.progress], parallel and weakly parallel forward progress; CUDA C++ Programming
+//!   Guide, Execution Model.
+//! - ISO C++ [intro.progress]: general-purpose implementations give concurrent forward progress to
+//!   the threads of the host.
 
 use std::fmt;
 
@@ -85,7 +93,8 @@ pub enum Node {
     Group(Vec<Node>),
     /// What is apart from each other: each is served, whatever the progress model.
     Apart(Vec<Node>),
-    /// The groups of a cooperative launch, which are resident together: all have started once one has.
+    /// The groups of a cooperative launch, which are resident together: all have started once one
+    /// has.
     Together(Vec<Node>),
 }
 
@@ -100,8 +109,8 @@ impl Node {
     }
 }
 
-/// The number of a thread's group among its siblings, at one level of the scope tree. A thread without a sub-group is alone
-/// in one, after those that are numbered.
+/// The number of a thread's group among its siblings, at one level of the scope tree. A thread
+/// without a sub-group is alone in one, after those that are numbered.
 fn number(t: ThreadId, place: &Place, level: Scope) -> (u32, u32) {
     match level {
         Scope::Gpu => (0, place.gpu),
@@ -187,8 +196,8 @@ pub struct Stand {
     pub started: bool,
 }
 
-/// Whom a progress model has served, given how each thread ends, by thread; as few as it permits. `None` if someone is
-/// stopped who must be run.
+/// Whom a progress model has served, given how each thread ends, by thread; as few as it permits.
+/// `None` if someone is stopped who must be run.
 pub fn serve(tree: &Node, threads: &[Stand], model: ProgressModel) -> Option<Vec<bool>> {
     let mut served = vec![false; threads.len()];
     Scheduler { threads }
@@ -220,7 +229,8 @@ impl Scheduler<'_> {
         self.some(node, |stand| stand.started)
     }
 
-    /// Serves a node, and below it as few as the progress model permits. False if someone is stopped who must be served.
+    /// Serves a node, and below it as few as the progress model permits. False if someone is
+    /// stopped who must be served.
     fn serve(&self, node: &Node, model: ProgressModel, served: &mut [bool]) -> bool {
         let model = node.below(model);
         let nodes = match node {

@@ -13,7 +13,8 @@ pub enum Proxy {
     Texture,
     /// Constant loads.
     Constant,
-    /// Bulk copies and matrix instructions: asynchronous operations, no access of a thread. It has no row.
+    /// Bulk copies and matrix instructions: asynchronous operations, no access of a thread. It has
+    /// no row.
     Async,
 }
 
@@ -63,8 +64,8 @@ pub const PROXIES: [ProxyRow; 4] = [
     },
 ];
 
-/// What a proxy fence can name, with its tag: aliases, the proxy of asynchronous copies, which no access of a thread goes
-/// through, or a proxy.
+/// What a proxy fence can name, with its tag: aliases, the proxy of asynchronous copies, which no
+/// access of a thread goes through, or a proxy.
 pub const PROXY_FENCES: [(&str, &str); PROXIES.len() + OTHERS.len()] = {
     let mut all = [OTHERS[0]; PROXIES.len() + OTHERS.len()];
     all[1] = OTHERS[1];
@@ -85,8 +86,8 @@ pub const ASYNC_SPACES: [(&str, &str); 3] = [
     ("shared::cluster", "OF_CLUSTER"),
 ];
 
-/// Halves of a fence from the generic to the async proxy: what they are restricted to, their order, and their tags (PTX ISA 9.4,
-/// membar / fence).
+/// Halves of a fence from the generic to the async proxy: what they are restricted to, their order,
+/// and their tags (PTX ISA 9.4, membar / fence).
 pub const ASYNC_HALVES: [(&str, &str, &[&str]); 3] = [
     ("sync_restrict::shared::cta", "release", &["REL", "OF_CTA"]),
     (
@@ -101,7 +102,8 @@ pub const ASYNC_HALVES: [(&str, &str, &[&str]); 3] = [
     ),
 ];
 
-/// The words of [`PROXY_FENCES`]; all but the first two are names of proxies that an alias can go through.
+/// The words of [`PROXY_FENCES`]; all but the first two are names of proxies that an alias can go
+/// through.
 pub const PROXY_FENCE_WORDS: [&str; PROXY_FENCES.len()] = {
     let mut words = [""; PROXY_FENCES.len()];
     let mut i = 0;
@@ -126,7 +128,8 @@ impl Proxy {
             .map(|row| row.proxy)
     }
 
-    /// The proxy of which an access or a proxy fence has the tag. In C, that of the constant proxy is the consume order.
+    /// The proxy of which an access or a proxy fence has the tag. In C, that of the constant proxy
+    /// is the consume order.
     pub fn tagged(tags: &Tags) -> Option<Proxy> {
         PROXIES
             .iter()

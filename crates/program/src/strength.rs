@@ -1,10 +1,12 @@
 //! Operations with other orders and scopes: what is stronger than what, and how each is written.
 //!
 //! # Invariants
-//! - An operation changes in nothing but its order, its scope, or in being atomic; only orders that it may have are given.
+//! - An operation changes in nothing but its order, its scope, or in being atomic; only orders that
+//!   it may have are given.
 //!
 //! # Sources
-//! - C11, 7.17.3, *Order and consistency*; OpenCL C, *Memory order and scope*; libcu++, *Thread scopes*.
+//! - C11, 7.17.3, *Order and consistency*; OpenCL C, *Memory order and scope*; libcu++, *Thread
+//!   scopes*.
 
 use crate::words::{FLAGS, OF_LOADS, OF_OTHERS, OF_STORES};
 use crate::{Access, EventKind, Op, Scope, Tags};
@@ -57,7 +59,8 @@ pub fn stronger(op: &Op) -> Vec<Order> {
     others(op, |own, other| other.bits() & own.bits() == own.bits())
 }
 
-/// The orders that an operation may have and that are weaker than its own, the weakest first. No fence is relaxed.
+/// The orders that an operation may have and that are weaker than its own, the weakest first. No
+/// fence is relaxed.
 pub fn weaker(op: &Op) -> Vec<Order> {
     let fence = op.is_fence();
     others(op, |own, other| {
@@ -65,7 +68,8 @@ pub fn weaker(op: &Op) -> Vec<Order> {
     })
 }
 
-/// The orders that an operation may have besides its own, of which `wanted` (own, other) holds, weaker ones first.
+/// The orders that an operation may have besides its own, of which `wanted` (own, other) holds,
+/// weaker ones first.
 fn others(op: &Op, wanted: impl Fn(Order, Order) -> bool) -> Vec<Order> {
     let Some(own) = order(op) else {
         return Vec::new();
@@ -128,7 +132,8 @@ pub fn make_weak(op: &mut Op) {
     }
 }
 
-/// Makes a plain or weak access atomic. An order that a load or a store cannot have counts for what it can.
+/// Makes a plain or weak access atomic. An order that a load or a store cannot have counts for what
+/// it can.
 pub fn make_atomic(op: &mut Op, order: Order, scope: Option<Scope>) {
     for (kind, tags) in op.tags_mut() {
         if let Some(tag) = tag(order, kind, tags) {

@@ -1,8 +1,8 @@
 //! Tags: what a model may see of an instruction, by name.
 //!
-//! A dialect attaches tags when it lowers an instruction; each tag becomes a set of events of the same name in every
-//! model. [`TAGS`] is the one table of names: a tag that is not in it does not exist. Names are those of the field's
-//! published models, so that their files run unmodified.
+//! A dialect attaches tags when it lowers an instruction; each tag becomes a set of events of the
+//! same name in every model. [`TAGS`] is the one table of names: a tag that is not in it does not
+//! exist. Names are those of the field's published models, so that their files run unmodified.
 
 use std::fmt;
 
@@ -159,7 +159,8 @@ pub const TAGS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Tags for an operation's scope, from [`super::Scope`]; PTX, OpenCL and Vulkan names of one level are all present.
+/// Tags for an operation's scope, from [`super::Scope`]; PTX, OpenCL and Vulkan names of one level
+/// are all present.
 pub const SCOPE_TAGS: &[(&str, super::Scope)] = &[
     ("WI", super::Scope::Thread),
     ("WARP", super::Scope::Warp),

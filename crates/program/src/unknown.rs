@@ -1,14 +1,18 @@
-//! Values that are not worked out ([`BinOp::Unknown`]): what an approximation gives, arithmetic of types that are not modelled.
+//! Values that are not worked out ([`BinOp::Unknown`]): what an approximation gives, arithmetic of
+//! types that are not modelled.
 //!
 //! # Invariants
-//! - A program is decided with a stand-in for such a value, so an answer holds only if nothing that it rests on depends on one:
-//!   [`Unknowns`] says whether that is so.
-//! - A cell of memory that may hold such a value does, in whatever order threads run and whatever they read. An address that numbers
-//!   alone decide is of one cell. Any other is of all cells of the objects that [`crate::points`] names, and of all memory if it names none.
-//! - Registers hold it on each way of their thread on which they may, but for ways that a condition, which is the same number whenever it
-//!   is come to, does not allow. Ways with other numbers are told apart, so that a loop that counts is gone through turn by turn. Where
-//!   that makes too many, they become one, of which nothing is known in which they differ.
-//! - What an instruction tells of such a value ([`BinOp::Tells`]) is known: the stand-in is right in that.
+//! - A program is decided with a stand-in for such a value, so an answer holds only if nothing that
+//!   it rests on depends on one: [`Unknowns`] says whether that is so.
+//! - A cell of memory that may hold such a value does, in whatever order threads run and whatever
+//!   they read. An address that numbers alone decide is of one cell. Any other is of all cells of
+//!   the objects that [`crate::points`] names, and of all memory if it names none.
+//! - Registers hold it on each way of their thread on which they may, but for ways that a
+//!   condition, which is the same number whenever it is come to, does not allow. Ways with other
+//!   numbers are told apart, so that a loop that counts is gone through turn by turn. Where that
+//!   makes too many, they become one, of which nothing is known in which they differ.
+//! - What an instruction tells of such a value ([`BinOp::Tells`]) is known: the stand-in is right
+//!   in that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -61,7 +65,8 @@ impl Held {
         (self.unknown.len(), self.known.len()) != before
     }
 
-    /// Adds a way to those of a place, of which so many may be told apart: the number of the one that it changes.
+    /// Adds a way to those of a place, of which so many may be told apart: the number of the one
+    /// that it changes.
     fn meet(self, ways: &mut Vec<Held>, most: usize) -> Option<usize> {
         let same = ways.iter().position(|way| way.known == self.known);
         match same.or_else(|| (ways.len() >= most).then(|| ways.len() - 1)) {
@@ -229,7 +234,8 @@ pub struct Unknowns {
     writers: BTreeSet<Site>,
     /// What threads hand to others, by the micro-op.
     given: BTreeMap<Site, Site>,
-    /// A way, an address or whether something is written depends on a value: where it is made, and what depends on it.
+    /// A way, an address or whether something is written depends on a value: where it is made, and
+    /// what depends on it.
     steered: Option<(Site, Site)>,
 }
 
@@ -262,7 +268,8 @@ impl Unknowns {
         Unknowns::with_unwritten(program, BTreeSet::new())
     }
 
-    /// The same, where some reads can find memory that nothing has written ([`crate::Init::Unknown`]).
+    /// The same, where some reads can find memory that nothing has written
+    /// ([`crate::Init::Unknown`]).
     pub fn with_unwritten(program: &Program, unwritten: BTreeSet<Site>) -> Unknowns {
         let mut unknowns = Unknowns {
             unwritten,
@@ -344,7 +351,8 @@ impl Unknowns {
         }
     }
 
-    /// Goes through a thread, on all of its ways. States are kept where ways meet, and carried from there to the next such place.
+    /// Goes through a thread, on all of its ways. States are kept where ways meet, and carried from
+    /// there to the next such place.
     fn flow(&mut self, code: &Code<'_>, t: ThreadId, left: &mut usize) {
         let thread = code.program.thread(t);
         let text = &thread.code;
@@ -467,8 +475,8 @@ impl Unknowns {
         self.steered = self.steered.or(steered.map(|made| (made, here)));
     }
 
-    /// What a thread may take from a lane of its group: what that gives at the instruction where it met it; a thread that does not have
-    /// that instruction may have met it at any other.
+    /// What a thread may take from a lane of its group: what that gives at the instruction where it
+    /// met it; a thread that does not have that instruction may have met it at any other.
     fn taken(&self, program: &Program, (t, at): Site, lane: u8) -> Option<Site> {
         let gives = |t: ThreadId| {
             let code = program.thread(t).code.iter().enumerate();
@@ -491,8 +499,8 @@ impl Unknowns {
         })
     }
 
-    /// Whether the course of the program depends on an unknown value here: which way is taken, what is accessed, whether it is
-    /// written, who meets.
+    /// Whether the course of the program depends on an unknown value here: which way is taken, what
+    /// is accessed, whether it is written, who meets.
     fn steers(
         &self,
         op: &Op,

@@ -35,10 +35,11 @@ pub enum BinOp {
     Dec,
     /// One of floating point, on the bits of its operands.
     Float(FloatOp, Format),
-    /// One whose result is not worked out: 0 stands in for it, on which nothing may depend ([`crate::unknown`]).
+    /// One whose result is not worked out: 0 stands in for it, on which nothing may depend
+    /// ([`crate::unknown`]).
     Unknown,
-    /// 1 if its operands are equal, else 0: what an instruction tells of a value that no other one can interpret, and that is not worked
-    /// out but for this.
+    /// 1 if its operands are equal, else 0: what an instruction tells of a value that no other one
+    /// can interpret, and that is not worked out but for this.
     Tells,
 }
 

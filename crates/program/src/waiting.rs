@@ -1,11 +1,14 @@
 //! What a thread waits for that goes round in a loop: which value, and who could still write it.
 //!
-//! One more iteration is walked through on numbers, with one location's value replaced by each value that occurs in the
-//! loop's code or that somebody writes. The values with which the walk leaves the loop are what the thread waits for.
+//! One more iteration is walked through on numbers, with one location's value replaced by each
+//! value that occurs in the loop's code or that somebody writes. The values with which the walk
+//! leaves the loop are what the thread waits for.
 //!
 //! # Invariants
-//! - Nothing in here decides a verdict: it explains what others found. Where it cannot tell, it says less.
-//! - Stores, fences and barriers on the way change nothing that a walk reads; what fails without a reason does not fail.
+//! - Nothing in here decides a verdict: it explains what others found. Where it cannot tell, it
+//!   says less.
+//! - Stores, fences and barriers on the way change nothing that a walk reads; what fails without a
+//!   reason does not fail.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -53,9 +56,11 @@ pub struct Poll {
     pub address: i64,
     /// The value that it finds.
     pub seen: i64,
-    /// The values that would end the loop, with all others as they are; `None`: no single value does.
+    /// The values that would end the loop, with all others as they are; `None`: no single value
+    /// does.
     pub wanted: Option<Wanted>,
-    /// Instructions of other threads that may still be executed, and write such a value, or one that is not known.
+    /// Instructions of other threads that may still be executed, and write such a value, or one
+    /// that is not known.
     pub writers: Vec<(ThreadId, usize)>,
     /// Whether these are all; else there are writes to addresses that are not known.
     pub sure: bool,
@@ -106,8 +111,8 @@ impl Scene<'_> {
         })
     }
 
-    /// Walks on, of a range through its instructions alone, until it leaves them or has been at their first one twice.
-    /// Reads take the values that they are given.
+    /// Walks on, of a range through its instructions alone, until it leaves them or has been at
+    /// their first one twice. Reads take the values that they are given.
     pub fn walk(
         &self,
         t: ThreadId,
@@ -251,8 +256,8 @@ impl Scene<'_> {
         }
     }
 
-    /// The writes of other threads to an address that may still be executed, with the value if it is known; and whether
-    /// these are all.
+    /// The writes of other threads to an address that may still be executed, with the value if it
+    /// is known; and whether these are all.
     fn writes(&self, t: ThreadId, address: i64) -> (Vec<(ThreadId, usize, Option<i64>)>, bool) {
         let (mut found, mut sure) = (Vec::new(), true);
         for u in self.program.thread_ids().filter(|&u| u != t) {

@@ -1,4 +1,5 @@
-//! Words of the dialects for memory orders, scopes and fence flags, and which orders an operation may have.
+//! Words of the dialects for memory orders, scopes and fence flags, and which orders an operation
+//! may have.
 
 use crate::Scope;
 
@@ -39,7 +40,8 @@ pub const PTX_ORDERS: &[(&str, Order)] = &[
 ];
 
 impl Order {
-    /// What it does, as bits: acquires, releases, is in the order of sequentially consistent operations.
+    /// What it does, as bits: acquires, releases, is in the order of sequentially consistent
+    /// operations.
     pub fn bits(self) -> u8 {
         match self {
             Order::Relaxed => 0b000,
@@ -50,7 +52,8 @@ impl Order {
         }
     }
 
-    /// The tag of a load, or of the read half of a read-modify-write: what only concerns writes is dropped.
+    /// The tag of a load, or of the read half of a read-modify-write: what only concerns writes is
+    /// dropped.
     pub fn of_read(self) -> &'static str {
         match self {
             Order::Relaxed | Order::Release => "RLX",
@@ -69,7 +72,8 @@ impl Order {
         }
     }
 
-    /// The order that a compare-exchange has on failure if none is given (ISO C++, atomics.types.operations).
+    /// The order that a compare-exchange has on failure if none is given (ISO C++,
+    /// atomics.types.operations).
     pub fn on_failure(self) -> Order {
         match self {
             Order::Release => Order::Relaxed,

@@ -1,10 +1,11 @@
-//! How changes of a program are written in a language: fences, barriers and atomic accesses where there are none, and other
-//! scopes in the names of functions.
+//! How changes of a program are written in a language: fences, barriers and atomic accesses where
+//! there are none, and other scopes in the names of functions.
 //!
 //! # Sources
-//! - CUDA Programming Guide, *Memory Fence Functions*, *Synchronization Functions*, *Atomic Functions*, *Programmatic
-//!   Dependent Launch*; CUDA runtime API, pipeline primitives; PTX ISA, `bar`, `cp.async.wait_all`, `griddepcontrol`; libcu++, *Extended
-//!   API*; OpenCL C, *Synchronization Functions*, *Atomic Functions*; C11, 7.17.
+//! - CUDA Programming Guide, *Memory Fence Functions*, *Synchronization Functions*, *Atomic
+//!   Functions*, *Programmatic Dependent Launch*; CUDA runtime API, pipeline primitives; PTX ISA,
+//!   `bar`, `cp.async.wait_all`, `griddepcontrol`; libcu++, *Extended API*; OpenCL C, *Synchronization
+//!   Functions*, *Atomic Functions*; C11, 7.17.
 
 use crate::Scope;
 
@@ -36,7 +37,8 @@ pub struct Access<'a> {
     pub ty: &'a str,
     /// The object, an lvalue.
     pub place: &'a str,
-    /// Of a compare-exchange: the variable that has what is expected, and the word for the order where it fails.
+    /// Of a compare-exchange: the variable that has what is expected, and the word for the order
+    /// where it fails.
     pub expected: Option<(&'a str, &'a str)>,
     /// What is stored or added.
     pub value: Option<&'a str>,

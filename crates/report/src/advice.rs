@@ -94,7 +94,8 @@ pub struct Advice {
     pub cost: u64,
     /// What the cheapest one costs.
     pub cheapest: Option<u64>,
-    /// Whether nothing cheaper is right: so it is if what is stronger forbids no less, which is not known of every model.
+    /// Whether nothing cheaper is right: so it is if what is stronger forbids no less, which is not
+    /// known of every model.
     pub least: bool,
     /// What is changed.
     pub changes: Vec<AdvicePart>,

@@ -1,4 +1,5 @@
-//! The objects of `json` and `jsonl`: one per answer. The keys and their order are an interface; new keys come last.
+//! The objects of `json` and `jsonl`: one per answer. The keys and their order are an interface;
+//! new keys come last.
 
 use std::io::{self, Write};
 
@@ -150,7 +151,8 @@ pub(super) fn write_line(out: &mut dyn Write, line: &Line) -> io::Result<()> {
     compact::write(out, &object(line))
 }
 
-/// As [`write_line`], for a line of a comparison; that of reachability has the outcomes and how the models compare.
+/// As [`write_line`], for a line of a comparison; that of reachability has the outcomes and how the
+/// models compare.
 pub(super) fn write_compared(
     out: &mut dyn Write,
     all: &Comparison,

@@ -1,9 +1,12 @@
-//! An answer in the words that all formats share: passed, failed, undecided, broken; a title, what to say, and what to do
-//! about it. What writes a format of such cases is a [`Cases`], and by that a [`Reporter`].
+//! An answer in the words that all formats share: passed, failed, undecided, broken; a title, what
+//! to say, and what to do about it. What writes a format of such cases is a [`Cases`], and by that
+//! a [`Reporter`].
 //!
 //! # Invariants
-//! - Every text of a [`Case`] is one line and holds no control characters, whatever a test is called.
-//! - The formats differ in how they write a case, never in what they take it for: [`Case::line`] is the same in each.
+//! - Every text of a [`Case`] is one line and holds no control characters, whatever a test is
+//!   called.
+//! - The formats differ in how they write a case, never in what they take it for: [`Case::line`] is
+//!   the same in each.
 
 use std::io::{self, Write};
 

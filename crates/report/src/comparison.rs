@@ -30,8 +30,8 @@ impl Column {
             .map(|line| &line.answer.verdict)
     }
 
-    /// `allowed`, `forbidden`, with `racy`; `undefined` for what no execution of an undefined program shows; `?` if the
-    /// list is not complete and does not have it.
+    /// `allowed`, `forbidden`, with `racy`; `undefined` for what no execution of an undefined
+    /// program shows; `?` if the list is not complete and does not have it.
     pub fn word(&self, state: &State) -> &'static str {
         match self.outcomes.outcomes.iter().find(|o| o.state == *state) {
             Some(o) if o.allowed && o.racy => "allowed, racy",

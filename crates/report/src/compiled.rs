@@ -84,7 +84,8 @@ impl CompiledOperation {
         self.forms.len() * self.bits.len().max(1) * self.scopes.len().max(1)
     }
 
-    /// Operations of which the same came are told together, as long as they are all of some forms, sizes and scopes.
+    /// Operations of which the same came are told together, as long as they are all of some forms,
+    /// sizes and scopes.
     pub fn together(mut all: Vec<CompiledOperation>) -> Vec<CompiledOperation> {
         all = merged(all, |operation| &mut operation.bits);
         all = merged(all, |operation| &mut operation.scopes);

@@ -1,8 +1,8 @@
 //! Explanations, written down for people.
 //!
 //! # Invariants
-//! - An event is named by its instruction, thread and line where a chain comes to it, and by its instruction alone
-//!   further down, unless another instruction reads the same.
+//! - An event is named by its instruction, thread and line where a chain comes to it, and by its
+//!   instruction alone further down, unless another instruction reads the same.
 
 use std::io::{self, Write};
 
@@ -119,7 +119,8 @@ fn breach(out: &mut dyn Write, breach: &Breach, whole: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// What a link is made of: everything, one level at a time, or the base relations that it comes down to.
+/// What a link is made of: everything, one level at a time, or the base relations that it comes
+/// down to.
 fn because(
     out: &mut dyn Write,
     witness: &Witness,
@@ -160,7 +161,8 @@ fn because(
         .try_for_each(|text| writeln!(out, "     {indent}- {text}"))
 }
 
-/// The pairs of base relations that a link comes down to. That an event is in a set can be seen from its text.
+/// The pairs of base relations that a link comes down to. That an event is in a set can be seen
+/// from its text.
 fn leaves(link: &Link, tell: &mut dyn FnMut(&Link)) {
     for part in link.because.iter().filter(|p| !p.is_set && p.holds) {
         if part.because.is_empty() && part.from != part.to {
@@ -241,7 +243,8 @@ fn needs(out: &mut dyn Write, needs: &Needs) -> io::Result<()> {
             "  it is forbidden whatever the orders, scopes and fences"
         );
     }
-    // What one may be without depends on what else is there: first all that can go at once, then what is left.
+    // What one may be without depends on what else is there: first all that can go at once, then
+    // what is left.
     if !needs.spare.is_empty() {
         writeln!(out, "  it would still be forbidden")?;
         for (i, n) in needs.spare.iter().enumerate() {

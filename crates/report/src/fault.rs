@@ -1,9 +1,11 @@
 //! Undefined behaviour, written down: for people, and as the keys of `jsonl`.
 //!
 //! # Keys
-//! - `undefined`: whether the program is undefined; `null` with an `undefined_reason` if that was not decided. Absent where
-//!   the model knows no undefined behaviour, or the property is another one.
-//! - `race`: the accesses of a data race and why they race; `misuse`: other undefined behaviour, in the same form.
+//! - `undefined`: whether the program is undefined; `null` with an `undefined_reason` if that was
+//!   not decided. Absent where the model knows no undefined behaviour, or the property is another
+//!   one.
+//! - `race`: the accesses of a data race and why they race; `misuse`: other undefined behaviour, in
+//!   the same form.
 
 use std::io::{self, Write};
 
@@ -161,7 +163,8 @@ impl<'a> FaultObject<'a> {
     }
 }
 
-/// A fault for people: the events with their places, the reasons, what would help; `whole`: and the execution.
+/// A fault for people: the events with their places, the reasons, what would help; `whole`: and the
+/// execution.
 pub(super) fn human(out: &mut dyn Write, path: &str, fault: &Fault, whole: bool) -> io::Result<()> {
     let file = path.rsplit('/').next().unwrap_or(path);
     let on = fault

@@ -1,12 +1,14 @@
-//! `github`: workflow commands of GitHub Actions, which show as annotations beside the lines of the tests.
+//! `github`: workflow commands of GitHub Actions, which show as annotations beside the lines of the
+//! tests.
 //!
 //! # Invariants
-//! - Only what needs attention is written, and the summary: the runner keeps few annotations of a step.
+//! - Only what needs attention is written, and the summary: the runner keeps few annotations of a
+//!   step.
 //! - No text of a test can end a command or begin another one.
 //!
 //! # Sources
-//! - GitHub Docs, *Workflow commands for GitHub Actions*, Setting an error message; the escapes are those of
-//!   `actions/toolkit`, `packages/core/src/command.ts`.
+//! - GitHub Docs, *Workflow commands for GitHub Actions*, Setting an error message; the escapes are
+//!   those of `actions/toolkit`, `packages/core/src/command.ts`.
 
 use std::io::{self, Write};
 
@@ -48,7 +50,8 @@ fn annotation(out: &mut dyn Write, case: &Case) -> io::Result<()> {
     writeln!(out, "title={}::{}", property(&case.title), data(&message))
 }
 
-/// A message, as the runner wants it escaped; a reader of the log sees no control character of a test.
+/// A message, as the runner wants it escaped; a reader of the log sees no control character of a
+/// test.
 fn data(text: &str) -> String {
     visible_lines(text)
         .replace('%', "%25")

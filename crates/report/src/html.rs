@@ -1,9 +1,13 @@
-//! `html`: a suite as one page, a table to search and filter, and for each answer its picture and explanation.
+//! `html`: a suite as one page, a table to search and filter, and for each answer its picture and
+//! explanation.
 //!
 //! # Invariants
-//! - The page stands alone: no network, no other file. Without its script, the table is all there, unfiltered.
-//! - What somebody has to look at comes first; each of the two parts is in the order of the answers.
-//! - An answer has a picture if its line has the evidence: who reports decides for which lines to keep it.
+//! - The page stands alone: no network, no other file. Without its script, the table is all there,
+//!   unfiltered.
+//! - What somebody has to look at comes first; each of the two parts is in the order of the
+//!   answers.
+//! - An answer has a picture if its line has the evidence: who reports decides for which lines to
+//!   keep it.
 //!
 //! # Sources
 //! - WHATWG, *HTML*: the `details` and `template` elements.

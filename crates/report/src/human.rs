@@ -1,10 +1,11 @@
-//! `human`: what somebody has to look at, with its place and what to do about it, and one line of numbers at the end; or
-//! one aligned line per answer, with the evidence where it was asked for.
+//! `human`: what somebody has to look at, with its place and what to do about it, and one line of
+//! numbers at the end; or one aligned line per answer, with the evidence where it was asked for.
 //!
 //! Colours are always written; a stream that is no terminal takes them out again.
 //!
 //! # Invariants
-//! - Lines fold between words where there is a width; no text of an input is a command to whoever reads the log.
+//! - Lines fold between words where there is a width; no text of an input is a command to whoever
+//!   reads the log.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -276,7 +277,8 @@ fn defect(out: &mut dyn Write, line: &Line) -> io::Result<()> {
     })
 }
 
-/// The colour of a verdict's word says whether it is one, and whether it was expected; never whether it is "good".
+/// The colour of a verdict's word says whether it is one, and whether it was expected; never
+/// whether it is "good".
 fn verdict_style(line: &Line) -> Style {
     match (&line.answer.verdict, line.met()) {
         (Verdict::Undecided(_), _) => UNSURE,

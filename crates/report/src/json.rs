@@ -1,6 +1,7 @@
 //! `jsonl`: one object per answer, one per line. `json`: one object for the whole run,
-//! `{"version":1,"answers":[…],"summary":{…}}`; each answer has the keys of a `jsonl` line. For `outcomes`, the list is called
-//! `tables`, for `run` `runs`, for `distinguish` `searches`, for `compilers` `compilers`, which holds the searches, too.
+//! `{"version":1,"answers":[…],"summary":{…}}`; each answer has the keys of a `jsonl` line. For
+//! `outcomes`, the list is called `tables`, for `run` `runs`, for `distinguish` `searches`, for
+//! `compilers` `compilers`, which holds the searches, too.
 
 use std::io::{self, Write};
 

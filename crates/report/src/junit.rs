@@ -1,13 +1,14 @@
 //! `junit`: the XML that CI servers read: a suite per test file, a case per answer.
 //!
 //! # Invariants
-//! - An expectation that was not decided is an `error`: a report that is all green means that all of them were met. What
-//!   is undecided without an expectation is `skipped`.
+//! - An expectation that was not decided is an `error`: a report that is all green means that all
+//!   of them were met. What is undecided without an expectation is `skipped`.
 //! - No time stamps, no run identifiers; `time` attributes only if timings were asked for.
 //!
 //! # Sources
-//! - The JUnit/XUnit dialect of Apache Maven Surefire, *surefire-test-report.xsd*. Attributes `file` and `line` are not in the
-//!   schema, but several servers link a case to its source by them.
+//! - The JUnit/XUnit dialect of Apache Maven Surefire, *surefire-test-report.xsd*. Attributes
+//!   `file` and `line` are not in the schema, but several servers link a case to its source by
+//!   them.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -141,7 +142,8 @@ fn time(ms: Option<f64>) -> String {
     ms.map_or(String::new(), |ms| format!(" time=\"{:.3}\"", ms / 1000.0))
 }
 
-/// As an attribute whose text stays what it is, in one line that is no command to a CI server: as character references.
+/// As an attribute whose text stays what it is, in one line that is no command to a CI server: as
+/// character references.
 fn whole(text: &str) -> String {
     escaped(text)
         .replace('\n', "&#10;")
@@ -149,7 +151,8 @@ fn whole(text: &str) -> String {
         .replace("##", "#&#35;")
 }
 
-/// As content of an element, or of an attribute in double quotes; characters that XML excludes are left out.
+/// As content of an element, or of an attribute in double quotes; characters that XML excludes are
+/// left out.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,11 +1,13 @@
 //! Reports: answers written down, one file per format.
 //!
 //! # Invariants
-//! - A report depends on the answers alone: no clock (unless timings were asked for), no terminal, no thread. The same
-//!   answers give the same bytes.
+//! - A report depends on the answers alone: no clock (unless timings were asked for), no terminal,
+//!   no thread. The same answers give the same bytes.
 //! - Nothing in here knows the checkers or the command line; whoever has answers can report them.
-//! - An unquiet report mentions every answer, except `sarif` and `github`, which are lists of what needs attention.
-//! - One file per format, and one row in [`FORMATS`] and [`reporter`]: nothing else knows which formats there are.
+//! - An unquiet report mentions every answer, except `sarif` and `github`, which are lists of what
+//!   needs attention.
+//! - One file per format, and one row in [`FORMATS`] and [`reporter`]: nothing else knows which
+//!   formats there are.
 
 use std::io::{self, Write};
 
@@ -122,8 +124,9 @@ impl Format {
     }
 }
 
-/// Writes one format. Calls come in the order of the answers; [`Reporter::end`] comes once, last. What a format has no words
-/// for ([`Format::tells`]), it is not asked to tell: the command line refuses that.
+/// Writes one format. Calls come in the order of the answers; [`Reporter::end`] comes once, last.
+/// What a format has no words for ([`Format::tells`]), it is not asked to tell: the command line
+/// refuses that.
 pub trait Reporter {
     /// One answer.
     fn line(&mut self, out: &mut dyn Write, line: &Line) -> io::Result<()>;
@@ -131,8 +134,8 @@ pub trait Reporter {
     fn draws(&self) -> bool {
         false
     }
-    /// Something that is wrong with the input. It was told on standard error already; formats that other programs read
-    /// repeat it.
+    /// Something that is wrong with the input. It was told on standard error already; formats that
+    /// other programs read repeat it.
     fn diagnostic(&mut self, _out: &mut dyn Write, _diagnostic: &Diagnostic) -> io::Result<()> {
         Ok(())
     }

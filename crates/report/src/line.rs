@@ -1,4 +1,5 @@
-//! What reports are about: an answer with what it answers, a list of outcomes, and where in a file something stands.
+//! What reports are about: an answer with what it answers, a list of outcomes, and where in a file
+//! something stands.
 
 use std::fmt;
 use std::sync::Arc;
@@ -107,8 +108,9 @@ pub struct Line {
     pub part: Option<PartOf>,
 }
 
-/// Where an answer stands in a run of which this is one of several parts: what tells that parts are of one run, are disjoint and
-/// make up the whole. A (test, model) pair is in one part, with all its answers.
+/// Where an answer stands in a run of which this is one of several parts: what tells that parts are
+/// of one run, are disjoint and make up the whole. A (test, model) pair is in one part, with all
+/// its answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartOf {
     /// The part, from 1.
@@ -174,7 +176,8 @@ impl Line {
         }
     }
 
-    /// Whether the answer is the expected one; `None` if nothing is expected or nothing was decided.
+    /// Whether the answer is the expected one; `None` if nothing is expected or nothing was
+    /// decided.
     pub fn met(&self) -> Option<bool> {
         is_met(self.expected, self.answer.verdict.word()).map(|met| met && self.reading.is_none())
     }
@@ -201,7 +204,8 @@ impl Line {
         }
     }
 
-    /// As [`Line::drop_evidence`], but how the threads of a run that hangs end is kept: that is the answer's reason.
+    /// As [`Line::drop_evidence`], but how the threads of a run that hangs end is kept: that is the
+    /// answer's reason.
     pub fn drop_executions(&mut self) {
         let ends = self
             .answer

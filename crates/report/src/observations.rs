@@ -144,7 +144,8 @@ pub struct Observations {
     pub reason: Option<String>,
     /// Why the test cannot be run at all.
     pub refused: Option<String>,
-    /// No run finished, and nothing says that none should: there is no outcome that could be held against the model.
+    /// No run finished, and nothing says that none should: there is no outcome that could be held
+    /// against the model.
     pub unfinished: bool,
     /// Sorted by state.
     pub observed: Vec<Observed>,
@@ -475,8 +476,8 @@ fn expected(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {
     Ok(())
 }
 
-/// What was observed, once for each pair of instructions: the threads and elements of a kernel differ, its fault is one.
-/// Reports for programs list every one.
+/// What was observed, once for each pair of instructions: the threads and elements of a kernel
+/// differ, its fault is one. Reports for programs list every one.
 fn hazards(out: &mut dyn Write, seen: &Hazards, faults: bool) -> io::Result<()> {
     let lines = |h: &Hazard| h.parts.iter().map(|p| p.line.number).collect::<Vec<_>>();
     let mut told: Vec<(&Hazard, u64)> = Vec::new();

@@ -1,14 +1,14 @@
 //! `sarif`: the Static Analysis Results Interchange Format, which code-scanning services read.
 //!
 //! # Invariants
-//! - Only what needs attention is a result: expectations that are not met, what is undecided, defects of ours, and
-//!   mistakes in the input.
+//! - Only what needs attention is a result: expectations that are not met, what is undecided,
+//!   defects of ours, and mistakes in the input.
 //! - Every result names a rule that the run lists, and a rule is listed if some result names it.
 //! - Paths are URI references, relative ones to the root of the sources.
 //!
 //! # Sources
-//! - OASIS, *Static Analysis Results Interchange Format (SARIF) Version 2.1.0*, with Errata 01: run, result, location
-//!   objects; *URI-valued properties* for how paths are written.
+//! - OASIS, *Static Analysis Results Interchange Format (SARIF) Version 2.1.0*, with Errata 01:
+//!   run, result, location objects; *URI-valued properties* for how paths are written.
 
 use std::io::{self, Write};
 

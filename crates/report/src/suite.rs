@@ -1,4 +1,5 @@
-//! Minimal conformance suites: what a model forbids and allows with any weakening, and which of its clauses that shows.
+//! Minimal conformance suites: what a model forbids and allows with any weakening, and which of its
+//! clauses that shows.
 
 use std::io::{self, Write};
 

@@ -50,7 +50,8 @@ struct Seen {
     states: u64,
     /// Distinct outcomes observed.
     outcomes: usize,
-    /// Of tests of which every allowed outcome is known: how many are allowed, and how many of these were observed.
+    /// Of tests of which every allowed outcome is known: how many are allowed, and how many of
+    /// these were observed.
     allowed: usize,
     observed: usize,
     /// Tests all of whose states were visited.
@@ -73,7 +74,8 @@ pub struct Summary {
     pub unmet: usize,
     /// Expectations that are known not to be met, and are not.
     pub known: usize,
-    /// (test, model) pairs whose program is undefined, which the test does not mention; whether that is a failure.
+    /// (test, model) pairs whose program is undefined, which the test does not mention; whether
+    /// that is a failure.
     pub undefined: (usize, bool),
     /// Answers that were not asked for any more.
     pub unasked: usize,
@@ -231,7 +233,8 @@ impl Summary {
         }
     }
 
-    /// One line per model under which several tests ran: how much ran, and how much of the model it showed.
+    /// One line per model under which several tests ran: how much ran, and how much of the model it
+    /// showed.
     pub fn observations(&self) -> Vec<String> {
         let line = |(model, s): (&String, &Seen)| {
             let effort = match (s.runs, s.states) {
@@ -284,7 +287,8 @@ impl Summary {
         }
     }
 
-    /// One line per pair of models that were compared: how they stand, and by which rules they differ.
+    /// One line per pair of models that were compared: how they stand, and by which rules they
+    /// differ.
     pub fn comparisons(&self) -> Vec<String> {
         let line = |((left, right), c): (&(String, String), &Compared)| {
             let tests = counted(c.relations.values().sum(), "test");

@@ -1,4 +1,5 @@
-//! `tap`: the Test Anything Protocol, version 14: a test point per answer, with a YAML block where somebody has to look.
+//! `tap`: the Test Anything Protocol, version 14: a test point per answer, with a YAML block where
+//! somebody has to look.
 //!
 //! # Invariants
 //! - Test points are numbered from 1 without gaps; the plan comes last, when their number is known.

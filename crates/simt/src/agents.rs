@@ -1,8 +1,9 @@
 //! Asynchronous operations, run: each of their accesses is by an *agent*, a thread of its own.
 //!
-//! An instruction begins its agents with a copy of its thread's registers, and its thread goes on. A read and the write that it
-//! feeds are one agent's, so that a tensor copy, all of which goes where the map says that it has read, is one agent's, element by element; what an asynchronous operation does to an mbarrier object when it is complete is another's, which waits
-//! for those.
+//! An instruction begins its agents with a copy of its thread's registers, and its thread goes on.
+//! A read and the write that it feeds are one agent's, so that a tensor copy, all of which goes
+//! where the map says that it has read, is one agent's, element by element; what an asynchronous
+//! operation does to an mbarrier object when it is complete is another's, which waits for those.
 //!
 //! # Invariants
 //! - Agents come behind the threads of the test, which keep their numbers and their code.
@@ -65,7 +66,8 @@ pub(super) fn group_of(tags: &Tags) -> Group {
     }
 }
 
-/// The test as it is run, with agents for what is asynchronous and the order of elements as choices; `None` if it has neither.
+/// The test as it is run, with agents for what is asynchronous and the order of elements as
+/// choices; `None` if it has neither.
 ///
 /// # Errors
 /// What the machine cannot do.
@@ -178,7 +180,8 @@ fn of_instruction(
                 op.text
             ));
         } else {
-            // What needs several reads is done by the agent of the first, which makes the others, too.
+            // What needs several reads is done by the agent of the first, which makes the others,
+            // too.
             let feeding: BTreeSet<usize> =
                 needs.iter().filter(|_| !object).filter_map(feeds).collect();
             latest = feeding.first().copied().unwrap_or(parts.len());

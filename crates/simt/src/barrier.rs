@@ -1,22 +1,25 @@
 //! Barriers: who has arrived, who waits, and what an arrival hands to a wait.
 //!
-//! *Counted* barriers are PTX's. A phase completes once as many threads have arrived as its count says; without a count,
-//! once every thread of the group has arrived or has ended. Then the set of arrivals is emptied, who waits goes on with
-//! what all arrivals of the phase carried, and the next arrival opens the next phase. A thread that has arrived cannot
-//! arrive again before the phase completes: it waits or, at a barrier without a count, is out of turn, which is undefined.
-//! The barrier of a grid waits for threads that have ended, too, and so for ever.
+//! *Counted* barriers are PTX's. A phase completes once as many threads have arrived as its count
+//! says; without a count, once every thread of the group has arrived or has ended. Then the set of
+//! arrivals is emptied, who waits goes on with what all arrivals of the phase carried, and the next
+//! arrival opens the next phase. A thread that has arrived cannot arrive again before the phase
+//! completes: it waits or, at a barrier without a count, is out of turn, which is undefined. The
+//! barrier of a grid waits for threads that have ended, too, and so for ever.
 //!
-//! *Instance* barriers are those of the published suites; nothing resets. Without a quorum an event passes once every
-//! matching barrier of the program is reached, and gets what all of them carried. With a quorum `q`, the first `q`
-//! arrivals open the barrier for everybody and for good, and every wait gets what those `q` carried. The suites let any
-//! set of at least `q` reached events be ordered before every wait; a larger set orders more, and an event outside
-//! the set may as well come late, so that no outcome is lost.
+//! *Instance* barriers are those of the published suites; nothing resets. Without a quorum an event
+//! passes once every matching barrier of the program is reached, and gets what all of them carried.
+//! With a quorum `q`, the first `q` arrivals open the barrier for everybody and for good, and every
+//! wait gets what those `q` carried. The suites let any set of at least `q` reached events be
+//! ordered before every wait; a larger set orders more, and an event outside the set may as well
+//! come late, so that no outcome is lost.
 //!
 //! # Invariants
 //! - A thread is in [`Phase::waiting`] only if it is in [`Phase::arrived`].
 //!
 //! # Sources
-//! - PTX ISA, Parallel Synchronization and Communication Instructions, `bar`/`barrier`, `barrier.cluster`.
+//! - PTX ISA, Parallel Synchronization and Communication Instructions, `bar`/`barrier`,
+//!   `barrier.cluster`.
 
 use super::code::{Act, Code, eval};
 use super::set::Set;
@@ -128,8 +131,9 @@ impl Key {
     }
 }
 
-/// Whether an arrival at this barrier commutes with every step of other threads: who takes part in its phases does not
-/// depend on who comes first. One without a count may be for a barrier that others come to with one.
+/// Whether an arrival at this barrier commutes with every step of other threads: who takes part in
+/// its phases does not depend on who comes first. One without a count may be for a barrier that
+/// others come to with one.
 pub(super) fn arrival_commutes(code: &Code, b: &Barrier) -> bool {
     // Whether it is out of turn depends on who has come.
     let in_turn = b.action != BarrierAction::Arrive || !b.takes_turns();
@@ -265,7 +269,8 @@ impl<C: Clone + Default> Barriers<C> {
         Ok((Came::Waits, phase.number))
     }
 
-    /// Whether a thread comes to a barrier where it has arrived before, in a phase that is not over: it waits until that is.
+    /// Whether a thread comes to a barrier where it has arrived before, in a phase that is not
+    /// over: it waits until that is.
     pub(super) fn holds_up(&self, code: &Code, t: usize, thread: &Thread) -> bool {
         let Some(b) = code.threads[t].acts.get(thread.pc).and_then(Act::barrier) else {
             return false;
@@ -280,8 +285,9 @@ impl<C: Clone + Default> Barriers<C> {
             .any(|p| p.key == key && p.arrived.has(t) && !out_of_turn(p))
     }
 
-    /// A thread that runs the same code and waits in the phase that another one is about to join, but at another call,
-    /// where that is an error: `__syncthreads` in the whole block, PTX's aligned barriers in a warp.
+    /// A thread that runs the same code and waits in the phase that another one is about to join,
+    /// but at another call, where that is an error: `__syncthreads` in the whole block, PTX's
+    /// aligned barriers in a warp.
     pub(super) fn elsewhere(
         &self,
         code: &Code,
@@ -324,7 +330,8 @@ impl<C: Clone + Default> Barriers<C> {
             .find(|&u| part(u) && code.holds(t, reach, u))
     }
 
-    /// Completes phases as long as one can be; calls `release` for each thread that goes on, with what it gets.
+    /// Completes phases as long as one can be; calls `release` for each thread that goes on, with
+    /// what it gets.
     pub(super) fn complete(
         &mut self,
         code: &Code,
@@ -359,8 +366,8 @@ impl<C: Clone + Default> Barriers<C> {
         }
     }
 
-    /// Barriers at which somebody waits: who has arrived, who waits, for whom it waits besides, whether they have ended or not,
-    /// and the thread count.
+    /// Barriers at which somebody waits: who has arrived, who waits, for whom it waits besides,
+    /// whether they have ended or not, and the thread count.
     pub(super) fn waits<'a>(
         &'a self,
         code: &'a Code,
@@ -444,7 +451,8 @@ fn known_id(code: &Code, t: usize, pc: usize, b: &Barrier) -> Option<Option<i64>
     }
 }
 
-/// Instance barriers mean one thing only where each is reached at most once and its kind is the same everywhere.
+/// Instance barriers mean one thing only where each is reached at most once and its kind is the
+/// same everywhere.
 fn check_instance(code: &Code, (t, pc): (usize, usize), b: &Barrier) -> Result {
     let BarrierNaming::Instance {
         instance,

@@ -1,8 +1,9 @@
 //! Nondeterminism as a sequence of small choices.
 //!
-//! A step of the machine is one function; wherever it could go on in several ways it asks a [`Chooser`] for a number.
-//! Who answers decides what the run is: all answers in turn (exhaustive), random ones, or recorded ones (replay). There
-//! is one implementation of every rule, and a schedule is the list of the answers.
+//! A step of the machine is one function; wherever it could go on in several ways it asks a
+//! [`Chooser`] for a number. Who answers decides what the run is: all answers in turn (exhaustive),
+//! random ones, or recorded ones (replay). There is one implementation of every rule, and a
+//! schedule is the list of the answers.
 
 /// Answers the questions of a step.
 pub trait Chooser {
@@ -10,7 +11,8 @@ pub trait Chooser {
     fn choose(&mut self, n: usize) -> usize;
 }
 
-/// All answers to the questions of one step, in lexicographic order: run the step, then [`Script::advance`].
+/// All answers to the questions of one step, in lexicographic order: run the step, then
+/// [`Script::advance`].
 #[derive(Clone, Debug, Default)]
 pub struct Script {
     /// Answer and number of possible ones; questions with one possible answer are left out.
@@ -74,7 +76,8 @@ impl Dice {
         }
     }
 
-    /// The next number: SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
+    /// The next number: SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number
+    /// generators", 2014).
     fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;

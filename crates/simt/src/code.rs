@@ -1,9 +1,10 @@
-//! A program made ready to run: expressions without names, operations with what the machine asks of them. Who makes it is
-//! `prepare`.
+//! A program made ready to run: expressions without names, operations with what the machine asks of
+//! them. Who makes it is `prepare`.
 //!
 //! # Invariants
-//! - Every address of the program is a number; the map from numbers to memory is [`program::memory::Memory`], so that
-//!   values mean the same as in the checkers. Nothing else of the skeleton is used.
+//! - Every address of the program is a number; the map from numbers to memory is
+//!   [`program::memory::Memory`], so that values mean the same as in the checkers. Nothing else of
+//!   the skeleton is used.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -148,8 +149,9 @@ pub(super) enum Fence {
 }
 
 impl Fence {
-    /// What it does, one after the other. A half of aliases or of the async proxy does the whole of its fence, and is a fence of all
-    /// memory: with that it orders more than it has to, as halves do their work in pairs.
+    /// What it does, one after the other. A half of aliases or of the async proxy does the whole of
+    /// its fence, and is a fence of all memory: with that it orders more than it has to, as halves
+    /// do their work in pairs.
     pub(super) fn in_turn(self) -> impl Iterator<Item = Fence> {
         let (first, second) = match self {
             Fence::Half {
@@ -256,8 +258,8 @@ pub(super) struct Code {
     pub(super) plain: bool,
     /// Some access goes through a proxy other than the generic one.
     pub(super) proxies: bool,
-    /// Whether calls of kernels hand over what is known: they are launches of CUDA, or all memory that is shared is
-    /// fine-grained.
+    /// Whether calls of kernels hand over what is known: they are launches of CUDA, or all memory
+    /// that is shared is fine-grained.
     pub(super) calls_hand_over: bool,
     /// Whether some operation is on several cells at once.
     pub(super) several: bool,
@@ -265,7 +267,8 @@ pub(super) struct Code {
     pub(super) loops: bool,
     /// Whether some thread has a branch: then what a barrier does depends on what is read.
     pub(super) branches: bool,
-    /// Whether some barrier says how many threads take part: then who does in a phase depends on who comes first.
+    /// Whether some barrier says how many threads take part: then who does in a phase depends on
+    /// who comes first.
     pub(super) counts: bool,
     /// Who carries out asynchronous operations: the last threads, in this order.
     pub(super) agents: Vec<Agent>,
@@ -380,7 +383,8 @@ impl Code {
         self.memory.cell(self.locations[loc].cell)
     }
 
-    /// How many cells an instruction accesses at once, and by how many micro-ops, one behind the other.
+    /// How many cells an instruction accesses at once, and by how many micro-ops, one behind the
+    /// other.
     pub(super) fn at_once(&self, thread: usize, pc: usize) -> (u8, u8) {
         let element = self.program.threads[thread].code[pc].element;
         let ops = if element.whole { element.of } else { 1 };
@@ -456,7 +460,8 @@ pub(super) fn eval(e: &Expr, regs: &[i64]) -> i64 {
     }
 }
 
-/// What a read-modify-write writes, given the value that it read; `Some(None)`: nothing; `None`: an operand is unknown.
+/// What a read-modify-write writes, given the value that it read; `Some(None)`: nothing; `None`: an
+/// operand is unknown.
 pub(super) fn new_value(
     update: &Update,
     old: i64,

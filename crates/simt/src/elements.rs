@@ -1,14 +1,17 @@
 //! Vector instructions, run: their elements in every order.
 //!
-//! A model has the elements of a vector in no order among themselves. The machine runs one micro-op after the other, so that
-//! which comes next is a free choice of the run, made in front of the instruction.
+//! A model has the elements of a vector in no order among themselves. The machine runs one micro-op
+//! after the other, so that which comes next is a free choice of the run, made in front of the
+//! instruction.
 //!
 //! # Invariants
-//! - Every order of the elements can be chosen, and all of them access the addresses that the instruction found.
+//! - Every order of the elements can be chosen, and all of them access the addresses that the
+//!   instruction found.
 //! - What is no vector stays as it is, but for its index.
 //!
 //! # Sources
-//! - PTX ISA 9.4, Memory Consistency Model, Vector Data-types: elements are accessed in an unspecified order.
+//! - PTX ISA 9.4, Memory Consistency Model, Vector Data-types: elements are accessed in an
+//!   unspecified order.
 
 use program::litmus::LitmusTest;
 use program::{BinOp, Element, Expr, Init, Instr, Op, RegId, Register, Thread, Ty};
@@ -27,7 +30,8 @@ fn is_vector(element: Element) -> bool {
 /// A test with the order of elements as choices, and where its instructions are then, by thread.
 type Ordered = (LitmusTest, Vec<Vec<usize>>);
 
-/// The test with the order of elements as choices, and where its instructions are then, by thread; `None` if it has no vectors.
+/// The test with the order of elements as choices, and where its instructions are then, by thread;
+/// `None` if it has no vectors.
 ///
 /// # Errors
 /// If a thread runs out of registers.

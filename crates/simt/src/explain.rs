@@ -32,7 +32,8 @@ pub(super) fn stuck<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> R
     }
 }
 
-/// The reasons of a state in which threads go on without getting anywhere; `turning` are those, if that is known.
+/// The reasons of a state in which threads go on without getting anywhere; `turning` are those, if
+/// that is known.
 pub(super) fn spinning<B: Backend>(
     machine: &Machine<'_, B>,
     state: &State<B>,
@@ -259,7 +260,8 @@ fn spin(code: &Code, t: usize, thread: &Thread) -> Option<Spin> {
     Some(Spin { text, locs })
 }
 
-/// Whether the code from `pc` on may write a location; `None` if that takes an address that is not plain.
+/// Whether the code from `pc` on may write a location; `None` if that takes an address that is not
+/// plain.
 fn may_write(code: &Code, t: usize, pc: usize, loc: usize) -> Option<bool> {
     let acts = &code.threads[t].acts;
     let (mut seen, mut todo, mut unknown) = (vec![false; acts.len() + 1], vec![pc], false);

@@ -1,7 +1,8 @@
 //! 128-bit fingerprints of states.
 //!
-//! Two states with one fingerprint are taken for one state: with 2³⁰ states the chance that two different ones share a
-//! fingerprint is below 2⁻⁶⁸. Two lanes of 64 bits, each folding a 128-bit product per word, as wyhash does.
+//! Two states with one fingerprint are taken for one state: with 2³⁰ states the chance that two
+//! different ones share a fingerprint is below 2⁻⁶⁸. Two lanes of 64 bits, each folding a 128-bit
+//! product per word, as wyhash does.
 
 use std::hash::{Hash, Hasher};
 

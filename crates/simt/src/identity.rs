@@ -1,8 +1,9 @@
 //! Which program a recording is of.
 //!
 //! # Invariants
-//! - It depends on what a test's text says, and on nothing of how programs are kept here: a recording can be played for as
-//!   long as its test stays what it is. Names of tests, comments and places in the file do not count.
+//! - It depends on what a test's text says, and on nothing of how programs are kept here: a
+//!   recording can be played for as long as its test stays what it is. Names of tests, comments and
+//!   places in the file do not count.
 
 use std::hash::Hasher;
 
@@ -22,7 +23,8 @@ pub fn identity(test: &LitmusTest) -> String {
     format!("{:032x}", hash.value())
 }
 
-/// The language; memory, cell by cell; and of each thread where it runs, what its registers begin with, and its code as written.
+/// The language; memory, cell by cell; and of each thread where it runs, what its registers begin
+/// with, and its code as written.
 fn lines(program: &Program) -> Vec<String> {
     let memory = Memory::new(program);
     let mut lines = vec![program.dialect.name().to_owned()];

@@ -1,9 +1,10 @@
 //! Launching: warps of another size, and what a block can hold.
 //!
 //! # Sources
-//! - CUDA Programming Guide, *Compute Capabilities, Technical Specifications*: 1,024 threads per block, 48 KB of statically
-//!   allocated shared memory per block.
-//! - *Cooperative Groups, Grid Synchronization*: a cooperative launch fails unless all blocks are resident at once.
+//! - CUDA Programming Guide, *Compute Capabilities, Technical Specifications*: 1,024 threads per
+//!   block, 48 KB of statically allocated shared memory per block.
+//! - *Cooperative Groups, Grid Synchronization*: a cooperative launch fails unless all blocks are
+//!   resident at once.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,10 @@
-//! The executor: runs a test step by step, on one of several memories, under one of several schedulers.
+//! The executor: runs a test step by step, on one of several memories, under one of several
+//! schedulers.
 //!
-//! A [state](self) is a program counter and registers per thread, the phases of barriers, and a memory. A step is one
-//! instruction of one thread; where it could go on in several ways, the memory asks for a choice. A *schedule* is the
-//! list of threads and choices: it can be explored exhaustively, drawn at random, recorded, and replayed.
+//! A [state](self) is a program counter and registers per thread, the phases of barriers, and a
+//! memory. A step is one instruction of one thread; where it could go on in several ways, the
+//! memory asks for a choice. A *schedule* is the list of threads and choices: it can be explored
+//! exhaustively, drawn at random, recorded, and replayed.
 //!
 //! | Module | What |
 //! |---|---|
@@ -19,20 +21,23 @@
 //!
 //! # What is claimed
 //! - The memory `sc` has exactly the outcomes of the model `sc`.
-//! - The memory `weak` has only outcomes that the model `ptx` allows. With [`Early::None`] it has exactly those of
-//!   executions in which `po`, `rf`, `sc` and barriers are acyclic; more early binds show more of the others. Of
-//!   `ptx-v6.0` and `ptx-v7.5` nothing is claimed: they differ in reductions, failed compare-and-swaps and
-//!   dependencies.
-//! - The memories of languages have only outcomes, and races, that their models allow. With [`Early::None`] each has exactly
-//!   those of executions of its model in which `po`, `rf` and barriers are acyclic; early binds show more, load buffering,
-//!   but not all, so that a program in which they find no race may still have one (in the model `rc11` alone there are no
-//!   such executions, and nothing is bound early).
-//! - [`Early::Full`] explores the model; it is no simulator of hardware. It lets a relaxed store overtake an acquire, a
-//!   fence or a barrier, because the axioms allow that as long as no cycle closes.
+//! - The memory `weak` has only outcomes that the model `ptx` allows. With [`Early::None`] it has
+//!   exactly those of executions in which `po`, `rf`, `sc` and barriers are acyclic; more early
+//!   binds show more of the others. Of `ptx-v6.0` and `ptx-v7.5` nothing is claimed: they differ in
+//!   reductions, failed compare-and-swaps and dependencies.
+//! - The memories of languages have only outcomes, and races, that their models allow. With
+//!   [`Early::None`] each has exactly those of executions of its model in which `po`, `rf` and
+//!   barriers are acyclic; early binds show more, load buffering, but not all, so that a program in
+//!   which they find no race may still have one (in the model `rc11` alone there are no such
+//!   executions, and nothing is bound early).
+//! - [`Early::Full`] explores the model; it is no simulator of hardware. It lets a relaxed store
+//!   overtake an acquire, a fence or a barrier, because the axioms allow that as long as no cycle
+//!   closes.
 //! - All this is checked, not proven: see `check::operational` and the tests.
 //!
 //! # Invariants
-//! - Nothing in here knows a memory model's text; who holds outcomes against a model is `check::operational`.
+//! - Nothing in here knows a memory model's text; who holds outcomes against a model is
+//!   `check::operational`.
 //! - What the machine cannot run is refused by name. A run that goes astray in memory ends there.
 //! - The same test, options and schedule give the same observations, in the same order.
 
@@ -125,8 +130,9 @@ pub fn is_mixed(test: &LitmusTest) -> bool {
     test.program.threads.len() <= MAX_EARLY && !is_in_order(&test.program)
 }
 
-/// As [`observe`], with early binds as a first look wants them: of random runs, three in four without any and one in
-/// four with two per thread; exhaustively, without any, and then with one per thread as far as the limits allow.
+/// As [`observe`], with early binds as a first look wants them: of random runs, three in four
+/// without any and one in four with two per thread; exhaustively, without any, and then with one
+/// per thread as far as the limits allow.
 ///
 /// # Errors
 /// As [`observe`].
@@ -161,7 +167,8 @@ pub fn observe_mixed(
         Schedule::Exhaustive => {
             let mut all = observe(test, &with(Early::None), schedule)?;
             let mut further = observe(test, &with(Early::Full(1)), schedule)?;
-            // Hangs are told by the first part: a run with early binds may also stop because a bind was wrong.
+            // Hangs are told by the first part: a run with early binds may also stop because a bind
+            // was wrong.
             further.stops.clear();
             further.ended = further.ended.without_stops();
             all.complete &= further.complete;

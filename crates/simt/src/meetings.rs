@@ -1,7 +1,9 @@
-//! Meetings: threads of a group that hand each other values (`shfl.sync`, `vote.sync`, `work_group_reduce_add`).
+//! Meetings: threads of a group that hand each other values (`shfl.sync`, `vote.sync`,
+//! `work_group_reduce_add`).
 //!
-//! A thread waits until all that it names stand at an instruction that names the same ones; then all of them get what each
-//! brought, and go on. Nothing is handed over of what they know of memory.
+//! A thread waits until all that it names stand at an instruction that names the same ones; then
+//! all of them get what each brought, and go on. Nothing is handed over of what they know of
+//! memory.
 //!
 //! # Invariants
 //! - Who stands there has evaluated nothing yet: registers of a thread that waits do not change.
@@ -9,8 +11,8 @@
 use super::code::{Act, Code, eval};
 use program::Scope;
 
-/// The threads that meet, of those that stand somewhere and wait: where, and with which registers. With each group, what
-/// its lanes bring, by lane.
+/// The threads that meet, of those that stand somewhere and wait: where, and with which registers.
+/// With each group, what its lanes bring, by lane.
 pub(super) fn meetings<'a>(
     code: &Code,
     stands: &impl Fn(usize) -> Option<(usize, &'a [i64])>,
@@ -54,8 +56,8 @@ pub(super) fn meetings<'a>(
     found
 }
 
-/// The threads that stand at the same instruction as this one, of those of its group that are there by `stands`, each with its rank and what
-/// it brings.
+/// The threads that stand at the same instruction as this one, of those of its group that are there
+/// by `stands`, each with its rank and what it brings.
 pub(super) fn beside<'a>(
     code: &Code,
     t: usize,

@@ -11,7 +11,8 @@ use super::{MachineMemory, Rules};
 pub enum Early {
     /// Nothing: no outcome of the load-buffering family.
     None,
-    /// Plain and relaxed accesses past plain and relaxed accesses to other addresses, as hardware might.
+    /// Plain and relaxed accesses past plain and relaxed accesses to other addresses, as hardware
+    /// might.
     Local,
     /// At most so many instructions per thread at once, past anything.
     Full(u32),
@@ -168,8 +169,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// A machine without the rule of that name, in every memory that has it. Such a machine is wrong: tests ask whether
-    /// anybody notices.
+    /// A machine without the rule of that name, in every memory that has it. Such a machine is
+    /// wrong: tests ask whether anybody notices.
     ///
     /// # Errors
     /// The rules that there are, if there is none of that name.

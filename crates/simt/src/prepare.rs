@@ -1,7 +1,9 @@
-//! Makes a test ready to run: addresses become numbers, and tags what the machine asks of an operation.
+//! Makes a test ready to run: addresses become numbers, and tags what the machine asks of an
+//! operation.
 //!
 //! # Invariants
-//! - What the machine cannot run is refused here, by name, or where it turns up while running ([`super::Halt`]).
+//! - What the machine cannot run is refused here, by name, or where it turns up while running
+//!   ([`super::Halt`]).
 
 use std::sync::Arc;
 
@@ -127,8 +129,9 @@ impl Code {
         Ok(code)
     }
 
-    /// Whether what a thread of a kernel knows is known to the commands that it enqueues: on streams of CUDA, and on
-    /// queues of OpenCL if all global memory is fine-grained shared virtual memory.
+    /// Whether what a thread of a kernel knows is known to the commands that it enqueues: on
+    /// streams of CUDA, and on queues of OpenCL if all global memory is fine-grained shared virtual
+    /// memory.
     ///
     /// # Errors
     /// If a kernel enqueues commands on a queue, and it is so of part of the memory alone.
@@ -261,7 +264,8 @@ impl Code {
         });
     }
 
-    /// By instruction: the locations that the code from there on may access; all bits if that is not known.
+    /// By instruction: the locations that the code from there on may access; all bits if that is
+    /// not known.
     fn reach(&self, acts: &[Act], several: &[bool]) -> Vec<u128> {
         let at = |act: &Act| match act.address() {
             None => 0,
@@ -316,7 +320,8 @@ fn access(tags: &Tags, scope: Option<Scope>, ty: Ty) -> Result<Access, String> {
     // The tag of the constant proxy also stands for C's consume order, which no weak access has.
     let goes = |proxy: &Proxy| *proxy != Proxy::Constant || tags.has("WEAK");
     let proxy = Proxy::tagged(tags).filter(goes).unwrap_or(Proxy::Generic);
-    // Accesses of PTX are never sequentially consistent by themselves; those of the other languages may be.
+    // Accesses of PTX are never sequentially consistent by themselves; those of the other languages
+    // may be.
     let sc = tags.has("SC");
     let strong = tags.has("RLX") || tags.has("ACQ") || tags.has("REL") || sc;
     Ok(Access {

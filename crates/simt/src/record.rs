@@ -1,10 +1,13 @@
-//! What happened in a run, for those who want to know: the trace for people, and the run for the checker.
+//! What happened in a run, for those who want to know: the trace for people, and the run for the
+//! checker.
 //!
-//! A log is told of every event as it is committed. Exploring without one costs nothing: [`Silent`] keeps nothing.
+//! A log is told of every event as it is committed. Exploring without one costs nothing: [`Silent`]
+//! keeps nothing.
 
 use program::Scope;
 
-/// A write, by its thread and its number among the thread's writes (in the order in which they became visible).
+/// A write, by its thread and its number among the thread's writes (in the order in which they
+/// became visible).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Source {
     /// The initial write of a location.
@@ -59,7 +62,8 @@ pub enum Event {
     Pass(Spot, u32),
     /// What a thread knows is known at the point of the host program of that number.
     Hand(Spot, u32),
-    /// What release fences of a thread have published, of this scope or the widest, is known at such a point.
+    /// What release fences of a thread have published, of this scope or the widest, is known at
+    /// such a point.
     HandReleased(Spot, u32, Scope),
     /// What is known at one point of the host program is known at another.
     Pour(u32, u32),
@@ -71,8 +75,8 @@ pub enum Event {
     Complete(Spot, usize, bool),
     /// An instruction that has not had its turn was bound early.
     Early(Spot),
-    /// The scheduler picked a thread; of warps with one program counter, the lanes that are active with it. Only noted in
-    /// replays.
+    /// The scheduler picked a thread; of warps with one program counter, the lanes that are active
+    /// with it. Only noted in replays.
     Turn {
         /// Thread.
         thread: usize,
@@ -81,7 +85,8 @@ pub enum Event {
     },
     /// A thread came to a branch; whether it went to the branch's target.
     Jump(Spot, bool),
-    /// From here to its end, the run comes back to where it was, and may go on so for ever. Only noted in replays.
+    /// From here to its end, the run comes back to where it was, and may go on so for ever. Only
+    /// noted in replays.
     Round,
     /// At a location, the second write is coherence-after the first.
     After(usize, Source, Source),
@@ -135,8 +140,8 @@ pub enum HazardKind {
     WhileMapped,
     /// OpenCL: the host uses memory that it maps, but not while it is mapped for that.
     Unmapped,
-    /// OpenCL: kernel instances have atomic operations on one buffer that nothing orders: not undefined, but left to
-    /// implementations.
+    /// OpenCL: kernel instances have atomic operations on one buffer that nothing orders: not
+    /// undefined, but left to implementations.
     Unspecified,
 }
 

@@ -2,9 +2,9 @@
 //!
 //! # Invariants
 //! - A step that gives [`Halt`] leaves its state in pieces: callers step copies.
-//! - [`Machine::settle`] carries out what commutes with every step of every other thread: arithmetic, branches, fences that
-//!   only join what is known, arrivals whose phase does not depend on who comes first, and completed barriers. No
-//!   outcome depends on when those happen.
+//! - [`Machine::settle`] carries out what commutes with every step of every other thread:
+//!   arithmetic, branches, fences that only join what is known, arrivals whose phase does not
+//!   depend on who comes first, and completed barriers. No outcome depends on when those happen.
 
 use std::hash::{Hash, Hasher};
 
@@ -25,7 +25,8 @@ use super::thread::{Status, Thread, threads};
 use super::{Fault, Halt, Result};
 use program::{BarrierAction, Expr, Op, RegId, ThreadId, Ty, Update};
 
-/// A thread that takes so many steps without touching memory is taken for lost; see [`Status::Lost`].
+/// A thread that takes so many steps without touching memory is taken for lost; see
+/// [`Status::Lost`].
 const MAX_LOCAL_STEPS: usize = 4_000;
 
 /// More groups of asynchronous operations than any wait leaves out.
@@ -230,7 +231,8 @@ impl<B: Backend> Machine<'_, B> {
         Ok(age)
     }
 
-    /// Every way of carrying out a pick: the choices, the state or why there is none, and what happens.
+    /// Every way of carrying out a pick: the choices, the state or why there is none, and what
+    /// happens.
     pub(super) fn ways(
         &self,
         state: &State<B>,
@@ -252,7 +254,8 @@ impl<B: Backend> Machine<'_, B> {
         })
     }
 
-    /// As [`Machine::step`], but leaves the state as it is if the choices made are not possible: `false`.
+    /// As [`Machine::step`], but leaves the state as it is if the choices made are not possible:
+    /// `false`.
     pub(super) fn attempt(
         &self,
         state: &mut State<B>,
@@ -268,7 +271,8 @@ impl<B: Backend> Machine<'_, B> {
             }
             return Ok(done);
         }
-        // Without early binds, only accesses are ever refused, and they touch one location and what one thread knows.
+        // Without early binds, only accesses are ever refused, and they touch one location and what
+        // one thread knows.
         let t = action.thread;
         let thread = state.threads[t].clone();
         let place = self
@@ -283,7 +287,8 @@ impl<B: Backend> Machine<'_, B> {
         Ok(done)
     }
 
-    /// Carries out a thread's next instruction. Adds to `woken` who may step now and might not before.
+    /// Carries out a thread's next instruction. Adds to `woken` who may step now and might not
+    /// before.
     fn execute(
         &self,
         state: &mut State<B>,
@@ -593,7 +598,8 @@ impl<B: Backend> Machine<'_, B> {
         Ok(())
     }
 
-    /// Carries out an operation on several cells, all at once; what it sets which registers to. `None`: it is outside memory.
+    /// Carries out an operation on several cells, all at once; what it sets which registers to.
+    /// `None`: it is outside memory.
     fn several(
         &self,
         (cx, m): (&mut Context<'_>, &mut B::Memory),
@@ -724,8 +730,8 @@ impl<B: Backend> Machine<'_, B> {
         }
     }
 
-    /// Carries out everything that commutes with all else. Only the threads of `todo`, the last one first, can have
-    /// something of that kind to do.
+    /// Carries out everything that commutes with all else. Only the threads of `todo`, the last one
+    /// first, can have something of that kind to do.
     fn settle(&self, state: &mut State<B>, mut todo: Vec<usize>, log: &mut dyn Log) -> Result {
         let mut steps: SmallVec<[(usize, usize); 4]> = SmallVec::new();
         // Whether someone has arrived or ended since barriers were looked at.
@@ -811,7 +817,8 @@ impl<B: Backend> Machine<'_, B> {
             log,
             age: Age::New,
         };
-        // A fence may have to wait for what was bound early: it is then left for later, and it changes nothing.
+        // A fence may have to wait for what was bound early: it is then left for later, and it
+        // changes nothing.
         match self.execute(state, t, &mut cx, woken) {
             Err(Halt::Blocked) => Ok(false),
             other => other.map(|()| true),

@@ -1,7 +1,7 @@
 //! A run, step by step, for people.
 //!
-//! Of warps with one program counter, each line shows the lanes: `*` the one that steps, `#` those active with it, `.` the
-//! others. What repeats at the end is shown once.
+//! Of warps with one program counter, each line shows the lanes: `*` the one that steps, `#` those
+//! active with it, `.` the others. What repeats at the end is shown once.
 
 use std::collections::BTreeSet;
 
@@ -200,7 +200,8 @@ const MAX_CODE: usize = 60;
 /// At most so many lines that repeat are looked for.
 const MAX_ROUND: usize = 64;
 
-/// The lines as one text; a round that is gone through again and again at the end stands there once.
+/// The lines as one text; a round that is gone through again and again at the end stands there
+/// once.
 fn fold(mut lines: Vec<String>) -> String {
     let n = lines.len();
     let rounds = |p: usize| {

@@ -1,4 +1,5 @@
-//! Who waits for whom, thread by thread: a run that does not go on, as the engines tell an execution that hangs.
+//! Who waits for whom, thread by thread: a run that does not go on, as the engines tell an
+//! execution that hangs.
 //!
 //! # Invariants
 //! - Only of programs of few threads: a picture of more shows nothing.
@@ -19,8 +20,8 @@ use verdict::{Ending, ThreadEnd};
 /// Programs with more threads are explained in words alone.
 const MAX_THREADS: usize = 16;
 
-/// How each thread stands in a state that is not left: `turning` are those that go on, if that is known. Empty for
-/// programs of many threads.
+/// How each thread stands in a state that is not left: `turning` are those that go on, if that is
+/// known. Empty for programs of many threads.
 pub(super) fn ends<B: Backend>(
     machine: &Machine<'_, B>,
     state: &State<B>,

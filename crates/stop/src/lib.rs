@@ -1,12 +1,15 @@
-//! A request to stop, from outside: what a signal handler sets, and everything that may run for long asks for.
+//! A request to stop, from outside: what a signal handler sets, and everything that may run for
+//! long asks for.
 //!
 //! # Invariants
-//! - Wherever a deadline is asked for, a request to stop is as good as one that has passed: [`late`] is the one place. So is a
-//!   question that has spent its share of memory or of the stack ([`share`]).
+//! - Wherever a deadline is asked for, a request to stop is as good as one that has passed:
+//!   [`late`] is the one place. So is a question that has spent its share of memory or of the stack
+//!   ([`share`]).
 //! - A request is never taken back.
 //! - Without [`listen`] nothing is ever requested, and asking costs one load.
 //!
-//! This is state of the process, because signals are. It is a leaf: it knows nothing of who asks or who is stopped.
+//! This is state of the process, because signals are. It is a leaf: it knows nothing of who asks or
+//! who is stopped.
 
 mod share;
 
@@ -42,13 +45,14 @@ pub fn requested() -> Option<usize> {
         .filter(|&number| number != 0)
 }
 
-/// Whether work has to end: the deadline has passed, a stop was requested, or this thread's question has spent its share.
+/// Whether work has to end: the deadline has passed, a stop was requested, or this thread's
+/// question has spent its share.
 pub fn late(deadline: Option<Instant>) -> bool {
     deadline.is_some_and(|d| Instant::now() >= d) || requested().is_some() || share::is_spent()
 }
 
-/// Registers what ends work that cannot ask [`late`], for as long as the process lives. It may be called more than once,
-/// from any thread.
+/// Registers what ends work that cannot ask [`late`], for as long as the process lives. It may be
+/// called more than once, from any thread.
 pub fn on_request(interrupt: impl Fn() + Send + 'static) {
     interrupts().push(Box::new(interrupt));
 }

@@ -1,11 +1,14 @@
 //! What one question may use of memory and of the stack, on the thread that answers it.
 //!
 //! # Invariants
-//! - What is spent stays spent until the [`Share`] is dropped: nothing that was cut short is taken up again for the same question.
+//! - What is spent stays spent until the [`Share`] is dropped: nothing that was cut short is taken
+//!   up again for the same question.
 //! - A thread without a share is bounded by nothing, and asking costs two loads.
-//! - The stack is measured by the addresses of local variables, so to measure it takes no unsafe code.
+//! - The stack is measured by the addresses of local variables, so to measure it takes no unsafe
+//!   code.
 //!
-//! Memory that other libraries allocate by themselves is not counted here: [`memory_for_all`] says how much they may hold.
+//! Memory that other libraries allocate by themselves is not counted here: [`memory_for_all`] says
+//! how much they may hold.
 
 use std::cell::Cell;
 use std::hint::black_box;
@@ -46,8 +49,8 @@ pub struct Share {
     outer: (Option<Limits>, Option<Spent>),
 }
 
-/// Begins a question on this thread: it may hold so much memory, in bytes, and use so much of the stack from here on. Inside another one,
-/// that is put off until this one ends.
+/// Begins a question on this thread: it may hold so much memory, in bytes, and use so much of the
+/// stack from here on. Inside another one, that is put off until this one ends.
 pub fn share(memory: Option<usize>, stack: usize) -> Share {
     let limits = Limits {
         memory,
@@ -75,8 +78,8 @@ pub fn spent() -> Option<Spent> {
     SPENT.get()
 }
 
-/// How much memory a library may hold that all questions use and that counts for all of them together: the share of each that is
-/// being answered now. `None`: as much as there is.
+/// How much memory a library may hold that all questions use and that counts for all of them
+/// together: the share of each that is being answered now. `None`: as much as there is.
 pub fn memory_for_all() -> Option<usize> {
     let shares = SHARES.load(Ordering::Relaxed).max(1);
     LIMITS
@@ -106,8 +109,8 @@ pub(crate) fn is_spent() -> bool {
     SPENT.get().is_some()
 }
 
-/// Whether functions that call themselves have to end now: the stack of this thread's question is used up. What they return then means
-/// nothing, and [`late`](super::late) holds from here on.
+/// Whether functions that call themselves have to end now: the stack of this thread's question is
+/// used up. What they return then means nothing, and [`late`](super::late) holds from here on.
 pub fn deep() -> bool {
     let Some(Limits { stack, top, .. }) = LIMITS.get() else {
         return false;

@@ -1,17 +1,19 @@
-//! What takes unsafe code when the program begins: whether standard output was open, that freed memory is kept, and how much memory each
-//! thread holds.
+//! What takes unsafe code when the program begins: whether standard output was open, that freed
+//! memory is kept, and how much memory each thread holds.
 //!
-//! Before `main`, the standard library opens `/dev/null` in the place of a standard stream that is closed, so that no other
-//! file takes its number. Every write then goes well, and is lost: who asks for a result with `>&-` would be told that all
-//! is well. So this is looked up earlier, by an initializer of the program.
+//! Before `main`, the standard library opens `/dev/null` in the place of a standard stream that is
+//! closed, so that no other file takes its number. Every write then goes well, and is lost: who
+//! asks for a result with `>&-` would be told that all is well. So this is looked up earlier, by an
+//! initializer of the program.
 //!
 //! # Invariants
-//! - The initializer makes one system call and stores one flag, and the allocator is told one number.
+//! - The initializer makes one system call and stores one flag, and the allocator is told one
+//!   number.
 //! - [`Counted`] hands every request on as it came, and only adds up sizes.
 //!
 //! # Sources
-//! - *System V Application Binary Interface*, Dynamic Linking, Initialization and Termination Functions: `.init_array`;
-//!   Apple, *Mach-O Runtime Architecture*, `__mod_init_func`.
+//! - *System V Application Binary Interface*, Dynamic Linking, Initialization and Termination
+//!   Functions: `.init_array`; Apple, *Mach-O Runtime Architecture*, `__mod_init_func`.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
@@ -21,12 +23,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use mimalloc::MiMalloc;
 
 thread_local! {
-    /// Bytes that this thread has allocated, less those that it has freed. It has no destructor, so that an allocator may use it at any time.
+    /// Bytes that this thread has allocated, less those that it has freed. It has no destructor, so
+    /// that an allocator may use it at any time.
     static HELD: Cell<usize> = const { Cell::new(0) };
 }
 
-/// How many bytes this thread has allocated, less those that it has freed. Only differences mean something: memory that one thread
-/// allocates and another one frees makes the number of the second one wrap.
+/// How many bytes this thread has allocated, less those that it has freed. Only differences mean
+/// something: memory that one thread allocates and another one frees makes the number of the second
+/// one wrap.
 pub fn held() -> usize {
     HELD.get()
 }
@@ -34,8 +38,9 @@ pub fn held() -> usize {
 /// The allocator of the program: mimalloc, and a count of bytes for each thread.
 pub struct Counted;
 
-// SAFETY: every request goes to mimalloc with the same arguments, and its answer comes back unchanged. The counter is a `Cell` of this
-// thread without destructor: to change it allocates nothing, and cannot panic.
+// SAFETY: every request goes to mimalloc with the same arguments, and its answer comes back
+// unchanged. The counter is a `Cell` of this thread without destructor: to change it allocates
+// nothing, and cannot panic.
 unsafe impl GlobalAlloc for Counted {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -73,16 +78,17 @@ pub fn stdout_was_closed() -> bool {
     CLOSED.load(Ordering::Relaxed)
 }
 
-/// Has the allocator keep what is freed for what is allocated next. Relations of a thousand events are large blocks, made and freed by
-/// the hundred: given back to the system in between, as is usual after 10 ms, each of their pages is cleared anew, which took longer
-/// than all else.
+/// Has the allocator keep what is freed for what is allocated next. Relations of a thousand events
+/// are large blocks, made and freed by the hundred: given back to the system in between, as is
+/// usual after 10 ms, each of their pages is cleared anew, which took longer than all else.
 pub fn keep_freed_memory() {
     // mimalloc.h: `mi_option_purge_delay` of `mi_option_t`, and the function that sets it.
     const PURGE_DELAY: c_int = 15;
     unsafe extern "C" {
         fn mi_option_set(option: c_int, value: c_long);
     }
-    // SAFETY: this stores a number in a table of the allocator's, which looks it up whenever it frees; -1 is "never".
+    // SAFETY: this stores a number in a table of the allocator's, which looks it up whenever it
+    // frees; -1 is "never".
     unsafe { mi_option_set(PURGE_DELAY, -1) };
 }
 
@@ -93,8 +99,8 @@ extern "C" fn look() {
     CLOSED.store(flags == -1, Ordering::Relaxed);
 }
 
-// SAFETY: what the section holds are pointers to functions of this type, called once before `main`; `look` needs nothing of
-// what the runtime sets up.
+// SAFETY: what the section holds are pointers to functions of this type, called once before `main`;
+// `look` needs nothing of what the runtime sets up.
 #[cfg(unix)]
 #[used]
 #[cfg_attr(not(target_vendor = "apple"), unsafe(link_section = ".init_array"))]

@@ -1,12 +1,13 @@
-//! An oracle for accesses of several sizes in PTX: the axioms over whole operations and single bytes, with every execution
-//! counted out.
+//! An oracle for accesses of several sizes in PTX: the axioms over whole operations and single
+//! bytes, with every execution counted out.
 //!
-//! It shares nothing with the engines: neither the program IR nor cells nor the text of a model. An operation is one event
-//! whatever its size, and a read has a source for each of its bytes. What is called a byte here is the smallest access of a
-//! program, so that reads of it do not tear; larger ones do.
+//! It shares nothing with the engines: neither the program IR nor cells nor the text of a model. An
+//! operation is one event whatever its size, and a read has a source for each of its bytes. What is
+//! called a byte here is the smallest access of a program, so that reads of it do not tear; larger
+//! ones do.
 //!
-//! Source: PTX ISA 9.4, Memory Consistency Model: Memory Operations (Overlap), Morally strong operations, Release and
-//! Acquire Patterns, the orders, and the axioms.
+//! Source: PTX ISA 9.4, Memory Consistency Model: Memory Operations (Overlap), Morally strong
+//! operations, Release and Acquire Patterns, the orders, and the axioms.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -270,7 +271,8 @@ struct Event {
     acquire: bool,
     release: bool,
     sc: bool,
-    /// Of a write: what it writes; of the second half of an atomic, how that comes from what the first one reads.
+    /// Of a write: what it writes; of the second half of an atomic, how that comes from what the
+    /// first one reads.
     writes: Option<Written>,
 }
 
@@ -495,7 +497,8 @@ impl<'p> Events<'p> {
         };
         for (w, event) in self.list.iter().enumerate() {
             let writes = matches!(event.kind, Kind::Write | Kind::Init) && event.at.contains(&byte);
-            // A later write of the thread itself is excluded by Causality; this spares the way there.
+            // A later write of the thread itself is excluded by Causality; this spares the way
+            // there.
             if writes && !self.po.has(read, w) {
                 source.insert((read, byte), w);
                 self.sources(rest, source, behaviour);

@@ -1,12 +1,14 @@
 //! Random litmus tests as text, and smaller versions of them.
 //!
-//! A [`Source`] is a program in a form that can be changed; [`Source::text`] writes it as a TOML test, so that every
-//! program goes through the front end and a failing one is printed ready to be committed.
+//! A [`Source`] is a program in a form that can be changed; [`Source::text`] writes it as a TOML
+//! test, so that every program goes through the front end and a failing one is printed ready to be
+//! committed.
 //!
 //! # Invariants
 //! - Everything generated is valid input: the front end accepts it.
 //! - All registers start at 0 and are observed, as is all memory.
-//! - A loop changes no memory but by constant stores and exchanges, so that the states of a program are few.
+//! - A loop changes no memory but by constant stores and exchanges, so that the states of a program
+//!   are few.
 //! - Lanes meet only themselves: a thread is alone in its warp, which it is given or not.
 //! - Nobody arrives twice at a barrier without waiting in between (undefined in PTX).
 
@@ -149,7 +151,8 @@ pub const WAITS: &[&str] = &[
 ];
 
 impl Ins {
-    /// Its order and scope, if it has some that can be changed: `true` for the orders of loads, and so on.
+    /// Its order and scope, if it has some that can be changed: `true` for the orders of loads, and
+    /// so on.
     pub fn strength(
         &mut self,
     ) -> Option<(
@@ -338,7 +341,8 @@ impl Source {
         made::read(&self.text(name))
     }
 
-    /// Programs that are a little smaller: without one thread, or one instruction (a label goes with its jumps).
+    /// Programs that are a little smaller: without one thread, or one instruction (a label goes
+    /// with its jumps).
     pub fn smaller(&self) -> Vec<Source> {
         let mut list = Vec::new();
         if self.threads.len() > 1 {
@@ -374,7 +378,8 @@ impl Source {
         list
     }
 
-    /// The smallest program on which `fails` still holds that deleting threads and instructions one by one leads to.
+    /// The smallest program on which `fails` still holds that deleting threads and instructions one
+    /// by one leads to.
     pub fn shrink(&self, fails: impl Fn(&Source) -> bool) -> Source {
         // Deleting can leave a predicate that nothing sets.
         made::smallest(self, Source::smaller, |s| {
@@ -408,7 +413,8 @@ impl Source {
         s
     }
 
-    /// The same program with other names for locations and registers, and the new name of each old one.
+    /// The same program with other names for locations and registers, and the new name of each old
+    /// one.
     pub fn renamed(&self) -> (Source, BTreeMap<String, String>) {
         let mut names = BTreeMap::new();
         let mut s = self.clone();
@@ -472,8 +478,8 @@ impl Source {
         (s, names)
     }
 
-    /// The same program with one access, atomic or fence made stronger or its scope wider, or with a fence added.
-    /// Says what was changed.
+    /// The same program with one access, atomic or fence made stronger or its scope wider, or with
+    /// a fence added. Says what was changed.
     pub fn strengthened(&self, rng: &mut Pcg64Mcg) -> (Source, String) {
         let mut s = self.clone();
         let t = rng.random_range(0..s.threads.len());
@@ -581,8 +587,9 @@ pub fn program(seed: u64, shape: Shape) -> Source {
     Source { locations, threads }
 }
 
-/// In one of five programs, has threads hand values to themselves, as lanes that are alone in their warps: in some of these programs the
-/// test says in which. All other choices of a seed stay what they are.
+/// In one of five programs, has threads hand values to themselves, as lanes that are alone in their
+/// warps: in some of these programs the test says in which. All other choices of a seed stay what
+/// they are.
 fn meet_lanes(threads: &mut [ThreadSource], seed: u64) {
     if seed % 5 != 2 {
         return;
@@ -618,9 +625,10 @@ fn meet_lanes(threads: &mut [ThreadSource], seed: u64) {
     }
 }
 
-/// A program of accesses with fences between them: of all orders and scopes, so that of two fences of a thread one can be morally strong
-/// with a fence of another thread, and the other is not. Most accesses are strong and reach the other threads, which lie in CTAs of their
-/// own: there are many ways from one thread to another, and back.
+/// A program of accesses with fences between them: of all orders and scopes, so that of two fences
+/// of a thread one can be morally strong with a fence of another thread, and the other is not. Most
+/// accesses are strong and reach the other threads, which lie in CTAs of their own: there are many
+/// ways from one thread to another, and back.
 pub fn fenced(seed: u64, shape: Shape) -> Source {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
     let rng = &mut rng;
@@ -641,7 +649,8 @@ pub fn fenced(seed: u64, shape: Shape) -> Source {
             arrived: [false; 2],
         };
         let mut code = vec![plain(body.strong())];
-        // Two of the first thread are often morally strong with each other, and the first one with no other thread's.
+        // Two of the first thread are often morally strong with each other, and the first one with
+        // no other thread's.
         let nested = t == 0 && body.rng.random_bool(0.6);
         for i in 0..body.rng.random_range(1 + usize::from(t == 0)..=2) {
             let orders: &[_] = if nested {

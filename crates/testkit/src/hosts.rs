@@ -1,4 +1,5 @@
-//! Random host programs of CUDA streams and OpenCL queues, with plain accesses; some with threads that wait for memory.
+//! Random host programs of CUDA streams and OpenCL queues, with plain accesses; some with threads
+//! that wait for memory.
 
 use std::fmt::Write as _;
 
@@ -100,7 +101,8 @@ impl Maker<'_> {
         LaneId(self.rng.random_range(0..self.lanes.len()) as u16)
     }
 
-    /// Events that a call may name: those of commands enqueued before by this thread, and user events.
+    /// Events that a call may name: those of commands enqueued before by this thread, and user
+    /// events.
     fn events(&mut self, mine: &[CommandId]) -> Vec<Ref> {
         let mut all: Vec<Ref> = mine.iter().map(|c| Ref::Command(*c)).collect();
         all.extend((0..self.handles.len() as u16).map(|h| Ref::Handle(HandleId(h))));
@@ -231,7 +233,8 @@ pub fn waiting(rng: &mut Pcg64Mcg) -> LitmusTest {
     )
 }
 
-/// A random program in which kernels of many threads wait for memory, and hosts do so between their calls.
+/// A random program in which kernels of many threads wait for memory, and hosts do so between their
+/// calls.
 pub fn lively(rng: &mut Pcg64Mcg, cuda: bool) -> LitmusTest {
     let polls = if cuda { 0.0 } else { 0.2 };
     spinning(

@@ -1,4 +1,5 @@
-//! Random host programs of CUDA whose kernels are given twice, in CUDA C++ and as the PTX that its compiler makes of it.
+//! Random host programs of CUDA whose kernels are given twice, in CUDA C++ and as the PTX that its
+//! compiler makes of it.
 
 use std::fmt::Write as _;
 

@@ -1,18 +1,20 @@
 //! An interpreter of programs: threads take turns on one memory.
 //!
-//! It explores every interleaving, depth first, and remembers the states it has seen. It shares nothing with the
-//! skeleton or the checkers: control flow, values, read-modify-writes and barriers are those of the micro-ops'
-//! documentation, carried out one step at a time.
+//! It explores every interleaving, depth first, and remembers the states it has seen. It shares
+//! nothing with the skeleton or the checkers: control flow, values, read-modify-writes and barriers
+//! are those of the micro-ops' documentation, carried out one step at a time.
 //!
 //! # Meaning
-//! - Loads, stores and whole read-modify-writes are single steps. Fences, orders, scopes and proxies mean nothing.
-//! - A counted barrier has a set of threads that have arrived. Once it has as many as its count (without a count: all
-//!   threads of its group that have not ended), the phase completes: the set is emptied and who waits goes on. A thread
-//!   that has arrived in a phase cannot arrive again before the phase completes.
-//! - Who hands values to others waits until all of those that have not ended stand where they name the same ones. That one of them has
-//!   ended is left out here.
-//! - An instance barrier without a quorum is passed once every thread ran into the barriers of its group with its number;
-//!   those are left out here ([`Stop::Unsupported`]).
+//! - Loads, stores and whole read-modify-writes are single steps. Fences, orders, scopes and
+//!   proxies mean nothing.
+//! - A counted barrier has a set of threads that have arrived. Once it has as many as its count
+//!   (without a count: all threads of its group that have not ended), the phase completes: the set
+//!   is emptied and who waits goes on. A thread that has arrived in a phase cannot arrive again
+//!   before the phase completes.
+//! - Who hands values to others waits until all of those that have not ended stand where they name
+//!   the same ones. That one of them has ended is left out here.
+//! - An instance barrier without a quorum is passed once every thread ran into the barriers of its
+//!   group with its number; those are left out here ([`Stop::Unsupported`]).
 //! - Only executions in which every thread runs to its end have a final state.
 
 use std::collections::{BTreeSet, HashSet};
@@ -258,7 +260,8 @@ impl Machine<'_> {
             Space::Local | Space::Register => thread,
             Space::Shared => self.group(thread, Scope::Cta),
         };
-        // Objects are numbered by location and owner, so that an address does not depend on the order of set-up.
+        // Objects are numbered by location and owner, so that an address does not depend on the
+        // order of set-up.
         (i64::from(object.0) * 64 + owner as i64 + 1) * SPACING
     }
 
@@ -304,7 +307,8 @@ impl Machine<'_> {
         e.value(&leaf).expect("registers and addresses have values")
     }
 
-    /// Carries out one instruction that others can notice, and what follows up to the next one. `false`: it must wait.
+    /// Carries out one instruction that others can notice, and what follows up to the next one.
+    /// `false`: it must wait.
     pub(super) fn step(&self, state: &mut State, t: usize) -> Result<bool, Stop> {
         let pc = state.threads[t].pc;
         match &self.program.threads[t].code[pc].op {
@@ -418,7 +422,8 @@ impl Machine<'_> {
         self.exited(state)
     }
 
-    /// The group among whose threads one hands over a value, by its first, and whom it names, by rank.
+    /// The group among whose threads one hands over a value, by its first, and whom it names, by
+    /// rank.
     fn gives(&self, state: &State, t: usize) -> Option<(Scope, usize, i64)> {
         if state.threads[t].doing != Doing::Waiting {
             return None;
@@ -441,7 +446,8 @@ impl Machine<'_> {
             .collect()
     }
 
-    /// An error if someone waits for values of a thread that has ended; whether a thread could go on, otherwise.
+    /// An error if someone waits for values of a thread that has ended; whether a thread could go
+    /// on, otherwise.
     fn exited(&self, state: &State) -> Result<bool, Stop> {
         let ended = |u: usize| state.threads[u].doing == Doing::Ended;
         let asked = (0..state.threads.len()).filter_map(|t| self.gives(state, t));

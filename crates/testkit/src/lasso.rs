@@ -1,14 +1,15 @@
 //! Endless behaviour of interleavings: a search for lassos in the graph of all states.
 //!
-//! The states are those of [`super::interleave`], with who has started. For each set of threads that are run for ever, a
-//! lasso is a strongly connected part of the graph of their steps in which each of them takes one; the others stay as they
-//! are there: ended, waiting at a barrier, or never run again. A behaviour hangs if someone waits or runs for ever, and
-//! counts if it is fair. It shares nothing with the checker but the definition: the tree of groups, and whom a progress
+//! The states are those of [`super::interleave`], with who has started. For each set of threads
+//! that are run for ever, a lasso is a strongly connected part of the graph of their steps in which
+//! each of them takes one; the others stay as they are there: ended, waiting at a barrier, or never
+//! run again. A behaviour hangs if someone waits or runs for ever, and counts if it is fair. It
+//! shares nothing with the checker but the definition: the tree of groups, and whom a progress
 //! model has served.
 //!
 //! # Limits
-//! - Programs of PTX: groups are GPUs and CTAs. Every thread that has code begins with an instruction that others can
-//!   notice.
+//! - Programs of PTX: groups are GPUs and CTAs. Every thread that has code begins with an
+//!   instruction that others can notice.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,4 +1,5 @@
-//! Random programs that were made: read as tests, and made smaller as long as something holds of them.
+//! Random programs that were made: read as tests, and made smaller as long as something holds of
+//! them.
 
 use diag::{Style, render};
 use front::litmus::parse;

@@ -1,5 +1,6 @@
-//! Random programs with mbarrier objects, as text: arrivals, waits and tests of all orders and scopes, phases, byte counts;
-//! some with asynchronous copies, or with asynchronous operations of all kinds.
+//! Random programs with mbarrier objects, as text: arrivals, waits and tests of all orders and
+//! scopes, phases, byte counts; some with asynchronous copies, or with asynchronous operations of
+//! all kinds.
 //!
 //! # Invariants
 //! - Everything generated is valid input; it may be undefined, and it may hang.
@@ -100,7 +101,8 @@ impl Source {
         made::read(&self.text(name))
     }
 
-    /// The smallest program on which `fails` still holds that deleting threads and instructions one by one leads to.
+    /// The smallest program on which `fails` still holds that deleting threads and instructions one
+    /// by one leads to.
     pub fn shrink(&self, fails: impl Fn(&Source) -> bool) -> Source {
         made::smallest(self, Source::smaller, |s| {
             made::is_read(&s.text("smaller")) && fails(s)

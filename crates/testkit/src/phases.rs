@@ -1,15 +1,19 @@
-//! Random kernels of one block: rounds of ordinary accesses between barriers, a counter that threads draw numbers from, and
-//! branches, ends of loops and exits that depend on what was read; and what they do, one interleaving after the other.
+//! Random kernels of one block: rounds of ordinary accesses between barriers, a counter that
+//! threads draw numbers from, and branches, ends of loops and exits that depend on what was read;
+//! and what they do, one interleaving after the other.
 //!
-//! The interpreter shares nothing with the rest of the project: no front end, no skeleton, no model. It keeps a vector clock for each
-//! thread (Flanagan, Freund, "FastTrack", PLDI 2009), which barriers alone advance.
+//! The interpreter shares nothing with the rest of the project: no front end, no skeleton, no
+//! model. It keeps a vector clock for each thread (Flanagan, Freund, "FastTrack", PLDI 2009), which
+//! barriers alone advance.
 //!
 //! # Meaning
-//! - Where no interleaving has a data race, an execution in any order that the model allows looks like one of them: ordinary accesses
-//!   have the values that barriers make known, and the counter is one location.
-//! - A barrier without a count waits for all threads of the block that have not exited (PTX ISA 9.4, bar); that a thread has exited makes
-//!   nothing known. So where one is passed for that reason, and several threads draw numbers, there may be more executions than
-//!   interleavings: one thread draws behind that barrier, and before the other one for all that.
+//! - Where no interleaving has a data race, an execution in any order that the model allows looks
+//!   like one of them: ordinary accesses have the values that barriers make known, and the counter
+//!   is one location.
+//! - A barrier without a count waits for all threads of the block that have not exited (PTX ISA
+//!   9.4, bar); that a thread has exited makes nothing known. So where one is passed for that
+//!   reason, and several threads draw numbers, there may be more executions than interleavings: one
+//!   thread draws behind that barrier, and before the other one for all that.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write;
@@ -87,7 +91,8 @@ pub struct Behaviour {
     pub racy: bool,
     /// Whether in some interleaving threads wait for ever.
     pub stuck: bool,
-    /// Whether in some interleaving a barrier is passed because a thread has exited, and several threads draw numbers.
+    /// Whether in some interleaving a barrier is passed because a thread has exited, and several
+    /// threads draw numbers.
     pub loose: bool,
 }
 
@@ -318,7 +323,8 @@ impl Kernel {
         Some(all)
     }
 
-    /// The smallest kernel on which something still holds that leaving out single statements leads to.
+    /// The smallest kernel on which something still holds that leaving out single statements leads
+    /// to.
     pub fn smallest(&self, holds: impl Fn(&Kernel) -> bool) -> Kernel {
         made::smallest(self, Kernel::smaller, holds)
     }
@@ -478,7 +484,8 @@ impl State {
         all.loose |= self.meet(code);
     }
 
-    /// Lets those go on who have met, and says whether any of them would wait for a thread that has exited.
+    /// Lets those go on who have met, and says whether any of them would wait for a thread that has
+    /// exited.
     fn meet(&mut self, code: &[Vec<Step>]) -> bool {
         let (n, mut by_exit) = (self.at.len(), false);
         let counts: BTreeSet<Option<usize>> = self.waits.iter().flatten().copied().collect();

@@ -1,13 +1,16 @@
-//! Whether a model says the same without one of its clauses, of every program: by what base sets and relations are.
+//! Whether a model says the same without one of its clauses, of every program: by what base sets
+//! and relations are.
 //!
-//! What they are, `mutants/laws.cat` has, and `mutants/MODEL.cat` for one language: clauses that hold in every execution,
-//! which a test holds against the executions of all tests. From these, and from the bounds of free relations, it is proved of each axiom,
-//! flag and bound that it comes to the same with the clause and without.
+//! What they are, `mutants/laws.cat` has, and `mutants/MODEL.cat` for one language: clauses that
+//! hold in every execution, which a test holds against the executions of all tests. From these, and
+//! from the bounds of free relations, it is proved of each axiom, flag and bound that it comes to
+//! the same with the clause and without.
 //!
 //! # Invariants
-//! - A proof is of two nodes that agree on a pair of events, given facts about these and a few others. Nodes of one operator agree if
-//!   their operands do, where the other operand allows that it matters; others if neither can hold without the other one. What
-//!   is proved is refuted by a solver: what it lacks (events beyond [`EVENTS`], induction over closures) makes it prove less.
+//! - A proof is of two nodes that agree on a pair of events, given facts about these and a few
+//!   others. Nodes of one operator agree if their operands do, where the other operand allows that
+//!   it matters; others if neither can hold without the other one. What is proved is refuted by a
+//!   solver: what it lacks (events beyond [`EVENTS`], induction over closures) makes it prove less.
 //! - Nothing is said of options, of what is left out whole, and of recursive definitions.
 
 use std::collections::BTreeSet;
@@ -18,7 +21,8 @@ use rustc_hash::FxHashMap;
 
 /// How many events a proof speaks of at most.
 const EVENTS: usize = 6;
-/// How often a node may speak of other events than its ends, for these to be looked at where it does not hold.
+/// How often a node may speak of other events than its ends, for these to be looked at where it
+/// does not hold.
 const OTHERS: u32 = 12;
 /// How many questions it asks at most.
 const STEPS: usize = 300;
@@ -84,7 +88,8 @@ pub struct Prover {
     identity: NodeId,
     solver: BasicSolver,
     truth: Lit,
-    /// By node and events: its literal, and whether it has consequences where it holds (1), and where not (2).
+    /// By node and events: its literal, and whether it has consequences where it holds (1), and
+    /// where not (2).
     lits: FxHashMap<(NodeId, usize, usize), (Lit, u8)>,
     /// Where atoms of a node are.
     atoms: FxHashMap<NodeId, Vec<(usize, usize, Lit)>>,
@@ -153,7 +158,8 @@ impl Prover {
         prover
     }
 
-    /// Why the model says the same without a clause, if it can be proved: the laws that it follows from.
+    /// Why the model says the same without a clause, if it can be proved: the laws that it follows
+    /// from.
     pub fn proof(&mut self, mutant: &Model) -> Option<String> {
         let model = self.model.clone();
         let tests =
@@ -237,7 +243,8 @@ impl Prover {
         }
     }
 
-    /// Whether two nodes agree on a pair of events, given facts about events below `next`, and the first laws.
+    /// Whether two nodes agree on a pair of events, given facts about events below `next`, and the
+    /// first laws.
     fn agree(
         &mut self,
         a: NodeId,
@@ -435,8 +442,8 @@ impl Prover {
         refuted
     }
 
-    /// Demands that a node holds where a literal does, with the events that it speaks of. The first event that is free after
-    /// that.
+    /// Demands that a node holds where a literal does, with the events that it speaks of. The first
+    /// event that is free after that.
     fn unfold(&mut self, when: Lit, node: NodeId, (x, y): (usize, usize), next: usize) -> usize {
         let lit = self.lit(node, x, y, 1);
         self.clause(&[!when, lit]);

@@ -1,4 +1,5 @@
-//! Changes of a test that must mean nothing, or must only forbid: on the program IR, so for every dialect alike.
+//! Changes of a test that must mean nothing, or must only forbid: on the program IR, so for every
+//! dialect alike.
 //!
 //! # Invariants
 //! - A renamed or permuted test keeps the names that outcomes show, up to the mark of [`renamed`].
@@ -48,8 +49,8 @@ pub fn permuted(test: &LitmusTest, rng: &mut Pcg64Mcg) -> LitmusTest {
     new
 }
 
-/// The test with its locations under other names and, where none is another's alias, which must come later, in another
-/// order; its registers have other names, too.
+/// The test with its locations under other names and, where none is another's alias, which must
+/// come later, in another order; its registers have other names, too.
 pub fn renamed(test: &LitmusTest) -> LitmusTest {
     let n = test.program.locations.len() as u16;
     let aliases = test

@@ -1,8 +1,9 @@
-//! Random tests of a critical-cycle shape: threads in a ring, each with an access to its own location and one to its
-//! neighbour's.
+//! Random tests of a critical-cycle shape: threads in a ring, each with an access to its own
+//! location and one to its neighbour's.
 //!
-//! Store buffering, message passing, load buffering, IRIW and their relatives are such rings. Unstructured programs of the
-//! same size seldom are: `fence.sc`, release patterns through a later store, and reductions show in rings.
+//! Store buffering, message passing, load buffering, IRIW and their relatives are such rings.
+//! Unstructured programs of the same size seldom are: `fence.sc`, release patterns through a later
+//! store, and reductions show in rings.
 
 use rand::Rng;
 use rand::SeedableRng;

@@ -1,11 +1,13 @@
-//! Random sequential programs in C and C++: one thread, no concurrency, everything that the front end accepts of the
-//! languages; as a test, and as a function that a compiler of the language takes.
+//! Random sequential programs in C and C++: one thread, no concurrency, everything that the front
+//! end accepts of the languages; as a test, and as a function that a compiler of the language
+//! takes.
 //!
 //! # Invariants
-//! - No program has undefined or unspecified behaviour, but for signed overflow, which `-fwrapv` defines as the front end
-//!   does: shifts stay within the type (but in OpenCL C), divisors are not 0 and not -1, indexes are within their array, variables have
-//!   values, and an expression changes a variable at most once and does not use it elsewhere, unless the language says in
-//!   which order.
+//! - No program has undefined or unspecified behaviour, but for signed overflow, which `-fwrapv`
+//!   defines as the front end does: shifts stay within the type (but in OpenCL C), divisors are not
+//!   0 and not -1, indexes are within their array, variables have values, and an expression changes
+//!   a variable at most once and does not use it elsewhere, unless the language says in which
+//!   order.
 //! - Every program ends: loops count, and nothing else changes their counters.
 
 use std::collections::BTreeSet;
@@ -146,7 +148,8 @@ impl Program {
         Maker::new(language, seed).program(seed)
     }
 
-    /// The final values that are compared, in order: name, and what a compiler's program prints for it.
+    /// The final values that are compared, in order: name, and what a compiler's program prints for
+    /// it.
     fn finals(&self) -> Vec<(String, String)> {
         let mut all = Vec::new();
         for (_, name, init) in &self.memory {
@@ -218,7 +221,8 @@ impl Program {
         self.finals().len()
     }
 
-    /// The program as a function that prints its final values on one line; in OpenCL C, that writes them behind a pointer.
+    /// The program as a function that prints its final values on one line; in OpenCL C, that writes
+    /// them behind a pointer.
     pub fn function(&self, name: &str) -> String {
         let mut text = self.functions.concat();
         let (parameters, of_memory, show) = match self.language {
@@ -274,8 +278,8 @@ impl Program {
         text
     }
 
-    /// The program, in C++, as a kernel of CUDA C++ that writes its final values behind a pointer. Its memory is the module's, of which a
-    /// compiler does not know what is in it.
+    /// The program, in C++, as a kernel of CUDA C++ that writes its final values behind a pointer.
+    /// Its memory is the module's, of which a compiler does not know what is in it.
     pub fn kernel(&self, name: &str) -> String {
         let mut text = format!("namespace in_{name} {{\n{}", self.types.concat());
         for line in self.functions.iter().flat_map(|f| f.lines()) {
@@ -841,7 +845,8 @@ impl Maker {
         }
     }
 
-    /// A statement whose condition declares a variable, which may be a narrow one (ISO C++17, stmt.select, stmt.while).
+    /// A statement whose condition declares a variable, which may be a narrow one (ISO C++17,
+    /// stmt.select, stmt.while).
     fn declaring(&mut self, depth: u32) -> String {
         let (name, ty) = (format!("c{}", self.scopes.len()), self.any(&TYPES));
         let value = self.expression(2, &Bans::default()).text;
@@ -954,7 +959,8 @@ impl Maker {
             }
         };
         let op = self.operator();
-        // In C++17 the right operand comes first; GCC does not keep to that where it is a variable that the left one changes.
+        // In C++17 the right operand comes first; GCC does not keep to that where it is a variable
+        // that the left one changes.
         let bans = Bans::default().beside(&place);
         let value = self.value_for(&op, 2, &bans);
         format!("{} {op} {};", place.text, value.text)
@@ -1141,7 +1147,8 @@ impl Maker {
                 ];
                 let op = self.any(&ops);
                 let a = self.expression(d, bans);
-                // The left operand of a shift comes first in C++17: the right one may change what it read.
+                // The left operand of a shift comes first in C++17: the right one may change what
+                // it read.
                 let mut beside = bans.beside(&a);
                 if self.language == Language::Cpp && matches!(op, "<<" | ">>") {
                     beside = bans.clone();
@@ -1162,7 +1169,8 @@ impl Maker {
             50..60 => {
                 let a = self.expression(d, bans);
                 let op = self.any(&["-", "~", "!", "+"]);
-                // GCC makes `a / -b` of `-(a / b)`, which traps where `a` is the least number and `b` is 1, `-fwrapv` or not.
+                // GCC makes `a / -b` of `-(a / b)`, which traps where `a` is the least number and
+                // `b` is 1, `-fwrapv` or not.
                 let op = if op == "-" && (!a.varies || a.text.contains('/')) {
                     "~"
                 } else {

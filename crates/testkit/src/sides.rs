@@ -137,7 +137,8 @@ pub fn shown(test: &LitmusTest, options: &Options) -> Result<(Behaviour, u64), S
 /// A rule, how to take it out, and the memories on which that must show.
 pub type Mutant = (&'static str, fn(&mut Rules), &'static [MachineMemory]);
 
-/// Requires of each rule that some program, of the written ones of the language or random, shows that it is taken out.
+/// Requires of each rule that some program, of the written ones of the language or random, shows
+/// that it is taken out.
 pub fn each_is_missed(
     mutants: &[Mutant],
     shows: &dyn Fn(&Side, &LitmusTest, Rules) -> Option<String>,

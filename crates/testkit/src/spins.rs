@@ -1,4 +1,5 @@
-//! Random programs that may hang: spin loops of many shapes, exchanges in loops, barriers, writes that wake somebody.
+//! Random programs that may hang: spin loops of many shapes, exchanges in loops, barriers, writes
+//! that wake somebody.
 //!
 //! Most writes write 1, and most loops wait for 1: else nearly every program hangs.
 
@@ -151,7 +152,8 @@ fn wait(
         6 => format!(
             "{l}: xor r3, r3, 1; ld.{load} r0, {place}; beq r0, r3, {l}; {test} r0, {tested}, {l}"
         ),
-        // Polls, then polls and counts, then goes on with others; the block that counts stands before the one that polls.
+        // Polls, then polls and counts, then goes on with others; the block that counts stands
+        // before the one that polls.
         7 => format!(
             "{l}: {}; ld.{load} r1, {place}; bne r1, r0, {l}; mov r3, 0; goto {l}P; {l}C: add r3, r3, 1; \
              {l}P: ld.{load} r1, {place}; bne r1, r0, {l}; setp.lt.s64 p1, r3, 3; @p1 bra {l}C; goto {l}P; {end}:",

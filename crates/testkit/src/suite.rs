@@ -1,8 +1,9 @@
 //! Tests in folders, and how much is tested.
 //!
-//! `cargo test` takes a part of what there is, which is enough to see that something broke; with `FENCEPOST_LONG=1`, as CI does
-//! of engines and kernels, it takes a quarter of the random programs and of the files, and with `FENCEPOST_LONG=all` everything. Of
-//! what is expected in `litmus/` nothing is left out either way, but a quick run asks one engine, and a long one the others.
+//! `cargo test` takes a part of what there is, which is enough to see that something broke; with
+//! `FENCEPOST_LONG=1`, as CI does of engines and kernels, it takes a quarter of the random programs
+//! and of the files, and with `FENCEPOST_LONG=all` everything. Of what is expected in `litmus/`
+//! nothing is left out either way, but a quick run asks one engine, and a long one the others.
 
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,8 @@ use std::{iter, thread};
 /// Tests that are about runs alone: too large to be compared with a model.
 const KERNELS: &str = "kernels";
 
-/// All files below a folder with one of the extensions, sorted; without those of the folder [`KERNELS`] in it.
+/// All files below a folder with one of the extensions, sorted; without those of the folder
+/// [`KERNELS`] in it.
 pub fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];

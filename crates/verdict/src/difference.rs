@@ -11,7 +11,8 @@ pub enum Relation {
     Differ,
     /// A mapping allows nothing that its source model forbids.
     Respected,
-    /// It does, in a way that is known: an order of sequentially consistent accesses that the mapping does not keep.
+    /// It does, in a way that is known: an order of sequentially consistent accesses that the
+    /// mapping does not keep.
     KnownGap,
     /// It does.
     Violated,

@@ -1,8 +1,9 @@
 //! Why an outcome is forbidden, or what is missing for it to be.
 //!
 //! # Invariants
-//! - Everything in here was verified: every link holds in the execution beside it (or does not, where
-//!   [`Link::holds`] says so), every chain breaks its axiom, every edit was decided by an engine.
+//! - Everything in here was verified: every link holds in the execution beside it (or does not,
+//!   where [`Link::holds`] says so), every chain breaks its axiom, every edit was decided by an
+//!   engine.
 //! - Links name events by their position in the execution beside them.
 
 use diag::SourceLine;
@@ -13,12 +14,14 @@ use super::{Reason, Witness};
 /// Why an answer about reachability is what it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Explanation {
-    /// Of a forbidden outcome: the axioms that together forbid it, a minimal set, each with an execution that has the
-    /// outcome and breaks this axiom alone.
+    /// Of a forbidden outcome: the axioms that together forbid it, a minimal set, each with an
+    /// execution that has the outcome and breaks this axiom alone.
     pub broken: Vec<Breach>,
-    /// Of an outcome that no execution has, whatever the axioms: which values cannot occur, each with a reason.
+    /// Of an outcome that no execution has, whatever the axioms: which values cannot occur, each
+    /// with a reason.
     pub impossible: Vec<String>,
-    /// Of a forbidden outcome: the orders, scopes, fences, barriers and dependencies that this rests on.
+    /// Of a forbidden outcome: the orders, scopes, fences, barriers and dependencies that this
+    /// rests on.
     pub needs: Option<Needs>,
     /// Of an allowed outcome: what is missing for it to be forbidden.
     pub missing: Option<Missing>,
@@ -38,14 +41,15 @@ pub struct Breach {
     pub doc: String,
     /// An execution that has the outcome and satisfies the other axioms of the set.
     pub execution: Witness,
-    /// The edges that break it, each beginning where the one before ends; where `closes`, the last ends where the first
-    /// begins. Empty if the axiom demands that something exists.
+    /// The edges that break it, each beginning where the one before ends; where `closes`, the last
+    /// ends where the first begins. Empty if the axiom demands that something exists.
     pub chain: Vec<Link>,
     /// The relations of the axiom that several edges of the chain make up.
     pub made: Vec<Made>,
     /// Whether the chain is a cycle.
     pub closes: bool,
-    /// What else makes the chain break the axiom: other relations between its ends, sets that its events are in.
+    /// What else makes the chain break the axiom: other relations between its ends, sets that its
+    /// events are in.
     pub besides: Vec<Link>,
 }
 
@@ -124,13 +128,15 @@ pub enum Where {
 /// What is missing for an allowed outcome to be forbidden.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missing {
-    /// Changes to the program that together forbid the outcome; none can be spared. Empty if none were found.
+    /// Changes to the program that together forbid the outcome; none can be spared. Empty if none
+    /// were found.
     pub edits: Vec<Need>,
-    /// The reading of the source in which they do, if it is another one than that of the answer: `alias-overlap=fenced`.
+    /// The reading of the source in which they do, if it is another one than that of the answer:
+    /// `alias-overlap=fenced`.
     #[serde(default)]
     pub under: Option<String>,
-    /// How the changed program breaks an axiom; links that do not hold in the program as it is are marked so by
-    /// [`MissingLink`]. Positions are those of the breach's own execution.
+    /// How the changed program breaks an axiom; links that do not hold in the program as it is are
+    /// marked so by [`MissingLink`]. Positions are those of the breach's own execution.
     pub breach: Option<Breach>,
     /// The links of the breach's chain that do not hold in the program as it is.
     pub links: Vec<MissingLink>,
@@ -143,8 +149,10 @@ pub struct Missing {
 pub struct MissingLink {
     /// Which link of [`Breach::chain`]; `None`: something beside it.
     pub link: Option<usize>,
-    /// The relations that it is made of, down to the one that fails: `synchronizes`, `morally-strong`, `sr`.
+    /// The relations that it is made of, down to the one that fails: `synchronizes`,
+    /// `morally-strong`, `sr`.
     pub path: Vec<String>,
-    /// Why it does not hold: ``the scope of `st.release.cta [f]`, `.cta`, does not include P1, which runs in another CTA``.
+    /// Why it does not hold: ``the scope of `st.release.cta [f]`, `.cta`, does not include P1,
+    /// which runs in another CTA``.
     pub why: String,
 }

@@ -1,7 +1,8 @@
 //! What is wrong with an execution that a model flags: a data race, or other undefined behaviour.
 //!
 //! # Invariants
-//! - A [`Remedy::Changes`] was verified: the changed program was decided anew, and it does not race.
+//! - A [`Remedy::Changes`] was verified: the changed program was decided anew, and it does not
+//!   race.
 
 use diag::SourceLine;
 use serde::{Deserialize, Serialize};

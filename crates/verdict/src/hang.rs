@@ -1,6 +1,7 @@
 //! Who waits for whom in an execution that does not end, and the picture of it.
 //!
-//! Plain data: the engines and the executor fill it in, each with what it knows, and it is printed alike.
+//! Plain data: the engines and the executor fill it in, each with what it knows, and it is printed
+//! alike.
 
 use std::fmt::Write as _;
 
@@ -14,11 +15,13 @@ use super::{Ending, ThreadEnd};
 pub struct Wait {
     /// What has to come.
     pub goal: Goal,
-    /// Instructions that bring it, of threads that have not come to them. Line 0: some instruction of that thread.
+    /// Instructions that bring it, of threads that have not come to them. Line 0: some instruction
+    /// of that thread.
     pub helpers: Vec<Site>,
     /// Whether nobody else can bring it.
     pub only: bool,
-    /// Writes that brought it, and are not seen: they are overwritten, or come before another in coherence order.
+    /// Writes that brought it, and are not seen: they are overwritten, or come before another in
+    /// coherence order.
     pub missed: Vec<Site>,
 }
 
@@ -133,8 +136,9 @@ impl ThreadEnd {
     }
 }
 
-/// Whether somebody waits in a circle, and lines that follow the arrows from waiter to helper, circles first:
-/// `P0 line 12 waits for x == 1 -> only P1 line 20 writes it -> P1 line 18 waits at the barrier -> P0 never arrives`.
+/// Whether somebody waits in a circle, and lines that follow the arrows from waiter to helper,
+/// circles first: `P0 line 12 waits for x == 1 -> only P1 line 20 writes it -> P1 line 18 waits at
+/// the barrier -> P0 never arrives`.
 pub fn picture(ends: &[ThreadEnd]) -> (bool, Vec<String>) {
     let circle = circle(ends);
     let mut told = vec![false; ends.len()];

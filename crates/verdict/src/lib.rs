@@ -1,8 +1,9 @@
 //! Answers: what was asked, what came out, and the evidence.
 //!
 //! # Invariants
-//! - A verdict speaks of the proposition itself: `Allowed` means that some consistent, complete execution satisfies it
-//!   (`forall`: violates it). How a test's quantifier is judged is the reporter's matter.
+//! - A verdict speaks of the proposition itself: `Allowed` means that some consistent, complete
+//!   execution satisfies it (`forall`: violates it). How a test's quantifier is judged is the
+//!   reporter's matter.
 //! - Every `Allowed` comes with a [`Witness`] that was replayed by the plain evaluator.
 //! - Everything in here is plain data, ready to print and to keep; nothing refers to an engine.
 
@@ -66,7 +67,8 @@ pub enum Verdict {
     Hangs,
     /// Liveness: all end.
     Terminates,
-    /// No answer, and why: a limit (time, loop bound, events), or something the model cannot speak of.
+    /// No answer, and why: a limit (time, loop bound, events), or something the model cannot speak
+    /// of.
     #[serde(skip)]
     Undecided(Reason),
 }
@@ -96,7 +98,8 @@ impl Verdict {
     }
 }
 
-/// Final values by name, in a fixed order: `[("P1:r0", "1"), ("x", "2")]`. Those of one test have names and values in common.
+/// Final values by name, in a fixed order: `[("P1:r0", "1"), ("x", "2")]`. Those of one test have
+/// names and values in common.
 pub type State = Vec<(Arc<str>, Arc<str>)>;
 
 /// The proposition that holds in one final state.
@@ -121,7 +124,8 @@ pub struct Answer {
     pub engine: EngineName,
     /// The loop bound that the answer needed; `None` if no loop was cut.
     pub bound: Option<u32>,
-    /// For a negative answer: names of axioms that together exclude every execution, in model order.
+    /// For a negative answer: names of axioms that together exclude every execution, in model
+    /// order.
     pub axioms: Vec<String>,
     /// For a positive answer: an execution that shows it.
     pub witness: Option<Witness>,
@@ -131,17 +135,19 @@ pub struct Answer {
     pub fault: Option<Box<Fault>>,
     /// For `racy`: all that races, if it was asked for.
     pub races: Option<Box<RacingPairs>>,
-    /// For reachability: whether the program is defined at all; `None` if nobody asked, or the model knows no undefined
-    /// behaviour.
+    /// For reachability: whether the program is defined at all; `None` if nobody asked, or the
+    /// model knows no undefined behaviour.
     pub definedness: Option<Definedness>,
     /// For reachability: why, if it was asked for.
     pub explanation: Option<Box<Explanation>>,
-    /// Where the source of the model can be read in several ways, and the answer is not the same under all of them.
+    /// Where the source of the model can be read in several ways, and the answer is not the same
+    /// under all of them.
     pub dependences: Vec<Dependence>,
-    /// For `forbidden`: no execution at all runs to its end, or none that the filter lets through does, so that every condition
-    /// is forbidden.
+    /// For `forbidden`: no execution at all runs to its end, or none that the filter lets through
+    /// does, so that every condition is forbidden.
     pub vacuous: bool,
-    /// How many events the program has at the loop bound that was asked about; `None`: it was not unrolled.
+    /// How many events the program has at the loop bound that was asked about; `None`: it was not
+    /// unrolled.
     pub events: Option<usize>,
     /// What else was tried, and what there is to try.
     pub remarks: Vec<String>,
@@ -150,7 +156,8 @@ pub struct Answer {
     pub unwritten: Vec<Unwritten>,
 }
 
-/// A read that can find memory before anything is written there, where that begins with an unknown value.
+/// A read that can find memory before anything is written there, where that begins with an unknown
+/// value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unwritten {
     /// The name of its thread.
@@ -292,7 +299,8 @@ fn engine<'de, D: Deserializer<'de>>(deserializer: D) -> Result<EngineName, D::E
 pub struct Witness {
     /// Its executed events; relations refer to them by position.
     pub events: Vec<WitnessEvent>,
-    /// Non-empty relations worth showing, by name: `po`, the free relations, then what the model shows.
+    /// Non-empty relations worth showing, by name: `po`, the free relations, then what the model
+    /// shows.
     pub relations: Vec<(String, Vec<(usize, usize)>)>,
     /// Final values of what the test observes.
     pub state: State,
@@ -300,8 +308,8 @@ pub struct Witness {
     pub ends: Vec<ThreadEnd>,
     /// Every thread of the program, by [`WitnessEvent::thread`].
     pub threads: Vec<Seat>,
-    /// If it was asked for: what else the model and the program relate, by name, in the order of the model; base relations
-    /// first.
+    /// If it was asked for: what else the model and the program relate, by name, in the order of
+    /// the model; base relations first.
     pub derived: Vec<(String, Vec<(usize, usize)>)>,
     /// What relations are, by name, if it is one of these.
     pub styles: Vec<(String, Style)>,
@@ -371,7 +379,8 @@ impl Witness {
 pub struct Seat {
     /// The thread's name.
     pub thread: String,
-    /// The groups that it is in, from the widest to the narrowest, as its dialect calls them: `GPU 0`, `CTA 1`.
+    /// The groups that it is in, from the widest to the narrowest, as its dialect calls them: `GPU
+    /// 0`, `CTA 1`.
     pub groups: Vec<String>,
 }
 
@@ -407,8 +416,8 @@ pub struct ThreadEnd {
     pub thread: String,
     /// In which way.
     pub ending: Ending,
-    /// 1-based line of the barrier, of the beginning of the loop, or of the last instruction of a stopped thread; 0 if
-    /// there is none.
+    /// 1-based line of the barrier, of the beginning of the loop, or of the last instruction of a
+    /// stopped thread; 0 if there is none.
     pub line: SourceLine,
     /// That instruction as written.
     pub text: String,
@@ -433,7 +442,8 @@ pub struct WitnessEvent {
     pub thread: Option<usize>,
     /// Thread name, or `init`.
     pub thread_name: String,
-    /// Of an asynchronous operation: which agent of the thread performs it, `agent`, or `agent 2` of several.
+    /// Of an asynchronous operation: which agent of the thread performs it, `agent`, or `agent 2`
+    /// of several.
     pub agent: Option<String>,
     /// 1-based line of its instruction in the test file; 0 for initial writes.
     pub line: SourceLine,
@@ -473,7 +483,8 @@ pub struct Outcomes {
     pub complete: bool,
     /// If not: why.
     pub reason: Option<Reason>,
-    /// The outcomes, sorted by state: the allowed ones, and those of candidate executions that the model rejects.
+    /// The outcomes, sorted by state: the allowed ones, and those of candidate executions that the
+    /// model rejects.
     pub outcomes: Vec<Outcome>,
     /// Which engine.
     pub engine: &'static str,

@@ -5,7 +5,8 @@ use std::fmt;
 use diag::SourceLine;
 use thiserror::Error;
 
-/// A reason, as data; how it reads is made at the end. Answers that have one are not kept, so it is never written as such.
+/// A reason, as data; how it reads is made at the end. Answers that have one are not kept, so it is
+/// never written as such.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Reason {
     /// Time was up.
@@ -42,7 +43,8 @@ pub enum Reason {
     /// An access can name no memory that it may access: which, if it is of a thread.
     #[error("{}", astray(.0))]
     Astray(Option<Place>),
-    /// A consistent execution comes to a trap, to an assertion that does not hold, or to a call of an unknown function.
+    /// A consistent execution comes to a trap, to an assertion that does not hold, or to a call of
+    /// an unknown function.
     #[error("{_0} {}", aborted(_0))]
     Aborted(Place),
     /// The answer depends on a value that is not worked out.
@@ -111,13 +113,16 @@ pub enum Reason {
     /// A barrier with more possible phase assignments than are worth trying.
     #[error("too many barrier phases: more than {0} arrivals share a barrier with a smaller count")]
     TooManyPhases(usize),
-    /// A term takes too many values, where they have to be listed; the first instruction that needs it.
+    /// A term takes too many values, where they have to be listed; the first instruction that needs
+    /// it.
     #[error("too many values: {}", many(.0))]
     TooManyValues(Option<Place>),
-    /// What atomics add to one location is worked out as a whole, which rests on all axioms; one of them.
+    /// What atomics add to one location is worked out as a whole, which rests on all axioms; one of
+    /// them.
     #[error("what {} and others add up is worked out only where all axioms hold, so which of them it takes is not known", .0)]
     AddedUp(Place),
-    /// What operations on one mbarrier object find is worked out as a whole, which rests on all axioms; one of them.
+    /// What operations on one mbarrier object find is worked out as a whole, which rests on all
+    /// axioms; one of them.
     #[error("what {} and others find in one mbarrier object is worked out only where all axioms hold, so which of them it takes is not known", .0)]
     InOrder(Place),
     /// More outcomes than anybody would read.

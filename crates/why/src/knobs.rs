@@ -1,13 +1,13 @@
 //! Kinds of change: what of a program can be turned down or up, in every dialect.
 //!
-//! A kind lists its [`Knob`]s in a program. The levels of a knob go from the weakest to the strongest, and one of them is
-//! what is written. Whoever wants to know what an answer rests on turns knobs down; whoever wants to know what it lacks
-//! turns them up ([`search`](crate::search)).
+//! A kind lists its [`Knob`]s in a program. The levels of a knob go from the weakest to the
+//! strongest, and one of them is what is written. Whoever wants to know what an answer rests on
+//! turns knobs down; whoever wants to know what it lacks turns them up ([`search`](crate::search)).
 //!
 //! # Invariants
 //! - What is written changes nothing; every other level is one change of all places of the knob.
-//! - Copies of one instruction (threads of one kernel) have one knob; so have barriers that meet, since one without its
-//!   partner waits for ever.
+//! - Copies of one instruction (threads of one kernel) have one knob; so have barriers that meet,
+//!   since one without its partner waits for ever.
 
 use std::collections::HashMap;
 
@@ -122,7 +122,8 @@ impl Knob {
         }
     }
 
-    /// One whose levels are texts, in any order, but that one is what is written: nothing of the text is changed there.
+    /// One whose levels are texts, in any order, but that one is what is written: nothing of the
+    /// text is changed there.
     pub(crate) fn of_texts(spots: &[Spot], texts: Vec<Vec<Splice>>, written: usize) -> Knob {
         let level = |(at, splices)| match at == written {
             true => Level(Act::Own, String::new()),
@@ -168,7 +169,8 @@ impl Knob {
         Some(self)
     }
 
-    /// Without levels at which some instruction could not be written so: the front end refuses its text.
+    /// Without levels at which some instruction could not be written so: the front end refuses its
+    /// text.
     pub(crate) fn writable(mut self, test: &LitmusTest) -> Option<Knob> {
         let written = |level: &Level| {
             let Some(change) = level
@@ -240,7 +242,8 @@ impl Knob {
             .map(|all| Knob { sites, ..all })
     }
 
-    /// Whether it helps alone or not at all: of barriers, more are not stronger, nor are more calls that wait.
+    /// Whether it helps alone or not at all: of barriers, more are not stronger, nor are more calls
+    /// that wait.
     pub(crate) fn is_alone(&self) -> bool {
         matches!(self.kind, Written::Barrier | Written::Call)
     }

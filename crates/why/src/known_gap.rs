@@ -4,8 +4,9 @@ use cat::model::ir::{Axiom, Effect, Kind, Model, Test};
 use cat::model::words::notes;
 use front::mapping::{Gap, Told};
 
-/// The model with what the mapping keeps in place of the gap's axioms. `None` if the gap is told in another way, or does
-/// not concern the model: it has none of the axioms, or does not say what is kept of them.
+/// The model with what the mapping keeps in place of the gap's axioms. `None` if the gap is told in
+/// another way, or does not concern the model: it has none of the axioms, or does not say what is
+/// kept of them.
 pub fn reduced(model: &Model, gap: &Gap) -> Option<Model> {
     if gap.told != Told::Less {
         return None;

@@ -1,4 +1,5 @@
-//! What a forbidden outcome rests on, and what an allowed one lacks: the program is changed, and decided anew.
+//! What a forbidden outcome rests on, and what an allowed one lacks: the program is changed, and
+//! decided anew.
 //!
 //! # Invariants
 //! - Every program that the results speak of was decided by the engine of the session.
@@ -54,9 +55,9 @@ fn forbids(
     }
 }
 
-/// Whether some execution of a program ends, if it waits in other places than that of the session: one in which threads wait
-/// for ever forbids everything. Nor may what was put in be undefined where it stands, or have a fair execution that hangs, unless
-/// there was one before.
+/// Whether some execution of a program ends, if it waits in other places than that of the session:
+/// one in which threads wait for ever forbids everything. Nor may what was put in be undefined
+/// where it stands, or have a fair execution that hangs, unless there was one before.
 pub(crate) fn ends(
     session: &Session<'_>,
     test: &LitmusTest,
@@ -88,9 +89,9 @@ pub(crate) fn ends(
         && (!session.hangs(judged, left) || session.hangs(session.test(), left))
 }
 
-/// What of its program a forbidden outcome rests on: everything that orders it (fences, barriers, orders, dependencies,
-/// scopes) is turned down. `value` and `path` say what stores write, and which way branches go, in an execution that has
-/// the outcome.
+/// What of its program a forbidden outcome rests on: everything that orders it (fences, barriers,
+/// orders, dependencies, scopes) is turned down. `value` and `path` say what stores write, and
+/// which way branches go, in an execution that has the outcome.
 pub(crate) fn needs(
     session: &Session<'_>,
     negate: bool,
@@ -110,8 +111,9 @@ pub(crate) fn needs(
     kinds.push(knobs::scopes(&around));
     let down = |knobs: Vec<Knob>| knobs.into_iter().filter_map(Knob::down);
     let mut knobs: Vec<Knob> = kinds.into_iter().flat_map(down).collect();
-    // A dependency is taken away by what one execution writes, and which way it goes: to go on from there would say of other things that they
-    // can be spared which others with the outcome rest on.
+    // A dependency is taken away by what one execution writes, and which way it goes: to go on from
+    // there would say of other things that they can be spared which others with the outcome rest
+    // on.
     let firm = knobs.len();
     knobs.extend(down(dependencies));
     let test = session.test();
@@ -168,7 +170,8 @@ pub(crate) struct Forbidding {
     pub(crate) version: Version,
 }
 
-/// Looks for the fewest changes that forbid an outcome: wider scopes, one proxy, stronger orders, one place, fences.
+/// Looks for the fewest changes that forbid an outcome: wider scopes, one proxy, stronger orders,
+/// one place, fences.
 ///
 /// # Errors
 /// Why there are none.
@@ -242,8 +245,9 @@ pub(crate) fn forbidding(
     }
 }
 
-/// What forbids an outcome in the reading that a setting of the session chooses: nothing, or the fewest proxy fences. `None`: they do not, or the
-/// program, with all such fences, has nothing that the reading speaks of.
+/// What forbids an outcome in the reading that a setting of the session chooses: nothing, or the
+/// fewest proxy fences. `None`: they do not, or the program, with all such fences, has nothing that
+/// the reading speaks of.
 pub(crate) fn fence_forbidding(
     session: &Session<'_>,
     negate: bool,
@@ -289,8 +293,8 @@ pub(crate) fn fence_forbidding(
     )
 }
 
-/// For the tests: the programs that a setting speaks of, and whether each forbids the outcome: the one of the setting does,
-/// and none that has less in one of these places.
+/// For the tests: the programs that a setting speaks of, and whether each forbids the outcome: the
+/// one of the setting does, and none that has less in one of these places.
 #[cfg(test)]
 fn claims<D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>>(
     search: &Search<'_, D>,

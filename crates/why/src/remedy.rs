@@ -1,11 +1,12 @@
 //! What would make a racy program race-free, and how to say it.
 //!
-//! What orders the accesses comes first: wider scopes, stronger orders, fences and their flags, barriers, waits for copies and
-//! earlier kernels, calls of the host. Only where none of that helps is plain memory made atomic, and it is said that the order
-//! of values is then as open as before.
+//! What orders the accesses comes first: wider scopes, stronger orders, fences and their flags,
+//! barriers, waits for copies and earlier kernels, calls of the host. Only where none of that helps
+//! is plain memory made atomic, and it is said that the order of values is then as open as before.
 //!
 //! # Invariants
-//! - Nothing becomes weaker, and the program that is advised is defined and hangs no more than the one that is there.
+//! - Nothing becomes weaker, and the program that is advised is defined and hangs no more than the
+//!   one that is there.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -38,8 +39,8 @@ pub(crate) struct Repair {
     pub(crate) decided: usize,
 }
 
-/// Looks for what removes the races of a test, and the test that has it; `first` is one of them, found in the program as
-/// it is.
+/// Looks for what removes the races of a test, and the test that has it; `first` is one of them,
+/// found in the program as it is.
 pub(crate) fn remedy(
     session: &Session<'_>,
     task: &Task<'_>,
@@ -52,7 +53,8 @@ pub(crate) fn remedy(
     // What is plain is known of the program that is judged.
     let source_of_mapping = !std::ptr::eq(written, session.test());
     let (mut knobs, source, weak): (Vec<Knob>, Source<'_>, Vec<Knob>) = match Source::new(written) {
-        // Scopes and regions first: one that is too small is the likelier mistake. Then what is written where nothing is, a fence.
+        // Scopes and regions first: one that is too small is the likelier mistake. Then what is
+        // written where nothing is, a fence.
         Some(source) => {
             let buffers = knobs::buffers(&around)
                 .into_iter()
@@ -108,7 +110,8 @@ pub(crate) fn remedy(
             .instrs()
             .any(|(_, _, i)| strength::order(&i.op).is_some()),
     );
-    // The last race that was found, and whether some program that was tried is left to implementations.
+    // The last race that was found, and whether some program that was tried is left to
+    // implementations.
     let (race, left_open) = (RefCell::new(None::<Box<Fault>>), Cell::new(false));
     let race_free = |test: &LitmusTest, left| {
         let Some(judged) = session.judged(test) else {
@@ -171,8 +174,8 @@ pub(crate) fn remedy(
         ordered = search.knobs.len();
         found = search.first_of(alone);
     }
-    // The memory that the accesses race for becomes atomic, and then, as long as there are races for other memory, more
-    // of it.
+    // The memory that the accesses race for becomes atomic, and then, as long as there are races
+    // for other memory, more of it.
     let (mut plain, mut object) = match source_of_mapping {
         true => (HashMap::new(), None),
         false => (plain_accesses(task), first.object.clone()),
@@ -200,8 +203,8 @@ pub(crate) fn remedy(
         found = search.first_of([alone, top]);
         object = race.borrow().as_ref().and_then(|race| race.object.clone());
     }
-    // Plain memory stays plain if it can, above all that of the first race: if the rest orders it, fewer changes are left.
-    // Of the rest, what is put in goes first, and scopes last.
+    // Plain memory stays plain if it can, above all that of the first race: if the rest orders it,
+    // fewer changes are left. Of the rest, what is put in goes first, and scopes last.
     let lowered = found.and_then(|found| {
         let order = (ordered..search.knobs.len()).chain((0..ordered).rev());
         found
@@ -319,7 +322,8 @@ fn said(test: &LitmusTest, knob: &Knob, level: usize, first: &Fault) -> Vec<Advi
     knob.needs(test, 0, level).into_iter().map(change).collect()
 }
 
-/// Whether a change makes accesses atomic and orders nothing: the race is gone, and values come in any order as before.
+/// Whether a change makes accesses atomic and orders nothing: the race is gone, and values come in
+/// any order as before.
 fn silences(program: &Program, knob: &Knob, level: usize) -> bool {
     if let Some(Change::Atomic(order, _)) = knob.change(level) {
         return order == Order::Relaxed;

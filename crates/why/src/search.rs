@@ -1,13 +1,14 @@
 //! Changing a program and deciding it again: the one search for few changes that turn an answer.
 //!
-//! A setting gives every [`Knob`] a level; its program is decided anew, and nothing is concluded from one execution. One
-//! knob is tried, then two, then all together; a setting that helps is then turned down, knob by knob, as far as it goes
-//! on helping.
+//! A setting gives every [`Knob`] a level; its program is decided anew, and nothing is concluded
+//! from one execution. One knob is tried, then two, then all together; a setting that helps is then
+//! turned down, knob by knob, as far as it goes on helping.
 //!
 //! # Invariants
-//! - A setting that is handed out was decided to help. Of one that was lowered, no knob could be turned down alone when its
-//!   turn came; of the [`least`](Search::least), none can.
-//! - Which setting is found depends on the program and the model alone, unless time runs out; then there is none.
+//! - A setting that is handed out was decided to help. Of one that was lowered, no knob could be
+//!   turned down alone when its turn came; of the [`least`](Search::least), none can.
+//! - Which setting is found depends on the program and the model alone, unless time runs out; then
+//!   there is none.
 //!
 //! # Sources
 //! - Minimal sets by deletion: as for unsatisfiable cores.
@@ -82,7 +83,8 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
         search
     }
 
-    /// One that goes on past versions that are not decided: another one may help. That none does is not said then.
+    /// One that goes on past versions that are not decided: another one may help. That none does is
+    /// not said then.
     pub(crate) fn past_undecided(mut self) -> Self {
         self.lenient = true;
         self
@@ -116,7 +118,8 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
             .zip(setting.clone())
             .filter(|(_, level)| *level > 0);
         let mut turned: Vec<(&Knob, usize)> = turned.collect();
-        // Of fences in front of one instruction, each is put before those that were put there earlier.
+        // Of fences in front of one instruction, each is put before those that were put there
+        // earlier.
         let fence = |(knob, level): (&Knob, usize)| {
             knob.edits(level)
                 .into_iter()
@@ -190,7 +193,8 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
         Ok(None)
     }
 
-    /// A setting that helps: of one knob, of two, or of all. `None` if neither one does, nor all together.
+    /// A setting that helps: of one knob, of two, or of all. `None` if neither one does, nor all
+    /// together.
     pub(crate) fn one_two_or_all(&mut self) -> Result<Option<Setting>, GivenUp> {
         let all: Vec<usize> = (0..self.knobs.len()).collect();
         self.one_two_or_all_of(&all)
@@ -263,8 +267,8 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
         Ok(setting)
     }
 
-    /// The same of the first so many knobs, until none of them can be turned down alone: where less of one can make up for more of
-    /// another.
+    /// The same of the first so many knobs, until none of them can be turned down alone: where less
+    /// of one can make up for more of another.
     pub(crate) fn least(&mut self, mut setting: Setting, first: usize) -> Result<Setting, GivenUp> {
         loop {
             let lower = self.lowered(setting.clone(), 0..first)?;

@@ -1,8 +1,9 @@
 //! Questions about one test under one model.
 //!
 //! # Invariants
-//! - Smaller loop bounds are tried first. A negative answer is given only if no consistent execution is cut at the bound
-//!   (or goes astray in memory, or needs a value out of thin air that no domain holds); else it is `undecided`.
+//! - Smaller loop bounds are tried first. A negative answer is given only if no consistent
+//!   execution is cut at the bound (or goes astray in memory, or needs a value out of thin air that
+//!   no domain holds); else it is `undecided`.
 //! - Every execution that an engine finds is replayed; one that fails is a defect, never an answer.
 
 use std::borrow::Cow;
@@ -41,7 +42,8 @@ pub struct Session<'a> {
     engine: Engine,
     limits: Limits,
     set: Vec<Setting>,
-    /// What threads have left for ever in all executions that are asked about, as what waits for it runs.
+    /// What threads have left for ever in all executions that are asked about, as what waits for it
+    /// runs.
     left: &'a [Stretch],
     explain: bool,
     /// Answers about outcomes come with an explanation.
@@ -186,20 +188,23 @@ impl<'a> Session<'a> {
         self
     }
 
-    /// Answers about races come with [all accesses that race](verdict::RacingPairs); costs a question for each.
+    /// Answers about races come with [all accesses that race](verdict::RacingPairs); costs a
+    /// question for each.
     pub fn with_all_races(mut self) -> Self {
         self.all_races = true;
         self
     }
 
-    /// Executions come with every relation that the model names: [`Witness::derived`](verdict::Witness).
+    /// Executions come with every relation that the model names:
+    /// [`Witness::derived`](verdict::Witness).
     pub fn detailed(mut self) -> Self {
         self.detail = true;
         self
     }
 
-    /// Can `prop` hold (`negate`: fail) in a consistent, complete execution that satisfies the test's filter? Without
-    /// `prop` the test's own condition is asked about, and if it has none, any complete execution will do.
+    /// Can `prop` hold (`negate`: fail) in a consistent, complete execution that satisfies the
+    /// test's filter? Without `prop` the test's own condition is asked about, and if it has none,
+    /// any complete execution will do.
     pub fn reachability(&mut self, prop: Option<&Prop>, negate: bool) -> Answer {
         if let Some(p) = prop
             && self.test.condition.as_ref() != Some(p)
@@ -223,8 +228,8 @@ impl<'a> Session<'a> {
         self.for_all_implementations(answer)
     }
 
-    /// Whether an outcome is forbidden only because no execution that the filter lets through runs to its end; not where that
-    /// is not decided.
+    /// Whether an outcome is forbidden only because no execution that the filter lets through runs
+    /// to its end; not where that is not decided.
     pub fn is_vacuous(&mut self, answer: &Answer) -> bool {
         if answer.verdict != Verdict::Forbidden {
             return false;
@@ -253,8 +258,8 @@ impl<'a> Session<'a> {
         Some(self.for_all_implementations(answer))
     }
 
-    /// What is said of a program that has nothing in it of what the model calls undefined; `None` if it has, or if the model
-    /// knows no undefined behaviour.
+    /// What is said of a program that has nothing in it of what the model calls undefined; `None`
+    /// if it has, or if the model knows no undefined behaviour.
     pub fn never_undefined(&self) -> Option<Answer> {
         let flags = self.flags(Effect::Undefined)?;
         let may = flags
@@ -263,8 +268,8 @@ impl<'a> Session<'a> {
         (!may).then(|| Answer::new(Verdict::Defined, self.engine.name()))
     }
 
-    /// Does some consistent execution raise a flag other than the race flag? `None` if the model has none of what can stand in
-    /// such a program.
+    /// Does some consistent execution raise a flag other than the race flag? `None` if the model
+    /// has none of what can stand in such a program.
     pub fn undefined(&mut self) -> Option<Answer> {
         let flags = self
             .flags(Effect::Undefined)
@@ -285,8 +290,9 @@ impl<'a> Session<'a> {
         Some(answer)
     }
 
-    /// Asks for executions that a flag marks. In a host program, a command runs only after others have ended: where only
-    /// executions show it in which some thread does not end, it is asked of what runs without what waits for that thread.
+    /// Asks for executions that a flag marks. In a host program, a command runs only after others
+    /// have ended: where only executions show it in which some thread does not end, it is asked of
+    /// what runs without what waits for that thread.
     fn marked(&mut self, question: Question) -> Answer {
         let program = &self.test.program;
         if program.host.is_none() {
@@ -390,8 +396,8 @@ impl<'a> Session<'a> {
         (!flags.is_empty()).then_some(flags)
     }
 
-    /// The answer, unless implementations differ in it. What is undefined although everything that is left to them goes
-    /// as well as it can is undefined everywhere.
+    /// The answer, unless implementations differ in it. What is undefined although everything that
+    /// is left to them goes as well as it can is undefined everywhere.
     fn for_all_implementations(&mut self, mut answer: Answer) -> Answer {
         let everywhere = matches!(
             answer.verdict,
@@ -410,8 +416,8 @@ impl<'a> Session<'a> {
         answer
     }
 
-    /// Of a program that is undefined whatever an implementation does, an outcome is as the model says: the answer comes
-    /// with that.
+    /// Of a program that is undefined whatever an implementation does, an outcome is as the model
+    /// says: the answer comes with that.
     fn is_undefined_everywhere(&mut self, answer: &Answer) -> bool {
         matches!(answer.verdict, Verdict::Allowed | Verdict::Forbidden)
             && self

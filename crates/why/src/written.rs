@@ -1,8 +1,9 @@
-//! Changes as a programmer would write them: other words for orders and scopes, functions with other endings, fences and
-//! barriers between statements, atomic accesses in place of plain ones.
+//! Changes as a programmer would write them: other words for orders and scopes, functions with
+//! other endings, fences and barriers between statements, atomic accesses in place of plain ones.
 //!
-//! A change is a few parts of the file with other text in their place. What it means is what the front end makes of the new
-//! file: nothing here knows, and a text that the front end refuses is never offered.
+//! A change is a few parts of the file with other text in their place. What it means is what the
+//! front end makes of the new file: nothing here knows, and a text that the front end refuses is
+//! never offered.
 //!
 //! # Invariants
 //! - Every level of a [`Knob`] was read by the front end, and changes or adds an instruction.
@@ -90,7 +91,8 @@ impl<'t> Source<'t> {
         Some(source)
     }
 
-    /// The code of a test in PTX, of which only statements are put in here: other changes are printed.
+    /// The code of a test in PTX, of which only statements are put in here: other changes are
+    /// printed.
     pub(crate) fn assembly(test: &'t LitmusTest) -> Option<Source<'t>> {
         let row = test.program.dialect.row();
         let mut source = Source {
@@ -111,7 +113,8 @@ impl<'t> Source<'t> {
         self.row.writing.is_none()
     }
 
-    /// A statement as it is put in: in kernels of assembly, behind an instruction or in front of the first one.
+    /// A statement as it is put in: in kernels of assembly, behind an instruction or in front of
+    /// the first one.
     fn statement_at(&self, gap: &Range<usize>, statement: &str) -> String {
         match self
             .kernels()
@@ -248,7 +251,8 @@ impl<'t> Source<'t> {
         (0..self.tokens.len()).filter_map(knob).collect()
     }
 
-    /// What a token means among some words, and how much of these is left out there: `memory_order::release`.
+    /// What a token means among some words, and how much of these is left out there:
+    /// `memory_order::release`.
     fn spelled<T: Copy>(&self, at: usize, words: &[(&str, T)]) -> Option<(T, usize)> {
         let word = self.token(at);
         let prefix = if self.before(at, 1) == "::" {
@@ -292,8 +296,8 @@ impl<'t> Source<'t> {
         fences.into_iter().chain(Knob::joined(barriers)).collect()
     }
 
-    /// Where statements can be put in: behind others, between accesses to memory. What stands in a loop comes before all of it, and
-    /// behind, as a round follows another one.
+    /// Where statements can be put in: behind others, between accesses to memory. What stands in a
+    /// loop comes before all of it, and behind, as a round follows another one.
     fn gaps(&self) -> Vec<Range<usize>> {
         let blocks = self.blocks();
         let visible = |spots: &[Spot]| {
@@ -449,7 +453,8 @@ impl<'t> Source<'t> {
             .collect()
     }
 
-    /// The words of the code that say an order or a scope, and what else could stand there: any order, and some scopes.
+    /// The words of the code that say an order or a scope, and what else could stand there: any
+    /// order, and some scopes.
     pub(crate) fn words(&self, scopes: &[Scope]) -> Vec<(Span, Vec<String>)> {
         let mut of_scopes: Vec<(&str, Scope)> = self.row.scopes.to_vec();
         of_scopes.dedup_by_key(|word| word.1);
@@ -481,7 +486,8 @@ impl<'t> Source<'t> {
         (0..self.tokens.len()).filter_map(others).collect()
     }
 
-    /// The statement that an instruction is, with its semicolon; `None` if it is only part of one, or all of another's body.
+    /// The statement that an instruction is, with its semicolon; `None` if it is only part of one,
+    /// or all of another's body.
     pub(crate) fn statement(&self, at: Spot) -> Option<Span> {
         let span = instr(&self.test.program, at).span;
         let first = self
@@ -520,8 +526,9 @@ impl<'t> Source<'t> {
             .collect()
     }
 
-    /// Barriers between statements, in code that all threads of a group have: those that stand on no branch first, and how many
-    /// they are. Of barriers, the code names those that it goes on with; where it names none, that of the whole group.
+    /// Barriers between statements, in code that all threads of a group have: those that stand on
+    /// no branch first, and how many they are. Of barriers, the code names those that it goes on
+    /// with; where it names none, that of the whole group.
     pub(crate) fn barriers(&self) -> (Vec<Knob>, usize) {
         let is_named = |call: &str| {
             let name = call.split('(').next().unwrap_or(call);
@@ -629,7 +636,8 @@ impl<'t> Source<'t> {
         found
     }
 
-    /// Whether what a knob puts in is put into all threads of some groups, and some of these have several.
+    /// Whether what a knob puts in is put into all threads of some groups, and some of these have
+    /// several.
     fn is_of_groups(&self, knob: &Knob, scope: Scope) -> bool {
         let program = &self.test.program;
         let mut threads: Vec<ThreadId> = knob.spots().map(|spot| spot.0).collect();
@@ -981,7 +989,8 @@ fn filled(text: &str, range: Range<usize>, splices: &[Splice]) -> String {
     new + &text[at..range.end]
 }
 
-/// The types of locations as the file declares them: strings on the line that begins with a location's name.
+/// The types of locations as the file declares them: strings on the line that begins with a
+/// location's name.
 fn declarations(test: &LitmusTest) -> Vec<Range<usize>> {
     let text = &test.file.text;
     let (mut found, mut at) = (Vec::new(), 0);
@@ -1007,8 +1016,8 @@ fn declarations(test: &LitmusTest) -> Vec<Range<usize>> {
     found
 }
 
-/// The parts of a file that are code of the test: whole strings of TOML, else from the first to the last instruction of a
-/// thread.
+/// The parts of a file that are code of the test: whole strings of TOML, else from the first to the
+/// last instruction of a thread.
 fn regions(test: &LitmusTest) -> Vec<Range<usize>> {
     let text = &test.file.text;
     let mut regions: Vec<Range<usize>> = Vec::new();
@@ -1053,7 +1062,8 @@ fn regions(test: &LitmusTest) -> Vec<Range<usize>> {
     regions
 }
 
-/// The values that a test has as an instance of its file: what they declare is code of no instruction.
+/// The values that a test has as an instance of its file: what they declare is code of no
+/// instruction.
 fn instance(test: &LitmusTest) -> Vec<Range<usize>> {
     let text = &test.file.text;
     let (mut found, mut at, mut inside) = (Vec::new(), 0, false);

@@ -53,7 +53,8 @@ pub(in crate::cli) struct ExplainArgs {
     /// An axiom, a relation, a tag, an option or a term; without one, what there is
     #[arg(value_name = "AXIOM|RELATION|TERM")]
     pub(in crate::cli) word: Vec<String>,
-    /// As this model has it: a name, or a .cat file [default: the first shipped model that knows the word]
+    /// As this model has it: a name, or a .cat file [default: the first shipped model that knows
+    /// the word]
     #[arg(long, value_name = "NAME|FILE.cat")]
     pub(in crate::cli) model: Option<String>,
     /// What a .cat file without `free` declarations takes for granted
@@ -72,7 +73,8 @@ pub(in crate::cli) struct CompletionsArgs {
 // `fencepost man`: what it takes.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ManArgs {
-    /// A folder for one page per command; without it, the page of `fencepost` goes to standard output
+    /// A folder for one page per command; without it, the page of `fencepost` goes to standard
+    /// output
     #[arg(short, long = "output", value_name = "DIR")]
     pub(in crate::cli) output: Option<PathBuf>,
 }

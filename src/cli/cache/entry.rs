@@ -1,7 +1,8 @@
 //! One file of the cache: a line with the checksum of what follows, then the answers as JSON.
 //!
 //! # Invariants
-//! - Bytes that [`write()`] did not produce for this very key are refused: cut, changed, or put in another's place.
+//! - Bytes that [`write()`] did not produce for this very key are refused: cut, changed, or put in
+//!   another's place.
 
 use std::io;
 

@@ -1,8 +1,8 @@
 //! Where the cache lies, by the conventions of the platform.
 //!
 //! # Sources
-//! - *XDG Base Directory Specification*, Environment variables; macOS *File System Programming Guide*, Library
-//!   directory; Windows *Known folders*, `FOLDERID_LocalAppData`.
+//! - *XDG Base Directory Specification*, Environment variables; macOS *File System Programming
+//!   Guide*, Library directory; Windows *Known folders*, `FOLDERID_LocalAppData`.
 
 use std::env;
 use std::ffi::OsString;
@@ -19,7 +19,8 @@ pub(in crate::cli) fn is_off() -> bool {
     set(OFF).is_some_and(|value| value != "0")
 }
 
-/// The folder that the environment names; else `configured`; else that of the platform. `None`: there is no place.
+/// The folder that the environment names; else `configured`; else that of the platform. `None`:
+/// there is no place.
 pub(in crate::cli) fn default_folder(configured: Option<&Path>) -> Option<PathBuf> {
     if let Some(named) = set(FOLDER) {
         return Some(named.into());

@@ -1,15 +1,17 @@
 //! What the answers of a (test, model) pair depend on, as one number.
 //!
 //! # Invariants
-//! - Everything that can change an answer goes into the key: the text of the test's file and the test's name in it, the
-//!   model as it was understood with the texts of its files, the questions, the engine, the loop bound, options, the
-//!   mapping, whether axioms are named, the build of this program, and the Z3 that is asked.
+//! - Everything that can change an answer goes into the key: the text of the test's file and the
+//!   test's name in it, the model as it was understood with the texts of its files, the questions,
+//!   the engine, the loop bound, options, the mapping, whether axioms are named, the build of this
+//!   program, and the Z3 that is asked.
 //! - Time limits, numbers of workers, paths and output options do not.
 //! - Fields are hashed with their lengths: no two lists of fields give the same bytes.
 //!
 //! # Build identity
-//! `build.rs` hashes the sources, the models, the manifest with the lock file, the features, the target, the profile and
-//! the compiler's version into [`BUILD`]: a program that was built from anything else looks into another folder.
+//! `build.rs` hashes the sources, the models, the manifest with the lock file, the features, the
+//! target, the profile and the compiler's version into [`BUILD`]: a program that was built from
+//! anything else looks into another folder.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -100,7 +102,8 @@ impl Keys {
             .1
     }
 
-    /// The model as it was understood, and the texts of its files. Where the files lie does not matter.
+    /// The model as it was understood, and the texts of its files. Where the files lie does not
+    /// matter.
     fn model(&self, model: &Arc<Model>) -> [u8; 32] {
         // The plan keeps every model alive, so an address names one model.
         let address = Arc::as_ptr(model) as usize;

@@ -1,19 +1,22 @@
 //! Verdicts that were found before, kept in files between runs.
 //!
 //! # Invariants
-//! - A kept answer is printed exactly as it was when it was found: what is kept is the whole [`Answer`].
-//! - An answer is looked up by everything it depends on ([`key`]), the build of this program included; a file of another
-//!   build is never read.
-//! - Only what does not depend on the clock is kept: every answer of a (test, model) pair was decided, and none of them
-//!   came near its time limit. The answers of a pair are kept together, because they share a session.
-//! - Nothing that is wrong with the cache changes a verdict or the exit code: a file that is cut, changed or unreadable
-//!   is a warning, and the questions are asked again; a folder that cannot be written is a warning.
-//! - Several processes may use one folder: an entry appears as a whole or not at all ([`super::files`]), and two
-//!   processes that write one entry write the same.
+//! - A kept answer is printed exactly as it was when it was found: what is kept is the whole
+//!   [`Answer`].
+//! - An answer is looked up by everything it depends on ([`key`]), the build of this program
+//!   included; a file of another build is never read.
+//! - Only what does not depend on the clock is kept: every answer of a (test, model) pair was
+//!   decided, and none of them came near its time limit. The answers of a pair are kept together,
+//!   because they share a session.
+//! - Nothing that is wrong with the cache changes a verdict or the exit code: a file that is cut,
+//!   changed or unreadable is a warning, and the questions are asked again; a folder that cannot be
+//!   written is a warning.
+//! - Several processes may use one folder: an entry appears as a whole or not at all
+//!   ([`super::files`]), and two processes that write one entry write the same.
 //!
 //! # Layout
-//! `verdicts/BUILD/XX/REST`, where `XX` and `REST` are the key. The folder may be deleted at any time; what builds of long
-//! ago kept, [`prune`] deletes.
+//! `verdicts/BUILD/XX/REST`, where `XX` and `REST` are the key. The folder may be deleted at any
+//! time; what builds of long ago kept, [`prune`] deletes.
 
 use std::fs;
 use std::io;
@@ -71,7 +74,8 @@ impl Cache {
         self.keys.of(unit, settings, explain)
     }
 
-    /// The answers to so many questions, if they are known; `None` is a question that the model has no words for.
+    /// The answers to so many questions, if they are known; `None` is a question that the model has
+    /// no words for.
     pub(super) fn get(&self, key: &Key, questions: usize) -> Option<Vec<Option<Answer>>> {
         let path = self.path(key);
         let bytes = match diag::file::read(&path, LARGEST) {

@@ -1,10 +1,12 @@
 //! Verdicts that no build will look up again.
 //!
-//! Every build of this program has a folder of its own, and never reads another one's. The first time that a build keeps a
-//! verdict, folders of others go that nobody wrote to for long, and the oldest ones where there are many.
+//! Every build of this program has a folder of its own, and never reads another one's. The first
+//! time that a build keeps a verdict, folders of others go that nobody wrote to for long, and the
+//! oldest ones where there are many.
 //!
 //! # Invariants
-//! - Only folders whose names are those of builds are touched; a folder that was written to within [`IN_USE`] never is.
+//! - Only folders whose names are those of builds are touched; a folder that was written to within
+//!   [`IN_USE`] never is.
 //! - Nothing depends on it: what cannot be deleted stays, and is not told of.
 
 use std::fs;

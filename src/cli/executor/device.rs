@@ -1,7 +1,8 @@
 //! `fencepost run --on`: what a device shows, each outcome held against the model.
 //!
 //! # Invariants
-//! - An outcome is a find only if the model knows the program to be defined: of one that is undefined, any is allowed.
+//! - An outcome is a find only if the model knows the program to be defined: of one that is
+//!   undefined, any is allowed.
 //! - A test that the device cannot run, and a device that fails, take nothing from the other tests.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,5 @@
-//! Files of recorded runs: written by `--record` and beside a defect, read by `--schedule replay:FILE`.
+//! Files of recorded runs: written by `--record` and beside a defect, read by `--schedule
+//! replay:FILE`.
 //!
 //! # Invariants
 //! - A recording names the program that it is of; it is played on no other.

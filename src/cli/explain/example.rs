@@ -1,9 +1,11 @@
-//! Small tests that show what an axiom forbids and what a relation relates. They are shipped, and decided when asked for.
+//! Small tests that show what an axiom forbids and what a relation relates. They are shipped, and
+//! decided when asked for.
 //!
 //! # Invariants
-//! - Nothing is said of a test that was not decided a moment ago; what an engine leaves open is left out.
-//! - The test of an axiom is one that its comment in the model names (`Forbids NAME.`), that of another name one that the
-//!   model lists under `Shown in:`, or one of an axiom that speaks of it.
+//! - Nothing is said of a test that was not decided a moment ago; what an engine leaves open is
+//!   left out.
+//! - The test of an axiom is one that its comment in the model names (`Forbids NAME.`), that of
+//!   another name one that the model lists under `Shown in:`, or one of an axiom that speaks of it.
 
 use std::time::Duration;
 
@@ -25,7 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// More pairs are not shown.
 const PAIRS: usize = 4;
 
-/// The shipped tests of the file of that name which the model can judge: one, or those of a template.
+/// The shipped tests of the file of that name which the model can judge: one, or those of a
+/// template.
 pub(super) fn tests(name: &str, model: &str) -> Vec<LitmusTest> {
     let file = format!("{name}.toml");
     let mut found = Vec::new();
@@ -86,7 +89,8 @@ pub(super) enum Role {
     Other(Vec<String>),
 }
 
-/// The first of the axiom's tests that the model forbids, best one first, and what the axiom has to do with it.
+/// The first of the axiom's tests that the model forbids, best one first, and what the axiom has to
+/// do with it.
 pub(super) fn of_axiom(model: &Model, label: &str, entry: &Entry) -> Option<(LitmusTest, Role)> {
     let mut best: Option<(LitmusTest, Role)> = None;
     for name in forbids(&entry.comment) {
@@ -137,8 +141,9 @@ pub(super) struct Shown {
     pub more: usize,
 }
 
-/// Some execution in which the relation is not empty: of a test of an axiom that speaks of it, if there is one.
-/// `expression` is what to look at in the words of the model, `set` whether it is a set.
+/// Some execution in which the relation is not empty: of a test of an axiom that speaks of it, if
+/// there is one. `expression` is what to look at in the words of the model, `set` whether it is a
+/// set.
 pub(super) fn of_relation(
     label: &str,
     name: &str,
@@ -191,8 +196,8 @@ fn speaks_of(entries: &[Entry], entry: &Entry, name: &str, seen: &mut Vec<String
         })
 }
 
-/// Asks for the test's outcome, taking out the axioms that forbid it until an execution is left; for any execution if
-/// the outcome is impossible whatever the axioms.
+/// Asks for the test's outcome, taking out the axioms that forbid it until an execution is left;
+/// for any execution if the outcome is impossible whatever the axioms.
 fn shown(all: &Model, mut test: LitmusTest, name: &str, set: bool) -> Option<Shown> {
     let mut model = all.clone();
     let mut rejected_by: Vec<String> = Vec::new();

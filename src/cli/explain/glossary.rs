@@ -1,7 +1,7 @@
 //! The glossary: one text, a chapter of the book, that is also read here.
 //!
-//! Its form: `## term` or `## term, other name`, then paragraphs, and as the last paragraph, where there is one,
-//! ``Example: `TEST`, `MODEL`.``
+//! Its form: `## term` or `## term, other name`, then paragraphs, and as the last paragraph, where
+//! there is one, ``Example: `TEST`, `MODEL`.``
 
 /// The text.
 const TEXT: &str = include_str!("../../../docs/src/glossary.md");

@@ -1,9 +1,11 @@
-//! `fencepost explain`: what an axiom, a relation or a term means, where that is written, and a small example.
+//! `fencepost explain`: what an axiom, a relation or a term means, where that is written, and a
+//! small example.
 //!
 //! # Invariants
-//! - Definitions are read off the models' texts, base names off the signature, terms off the glossary: nothing about a
-//!   single name is said here.
-//! - Without `--model`, a name that several models define is shown as the first of them has it; the others are listed.
+//! - Definitions are read off the models' texts, base names off the signature, terms off the
+//!   glossary: nothing about a single name is said here.
+//! - Without `--model`, a name that several models define is shown as the first of them has it; the
+//!   others are listed.
 
 mod example;
 mod glossary;

@@ -1,9 +1,11 @@
-//! What the text of a model says: its definitions, axioms and flags, each with its comment and what it speaks of.
+//! What the text of a model says: its definitions, axioms and flags, each with its comment and what
+//! it speaks of.
 //!
 //! # Invariants
-//! - Everything is read off the model's own files, included ones and the library among them; no name of a model or of a
-//!   definition occurs here.
-//! - The comment of a definition is the one directly above it, or above the paragraph that it stands in.
+//! - Everything is read off the model's own files, included ones and the library among them; no
+//!   name of a model or of a definition occurs here.
+//! - The comment of a definition is the one directly above it, or above the paragraph that it
+//!   stands in.
 
 use std::sync::Arc;
 
@@ -87,7 +89,8 @@ impl Entry {
     }
 }
 
-/// All that the text of a model introduces, in the order of its files; the library's definitions come last.
+/// All that the text of a model introduces, in the order of its files; the library's definitions
+/// come last.
 pub(super) fn entries(model: &Model) -> Vec<Entry> {
     let library = Library::file("stdlib.cat");
     let mut files: Vec<Arc<SourceFile>> = model.files.clone();

@@ -5,11 +5,13 @@
 //! term   = factor { "and" factor }
 //! factor = "not" factor | "(" expr ")" | KEY ( "=" | "!=" | "~" | "!~" ) VALUE
 //! ```
-//! `=` compares the whole word, `~` looks for a [`pattern`]. Values with blanks or parentheses stand in quotes.
+//! `=` compares the whole word, `~` looks for a [`pattern`]. Values with blanks or parentheses
+//! stand in quotes.
 //!
 //! # Invariants
 //! - What can be judged before deciding is: nothing is asked that the filter cannot let through.
-//! - A part that speaks of verdicts is open until then; it hides answers from reports, and changes no exit code.
+//! - A part that speaks of verdicts is open until then; it hides answers from reports, and changes
+//!   no exit code.
 //! - Words of a closed list are checked against it: a typo is an error, never an empty selection.
 
 use std::fmt;
@@ -142,8 +144,8 @@ impl Filter {
         parse::parse(&SourceFile::new(origin, text)).map(Filter)
     }
 
-    /// Whether a question (or a pair, if it has none of its own) may be let through, as far as that is known: once it
-    /// is decided, with `verdict`.
+    /// Whether a question (or a pair, if it has none of its own) may be let through, as far as that
+    /// is known: once it is decided, with `verdict`.
     pub(super) fn admits(
         &self,
         unit: &Unit<'_>,

@@ -1,5 +1,6 @@
-//! Patterns: `*` is any text, `?` any character, `[a-z]` one of those and `[!a-z]` one of the others; `^` and `$` are the
-//! ends of the text. Everything else, and what follows a `\`, is itself.
+//! Patterns: `*` is any text, `?` any character, `[a-z]` one of those and `[!a-z]` one of the
+//! others; `^` and `$` are the ends of the text. Everything else, and what follows a `\`, is
+//! itself.
 //!
 //! # Invariants
 //! - A pattern is looked for anywhere, so that one without marks is a plain substring.

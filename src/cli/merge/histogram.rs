@@ -1,7 +1,8 @@
 //! Results of one test on devices, added.
 //!
 //! # Invariants
-//! - What is added is counts; whether an outcome is allowed is the model's to say, and the same in all of them.
+//! - What is added is counts; whether an outcome is allowed is the model's to say, and the same in
+//!   all of them.
 //! - Of a single result, not a byte changes.
 
 use std::collections::BTreeMap;

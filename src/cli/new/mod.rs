@@ -3,8 +3,8 @@
 //! # Invariants
 //! - Nothing is overwritten, neither the test nor the schema.
 //! - What is written passes `fencepost check`: the templates are tests themselves, `NAME` aside.
-//! - The first line names the schema by a relative path (`#:schema`), which editors with Taplo (Even Better TOML) and
-//!   Tombi read: no network is needed.
+//! - The first line names the schema by a relative path (`#:schema`), which editors with Taplo
+//!   (Even Better TOML) and Tombi read: no network is needed.
 
 use std::fs;
 use std::io::{self, Write};

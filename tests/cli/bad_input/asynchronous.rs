@@ -1,4 +1,5 @@
-//! Misuse of asynchronous operations and their barriers in PTX: an error or a warning, each with its own words.
+//! Misuse of asynchronous operations and their barriers in PTX: an error or a warning, each with
+//! its own words.
 
 use super::Folder;
 

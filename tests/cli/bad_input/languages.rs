@@ -338,7 +338,8 @@ fn local_memory_that_work_groups_share_is_worth_a_warning() {
         assert!(said.err.contains(words), "{words}: {}", said.err);
     }
     assert_eq!(folder.run(&["check", "own.litmus"]).err, "");
-    // In TOML, each work-group has a copy of its own: nothing is shared, and nobody sees the other's value.
+    // In TOML, each work-group has a copy of its own: nothing is shared, and nobody sees the
+    // other's value.
     let toml = "name = \"T\"\ndialect = \"opencl\"\ncondition = 'P1:r0 == 1'\n[memory]\n\
         x = { type = \"atomic_int\", space = \"local\" }\n[[thread]]\nwork_group = 0\ncode = 'atomic_store(x, 1);'\n\
         [[thread]]\nwork_group = 1\ncode = 'int r0 = atomic_load(x);'\n";
@@ -608,7 +609,8 @@ fn functions_that_are_instructions_in_forms_that_are_not_supported() {
         &["t.toml"],
         &["`cudaGridDependencySynchronize` is a function of the device"],
     );
-    // The language has no words for them; and what a pointer is to is known when the program is mapped.
+    // The language has no words for them; and what a pointer is to is known when the program is
+    // mapped.
     for (model, code, words) in [
         (
             "cuda",

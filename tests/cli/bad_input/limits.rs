@@ -168,7 +168,8 @@ fn time_that_runs_out() {
     );
 }
 
-/// Conditions that grow with every instruction: what is slow is to unroll them, before an engine is asked.
+/// Conditions that grow with every instruction: what is slow is to unroll them, before an engine is
+/// asked.
 #[test]
 fn time_that_runs_out_while_a_thread_is_unrolled() {
     let step = |i: usize| {

@@ -1,4 +1,5 @@
-//! Kept verdicts: they print as they did, are never those of another question, and no damage to them changes an answer.
+//! Kept verdicts: they print as they did, are never those of another question, and no damage to
+//! them changes an answer.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-//! The formats for other tools: what is in them, where it points, and that no text of a test breaks them.
+//! The formats for other tools: what is in them, where it points, and that no text of a test breaks
+//! them.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! Files that are none, names that look like commands, streams that are closed: nothing hangs, nothing is obeyed, and nothing
-//! is lost without a word.
+//! Files that are none, names that look like commands, streams that are closed: nothing hangs,
+//! nothing is obeyed, and nothing is lost without a word.
 #![cfg(unix)]
 
 use std::fs;

@@ -1,4 +1,5 @@
-//! SIGINT and SIGTERM: the run ends within a second, tells what was decided, and leaves whole files.
+//! SIGINT and SIGTERM: the run ends within a second, tells what was decided, and leaves whole
+//! files.
 #![cfg(unix)]
 
 use std::fs;

@@ -1,4 +1,5 @@
-//! What CI relies on: formats that other tools read, selections, the cache, configuration, interrupts, all from outside.
+//! What CI relies on: formats that other tools read, selections, the cache, configuration,
+//! interrupts, all from outside.
 
 mod cache;
 mod config;

@@ -1,5 +1,5 @@
-//! What people see at a glance: what somebody has to look at with its place, and one line of numbers; known failures,
-//! undefined programs, tests of one name, narrow terminals.
+//! What people see at a glance: what somebody has to look at with its place, and one line of
+//! numbers; known failures, undefined programs, tests of one name, narrow terminals.
 
 use super::{Folder, Said, mp, sb};
 

@@ -1,4 +1,5 @@
-//! Full disks, closed pipes, folders that cannot be written to: the verdicts stay right, and nothing panics.
+//! Full disks, closed pipes, folders that cannot be written to: the verdicts stay right, and
+//! nothing panics.
 
 use std::fs;
 use std::io::Read;

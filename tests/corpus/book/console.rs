@@ -1,8 +1,9 @@
 //! Carries out `console` blocks: `$ fencepost …` and the lines that it prints.
 //!
 //! # Invariants
-//! - No shell: words are split at blanks outside of quotes. `COLUMNS=80` makes the terminal narrower. Besides `fencepost` there are
-//!   `cat FILE` and `echo $?`, the exit code of the command before.
+//! - No shell: words are split at blanks outside of quotes. `COLUMNS=80` makes the terminal
+//!   narrower. Besides `fencepost` there are `cat FILE` and `echo $?`, the exit code of the command
+//!   before.
 //! - A page has its own scratch folder, so that commands may write files.
 
 use std::fs;
@@ -193,7 +194,8 @@ fn words(command: &str) -> Result<Vec<String>, Failed> {
     }
 }
 
-/// Whether the printed lines are the expected ones, where `…` stands for any number of lines. Blanks at ends do not count.
+/// Whether the printed lines are the expected ones, where `…` stands for any number of lines.
+/// Blanks at ends do not count.
 fn fits(expected: &str, printed: &str) -> bool {
     fn rest(expected: &[&str], printed: &[&str]) -> bool {
         match expected.split_first() {

@@ -76,7 +76,8 @@ impl Page {
         blocks
     }
 
-    /// The text with its `{{#include FILE}}` lines replaced by what they name; the name of a file that is not there.
+    /// The text with its `{{#include FILE}}` lines replaced by what they name; the name of a file
+    /// that is not there.
     pub fn resolve(&self, text: &str) -> Result<String, String> {
         let mut out = String::new();
         for line in text.lines() {

@@ -1,8 +1,8 @@
 //! Which file of a crate imports which, read from the text.
 //!
 //! # What counts
-//! - A path that names an item is an import of the file that defines it: re-exports are followed to their end, so a room's
-//!   `mod.rs` that only lists what is in the room imports nothing.
+//! - A path that names an item is an import of the file that defines it: re-exports are followed to
+//!   their end, so a room's `mod.rs` that only lists what is in the room imports nothing.
 //! - A path that names a module alone is none; what is then taken from the module is.
 //! - What only unit tests see counts for nothing, neither do comments and strings.
 
@@ -161,7 +161,8 @@ impl Crate {
                 if self.is_module(module, first)
                     || self.files[module].bound.contains_key(first) =>
             {
-                // `use a::b; b::c`: the name leads to itself only where a crate of that name is meant.
+                // `use a::b; b::c`: the name leads to itself only where a crate of that name is
+                // meant.
                 if self.files[module]
                     .bound
                     .get(first)

@@ -1,4 +1,5 @@
-//! The map of the house, made from the sources: which crates there are, what is in them, and what they import.
+//! The map of the house, made from the sources: which crates there are, what is in them, and what
+//! they import.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -40,7 +41,8 @@ fn height(name: &str, arrows: &BTreeMap<&str, BTreeSet<&str>>) -> usize {
         .unwrap_or(0)
 }
 
-/// The number of lines that the page has for a crate, if that is still about right: not every edit changes the page.
+/// The number of lines that the page has for a crate, if that is still about right: not every edit
+/// changes the page.
 fn about(old: &str, name: &str, lines: usize) -> usize {
     let row = old
         .lines()

@@ -1,4 +1,5 @@
-//! The sources themselves: what cargo does not enforce of how the rooms of the house depend on each other, and their map.
+//! The sources themselves: what cargo does not enforce of how the rooms of the house depend on each
+//! other, and their map.
 //!
 //! # Invariants
 //! - Inside a crate, files of different folders do not import each other in circles.
@@ -58,7 +59,8 @@ fn the_solver_has_two_doors() {
     }
 }
 
-/// What runs before `main`, and calls of drivers and of libz3, cannot be said without the word; nothing else is.
+/// What runs before `main`, and calls of drivers and of libz3, cannot be said without the word;
+/// nothing else is.
 const UNSAFE: [&str; 4] = [
     "crates/streams/src/lib.rs",
     "crates/device/src/opencl/runtime.rs",
@@ -88,7 +90,8 @@ fn every_file_begins_with_what_it_is() {
     }
 }
 
-/// What the book adds as an example, *How to add …*, is not there: who follows it finds what it says.
+/// What the book adds as an example, *How to add …*, is not there: who follows it finds what it
+/// says.
 #[test]
 fn what_the_book_adds_is_not_there() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //! - `must ⊆ may`, both among events that may execute.
-//! - Sound: in every completion of the partial candidate, a cell in `must` holds and a cell outside `may` does not,
-//!   given that its events execute.
+//! - Sound: in every completion of the partial candidate, a cell in `must` holds and a cell outside
+//!   `may` does not, given that its events execute.
 
 use super::{RelAlgebra, Value};
 use crate::model::ir::Test;
@@ -28,7 +28,8 @@ pub struct Bound<T> {
 }
 
 impl Bound<Rel> {
-    /// Of what is known: one relation in memory, from which all that rests on nothing else is computed once.
+    /// Of what is known: one relation in memory, from which all that rests on nothing else is
+    /// computed once.
     pub fn known(rel: Rel) -> Self {
         Bound {
             must: rel.clone(),
@@ -40,7 +41,8 @@ impl Bound<Rel> {
         self.must.is_shared(&self.may)
     }
 
-    /// From the lower bound of this one and the given bound of another, and from the upper one and its other bound.
+    /// From the lower bound of this one and the given bound of another, and from the upper one and
+    /// its other bound.
     fn with(
         &self,
         other: &Self,
@@ -152,7 +154,8 @@ impl RelAlgebra for Bounds {
         Bound::known(Rel::empty(self.n()))
     }
     fn universe(&self) -> Self::Set {
-        // Given that an event executes it is in `_`, so the lower bound is not the set of surely executed events.
+        // Given that an event executes it is in `_`, so the lower bound is not the set of surely
+        // executed events.
         Bound {
             must: self.may.clone(),
             may: self.may.clone(),

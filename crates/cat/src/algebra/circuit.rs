@@ -1,11 +1,11 @@
 //! The symbolic encoding: gates for the cells that are open *and* asked for.
 //!
-//! Bounds come first: a cell that must hold is true, one that may not is false, and neither costs a gate. The others
-//! are built on demand, from the axioms backwards, each once.
+//! Bounds come first: a cell that must hold is true, one that may not is false, and neither costs a
+//! gate. The others are built on demand, from the axioms backwards, each once.
 //!
 //! # Invariants
-//! - Exact: under any assignment of the inputs that respects the bounds of the leaves, a cell's gate has the value that
-//!   the plain evaluator computes, whenever both its events execute.
+//! - Exact: under any assignment of the inputs that respects the bounds of the leaves, a cell's
+//!   gate has the value that the plain evaluator computes, whenever both its events execute.
 //!
 //! # Sources
 //! - Matrices of gates: Kodkod (Torlak, Jackson, TACAS 2007).
@@ -37,8 +37,8 @@ pub trait CircuitLeaves {
     fn executes(&mut self, gates: &mut Gates, event: usize) -> Lit;
     /// An open cell of a base relation.
     fn base(&mut self, gates: &mut Gates, id: BaseId, i: usize, j: usize) -> Lit;
-    /// A cell of a free relation. That orders are transitive inside the relation that bounds them, where events execute, is demanded
-    /// elsewhere.
+    /// A cell of a free relation. That orders are transitive inside the relation that bounds them,
+    /// where events execute, is demanded elsewhere.
     fn free(&mut self, gates: &mut Gates, id: FreeId, i: usize, j: usize) -> Lit;
 }
 
@@ -231,8 +231,8 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
         lit
     }
 
-    /// Unfolds the recursive definition that a node belongs to, before anything inside it is asked for: unfolding forgets
-    /// what was built of it so far.
+    /// Unfolds the recursive definition that a node belongs to, before anything inside it is asked
+    /// for: unfolding forgets what was built of it so far.
     fn solve_group_of(&mut self, gates: &mut Gates, id: NodeId) {
         let model = self.model;
         if let Some(group) = model.groups.iter().find(|g| g.range.contains(&id.0))
@@ -242,7 +242,8 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
         }
     }
 
-    /// A cell of a recursive definition that is no closure: unfolds the whole group from the empty relations.
+    /// A cell of a recursive definition that is no closure: unfolds the whole group from the empty
+    /// relations.
     fn recursive(&mut self, gates: &mut Gates, var: NodeId, i: usize, j: usize) -> Lit {
         if let Some(cells) = self.fixed.get(&var) {
             return cells
@@ -261,8 +262,8 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
         for &v in &group.vars {
             self.fixed.insert(v, FxHashMap::default());
         }
-        // Each round adds a cell or is the last, so with as many rounds as there are open cells the fixpoint is reached even
-        // if its gates, which grow with every round, never repeat.
+        // Each round adds a cell or is the last, so with as many rounds as there are open cells the
+        // fixpoint is reached even if its gates, which grow with every round, never repeat.
         let enough: usize = open.iter().map(Vec::len).sum();
         for round in 0..MAX_ROUNDS {
             if gates.tick(0) {

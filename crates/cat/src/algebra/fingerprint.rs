@@ -1,8 +1,10 @@
-//! What a model says of a program, as numbers: models of one number for all that they ask mean the same there.
+//! What a model says of a program, as numbers: models of one number for all that they ask mean the
+//! same there.
 //!
 //! # Invariants
-//! - Sound, but for numbers that are equal by chance: nodes of one number have the same value in every execution in which
-//!   the leaves that are said to be empty are empty. Fixpoints are not looked into: their members have numbers of their own.
+//! - Sound, but for numbers that are equal by chance: nodes of one number have the same value in
+//!   every execution in which the leaves that are said to be empty are empty. Fixpoints are not
+//!   looked into: their members have numbers of their own.
 
 use std::hash::{Hash, Hasher};
 

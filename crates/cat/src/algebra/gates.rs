@@ -1,7 +1,8 @@
 //! Boolean circuits: hash-consed conjunctions with complemented edges.
 //!
 //! # Invariants
-//! - Operands of a gate are sorted, distinct, not constant, and no two are complements of each other.
+//! - Operands of a gate are sorted, distinct, not constant, and no two are complements of each
+//!   other.
 //! - A gate's operands have smaller indices.
 //! - Once the [`Budget`] is used up, what is built is meaningless: no answer may come from it.
 
@@ -129,7 +130,8 @@ impl Gates {
         self.budget.deadline = deadline;
     }
 
-    /// Whether functions that call themselves have to end: the circuit was given up, or is now, for want of stack.
+    /// Whether functions that call themselves have to end: the circuit was given up, or is now, for
+    /// want of stack.
     pub fn deep(&mut self) -> bool {
         if stop::deep() {
             self.exhausted.get_or_insert(Exhausted::Time);

@@ -1,12 +1,14 @@
-//! What an axiom says of free relations, as far as bounds are known: read backwards, from what must not hold of the whole to what then
-//! must not, or has to, hold of its parts.
+//! What an axiom says of free relations, as far as bounds are known: read backwards, from what must
+//! not hold of the whole to what then must not, or has to, hold of its parts.
 //!
-//! Where `fr ; causality` must be irreflexive and a write surely comes before a read in causality order, no write that is overwritten
-//! by it is read there, whatever else is chosen. So much is known before any choice is made.
+//! Where `fr ; causality` must be irreflexive and a write surely comes before a read in causality
+//! order, no write that is overwritten by it is read there, whatever else is chosen. So much is
+//! known before any choice is made.
 //!
 //! # Invariants
-//! - Sound: in every completion of the bounds in which the axiom holds, a pair of [`Said::never`] is not in the relation and a pair of
-//!   [`Said::always`] is, given that both its events execute. An event that is neither end has to execute surely.
+//! - Sound: in every completion of the bounds in which the axiom holds, a pair of [`Said::never`]
+//!   is not in the relation and a pair of [`Said::always`] is, given that both its events execute.
+//!   An event that is neither end has to execute surely.
 //! - Nothing is said of recursive definitions.
 
 use super::Values;
@@ -23,8 +25,9 @@ pub struct Said {
     pub always: Option<Rel>,
 }
 
-/// What it says that a test of a node succeeds, given bounds of all nodes that this one rests on: `hear` is told of each of these that
-/// depends on a free relation, and of these relations themselves. `free`: as [`rests_on_free`] has it.
+/// What it says that a test of a node succeeds, given bounds of all nodes that this one rests on:
+/// `hear` is told of each of these that depends on a free relation, and of these relations
+/// themselves. `free`: as [`rests_on_free`] has it.
 pub fn implied(
     model: &Model,
     free: &[bool],
@@ -164,7 +167,8 @@ fn add(all: &mut Option<Rel>, more: Option<Rel>) {
     }
 }
 
-/// By node: whether it is a relation that depends on a free one, and no part of a recursive definition.
+/// By node: whether it is a relation that depends on a free one, and no part of a recursive
+/// definition.
 pub fn rests_on_free(model: &Model) -> Vec<bool> {
     let mut rests = vec![false; model.nodes.len()];
     for (id, node) in model.nodes.iter().enumerate() {

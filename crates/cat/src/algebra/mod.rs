@@ -12,8 +12,9 @@
 //! | `naive::Naive` (tests) | a set of pairs | the oracle for the others |
 //!
 //! # Invariants
-//! - A cell speaks of two events *given that both execute*. `;`, closures, `domain` and `range` demand that the event in
-//!   the middle executes, tests demand it of the ends; nothing else mentions execution.
+//! - A cell speaks of two events *given that both execute*. `;`, closures, `domain` and `range`
+//!   demand that the event in the middle executes, tests demand it of the ends; nothing else
+//!   mentions execution.
 //!
 //! # Sources
 //! - One evaluator for checking and for translating: Kodkod (Torlak, Jackson, TACAS 2007).
@@ -129,7 +130,8 @@ pub fn needed(model: &Model, roots: impl IntoIterator<Item = NodeId>) -> Vec<boo
     needed_unless(model, roots, |_| false)
 }
 
-/// The nodes that the given roots depend on, but for those that only matter to nodes whose value is `known`.
+/// The nodes that the given roots depend on, but for those that only matter to nodes whose value is
+/// `known`.
 pub fn needed_unless(
     model: &Model,
     roots: impl IntoIterator<Item = NodeId>,
@@ -150,9 +152,9 @@ pub fn needed_unless(
     needed
 }
 
-/// Computes every needed node. Nodes that `known` has a value for are taken from there. `before` is an earlier run in an
-/// equal algebra, or empty: what came out the same is shared with it, and what rests on nothing else is not computed again.
-/// `None`: past the deadline, or a stop was requested.
+/// Computes every needed node. Nodes that `known` has a value for are taken from there. `before` is
+/// an earlier run in an equal algebra, or empty: what came out the same is shared with it, and what
+/// rests on nothing else is not computed again. `None`: past the deadline, or a stop was requested.
 pub fn interpret<A: RelAlgebra>(
     model: &Model,
     algebra: &A,
@@ -190,8 +192,8 @@ pub fn interpret_all<A: RelAlgebra>(
     .expect("nothing ends it")
 }
 
-/// As [`interpret`], for as long as whoever sees the values wants more: nodes behind the first that it has enough of have none.
-/// `None`: something `ends` it.
+/// As [`interpret`], for as long as whoever sees the values wants more: nodes behind the first that
+/// it has enough of have none. `None`: something `ends` it.
 pub fn interpret_while<A: RelAlgebra>(
     model: &Model,
     algebra: &A,
@@ -259,8 +261,9 @@ pub fn interpret_while<A: RelAlgebra>(
     Some(values)
 }
 
-/// Least fixpoint of a group by iteration from the empty relations: the bodies are monotone and the universe finite.
-/// `each` sees the values of every round: its variables have the values that their bodies had in the round before.
+/// Least fixpoint of a group by iteration from the empty relations: the bodies are monotone and the
+/// universe finite. `each` sees the values of every round: its variables have the values that their
+/// bodies had in the round before.
 fn fixpoint<A: RelAlgebra>(
     model: &Model,
     algebra: &A,
@@ -292,8 +295,8 @@ fn fixpoint<A: RelAlgebra>(
     }
 }
 
-/// The rounds of a group's fixpoint, given the values of everything else: in round `r`, its variables have the values
-/// that its bodies have in round `r - 1`. In the last one nothing is new.
+/// The rounds of a group's fixpoint, given the values of everything else: in round `r`, its
+/// variables have the values that its bodies have in round `r - 1`. In the last one nothing is new.
 pub fn rounds<A: RelAlgebra>(
     model: &Model,
     algebra: &A,

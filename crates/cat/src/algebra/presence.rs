@@ -1,5 +1,5 @@
-//! Whether sets and relations can have members at all, given which leaves can: what a program says of every execution of it,
-//! before it has events.
+//! Whether sets and relations can have members at all, given which leaves can: what a program says
+//! of every execution of it, before it has events.
 //!
 //! # Invariants
 //! - Sound: what is `false` is empty in every execution. What `\` takes away is not looked at.

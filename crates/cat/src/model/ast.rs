@@ -1,8 +1,8 @@
 //! The syntax tree of a model file.
 //!
 //! # Invariants
-//! - Chains of `|`, `;`, `&` and `\` are flat lists, so the depth of a tree is the depth of its brackets, which the
-//!   parser limits; every pass over a tree may therefore recurse.
+//! - Chains of `|`, `;`, `&` and `\` are flat lists, so the depth of a tree is the depth of its
+//!   brackets, which the parser limits; every pass over a tree may therefore recurse.
 //! - Equality ignores places and comments: two trees are equal if they say the same.
 
 use diag::Span;
@@ -54,7 +54,8 @@ pub enum Unary {
     Identity,
 }
 
-/// Operators of two or more operands; longer lists of [`Chain::Diff`] group to the left, the others are associative.
+/// Operators of two or more operands; longer lists of [`Chain::Diff`] group to the left, the others
+/// are associative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chain {
     /// `e | e`
@@ -245,7 +246,8 @@ impl PartialEq for File {
 }
 
 impl Expr {
-    /// Calls `visit` on this expression and all below it, outermost first; stops early when it returns false.
+    /// Calls `visit` on this expression and all below it, outermost first; stops early when it
+    /// returns false.
     pub fn walk(&self, visit: &mut dyn FnMut(&Expr) -> bool) -> bool {
         if !visit(self) {
             return false;

@@ -1,12 +1,14 @@
 //! The clauses of a model, and the model without one of them: what a test-suite is measured by.
 //!
-//! A clause is what can go and leave a model: an axiom, a flag, an operand of `|` or `&`, what `\` takes away, a lower bound
-//! of a free relation, or the value of an option, for which another one stands in.
+//! A clause is what can go and leave a model: an axiom, a flag, an operand of `|` or `&`, what `\`
+//! takes away, a lower bound of a free relation, or the value of an option, for which another one
+//! stands in.
 //!
 //! # Invariants
-//! - Clauses are those of the model's own files, as far as something uses them; the library's are not.
-//! - A clause is named by what it is part of and its text, so that its name outlives changes elsewhere; of several of one
-//!   name, all but the first have a number.
+//! - Clauses are those of the model's own files, as far as something uses them; the library's are
+//!   not.
+//! - A clause is named by what it is part of and its text, so that its name outlives changes
+//!   elsewhere; of several of one name, all but the first have a number.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,9 +1,10 @@
 //! The relational IR: a model as one flat, topologically ordered, hash-consed table of nodes.
 //!
 //! # Invariants
-//! - Operands of a node have smaller indices, except that a fixpoint group's bodies follow its [`NodeOp::Var`]s.
-//! - Nodes that depend on a variable of group `g` lie inside `groups[g].range`, and nothing else does;
-//!   outside that range a recursive name is represented by its *body* node.
+//! - Operands of a node have smaller indices, except that a fixpoint group's bodies follow its
+//!   [`NodeOp::Var`]s.
+//! - Nodes that depend on a variable of group `g` lie inside `groups[g].range`, and nothing else
+//!   does; outside that range a recursive name is represented by its *body* node.
 //! - Kinds fit: operators that need sets have sets, those that need relations have relations.
 //! - A node is *static* if it depends on no free relation.
 
@@ -192,8 +193,8 @@ pub enum Effect {
     Undefined,
     /// A flag: a warning; nothing follows.
     Hazard,
-    /// A flag: implementations may settle them as they like, so that no answer about the program holds for all of them,
-    /// except that it is undefined.
+    /// A flag: implementations may settle them as they like, so that no answer about the program
+    /// holds for all of them, except that it is undefined.
     ImplementationDefined,
 }
 
@@ -232,7 +233,8 @@ impl Effect {
     }
 }
 
-/// A condition on executions. As an axiom it rejects those that fail it; as a flag it marks those that satisfy it.
+/// A condition on executions. As an axiom it rejects those that fail it; as a flag it marks those
+/// that satisfy it.
 #[derive(Clone, Debug)]
 pub struct Axiom {
     /// Name from `as NAME`, or made from its kind and position.

@@ -7,8 +7,8 @@
 use super::ir::{Axiom, Model, Node, NodeId, NodeOp};
 
 impl Model {
-    /// The model with the axioms of `rules` besides its own. What `rules` calls its values relation and its final order
-    /// are those of the model.
+    /// The model with the axioms of `rules` besides its own. What `rules` calls its values relation
+    /// and its final order are those of the model.
     ///
     /// # Panics
     /// If `rules` declares other free relations, or recursive definitions that an axiom needs.

@@ -1,8 +1,8 @@
 //! Tokens of the model language.
 //!
 //! # Invariants
-//! - Never fails: what cannot be read becomes a diagnostic and is skipped, so the parser always gets a token list that
-//!   ends in [`Tok::End`].
+//! - Never fails: what cannot be read becomes a diagnostic and is skipped, so the parser always
+//!   gets a token list that ends in [`Tok::End`].
 //! - Comments are no tokens; they are kept aside, because the comment above an axiom documents it.
 //!
 //! # Sources
@@ -133,8 +133,8 @@ impl<'a> Lexer<'a> {
         self.at += len;
     }
 
-    /// A name: letters, digits and `_`; `-` and `.` only where a letter, digit or `_` follows, so that `r->` or a
-    /// final `-` are not swallowed.
+    /// A name: letters, digits and `_`; `-` and `.` only where a letter, digit or `_` follows, so
+    /// that `r->` or a final `-` are not swallowed.
     fn name(&mut self) {
         let bytes = self.text.as_bytes();
         let word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
@@ -246,7 +246,8 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// The texts of several comments as one: markers, frames of stars and common leading blanks removed.
+/// The texts of several comments as one: markers, frames of stars and common leading blanks
+/// removed.
 pub(super) fn clean(comments: &[Comment]) -> String {
     let mut lines: Vec<&str> = Vec::new();
     for comment in comments {

@@ -1,8 +1,8 @@
 //! The embedded `models/` directory, and where included files come from.
 //!
 //! # Invariants
-//! - A top-level `*.cat` file is a model, except [`SHARED`]; `prelude/` holds preludes; `lib/` holds stand-ins for
-//!   libraries that published files include.
+//! - A top-level `*.cat` file is a model, except [`SHARED`]; `prelude/` holds preludes; `lib/`
+//!   holds stand-ins for libraries that published files include.
 //! - A file beside the including one wins over a shipped one of the same name.
 
 use std::path::{Path, PathBuf};
@@ -80,7 +80,8 @@ impl Library {
 
 /// Finds the files that `include` statements name.
 pub trait IncludeResolver: Sync {
-    /// The file `path` as written in `including`; `Ok(None)` if there is none, an error if it cannot be read.
+    /// The file `path` as written in `including`; `Ok(None)` if there is none, an error if it
+    /// cannot be read.
     fn resolve(
         &self,
         including: &SourceFile,
@@ -104,8 +105,8 @@ impl IncludeResolver for Shipped {
 
 /// Files beside the including one, whose name is taken as a path; then shipped ones.
 ///
-/// A model can come from elsewhere, and messages quote its lines: no `include` reads a file outside the model's own folder,
-/// whatever the path or a link says.
+/// A model can come from elsewhere, and messages quote its lines: no `include` reads a file outside
+/// the model's own folder, whatever the path or a link says.
 #[derive(Clone, Debug)]
 pub struct OnDisk {
     /// The folder of the model, as the system knows it; `None` if it cannot be found.

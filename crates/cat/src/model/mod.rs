@@ -1,26 +1,29 @@
 //! The model language: `.cat` text to relational IR.
 //!
-//! [`load`] reads a model with everything that it includes and gives the [`ir::Model`] that all checkers run, or every
-//! error in it. [`Library`] is what is shipped; [`mod@print`] writes a syntax tree back as text.
+//! [`load`] reads a model with everything that it includes and gives the [`ir::Model`] that all
+//! checkers run, or every error in it. [`Library`] is what is shipped; [`mod@print`] writes a
+//! syntax tree back as text.
 //!
-//! Stages, one module each: `lex`, [`parse`], `resolve` (what names mean), `lower` (types, functions, recursion),
-//! `build` (the hash-consed table).
+//! Stages, one module each: `lex`, [`parse`], `resolve` (what names mean), `lower` (types,
+//! functions, recursion), `build` (the hash-consed table).
 //!
 //! # Invariants
 //! - This module knows base names only through the [`Signature`] that it is handed.
 //! - No input makes it panic or recurse without bound.
 //!
 //! # Preludes
-//! A model that declares a free relation stands alone. One that declares none, like every published file, takes its
-//! prelude, a model text that declares `rf`, `co` and what else its dialect takes for granted: `ptx` for tests in PTX,
-//! `total` for all others, whatever the head of the model says. [`declares_free`] tells whether it matters.
+//! A model that declares a free relation stands alone. One that declares none, like every published
+//! file, takes its prelude, a model text that declares `rf`, `co` and what else its dialect takes
+//! for granted: `ptx` for tests in PTX, `total` for all others, whatever the head of the model
+//! says. [`declares_free`] tells whether it matters.
 //!
 //! # Sources
 //! - herdtools7, manual, *The cat language*; Alglave, Maranget, Tautschnig, "Herding Cats", TOPLAS 2014.
 //! - The dialect of Dartagnan's model files (Dat3M, `Cat.g4`).
 //! # Where we differ
 //! - `free`, `values`, `final` and `option` are ours.
-//! - Every model sees `stdlib.cat`; its definitions speak of the free relations, not of what a model renames.
+//! - Every model sees `stdlib.cat`; its definitions speak of the free relations, not of what a
+//!   model renames.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -49,8 +52,8 @@ pub use signature::Signature;
 
 /// Reads a model.
 ///
-/// `name` is what output calls it; `prelude` names the shipped prelude that it takes if it declares no free relation.
-/// `main` is the first of [`Model::files`].
+/// `name` is what output calls it; `prelude` names the shipped prelude that it takes if it declares
+/// no free relation. `main` is the first of [`Model::files`].
 ///
 /// # Errors
 /// Everything that is wrong with the text, and with what it includes.
@@ -72,13 +75,15 @@ pub fn load(
     lower::Lowerer::new(signature, includes, main).run(name, prelude)
 }
 
-/// Reads a shipped model, `None` if there is none of that name. Shipped models declare their free relations.
+/// Reads a shipped model, `None` if there is none of that name. Shipped models declare their free
+/// relations.
 pub fn load_shipped(name: &str, signature: &Signature) -> Option<Result<Model, Vec<Diagnostic>>> {
     let source = Library::model(name)?;
     Some(load(source, name, &Shipped, signature, None))
 }
 
-/// Reads a model from a file; it is called by the file's name without `.cat`, and may include files beside it.
+/// Reads a model from a file; it is called by the file's name without `.cat`, and may include files
+/// beside it.
 ///
 /// # Errors
 /// The file cannot be read; everything that is wrong with its text.
@@ -95,7 +100,8 @@ pub fn load_file(
     load(source, &name, &OnDisk::of(path), signature, prelude)
 }
 
-/// Whether a model, or a file that it includes, declares a free relation, so that no prelude is taken.
+/// Whether a model, or a file that it includes, declares a free relation, so that no prelude is
+/// taken.
 pub fn declares_free(main: &Arc<SourceFile>, includes: &dyn IncludeResolver) -> bool {
     let signature = Signature::default();
     lower::Lowerer::new(&signature, includes, main.clone()).has_free()

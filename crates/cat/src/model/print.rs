@@ -1,9 +1,10 @@
 //! Syntax trees back to text.
 //!
 //! # Invariants
-//! - Parsing what is printed gives the same tree ([`super::ast`]: equality ignores places and comments).
-//! - Brackets stand where precedence needs them, and nowhere else; the postfix closure is written `^*`, so that it is
-//!   never taken for a product.
+//! - Parsing what is printed gives the same tree ([`super::ast`]: equality ignores places and
+//!   comments).
+//! - Brackets stand where precedence needs them, and nowhere else; the postfix closure is written
+//!   `^*`, so that it is never taken for a product.
 
 use std::fmt::Write;
 
@@ -170,7 +171,8 @@ fn write_args(out: &mut String, args: &[Expr]) {
     out.push(')');
 }
 
-/// How tightly a form binds; operands are bracketed unless they bind at least as tightly as their place asks.
+/// How tightly a form binds; operands are bracketed unless they bind at least as tightly as their
+/// place asks.
 fn level(e: &Expr) -> u8 {
     match &e.kind {
         // The long forms reach as far to the right as they can.

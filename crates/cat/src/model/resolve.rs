@@ -1,11 +1,14 @@
 //! Names: what they mean at a place, and what to say when they mean nothing.
 //!
 //! # Invariants
-//! - A name means its latest definition before the place of use, whether `let`, free relation or base name: later
-//!   definitions shadow earlier ones, and a function keeps the names of the place where it was defined.
-//! - Definitions of the library (`stdlib.cat`) are looked up last and evaluated when first used, over the *free*
-//!   relations and base names alone: `let co = co+` in a model does not change the library's `fr`.
-//! - [`Value::Poison`] stands for something that was already reported; nothing is reported about it again.
+//! - A name means its latest definition before the place of use, whether `let`, free relation or
+//!   base name: later definitions shadow earlier ones, and a function keeps the names of the place
+//!   where it was defined.
+//! - Definitions of the library (`stdlib.cat`) are looked up last and evaluated when first used,
+//!   over the *free* relations and base names alone: `let co = co+` in a model does not change the
+//!   library's `fr`.
+//! - [`Value::Poison`] stands for something that was already reported; nothing is reported about it
+//!   again.
 
 use std::rc::Rc;
 

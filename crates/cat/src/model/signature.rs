@@ -1,5 +1,5 @@
-//! What a model may refer to: base sets and relations, and options. The skeleton fills it in; this module only
-//! defines its form, so that the model language knows no program.
+//! What a model may refer to: base sets and relations, and options. The skeleton fills it in; this
+//! module only defines its form, so that the model language knows no program.
 
 use std::sync::Arc;
 

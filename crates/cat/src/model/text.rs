@@ -44,8 +44,8 @@ pub fn operand(model: &Model, node: NodeId) -> String {
     text
 }
 
-/// Writes a node inside an operator that binds with `around`, as in the model language: `|` 1, `;` 2, `\` 3, `&` 4,
-/// `*` 5, postfix operators 6.
+/// Writes a node inside an operator that binds with `around`, as in the model language: `|` 1, `;`
+/// 2, `\` 3, `&` 4, `*` 5, postfix operators 6.
 fn write_node(model: &Model, id: NodeId, unfold: bool, around: u8, out: &mut String) {
     if out.len() > 2 * LONGEST {
         return;

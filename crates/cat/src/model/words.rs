@@ -1,7 +1,7 @@
 //! Relations and sets in words: what the texts of a model say of the names that they define.
 //!
-//! A comment that begins with `In words:` has a line per name, `NAME: clause`, in which `A` and `B` stand for the two
-//! events, and `A` alone for a member of a set:
+//! A comment that begins with `In words:` has a line per name, `NAME: clause`, in which `A` and `B`
+//! stand for the two events, and `A` alone for a member of a set:
 //!
 //! ```text
 //! (* In words:
@@ -16,10 +16,12 @@
 //!
 //! - `Shown in:`, tests that show a name where those of the axioms do not, `NAME: TEST, TEST`;
 //! - `Drawn as:`, how pictures draw relations, `STYLE: NAME, NAME`;
-//! - `Kept by mappings:`, what mappings are known to keep of some axioms, `GAP: DEFINITION`, and `instead of: AXIOM, AXIOM`.
+//! - `Kept by mappings:`, what mappings are known to keep of some axioms, `GAP: DEFINITION`, and
+//!   `instead of: AXIOM, AXIOM`.
 //!
 //! # Invariants
-//! - Words are for people. No answer depends on them, and a model without them is explained by its names.
+//! - Words are for people. No answer depends on them, and a model without them is explained by its
+//!   names.
 //! - Of several notes on one name, that of the file read first counts; the main file is the first.
 
 use std::collections::BTreeMap;

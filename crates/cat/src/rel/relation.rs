@@ -1,7 +1,8 @@
 //! Relations on events: one row of words per event.
 //!
 //! # Invariants
-//! - Words are shared between copies until one of them is changed: what must be and what may be are one for all that is known.
+//! - Words are shared between copies until one of them is changed: what must be and what may be are
+//!   one for all that is known.
 
 use std::rc::Rc;
 
@@ -100,7 +101,8 @@ impl Rel {
         &mut Rc::make_mut(&mut self.words)[i * self.width..(i + 1) * self.width]
     }
 
-    /// Whether two relations are one in memory, so that what is computed of the one is computed of the other.
+    /// Whether two relations are one in memory, so that what is computed of the one is computed of
+    /// the other.
     #[inline]
     pub fn is_shared(&self, other: &Rel) -> bool {
         Rc::ptr_eq(&self.words, &other.words)
@@ -229,8 +231,9 @@ impl Rel {
         out
     }
 
-    /// Adds up the successors of every set of eight neighbouring middle events once. (Arlazarov, Dinic, Kronrod, Faradzhev, "On Economical
-    /// Construction of the Transitive Closure of a Directed Graph", 1970.)
+    /// Adds up the successors of every set of eight neighbouring middle events once. (Arlazarov,
+    /// Dinic, Kronrod, Faradzhev, "On Economical Construction of the Transitive Closure of a
+    /// Directed Graph", 1970.)
     fn seq_by_eights(&self, other: &Rel, middle: &EventSet) -> Vec<u64> {
         let width = self.width;
         let mut out = vec![0; self.words.len()];
@@ -320,8 +323,8 @@ impl Rel {
         among.iter().any(|i| self.has(i, i))
     }
 
-    /// Whether it has a cycle among the events of `among`: goes depth first, each event once, and looks whether it leads back to
-    /// the path.
+    /// Whether it has a cycle among the events of `among`: goes depth first, each event once, and
+    /// looks whether it leads back to the path.
     pub fn has_cycle(&self, among: &EventSet) -> bool {
         let mut left = among.clone();
         let mut on_path = EventSet::empty(self.n);

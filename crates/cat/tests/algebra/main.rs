@@ -1,8 +1,9 @@
-//! The algebras against the textbook, node by node: on the node tables of all shipped models and on random ones, over
-//! random executed sets and leaves.
+//! The algebras against the textbook, node by node: on the node tables of all shipped models and on
+//! random ones, over random executed sets and leaves.
 //!
-//! Each property runs on [`CASES`] random candidates per table; of partial knowledge, [`COMPLETIONS`] completions are
-//! sampled per case. In all 5 properties × (shipped models + [`TABLES`] random tables) × `CASES`: some 5,000 cases.
+//! Each property runs on [`CASES`] random candidates per table; of partial knowledge,
+//! [`COMPLETIONS`] completions are sampled per case. In all 5 properties × (shipped models +
+//! [`TABLES`] random tables) × `CASES`: some 5,000 cases.
 
 mod naive;
 
@@ -310,7 +311,8 @@ fn bits_are_textbook(model: &Model, rng: &mut Pcg64Mcg) {
     stops_where_it_is_told(model, &bits, &candidate, &found, last)
 }
 
-/// Whoever sees the values may have enough of them; what was computed until then is as good a start for another run as any.
+/// Whoever sees the values may have enough of them; what was computed until then is as good a start
+/// for another run as any.
 fn stops_where_it_is_told<A: RelAlgebra>(
     model: &Model,
     algebra: &A,
@@ -393,7 +395,8 @@ fn bounds_are_sound(model: &Model, rng: &mut Pcg64Mcg) {
     }
 }
 
-/// What a test of a node says of free relations holds wherever the test succeeds. How often something was said is counted.
+/// What a test of a node says of free relations holds wherever the test succeeds. How often
+/// something was said is counted.
 fn what_is_implied_holds(model: &Model, rng: &mut Pcg64Mcg, said_of: &Cell<usize>) {
     let open = rng.next_u32() % 60;
     let partial = Partial::random(model, rng, open);
@@ -561,7 +564,8 @@ fn circuits_are_textbook(model: &Model, rng: &mut Pcg64Mcg) {
     }
 }
 
-/// A random node table in which every operator can occur. Each fixpoint group is built of monotone operators.
+/// A random node table in which every operator can occur. Each fixpoint group is built of monotone
+/// operators.
 fn table(rng: &mut Pcg64Mcg) -> Model {
     let mut below = |n: usize| (rng.next_u32() as usize) % n;
     let node = |op: NodeOp, kind: Kind| Node {

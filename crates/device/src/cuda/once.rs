@@ -1,7 +1,8 @@
 //! One instance of a kernel as a test again: what `fencepost import` is told of its launch.
 //!
 //! # Invariants
-//! - The kernel is launched as for a device, with one team that goes through one instance and nothing around it.
+//! - The kernel is launched as for a device, with one team that goes through one instance and
+//!   nothing around it.
 
 use crate::launch::{APART, FINISHED, Shape, Word};
 use front::litmus::kernel::Launch;
@@ -18,7 +19,8 @@ pub struct Once {
     pub ends: Vec<String>,
 }
 
-/// One instance of a kernel whose groups have so many threads; `None`: an object has cells of several types.
+/// One instance of a kernel whose groups have so many threads; `None`: an object has cells of
+/// several types.
 pub(crate) fn once(test: &LitmusTest, shape: &Shape, size: usize) -> Option<Once> {
     let groups = shape.groups.len();
     let list = |all: Vec<i64>| all.iter().map(i64::to_string).collect::<Vec<_>>().join(",");

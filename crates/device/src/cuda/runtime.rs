@@ -1,10 +1,12 @@
-//! GPUs behind the driver's library, which is looked for when first asked for: nothing here is linked, and no toolkit is needed.
+//! GPUs behind the driver's library, which is looked for when first asked for: nothing here is
+//! linked, and no toolkit is needed.
 //!
 //! # Invariants
 //! - What a launch that did not end may still write to is never given back.
 //!
 //! # Sources
-//! - CUDA Driver API, *Device Management*, *Primary Context Management*, *Module Management*, *Memory Management*, *Execution Control*.
+//! - CUDA Driver API, *Device Management*, *Primary Context Management*, *Module Management*, *Memory
+//!   Management*, *Execution Control*.
 
 #![expect(
     unsafe_code,
@@ -36,7 +38,8 @@ struct Gpu {
 /// # Errors
 /// [`Trouble::Failed`], if there is no driver, or if it fails.
 pub fn devices() -> Result<Vec<Box<dyn Device>>, Trouble> {
-    // SAFETY: loading a library runs what it does on being loaded; that of the driver does nothing that is seen here.
+    // SAFETY: loading a library runs what it does on being loaded; that of the driver does nothing
+    // that is seen here.
     if !unsafe { sys::is_culib_present() } {
         let why = "there is no CUDA here: the library of its driver, `libcuda`, was not found";
         return Err(Trouble::Failed(why.into()));
@@ -102,7 +105,8 @@ impl Device for Gpu {
                 "the device does not answer any more".into(),
             ));
         }
-        // SAFETY: the device is one of the driver's; its context is kept for as long as the process lives.
+        // SAFETY: the device is one of the driver's; its context is kept for as long as the process
+        // lives.
         let context =
             unsafe { primary_ctx::retain(self.device) }.map_err(|e| failed("context", e))?;
         // SAFETY: that context was just made.
@@ -134,7 +138,8 @@ fn load(source: &str) -> Result<sys::CUmodule, Trouble> {
         ptr::without_provenance_mut(log.len()),
     ];
     let mut module = ptr::null_mut();
-    // SAFETY: the text ends with a zero, there are as many options as values, and the log is as long as is said.
+    // SAFETY: the text ends with a zero, there are as many options as values, and the log is as
+    // long as is said.
     let done = unsafe {
         sys::cuModuleLoadDataEx(
             &raw mut module,
@@ -245,7 +250,8 @@ impl Kernel for GpuKernel<'_> {
         arguments.extend(numbers.iter_mut().map(|n| ptr::from_mut(n).cast()));
         arguments.extend(places.iter_mut().map(|p| ptr::from_mut(p).cast()));
         let (groups, size) = ((grid.groups as u32, 1, 1), (grid.size as u32, 1, 1));
-        // SAFETY: the arguments are those of the kernel, in number, order and type; it writes within the memory that it is given.
+        // SAFETY: the arguments are those of the kernel, in number, order and type; it writes
+        // within the memory that it is given.
         unsafe {
             result::launch_kernel(
                 self.function,

@@ -1,8 +1,9 @@
-//! What stands around the instances of a test in PTX: who plays which group, the meeting before each instance, delays and stress.
+//! What stands around the instances of a test in PTX: who plays which group, the meeting before
+//! each instance, delays and stress.
 //!
 //! # Invariants
-//! - It is the same as for OpenCL C, line by line, but that groups are dealt by their number where `salt` is odd: blocks of one team
-//!   then lie beside each other.
+//! - It is the same as for OpenCL C, line by line, but that groups are dealt by their number where
+//!   `salt` is odd: blocks of one team then lie beside each other.
 //! - Every thread of a group comes to the same barriers.
 
 use std::fmt::Write;
@@ -208,7 +209,8 @@ TURN:
 	add.s64 %mine, %results, %x8;
 ";
 
-/// The groups of a team wait for each other, at the start for longer than later, and no more after they have missed each other often.
+/// The groups of a team wait for each other, at the start for longer than later, and no more after
+/// they have missed each other often.
 const MEETING: &str = "
 	setp.eq.u32 %p0, %patience, 0;
 	@%p0 bra MET;

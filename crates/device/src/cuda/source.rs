@@ -1,15 +1,18 @@
 //! A test as a kernel in PTX, which the driver compiles: no toolkit is needed.
 //!
 //! # Invariants
-//! - Threads of one warp of the test are in one warp of the device, others are not; CTAs of the test are.
-//! - The words of accesses and fences are those that [`ptx::opcode`] has; memory is named by its state space.
-//! - A register of the test is one of 64 bits that holds its value with the sign of its type; values are computed as
-//!   [`program::BinOp::apply`] computes them.
-//! - `.version` and `.target` are the lowest that the instructions allow, for the sake of old drivers.
+//! - Threads of one warp of the test are in one warp of the device, others are not; CTAs of the
+//!   test are.
+//! - The words of accesses and fences are those that [`ptx::opcode`] has; memory is named by its
+//!   state space.
+//! - A register of the test is one of 64 bits that holds its value with the sign of its type;
+//!   values are computed as [`program::BinOp::apply`] computes them.
+//! - `.version` and `.target` are the lowest that the instructions allow, for the sake of old
+//!   drivers.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *Data Movement and Conversion Instructions*, *Parallel Synchronization and Communication Instructions*, with the
-//!   notes there on PTX ISA and target.
+//! - PTX ISA 9.4, *Data Movement and Conversion Instructions*, *Parallel Synchronization and
+//!   Communication Instructions*, with the notes there on PTX ISA and target.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -99,7 +102,8 @@ pub enum Warps {
 /// Threads of a warp.
 const WARP: usize = 32;
 
-/// Where each thread of each group sits: those of one warp of the test beside each other, others in warps of their own.
+/// Where each thread of each group sits: those of one warp of the test beside each other, others in
+/// warps of their own.
 fn seats(test: &LitmusTest, shape: &Shape, warps: Warps) -> Result<Vec<Vec<usize>>, String> {
     let of_group = |group: &Vec<ThreadId>| {
         let place = |t: ThreadId| &test.program.thread(t).place;
@@ -144,7 +148,8 @@ fn seats(test: &LitmusTest, shape: &Shape, warps: Warps) -> Result<Vec<Vec<usize
     shape.groups.iter().map(of_group).collect()
 }
 
-/// What instructions need: words that stand in their opcode, the version of the ISA, the architecture.
+/// What instructions need: words that stand in their opcode, the version of the ISA, the
+/// architecture.
 const NEEDS: &[(&[&str], (u8, u8), u8)] = &[
     (&["cas", "b16"], (6, 3), 70),
     (&["fence", "proxy"], (7, 5), 70),
@@ -240,7 +245,8 @@ impl Ptx<'_> {
             Expr::Bin(op, ty, a, b) => {
                 let ty = of_register(*ty);
                 let left = self.value(out, a, t)?;
-                // A shift by a number is one here too: what it leaves of a value depends on no more than there.
+                // A shift by a number is one here too: what it leaves of a value depends on no more
+                // than there.
                 if let (BinOp::Shl | BinOp::Shr, Expr::Const(by)) = (*op, &**b) {
                     let by = (Ty {
                         signed: false,

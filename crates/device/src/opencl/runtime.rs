@@ -103,7 +103,8 @@ impl Device for ClDevice {
         let context = Context::from_device(&self.device).map_err(|e| failed("context", e))?;
         let mut program =
             Program::create_from_source(&context, source).map_err(|e| failed("program", e))?;
-        // OpenCL C of version 2 has the atomic functions; of version 3, as far as the device has them.
+        // OpenCL C of version 2 has the atomic functions; of version 3, as far as the device has
+        // them.
         let mut logs = Vec::new();
         for version in ["-cl-std=CL3.0", "-cl-std=CL2.0"] {
             match program.build(&[self.device.id()], version) {
@@ -153,7 +154,8 @@ impl Kernel for ClKernel<'_> {
         let results = self.buffer(&vec![0i64; given.results])?;
         let order = self.buffer(&given.order)?;
         let mut call = ExecuteKernel::new(&self.compiled);
-        // SAFETY: the arguments are those of the kernel, in number, order and type; the kernel writes within the buffers.
+        // SAFETY: the arguments are those of the kernel, in number, order and type; the kernel
+        // writes within the buffers.
         let event = unsafe {
             call.set_arg(&memory)
                 .set_arg(&places)

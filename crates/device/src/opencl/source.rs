@@ -1,9 +1,10 @@
 //! A test as a kernel in OpenCL C.
 //!
 //! # Invariants
-//! - A compare-exchange that may fail without a reason becomes one that does not, and one that fails has the
-//!   strongest order that it may have: the kernel shows no more than the test may.
-//! - Values are computed as [`program::BinOp::apply`] computes them: nothing is left open that is not left open in the test.
+//! - A compare-exchange that may fail without a reason becomes one that does not, and one that
+//!   fails has the strongest order that it may have: the kernel shows no more than the test may.
+//! - Values are computed as [`program::BinOp::apply`] computes them: nothing is left open that is
+//!   not left open in the test.
 //!
 //! # Sources
 //! - OpenCL C, *Atomic Functions*, *Synchronization Functions*.
@@ -124,7 +125,8 @@ const TEAMS: &str = "
     ulong instance = (ulong)team * instances + ((ulong)turn * factor + first) % instances;
 ";
 
-/// The groups of a team wait for each other, at the start for longer than later, and no more after they have missed each other often.
+/// The groups of a team wait for each other, at the start for longer than later, and no more after
+/// they have missed each other often.
 const MEETING: &str = "
     if (get_local_id(0) == 0 && patience != 0) {
       atomic_fetch_add_explicit(met, 1, memory_order_relaxed, memory_scope_device);

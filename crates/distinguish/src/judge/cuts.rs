@@ -1,23 +1,27 @@
-//! What branches and compare-exchanges leave of a program: whether it is defined is asked of all of it.
+//! What branches and compare-exchanges leave of a program: whether it is defined is asked of all of
+//! it.
 //!
 //! # Invariants
-//! - An execution of the whole is one of exactly one cut: the one whose branches went as they did in it.
+//! - An execution of the whole is one of exactly one cut: the one whose branches went as they did
+//!   in it.
 
 use crate::outcome::Outcome;
 use crate::shape::{Kind, Shape};
 
-/// What is executed of a program if some of its branches end their threads, and some of its compare-exchanges fail.
+/// What is executed of a program if some of its branches end their threads, and some of its
+/// compare-exchanges fail.
 pub(super) struct Cut {
     pub(super) shape: Shape,
     /// Its instructions, as those of the whole.
     pub(super) kept: Vec<usize>,
-    /// Of its instructions those that ask for what they read, and whether they find it: a thread goes on, an exchange writes.
+    /// Of its instructions those that ask for what they read, and whether they find it: a thread
+    /// goes on, an exchange writes.
     pub(super) branches: Vec<(usize, bool)>,
 }
 
 impl Cut {
-    /// Whether all goes as it does here if this is read, where the outcome of the whole is what they ask for. Every write has
-    /// a value of its own.
+    /// Whether all goes as it does here if this is read, where the outcome of the whole is what
+    /// they ask for. Every write has a value of its own.
     pub(super) fn shows(&self, read: &Outcome, asked: &Outcome) -> bool {
         self.branches.iter().all(|&(at, goes_on)| {
             let source = read.sources[at].map(|w| self.kept[usize::from(w)]);

@@ -1,10 +1,12 @@
-//! What letters mean to a model: learned once per letter, from the skeleton of a program that has them all.
+//! What letters mean to a model: learned once per letter, from the skeleton of a program that has
+//! them all.
 //!
-//! Programs of these letters are then put together without reading any: sets from the letters, relations from where the
-//! instructions stand.
+//! Programs of these letters are then put together without reading any: sets from the letters,
+//! relations from where the instructions stand.
 //!
 //! # Invariants
-//! - What is put together is what [`Task`] makes of the same program, base by base; the tests hold the two together.
+//! - What is put together is what [`Task`] makes of the same program, base by base; the tests hold
+//!   the two together.
 //! - A relation that is not known here is empty in such programs, or the model is refused.
 
 use std::collections::BTreeMap;
@@ -68,7 +70,8 @@ enum Relation {
     OneLocation,
     OneAddress,
     Halves,
-    /// What is written depends on what is read: by an addition, or where it is tied to what the thread has read.
+    /// What is written depends on what is read: by an addition, or where it is tied to what the
+    /// thread has read.
     Data,
     /// What executes depends on what is read: behind a branch, or in a compare-exchange.
     Control,
@@ -128,7 +131,8 @@ pub(super) struct Event {
     pub(super) compares: bool,
     /// A read whose value the thread has in a register.
     pub(super) tells: bool,
-    /// What it writes depends on all of these; or whether the thread goes on depends on what it reads.
+    /// What it writes depends on all of these; or whether the thread goes on depends on what it
+    /// reads.
     pub(super) tied: bool,
     /// Half of a barrier: it arrives, or it waits.
     pub(super) arrives: bool,
@@ -143,7 +147,8 @@ pub struct Learnt {
     options: Vec<OptionValue>,
     /// By letter: its events.
     pub(super) becomes: Vec<Vec<Event>>,
-    /// By letter: what is left of it where it finds something else than it expects, if it expects something.
+    /// By letter: what is left of it where it finds something else than it expects, if it expects
+    /// something.
     pub(super) failing: Vec<Option<usize>>,
     pub(super) pairs: Pairs,
     /// How two threads can be placed: which groups they share.
@@ -337,8 +342,9 @@ fn inverse(standing: usize) -> usize {
     }
 }
 
-/// How two events stand to each other: of one thread, whether in one instruction and which one first; of several, which of
-/// the ways to place them it is. The last bit: whether they access one location.
+/// How two events stand to each other: of one thread, whether in one instruction and which one
+/// first; of several, which of the ways to place them it is. The last bit: whether they access one
+/// location.
 pub(super) fn standing(
     (i, a): (usize, &Event),
     (j, b): (usize, &Event),
@@ -509,7 +515,8 @@ pub(super) fn reduced_by(model: &Model, learnt: &Learnt, flags: bool) -> Result<
     refused.map_or(Ok(reduced), Err)
 }
 
-/// What a model says of programs of these letters, for the same reasons: equal for models of which none can tell them apart.
+/// What a model says of programs of these letters, for the same reasons: equal for models of which
+/// none can tell them apart.
 ///
 /// # Errors
 /// Why it cannot judge such programs.

@@ -81,8 +81,9 @@ const FURTHER: [&[Further]; 4] = [
     ],
 ];
 
-/// Each model with programs of its own language, of up to four instructions and all letters: what the judge says of an
-/// outcome, and what a session says of the test; and the bases from which either says it.
+/// Each model with programs of its own language, of up to four instructions and all letters: what
+/// the judge says of an outcome, and what a session says of the test; and the bases from which
+/// either says it.
 #[test]
 fn judges_agree_with_sessions() {
     let mut numbers = Numbers(1);
@@ -168,7 +169,8 @@ fn judges_agree_with_sessions() {
     }
 }
 
-/// A clause of which it is known that it says nothing of these programs: sessions agree, on programs at random.
+/// A clause of which it is known that it says nothing of these programs: sessions agree, on
+/// programs at random.
 #[test]
 fn clauses_that_say_nothing_change_no_answer() {
     let mut numbers = Numbers(2);
@@ -255,7 +257,8 @@ fn clauses_that_say_nothing_change_no_answer() {
     );
 }
 
-/// A compare-exchange that fails writes nothing: who reads what it writes behind a release knows that it succeeded.
+/// A compare-exchange that fails writes nothing: who reads what it writes behind a release knows
+/// that it succeeded.
 #[test]
 fn a_compare_exchange_that_fails_writes_nothing() {
     let model = load_shipped("rc11", &signature())
@@ -327,7 +330,8 @@ fn a_compare_exchange_that_fails_writes_nothing() {
     }
 }
 
-/// What an addition leaves is what a compare-exchange behind it expects, and what a store that depends on a read counts with.
+/// What an addition leaves is what a compare-exchange behind it expects, and what a store that
+/// depends on a read counts with.
 #[test]
 fn what_is_read_of_an_addition_is_what_it_leaves() {
     let model = load_shipped("sc", &signature())
@@ -388,8 +392,8 @@ fn what_is_read_of_an_addition_is_what_it_leaves() {
     }
 }
 
-/// An axiom that excludes a program at once leaves what comes behind it as it was for the one before, which may have had more
-/// events.
+/// An axiom that excludes a program at once leaves what comes behind it as it was for the one
+/// before, which may have had more events.
 #[test]
 fn a_program_that_is_excluded_at_once_may_follow_a_larger_one() {
     let text = "test\nempty F as No-Fence\nfree rf : function within (W * R) & loc\nfree co : order within ((W * W) & loc) \\ id\n\

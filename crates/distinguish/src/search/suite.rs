@@ -1,16 +1,17 @@
-//! The minimal conformance suite of a model: the programs and outcomes that it forbids, and of which it forbids no weakening;
-//! and which of its clauses each of them needs.
+//! The minimal conformance suite of a model: the programs and outcomes that it forbids, and of
+//! which it forbids no weakening; and which of its clauses each of them needs.
 //!
-//! A weakening is a program in which one instruction asks for one step less or is gone, or in which the threads of one group
-//! are in two. If what is gone wrote what the outcome speaks of, whatever stands there instead will do. Of programs that a
-//! model calls undefined, nothing is forbidden.
+//! A weakening is a program in which one instruction asks for one step less or is gone, or in which
+//! the threads of one group are in two. If what is gone wrote what the outcome speaks of, whatever
+//! stands there instead will do. Of programs that a model calls undefined, nothing is forbidden.
 //!
 //! # Where it cuts
-//! As the search does ([`super::Compared`]): what is not the weakest that is forbidden has a weakening that is.
+//! As the search does ([`super::Compared`]): what is not the weakest that is forbidden has a
+//! weakening that is.
 //!
 //! # Source
-//! Lustig, Wright, Papakonstantinou, Giroux, ASPLOS 2017, §3: a test is minimal if every relaxation of it makes its outcome
-//! observable; a suite is made for each axiom.
+//! Lustig, Wright, Papakonstantinou, Giroux, ASPLOS 2017, §3: a test is minimal if every relaxation
+//! of it makes its outcome observable; a suite is made for each axiom.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -141,7 +142,8 @@ pub fn suite(wanted: &Wanted<'_>) -> Result<Suite, String> {
     Ok(suite)
 }
 
-/// Does the work on every item, on so many threads; the results in order, up to the first item that was not done.
+/// Does the work on every item, on so many threads; the results in order, up to the first item that
+/// was not done.
 fn each<S: Clone + Sync, I: Sync, T: Send>(
     state: &S,
     items: &[I],
@@ -187,7 +189,8 @@ fn each<S: Clone + Sync, I: Sync, T: Send>(
     )
 }
 
-/// Whether programs of one shape are defined where its threads are in certain places: by letters, and what follows from it.
+/// Whether programs of one shape are defined where its threads are in certain places: by letters,
+/// and what follows from it.
 type Definedness = Vec<(Vec<Place>, FxHashMap<Vec<usize>, bool>, Known)>;
 
 /// A model, asked what it forbids.
@@ -198,7 +201,8 @@ pub(super) struct Asked {
     defines: Option<Judge>,
     /// By letter: whether what is executed depends on what it reads.
     asks: Vec<bool>,
-    /// Whether programs are defined: those of one shape, and what is left of them without an instruction.
+    /// Whether programs are defined: those of one shape, and what is left of them without an
+    /// instruction.
     defined: Vec<(Shape, Definedness)>,
     /// If a program is taken to be defined when it is with weaker letters: which are weaker.
     compared: Option<Arc<Alphabet>>,
@@ -315,7 +319,8 @@ impl Asked {
                         letters,
                         outcome: outcome.clone(),
                     };
-                    // Nothing is minimal of which an instruction can be spared whatever the letters are.
+                    // Nothing is minimal of which an instruction can be spared whatever the letters
+                    // are.
                     let spared = self.forbids(&with(strongest(&open)))
                         && self.can_spare(&with(weakest(&open)));
                     let mut least = Least::new(&open);
@@ -377,7 +382,8 @@ impl Asked {
     }
 }
 
-/// The program without an instruction, with each outcome that agrees with what is left of the test's.
+/// The program without an instruction, with each outcome that agrees with what is left of the
+/// test's.
 pub(super) fn left(test: &Found, gone: usize) -> Vec<Found> {
     let Found { shape, outcome, .. } = test;
     let slots: Vec<Slot> = shape.slots().map(|(_, slot)| slot).collect();

@@ -138,7 +138,8 @@ fn cutting_loses_nothing() {
     }
 }
 
-/// The same with further letters, of the shapes of four instructions that they are for; and a program is found with them.
+/// The same with further letters, of the shapes of four instructions that they are for; and a
+/// program is found with them.
 #[test]
 fn cutting_loses_nothing_of_further_letters() {
     let barriers = |shape: &Shape| shape.has(Kind::Barrier);
@@ -197,7 +198,8 @@ fn cutting_loses_nothing_of_further_letters() {
     }
 }
 
-/// Data that are written before a flag are defined where the flag orders the thread that reads them, and nowhere else.
+/// Data that are written before a flag are defined where the flag orders the thread that reads
+/// them, and nowhere else.
 #[test]
 fn plain_accesses_behind_a_branch_are_defined_where_they_are_ordered() {
     for (branch, order, defined) in [
@@ -334,7 +336,8 @@ fn equal_scopes_are_gone_through_one_by_one() {
         with(a, b, mapping, |sought| {
             let searcher = Searcher::new(&sought).expect("they judge such programs");
             assert_eq!(searcher.compared, compared, "{a} and {b}");
-            // Of each model alone, its scopes may be compared although those of the other one are not.
+            // Of each model alone, its scopes may be compared although those of the other one are
+            // not.
             let alone =
                 |model: &str| model != "opencl" && model != "opencl-simp" && mapping.is_none();
             assert!(searcher.bottom || !alone(a), "{a} and {b}");
@@ -495,7 +498,8 @@ fn suites_have_all_minimal_tests() {
     }
 }
 
-/// Of sequential consistency: what no interleaving shows needs the order, what only a broken exchange shows needs atomicity.
+/// Of sequential consistency: what no interleaving shows needs the order, what only a broken
+/// exchange shows needs atomicity.
 #[test]
 fn minimal_tests_need_their_clauses() {
     with("sc", "sc", None, |sought| {
@@ -531,7 +535,8 @@ fn minimal_tests_need_their_clauses() {
             assert_eq!(needs(shape), [[0]], "{shape}");
         }
         assert!(needs("Wx+Ux").contains(&vec![1]));
-        // Either exchange of one location can go, and the other location alone shows what is forbidden.
+        // Either exchange of one location can go, and the other location alone shows what is
+        // forbidden.
         assert!(
             needs("Ux+Ux+Uy+Uy").is_empty(),
             "{:?}",

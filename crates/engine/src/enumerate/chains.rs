@@ -1,15 +1,18 @@
 //! Read-modify-writes of one location, one behind the other.
 //!
-//! Each operation finds what the one before it left. So the search asks of a write whose value is known, who comes next; not of an
-//! operation, which of all the others it comes behind: values are known as soon as they are decided, and what cannot stand where it
-//! was put, as a wait that finds its phase not complete, is seen at once.
+//! Each operation finds what the one before it left. So the search asks of a write whose value is
+//! known, who comes next; not of an operation, which of all the others it comes behind: values are
+//! known as soon as they are decided, and what cannot stand where it was put, as a wait that finds
+//! its phase not complete, is seen at once.
 //!
 //! # Invariants
-//! - Nothing is assumed of a model: that an operation stands behind all that are decided, and that it does not read what another one
-//!   has read, is kept only where the axioms, or the query's flags, fail for sure otherwise, by the bounds of the candidate at hand.
-//!   It then holds of all that this becomes.
-//! - That nobody of those who may comes next is one of the ways to go on. It ends where reads are left that can only read what they
-//!   make themselves, if an axiom keeps values from coming out of themselves; elsewhere these reads are decided first.
+//! - Nothing is assumed of a model: that an operation stands behind all that are decided, and that
+//!   it does not read what another one has read, is kept only where the axioms, or the query's
+//!   flags, fail for sure otherwise, by the bounds of the candidate at hand. It then holds of all
+//!   that this becomes.
+//! - That nobody of those who may comes next is one of the ways to go on. It ends where reads are
+//!   left that can only read what they make themselves, if an axiom keeps values from coming out of
+//!   themselves; elsewhere these reads are decided first.
 
 use std::cmp::Reverse;
 
@@ -150,8 +153,8 @@ impl Search<'_, '_, '_> {
             .filter_map(|(&source, &own)| source.zip(own))
     }
 
-    /// Puts the writes of operations in order as far as axioms do: what is not decided stands behind all that is. False if they fail
-    /// for sure.
+    /// Puts the writes of operations in order as far as axioms do: what is not decided stands
+    /// behind all that is. False if they fail for sure.
     fn put_in_order(
         &mut self,
         partial: &Partial,
@@ -192,8 +195,8 @@ impl Search<'_, '_, '_> {
         Ok(!found || self.is_plausible(bounds)?)
     }
 
-    /// Bars reads from what another operation has read, where axioms do. Of an operation whose write may not execute little is
-    /// seen before its source is decided.
+    /// Bars reads from what another operation has read, where axioms do. Of an operation whose
+    /// write may not execute little is seen before its source is decided.
     fn bar_taken(
         &mut self,
         partial: &Partial,
@@ -218,8 +221,8 @@ impl Search<'_, '_, '_> {
         Ok(())
     }
 
-    /// The writes whose values are known and that no operation reads from yet, each with those that may come next: of a thread, the first
-    /// one at the location.
+    /// The writes whose values are known and that no operation reads from yet, each with those that
+    /// may come next: of a thread, the first one at the location.
     fn heads(
         &self,
         partial: &Partial,
@@ -292,8 +295,8 @@ impl Search<'_, '_, '_> {
         self.is_plausible(&with)
     }
 
-    /// Whether reads are left that can only read what they, or others of them, make themselves. All have a source: their locations are
-    /// known.
+    /// Whether reads are left that can only read what they, or others of them, make themselves. All
+    /// have a source: their locations are known.
     fn goes_in_circle(
         &self,
         partial: &Partial,

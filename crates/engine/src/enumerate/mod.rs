@@ -1,17 +1,21 @@
 //! Candidate executions by explicit enumeration.
 //!
-//! A depth-first search over the choices that make a candidate, in this order: which operation comes next at a location
-//! ([`chains`]); the source of any other read that surely executes at a known address; a choice of the skeleton; where a value
-//! depends on itself, the value; then the final write of each observed cell, the pairs that an order must decide, and other
-//! pairs, until every axiom is sure. Guards, values and addresses follow.
+//! A depth-first search over the choices that make a candidate, in this order: which operation
+//! comes next at a location ([`chains`]); the source of any other read that surely executes at a
+//! known address; a choice of the skeleton; where a value depends on itself, the value; then the
+//! final write of each observed cell, the pairs that an order must decide, and other pairs, until
+//! every axiom is sure. Guards, values and addresses follow.
 //!
 //! # Invariants
-//! - Complete: a branch is cut only when an axiom, a shape or the query fails in every completion of it, by the bounds
-//!   of [`cat::algebra::bounds`], or because reads are left that can only read what they make themselves.
-//! - The search stops below a node as soon as every axiom holds in every completion; the open pairs of an order are
-//!   then left out, which is a completion because the pairs kept are transitively closed.
+//! - Complete: a branch is cut only when an axiom, a shape or the query fails in every completion
+//!   of it, by the bounds of [`cat::algebra::bounds`], or because reads are left that can only read
+//!   what they make themselves.
+//! - The search stops below a node as soon as every axiom holds in every completion; the open pairs
+//!   of an order are then left out, which is a completion because the pairs kept are transitively
+//!   closed.
 //! # Sources
-//! - Resolving read sources before paths: see the pitfalls of path enumeration in Kokologiannakis et al., GenMC.
+//! - Resolving read sources before paths: see the pitfalls of path enumeration in Kokologiannakis
+//!   et al., GenMC.
 
 mod chains;
 mod orders;
@@ -58,8 +62,8 @@ impl<'a> Enumerate<'a> {
         }
     }
 
-    /// The final states of all executions that the query describes, sorted; or the reason for giving up, with those found so
-    /// far. `None` when patience is over.
+    /// The final states of all executions that the query describes, sorted; or the reason for
+    /// giving up, with those found so far. `None` when patience is over.
     pub(crate) fn states_within(
         &self,
         query: &Query<'_>,

@@ -1,4 +1,5 @@
-//! What the bounds of a partial candidate say: whether an axiom fails in every completion, and whether all hold.
+//! What the bounds of a partial candidate say: whether an axiom fails in every completion, and
+//! whether all hold.
 
 use std::rc::Rc;
 
@@ -129,7 +130,8 @@ impl Search<'_, '_, '_> {
         Ok(axioms != Truth::No && flags != Truth::No)
     }
 
-    /// Whether the axioms hold, and whether one of the flags asked for is raised, given bounds of the free relations.
+    /// Whether the axioms hold, and whether one of the flags asked for is raised, given bounds of
+    /// the free relations.
     pub(super) fn judged(
         &mut self,
         known: &Static,

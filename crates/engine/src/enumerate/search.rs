@@ -59,8 +59,8 @@ pub(super) enum Stop {
 /// So many words for the orders of all decisions that a search has taken: each keeps its own.
 const ROOM: usize = 1 << 27;
 
-/// After how many steps a search begins again, which is then so many times more the next time. Shorter ones go by the order of
-/// events, and so do all that `auto` has patience for.
+/// After how many steps a search begins again, which is then so many times more the next time.
+/// Shorter ones go by the order of events, and so do all that `auto` has patience for.
 const FIRST_TRY: u64 = 1_000;
 const LONGER: u64 = 4;
 
@@ -140,18 +140,20 @@ pub(super) struct Search<'t, 'a, 'q> {
     pub(super) deadline: Deadline,
     pub(super) patience: Option<Patience>,
     pub(super) steps: u64,
-    /// By decision that was taken: how many other ways are left. Of those that lie behind: the steps below the first way, for
-    /// each of the others, and the steps below these.
+    /// By decision that was taken: how many other ways are left. Of those that lie behind: the
+    /// steps below the first way, for each of the others, and the steps below these.
     left: Vec<usize>,
     firsts: u64,
     others: u64,
-    /// By location: how many sources of its reads left nothing to decide and led to nothing, so far and when the search last
-    /// began again. Where most were is decided first: what nothing speaks against, as in locations that the question does not touch, is not to
-    /// be gone through once for each way of theirs. (Boussemart, Hemery, Lecoutre, Sais, "Boosting Systematic Search by Weighting
-    /// Constraints", ECAI 2004.)
+    /// By location: how many sources of its reads left nothing to decide and led to nothing, so far
+    /// and when the search last began again. Where most were is decided first: what nothing speaks
+    /// against, as in locations that the question does not touch, is not to be gone through once
+    /// for each way of theirs. (Boussemart, Hemery, Lecoutre, Sais, "Boosting Systematic Search by
+    /// Weighting Constraints", ECAI 2004.)
     failures: FxHashMap<CellId, u64>,
     learnt: FxHashMap<CellId, u64>,
-    /// When it begins again, and how often the search went on in several ways of a read, a choice or a value.
+    /// When it begins again, and how often the search went on in several ways of a read, a choice
+    /// or a value.
     again_at: u64,
     decisions: u64,
     /// How many words are left of [`ROOM`].
@@ -164,7 +166,8 @@ pub(super) struct Search<'t, 'a, 'q> {
     pub(super) wanted: Vec<bool>,
     /// The nodes of these axioms.
     pub(super) tested: Vec<bool>,
-    /// Nodes below the bounds of free relations, and nodes among `wanted` that are static, or empty whatever is chosen.
+    /// Nodes below the bounds of free relations, and nodes among `wanted` that are static, or empty
+    /// whatever is chosen.
     pub(super) fixed: Vec<bool>,
     /// What was computed last of static nodes, and of all that are wanted.
     pub(super) known: Option<Rc<Static>>,
@@ -294,7 +297,8 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         }
     }
 
-    /// Whether patience is over: enough was spent, or what is to be expected of the whole is too much.
+    /// Whether patience is over: enough was spent, or what is to be expected of the whole is too
+    /// much.
     fn is_spent(&self, patience: Patience) -> bool {
         let share = if self.steps > patience.probe {
             self.share()
@@ -305,9 +309,10 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         self.steps as f64 > patience.steps as f64 * share + for_states as f64
     }
 
-    /// How much of the tree lies behind, as it seems: where ways are left, each is expected to take as long, beside the first one
-    /// there, as others did beside the first ones of theirs. (Kilby, Slaney, Thiébaux, Walsh, "Estimating Search Tree Size", AAAI
-    /// 2006, take all ways for equally long. Here the others often end at once: one of a condition's values can be right.)
+    /// How much of the tree lies behind, as it seems: where ways are left, each is expected to take
+    /// as long, beside the first one there, as others did beside the first ones of theirs. (Kilby,
+    /// Slaney, Thiébaux, Walsh, "Estimating Search Tree Size", AAAI 2006, take all ways for equally
+    /// long. Here the others often end at once: one of a condition's values can be right.)
     fn share(&self) -> f64 {
         if self.firsts == 0 {
             return 1.0;
@@ -356,8 +361,8 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         if self.goal == Goal::States && self.all_found(&mut eval, &guards) {
             return Ok(());
         }
-        // A write that is read from executes, whatever is known of its guard, and so does the read of its
-        // read-modify-write: a circle of sources is seen before values are drawn for it.
+        // A write that is read from executes, whatever is known of its guard, and so does the read
+        // of its read-modify-write: a circle of sources is seen before values are drawn for it.
         let mut must = EventSet::from_fn(sk.len(), |e| guards[e.index()] == Some(true));
         partial
             .source
@@ -445,7 +450,8 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         // Only values that depend on themselves are left.
         let unknown = |r: &usize| partial.source[*r].is_some() && partial.known.reads[*r].is_none();
         if let Some(mut r) = (0..sk.len()).find(unknown) {
-            // One that is in the circle, and does not hang from it: what is drawn for it is held against its source.
+            // One that is in the circle, and does not hang from it: what is drawn for it is held
+            // against its source.
             let mut passed = EventSet::empty(sk.len());
             while !passed.has(r) {
                 passed.insert(r);
@@ -498,7 +504,8 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
             .unwrap_or(0)
     }
 
-    /// Goes on with every way to decide one thing; the first so many are sources of reads at a location.
+    /// Goes on with every way to decide one thing; the first so many are sources of reads at a
+    /// location.
     fn each<T>(
         &mut self,
         partial: &Partial,
@@ -510,7 +517,8 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         let ways: Vec<T> = ways.into_iter().collect();
         let (others, before) = (ways.len().saturating_sub(1), self.steps);
         let mut first = 0;
-        // What was computed for all ways has more in common with each than what was computed below the last one.
+        // What was computed for all ways has more in common with each than what was computed below
+        // the last one.
         let last = self.last.clone();
         self.left.push(others);
         for (i, way) in ways.into_iter().enumerate() {
@@ -536,7 +544,8 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         Ok(())
     }
 
-    /// Whether read `r` may take its value from write `w`, as far as addresses are known and nothing speaks against it.
+    /// Whether read `r` may take its value from write `w`, as far as addresses are known and
+    /// nothing speaks against it.
     pub(super) fn may_read(&self, chains: &Chains, seen: &Seen, r: usize, w: usize) -> bool {
         !chains.bars(r, w) && self.may_meet(seen, r, w)
     }
@@ -576,7 +585,8 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
     }
 }
 
-/// Whether `states` has all that begin with `first` and go on with one of the values of each further place.
+/// Whether `states` has all that begin with `first` and go on with one of the values of each
+/// further place.
 fn includes(states: &BTreeSet<FinalState>, values: &[Vec<i64>], first: &mut FinalState) -> bool {
     let Some(here) = values.get(first.len()) else {
         return states.contains(first);

@@ -1,4 +1,5 @@
-//! The second half of the search: sources, values and choices are known; final writes and orders are not.
+//! The second half of the search: sources, values and choices are known; final writes and orders
+//! are not.
 
 use super::orders::OrderBounds;
 use super::search::{Chosen, Goal, Partial, Search, Settled, Stop};
@@ -220,8 +221,8 @@ impl Search<'_, '_, '_> {
         Ok(())
     }
 
-    /// Final writes of all observed cells: those chosen, and where the query asked for none, a write that nothing
-    /// follows.
+    /// Final writes of all observed cells: those chosen, and where the query asked for none, a
+    /// write that nothing follows.
     fn all_finals(&self, settled: &Settled, chosen: &Chosen) -> Vec<(CellId, usize)> {
         let task = self.task;
         let mut finals = chosen.finals.clone();

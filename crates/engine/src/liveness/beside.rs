@@ -1,11 +1,14 @@
 //! What runs beside threads of a kernel that may not end, and what progress models say of that.
 //!
-//! A progress model names the threads of one kernel that must be run, some by the order of their groups. Commands that are
-//! ordered are never there at once. Of those that are not, occupancy is settled: a group that has started is run.
+//! A progress model names the threads of one kernel that must be run, some by the order of their
+//! groups. Commands that are ordered are never there at once. Of those that are not, occupancy is
+//! settled: a group that has started is run.
 //!
 //! # Sources
-//! - Sorensen et al., "Specifying and Testing GPU Workgroup Progress Models", OOPSLA 2021: executions of one kernel.
-//! - CUDA C++ Programming Guide, *Execution Model*: kernels without dependency may starve one another.
+//! - Sorensen et al., "Specifying and Testing GPU Workgroup Progress Models", OOPSLA 2021:
+//!   executions of one kernel.
+//! - CUDA C++ Programming Guide, *Execution Model*: kernels without dependency may starve one
+//!   another.
 
 use std::collections::BTreeSet;
 

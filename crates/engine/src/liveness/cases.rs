@@ -1,18 +1,21 @@
-//! The cases into which the liveness of a host program falls: which of its points are never reached because threads
-//! before them never end.
+//! The cases into which the liveness of a host program falls: which of its points are never reached
+//! because threads before them never end.
 //!
-//! A command ends when its threads do, and a call is issued when its thread comes to it. Each such point that threads may
-//! fail to come to is a [`Brink`]. For each set of them there is a case: that just these are never reached, and nothing
-//! that they do not hold up. What they hold up then never runs, and the program without it waits for nothing that may not
-//! come to pass: it is a program like any other.
+//! A command ends when its threads do, and a call is issued when its thread comes to it. Each such
+//! point that threads may fail to come to is a [`Brink`]. For each set of them there is a case:
+//! that just these are never reached, and nothing that they do not hold up. What they hold up then
+//! never runs, and the program without it waits for nothing that may not come to pass: it is a
+//! program like any other.
 //!
 //! # Invariants
-//! - Every execution that never ends belongs to one case, and every one of a case's program that keeps what the case says of
-//!   threads is one of the program.
-//! - Where a flush is never issued, implementations may or may not start what it would submit: both are cases.
+//! - Every execution that never ends belongs to one case, and every one of a case's program that
+//!   keeps what the case says of threads is one of the program.
+//! - Where a flush is never issued, implementations may or may not start what it would submit: both
+//!   are cases.
 //!
 //! # Sources
-//! - See [`program::host`]; OpenCL API specification, *Flush and Finish*; clGetEventInfo, for the status of an event.
+//! - See [`program::host`]; OpenCL API specification, *Flush and Finish*; clGetEventInfo, for the
+//!   status of an event.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -44,7 +47,8 @@ pub struct Stretch {
 #[derive(Clone, Debug)]
 pub(super) struct Brink {
     pub(super) node: Node,
-    /// It is reached just if no thread stays in one of these; none for a command that nobody need start.
+    /// It is reached just if no thread stays in one of these; none for a command that nobody need
+    /// start.
     pub(super) behind: Vec<Stretch>,
 }
 
@@ -106,8 +110,8 @@ impl Case {
     }
 }
 
-/// The cases of a program whose calls can be issued in these ways, which all end where threads do. `stops`: threads of
-/// kernels may be stopped.
+/// The cases of a program whose calls can be issued in these ways, which all end where threads do.
+/// `stops`: threads of kernels may be stopped.
 ///
 /// # Errors
 /// Why nobody knows them.
@@ -247,8 +251,8 @@ fn brinks(program: &Program, sure: &[bool], stops: bool) -> Vec<Brink> {
     all
 }
 
-/// What the end of a command's thread brings on: the end of its work-group, if something waits for that, else of the
-/// command.
+/// What the end of a command's thread brings on: the end of its work-group, if something waits for
+/// that, else of the command.
 pub(super) fn end_of(program: &Program, command: CommandId, t: ThreadId) -> Node {
     let host = host(program);
     let group = |t: ThreadId| {
@@ -298,7 +302,8 @@ fn unsubmitted(program: &Program, brinks: &[Brink]) -> Result<Vec<CommandId>, Re
     }
 }
 
-/// Whether several threads record an event: what it stands for depends on which of them come to that.
+/// Whether several threads record an event: what it stands for depends on which of them come to
+/// that.
 fn records_compete(program: &Program) -> bool {
     let host = host(program);
     let recorders = |h: &HostOp| {
@@ -407,7 +412,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Whether each point of a set is one that the others do not hold up, and none is of a command that is submitted.
+    /// Whether each point of a set is one that the others do not hold up, and none is of a command
+    /// that is submitted.
     fn is_minimal(&self, set: &[usize], partial: &Partial) -> bool {
         set.iter().all(|&i| {
             let others: Vec<Node> = set

@@ -1,7 +1,9 @@
-//! A second look at an execution that is said to hang: the definition, read off one execution with plain loops.
+//! A second look at an execution that is said to hang: the definition, read off one execution with
+//! plain loops.
 //!
-//! The engines find such executions by the conditions of [`super::fairness`] and by the axioms of `lib/liveness.cat`. What
-//! they find is judged here anew, from how each thread ends and from `rf` and `co` alone, before anyone sees it.
+//! The engines find such executions by the conditions of [`super::fairness`] and by the axioms of
+//! `lib/liveness.cat`. What they find is judged here anew, from how each thread ends and from `rf`
+//! and `co` alone, before anyone sees it.
 //!
 //! # Invariants
 //! - Shares with the search only the skeleton's list of ways to end, not a condition made from it.

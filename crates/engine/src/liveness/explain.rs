@@ -261,7 +261,8 @@ impl Teller<'_, '_> {
         waits
     }
 
-    /// Threads whose last calls wait for others that never end. No case has them: they hold nothing up.
+    /// Threads whose last calls wait for others that never end. No case has them: they hold nothing
+    /// up.
     fn waiting(&mut self) -> Vec<(ThreadId, ThreadEnd)> {
         let sk = &self.task.sk;
         let Some(Ok(launches)) = sk.program.host.as_ref().map(|_| Launches::of(&sk.program)) else {

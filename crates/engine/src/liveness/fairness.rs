@@ -1,4 +1,5 @@
-//! Fairness to threads as conditions on a skeleton: what [`program::progress`] defines, asked of all executions.
+//! Fairness to threads as conditions on a skeleton: what [`program::progress`] defines, asked of
+//! all executions.
 
 use std::ops::Range;
 

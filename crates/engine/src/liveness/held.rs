@@ -1,5 +1,5 @@
-//! Who is held up by points of a host program that are never reached, and how to tell: what each thread waits for, and who
-//! could bring it.
+//! Who is held up by points of a host program that are never reached, and how to tell: what each
+//! thread waits for, and who could bring it.
 
 use std::collections::BTreeSet;
 
@@ -58,7 +58,8 @@ pub(super) fn witness(
     }
 }
 
-/// How those threads stand that are held up, where just these points are never reached, and those that wait for them.
+/// How those threads stand that are held up, where just these points are never reached, and those
+/// that wait for them.
 pub(super) fn held(
     program: &Program,
     partial: &Partial,
@@ -87,8 +88,9 @@ pub(super) fn held(
     .collect()
 }
 
-/// How those threads stand that wait for points that others never bring about, though nothing that they would do after that is missed: the
-/// calls are issued in an order, and threads stand before the code of `rest`, `None` if they come to their end.
+/// How those threads stand that wait for points that others never bring about, though nothing that
+/// they would do after that is missed: the calls are issued in an order, and threads stand before
+/// the code of `rest`, `None` if they come to their end.
 pub(super) fn waiting(
     program: &Program,
     order: &[CallId],
@@ -207,7 +209,8 @@ impl Teller<'_> {
             .find(|point| self.never.contains(point))
     }
 
-    /// How a thread ends that no call holds up: it may loop for what only those bring that never run.
+    /// How a thread ends that no call holds up: it may loop for what only those bring that never
+    /// run.
     fn at_liberty(&self, t: ThreadId) -> ThreadEnd {
         let (program, thread) = (self.program, self.program.thread(t));
         let mut end = ThreadEnd::done(&thread.name);
@@ -240,7 +243,8 @@ impl Teller<'_> {
                 rest: rest.collect(),
             }
         };
-        // What is there at the start stays unless somebody who runs writes it, the thread itself or another.
+        // What is there at the start stays unless somebody who runs writes it, the thread itself or
+        // another.
         let (running, idle) = (ways(false), ways(true));
         let stays = |a: i64| !running.may_write(a);
         let seen = |a: i64| {

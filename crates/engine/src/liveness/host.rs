@@ -1,13 +1,16 @@
 //! Liveness of host programs: what the launch graph alone decides.
 //!
-//! Waits that never end and commands that nobody submits are seen in the graph. Otherwise only threads that loop, or wait
-//! at barriers, can fail to end, and the question falls into [`super::cases`].
+//! Waits that never end and commands that nobody submits are seen in the graph. Otherwise only
+//! threads that loop, or wait at barriers, can fail to end, and the question falls into
+//! [`super::cases`].
 //!
 //! # Invariants
-//! - A program that a graph says to hang does so whatever the memory model and the progress model: no thread can go on.
+//! - A program that a graph says to hang does so whatever the memory model and the progress model:
+//!   no thread can go on.
 //!
 //! # Sources
-//! - See [`program::host`]; OpenCL API specification, *Flush and Finish*, for commands that nobody submits.
+//! - See [`program::host`]; OpenCL API specification, *Flush and Finish*, for commands that nobody
+//!   submits.
 
 use super::held::witness;
 use program::Program;
@@ -16,7 +19,8 @@ use verdict::{Reason, Witness};
 
 /// What launches alone say about the end of a program.
 pub(super) enum Ends {
-    /// Nothing that keeps it from ending: all depends on threads. The ways in which calls can be issued, if it has some.
+    /// Nothing that keeps it from ending: all depends on threads. The ways in which calls can be
+    /// issued, if it has some.
     Open(Vec<LaunchGraph>),
     /// It can hang so.
     Hangs(Box<Witness>),

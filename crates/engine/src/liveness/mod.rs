@@ -1,13 +1,15 @@
 //! Liveness: can some fair execution go on for ever, or wait for ever?
 //!
-//! One mechanism serves all engines: the skeleton lets threads end in further ways ([`crate::skeleton::progress`]), which
-//! of them are fair to threads is a condition on it ([`fairness`]), and what is fair to memory are further axioms, in
-//! `models/lib/liveness.cat`. So a question about liveness is a question about reachability of another program under
-//! another model. What is found passes the replay, and then [`evidence`], which reads the definition off the execution.
+//! One mechanism serves all engines: the skeleton lets threads end in further ways
+//! ([`crate::skeleton::progress`]), which of them are fair to threads is a condition on it
+//! ([`fairness`]), and what is fair to memory are further axioms, in `models/lib/liveness.cat`. So
+//! a question about liveness is a question about reachability of another program under another
+//! model. What is found passes the replay, and then [`evidence`], which reads the definition off
+//! the execution.
 //!
 //! # Invariants
-//! - The test's condition is ignored; its filter is not: where a thread does not run to its end, its registers have the
-//!   values that they hold where it ends.
+//! - The test's condition is ignored; its filter is not: where a thread does not run to its end,
+//!   its registers have the values that they hold where it ends.
 //! - `terminates` is answered only if no fair execution goes on at the loop bound.
 //!
 //! # Sources
@@ -133,7 +135,8 @@ pub struct Liveness<'a> {
 struct Ready<'a> {
     prepared: Prepared<'a>,
     conditions: BTreeMap<ProgressModel, Conditions>,
-    /// An execution that hangs though every thread is run, if one was found: it hangs under any progress model.
+    /// An execution that hangs though every thread is run, if one was found: it hangs under any
+    /// progress model.
     hangs: Option<Rc<Checked>>,
 }
 
@@ -202,8 +205,9 @@ impl<'a> Liveness<'a> {
         })
     }
 
-    /// The answer where the progress model leaves none, for a reason. What is fair to every thread is so under each of them;
-    /// and who is served under `obe` is so under those that serve more, whatever the order of groups.
+    /// The answer where the progress model leaves none, for a reason. What is fair to every thread
+    /// is so under each of them; and who is served under `obe` is so under those that serve more,
+    /// whatever the order of groups.
     fn by_others(&mut self, model: ProgressModel, reason: Reason) -> Answer {
         let undecided = Answer::new(Verdict::Terminates, self.engine.name()).undecided(reason);
         if !model.may_stop() {

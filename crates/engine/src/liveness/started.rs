@@ -1,12 +1,14 @@
 //! What of a host program can run while some of its threads have not ended.
 //!
-//! A race is a fact about what has run so far. So it can be there although a thread loops for ever, or waits for ever; but
-//! commands behind that thread have not started, and host threads that wait for it have issued no further call. The points
-//! that are not reached fall into the [`cases`](super::cases) that liveness knows, and each leaves a smaller program.
+//! A race is a fact about what has run so far. So it can be there although a thread loops for ever,
+//! or waits for ever; but commands behind that thread have not started, and host threads that wait
+//! for it have issued no further call. The points that are not reached fall into the
+//! [`cases`](super::cases) that liveness knows, and each leaves a smaller program.
 //!
 //! # Invariants
-//! - Each execution so far of the program is one of a part in which the threads in [`Part::left`] have gone on, and the other
-//!   way round. Whether those go on that the others wait for does not matter: what comes later may just not have run yet.
+//! - Each execution so far of the program is one of a part in which the threads in [`Part::left`]
+//!   have gone on, and the other way round. Whether those go on that the others wait for does not
+//!   matter: what comes later may just not have run yet.
 
 use super::cases::{self, Case, Stretch};
 use super::host::{Ends, ends};
@@ -42,8 +44,8 @@ pub fn parts(program: &Program) -> Option<Vec<Part>> {
 }
 
 impl Skeleton {
-    /// Takes only executions in which no thread stays in one of these for ever. When none is cut there either: what waits for
-    /// it runs then, too.
+    /// Takes only executions in which no thread stays in one of these for ever. When none is cut
+    /// there either: what waits for it runs then, too.
     pub fn leave(&mut self, left: &[Stretch]) -> Cond {
         if left.is_empty() {
             return Cond::TRUE;

@@ -1,11 +1,14 @@
-//! Threads that end whatever they read: loops go so many rounds, and every way through their code leads to the same barriers, which are met.
+//! Threads that end whatever they read: loops go so many rounds, and every way through their code
+//! leads to the same barriers, which are met.
 //!
 //! # Invariants
-//! - Of a thread for which that is said, it is true of all threads that it meets at barriers: any two come to the barriers of the groups
-//!   that both are in, in the same order, so that whoever is behind brings the others on.
-//! - So if it is said of all threads of a program, that ends under every progress model: of those that have not ended, one that is least far
-//!   (by barriers of the widest group, among those by barriers of the next) waits for nobody, so that it is live. Who is live and run for
-//!   ever, as someone must be, comes to its end.
+//! - Of a thread for which that is said, it is true of all threads that it meets at barriers: any
+//!   two come to the barriers of the groups that both are in, in the same order, so that whoever is
+//!   behind brings the others on.
+//! - So if it is said of all threads of a program, that ends under every progress model: of those
+//!   that have not ended, one that is least far (by barriers of the widest group, among those by
+//!   barriers of the next) waits for nobody, so that it is live. Who is live and run for ever, as
+//!   someone must be, comes to its end.
 
 use program::{Barrier, BarrierNaming, Expr, Init, Op, Program, Scope, Thread, ThreadId};
 
@@ -15,10 +18,12 @@ const MAX_STEPS: usize = 10_000;
 /// More branches than this that depend on what is read are not followed, one behind the other.
 const MAX_BRANCHES: u32 = 40;
 
-/// A barrier, as far as it matters who meets there: its level, which one of that level, and what it does.
+/// A barrier, as far as it matters who meets there: its level, which one of that level, and what it
+/// does.
 type Meeting = (Scope, Option<i64>, String);
 
-/// By thread: whether it ends for certain once it has started, if nothing in its code waits but barriers.
+/// By thread: whether it ends for certain once it has started, if nothing in its code waits but
+/// barriers.
 pub(super) fn all(program: &Program) -> Vec<bool> {
     let met: Vec<Option<Vec<Meeting>>> = program.threads.iter().map(meetings).collect();
     let command = |u: ThreadId| program.host.as_ref().and_then(|host| host.command_of(u));

@@ -1,7 +1,7 @@
 //! Each rule about endless executions by hand: an execution that hangs, changed in one edge.
 //!
-//! The rules are stated twice, as axioms in `models/lib/liveness.cat` and as loops in [`super::evidence`]. Both must reject
-//! what is changed, and accept what was found.
+//! The rules are stated twice, as axioms in `models/lib/liveness.cat` and as loops in
+//! [`super::evidence`]. Both must reject what is changed, and accept what was found.
 
 use super::super::replay;
 use super::*;
@@ -220,7 +220,8 @@ fn the_later_block_does_what_the_earlier_one_did() {
         2,
     );
     h.accepted();
-    // The earlier block reads its own write; the later one reads that too, which has the same value.
+    // The earlier block reads its own write; the later one reads that too, which has the same
+    // value.
     h.read_from(
         h.event(0, EventKind::Read, 1),
         h.event(0, EventKind::Write, 0),
@@ -259,7 +260,8 @@ fn blocks_of_two_threads_repeat_side_by_side() {
 fn who_meets_at_a_barrier_for_ever_does_so_together() {
     let met = hang(&["L: bar.sync 0, 2; goto L", "L: bar.sync 0, 2; goto L"], 2);
     met.accepted();
-    // Where one thread leaves after two rounds, the other is blocked in its third, and does not repeat its second.
+    // Where one thread leaves after two rounds, the other is blocked in its third, and does not
+    // repeat its second.
     let left = hang(
         &["L: bar.sync 0, 2; goto L", "bar.sync 0, 2; bar.sync 0, 2"],
         4,

@@ -97,8 +97,9 @@ fn known(task: &Task<'_>) -> Option<Found> {
     (!found.words.is_empty()).then_some(found)
 }
 
-/// A block whose threads all arrive at one object, wait for its phase, and read what their neighbour wrote before. Where the object expects an
-/// arrival less than there are, a wait may pass before the last one comes.
+/// A block whose threads all arrive at one object, wait for its phase, and read what their
+/// neighbour wrote before. Where the object expects an arrival less than there are, a wait may pass
+/// before the last one comes.
 const MEET: &str = r#"name = "meet"
 condition = 'out[0] == 0'
 
@@ -132,7 +133,8 @@ WAIT:
 """
 "#;
 
-/// One thread has a bulk copy bring 16 bytes to shared memory; all wait for the phase that it completes, and one of them reads.
+/// One thread has a bulk copy bring 16 bytes to shared memory; all wait for the phase that it
+/// completes, and one of them reads.
 const BRING: &str = r#"name = "bring"
 condition = 'out[0] == 0'
 
@@ -183,7 +185,8 @@ fn arrivals_find_as_many_words_as_there_are_and_waits_one() {
         .expect("a task");
         let found = known(&task).expect("an object");
         for &((r, w), _, _) in &found.runs[0] {
-            // By operation of its thread: the phases in which it can write, and how many words it can find there.
+            // By operation of its thread: the phases in which it can write, and how many words it
+            // can find there.
             let at = found.runs[0].iter().filter(|turn| {
                 turn.0.1 < w && task.sk.events[turn.0.1].thread == task.sk.events[w].thread
             });

@@ -1,4 +1,5 @@
-//! Executions given by hand that one axiom rejects: the axioms on which the outcomes of ordinary programs never rest.
+//! Executions given by hand that one axiom rejects: the axioms on which the outcomes of ordinary
+//! programs never rest.
 //!
 //! Each comes with a twin that differs in one edge, or one access, and that no axiom rejects.
 
@@ -15,7 +16,8 @@ use front::litmus;
 use program::EventKind::{self, Fence, Init, Read, Write};
 use program::litmus::LitmusTest;
 
-/// An event: the number of its thread (any, for initial writes), what it is, and how many of that kind come before it.
+/// An event: the number of its thread (any, for initial writes), what it is, and how many of that
+/// kind come before it.
 type Name = (usize, EventKind, usize);
 
 const X: Name = (0, Init, 0);
@@ -48,7 +50,8 @@ fn event(task: &Task<'_>, (thread, kind, nth): Name) -> usize {
         .expect("the test has that event")
 }
 
-/// The execution with these edges; every read returns what its source writes, and coherence has initial writes first.
+/// The execution with these edges; every read returns what its source writes, and coherence has
+/// initial writes first.
 fn execution(
     task: &Task<'_>,
     rf: &[(Name, Name)],
@@ -163,8 +166,9 @@ fn fences_that_causality_leaves_alone_come_in_any_order() {
     assert!(rejected(&test, &model("ptx"), &[], &[], &[(second, first)]).is_empty());
 }
 
-/// Store buffering on one location that two proxies reach: causality order does not cross from one to the other without
-/// a proxy fence, but the accesses of each proxy are morally strong, and program order relates the two.
+/// Store buffering on one location that two proxies reach: causality order does not cross from one
+/// to the other without a proxy fence, but the accesses of each proxy are morally strong, and
+/// program order relates the two.
 #[test]
 fn one_location_is_sequentially_consistent_across_proxies() {
     let memory = "x = 0\ns = { alias = \"x\", proxy = \"surface\" }";
@@ -213,8 +217,9 @@ fn reads_of_one_location_follow_coherence() {
     assert!(rejected(&test, &model("ptx"), &forth, &[], &[]).is_empty());
 }
 
-/// Load buffering with fences through the surface proxy, between CTAs: each fence would synchronize with the other. No
-/// causality order relates accesses of that proxy, so only base causality order shows it.
+/// Load buffering with fences through the surface proxy, between CTAs: each fence would synchronize
+/// with the other. No causality order relates accesses of that proxy, so only base causality order
+/// shows it.
 #[test]
 fn base_causality_order_is_acyclic() {
     let memory = "x = 0\ny = 0\ns = { alias = \"x\", proxy = \"surface\" }\nt = { alias = \"y\", proxy = \"surface\" }";
@@ -239,7 +244,8 @@ fn base_causality_order_is_acyclic() {
         rejected(&code(1, "fence.acq_rel.gpu"), &ptx, &crossed, &[], &[]),
         ["Well-Formedness"]
     );
-    // In one CTA causality order relates them: a write to itself by way of the read that observes it, too.
+    // In one CTA causality order relates them: a write to itself by way of the read that observes
+    // it, too.
     assert_eq!(
         rejected(&code(0, "fence.acq_rel.gpu"), &ptx, &crossed, &[], &[]),
         ["Coherence", "Causality", "Well-Formedness"]

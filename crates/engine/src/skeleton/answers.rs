@@ -1,19 +1,23 @@
 //! What the answers of queries order, in one launch graph.
 //!
-//! That all is complete is an answer that orders, in CUDA, what was asked about before all that follows the query; where its
-//! host thread goes on to launch something, that follows, too. So a pair of events may be ordered by several answers in
-//! a row. That something is not complete orders nothing, but it cannot be said once all is.
+//! That all is complete is an answer that orders, in CUDA, what was asked about before all that
+//! follows the query; where its host thread goes on to launch something, that follows, too. So a
+//! pair of events may be ordered by several answers in a row. That something is not complete orders
+//! nothing, but it cannot be said once all is.
 //!
-//! What is asked about may depend on when: each time a query is asked, it is asked in one of its [`View`](program::host::View)s,
-//! which is a choice like the answer itself. An answer in a view is one of the [`Said`].
+//! What is asked about may depend on when: each time a query is asked, it is asked in one of its
+//! [`View`](program::host::View)s, which is a choice like the answer itself. An answer in a view is
+//! one of the [`Said`].
 //!
 //! # Invariants
-//! - An answer is a choice under the guard of its query. The choices are those of executions in time: nothing that was seen to be
-//!   complete is incomplete later, and what is complete has ended; views of a thread come in the order of the calls.
-//! - Answers of OpenCL order nothing and are bound by one rule: an event that is complete has ended.
+//! - An answer is a choice under the guard of its query. The choices are those of executions in
+//!   time: nothing that was seen to be complete is incomplete later, and what is complete has
+//!   ended; views of a thread come in the order of the calls.
+//! - Answers of OpenCL order nothing and are bound by one rule: an event that is complete has
+//!   ended.
 //! # Sources
-//! - See [`program::host::Query`]; CUDA Programming Guide, *Asynchronous Concurrent Execution*, for work that need
-//!   not start before the host waits or asks again and again: it does in the end.
+//! - See [`program::host::Query`]; CUDA Programming Guide, *Asynchronous Concurrent Execution*, for
+//!   work that need not start before the host waits or asks again and again: it does in the end.
 
 use super::pool::Cond;
 use super::unrolled::{Answer, Unrolled};
@@ -47,8 +51,8 @@ pub(super) struct Answers<'a> {
     /// All views: of which query, and their number there.
     views: Vec<(QueryId, usize)>,
     said: Vec<Said>,
-    /// By answer and operation: whether it comes before the answer, or after: in another thread, because calls say so, or in
-    /// its own.
+    /// By answer and operation: whether it comes before the answer, or after: in another thread,
+    /// because calls say so, or in its own.
     earlier: Vec<Vec<bool>>,
     later: Vec<Vec<bool>>,
     /// Whether answers come after each other so.
@@ -56,7 +60,8 @@ pub(super) struct Answers<'a> {
     /// By view and operation or answer: whether it comes after all that is asked about is complete.
     after: Vec<Vec<bool>>,
     after_answers: Vec<Vec<bool>>,
-    /// By view and view: whether an answer in the second one that all is complete says so of what the first one asks about.
+    /// By view and view: whether an answer in the second one that all is complete says so of what
+    /// the first one asks about.
     covered: Vec<Vec<bool>>,
     /// That every query is asked in one view.
     choices: Vec<Cond>,
@@ -151,8 +156,8 @@ impl<'a> Answers<'a> {
             .collect()
     }
 
-    /// By view and view: when answers, by way of calls, make all that is before an answer in the first one come before one in
-    /// the second. `fine`: in fine-grained memory.
+    /// By view and view: when answers, by way of calls, make all that is before an answer in the
+    /// first one come before one in the second. `fine`: in fine-grained memory.
     fn chains(&mut self, fine: bool) -> Vec<Vec<Cond>> {
         let asked: Vec<(ThreadId, usize)> =
             self.answers.iter().map(|a| (a.thread, a.instr)).collect();
@@ -235,8 +240,9 @@ impl<'a> Answers<'a> {
         told
     }
 
-    /// Adds to a table of pairs of operations those that come in that order in time: because something is not complete between
-    /// them, or because what is asked about was changed before, or is changed later.
+    /// Adds to a table of pairs of operations those that come in that order in time: because
+    /// something is not complete between them, or because what is asked about was changed before,
+    /// or is changed later.
     pub(super) fn times(&mut self, table: &mut [Vec<Cond>]) {
         let chains = self.chains(true);
         for i in self.ordering() {

@@ -1,21 +1,23 @@
 //! Barriers: who lets whom pass, and which arrivals are ordered before which waits.
 //!
-//! A barrier instruction is an arrival and a wait. Whether a wait passes is a choice of the program, tied by a
-//! constraint to what the other threads reach; waits that pass whatever happens are found first, so that code after an
-//! ordinary barrier is not conditional.
+//! A barrier instruction is an arrival and a wait. Whether a wait passes is a choice of the
+//! program, tied by a constraint to what the other threads reach; waits that pass whatever happens
+//! are found first, so that code after an ordinary barrier is not conditional.
 //!
 //! Two kinds (see [`program::BarrierNaming`]):
-//! - *Counted* barriers are PTX's: an arrival belongs to a phase. Where every thread that uses the barrier takes part in
-//!   every phase (no count, or as many threads as the count), the phase is the number of earlier arrivals of the same
-//!   thread. Where fewer threads than use it make up a phase, or threads say different counts, the phases are free choices.
-//!   Who has arrived without waiting waits before it arrives again, unless all threads of the group take part: such arrivals
-//!   and waits have to take turns ([`turns`]).
-//! - *Instance* barriers are those of the published suites: events with equal instance numbers and identifiers match;
-//!   nothing resets.
+//! - *Counted* barriers are PTX's: an arrival belongs to a phase. Where every thread that uses the
+//!   barrier takes part in every phase (no count, or as many threads as the count), the phase is
+//!   the number of earlier arrivals of the same thread. Where fewer threads than use it make up a
+//!   phase, or threads say different counts, the phases are free choices. Who has arrived without
+//!   waiting waits before it arrives again, unless all threads of the group take part: such
+//!   arrivals and waits have to take turns ([`turns`]).
+//! - *Instance* barriers are those of the published suites: events with equal instance numbers and
+//!   identifiers match; nothing resets.
 //!
 //! # Invariants
-//! - A circular wait never passes, be it for an arrival or for the end of a thread: barrier edges together with program
-//!   order must be acyclic, which the checkers enforce on [`BarrierEdges::order`].
+//! - A circular wait never passes, be it for an arrival or for the end of a thread: barrier edges
+//!   together with program order must be acyclic, which the checkers enforce on
+//!   [`BarrierEdges::order`].
 //! # Sources
 //! - PTX ISA, Parallel Synchronization and Communication Instructions, `bar`/`barrier`.
 
@@ -46,25 +48,29 @@ use verdict::Reason;
 pub(super) struct BarrierEdges {
     /// Arrival to wait of one barrier and phase: the base relation `syncbar`.
     pub(super) sync: Edges,
-    /// Event of a thread to a wait that passes because that thread has ended: the base relation `exitbar`.
+    /// Event of a thread to a wait that passes because that thread has ended: the base relation
+    /// `exitbar`.
     pub(super) exits: Edges,
-    /// A wait, when its thread comes to it, and when it passes then because some thread has ended and has not arrived.
+    /// A wait, when its thread comes to it, and when it passes then because some thread has ended
+    /// and has not arrived.
     pub(super) absent: Vec<(EventId, Cond, Cond)>,
-    /// Event of a phase to an arrival of the next one that waited until it was over: the base relation `nextbar`.
+    /// Event of a phase to an arrival of the next one that waited until it was over: the base
+    /// relation `nextbar`.
     pub(super) next: Edges,
-    /// Order in time that barriers impose: `sync`, `exits`, and arrivals of one phase before those of the next; where phases are
-    /// chosen, also that of lanes that meet.
+    /// Order in time that barriers impose: `sync`, `exits`, and arrivals of one phase before those
+    /// of the next; where phases are chosen, also that of lanes that meet.
     pub(super) order: Edges,
-    /// Arrivals to themselves, where some thread of the group ends, or waits elsewhere for ever, without having arrived
-    /// at that barrier in that phase; in PTX, pairs of aligned ones where a warp parts: the base relation `divergence`.
+    /// Arrivals to themselves, where some thread of the group ends, or waits elsewhere for ever,
+    /// without having arrived at that barrier in that phase; in PTX, pairs of aligned ones where a
+    /// warp parts: the base relation `divergence`.
     pub(super) divergence: Edges,
-    /// Arrivals at one barrier with different thread counts, in either order of their phases: the base relation
-    /// `unlike-count`.
+    /// Arrivals at one barrier with different thread counts, in either order of their phases: the
+    /// base relation `unlike-count`.
     pub(super) unlike: Edges,
     /// The same of those that are in one phase: the base relation `unlike-met`.
     pub(super) unlike_met: Edges,
-    /// What a thread does twice at a barrier with separate arrivals and waits, where it has to do each in its turn: the base
-    /// relation `out-of-turn`.
+    /// What a thread does twice at a barrier with separate arrivals and waits, where it has to do
+    /// each in its turn: the base relation `out-of-turn`.
     pub(super) out_of_turn: Edges,
     /// Events of one barrier and phase, in either direction, for questions about progress.
     pub(super) partners: Edges,
@@ -83,7 +89,8 @@ pub(super) fn passing(
     let mut known: FxHashSet<WaitKey> = FxHashSet::default();
     let waits = out.waits.clone();
     let mut rules = Rules::new(program, out, purpose);
-    // When a wait passes does not depend on what is known of others, only whether that is sure does.
+    // When a wait passes does not depend on what is known of others, only whether that is sure
+    // does.
     let passes = waits
         .iter()
         .map(|w| rules.passes(w))
@@ -207,15 +214,16 @@ pub(super) fn edges(
     Ok(result)
 }
 
-/// The rules of barriers, and what was unrolled: [`matching`] who meets whom, [`phases`] when, [`passing()`] and
-/// [`divergence`] and [`aligned`] what follows.
+/// The rules of barriers, and what was unrolled: [`matching`] who meets whom, [`phases`] when,
+/// [`passing()`] and [`divergence`] and [`aligned`] what follows.
 struct Rules<'a> {
     program: &'a Program,
     purpose: Purpose,
     out: &'a mut Unrolled,
     /// By arrival, where the program determines its phase: when it is in which.
     determined: FxHashMap<usize, Rc<[Cond]>>,
-    /// By wait, under what is chosen, which is settled before the first wait is looked at: when it is for which phase.
+    /// By wait, under what is chosen, which is settled before the first wait is looked at: when it
+    /// is for which phase.
     waited: FxHashMap<(EventId, bool), Rc<[Cond]>>,
 }
 

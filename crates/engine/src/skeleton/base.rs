@@ -1,4 +1,5 @@
-//! How base sets and relations of a skeleton are built: the rows of [`super::signature`] are put together from these.
+//! How base sets and relations of a skeleton are built: the rows of [`super::signature`] are put
+//! together from these.
 
 use rustc_hash::FxHashMap;
 
@@ -87,8 +88,8 @@ pub(super) fn events(is: impl Fn(&Skeleton, &Event) -> bool + Send + Sync + 'sta
     }))
 }
 
-/// Accesses that may be to an object of some kind. Of initial writes this is exact; models that must be exact for
-/// other accesses to addresses from registers say `range([IW & X]; loc)`.
+/// Accesses that may be to an object of some kind. Of initial writes this is exact; models that
+/// must be exact for other accesses to addresses from registers say `range([IW & X]; loc)`.
 pub(super) fn accesses(to: impl Fn(&Skeleton, Known) -> bool + Send + Sync + 'static) -> Build {
     Build::Set(Box::new(move |sk, domains| {
         EventSet::from_fn(sk.len(), |e| {
@@ -185,7 +186,8 @@ pub(super) fn mapping(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     BaseRel::fixed(Rel::from_fn(sk.len(), ends))
 }
 
-/// Operations on one mbarrier object that fall in one phase, or (`after`) the second in the phase after that of the first.
+/// Operations on one mbarrier object that fall in one phase, or (`after`) the second in the phase
+/// after that of the first.
 pub(super) fn phases(after: bool) -> Build {
     Build::Rel(Box::new(move |sk, domains| {
         let same = location(sk, domains, |memory, c| memory.cell(c).memory);
@@ -232,7 +234,8 @@ pub(super) fn remote(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     rel
 }
 
-/// Events of threads, where CTAs of clusters start and exit in the test, each with the accesses of other CTAs to its shared memory.
+/// Events of threads, where CTAs of clusters start and exit in the test, each with the accesses of
+/// other CTAs to its shared memory.
 pub(super) fn lends(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
     if !has_launched_clusters(&sk.program) {
@@ -292,7 +295,8 @@ pub(super) fn not_cooperative(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     rel
 }
 
-/// Accesses to shared memory of another CTA that starts and exits in the test, all of whose threads come to their end.
+/// Accesses to shared memory of another CTA that starts and exits in the test, all of whose threads
+/// come to their end.
 pub(super) fn leaves(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
     if !has_launched_clusters(&sk.program) {
@@ -376,7 +380,8 @@ pub(super) fn objects<'a>(
         .filter_map(object)
 }
 
-/// Whether an event is of a GPU and, as an access to memory of a GPU, surely of that one or of a peer with native atomics.
+/// Whether an event is of a GPU and, as an access to memory of a GPU, surely of that one or of a
+/// peer with native atomics.
 pub(super) fn near(sk: &Skeleton, domains: &Domains, event: EventId) -> bool {
     let Some(thread) = sk.event(event).thread else {
         return false;
@@ -398,8 +403,9 @@ pub(super) fn location<K: PartialEq>(
     let n = sk.len();
     let mut rel = BaseRel::fixed(Rel::empty(n));
     let accesses: Vec<usize> = (0..n).filter(|&i| sk.events[i].addr.is_some()).collect();
-    // The condition that an access is to a cell, made once per pair of access and cell; those of one cell after another, so that they stand
-    // side by side in diagrams: that two accesses are to one of many cells would take exponentially many nodes else.
+    // The condition that an access is to a cell, made once per pair of access and cell; those of
+    // one cell after another, so that they stand side by side in diagrams: that two accesses are to
+    // one of many cells would take exponentially many nodes else.
     let of_access = |&i: &usize| domains.cells[i].iter().map(move |&c| (c, i));
     let mut pairs: Vec<(CellId, usize)> = accesses.iter().flat_map(of_access).collect();
     pairs.sort_unstable();

@@ -1,16 +1,19 @@
 //! Asynchronous copies: after what they start, and what waits for them.
 //!
 //! # Invariants
-//! - Events of asynchronous operations are in no thread's program order; the relations here are all that orders them. The
-//!   list of events has them where their instructions stand, those of one instruction side by side.
-//! - What an mbarrier object tracks has an operation on it behind its accesses; without, a bulk operation is of a bulk group, one
-//!   of matrices of a group of its own, weak accesses are copies by `cp.async`, and others are in no group.
+//! - Events of asynchronous operations are in no thread's program order; the relations here are all
+//!   that orders them. The list of events has them where their instructions stand, those of one
+//!   instruction side by side.
+//! - What an mbarrier object tracks has an operation on it behind its accesses; without, a bulk
+//!   operation is of a bulk group, one of matrices of a group of its own, weak accesses are copies
+//!   by `cp.async`, and others are in no group.
 //!
 //! # Sources
-//! - PTX ISA 9.4, Memory Consistency Model, *Asynchronous Operations*; *Async-group mechanism*: a group is what its thread has
-//!   begun since the one before, and a wait is for groups of its own thread; *cp.async.mbarrier.arrive*: an arrival is for all
-//!   copies that its thread began before, of whatever group. *Mbarrier-based Completion Mechanism*: of a bulk copy, the operation on
-//!   the object tells of that copy alone. *cp.async.bulk.wait_group*: with `.read`, of its reads alone.
+//! - PTX ISA 9.4, Memory Consistency Model, *Asynchronous Operations*; *Async-group mechanism*: a
+//!   group is what its thread has begun since the one before, and a wait is for groups of its own
+//!   thread; *cp.async.mbarrier.arrive*: an arrival is for all copies that its thread began before,
+//!   of whatever group. *Mbarrier-based Completion Mechanism*: of a bulk copy, the operation on the
+//!   object tells of that copy alone. *cp.async.bulk.wait_group*: with `.read`, of its reads alone.
 
 use super::base::{BaseRel, is_at, location};
 use super::domain::Domains;
@@ -37,7 +40,8 @@ fn pairs(sk: &Skeleton, holds: impl Fn(&Event, &Event) -> bool) -> Rel {
     })
 }
 
-/// What comes before an operation begins: of one of matrices, what comes before a `wgmma.fence` in front of it.
+/// What comes before an operation begins: of one of matrices, what comes before a `wgmma.fence` in
+/// front of it.
 pub(super) fn starts(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let of_matrices = |e: &Event| e.tags.has("WGMMA");
     let begins = |a: &Event, b: &Event| !a.is_asynchronous() && b.is_asynchronous();
@@ -63,7 +67,8 @@ pub(super) fn starts(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     rel
 }
 
-/// Reads of an operation, and the accesses that they feed: the writes of atomics, and what depends on a read.
+/// Reads of an operation, and the accesses that they feed: the writes of atomics, and what depends
+/// on a read.
 pub(super) fn inop(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let inside = |&(a, b): &(usize, usize)| [a, b].iter().all(|&e| sk.events[e].is_asynchronous());
     let fed = sk
@@ -80,12 +85,14 @@ fn is_bulk(e: &Event) -> bool {
     e.tags.has("ASYNC")
 }
 
-/// Of a tensor copy that an mbarrier object tells of, what it reads of the tensor map is of a bulk group all the same.
+/// Of a tensor copy that an mbarrier object tells of, what it reads of the tensor map is of a bulk
+/// group all the same.
 fn is_map(e: &Event) -> bool {
     e.tags.has("TMAP")
 }
 
-/// Whose groups they are that an access belongs to, or that a mark makes or waits for: those of `cp.async` have no tag.
+/// Whose groups they are that an access belongs to, or that a mark makes or waits for: those of
+/// `cp.async` have no tag.
 fn groups(e: &Event) -> &'static str {
     ["WGMMA", "BULK"]
         .into_iter()
@@ -114,7 +121,8 @@ impl Skeleton {
     }
 }
 
-/// Whether an event is of the same instruction as the one before it: fences that are tried may stand between its accesses.
+/// Whether an event is of the same instruction as the one before it: fences that are tried may
+/// stand between its accesses.
 fn goes_on(sk: &Skeleton, j: usize) -> bool {
     let (a, b) = (&sk.events[j - 1], &sk.events[j]);
     let span = |e: &Event| Some(sk.program.thread(e.thread?).code.get(e.instr)?.span);
@@ -199,7 +207,8 @@ pub(super) fn same_group(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     rel
 }
 
-/// Fences of the async proxy, or restricted to a state space, and accesses to memory of the state spaces that they name.
+/// Fences of the async proxy, or restricted to a state space, and accesses to memory of the state
+/// spaces that they name.
 pub(super) fn covers(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
     for i in 0..sk.len() {
@@ -259,8 +268,8 @@ pub(super) fn covers(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     rel
 }
 
-/// The CTA of an event, by a thread of it, and when it is this one: of an asynchronous operation that writes shared memory, the CTA that
-/// has it; else that of the thread.
+/// The CTA of an event, by a thread of it, and when it is this one: of an asynchronous operation
+/// that writes shared memory, the CTA that has it; else that of the thread.
 fn blocks(sk: &mut Skeleton, domains: &Domains, i: usize) -> Vec<(ThreadId, Cond)> {
     let Some(thread) = sk.events[i].thread else {
         return Vec::new();

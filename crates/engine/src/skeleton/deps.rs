@@ -1,17 +1,20 @@
 //! Dependencies that values really carry.
 //!
-//! A write depends on a read if the read occurs in the term of its value (or address) after folding, under the
-//! condition that the term takes that branch; an event depends by control on the reads that occur in its guard. Both
-//! are canonical forms, so `r ^ r`, `r * 0` and a guard that folds away at a join carry nothing. A store that both
-//! sides of a branch begin with depends on the branch no more than a store after the join would.
+//! A write depends on a read if the read occurs in the term of its value (or address) after
+//! folding, under the condition that the term takes that branch; an event depends by control on the
+//! reads that occur in its guard. Both are canonical forms, so `r ^ r`, `r * 0` and a guard that
+//! folds away at a join carry nothing. A store that both sides of a branch begin with depends on
+//! the branch no more than a store after the join would.
 //!
-//! What comes behind a wait at a barrier depends, where the thread came to it, on the reads that decide whether it passes, in whatever thread they are: a thread that waits
-//! for another one to end cannot supply the value for which that one waits. Where another thread has ended, or else arrives, the wait passes
-//! either way; if it has ended, what comes behind depends on the reads for which it did: these are over, and cannot return what is
-//! written only now.
+//! What comes behind a wait at a barrier depends, where the thread came to it, on the reads that
+//! decide whether it passes, in whatever thread they are: a thread that waits for another one to
+//! end cannot supply the value for which that one waits. Where another thread has ended, or else
+//! arrives, the wait passes either way; if it has ended, what comes behind depends on the reads for
+//! which it did: these are over, and cannot return what is written only now.
 //!
 //! # Sources
-//! - PTX ISA, Memory Consistency Model, No-Thin-Air: dependencies as a matter of what a value depends on, not of syntax.
+//! - PTX ISA, Memory Consistency Model, No-Thin-Air: dependencies as a matter of what a value
+//!   depends on, not of syntax.
 
 use std::collections::BTreeMap;
 
@@ -106,8 +109,9 @@ impl<'a> Dependencies<'a> {
         }
     }
 
-    /// The reads that a condition depends on, each with when it does: those of the choices that it comes to, by way of others too. Waits
-    /// depend on each other, along more paths than can be walked.
+    /// The reads that a condition depends on, each with when it does: those of the choices that it
+    /// comes to, by way of others too. Waits depend on each other, along more paths than can be
+    /// walked.
     pub(super) fn of_cond(&mut self, c: Cond) -> Support {
         if let Some(reads) = self.conds.get(&c) {
             return reads.clone();
@@ -165,8 +169,9 @@ impl<'a> Dependencies<'a> {
         reads
     }
 
-    /// The atoms that are asked, one behind the other, until a condition is decided, each with when it is: what they say justifies it, and
-    /// nothing else needs to. A thread that came to a barrier is not waited for to end.
+    /// The atoms that are asked, one behind the other, until a condition is decided, each with when
+    /// it is: what they say justifies it, and nothing else needs to. A thread that came to a
+    /// barrier is not waited for to end.
     fn asked(&mut self, c: Cond) -> Vec<(AtomId, Cond)> {
         let mut found = Vec::new();
         let mut open: BTreeMap<AtomId, BTreeMap<Cond, Cond>> = BTreeMap::new();
@@ -218,8 +223,9 @@ impl<'a> Dependencies<'a> {
         self.of_cond(guard)
     }
 
-    /// Whether everything before the two events in their thread either always executes when one of them does, or is
-    /// not earlier than one of them on any path: both are the first thing that their side of the branch does.
+    /// Whether everything before the two events in their thread either always executes when one of
+    /// them does, or is not earlier than one of them on any path: both are the first thing that
+    /// their side of the branch does.
     fn first_in_both(&mut self, events: &[Event], i: usize, j: usize, either: Cond) -> bool {
         let thread = events[i].thread;
         let first = |k: usize| k - usize::from(events[k].part);

@@ -1,12 +1,14 @@
 //! Which values a read can return: the closure of the program's constants under its own operations.
 //!
 //! # Invariants
-//! - *Complete for values with a beginning*: in an execution in which no value depends on itself through `rf` and value
-//!   flow, every read returns a value of its domain, and every address is one of those listed. A value travels through
-//!   each read at most once, so as many rounds of propagation as there are reads reach everything.
-//! - Where the model does not exclude values that depend on themselves (out of thin air), the domains are *seeded* with
-//!   the constants that the condition names and one that occurs nowhere; if they are not closed even then, and such
-//!   values are made by more than adding constants, [`Domains::open`] says so and negative answers become `undecided`.
+//! - *Complete for values with a beginning*: in an execution in which no value depends on itself
+//!   through `rf` and value flow, every read returns a value of its domain, and every address is
+//!   one of those listed. A value travels through each read at most once, so as many rounds of
+//!   propagation as there are reads reach everything.
+//! - Where the model does not exclude values that depend on themselves (out of thin air), the
+//!   domains are *seeded* with the constants that the condition names and one that occurs nowhere;
+//!   if they are not closed even then, and such values are made by more than adding constants,
+//!   [`Domains::open`] says so and negative answers become `undecided`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -54,11 +56,13 @@ pub struct Domains {
 }
 
 impl Domains {
-    /// Computes the domains. `seeds`: values that a read that can depend on itself may return out of nowhere; `needed`: which
-    /// terms matter, if not all do; `rough`: nothing but addresses has to be listed.
+    /// Computes the domains. `seeds`: values that a read that can depend on itself may return out
+    /// of nowhere; `needed`: which terms matter, if not all do; `rough`: nothing but addresses has
+    /// to be listed.
     ///
     /// # Errors
-    /// If an address, or an operand of floating point, takes more than a thousand values, or `deadline` passes.
+    /// If an address, or an operand of floating point, takes more than a thousand values, or
+    /// `deadline` passes.
     pub fn compute(
         sk: &Skeleton,
         seeds: &[i64],
@@ -110,8 +114,8 @@ impl Domains {
         };
         let rounds = reads.len() + 1;
         let mut knots: Vec<Knot> = Vec::new();
-        // What is known of reads, terms and cells only grows: after the first round, what a read can return is what it could,
-        // and what follows from a change.
+        // What is known of reads, terms and cells only grows: after the first round, what a read
+        // can return is what it could, and what follows from a change.
         let (mut stale, mut moved) = (vec![true; n], vec![true; n]);
         for round in 0.. {
             update(&mut d.images, &of_read, &stale)?;
@@ -212,8 +216,9 @@ impl Domains {
                 break;
             }
             if !changed || round >= rounds {
-                // What has a beginning was reached by now. A value that depends on itself through shifts by constants
-                // alone contradicts itself, or is any value at all, and then the seeds stand for it.
+                // What has a beginning was reached by now. A value that depends on itself through
+                // shifts by constants alone contradicts itself, or is any value at all, and then
+                // the seeds stand for it.
                 d.open = !shifting;
                 break;
             }
@@ -268,8 +273,8 @@ impl Domains {
     }
 }
 
-/// Accesses whose values may depend on themselves through what other threads write, as those of a counter do. Of what enters it, a
-/// value travels through each read at most once.
+/// Accesses whose values may depend on themselves through what other threads write, as those of a
+/// counter do. Of what enters it, a value travels through each read at most once.
 struct Knot {
     events: EventSet,
     reads: Vec<usize>,
@@ -364,7 +369,8 @@ pub fn self_dependent(sk: &Skeleton, may: &dyn Fn(usize, usize) -> bool) -> Vec<
         .collect()
 }
 
-/// Whether every value that the writes of a group make of its reads is one of them, plus or minus a constant.
+/// Whether every value that the writes of a group make of its reads is one of them, plus or minus a
+/// constant.
 fn only_shifts(sk: &Skeleton, group: &[usize]) -> bool {
     let values = group
         .iter()
@@ -397,7 +403,8 @@ fn only_shifts(sk: &Skeleton, group: &[usize]) -> bool {
     true
 }
 
-/// Constants that a program's conditions compare with: what a value out of nowhere could be tested against.
+/// Constants that a program's conditions compare with: what a value out of nowhere could be tested
+/// against.
 pub fn compared_constants(sk: &Skeleton) -> Vec<i64> {
     let mut constants = BTreeSet::new();
     let mut conds: Vec<Cond> = sk.events.iter().map(|e| e.guard).collect();

@@ -24,7 +24,8 @@ pub struct Event {
     pub value: Option<TermId>,
     /// Type of the access; [`Ty::WORD`] for other events. Of one to several cells, that of a cell.
     pub ty: Ty,
-    /// An access to several cells is one event for each, one behind the other: how many of them come before this one.
+    /// An access to several cells is one event for each, one behind the other: how many of them
+    /// come before this one.
     pub part: u8,
     /// How many there are.
     pub parts: u8,

@@ -111,8 +111,8 @@ impl Unroller<'_> {
         Ok(id)
     }
 
-    /// Executes one instruction other than a branch. Says when it has an effect in the sense of spin loops: when it
-    /// writes, or takes part in a barrier.
+    /// Executes one instruction other than a branch. Says when it has an effect in the sense of
+    /// spin loops: when it writes, or takes part in a barrier.
     pub(super) fn execute(
         &mut self,
         state: &mut State,
@@ -287,8 +287,8 @@ impl Unroller<'_> {
         }
     }
 
-    /// A read-modify-write of 128 bits: all of its pieces are read before one of them is written. The first micro-op does what all
-    /// of them do.
+    /// A read-modify-write of 128 bits: all of its pieces are read before one of them is written.
+    /// The first micro-op does what all of them do.
     fn whole_rmw(&mut self, state: &mut State, here: &Here<'_>) -> Result<Effect, Reason> {
         let program = self.program;
         let code = &program.thread(here.thread).code;
@@ -557,8 +557,9 @@ impl Unroller<'_> {
         self.program.thread(here.thread).code[here.pc].element.cells
     }
 
-    /// How many cells of its access come before those of a micro-op of that type, and how many there are: a scalar of 128 bits
-    /// has several micro-ops, and is one access of all, or, under `b128 = split`, one of each 64 bits unless it is an atomic.
+    /// How many cells of its access come before those of a micro-op of that type, and how many
+    /// there are: a scalar of 128 bits has several micro-ops, and is one access of all, or, under
+    /// `b128 = split`, one of each 64 bits unless it is an atomic.
     fn among(&self, here: &Here<'_>, ty: Ty) -> (u8, u8) {
         let instr = &self.program.thread(here.thread).code[here.pc];
         let Element {

@@ -1,16 +1,18 @@
 //! Memory that nobody writes: what is read there is known while the program is unrolled.
 //!
-//! The inputs of a kernel decide which threads do something, and at which addresses. Where they are taken for what a read may
-//! return, guards and addresses stay open that are not.
+//! The inputs of a kernel decide which threads do something, and at which addresses. Where they are
+//! taken for what a read may return, guards and addresses stay open that are not.
 //!
 //! # Why nothing is lost
-//! - The only write that a read of such memory can take its value from is the initial one, in every execution and under every
-//!   model: `rf` relates accesses to one location. So the value is that one, and a value that can be no other one carries no
-//!   dependency ([`super::deps`]); syntactic dependencies are noted as before.
+//! - The only write that a read of such memory can take its value from is the initial one, in every
+//!   execution and under every model: `rf` relates accesses to one location. So the value is that
+//!   one, and a value that can be no other one carries no dependency ([`super::deps`]); syntactic
+//!   dependencies are noted as before.
 //! - The read stays an event: it may race, it is ordered, and it is shown.
-//! - Which objects are written follows from all instructions that write, whatever decides whether they execute and whatever is
-//!   read, so that no value out of thin air brings another one about. What is left are addresses that lead out of their object:
-//!   [`Fixed::is_hit`] asks for them once all addresses are known, and the program is unrolled without this.
+//! - Which objects are written follows from all instructions that write, whatever decides whether
+//!   they execute and whatever is read, so that no value out of thin air brings another one about.
+//!   What is left are addresses that lead out of their object: [`Fixed::is_hit`] asks for them once
+//!   all addresses are known, and the program is unrolled without this.
 
 use super::Skeleton;
 use super::domain::Domains;

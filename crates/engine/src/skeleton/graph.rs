@@ -61,7 +61,8 @@ pub struct Skeleton {
     pub init_cells: Vec<CellId>,
     /// When each thread runs to its end.
     pub done: Vec<Cond>,
-    /// When final values exist: every thread runs to its end, or was unrolled to have some wherever it ends.
+    /// When final values exist: every thread runs to its end, or was unrolled to have some wherever
+    /// it ends.
     pub complete: Cond,
     /// When some thread is cut at the loop bound.
     pub cut: Cond,
@@ -85,11 +86,14 @@ pub struct Skeleton {
     pub barrier_order: Vec<(EventId, EventId, Cond)>,
     /// Read half and write half of each RMW.
     pub rmw: Vec<(EventId, EventId)>,
-    /// By write of an atomic: what it is taken to write, where that is the sum of several ([`crate::sums`]).
+    /// By write of an atomic: what it is taken to write, where that is the sum of several
+    /// ([`crate::sums`]).
     pub(crate) sums: FxHashMap<usize, TermId>,
-    /// Writes whose values were given up ([`super::needed`]): what stands there is not what they write.
+    /// Writes whose values were given up ([`super::needed`]): what stands there is not what they
+    /// write.
     pub(crate) given_up: Vec<usize>,
-    /// The write halves of operations on mbarrier objects, each with the phase in which it falls, and the one after it.
+    /// The write halves of operations on mbarrier objects, each with the phase in which it falls,
+    /// and the one after it.
     pub(crate) phases: Vec<(EventId, TermId, TermId)>,
     pub(super) order: Rel,
     /// How threads end that do not run to their end, if the skeleton was built for that question.
@@ -111,8 +115,8 @@ pub struct Skeleton {
     pub(crate) addr: Vec<(EventId, EventId, Cond)>,
     pub(crate) data: Vec<(EventId, EventId, Cond)>,
     pub(crate) ctrl: Vec<(EventId, EventId, Cond)>,
-    /// Real value flow, whatever the option `dep`: from reads to the writes whose value, address or execution they
-    /// decide.
+    /// Real value flow, whatever the option `dep`: from reads to the writes whose value, address or
+    /// execution they decide.
     pub(crate) flow: Vec<(EventId, EventId, Cond)>,
 }
 
@@ -122,7 +126,8 @@ impl Skeleton {
         self.events.len()
     }
 
-    /// Program order over all events; pairs on different sides of a branch are in it, and never both execute.
+    /// Program order over all events; pairs on different sides of a branch are in it, and never
+    /// both execute.
     pub fn program_order(&self) -> &Rel {
         &self.order
     }
@@ -187,8 +192,8 @@ impl Skeleton {
         Some(place(&self.program, (thread?, instr)))
     }
 
-    /// Conditions and terms on which it depends which events execute, what they access, and how they are related; not the
-    /// values that are written, and not those of registers at the end.
+    /// Conditions and terms on which it depends which events execute, what they access, and how
+    /// they are related; not the values that are written, and not those of registers at the end.
     pub(crate) fn decisive(&self) -> (Vec<Cond>, Vec<TermId>) {
         // Every field is named, so that a new one is thought of.
         #[rustfmt::skip]

@@ -1,8 +1,9 @@
 //! The possible values of terms, given those of the reads.
 //!
-//! A term over few reads is a function of them: it is computed for each of their combinations, so that what it makes of one
-//! value is not mixed with what it makes, or a condition asks, of another. Of other terms only a set of values is known; or,
-//! where that is too large to be listed, nothing.
+//! A term over few reads is a function of them: it is computed for each of their combinations, so
+//! that what it makes of one value is not mixed with what it makes, or a condition asks, of
+//! another. Of other terms only a set of values is known; or, where that is too large to be listed,
+//! nothing.
 //!
 //! # Invariants
 //! - A superset: every value that a term has in some execution is listed.
@@ -20,8 +21,8 @@ use program::{BinOp, CmpOp, Ty};
 /// What is known of one term.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Image {
-    /// A function of these reads, in their order (of none: a number), with its value for each combination of theirs; that of
-    /// the last read changes fastest.
+    /// A function of these reads, in their order (of none: a number), with its value for each
+    /// combination of theirs; that of the last read changes fastest.
     Of(Vec<EventId>, Values),
     /// Any of these.
     Any(Values),
@@ -71,11 +72,13 @@ pub(super) struct Images {
 }
 
 impl Images {
-    /// Computes what rests on reads that have other values than before. `of_read`: their values, `None` for any at all.
+    /// Computes what rests on reads that have other values than before. `of_read`: their values,
+    /// `None` for any at all.
     ///
-    /// What is known of a term follows from what is known of its parts, and from how many values there are of the reads of which
-    /// they are functions; a function has a value for each of them, so it is another one where they are more. So a term of which
-    /// no part changed is as it was. Nothing is known of terms that nobody `needs`, nor, if it is done `rough`ly, of those whose
+    /// What is known of a term follows from what is known of its parts, and from how many values
+    /// there are of the reads of which they are functions; a function has a value for each of them,
+    /// so it is another one where they are more. So a term of which no part changed is as it was.
+    /// Nothing is known of terms that nobody `needs`, nor, if it is done `rough`ly, of those whose
     /// operands would have to be listed and take too many values.
     pub(super) fn update(
         &mut self,
@@ -248,7 +251,8 @@ fn image(
     })
 }
 
-/// What an operation leaves of values that are not all listed: bits under a mask, a rest, the upper bits.
+/// What an operation leaves of values that are not all listed: bits under a mask, a rest, the upper
+/// bits.
 fn narrowed(op: BinOp, ty: Ty, a: Option<&Values>, b: Option<&Values>) -> Image {
     let listed = |values: Option<&Values>| {
         values
@@ -293,8 +297,9 @@ fn of_one_read(images: &[&Image]) -> bool {
     reads.all(|read| Some(read) == first)
 }
 
-/// What is made of the values of several functions for each combination of the values of their reads, and those reads; `None` if
-/// one of them is no function, or if the combinations are too many.
+/// What is made of the values of several functions for each combination of the values of their
+/// reads, and those reads; `None` if one of them is no function, or if the combinations are too
+/// many.
 pub(crate) fn together<T>(
     sizes: &impl Fn(EventId) -> usize,
     images: &[&Image],

@@ -1,29 +1,37 @@
-//! Read-modify-writes that write what they read: when an iteration that does nothing else can be left out.
+//! Read-modify-writes that write what they read: when an iteration that does nothing else can be
+//! left out.
 //!
-//! `while (atomicExch(&lock, 1)) ;`, `while (atomicAdd(&flag, 0) == 0) ;`, `while (atomicMax(&flag, 0) == 0) ;`,
-//! `while (atomicOr(&lock, 1) & 1) ;` and `while (atomicCAS(&flag, 0, 0) == 0) ;` write in each iteration, and yet wait as a loop of loads does. Take an execution with such an iteration, whose read R takes the value from a write V, and whose write W has the
-//! same value. Leave the iteration out, and let those that read from W read from V.
+//! `while (atomicExch(&lock, 1)) ;`, `while (atomicAdd(&flag, 0) == 0) ;`, `while (atomicMax(&flag, 0)
+//! == 0) ;`, `while (atomicOr(&lock, 1) & 1) ;` and `while (atomicCAS(&flag, 0, 0) == 0) ;` write
+//! in each iteration, and yet wait as a loop of loads does. Take an execution with such an
+//! iteration, whose read R takes the value from a write V, and whose write W has the same value.
+//! Leave the iteration out, and let those that read from W read from V.
 //!
 //! # Why the rest is still an execution of the model
-//! - All accesses to the location are atomic, of one size, through one address, and each one's scope includes every other one's
-//!   thread ([`holds`] asks for it). So coherence is total there, W comes right after V, and what reads from W comes before the
-//!   same writes as before.
-//! - V reaches the readers of W through R and W, by reads-from between morally strong accesses and the read-modify-write. Chains
-//!   of synchronization pass through it (PTX ISA, Memory Consistency Model, Observation Order; ISO C++, intro.races, release
-//!   sequence), and communication, closed under composition, holds the new pair. Every order of what is left is part of what it
-//!   was, so that nothing that has to be acyclic, irreflexive or empty breaks, and what raced races still.
-//! - Where values must not justify themselves (No-Thin-Air), the new pair takes the place of V → R → W → reader. If the value of W
-//!   depends on R, as that of an addition of 0 does, or whether W is written at all, that is a chain of reads-from and dependencies. If it does not, as that of
-//!   an exchange, the chain was broken at R, and the new pair may close a cycle; but not if nothing depends on a reader, or if no
-//!   reader is left that has the value: those that read it go round themselves. Which values there are to read counts where they
-//!   are few numbers: a thread that goes on if it has read neither 0 nor 1 is none. Nor if every write to the location depends on
-//!   reads of the location alone, as in a lock: then the cycle goes from one to the next through such writes and reads only. Each
-//!   write but V stands behind a read that reads from the one before, or, the first of them, from W, so that each comes later in
-//!   coherence than the one before, and V later than W.
+//! - All accesses to the location are atomic, of one size, through one address, and each one's
+//!   scope includes every other one's thread ([`holds`] asks for it). So coherence is total there,
+//!   W comes right after V, and what reads from W comes before the same writes as before.
+//! - V reaches the readers of W through R and W, by reads-from between morally strong accesses and
+//!   the read-modify-write. Chains of synchronization pass through it (PTX ISA, Memory Consistency
+//!   Model, Observation Order; ISO C++, intro.races, release sequence), and communication, closed
+//!   under composition, holds the new pair. Every order of what is left is part of what it was, so
+//!   that nothing that has to be acyclic, irreflexive or empty breaks, and what raced races still.
+//! - Where values must not justify themselves (No-Thin-Air), the new pair takes the place of V → R
+//!   → W → reader. If the value of W depends on R, as that of an addition of 0 does, or whether W
+//!   is written at all, that is a chain of reads-from and dependencies. If it does not, as that of
+//!   an exchange, the chain was broken at R, and the new pair may close a cycle; but not if nothing
+//!   depends on a reader, or if no reader is left that has the value: those that read it go round
+//!   themselves. Which values there are to read counts where they are few numbers: a thread that
+//!   goes on if it has read neither 0 nor 1 is none. Nor if every write to the location depends on
+//!   reads of the location alone, as in a lock: then the cycle goes from one to the next through
+//!   such writes and reads only. Each write but V stands behind a read that reads from the one
+//!   before, or, the first of them, from W, so that each comes later in coherence than the one
+//!   before, and V later than W.
 //!
 //! # Invariants
-//! - It is assumed of every such instruction in a loop, and asked when the program is unrolled. Where it does not hold, the
-//!   program is unrolled again, and the writes of that instruction count.
+//! - It is assumed of every such instruction in a loop, and asked when the program is unrolled.
+//!   Where it does not hold, the program is unrolled again, and the writes of that instruction
+//!   count.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -50,8 +58,8 @@ pub(super) struct Kept {
     pub(super) depends: bool,
 }
 
-/// When a read-modify-write that writes under `guard` writes what it reads, as far as it is worth asking, and whether what it writes
-/// depends on it.
+/// When a read-modify-write that writes under `guard` writes what it reads, as far as it is worth
+/// asking, and whether what it writes depends on it.
 pub(super) fn keeps(
     pool: &mut Pool,
     update: &Update,
@@ -64,13 +72,15 @@ pub(super) fn keeps(
         (Update::Exchange(_), _) => (same(pool), false),
         // An operand that is 0 in whatever register, too.
         (Update::Apply(..), _) if new == old => (Cond::TRUE, true),
-        // What these make of a value is often that value. Whatever was read, all ones may come out of it.
+        // What these make of a value is often that value. Whatever was read, all ones may come out
+        // of it.
         (Update::Apply(..), Term::Const(_)) => (same(pool), false),
         (
             Update::Apply(..),
             Term::Bin(BinOp::And | BinOp::Or | BinOp::Min | BinOp::Max, _, a, b),
         ) if a == old && matches!(pool.term(b), Term::Const(_)) => (same(pool), true),
-        // It writes what it expects, `atomicCAS(&flag, 0, 0)`, or what such an operation makes of that, as for a byte of a word.
+        // It writes what it expects, `atomicCAS(&flag, 0, 0)`, or what such an operation makes of
+        // that, as for a byte of a word.
         (Update::CompareExchange { .. }, made) => {
             let same = same(pool);
             let often = matches!(
@@ -91,7 +101,8 @@ pub(super) fn keeps(
     }
 }
 
-/// Those instructions of which iterations may not be left out: their writes count whatever they write.
+/// Those instructions of which iterations may not be left out: their writes count whatever they
+/// write.
 pub(super) fn writing(program: &Program, memory: &Memory, out: &mut Unrolled) -> Instructions {
     let mut found = Instructions::default();
     if out.kept.is_empty() || !out.left_out.contains(&true) {
@@ -133,7 +144,8 @@ fn reads(out: &mut Unrolled) -> Vec<FxHashSet<EventId>> {
     reads
 }
 
-/// Whether iterations in which an instruction keeps the value may be left out, as far as the instruction is concerned.
+/// Whether iterations in which an instruction keeps the value may be left out, as far as the
+/// instruction is concerned.
 fn holds(
     program: &Program,
     memory: &Memory,
@@ -216,7 +228,8 @@ fn holds(
     })
 }
 
-/// That reads of a location find one of the values that are written there, as far as these are few numbers.
+/// That reads of a location find one of the values that are written there, as far as these are few
+/// numbers.
 fn known(out: &mut Unrolled, reads: &[EventId], values: Vec<Option<i64>>) -> Cond {
     let Some(mut values) = values.into_iter().collect::<Option<Vec<i64>>>() else {
         return Cond::TRUE;
@@ -263,7 +276,8 @@ pub(super) fn strong(program: &Program, a: &Event, b: &Event) -> bool {
         && reaches(b, a)
 }
 
-/// Whether a condition does not hold where a read has a value, as far as that can be told from the value alone.
+/// Whether a condition does not hold where a read has a value, as far as that can be told from the
+/// value alone.
 fn never(pool: &mut Pool, cond: Cond, read: EventId, value: i64) -> bool {
     let mut care = Cond::TRUE;
     for atom in pool.support(cond) {

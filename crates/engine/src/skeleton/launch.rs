@@ -1,7 +1,8 @@
 //! What the launch graph of a host program orders, as pairs of events.
 //!
-//! The order in which the calls of several host threads are issued is a free choice of the skeleton: each way to issue
-//! them has a condition, of which exactly one holds. What answers of queries order depends on the answers ([`super::answers`]).
+//! The order in which the calls of several host threads are issued is a free choice of the
+//! skeleton: each way to issue them has a condition, of which exactly one holds. What answers of
+//! queries order depends on the answers ([`super::answers`]).
 //!
 //! # Sources
 //! - See [`program::host`].

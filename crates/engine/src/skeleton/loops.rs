@@ -1,18 +1,20 @@
 //! Loops of a thread's code, and where in an unrolled thread a state stands.
 //!
-//! The instructions are put into a weak topological order: every step of control flow leads to a later instruction, or back
-//! to the head of a loop around both. A loop is a strongly connected part of the code. It has one head, its entry; without the
-//! head it falls apart into instructions and inner loops, which are ordered in the same way. Where blocks stand in the
-//! text does not matter, unless the flow leaves it open which comes first.
+//! The instructions are put into a weak topological order: every step of control flow leads to a
+//! later instruction, or back to the head of a loop around both. A loop is a strongly connected
+//! part of the code. It has one head, its entry; without the head it falls apart into instructions
+//! and inner loops, which are ordered in the same way. Where blocks stand in the text does not
+//! matter, unless the flow leaves it open which comes first.
 //!
 //! # Invariants
-//! - A loop is an interval of that order that begins with its head; any two are disjoint or nested, and have different heads.
-//! - [`Position`]s of one thread are totally ordered, and every step of control flow goes to a larger one: that is
-//!   the order in which a thread is unrolled.
+//! - A loop is an interval of that order that begins with its head; any two are disjoint or nested,
+//!   and have different heads.
+//! - [`Position`]s of one thread are totally ordered, and every step of control flow goes to a
+//!   larger one: that is the order in which a thread is unrolled.
 //!
 //! # Sources
-//! - F. Bourdoncle, "Efficient chaotic iteration strategies with widenings", 1993: weak topological orderings. Of a loop with
-//!   several entries the first one in the text is the head.
+//! - F. Bourdoncle, "Efficient chaotic iteration strategies with widenings", 1993: weak topological
+//!   orderings. Of a loop with several entries the first one in the text is the head.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -38,8 +40,9 @@ impl Loop {
     }
 }
 
-/// Where a state of an unrolled thread stands: for each enclosing loop, outermost first, its head and the number of
-/// the iteration; then the instruction. Heads and instructions are given by their rank in the order.
+/// Where a state of an unrolled thread stands: for each enclosing loop, outermost first, its head
+/// and the number of the iteration; then the instruction. Heads and instructions are given by their
+/// rank in the order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Position {
     at: Vec<u32>,
@@ -89,8 +92,8 @@ impl Position {
 pub(super) enum Step {
     /// To a later instruction, or to the end.
     Forward(Position),
-    /// To another iteration of a loop, which begins there; which loop, as the place in the position where its iteration has its
-    /// number.
+    /// To another iteration of a loop, which begins there; which loop, as the place in the position
+    /// where its iteration has its number.
     Back { to: Position, round: usize },
 }
 
@@ -102,7 +105,8 @@ pub(super) struct Loops {
     ranks: Vec<usize>,
     /// By rank: its instruction.
     code: Vec<usize>,
-    /// By branch: the loops whose iterations it can count, each with the registers that they change and that decide it.
+    /// By branch: the loops whose iterations it can count, each with the registers that they change
+    /// and that decide it.
     tests: Vec<Vec<(Loop, Vec<RegId>)>>,
     live: Vec<Vec<bool>>,
 }
@@ -215,8 +219,9 @@ impl Loops {
         Ok(())
     }
 
-    /// The loops of which a branch can count the iterations: what decides it is a register that they change, and one of its
-    /// ways, but not the other, comes back to a jump to the head within the iteration.
+    /// The loops of which a branch can count the iterations: what decides it is a register that
+    /// they change, and one of its ways, but not the other, comes back to a jump to the head within
+    /// the iteration.
     fn counted_by(&self, thread: &Thread, flow: &Flow, pc: usize) -> Vec<(Loop, Vec<RegId>)> {
         let Op::Branch { cond, target } = &thread.code[pc].op else {
             return Vec::new();
@@ -250,8 +255,8 @@ impl Loops {
             .is_some_and(|&rank| self.loops.iter().any(|l| l.head == rank))
     }
 
-    /// A position as its loop counts, whatever stands between loops: which loop of the thread the one at `round` is, and the
-    /// numbers of the iterations up to that.
+    /// A position as its loop counts, whatever stands between loops: which loop of the thread the
+    /// one at `round` is, and the numbers of the iterations up to that.
     pub(super) fn number(&self, at: &Position, round: usize) -> Vec<u32> {
         let which = self
             .loops
@@ -273,8 +278,8 @@ impl Loops {
             .unwrap_or(rank as usize)
     }
 
-    /// The loops whose iterations a branch may count, each as the place of its iteration's number in a position of that
-    /// branch, with the registers by which it does.
+    /// The loops whose iterations a branch may count, each as the place of its iteration's number
+    /// in a position of that branch, with the registers by which it does.
     pub(super) fn tested(&self, pc: usize) -> impl Iterator<Item = (usize, &[RegId])> {
         let tests = self.tests.get(pc).into_iter().flatten();
         let round = |l: &Loop| {
@@ -364,7 +369,8 @@ impl Loops {
     }
 }
 
-/// The registers that some instructions compute and that an expression depends on through such computations.
+/// The registers that some instructions compute and that an expression depends on through such
+/// computations.
 fn changed(thread: &Thread, body: &[usize], e: &Expr) -> Vec<RegId> {
     let (mut found, mut todo) = (BTreeSet::new(), Vec::new());
     e.registers(&mut |r| todo.push(r));

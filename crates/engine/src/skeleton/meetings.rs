@@ -1,15 +1,18 @@
-//! Lanes of a warp that meet to hand each other values ([`Op::Give`]): who meets whom, and what each takes.
+//! Lanes of a warp that meet to hand each other values ([`Op::Give`]): who meets whom, and what
+//! each takes.
 //!
 //! # Invariants
-//! - Threads are unrolled up to where they meet; what they bring is known before one of them goes on.
-//! - Whoever meets does so in just the executions in which all that it names come; the others are told ([`Unrolled::unmet`]),
-//!   or nothing is known of what follows ([`Reason::Apart`]).
-//! - For questions about progress, who waits for one that has ended before it came there, and not at the end of its code, is blocked.
-//!   Who repeats iterations in which it meets others does so together with them.
+//! - Threads are unrolled up to where they meet; what they bring is known before one of them goes
+//!   on.
+//! - Whoever meets does so in just the executions in which all that it names come; the others are
+//!   told ([`Unrolled::unmet`]), or nothing is known of what follows ([`Reason::Apart`]).
+//! - For questions about progress, who waits for one that has ended before it came there, and not
+//!   at the end of its code, is blocked. Who repeats iterations in which it meets others does so
+//!   together with them.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *shfl.sync*: it waits "until all non-exited threads corresponding to `membermask`" have executed it; what is
-//!   taken from one that has exited is not defined.
+//! - PTX ISA 9.4, *shfl.sync*: it waits "until all non-exited threads corresponding to
+//!   `membermask`" have executed it; what is taken from one that has exited is not defined.
 
 use std::rc::Rc;
 
@@ -58,7 +61,8 @@ struct Came {
 }
 
 impl Came {
-    /// Adds one that is there under a guard: when it names some that it does not meet and that are not gone, and when nobody lacks.
+    /// Adds one that is there under a guard: when it names some that it does not meet and that are
+    /// not gone, and when nobody lacks.
     fn push(&mut self, pool: &mut Pool, guard: Cond, lacks: Cond, complete: Cond) {
         self.unmet.push(pool.and(guard, lacks));
         let known = pool.or(complete, lacks);
@@ -94,7 +98,8 @@ fn is_alike(a: &Thread, b: &Thread) -> bool {
 }
 
 impl Unroller<'_> {
-    /// The meeting that a thread waits for; `None` if it waits for none, or it depends on what is read for which.
+    /// The meeting that a thread waits for; `None` if it waits for none, or it depends on what is
+    /// read for which.
     fn asks(&mut self, run: &Run) -> Option<Meeting> {
         let (at, state) = run.meets.as_ref()?;
         let Op::Give {
@@ -114,8 +119,8 @@ impl Unroller<'_> {
         })
     }
 
-    /// Lets threads stop before they meet others, `came`: those that have just come there. If nothing was executed `since` the last meeting,
-    /// to stop before that is the same for everyone.
+    /// Lets threads stop before they meet others, `came`: those that have just come there. If
+    /// nothing was executed `since` the last meeting, to stop before that is the same for everyone.
     pub(super) fn may_stop_before(
         &mut self,
         runs: &mut [Run],
@@ -139,8 +144,9 @@ impl Unroller<'_> {
 
     /// Lets those of a group's threads go on that meet. Whether some do.
     ///
-    /// Threads meet if all that are named stand at a [`Op::Give`] that names the same ones, in just the same executions: then
-    /// each of them comes, whatever is read, and nothing has to be said of who waits for whom.
+    /// Threads meet if all that are named stand at a [`Op::Give`] that names the same ones, in just
+    /// the same executions: then each of them comes, whatever is read, and nothing has to be said
+    /// of who waits for whom.
     pub(super) fn meet(&mut self, runs: &mut [Run]) -> Result<bool, Reason> {
         let asked: Vec<Option<Meeting>> = runs.iter().map(|run| self.asks(run)).collect();
         for first in 0..runs.len() {
@@ -189,11 +195,13 @@ impl Unroller<'_> {
         self.meet_in_part(runs)
     }
 
-    /// Lets threads go on that stand at the first place where some of their group do: no other one comes there any more.
+    /// Lets threads go on that stand at the first place where some of their group do: no other one
+    /// comes there any more.
     ///
-    /// Each meets those of whom it turns out, once values are known, that they come there and name the same ones. Executions in which one
-    /// of those that it names is not among them are put aside ([`Unrolled::unmet`]). If not all that are named have to come, some of
-    /// those that are there run together: the execution chooses.
+    /// Each meets those of whom it turns out, once values are known, that they come there and name
+    /// the same ones. Executions in which one of those that it names is not among them are put
+    /// aside ([`Unrolled::unmet`]). If not all that are named have to come, some of those that are
+    /// there run together: the execution chooses.
     fn meet_in_part(&mut self, runs: &mut [Run]) -> Result<bool, Reason> {
         let program = self.program;
         let stands = |i: &usize| runs[*i].meets.is_some();
@@ -326,8 +334,8 @@ impl Unroller<'_> {
         Ok(true)
     }
 
-    /// What becomes of some that come to a place, of whom each names whom it names; `elsewhere`: when those of its group, by rank, are
-    /// neither there nor gone, if it matters who is gone.
+    /// What becomes of some that come to a place, of whom each names whom it names; `elsewhere`:
+    /// when those of its group, by rank, are neither there nor gone, if it matters who is gone.
     fn named(&mut self, all: &[Asked], size: u32, elsewhere: Option<&Vec<Cond>>) -> Came {
         let mut came = Came::default();
         for (i, one) in all.iter().enumerate() {
@@ -401,7 +409,8 @@ impl Unroller<'_> {
         came
     }
 
-    /// Who repeats iterations in which it meets others does so for ever only if they do, in the same ones.
+    /// Who repeats iterations in which it meets others does so for ever only if they do, in the
+    /// same ones.
     pub(super) fn repeat_together(&mut self, runs: &[Run]) {
         let program = self.program;
         for run in runs {
@@ -434,7 +443,8 @@ impl Unroller<'_> {
         }
     }
 
-    /// Which of some that are at one place run together, which is an equivalence, and what each of them takes.
+    /// Which of some that are at one place run together, which is an equivalence, and what each of
+    /// them takes.
     fn converged(&mut self, all: &[Asked]) -> (Came, Vec<Rc<Taken>>) {
         let mut came = Came {
             on: all.iter().map(|one| one.guard).collect(),

@@ -1,12 +1,15 @@
 //! The skeleton: what the program fixes, as one guarded event graph per test.
 //!
-//! Threads are unrolled into events, each with a *guard*, the condition under which it executes. Values are terms over
-//! what reads return; conditions are decision diagrams over comparisons of such terms. Nothing here knows a memory
-//! model; a model sees a skeleton through the base relations of [`signature`].
+//! Threads are unrolled into events, each with a *guard*, the condition under which it executes.
+//! Values are terms over what reads return; conditions are decision diagrams over comparisons of
+//! such terms. Nothing here knows a memory model; a model sees a skeleton through the base
+//! relations of [`signature`].
 //!
 //! # Invariants
-//! - Events are numbered: initial writes first, then the threads in order, each in an order that contains its `po`.
-//! - The graph is built for one set of [`Options`] and one loop bound; [`Skeleton::cut`] tells when the bound was met.
+//! - Events are numbered: initial writes first, then the threads in order, each in an order that
+//!   contains its `po`.
+//! - The graph is built for one set of [`Options`] and one loop bound; [`Skeleton::cut`] tells when
+//!   the bound was met.
 //! - A base relation speaks of two events *given that both execute* ([`base`]).
 
 use std::sync::Arc;
@@ -74,10 +77,12 @@ impl Skeleton {
         Skeleton::build_for(Purpose::Outcomes, test, options, bound, true, None)
     }
 
-    /// Unrolls a test's program; to `fold` is to take what nobody writes for what it is ([`fixed`]).
+    /// Unrolls a test's program; to `fold` is to take what nobody writes for what it is
+    /// ([`fixed`]).
     ///
     /// # Errors
-    /// If a limit is exceeded, `deadline` passes, or the program uses something that has no meaning under the options.
+    /// If a limit is exceeded, `deadline` passes, or the program uses something that has no meaning
+    /// under the options.
     pub fn build_for(
         purpose: Purpose,
         test: &LitmusTest,
@@ -112,7 +117,8 @@ impl Skeleton {
                 if let Some(reason) = out.apart.take() {
                     return Err(reason);
                 }
-                // What was found while threads stood where lanes meet may not hold of all that come after that.
+                // What was found while threads stood where lanes meet may not hold of all that come
+                // after that.
                 if known.len() < passing.len() {
                     let what =
                         "a barrier for part of the threads, to which more come once lanes have met";
@@ -274,7 +280,8 @@ impl Skeleton {
     }
 }
 
-/// The phases of mbarrier objects in which operations fall: terms, so that they are made before values are known.
+/// The phases of mbarrier objects in which operations fall: terms, so that they are made before
+/// values are known.
 fn phases(out: &mut Unrolled) -> Vec<(EventId, TermId, TermId)> {
     let Unrolled {
         rmw, events, pool, ..
@@ -295,9 +302,9 @@ fn phases(out: &mut Unrolled) -> Vec<(EventId, TermId, TermId)> {
     on_object.map(phase).collect()
 }
 
-/// Program order. Elements of one execution of a vector instruction are in none among themselves (PTX ISA, Memory Consistency
-/// Model, Vector Data-types), nor are the cells of an access: their events stand side by side. What is asynchronous is in none at
-/// all.
+/// Program order. Elements of one execution of a vector instruction are in none among themselves
+/// (PTX ISA, Memory Consistency Model, Vector Data-types), nor are the cells of an access: their
+/// events stand side by side. What is asynchronous is in none at all.
 fn program_order(program: &Program, events: &[Event]) -> Rel {
     let element = |e: &Event| Some(program.thread(e.thread?).code.get(e.instr)?.element);
     let elements: Vec<_> = events
@@ -492,7 +499,8 @@ impl Unroller<'_> {
         Ok(init_cells)
     }
 
-    /// The threads that are unrolled together with one: those of its group, if they hand each other values.
+    /// The threads that are unrolled together with one: those of its group, if they hand each other
+    /// values.
     fn met_by(&self, thread: ThreadId) -> Vec<ThreadId> {
         let place = &self.program.thread(thread).place;
         let mates = |scope| {

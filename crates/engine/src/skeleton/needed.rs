@@ -1,19 +1,23 @@
 //! Values on which nothing depends, for programs of which not all values can be listed.
 //!
-//! Whether a kernel races seldom depends on what it computes: sums and products are stored, read again and stored, and decide neither
-//! which instructions execute nor what they access. Where the values of a program are too many to be listed, those that nothing
-//! depends on are given up: what is written where no read matters is taken for zero.
+//! Whether a kernel races seldom depends on what it computes: sums and products are stored, read
+//! again and stored, and decide neither which instructions execute nor what they access. Where the
+//! values of a program are too many to be listed, those that nothing depends on are given up: what
+//! is written where no read matters is taken for zero.
 //!
 //! # Why nothing is lost
-//! - What matters is found backwards. It begins with every condition and every address of the skeleton, and with what is asked for. What
-//!   a read returns that matters was written to one of the cells that it may access; all that is written there matters,
-//!   with the reads that it is made of.
-//! - So executions with the values and executions without them are the same but for those values: the same events execute and access the
-//!   same memory, reads have the same sources, and reads that matter return the same. For that, each of the latter must have values: it
-//!   has if no value depends on itself, so this is for models that exclude values out of thin air.
+//! - What matters is found backwards. It begins with every condition and every address of the
+//!   skeleton, and with what is asked for. What a read returns that matters was written to one of
+//!   the cells that it may access; all that is written there matters, with the reads that it is
+//!   made of.
+//! - So executions with the values and executions without them are the same but for those values:
+//!   the same events execute and access the same memory, reads have the same sources, and reads
+//!   that matter return the same. For that, each of the latter must have values: it has if no value
+//!   depends on itself, so this is for models that exclude values out of thin air.
 //! - Dependencies were found before, of the values as they were.
-//! - Which cells an access may be to follows from its address, if that is a constant, else from [`Points`]; addresses that lead
-//!   out of their object are none of its matter. [`Needed::covers`] asks for them once all addresses are known.
+//! - Which cells an access may be to follows from its address, if that is a constant, else from
+//!   [`Points`]; addresses that lead out of their object are none of its matter. [`Needed::covers`]
+//!   asks for them once all addresses are known.
 //! - An answer that shows or tests a value that was given up is none: [`Needed::knows`].
 
 use std::collections::BTreeSet;

@@ -1,14 +1,17 @@
-//! Values and conditions as hash-consed terms: what a skeleton says before anyone knows what the reads return.
+//! Values and conditions as hash-consed terms: what a skeleton says before anyone knows what the
+//! reads return.
 //!
-//! A [`Term`] is an integer that depends on reads. A [`Cond`] is a condition, kept as a reduced ordered binary decision
-//! diagram over [`Atom`]s, so that equal conditions are equal ids and `(g ∧ c) ∨ (g ∧ ¬c)` *is* `g` at every join.
+//! A [`Term`] is an integer that depends on reads. A [`Cond`] is a condition, kept as a reduced
+//! ordered binary decision diagram over [`Atom`]s, so that equal conditions are equal ids and `(g ∧
+//! c) ∨ (g ∧ ¬c)` *is* `g` at every join.
 //!
 //! # Invariants
 //! - Terms and conditions are created bottom-up; an id refers to smaller ids only.
-//! - A term is wrapped to its type wherever an operation says so; a [`Term::Read`] is wrapped to the type of its access.
+//! - A term is wrapped to its type wherever an operation says so; a [`Term::Read`] is wrapped to
+//!   the type of its access.
 //! - Atoms are canonical: comparisons are `==`, `<` only; operands of `==` are sorted.
-//! - While a pool is watched, an operation that finds it too large or too late gives up: what it and all later ones return
-//!   means nothing, and [`Pool::given_up`] says so.
+//! - While a pool is watched, an operation that finds it too large or too late gives up: what it
+//!   and all later ones return means nothing, and [`Pool::given_up`] says so.
 
 use std::time::Instant;
 
@@ -96,8 +99,8 @@ pub struct Pool {
     decision_ids: FxHashMap<(AtomId, Cond, Cond), Cond>,
     ite_memo: FxHashMap<(Cond, Cond, Cond), Cond>,
     restrict_memo: FxHashMap<(Cond, Cond), Cond>,
-    /// What became of operations and comparisons that were pushed into choices. Choices share their branches: without
-    /// these, a counter takes time exponential in its increments.
+    /// What became of operations and comparisons that were pushed into choices. Choices share their
+    /// branches: without these, a counter takes time exponential in its increments.
     cast_memo: FxHashMap<(Ty, TermId), TermId>,
     bin_memo: FxHashMap<(BinOp, Ty, TermId, TermId), TermId>,
     cmp_memo: FxHashMap<Atom, Cond>,
@@ -279,8 +282,8 @@ impl Pool {
         }
     }
 
-    /// An operation in type `ty`. Folds constants and what is constant whatever the operands are (`x ^ x`, `x * 0`),
-    /// so that a value carries only dependencies that it really has.
+    /// An operation in type `ty`. Folds constants and what is constant whatever the operands are
+    /// (`x ^ x`, `x * 0`), so that a value carries only dependencies that it really has.
     pub fn bin(&mut self, op: BinOp, ty: Ty, a: TermId, b: TermId) -> TermId {
         let (ca, cb) = (self.as_const(a), self.as_const(b));
         if let (Some(x), Some(y)) = (ca, cb) {
@@ -443,8 +446,8 @@ impl Pool {
         self.literal(atom)
     }
 
-    /// The type that the values of two terms are of. They are equal in it just if they are in any type as wide: one condition,
-    /// whatever type the program compares them in.
+    /// The type that the values of two terms are of. They are equal in it just if they are in any
+    /// type as wide: one condition, whatever type the program compares them in.
     fn common(&self, a: TermId, b: TermId) -> Option<Ty> {
         let known = |t: TermId| self.types[t.0 as usize];
         let own = known(a).or(known(b))?;
@@ -540,7 +543,8 @@ impl Pool {
         c
     }
 
-    /// The test at the root of a condition: atom, branch if false, branch if true. `None` for constants.
+    /// The test at the root of a condition: atom, branch if false, branch if true. `None` for
+    /// constants.
     pub fn decision(&self, c: Cond) -> Option<(AtomId, Cond, Cond)> {
         let d = self.decisions.get(c.0.checked_sub(2)? as usize)?;
         Some((d.atom, d.low, d.high))

@@ -3,22 +3,25 @@
 //! Unrolled for such a question, a thread ends in one of these ways, which exclude each other:
 //! - *done*: it ran to its end;
 //! - *blocked*: it reached a barrier that does not let it pass, or waits for lanes that never come;
-//! - *looping without effect*: an iteration that changes nothing stands for all further ones ([`Spin`]);
-//! - *looping with effect*: its last iterations are two consecutive blocks of equal content, of which the later one
-//!   repeats for ever ([`Repeat`]);
+//! - *looping without effect*: an iteration that changes nothing stands for all further ones
+//!   ([`Spin`]);
+//! - *looping with effect*: its last iterations are two consecutive blocks of equal content, of
+//!   which the later one repeats for ever ([`Repeat`]);
 //! - *stopped*: it is never run again, possibly before its first instruction;
 //! - *cut*: the loop bound was met. That is no way to end, but a gap in what is known.
 //!
 //! # Invariants
-//! - To stop and to repeat are choices of the program; a choice is true only where the thread takes it, so each execution
-//!   is described once.
-//! - The relations of [`ROWS`] are what rules about endless executions speak of; outside [`Purpose::Progress`] they
-//!   do not exist.
+//! - To stop and to repeat are choices of the program; a choice is true only where the thread takes
+//!   it, so each execution is described once.
+//! - The relations of [`ROWS`] are what rules about endless executions speak of; outside
+//!   [`Purpose::Progress`] they do not exist.
 //!
 //! # Sources
-//! - T. Sorensen, L. F. Salvador, H. Raval, H. Evrard, J. Wickerson, M. Martonosi, A. F. Donaldson, "Specifying and
-//!   Testing GPU Workgroup Progress Models", OOPSLA 2021: threads that are not scheduled any more.
-//! - Lahav, Namakonov, Oberhauser, Podkopaev, Vafeiadis, "Making Weak Memory Models Fair", OOPSLA 2021: fairness to memory.
+//! - T. Sorensen, L. F. Salvador, H. Raval, H. Evrard, J. Wickerson, M. Martonosi, A. F. Donaldson,
+//!   "Specifying and Testing GPU Workgroup Progress Models", OOPSLA 2021: threads that are not
+//!   scheduled any more.
+//! - Lahav, Namakonov, Oberhauser, Podkopaev, Vafeiadis, "Making Weak Memory Models Fair", OOPSLA
+//!   2021: fairness to memory.
 
 use std::ops::Range;
 
@@ -88,7 +91,8 @@ pub struct Repeat {
     pub header: usize,
     /// Iterations in one block.
     pub period: u32,
-    /// Events of the earlier and the later block with the same place in it. A missing one never executes.
+    /// Events of the earlier and the later block with the same place in it. A missing one never
+    /// executes.
     pub pairs: Vec<(Option<EventId>, Option<EventId>)>,
     /// Needed registers at the end of each block.
     pub registers: Vec<(TermId, TermId)>,
@@ -168,7 +172,8 @@ pub struct Progress {
 /// What can be said of how threads end: pairs of events, each under a condition.
 pub(super) type Pairs = fn(&Skeleton, &Progress) -> Edges;
 
-/// Base relations of rules about endless executions. Sets that depend on the execution are parts of the identity.
+/// Base relations of rules about endless executions. Sets that depend on the execution are parts of
+/// the identity.
 pub(super) const ROWS: &[(&str, &str, Pairs)] = &[
     (
         "repeated",
@@ -268,7 +273,8 @@ pub(super) fn collect(
                 .into_iter()
                 .map(|(apart, stuck)| (Held::Lanes(apart), stuck)),
         );
-        // The first place to stop is before the first instruction; without instructions nothing is executed.
+        // The first place to stop is before the first instruction; without instructions nothing is
+        // executed.
         let started = match ending.progress.stopped.first() {
             Some(&(_, first)) => out.pool.not(first),
             None => Cond::constant(!program.threads[t].code.is_empty()),
@@ -333,7 +339,8 @@ impl Unroller<'_> {
         self.ends(state)
     }
 
-    /// Notes which queries are asked for ever: that they are not in vain depends on what they ask about.
+    /// Notes which queries are asked for ever: that they are not in vain depends on what they ask
+    /// about.
     pub(super) fn asks_for_ever(
         &mut self,
         repeats: Cond,
@@ -349,7 +356,8 @@ impl Unroller<'_> {
         }
     }
 
-    /// A weak compare-exchange does not fail spuriously for ever (ISO C++ [atomics.types.operations]).
+    /// A weak compare-exchange does not fail spuriously for ever (ISO C++
+    /// [atomics.types.operations]).
     fn not_for_ever(
         &mut self,
         repeats: Cond,
@@ -375,8 +383,9 @@ impl Unroller<'_> {
             .filter(move |(e, _)| self.out.events[e.index()].thread == Some(thread))
     }
 
-    /// Lets a thread that jumps back to `to` in `state`, in the loop at `round`, repeat its last iterations for ever, if
-    /// they are two blocks of equal content. What is left in `state` goes on.
+    /// Lets a thread that jumps back to `to` in `state`, in the loop at `round`, repeat its last
+    /// iterations for ever, if they are two blocks of equal content. What is left in `state` goes
+    /// on.
     pub(super) fn repeats(
         &mut self,
         state: &mut State,
@@ -441,7 +450,8 @@ impl Unroller<'_> {
         Ok(())
     }
 
-    /// The events of the last two blocks of `period` iterations of the loop at `round` before one begins at `to`, by place.
+    /// The events of the last two blocks of `period` iterations of the loop at `round` before one
+    /// begins at `to`, by place.
     fn paired(
         &self,
         thread: ThreadId,

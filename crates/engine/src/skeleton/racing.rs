@@ -1,10 +1,11 @@
 //! Reads in iterations that could be left out, were it not for races.
 //!
-//! An iteration in which nothing but reads is executed can be left out of an execution, but a race with one of them cannot. Where a
-//! thread leaves out an iteration alone it is seen all the same, in executions in which the thread stays there. These do not
-//! show a race with a write that comes after the thread has left the loop: `P1` reads a flag that `P0` sets behind its loop,
-//! and writes what the loop reads. So one iteration with such reads has to be there ([`super::returns`]), and wherever
-//! iterations of several threads are left out together, as nobody stays in these.
+//! An iteration in which nothing but reads is executed can be left out of an execution, but a race
+//! with one of them cannot. Where a thread leaves out an iteration alone it is seen all the same,
+//! in executions in which the thread stays there. These do not show a race with a write that comes
+//! after the thread has left the loop: `P1` reads a flag that `P0` sets behind its loop, and writes
+//! what the loop reads. So one iteration with such reads has to be there ([`super::returns`]), and
+//! wherever iterations of several threads are left out together, as nobody stays in these.
 
 use std::cell::LazyCell;
 
@@ -20,7 +21,8 @@ use program::{Program, ThreadId};
 /// Instructions of threads.
 pub(super) type Instructions = FxHashSet<(ThreadId, usize)>;
 
-/// The reads of loops that may race with a write of which their thread knows when it has left the loop.
+/// The reads of loops that may race with a write of which their thread knows when it has left the
+/// loop.
 pub(super) fn reads(program: &Program, out: &Unrolled) -> Instructions {
     if out.left_out.is_empty() {
         return Instructions::default();

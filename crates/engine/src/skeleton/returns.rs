@@ -1,29 +1,32 @@
-//! Where an unrolled thread has been before: when it is back in the state of an earlier visit, and which iterations of its
-//! loops count against the bound.
+//! Where an unrolled thread has been before: when it is back in the state of an earlier visit, and
+//! which iterations of its loops count against the bound.
 //!
-//! A thread that jumps back is *back where it was* if an earlier visit to that instruction found the same values in all
-//! registers that are still needed, and the thread did nothing since that others can notice, or nothing but write what it
-//! had read ([`super::kept`]). What lies between, a *round*,
-//! can be left out of any execution. One that goes on for ever without effect can go round for ever in a single one, in
-//! which each read returns what it returns there again and again: leave out all rounds before the first state that
-//! occurs for ever, and from there on walk the shortest way back to it. That speaks of states and of jumps alone, so it
-//! holds for nested loops, for loops with several entries, and for rounds of several iterations.
+//! A thread that jumps back is *back where it was* if an earlier visit to that instruction found
+//! the same values in all registers that are still needed, and the thread did nothing since that
+//! others can notice, or nothing but write what it had read ([`super::kept`]). What lies between, a *round*,
+//! can be left out of any execution. One that goes on for ever without effect can go round for ever
+//! in a single one, in which each read returns what it returns there again and again: leave out all
+//! rounds before the first state that occurs for ever, and from there on walk the shortest way back
+//! to it. That speaks of states and of jumps alone, so it holds for nested loops, for loops with
+//! several entries, and for rounds of several iterations.
 //!
-//! A round with a read that may race (`racing`) must be there to be seen to. Of two such rounds in a row one can be left out: a
-//! race is of a read in one of them, and stays when the other one is gone, as nothing is ordered by what is gone.
+//! A round with a read that may race (`racing`) must be there to be seen to. Of two such rounds in
+//! a row one can be left out: a race is of a read in one of them, and stays when the other one is
+//! gone, as nothing is ordered by what is gone.
 //!
-//! Threads that meet in a round, at a barrier or to hand each other values, can leave it out together
-//! ([`super::barrier`]); here is only noted when each of them is back where it was.
+//! Threads that meet in a round, at a barrier or to hand each other values, can leave it out
+//! together ([`super::barrier`]); here is only noted when each of them is back where it was.
 //!
-//! An iteration does not count against the bound if a branch that could have ended the loop was decided by numbers, other
-//! ones than the last time: `i < 4` in `for (i = 0; i < 4; i++)`. Such a loop is unrolled to its end, unless it takes more
-//! than [`MAX_COUNTED`] iterations; then they count as those of other loops do.
+//! An iteration does not count against the bound if a branch that could have ended the loop was
+//! decided by numbers, other ones than the last time: `i < 4` in `for (i = 0; i < 4; i++)`. Such a
+//! loop is unrolled to its end, unless it takes more than [`MAX_COUNTED`] iterations; then they
+//! count as those of other loops do.
 //!
 //! # Invariants
-//! - A visit has its guard. Every execution takes one path, so the guards of two positions hold together just if the path
-//!   leads through both.
-//! - After as many iterations as the bound allows, a thread goes on as long as nobody can notice, and is cut where somebody
-//!   could: who leaves the loop by then is not cut.
+//! - A visit has its guard. Every execution takes one path, so the guards of two positions hold
+//!   together just if the path leads through both.
+//! - After as many iterations as the bound allows, a thread goes on as long as nobody can notice,
+//!   and is cut where somebody could: who leaves the loop by then is not cut.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -120,8 +123,8 @@ pub(super) enum How {
 #[derive(Default)]
 pub(super) struct Past {
     visits: FxHashMap<Position, Visit>,
-    /// When something was done there that others can notice, and when it was to write what was there; in the order of
-    /// positions.
+    /// When something was done there that others can notice, and when it was to write what was
+    /// there; in the order of positions.
     effects: Vec<(Position, Effect)>,
     iterations: FxHashMap<Vec<u32>, Iteration>,
     /// What a branch that may count iterations was decided by the last time, by loop.
@@ -159,8 +162,8 @@ impl Past {
         }
     }
 
-    /// How many iterations that count lie before the one that a position is in, of the loop with the most; and the rank
-    /// of its head.
+    /// How many iterations that count lie before the one that a position is in, of the loop with
+    /// the most; and the rank of its head.
     pub(super) fn spent(&self, at: &Position) -> (u32, u32) {
         let all = at
             .iterations()
@@ -175,9 +178,9 @@ impl Past {
         iteration.spent + u32::from(!iteration.free)
     }
 
-    /// Notes that a branch which may count the iterations of a loop was decided, by what its counters hold where that are
-    /// numbers. Answers with the loop if it
-    /// took too many such iterations.
+    /// Notes that a branch which may count the iterations of a loop was decided, by what its
+    /// counters hold where that are numbers. Answers with the loop if it took too many such
+    /// iterations.
     pub(super) fn decided(
         &mut self,
         at: &Position,
@@ -205,10 +208,10 @@ impl Past {
         self.visits.get(at)
     }
 
-    /// The rounds that end in a state which jumps back to `to`, in another iteration of the loop at `round`. They exclude
-    /// each other, the latest beginning goes first. What may race is left out where it is done twice in a row, and what writes
-    /// what was there if that is to be `seen`; those that are done for the first time exclude nothing, nor do those of several
-    /// threads.
+    /// The rounds that end in a state which jumps back to `to`, in another iteration of the loop at
+    /// `round`. They exclude each other, the latest beginning goes first. What may race is left out
+    /// where it is done twice in a row, and what writes what was there if that is to be `seen`;
+    /// those that are done for the first time exclude nothing, nor do those of several threads.
     pub(super) fn rounds(
         &self,
         pool: &mut Pool,

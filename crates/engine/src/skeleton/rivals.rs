@@ -1,9 +1,12 @@
-//! Writes to one place in memory by several threads: when what they store differs. Whoever takes two writes of one value for no race
-//! (option `same-value`) asks whether there is an execution in which it does.
+//! Writes to one place in memory by several threads: when what they store differs. Whoever takes
+//! two writes of one value for no race (option `same-value`) asks whether there is an execution in
+//! which it does.
 //!
 //! # Invariants
-//! - Two writes of which nothing is said here store the same value in every execution in which both are to one place.
-//! - A value that is not worked out, or was given up, differs from any other; so do accesses to different bytes.
+//! - Two writes of which nothing is said here store the same value in every execution in which both
+//!   are to one place.
+//! - A value that is not worked out, or was given up, differs from any other; so do accesses to
+//!   different bytes.
 
 use std::collections::BTreeMap;
 
@@ -16,11 +19,12 @@ use program::unknown::Unknowns;
 /// An instruction, by its place in the text.
 pub type Spot = (u32, u32);
 
-/// So many conditions are one, as none of them alone takes long to decide: the diagram of a whole lot would be large.
+/// So many conditions are one, as none of them alone takes long to decide: the diagram of a whole
+/// lot would be large.
 const TOGETHER: usize = 32;
 
-/// By the places of two writes in the text, the earlier one first: when there are two there that store different values, under one of
-/// these conditions.
+/// By the places of two writes in the text, the earlier one first: when there are two there that
+/// store different values, under one of these conditions.
 #[derive(Clone, Debug, Default)]
 pub struct Rivals(BTreeMap<[Spot; 2], Vec<Cond>>);
 
@@ -40,7 +44,8 @@ impl Rivals {
             .map(|(i, j)| (i, j, Cond::TRUE))
             .collect();
         let mut all: BTreeMap<[Spot; 2], Vec<Cond>> = BTreeMap::new();
-        // By places: writes that are always there, each with one that stores the same value unless something was said.
+        // By places: writes that are always there, each with one that stores the same value unless
+        // something was said.
         let mut alike: BTreeMap<[Spot; 2], BTreeMap<usize, usize>> = BTreeMap::new();
         for (i, j, here) in fixed.into_iter().chain(there.open) {
             let (a, b) = (&sk.events[i], &sk.events[j]);
@@ -100,7 +105,8 @@ impl Rivals {
     }
 }
 
-/// Where two events stand in the text, whichever of the two comes first; what stands nowhere is at the beginning.
+/// Where two events stand in the text, whichever of the two comes first; what stands nowhere is at
+/// the beginning.
 pub fn spots(sk: &Skeleton, i: usize, j: usize) -> [Spot; 2] {
     let spot = |e: usize| {
         sk.events[e].thread.map_or((0, 0), |thread| {

@@ -1,12 +1,14 @@
-//! The one table of base names: what a model may say about a skeleton. A row has everything: the name, what it means, how
-//! explanations say it, and how it is built.
+//! The one table of base names: what a model may say about a skeleton. A row has everything: the
+//! name, what it means, how explanations say it, and how it is built.
 //!
 //! # Invariants
-//! - A relation speaks of two events *given that both execute*. Pairs that depend on more than that (an address known
-//!   only at run time, the phase of a barrier) are *open*: each has the condition under which it holds.
+//! - A relation speaks of two events *given that both execute*. Pairs that depend on more than that
+//!   (an address known only at run time, the phase of a barrier) are *open*: each has the condition
+//!   under which it holds.
 //! - Initial writes belong to no thread: scope relations leave them out.
 //! - A tag ([`program::tags`]) is the set of the events that carry it; it needs no row here.
-//! - The words of rules about endless executions come last, so that a model that may not use them has the same ids.
+//! - The words of rules about endless executions come last, so that a model that may not use them
+//!   has the same ids.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -37,8 +39,8 @@ pub struct Row {
     pub name: &'static str,
     /// One line; what stands before a colon is the dialect that has it.
     pub doc: &'static str,
-    /// As a clause, in which `{a}` and `{b}` stand for the events: if it has them, and if not. What depends on the program
-    /// (which memory, which groups) is added by whoever has the events.
+    /// As a clause, in which `{a}` and `{b}` stand for the events: if it has them, and if not. What
+    /// depends on the program (which memory, which groups) is added by whoever has the events.
     pub says: [String; 2],
     /// What tools know it as.
     pub role: Role,
@@ -128,8 +130,8 @@ pub fn speaks_of(model: &Model, role: Role) -> bool {
         .any(|n| matches!(n.op, NodeOp::Base(id) if row(id).role == role))
 }
 
-/// By node of a model, whether it is empty in all executions of a program, since what it speaks of needs instructions that
-/// the program does not have. Nothing is said of fixpoints.
+/// By node of a model, whether it is empty in all executions of a program, since what it speaks of
+/// needs instructions that the program does not have. Nothing is said of fixpoints.
 pub fn absent(model: &Model, program: &Program) -> Vec<bool> {
     struct Present<'p>(&'p Program);
     impl Leaves<Presence> for Present<'_> {
@@ -164,8 +166,9 @@ pub fn absent(model: &Model, program: &Program) -> Vec<bool> {
     absent
 }
 
-/// What a model says of a program, as numbers: models of equal ones say the same of it, as far as its axioms and the flags
-/// of these effects go. Models with fixpoints do if their tables are equal.
+/// What a model says of a program, as numbers: models of equal ones say the same of it, as far as
+/// its axioms and the flags of these effects go. Models with fixpoints do if their tables are
+/// equal.
 pub fn fingerprint(model: &Model, program: &Program, effects: &[Effect]) -> BTreeSet<u64> {
     struct Numbers<'p>(&'p Program);
     impl Leaves<Fingerprint> for Numbers<'_> {
@@ -216,7 +219,8 @@ pub fn fingerprint(model: &Model, program: &Program, effects: &[Effect]) -> BTre
         .flags
         .iter()
         .filter(|flag| effects.contains(&flag.effect));
-    // What has no members is empty, irreflexive and acyclic: an axiom asks nothing then, a flag marks nothing.
+    // What has no members is empty, irreflexive and acyclic: an axiom asks nothing then, a flag
+    // marks nothing.
     let asks = |a: &&Axiom| value(a.node) != 0 || a.negated != (a.effect != Effect::Rejects);
     let tests = model.axioms.iter().chain(flags).filter(asks);
     let tests = tests.map(|a| number((a.effect, a.test, a.negated, value(a.node))));
@@ -304,7 +308,8 @@ pub fn of_endless() -> Signature {
     of(&ROWS[..ROWS.len() - CHECKER.len()])
 }
 
-/// Two sets that no model can name. A task says what is in them, to ask for pairs of a write and a read.
+/// Two sets that no model can name. A task says what is in them, to ask for pairs of a write and a
+/// read.
 const CHECKER: [&str; 2] = ["first writes", "first reads"];
 
 /// The ids of these sets.
@@ -434,7 +439,8 @@ fn sets() -> Vec<Row> {
             events(move |_, e| e.scope == Some(scope)),
         )
     }));
-    // Tags of other dialects are sets without members. A dialect that makes such events lists the tag in `TAGS`.
+    // Tags of other dialects are sets without members. A dialect that makes such events lists the
+    // tag in `TAGS`.
     rows.extend(
         DIALECT_TAGS
             .iter()
@@ -443,8 +449,8 @@ fn sets() -> Vec<Row> {
     rows
 }
 
-/// Whether something asks threads of a group to come together: in PTX, an aligned barrier in a warp that the test speaks of, a mask of
-/// lanes.
+/// Whether something asks threads of a group to come together: in PTX, an aligned barrier in a warp
+/// that the test speaks of, a mask of lanes.
 fn may_diverge(program: &Program) -> bool {
     let aligned = program.dialect.row().convergence == Convergence::Aligned;
     !aligned
@@ -484,7 +490,8 @@ fn may_say_unlike_counts(program: &Program) -> bool {
     counts.len() > 1 || counts.contains(&Some(None))
 }
 
-/// Whether it has a barrier for all threads of a group at which arrivals and waits are instructions of their own.
+/// Whether it has a barrier for all threads of a group at which arrivals and waits are instructions
+/// of their own.
 fn may_miss_turns(program: &Program) -> bool {
     let barriers = program.instrs().filter_map(|(_, _, i)| i.op.barrier());
     barriers
@@ -636,7 +643,8 @@ const MEMORY_KINDS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Tags of single dialects that published models speak of: an event is in such a set if it carries the tag.
+/// Tags of single dialects that published models speak of: an event is in such a set if it carries
+/// the tag.
 const DIALECT_TAGS: &[(&str, &str)] = &[
     ("ATOM", "Vulkan: atomic access"),
     ("NONPRIV", "Vulkan: non-private access"),
@@ -657,8 +665,8 @@ const DIALECT_TAGS: &[(&str, &str)] = &[
     ("CBAR", "Vulkan: control barrier"),
 ];
 
-/// Base relations: the role, the name, how it is built and what it means; then what is said of a pair that is in it, and of
-/// one that is not.
+/// Base relations: the role, the name, how it is built and what it means; then what is said of a
+/// pair that is in it, and of one that is not.
 fn relations() -> Vec<Row> {
     macro_rules! rows {
         ($($role:ident $name:literal = $build:expr $(, if $needs:expr)? => $doc:literal, $yes:literal, $no:literal;)*) => {

@@ -1,22 +1,25 @@
 //! Unrolling a thread into guarded events.
 //!
-//! A thread is executed symbolically, all paths at once. States that reach the same [`Position`] are merged: their
-//! guards by disjunction, each register by a choice between its values. A round through a loop that executes no write
-//! and no barrier and leaves every register that is still needed unchanged has no effect; one such round stands
-//! for all that could follow, and the thread *spins* there ([`super::returns`]). Other iterations are continued up to the
-//! bound, where the thread is *cut*.
+//! A thread is executed symbolically, all paths at once. States that reach the same [`Position`]
+//! are merged: their guards by disjunction, each register by a choice between its values. A round
+//! through a loop that executes no write and no barrier and leaves every register that is still
+//! needed unchanged has no effect; one such round stands for all that could follow, and the thread *spins*
+//! there ([`super::returns`]). Other iterations are continued up to the bound, where the thread is *cut*.
 //!
-//! Lanes of a warp that hand each other values ([`Op::Give`]) are unrolled together, each up to where they meet ([`super::meetings`]).
+//! Lanes of a warp that hand each other values ([`Op::Give`]) are unrolled together, each up to
+//! where they meet ([`super::meetings`]).
 //!
 //! # Invariants
 //! - Events of a thread are created in an order that contains program order.
-//! - At every point of a thread the guards of done, spinning, cut and waiting states are disjoint and cover everything.
-//! - Every state has a value for every register: a register set on one side of a branch keeps, on the other side, the
-//!   value it had before.
-//! - Unrolled for questions about progress ([`Purpose::Progress`]), threads end in further ways (see
-//!   [`super::progress`]); otherwise nothing here depends on them.
+//! - At every point of a thread the guards of done, spinning, cut and waiting states are disjoint
+//!   and cover everything.
+//! - Every state has a value for every register: a register set on one side of a branch keeps, on
+//!   the other side, the value it had before.
+//! - Unrolled for questions about progress ([`Purpose::Progress`]), threads end in further ways
+//!   (see [`super::progress`]); otherwise nothing here depends on them.
 //! # Sources
-//! - Iterations without effect: specification of liveness in the style of Dartagnan's spin-loop detection.
+//! - Iterations without effect: specification of liveness in the style of Dartagnan's spin-loop
+//!   detection.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -88,8 +91,8 @@ pub(super) struct Run {
     pending: BTreeMap<Position, State>,
     end: Option<State>,
     steps: usize,
-    /// Whether it has barriers of the published suites; then: what is reached, and the ways never taken, each with whether the
-    /// thread leaves a loop instead.
+    /// Whether it has barriers of the published suites; then: what is reached, and the ways never
+    /// taken, each with whether the thread leaves a loop instead.
     suites: bool,
     reached: BTreeSet<Position>,
     unreached: Vec<(Position, usize, bool, State)>,
@@ -252,7 +255,8 @@ impl Unroller<'_> {
             .filter(|(guard, _)| run.suites && *guard == Cond::FALSE)
         {
             let live = jumps.iter().filter(|(guard, _)| *guard != Cond::FALSE);
-            // An iteration that does not take place is none of the program: the thread leaves a loop.
+            // An iteration that does not take place is none of the program: the thread leaves a
+            // loop.
             let around = |to: usize| run.loops.around(at.pc(), to);
             let leaves =
                 live.clone().count() > 0 && live.clone().all(|(_, to)| around(*to) < around(dead));
@@ -317,7 +321,8 @@ impl Unroller<'_> {
                         run.ending.spinning = pool.or(run.ending.spinning, idle);
                         run.ending.spins.push((idle, from.pc()));
                         if keeps && progress {
-                            // One that is gone through for ever is found where two follow each other.
+                            // One that is gone through for ever is found where two follow each
+                            // other.
                             left_out = pool.or(left_out, idle);
                             continue;
                         }
@@ -419,7 +424,8 @@ impl Unroller<'_> {
         Ok(())
     }
 
-    /// When a thread is neither there nor gone for ever: at another place, from where it goes on, or at the end of its code.
+    /// When a thread is neither there nor gone for ever: at another place, from where it goes on,
+    /// or at the end of its code.
     pub(super) fn elsewhere(&mut self, run: &Run, here: &Position) -> Cond {
         let stands = run
             .meets
@@ -483,9 +489,10 @@ impl Unroller<'_> {
         self.ends(state)
     }
 
-    /// Notes the barriers of the suites on a way that is never taken, if no other way leads there in the same iterations of
-    /// the loops around; in any, if the thread `leaves` a loop instead. That values alone show that it is not taken makes no
-    /// difference: to those who wait for all matching barriers of the program they count.
+    /// Notes the barriers of the suites on a way that is never taken, if no other way leads there
+    /// in the same iterations of the loops around; in any, if the thread `leaves` a loop instead.
+    /// That values alone show that it is not taken makes no difference: to those who wait for all
+    /// matching barriers of the program they count.
     fn never_reached(
         &mut self,
         mut state: State,

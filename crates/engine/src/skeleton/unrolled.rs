@@ -15,8 +15,8 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use verdict::{Place, Reason};
 
-/// Identifies one dynamic instance of a wait, across repeated unrollings of the same thread: where it is, and whether it
-/// waits to arrive.
+/// Identifies one dynamic instance of a wait, across repeated unrollings of the same thread: where
+/// it is, and whether it waits to arrive.
 pub(super) type WaitKey = (ThreadId, Position, bool);
 
 /// An arrival at a barrier, as unrolled.
@@ -39,7 +39,8 @@ pub(super) struct Met {
     pub(super) threads: Vec<(ThreadId, Position)>,
 }
 
-/// Iterations in which a thread does nothing but read and meet others, and that bring it back where it was.
+/// Iterations in which a thread does nothing but read and meet others, and that bring it back where
+/// it was.
 #[derive(Clone, Debug)]
 pub(super) struct Segment {
     pub(super) thread: ThreadId,
@@ -70,7 +71,8 @@ pub(super) struct Wait {
 }
 
 impl Wait {
-    /// Whether it only waits to arrive: who has arrived cannot arrive again before the phase completes.
+    /// Whether it only waits to arrive: who has arrived cannot arrive again before the phase
+    /// completes.
     pub(super) fn to_arrive(&self) -> bool {
         self.key.2
     }
@@ -121,7 +123,8 @@ pub(super) struct Ending {
     pub(super) spins: Vec<(Cond, usize)>,
     /// The same, with iterations that are only left out where several follow each other.
     pub(super) idle: Cond,
-    /// Final value of each register where done; for questions about progress, wherever the thread ends.
+    /// Final value of each register where done; for questions about progress, wherever the thread
+    /// ends.
     pub(super) regs: Vec<TermId>,
     /// What questions about progress ask about.
     pub(super) progress: Endings,
@@ -170,13 +173,16 @@ pub(super) struct Unrolled {
     pub(super) segments: Vec<Segment>,
     /// With this bound nothing would be cut, as far as it was unrolled.
     pub(super) deepest: u32,
-    /// Whether iterations were not counted against the bound, and the loops that take too many of them.
+    /// Whether iterations were not counted against the bound, and the loops that take too many of
+    /// them.
     pub(super) counted: bool,
     pub(super) long: LongLoops,
-    /// For questions about progress: what choices of this module demand, and the place of every event of a thread.
+    /// For questions about progress: what choices of this module demand, and the place of every
+    /// event of a thread.
     pub(super) constraints: Vec<Cond>,
     pub(super) places: Vec<(EventId, Position)>,
-    /// For questions about progress: the choices of weak compare-exchanges to fail spuriously, with their places.
+    /// For questions about progress: the choices of weak compare-exchanges to fail spuriously, with
+    /// their places.
     pub(super) spurious: Vec<(ThreadId, Position, Cond)>,
     /// Every time that a query is asked.
     pub(super) answers: Vec<Answer>,
@@ -190,8 +196,8 @@ pub(super) struct Unrolled {
 }
 
 impl Unrolled {
-    /// Says which events meetings stand between, and numbers all events anew, thread by thread: threads that meet were
-    /// unrolled together.
+    /// Says which events meetings stand between, and numbers all events anew, thread by thread:
+    /// threads that meet were unrolled together.
     pub(super) fn in_order_of_threads(&mut self) {
         let is_of = |e: &usize, t: ThreadId| self.events[*e].thread == Some(t);
         for Met {
@@ -287,6 +293,7 @@ pub(super) struct Answer {
     pub(super) guard: Cond,
     /// Whether the answer is that something is not complete: a choice.
     pub(super) open: Cond,
-    /// When it is asked for ever: in an iteration without effect that stands for all further ones, or one that repeats.
+    /// When it is asked for ever: in an iteration without effect that stands for all further ones,
+    /// or one that repeats.
     pub(super) for_ever: Cond,
 }

@@ -1,4 +1,5 @@
-//! The crate `batsat`, a CDCL solver in Rust, behind [`Solver`]: the only file of the program that names it.
+//! The crate `batsat`, a CDCL solver in Rust, behind [`Solver`]: the only file of the program that
+//! names it.
 //!
 //! # Invariants
 //! - Nothing is left to chance: what is found depends on the clauses and questions alone.
@@ -22,7 +23,8 @@ pub(super) struct Batsat {
     clause: Vec<Lit>,
 }
 
-/// When to stop searching: from then on for good, since the solver asks once to leave its search and once more to end.
+/// When to stop searching: from then on for good, since the solver asks once to leave its search
+/// and once more to end.
 #[derive(Default)]
 struct Clock {
     deadline: Option<Instant>,

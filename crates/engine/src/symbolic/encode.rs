@@ -317,7 +317,8 @@ impl Encoding<'_> {
         }
     }
 
-    /// The execution that an assignment of all gates describes; of no use if the circuit was given up meanwhile.
+    /// The execution that an assignment of all gates describes; of no use if the circuit was given
+    /// up meanwhile.
     pub(super) fn decode(&mut self, values: &[bool]) -> Execution {
         let task = self.task.clone();
         let sk = &task.sk;

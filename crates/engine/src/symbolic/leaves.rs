@@ -1,8 +1,9 @@
 //! The leaves of the circuit of a task: conditions, values, and cells of relations.
 //!
 //! # Invariants
-//! - A value is a list of (integer, condition): the conditions of one value exclude each other and cover everything,
-//!   given that the reads in it execute. Where its integers are too many to be listed, it is its bits.
+//! - A value is a list of (integer, condition): the conditions of one value exclude each other and
+//!   cover everything, given that the reads in it execute. Where its integers are too many to be
+//!   listed, it is its bits.
 //! - Leaf cells speak of two events given that both execute.
 
 use std::collections::BTreeMap;
@@ -129,7 +130,8 @@ impl LeafGates<'_> {
         }
     }
 
-    /// For each combination of the values of some reads, when it is theirs; the values of the last one change fastest.
+    /// For each combination of the values of some reads, when it is theirs; the values of the last
+    /// one change fastest.
     fn combinations(&mut self, gates: &mut Gates, reads: &[EventId]) -> Rc<Vec<Lit>> {
         if let Some(known) = self.combined.get(reads) {
             return known.clone();
@@ -309,7 +311,8 @@ pub(super) fn holds(gates: &mut Gates, op: CmpOp, ty: Ty, a: &Value, b: &Value) 
     Word::holds(gates, op, ty, &a, &b)
 }
 
-/// What an operation makes of two values: cases, where these are no more than a list has, else bits.
+/// What an operation makes of two values: cases, where these are no more than a list has, else
+/// bits.
 pub(super) fn calculated(gates: &mut Gates, op: BinOp, ty: Ty, a: &Value, b: &Value) -> Value {
     match (a, b) {
         (Value::Cases(a), Value::Cases(b)) if a.len() * b.len() <= MAX_VALUES => {

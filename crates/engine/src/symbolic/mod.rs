@@ -1,8 +1,9 @@
-//! The symbolic engines: one circuit per task, given to one solver or the other; questions and axioms as assumptions.
+//! The symbolic engines: one circuit per task, given to one solver or the other; questions and
+//! axioms as assumptions.
 //!
 //! # Invariants
-//! - What a program and a model's shapes demand is clauses; what a question demands is assumptions. So one solver answers
-//!   every question about a task.
+//! - What a program and a model's shapes demand is clauses; what a question demands is assumptions.
+//!   So one solver answers every question about a task.
 //! - The circuit is the same for every solver; what one of them has learnt no other one sees.
 //! - Every execution found is decoded to plain data before anyone sees it.
 
@@ -39,7 +40,8 @@ pub(crate) enum Backend {
 }
 
 impl Backend {
-    /// Whether of threads that are alike only one way round is looked for. Z3 is the reference, and looks for all.
+    /// Whether of threads that are alike only one way round is looked for. Z3 is the reference, and
+    /// looks for all.
     fn uses_symmetry(self) -> bool {
         self == Backend::Sat
     }
@@ -121,13 +123,15 @@ fn given_up(encoding: &Encoding<'_>) -> Result<(), Reason> {
 pub(crate) struct Expected {
     /// What is read is what was written, for each value that is itself computed from others.
     pub(crate) values: usize,
-    /// Listed values of reads are inputs, triples of orders are clauses, and an open pair of a relation costs a quarter of a gate to
-    /// two, where circuits have some thousands (`cargo bench --bench families`).
+    /// Listed values of reads are inputs, triples of orders are clauses, and an open pair of a
+    /// relation costs a quarter of a gate to two, where circuits have some thousands (`cargo bench --bench
+    /// families`).
     pub(crate) relations: usize,
 }
 
 impl<'a> Symbolic<'a> {
-    /// Encodes what holds in every execution of the task that these bounds are about, in a circuit of at most that size.
+    /// Encodes what holds in every execution of the task that these bounds are about, in a circuit
+    /// of at most that size.
     pub(crate) fn new(
         task: &Rc<Task<'a>>,
         start: Rc<TaskBounds>,
@@ -151,7 +155,8 @@ impl<'a> Symbolic<'a> {
         }
     }
 
-    /// About how large a circuit from these bounds is at least; triples of orders are counted up to `most`.
+    /// About how large a circuit from these bounds is at least; triples of orders are counted up to
+    /// `most`.
     pub(crate) fn expected(task: &Task<'a>, start: &TaskBounds, most: usize) -> Expected {
         let events = &task.sk.events;
         let listed = |e: usize| {
@@ -305,14 +310,15 @@ impl<'a> Symbolic<'a> {
             Outcome::Sat => {
                 let values = told.cnf.values(&encoding.gates);
                 let execution = encoding.decode(&values);
-                // What nobody asked about before is made for the execution, and time may have been up by then.
+                // What nobody asked about before is made for the execution, and time may have been
+                // up by then.
                 given_up(encoding).map_or_else(Found::Unknown, |()| Found::Yes(Box::new(execution)))
             }
         }
     }
 
-    /// The final states of all executions that the query describes, sorted; or the reason for giving up, with those found so
-    /// far.
+    /// The final states of all executions that the query describes, sorted; or the reason for
+    /// giving up, with those found so far.
     pub(crate) fn states(
         &mut self,
         with: Backend,
@@ -332,7 +338,8 @@ impl<'a> Symbolic<'a> {
         };
         let mut states: BTreeSet<FinalState> = BTreeSet::new();
         let finish = |states: BTreeSet<FinalState>, reason| (states.into_iter().collect(), reason);
-        // States found are excluded under a switch of their own, so that later questions do not see it.
+        // States found are excluded under a switch of their own, so that later questions do not see
+        // it.
         let switch = encoding.gates.input();
         let on = told.cnf.lit(&encoding.gates, switch);
         assumptions.push(on);

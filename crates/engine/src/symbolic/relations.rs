@@ -270,7 +270,8 @@ impl Encoding<'_> {
     }
 }
 
-/// How many triples of free orders are demanded to be transitive; counted until there are more than `most`.
+/// How many triples of free orders are demanded to be transitive; counted until there are more than
+/// `most`.
 pub(super) fn triples(task: &Task<'_>, start: &TaskBounds, most: usize) -> usize {
     let mut count = 0;
     for (f, order) in task
@@ -317,11 +318,13 @@ fn same_value(gates: &mut Gates, read: &Value, written: &Value, ty: Ty) -> Vec<V
         .collect()
 }
 
-/// Triples whose transitivity follows from that of others, and from antisymmetry: those of an order that is known in part.
+/// Triples whose transitivity follows from that of others, and from antisymmetry: those of an order
+/// that is known in part.
 ///
-/// Along `i`, `m`, `j` with known pairs: `j` before `k` gives `m` before `k`, and that `i` before `k`; and so it is at the other end.
-/// Where `k` is known to be before `i`, `i` before `j` gives `k` before `j`, against `j` before `k`. The triples that these
-/// use are said, or implied by shorter steps; that they hold without a condition is what [`Implied::new`] asks for.
+/// Along `i`, `m`, `j` with known pairs: `j` before `k` gives `m` before `k`, and that `i` before
+/// `k`; and so it is at the other end. Where `k` is known to be before `i`, `i` before `j` gives
+/// `k` before `j`, against `j` before `k`. The triples that these use are said, or implied by
+/// shorter steps; that they hold without a condition is what [`Implied::new`] asks for.
 struct Implied<'a> {
     order: &'a Bound<Rel>,
     /// What the order can be of.
@@ -330,7 +333,8 @@ struct Implied<'a> {
     steps: Rel,
     /// Known pairs, the other way round.
     back: Rel,
-    /// Events that surely execute, if of these all that could be ordered surely can be, and what is known is transitive.
+    /// Events that surely execute, if of these all that could be ordered surely can be, and what is
+    /// known is transitive.
     sure: Option<&'a EventSet>,
 }
 
@@ -355,7 +359,8 @@ impl<'a> Implied<'a> {
         }
     }
 
-    /// The events behind `j` for which it has to be said that they are behind `i`, which comes before `j`.
+    /// The events behind `j` for which it has to be said that they are behind `i`, which comes
+    /// before `j`.
     fn others(&self, i: usize, j: usize) -> Vec<usize> {
         let Bound { must, may } = self.order;
         let sure = self

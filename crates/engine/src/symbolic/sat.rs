@@ -1,10 +1,12 @@
 //! From gates to clauses, and the small interface that a solver has to offer.
 //!
 //! # Invariants
-//! - A gate is defined in the polarities in which it is used, and only there (Plaisted, Greenbaum 1986). One that is used once is
-//!   written out where it is used, if a clause can hold it, and has no variable.
+//! - A gate is defined in the polarities in which it is used, and only there (Plaisted, Greenbaum
+//!   1986). One that is used once is written out where it is used, if a clause can hold it, and has
+//!   no variable.
 //! - Clauses are only ever added: questions are assumptions.
-//! - The solver is asked only when every gate it has a variable for is defined ([`Cnf::define`] ran to its end).
+//! - The solver is asked only when every gate it has a variable for is defined ([`Cnf::define`] ran
+//!   to its end).
 
 use std::rc::Rc;
 
@@ -44,7 +46,8 @@ pub(super) enum Outcome {
 
 /// A propositional solver.
 pub(super) trait Solver {
-    /// A new variable; variables are numbered from 0. `likely`: what is a good guess at its value, if there is one.
+    /// A new variable; variables are numbered from 0. `likely`: what is a good guess at its value,
+    /// if there is one.
     fn new_var(&mut self, likely: Option<bool>) -> u32;
     /// Adds a disjunction.
     fn add_clause(&mut self, clause: &[SatLit]);
@@ -79,7 +82,8 @@ pub(super) struct Cnf<S> {
     likely: Rc<FxHashMap<usize, bool>>,
     /// By gate: its variable and the polarities defined so far (bit 0: positive, bit 1: negative).
     vars: Vec<Option<(u32, u8)>>,
-    /// By gate, as far as [`Cnf::count_uses`] has seen them: by how many gates and clauses it is used; 2 stands for more.
+    /// By gate, as far as [`Cnf::count_uses`] has seen them: by how many gates and clauses it is
+    /// used; 2 stands for more.
     uses: Vec<u8>,
     /// Gates used in a polarity in which they may still have to be defined.
     pending: Vec<Lit>,
@@ -118,7 +122,8 @@ impl<S: Solver> Cnf<S> {
         }
     }
 
-    /// The solver literal of a gate literal; [`Cnf::define`] will define it in the polarity in which it is used here.
+    /// The solver literal of a gate literal; [`Cnf::define`] will define it in the polarity in
+    /// which it is used here.
     pub(super) fn lit(&mut self, gates: &Gates, lit: Lit) -> SatLit {
         self.pending.push(lit);
         SatLit {
@@ -143,7 +148,8 @@ impl<S: Solver> Cnf<S> {
         *uses = (*uses + 1).min(2);
     }
 
-    /// Adds the definitions that are missing. `false`: time was up first; what is left stays for the next call.
+    /// Adds the definitions that are missing. `false`: time was up first; what is left stays for
+    /// the next call.
     pub(super) fn define(&mut self, gates: &Gates, deadline: Deadline) -> bool {
         let mut steps = 0usize;
         while let Some(l) = self.pending.pop() {
@@ -170,7 +176,8 @@ impl<S: Solver> Cnf<S> {
                     }
                 }
                 Gate::And(operands) => {
-                    // A gate that implies its operands uses them as they are, one that they imply uses their negations.
+                    // A gate that implies its operands uses them as they are, one that they imply
+                    // uses their negations.
                     let mine = SatLit {
                         var,
                         positive: true,
@@ -200,7 +207,8 @@ impl<S: Solver> Cnf<S> {
         true
     }
 
-    /// The operands of a conjunction that is to be written out where it is used, since it is used there alone.
+    /// The operands of a conjunction that is to be written out where it is used, since it is used
+    /// there alone.
     fn alone<'g>(&self, gates: &'g Gates, l: Lit) -> Option<&'g [Lit]> {
         let at = l.gate();
         let alone = self.uses.get(at) == Some(&1) && self.vars.get(at).is_none_or(Option::is_none);

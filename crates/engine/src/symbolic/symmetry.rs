@@ -1,19 +1,23 @@
-//! Threads that may be exchanged: where a program has several that are alike, one way round stands for all.
+//! Threads that may be exchanged: where a program has several that are alike, one way round stands
+//! for all.
 //!
-//! Two threads are *alike* if exchanging their events, one by one in their order, maps the whole task to itself: guards, addresses
-//! and values of all events, what addresses name, base sets and relations, constraints, the order that barriers impose, when final
-//! values exist and what they are. What the model makes of base relations does not know events by name, so such an exchange
-//! turns an execution that satisfies its axioms into another one that does. Exchanges of pairs make up all permutations of a
-//! class of threads that are alike.
+//! Two threads are *alike* if exchanging their events, one by one in their order, maps the whole
+//! task to itself: guards, addresses and values of all events, what addresses name, base sets and
+//! relations, constraints, the order that barriers impose, when final values exist and what they
+//! are. What the model makes of base relations does not know events by name, so such an exchange
+//! turns an execution that satisfies its axioms into another one that does. Exchanges of pairs make
+//! up all permutations of a class of threads that are alike.
 //!
-//! So if a query has an answer, and an exchange leaves what it demands as it was, it also has an answer in which the threads of a
-//! class come in the order of something that moves with them ([`Key`]): the order of their writes to one location, which
-//! may be partial and has a linear extension, or what their first reads return. Only such answers are looked for
-//! ([`Encoding::sorted`]). A list of final states is then the permutations of those found ([`permuted`]).
+//! So if a query has an answer, and an exchange leaves what it demands as it was, it also has an
+//! answer in which the threads of a class come in the order of something that moves with them
+//! ([`Key`]): the order of their writes to one location, which may be partial and has a linear
+//! extension, or what their first reads return. Only such answers are looked for
+//! ([`Encoding::sorted`]). A list of final states is then the permutations of those found
+//! ([`permuted`]).
 //!
 //! # Invariants
-//! - Whether threads are alike is found out from the task alone ([`classes`]), not from how the program was written; what cannot be
-//!   mapped for whatever reason is not alike.
+//! - Whether threads are alike is found out from the task alone ([`classes`]), not from how the
+//!   program was written; what cannot be mapped for whatever reason is not alike.
 //! - The classes of a query are parts of those of the task.
 
 use std::collections::BTreeSet;
@@ -316,8 +320,9 @@ fn have_same_values(task: &Task<'_>, a: &[usize], b: &[usize]) -> bool {
     })
 }
 
-/// The parts of a task's classes that a query leaves alike: what it demands of final values stays what it is when two threads
-/// of a part are exchanged, and, if it is for `states`, what they show does.
+/// The parts of a task's classes that a query leaves alike: what it demands of final values stays
+/// what it is when two threads of a part are exchanged, and, if it is for `states`, what they show
+/// does.
 pub(super) fn of_query(
     task: &Task<'_>,
     classes: &[Class],
@@ -437,8 +442,9 @@ fn written(prop: &Prop, observable: &dyn Fn(Observable) -> Observable) -> String
 }
 
 impl Encoding<'_> {
-    /// What a class can be sorted by: rather by an order, which makes it easiest to see that there is nothing else; but where no axiom
-    /// `ties` what is read to orders, all that can be read would be found beside the one order.
+    /// What a class can be sorted by: rather by an order, which makes it easiest to see that there
+    /// is nothing else; but where no axiom `ties` what is read to orders, all that can be read
+    /// would be found beside the one order.
     fn key(&self, class: &Class, ties: bool) -> Option<Key> {
         let task = &self.task;
         let sk = &task.sk;
@@ -469,7 +475,8 @@ impl Encoding<'_> {
                 .copied()
                 .find(|&f| sk.events[column[0]].is_write() && all(f))
         };
-        // The last one, which is behind loops; rather one whose value depends on reads: others say little about the rest.
+        // The last one, which is behind loops; rather one whose value depends on reads: others say
+        // little about the rest.
         let by_order = |sure: bool| {
             let computed = |column: &[usize]| {
                 sk.events[column[0]]
@@ -507,7 +514,8 @@ impl Encoding<'_> {
             .or_else(|| by_order(false))
     }
 
-    /// That the threads of each class come in the order of their key, for a question with these axioms.
+    /// That the threads of each class come in the order of their key, for a question with these
+    /// axioms.
     pub(super) fn sorted(&mut self, classes: &[Class], axioms: &[bool]) -> Vec<Lit> {
         let ties = axioms.contains(&true);
         let mut lits = Vec::new();
@@ -612,7 +620,8 @@ pub(super) fn permuted(
     Ok(states)
 }
 
-/// The next arrangement in lexicographic order, if there is one: each is met once, from the sorted one on.
+/// The next arrangement in lexicographic order, if there is one: each is met once, from the sorted
+/// one on.
 fn next_permutation<T: Ord>(of: &mut [T]) -> bool {
     let Some(pivot) = (1..of.len())
         .rev()
@@ -636,8 +645,8 @@ mod tests {
     use crate::skeleton::signature::signature;
     use cat::model::load_shipped;
 
-    /// How many threads each class has, of the task and of the question whether the condition can hold; and of that for all
-    /// candidates, whatever the axioms say.
+    /// How many threads each class has, of the task and of the question whether the condition can
+    /// hold; and of that for all candidates, whatever the axioms say.
     fn sizes_of_all(threads: &[(u32, &str)], condition: &str) -> [Vec<usize>; 3] {
         let mut text =
             format!("name = \"T\"\ncondition = '{condition}'\nmemory = {{ x = 0, y = 0 }}\n");
@@ -696,7 +705,8 @@ mod tests {
 
     #[test]
     fn candidates_are_alike_if_their_values_are() {
-        // Without the axioms, additions go on without end, and what is listed of them ends somewhere: for all threads alike.
+        // Without the axioms, additions go on without end, and what is listed of them ends
+        // somewhere: for all threads alike.
         assert_eq!(
             sizes_of_all(&[(0, ADD), (1, ADD), (2, ADD)], "x == 3"),
             [[3], [3], [3]]

@@ -2,7 +2,8 @@
 //!
 //! # Invariants
 //! - A word holds the bits of the `i64` that a value is everywhere else, lowest first.
-//! - [`Word::apply`] and [`Word::holds`] are [`BinOp::apply`] and [`CmpOp::holds`], bit by bit; of constants they make constants.
+//! - [`Word::apply`] and [`Word::holds`] are [`BinOp::apply`] and [`CmpOp::holds`], bit by bit; of
+//!   constants they make constants.
 
 use cat::algebra::gates::{Gates, Lit};
 use program::{BinOp, CmpOp, Ty};
@@ -233,7 +234,8 @@ fn quotient(gates: &mut Gates, a: &[Lit], b: &[Lit]) -> (Vec<Lit>, Vec<Lit>) {
     (quotient, rest)
 }
 
-/// Shifts by a word: `from` says which bit comes to a place, if there is one. Amounts of the size or more leave `fill` alone.
+/// Shifts by a word: `from` says which bit comes to a place, if there is one. Amounts of the size
+/// or more leave `fill` alone.
 fn shifted(
     gates: &mut Gates,
     a: &[Lit],

@@ -3,7 +3,8 @@
 //! # Invariants
 //! - Everything is propositional, in the logic `QF_FD`: Z3's finite-domain solver.
 //! - Terms belong to this thread's context and never leave it.
-//! - What is found depends on the clauses and questions alone, not on what the thread was asked before: see [`settle`].
+//! - What is found depends on the clauses and questions alone, not on what the thread was asked
+//!   before: see [`settle`].
 
 use std::cell::{Cell, RefCell};
 use std::sync::Once;
@@ -15,8 +16,8 @@ use z3::{Context, Model, Params, SatResult};
 use super::sat::{Outcome, SatLit, Solver};
 use verdict::Reason;
 
-/// Up to so many clauses, a question is first asked without a clock, which would be a thread of Z3's: within so many conflicts most
-/// are answered in less time than that takes to start.
+/// Up to so many clauses, a question is first asked without a clock, which would be a thread of
+/// Z3's: within so many conflicts most are answered in less time than that takes to start.
 const FEW: (usize, u32) = (10_000, 1_000);
 
 /// So many variables are kept for later solvers.
@@ -26,7 +27,8 @@ const KEPT: usize = 1 << 16;
 const OUT_OF_MEMORY: [&str; 3] = ["max. memory", "memout", "out of memory"];
 
 thread_local! {
-    /// The variables of all solvers of this thread, each with its negation: they are numbered alike.
+    /// The variables of all solvers of this thread, each with its negation: they are numbered
+    /// alike.
     static TERMS: RefCell<Vec<[Bool; 2]>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -78,9 +80,10 @@ fn term(terms: &[[Bool; 2]], l: SatLit) -> &Bool {
     &terms[l.var as usize][usize::from(!l.positive)]
 }
 
-/// Has Z3 take the literals of a clause as they come, before it makes its first solver. It would sort them by the numbers of
-/// their terms, and these are given anew when terms are dropped: so what was asked before would decide which of several
-/// executions is found. Nor does it have to look for what the values that it found have in common: they are true or false.
+/// Has Z3 take the literals of a clause as they come, before it makes its first solver. It would
+/// sort them by the numbers of their terms, and these are given anew when terms are dropped: so
+/// what was asked before would decide which of several executions is found. Nor does it have to
+/// look for what the values that it found have in common: they are true or false.
 fn settle() {
     static SETTLED: Once = Once::new();
     SETTLED.call_once(|| {
@@ -99,8 +102,9 @@ fn params(conflicts: u32) -> Params {
 
 /// Lets a request to stop end what Z3 does on this thread.
 ///
-/// Where nobody can request a stop this does nothing. Elsewhere the thread's context is kept until the process ends, so
-/// that there is something to interrupt whenever the request comes; a pool has few threads.
+/// Where nobody can request a stop this does nothing. Elsewhere the thread's context is kept until
+/// the process ends, so that there is something to interrupt whenever the request comes; a pool has
+/// few threads.
 fn let_be_interrupted() {
     thread_local! {
         static REGISTERED: Cell<bool> = const { Cell::new(false) };

@@ -1,10 +1,13 @@
-//! Operations on bits in steps over one register: what instructions of PTX and builtins of the C family share.
+//! Operations on bits in steps over one register: what instructions of PTX and builtins of the C
+//! family share.
 //!
 //! # Invariants
-//! - Each step makes the register's next value from the present one, which nobody else sees in between.
+//! - Each step makes the register's next value from the present one, which nobody else sees in
+//!   between.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *Integer Arithmetic Instructions*; CUDA Math API, *Integer Intrinsics*; OpenCL C, *Integer Functions*.
+//! - PTX ISA 9.4, *Integer Arithmetic Instructions*; CUDA Math API, *Integer Intrinsics*; OpenCL C, *Integer
+//!   Functions*.
 
 use program::{BinOp, Expr, Ty};
 

@@ -1,8 +1,10 @@
 //! The names of a test's memory while its threads are being read.
 //!
 //! # Invariants
-//! - Every alias leads to an object in finitely many steps: the aliased name exists before the alias does.
-//! - An object's type is fixed by its declaration, or by the first access that names a type, or is [`Ty::WORD`].
+//! - Every alias leads to an object in finitely many steps: the aliased name exists before the
+//!   alias does.
+//! - An object's type is fixed by its declaration, or by the first access that names a type, or is
+//!   [`Ty::WORD`].
 
 use std::collections::{HashMap, HashSet};
 
@@ -58,7 +60,8 @@ pub struct Object {
     pub indexed: bool,
     /// What an element is made of, if it is more than an integer.
     pub record: Option<Record>,
-    /// PTX: its fields, where its declaration says them. Code counts its bytes, and `ty` is that of one.
+    /// PTX: its fields, where its declaration says them. Code counts its bytes, and `ty` is that of
+    /// one.
     pub fields: Option<Layout>,
     /// PTX: an array of bytes whose accesses say what is in it.
     pub cut: bool,
@@ -66,7 +69,8 @@ pub struct Object {
     pub init: Vec<Init>,
     /// Where it lives.
     pub space: Space,
-    /// Whether all declarations say that it is atomic; `None` without a declaration that speaks of it.
+    /// Whether all declarations say that it is atomic; `None` without a declaration that speaks of
+    /// it.
     pub atomic: Option<bool>,
     /// What OpenCL says of it.
     pub opencl: OpenClMemory,
@@ -176,8 +180,8 @@ impl Symbols {
         Some(LocId(index))
     }
 
-    /// Adds a further name of the address that one has: arrays of dynamic shared memory all begin at one place. With a diagnostic if
-    /// the name exists.
+    /// Adds a further name of the address that one has: arrays of dynamic shared memory all begin
+    /// at one place. With a diagnostic if the name exists.
     pub fn declare_at(&mut self, name: &str, span: Span, of: LocId, sink: &mut Sink) {
         if self.is_new(name, span, sink) {
             self.index.insert(name.to_string(), of);
@@ -291,7 +295,8 @@ impl Symbols {
         self.object(id).1.layout()
     }
 
-    /// How many values of its type the object has that a name stands for, as code in PTX counts them.
+    /// How many values of its type the object has that a name stands for, as code in PTX counts
+    /// them.
     pub fn count(&self, id: LocId) -> usize {
         let object = self.object(id).1;
         match &object.fields {
@@ -306,8 +311,9 @@ impl Symbols {
         object.init.len() / object.layout().cells()
     }
 
-    /// Records an access of type `ty`: decides the type of an undeclared object, rejects another size. An access of PTX may be
-    /// to several elements of an object whose declaration says their type.
+    /// Records an access of type `ty`: decides the type of an undeclared object, rejects another
+    /// size. An access of PTX may be to several elements of an object whose declaration says their
+    /// type.
     pub fn access_in_ptx(&mut self, id: LocId, ty: Ty, span: Span, sink: &mut Sink) {
         let object = self.object(id).1;
         let several =
@@ -322,7 +328,8 @@ impl Symbols {
         }
     }
 
-    /// Records an access of type `ty`: decides the type of an undeclared object, rejects another size.
+    /// Records an access of type `ty`: decides the type of an undeclared object, rejects another
+    /// size.
     pub fn access(&mut self, id: LocId, ty: Ty, span: Span, sink: &mut Sink) {
         self.settle(id, (ty, span), sink, |d| {
             d.note("accesses of different sizes to one location are not supported")

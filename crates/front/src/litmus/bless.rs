@@ -1,9 +1,11 @@
 //! Rewriting an expectation in a test file, touching nothing else.
 //!
 //! # Invariants
-//! - The edited text differs from the given one in one place only, and reads as TOML with the new answer in it.
-//! - Where an answer stands decides where it is changed: a cell of a `[[matrix]]`, an `[[instance]]`, or `[expect]`.
-//!   Answers that are not there yet are added to the narrowest table that speaks of the one test.
+//! - The edited text differs from the given one in one place only, and reads as TOML with the new
+//!   answer in it.
+//! - Where an answer stands decides where it is changed: a cell of a `[[matrix]]`, an
+//!   `[[instance]]`, or `[expect]`. Answers that are not there yet are added to the narrowest table
+//!   that speaks of the one test.
 
 use ::toml::de::{DeTable, DeValue};
 
@@ -13,11 +15,13 @@ use super::write::{quote, toml_key};
 use crate::document::{Value, entries, span_of};
 use diag::Span;
 
-/// The text of a TOML file with the expectation of `test` for `model` about `property` set to `verdict`.
+/// The text of a TOML file with the expectation of `test` for `model` about `property` set to
+/// `verdict`.
 ///
-/// `property` and `verdict` are words of the format: `reachability` with `allowed`, `forbidden` or `required`, `race`
-/// with `racy` or `race-free`, `undefined` with `undefined` or `defined`, `liveness:fair` with `terminates` or `hangs`.
-/// `None`: the file has no such test, or no place that speaks of it alone (`[expect]` of a template with axes).
+/// `property` and `verdict` are words of the format: `reachability` with `allowed`, `forbidden` or
+/// `required`, `race` with `racy` or `race-free`, `undefined` with `undefined` or `defined`,
+/// `liveness:fair` with `terminates` or `hangs`. `None`: the file has no such test, or no place
+/// that speaks of it alone (`[expect]` of a template with axes).
 pub fn bless(text: &str, test: &str, model: &str, property: &str, verdict: &str) -> Option<String> {
     let document = DeTable::parse(text).ok()?;
     let root = document.get_ref();
@@ -89,7 +93,8 @@ impl Answer<'_> {
             == Some(self.verdict)
     }
 
-    /// The text with a table of its own for the model at the end: where no other notation allows an addition.
+    /// The text with a table of its own for the model at the end: where no other notation allows an
+    /// addition.
     fn appended(&self, text: &str) -> String {
         let gap = if text.ends_with('\n') { "\n" } else { "\n\n" };
         format!(
@@ -114,8 +119,8 @@ fn child<'t, 'a>(table: &'t DeTable<'a>, key: &str) -> Option<&'t Value<'a>> {
     table.get(key)
 }
 
-/// Changes or adds the answer below an `expect` table that exists. `None`: there is none, or its notation is one that
-/// cannot be added to.
+/// Changes or adds the answer below an `expect` table that exists. `None`: there is none, or its
+/// notation is one that cannot be added to.
 fn in_expect(text: &str, owner: &DeTable<'_>, answer: &Answer<'_>) -> Option<String> {
     let expect = child(owner, "expect")?;
     let models = expect.get_ref().as_table()?;

@@ -65,8 +65,8 @@ impl<'a> Clusters<'a> {
         }
     }
 
-    /// The CTAs of a place's cluster, in the order of their numbers: how many copies of shared memory each one's lies behind that of
-    /// the place.
+    /// The CTAs of a place's cluster, in the order of their numbers: how many copies of shared
+    /// memory each one's lies behind that of the place.
     fn around(&self, place: &Place) -> Vec<i64> {
         let Some(own) = place
             .group_key(Scope::Cta)
@@ -125,7 +125,8 @@ pub(super) fn build(
     program
 }
 
-/// Lowers threads in PTX, once types are settled; with each, its accesses through registers that name no type.
+/// Lowers threads in PTX, once types are settled; with each, its accesses through registers that
+/// name no type.
 pub(super) fn lower_ptx(
     threads: Vec<ThreadDraft>,
     units: &[Unit],
@@ -211,8 +212,9 @@ pub(super) fn build_clike(
     program
 }
 
-/// Makes atomic what is accessed atomically, whatever its type: functions of OpenCL 1.x and builtins of compilers are for plain
-/// objects. Through a register, that is any object; one that is not accessed atomically has the same executions, unless they race.
+/// Makes atomic what is accessed atomically, whatever its type: functions of OpenCL 1.x and
+/// builtins of compilers are for plain objects. Through a register, that is any object; one that is
+/// not accessed atomically has the same executions, unless they race.
 pub(super) fn settle_atomicity(program: &mut Program) {
     let accesses = program
         .instrs()
@@ -283,7 +285,8 @@ pub(super) fn lower_clike(
     lowered
 }
 
-/// Reads through the read-only cache are plain reads of memory that nothing writes; of other memory they are refused.
+/// Reads through the read-only cache are plain reads of memory that nothing writes; of other memory
+/// they are refused.
 fn refuse_written(
     threads: &[(Thread, Vec<clike::host::Request>)],
     reads: &[(usize, usize)],
@@ -348,8 +351,8 @@ pub(super) fn refuse_host_groups(program: &Program, sink: &mut Sink) {
     }
 }
 
-/// Threads of which nothing says in which warp they are have one each. A warning says so where one of them meets its warp, and
-/// could be meant to meet others of its block.
+/// Threads of which nothing says in which warp they are have one each. A warning says so where one
+/// of them meets its warp, and could be meant to meet others of its block.
 pub(super) fn warn_of_lone_lanes(program: &Program, sink: &mut Sink) {
     let Some(level) = program
         .dialect
@@ -391,7 +394,8 @@ pub(super) fn warn_of_lone_lanes(program: &Program, sink: &mut Sink) {
     }
 }
 
-/// The published OpenCL tests have local memory that work-groups share, which no device has: a warning says so.
+/// The published OpenCL tests have local memory that work-groups share, which no device has: a
+/// warning says so.
 pub(super) fn warn_of_shared_local(program: &Program, sink: &mut Sink) {
     for (i, location) in program.locations.iter().enumerate() {
         let LocationKind::Object { opencl, .. } = &location.kind else {

@@ -1,15 +1,17 @@
-//! `.litmus` files, the format of the published suites: a table of instructions, one column per thread (PTX), or a
-//! function per thread (C, OpenCL; see [`clike`]).
+//! `.litmus` files, the format of the published suites: a table of instructions, one column per
+//! thread (PTX), or a function per thread (C, OpenCL; see [`clike`]).
 //!
-//! Vulkan is not read; the message says so. The suites' conventions hold: registers and locations that are not listed
-//! start at 0, and barrier operands are (instance, id, quorum).
+//! Vulkan is not read; the message says so. The suites' conventions hold: registers and locations
+//! that are not listed start at 0, and barrier operands are (instance, id, quorum).
 //!
 //! # Invariants
-//! - Comments and strings are replaced by spaces before anything is looked for, so they can contain every keyword.
+//! - Comments and strings are replaced by spaces before anything is looked for, so they can contain
+//!   every keyword.
 //! - Offsets never change: a span in the blanked text is a span in the file.
 //!
 //! # Sources
-//! - The published PTX suite and its grammar; herd7's `(* comments *)`, `locations` clause and `[x]` in conditions.
+//! - The published PTX suite and its grammar; herd7's `(* comments *)`, `locations` clause and
+//!   `[x]` in conditions.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -209,7 +211,8 @@ impl Reader<'_> {
         Some(close + 1)
     }
 
-    /// `x = 0`, `P0:r0 = 0` or `y @ proxy aliases x`. Errors are reported and the entry is passed over.
+    /// `x = 0`, `P0:r0 = 0` or `y @ proxy aliases x`. Errors are reported and the entry is passed
+    /// over.
     fn init_entry(&mut self, range: Range<usize>) -> Option<()> {
         let clean = self.clean;
         let mut at = Cursor::new(clean, range.clone());

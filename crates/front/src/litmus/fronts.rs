@@ -1,4 +1,5 @@
-//! How tests of each dialect are read and written: a row each. What they mean is in the rows of [`program::dialect`].
+//! How tests of each dialect are read and written: a row each. What they mean is in the rows of
+//! [`program::dialect`].
 
 use crate::isa::clike::Language;
 use crate::isa::ptx;
@@ -21,7 +22,8 @@ pub(super) struct Front {
     pub(super) heads: &'static [&'static str],
     /// Keys of a location that the dialect lacks.
     pub(super) foreign: &'static [&'static str],
-    /// Kernels have index spaces with offsets and groups that are not full, and threads say to which kernel they belong.
+    /// Kernels have index spaces with offsets and groups that are not full, and threads say to
+    /// which kernel they belong.
     pub(super) ranges: bool,
 }
 

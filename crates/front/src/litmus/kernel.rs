@@ -1,8 +1,9 @@
-//! A kernel of a PTX module as a test: its code and that of the functions that it calls as it is, its parameters bound, its
-//! variables under `[memory]`.
+//! A kernel of a PTX module as a test: its code and that of the functions that it calls as it is,
+//! its parameters bound, its variables under `[memory]`.
 //!
 //! # Invariants
-//! - The code keeps every byte but declarations of variables, so that what is wrong with it is told at its line of the module.
+//! - The code keeps every byte but declarations of variables, so that what is wrong with it is told
+//!   at its line of the module.
 //! - What comes out was read back: a kernel that the checker cannot take is no test.
 
 mod accesses;
@@ -112,7 +113,8 @@ impl Source {
         }
     }
 
-    /// What there is in the module, for people: kernels with their parameters, variables, and what cannot be read of them.
+    /// What there is in the module, for people: kernels with their parameters, variables, and what
+    /// cannot be read of them.
     pub fn listing(&self) -> String {
         let mut out = String::new();
         let line = |offset: usize| self.file.line_column(offset).0;
@@ -171,7 +173,8 @@ impl Source {
         out
     }
 
-    /// Writes what a launch of a kernel would refuse, each with all its lines, and the calls that are not followed.
+    /// Writes what a launch of a kernel would refuse, each with all its lines, and the calls that
+    /// are not followed.
     fn refused(&self, kernel: &Kernel, out: &mut String) {
         let mut sink = Sink::new(&self.file);
         let unit = self.unit(kernel, &mut sink);
@@ -189,7 +192,8 @@ impl Source {
             &self.trial(kernel),
             (&BTreeMap::new(), &BTreeSet::new()),
         ) {
-            // What a trial binds is made up: only what is said of the code counts, and neither of addresses nor of how many threads there are.
+            // What a trial binds is made up: only what is said of the code counts, and neither of
+            // addresses nor of how many threads there are.
             let of_code = |d: &Diagnostic| {
                 let of_trial =
                     d.id == "unsupported-address" || d.message.contains("names no thread");
@@ -265,7 +269,8 @@ impl Source {
         }
     }
 
-    /// The variables of the module that code names, and those that they point to; and the functions that these point to.
+    /// The variables of the module that code names, and those that they point to; and the functions
+    /// that these point to.
     fn used(&self, named: &HashSet<&str>) -> (Vec<&Variable>, Vec<&str>) {
         let all = &self.module.variables;
         let mut used: BTreeSet<usize> = (0..all.len())
@@ -291,7 +296,8 @@ impl Source {
         )
     }
 
-    /// What a variable begins with that is made of addresses, as a test writes it; `None`: it has none.
+    /// What a variable begins with that is made of addresses, as a test writes it; `None`: it has
+    /// none.
     fn addresses(&self, v: &Variable) -> Result<Option<Vec<String>>, String> {
         let holds = |v: &Variable| {
             v.init
@@ -439,8 +445,8 @@ impl Source {
         Ok((made.text, made.warnings))
     }
 
-    /// A test of a kernel. `whole`: buffers that are made whole words, with how many bytes they have; `inputs`: those that begin with
-    /// unknown values.
+    /// A test of a kernel. `whole`: buffers that are made whole words, with how many bytes they
+    /// have; `inputs`: those that begin with unknown values.
     fn test(
         &self,
         kernel: Option<&str>,
@@ -541,7 +547,8 @@ impl Source {
         let mut lines = Vec::new();
         // What is of bytes, until it is known what is in it.
         let mut cut: Vec<String> = Vec::new();
-        // Arrays of dynamic shared memory, which all begin at one place, and how much of it there is.
+        // Arrays of dynamic shared memory, which all begin at one place, and how much of it there
+        // is.
         let mut dynamic: Vec<(&Variable, Made)> = Vec::new();
         let all: HashSet<&str> = parts.iter().flat_map(|(text, _)| words(text)).collect();
         let inner = self.called(kernel).into_iter().flat_map(|f| &f.variables);
@@ -795,7 +802,8 @@ impl Source {
         }
         // A line end behind the opening quotes is no part of a string.
         out.push_str("code = '''\n");
-        // Names are between quotation marks, in a string of TOML in which `${` begins a placeholder.
+        // Names are between quotation marks, in a string of TOML in which `${` begins a
+        // placeholder.
         let plain = |name: &str| name.replace(|c: char| c.is_control() || "\"'$".contains(c), "_");
         let named: BTreeSet<i64> = parts
             .iter()
@@ -889,8 +897,8 @@ impl Source {
         }
     }
 
-    /// Warns of integers that are compared with numbers of floating point. Such an integer would be the bits of a number that is next to
-    /// nothing, or of none.
+    /// Warns of integers that are compared with numbers of floating point. Such an integer would be
+    /// the bits of a number that is next to nothing, or of none.
     fn taken_for_bits(
         &self,
         test: &LitmusTest,
@@ -1032,8 +1040,9 @@ fn read_by(program: &Program) -> BTreeSet<String> {
     found
 }
 
-/// Objects in global memory that end inside of a word on which there are atomic operations: so compilers make those on bytes. Nothing else lies
-/// in that word, as objects begin at words. An access of another kind that goes beyond the end is one outside of memory.
+/// Objects in global memory that end inside of a word on which there are atomic operations: so
+/// compilers make those on bytes. Nothing else lies in that word, as objects begin at words. An
+/// access of another kind that goes beyond the end is one outside of memory.
 fn parts_of_words(program: &Program) -> BTreeMap<String, u64> {
     let points = Points::compute(program);
     let mut found = BTreeMap::new();
@@ -1099,7 +1108,8 @@ fn equated(prop: &Prop) -> Vec<(Observable, i64)> {
     }
 }
 
-/// What there is to bind of a parameter: the whole of it or, of a structure, each piece that code reads, as `p+8`; with their types.
+/// What there is to bind of a parameter: the whole of it or, of a structure, each piece that code
+/// reads, as `p+8`; with their types.
 fn pieces<'a>(param: &'a Param, code: &'a str) -> Vec<(String, &'a str)> {
     if param.elements == 1 {
         return vec![(param.name.clone(), &param.ty)];
@@ -1158,7 +1168,8 @@ fn sized(variable: &Variable, made: &Made) -> Option<u64> {
         .map(|n| n.saturating_mul(u64::from(element.bytes())))
 }
 
-/// All arrays of dynamic shared memory as one, the first. What only one of them says is kept; of several with sizes, the bytes count.
+/// All arrays of dynamic shared memory as one, the first. What only one of them says is kept; of
+/// several with sizes, the bytes count.
 fn one_of<'v>(all: &[(&'v Variable, Made)], bytes: u64) -> Option<(&'v Variable, Made)> {
     let (first, _) = all.first()?;
     let mut said = all.iter().filter(|(_, made)| !made.is_unsaid());
@@ -1174,7 +1185,8 @@ fn one_of<'v>(all: &[(&'v Variable, Made)], bytes: u64) -> Option<(&'v Variable,
     Some((first, made))
 }
 
-/// A variable's line under `[memory]`. Compilers print arrays as bytes: their elements are what they are accessed as, `types`.
+/// A variable's line under `[memory]`. Compilers print arrays as bytes: their elements are what
+/// they are accessed as, `types`.
 fn declared(
     v: &Variable,
     made: Made,
@@ -1265,7 +1277,8 @@ fn declared(
     ))
 }
 
-/// The object that stands for the code of a function whose address is in memory: nothing but its address counts.
+/// The object that stands for the code of a function whose address is in memory: nothing but its
+/// address counts.
 fn code_of(function: &str) -> String {
     format!("{function}$code")
 }
@@ -1377,7 +1390,8 @@ fn object(init: &[String], elements: u64, ty: Option<&str>, space: &str) -> Stri
 mod tests {
     use super::*;
 
-    /// Of a structure, each piece that code reads is bound on its own; strings and floating-point arrays are variables like others.
+    /// Of a structure, each piece that code reads is bound on its own; strings and floating-point
+    /// arrays are variables like others.
     #[test]
     fn pieces_of_structures_are_registers_of_the_test() {
         let module = ".version 8.0\n.target sm_90\n.address_size 64\n.global .align 1 .b8 $str[5] = {97, 98, 99, 100};\n\
@@ -1408,7 +1422,8 @@ mod tests {
         assert!(text.contains(shared), "{text}");
     }
 
-    /// One whose address is taken is memory of the test, of which it has to be said what it is made of.
+    /// One whose address is taken is memory of the test, of which it has to be said what it is made
+    /// of.
     #[test]
     fn structures_that_are_read_through_registers_are_in_memory() {
         let module = ".version 8.0\n.target sm_90\n.address_size 64\n\
@@ -1475,8 +1490,8 @@ mod tests {
         );
     }
 
-    /// An integer beside a number of floating point is taken for bits, and that is told where they can hardly be meant: of a buffer that
-    /// is declared as numbers or that code accesses as such.
+    /// An integer beside a number of floating point is taken for bits, and that is told where they
+    /// can hardly be meant: of a buffer that is declared as numbers or that code accesses as such.
     #[test]
     fn integers_beside_numbers_are_told() {
         let module = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 k_0)\n{\n.reg .b64 %rd<3>;\n\

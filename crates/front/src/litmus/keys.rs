@@ -1,4 +1,5 @@
-//! The keys of the TOML test format: one table from which the reader's checks and the JSON schema are made.
+//! The keys of the TOML test format: one table from which the reader's checks and the JSON schema
+//! are made.
 //!
 //! # Invariants
 //! - A key that is not in here does not exist: the reader rejects it, the schema forbids it.

@@ -1,10 +1,12 @@
 //! Variables of a program of OpenCL: who may name them, and what gives them their first values.
 //!
 //! # Sources
-//! - OpenCL C, *global Address Space*: variables at program scope live as long as the program, their values persist between
-//!   kernels, and they are not shared across devices; *Initialization of Program Scope and Static Variables*.
-//! - OpenCL API specification, *Execution Model*, program initialization: initialisers use no shared virtual memory; *Memory
-//!   Model*: the host has no access to what is declared in a program.
+//! - OpenCL C, *global Address Space*: variables at program scope live as long as the program,
+//!   their values persist between kernels, and they are not shared across devices; *Initialization
+//!   of Program Scope and Static Variables*.
+//! - OpenCL API specification, *Execution Model*, program initialization: initialisers use no
+//!   shared virtual memory; *Memory Model*: the host has no access to what is declared in a
+//!   program.
 
 use diag::{Sink, Span};
 use program::host::CommandKind;

@@ -36,8 +36,8 @@ pub struct Read {
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Reads the tests in `bytes`, which messages call `source_name`. `.litmus` and `.toml` names say what they are;
-/// otherwise the first word decides.
+/// Reads the tests in `bytes`, which messages call `source_name`. `.litmus` and `.toml` names say
+/// what they are; otherwise the first word decides.
 ///
 /// # Errors
 /// Everything that is wrong with the text.

@@ -1,8 +1,9 @@
 //! Tests whose files were changed: what the front end makes of other code in the same place.
 //!
 //! # Invariants
-//! - What comes out was read by the front end like any other file. Threads, locations and the registers that code can name
-//!   keep their indices, so a proposition means the same before and after.
+//! - What comes out was read by the front end like any other file. Threads, locations and the
+//!   registers that code can name keep their indices, so a proposition means the same before and
+//!   after.
 
 use super::{dotlitmus, read, toml};
 use diag::{Sink, SourceFile, Span};
@@ -18,7 +19,8 @@ pub struct Splice {
     pub text: String,
 }
 
-/// The text with parts of it replaced, and where the new parts are in it; `None` if two of them overlap.
+/// The text with parts of it replaced, and where the new parts are in it; `None` if two of them
+/// overlap.
 fn spliced(text: &str, splices: &[Splice]) -> Option<(String, Vec<Span>)> {
     let mut sorted: Vec<&Splice> = splices.iter().collect();
     sorted.sort_by_key(|splice| splice.span);
@@ -37,8 +39,8 @@ fn spliced(text: &str, splices: &[Splice]) -> Option<(String, Vec<Span>)> {
     Some((new, spans))
 }
 
-/// The test with parts of its file replaced, and where in the new file text was put in; `None` if the front end refuses it,
-/// or what it makes of it has other names.
+/// The test with parts of its file replaced, and where in the new file text was put in; `None` if
+/// the front end refuses it, or what it makes of it has other names.
 pub fn respelled(test: &LitmusTest, splices: &[Splice]) -> Option<(LitmusTest, Vec<Span>)> {
     let (text, put_in) = spliced(&test.file.text, splices)?;
     let file = SourceFile::new(test.file.name.clone(), text);

@@ -1,4 +1,5 @@
-//! The JSON schema of the TOML test format, made from the table of keys that the reader checks against.
+//! The JSON schema of the TOML test format, made from the table of keys that the reader checks
+//! against.
 
 use serde_json::{Map, Value, json};
 

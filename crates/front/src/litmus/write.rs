@@ -2,7 +2,8 @@
 //!
 //! # Invariants
 //! - The text reads back to the same program, condition, filter and expectations.
-//! - Keys that would say what is understood anyway are left out; order of threads, registers and locations is kept.
+//! - Keys that would say what is understood anyway are left out; order of threads, registers and
+//!   locations is kept.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -240,7 +241,8 @@ fn write_place(place: &Place, dialect: Dialect, out: &mut String) {
     }
     let row = dialect.row();
     for level in row.tree() {
-        // What is understood: the first device, and that of its queue families; where there are no groups, the first one.
+        // What is understood: the first device, and that of its queue families; where there are no
+        // groups, the first one.
         let understood = match level.scope {
             Scope::Gpu | Scope::QueueFamily => true,
             Scope::Cta => row.levels.is_empty(),
@@ -252,7 +254,8 @@ fn write_place(place: &Place, dialect: Dialect, out: &mut String) {
     }
 }
 
-/// The registers that need an initial value: those that do not start at 0, and those that no instruction writes.
+/// The registers that need an initial value: those that do not start at 0, and those that no
+/// instruction writes.
 fn initial(thread: &Thread, program: &Program) -> Vec<String> {
     let written: HashSet<RegId> = thread.code.iter().filter_map(|i| i.op.defines()).collect();
     let needed = thread
@@ -453,8 +456,8 @@ fn c_type(layout: &Layout) -> &str {
     }
 }
 
-/// Whether operations in local memory reach no further than their work-group; not so in the published suites, and then
-/// memory is given by its regions.
+/// Whether operations in local memory reach no further than their work-group; not so in the
+/// published suites, and then memory is given by its regions.
 fn capped(program: &Program) -> bool {
     let memory =
         |l: &Location| matches!(&l.kind, LocationKind::Object { opencl, .. } if opencl.capped);

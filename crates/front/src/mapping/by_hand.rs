@@ -1,8 +1,9 @@
-//! A target program that somebody wrote, or a compiler printed, for one source program: a mapping of that program alone.
+//! A target program that somebody wrote, or a compiler printed, for one source program: a mapping
+//! of that program alone.
 //!
 //! # Invariants
-//! - What is observed is the source's: registers and locations of the same names stand for one another, threads by their
-//!   place.
+//! - What is observed is the source's: registers and locations of the same names stand for one
+//!   another, threads by their place.
 //! - Nothing but the source itself is mapped: what another program would become, nobody says.
 
 use super::table::Mapping;
@@ -22,8 +23,8 @@ impl Mapping {
     /// The mapping of one program to one that is given.
     ///
     /// # Errors
-    /// Why the two are no pair, as a sentence: both are of one language, or the target lacks what the source's condition
-    /// speaks of.
+    /// Why the two are no pair, as a sentence: both are of one language, or the target lacks what
+    /// the source's condition speaks of.
     pub fn by_hand(source: &LitmusTest, target: &LitmusTest) -> Result<Mapping, String> {
         let (from, to) = (source.program.dialect, target.program.dialect);
         if from == to {

@@ -2,8 +2,10 @@
 //!
 //! # Invariants
 //! - Every key is in [`KEYS`]; everything else is rejected, at its place.
-//! - A row that a file gives for an order takes the place of all rows of its base for that order, whatever their scopes.
-//! - The base of a mapping is a shipped one, and bases make no circle: a file's base comes before it.
+//! - A row that a file gives for an order takes the place of all rows of its base for that order,
+//!   whatever their scopes.
+//! - The base of a mapping is a shipped one, and bases make no circle: a file's base comes before
+//!   it.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -241,7 +243,8 @@ impl Mapping {
 }
 
 impl Mapping {
-    /// The text of a file that says the same, but for known gaps. It reads back to a mapping with the same rows.
+    /// The text of a file that says the same, but for known gaps. It reads back to a mapping with
+    /// the same rows.
     pub fn to_toml(&self) -> String {
         let quoted = |text: &str| ::toml::Value::String(text.to_owned()).to_string();
         let steps = |steps: &[Step]| {
@@ -447,7 +450,8 @@ impl Reader<'_, '_> {
             return None;
         };
         let own: Vec<(Kind, Order)> = mapping.rows.iter().map(|r| (r.kind, r.order)).collect();
-        // A compare-exchange follows the file's read-modify-writes rather than the base's own rows for it.
+        // A compare-exchange follows the file's read-modify-writes rather than the base's own rows
+        // for it.
         let said = |r: &&Row| {
             own.contains(&(r.kind, r.order))
                 || r.kind == Kind::Cas && own.contains(&(Kind::Rmw, r.order))

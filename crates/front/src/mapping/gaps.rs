@@ -1,7 +1,8 @@
-//! Known gaps: what a mapping is known not to keep of a model of its source language, as its file declares it.
+//! Known gaps: what a mapping is known not to keep of a model of its source language, as its file
+//! declares it.
 //!
-//! A gap says how to tell whether an outcome, which PTX allows and the source model forbids, lies in it ([`Told`]). What a
-//! mapping does not keep beyond its gaps is a violation.
+//! A gap says how to tell whether an outcome, which PTX allows and the source model forbids, lies
+//! in it ([`Told`]). What a mapping does not keep beyond its gaps is a violation.
 
 /// One known gap.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,8 +18,8 @@ pub struct Gap {
 /// How to tell that an outcome lies in a gap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// By the source model: it allows the outcome once less stands for some of its axioms. Its text says for which, and what,
-    /// under the gap's name.
+    /// By the source model: it allows the outcome once less stands for some of its axioms. Its text
+    /// says for which, and what, under the gap's name.
     Less,
     /// By another shipped mapping of that name: through it, PTX forbids the outcome.
     Mended(String),

@@ -67,7 +67,8 @@ pub(super) fn op(mapping: &Mapping, op: &Op) -> Result<Vec<Op>, String> {
     }
 }
 
-/// The operation of a host thread at the widest scope, if it is atomic: OpenCL's scopes are no part of the host's language.
+/// The operation of a host thread at the widest scope, if it is atomic: OpenCL's scopes are no part
+/// of the host's language.
 pub(super) fn of_host(op: &Op) -> Op {
     let mut op = op.clone();
     if op.scope().is_some_and(|s| s != Scope::Thread) {
@@ -182,8 +183,8 @@ fn order_of(tags: &Tags, kind: Kind) -> Result<Order, String> {
     order.ok_or_else(|| "order table: this order has no row (consume has none in PTX)".into())
 }
 
-/// The order of a read-modify-write, from the tags of its halves. One `atom.cas` carries one order, so a compare-exchange
-/// that differs on failure takes the join of both.
+/// The order of a read-modify-write, from the tags of its halves. One `atom.cas` carries one order,
+/// so a compare-exchange that differs on failure takes the join of both.
 fn order_of_rmw(read: &Tags, write: &Tags) -> Result<Order, String> {
     let success = order_on_success(read, write)?;
     Ok(match success {
@@ -232,7 +233,8 @@ fn supported(update: &Update, ty: Ty) -> Result<(), String> {
     Ok(())
 }
 
-/// A barrier of the source orders all memory of its group; for a wider scope, the mapping says what stands on both sides.
+/// A barrier of the source orders all memory of its group; for a wider scope, the mapping says what
+/// stands on both sides.
 fn barrier(mapping: &Mapping, from: &Barrier) -> Result<Vec<Op>, String> {
     let (resource, domain) = match from.domain {
         group if !mapping.groups.contains(&group) => {
@@ -316,8 +318,8 @@ fn barrier(mapping: &Mapping, from: &Barrier) -> Result<Vec<Op>, String> {
     })
 }
 
-/// What an access or a fence of PTX is as a step of a row, at the scope that it has; `None`: it is neither, or one that no row
-/// can have, such as a reduction.
+/// What an access or a fence of PTX is as a step of a row, at the scope that it has; `None`: it is
+/// neither, or one that no row can have, such as a reduction.
 pub(super) fn step(op: &Op) -> Option<Step> {
     let (kind, tags, scope) = match (op.read(), op.write(), op) {
         _ if op.has("RED") => return None,

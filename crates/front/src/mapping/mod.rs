@@ -12,10 +12,11 @@
 //! | `gaps` | what a mapping is known not to keep |
 //!
 //! # Invariants
-//! - Threads, registers and locations keep their indices, so that a condition means the same before and after; where the target
-//!   is given, they keep their names.
+//! - Threads, registers and locations keep their indices, so that a condition means the same before
+//!   and after; where the target is given, they keep their names.
 //! - Every micro-op of what was lowered points to the source instruction that it comes from.
-//! - Branches go to the first micro-op of what their target became; those that a mapping adds stay inside of what one became.
+//! - Branches go to the first micro-op of what their target became; those that a mapping adds stay
+//!   inside of what one became.
 //! - What is in PTX already, in assembly, stays as it is.
 
 mod atomicity;
@@ -52,8 +53,8 @@ impl Mapping {
     /// The test with its program in PTX; its condition means the same registers and locations.
     ///
     /// # Errors
-    /// What has no counterpart there, in one sentence with the first such line: the test is valid, only this model has
-    /// no words for it.
+    /// What has no counterpart there, in one sentence with the first such line: the test is valid,
+    /// only this model has no words for it.
     pub fn lowered(&self, test: &LitmusTest) -> Result<LitmusTest, String> {
         if let Some(pair) = &self.by_hand {
             return pair.lowered(test);
@@ -80,8 +81,9 @@ impl Mapping {
         ))
     }
 
-    /// As [`Mapping::lowered`], such that the text of PTX can say it: operands that the source computes on the way are
-    /// registers of their own. What the test expects of models of PTX and of runs stays.
+    /// As [`Mapping::lowered`], such that the text of PTX can say it: operands that the source
+    /// computes on the way are registers of their own. What the test expects of models of PTX and
+    /// of runs stays.
     ///
     /// # Errors
     /// As there.
@@ -170,7 +172,8 @@ impl Mapping {
         let host = thread.place.host && program.dialect.row().host_without_scopes;
         let code = &thread.code;
         let mut out: Vec<Instr> = Vec::with_capacity(code.len());
-        // By index in the source: where what it became begins. The end of the code is a target, too.
+        // By index in the source: where what it became begins. The end of the code is a target,
+        // too.
         let mut starts = Vec::with_capacity(code.len() + 1);
         let mut unmapped = Vec::new();
         for (at, instr) in code.iter().enumerate() {

@@ -1,14 +1,17 @@
 //! Barriers of the library to mbarrier objects.
 //!
 //! # Invariants
-//! - The word of a barrier is that of an mbarrier object already ([`program::mbarrier`]): what an operation computes stays, and
-//!   what it is to a model changes. A look at a barrier becomes a test, which is for what is computed behind it.
+//! - The word of a barrier is that of an mbarrier object already ([`program::mbarrier`]): what an
+//!   operation computes stays, and what it is to a model changes. A look at a barrier becomes a
+//!   test, which is for what is computed behind it.
 //!
 //! # Sources
-//! - libcu++, `cuda/__barrier/barrier_block_scope.h`, for sm_90: a barrier of block scope in shared memory is an mbarrier object, `init`
-//!   is `mbarrier.init`, arrivals are `mbarrier.arrive` and `mbarrier.arrive_drop`, waits are loops around `mbarrier.try_wait`, by token or
-//!   parity; what this compiles to.
-//! - PTX ISA 9.4, *mbarrier*: `init` of what is an object, and an expected count of none, are undefined.
+//! - libcu++, `cuda/__barrier/barrier_block_scope.h`, for sm_90: a barrier of block scope in shared
+//!   memory is an mbarrier object, `init` is `mbarrier.init`, arrivals are `mbarrier.arrive` and
+//!   `mbarrier.arrive_drop`, waits are loops around `mbarrier.try_wait`, by token or parity; what
+//!   this compiles to.
+//! - PTX ISA 9.4, *mbarrier*: `init` of what is an object, and an expected count of none, are
+//!   undefined.
 
 use super::Unmapped;
 use super::lower::{half, steps};
@@ -206,7 +209,8 @@ impl Objects<'_> {
     }
 }
 
-/// An operation on an mbarrier object of the thread's own CTA, with the orders of its halves and what models know it by.
+/// An operation on an mbarrier object of the thread's own CTA, with the orders of its halves and
+/// what models know it by.
 fn operation(
     dst: Option<RegId>,
     addr: Expr,

@@ -1,8 +1,9 @@
-//! A program that a mapping made, as the text of PTX can say it: operands are constants, registers and addresses, and names
-//! are those of PTX.
+//! A program that a mapping made, as the text of PTX can say it: operands are constants, registers
+//! and addresses, and names are those of PTX.
 //!
 //! # Invariants
-//! - What the program does to memory is the same, in the same order; registers keep their indices, new ones come behind.
+//! - What the program does to memory is the same, in the same order; registers keep their indices,
+//!   new ones come behind.
 //! - What PTX has no instruction for stays as it is, and is refused by who prints it.
 
 use std::collections::HashSet;

@@ -1,5 +1,5 @@
-//! A mapping: for each kind of operation, order and scope, the PTX micro-ops that stand for it. The shipped ones are the
-//! files of `models/mappings`.
+//! A mapping: for each kind of operation, order and scope, the PTX micro-ops that stand for it. The
+//! shipped ones are the files of `models/mappings`.
 //!
 //! # Invariants
 //! - A mapping lives as long as the program: there are few, and reports keep their names.
@@ -22,7 +22,8 @@ pub enum Kind {
     Store,
     /// A read-modify-write.
     Rmw,
-    /// A compare-exchange. Without rows of its own, a mapping has those of read-modify-writes for it.
+    /// A compare-exchange. Without rows of its own, a mapping has those of read-modify-writes for
+    /// it.
     Cas,
     /// A fence.
     Fence,
@@ -177,8 +178,8 @@ impl fmt::Display for Step {
 }
 
 impl Step {
-    /// What an access or a fence of PTX is as a step, at the scope that it has; `None`: it is neither, or one that no row can
-    /// have, such as a reduction.
+    /// What an access or a fence of PTX is as a step, at the scope that it has; `None`: it is
+    /// neither, or one that no row can have, such as a reduction.
     pub fn of(op: &Op) -> Option<Step> {
         super::lower::step(op)
     }

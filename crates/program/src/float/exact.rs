@@ -1,8 +1,8 @@
 //! Binary formats of floating-point numbers, and exact numbers that are rounded to them once.
 //!
 //! # Invariants
-//! - [`Exact`] is the result of an operation without any rounding, but that what lies below its last bit is one bit, `more`; it
-//!   has so many bits that this bit decides no tie wrongly.
+//! - [`Exact`] is the result of an operation without any rounding, but that what lies below its
+//!   last bit is one bit, `more`; it has so many bits that this bit decides no tie wrongly.
 //! - A format is its sizes. Whatever is to know of one asks for those.
 
 /// A format as IEEE 754 has them: a sign, an exponent and a fraction.
@@ -128,7 +128,8 @@ impl Format {
         }
         let leading = (of.exponent + of.size.ilog2() as i32).max(self.least());
         let rounded = of.over(leading - i32::from(self.fraction), rounding);
-        // The leading bit of a number that is not subnormal counts one exponent, a carry another one.
+        // The leading bit of a number that is not subnormal counts one exponent, a carry another
+        // one.
         let magnitude = (((leading - self.least()) as u128) << self.fraction) + rounded;
         let infinite = match rounding {
             Rounding::Nearest => true,

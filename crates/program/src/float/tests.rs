@@ -1,5 +1,5 @@
-//! Results beside those of other ways to them: a sorted table of all numbers of 16 bits and integers, the processor's own `f32` and
-//! `f64`, and what rounding means.
+//! Results beside those of other ways to them: a sorted table of all numbers of 16 bits and
+//! integers, the processor's own `f32` and `f64`, and what rounding means.
 
 use super::*;
 
@@ -92,7 +92,8 @@ fn value(format: Format, bits: i64) -> f64 {
     if sign == 1 { -magnitude } else { magnitude }
 }
 
-/// Every finite number of 16 bits, `.f16`, in units of 2^-48, with its bits; zero is the positive one.
+/// Every finite number of 16 bits, `.f16`, in units of 2^-48, with its bits; zero is the positive
+/// one.
 fn halves() -> Vec<(i128, i64)> {
     let finite = (0..0x1_0000).filter(|b| b & 0x7c00 != 0x7c00 && *b != 0x8000);
     let mut all: Vec<_> = finite.map(|b| (half(b), b)).collect();
@@ -226,8 +227,8 @@ fn every_half_is_the_same_in_wider_formats_and_back() {
     }
 }
 
-/// Sums, products, quotients and roots in 8 bits of precision are those in 24, rounded again (S. Figueroa, When is double rounding
-/// innocuous?, 1995).
+/// Sums, products, quotients and roots in 8 bits of precision are those in 24, rounded again (S.
+/// Figueroa, When is double rounding innocuous?, 1995).
 #[test]
 fn numbers_with_the_exponents_of_floats_are_rounded_floats() {
     let (mut numbers, format) = (Numbers(3), Format::BRAIN);
@@ -336,7 +337,8 @@ fn directions_are_those_of_what_is_exact() {
             continue;
         }
         tried += 1;
-        // Doubles have the sum and the product of such numbers exactly, and the products of a quotient and of a root.
+        // Doubles have the sum and the product of such numbers exactly, and the products of a
+        // quotient and of a root.
         for (rounding, sign) in [(Rounding::Down, 1.0), (Rounding::Up, -1.0)] {
             let of = |op: FloatOp| single(op.apply(format, a, b));
             let beside = |v: f32| {

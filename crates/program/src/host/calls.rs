@@ -1,4 +1,5 @@
-//! What host threads say to the runtime: calls and queries, and the lanes, handles and commands that they name.
+//! What host threads say to the runtime: calls and queries, and the lanes, handles and commands
+//! that they name.
 
 use super::rules::Rules;
 use crate::ThreadId;
@@ -36,9 +37,11 @@ pub struct HostProgram {
     pub calls: Vec<Call>,
     /// Every place at which a host thread asks whether something is complete.
     pub queries: Vec<Query>,
-    /// The ordering rules that hold: all, except where a test takes one away to see what it is good for.
+    /// The ordering rules that hold: all, except where a test takes one away to see what it is good
+    /// for.
     pub rules: Rules,
-    /// The orders in which calls are issued, perhaps only some of the calls; `None`: all of them, in any order.
+    /// The orders in which calls are issued, perhaps only some of the calls; `None`: all of them,
+    /// in any order.
     pub orders: Option<Vec<Vec<CallId>>>,
 }
 
@@ -82,7 +85,8 @@ impl HostProgram {
 
     /// The command that a thread belongs to; `None` for a host thread.
     pub fn command_of(&self, thread: ThreadId) -> Option<CommandId> {
-        // A command has many threads, and they ascend: most others are told apart by its first and last one.
+        // A command has many threads, and they ascend: most others are told apart by its first and
+        // last one.
         let spans =
             |c: &Command| c.threads.first() <= Some(&thread) && Some(&thread) <= c.threads.last();
         let at = self
@@ -92,8 +96,8 @@ impl HostProgram {
         Some(CommandId(at as u16))
     }
 
-    /// The command of the host from which a thread's command descends, itself if the host enqueued it; `None` for a host
-    /// thread.
+    /// The command of the host from which a thread's command descends, itself if the host enqueued
+    /// it; `None` for a host thread.
     pub fn family_of(&self, thread: ThreadId) -> Option<CommandId> {
         let mut id = self.command_of(thread)?;
         while let Origin::Device { parent, .. } = self.command(id).origin {
@@ -198,8 +202,8 @@ pub struct Command {
     pub threads: Vec<ThreadId>,
     /// The work-group of each thread, counted from 0.
     pub groups: Vec<u32>,
-    /// CUDA: a kernel launched with programmatic stream serialization. It may start before the kernel in front of it in its
-    /// stream has ended, on which it *depends*.
+    /// CUDA: a kernel launched with programmatic stream serialization. It may start before the
+    /// kernel in front of it in its stream has ended, on which it *depends*.
     pub programmatic: bool,
 }
 
@@ -266,7 +270,8 @@ pub enum Origin {
     },
 }
 
-/// When a command that a kernel enqueues may start (OpenCL C, *Determining when a Child Kernel Begins Execution*).
+/// When a command that a kernel enqueues may start (OpenCL C, *Determining when a Child Kernel
+/// Begins Execution*).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ChildStart {
     /// `CLK_ENQUEUE_FLAGS_NO_WAIT`: at once.
@@ -275,7 +280,8 @@ pub enum ChildStart {
     WaitKernel,
     /// `CLK_ENQUEUE_FLAGS_WAIT_WORK_GROUP`: when the work-group of the thread has ended.
     WaitWorkGroup,
-    /// CUDA, `cudaStreamTailLaunch`: when the parent has ended, and all it launched otherwise is complete.
+    /// CUDA, `cudaStreamTailLaunch`: when the parent has ended, and all it launched otherwise is
+    /// complete.
     Tail,
 }
 

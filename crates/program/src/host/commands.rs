@@ -21,8 +21,8 @@ impl HostProgram {
         ))
     }
 
-    /// The mappings of memory to the host: the command that begins each, and the one that ends it, if there is one. An end
-    /// belongs to the earliest mapping of its object that has none.
+    /// The mappings of memory to the host: the command that begins each, and the one that ends it,
+    /// if there is one. An end belongs to the earliest mapping of its object that has none.
     pub fn mappings(&self, program: &Program) -> Vec<(CommandId, Option<CommandId>)> {
         let object = |id: CommandId| {
             let code = self

@@ -1,21 +1,23 @@
 //! The launch graph: what the calls of host threads order, for CUDA and OpenCL alike.
 //!
-//! Its nodes are the points at which host threads call, and for every command its start, the ends of its work-groups,
-//! its end and its completion. The operations of a thread lie between two points of it: what precedes which is a matter
-//! of paths ([`LaunchGraph::ordered`]).
+//! Its nodes are the points at which host threads call, and for every command its start, the ends
+//! of its work-groups, its end and its completion. The operations of a thread lie between two
+//! points of it: what precedes which is a matter of paths ([`LaunchGraph::ordered`]).
 //!
 //! ```text
 //!  call ─▶ start ─▶ enter ─ operations ─▶ leave ─▶ group end ─▶ end ─▶ done ─▶ start of another, return of a wait
 //! ```
 //!
 //! # Invariants
-//! - The graph belongs to one order in which the host threads' calls are issued ([`super::Launches`] has them all).
-//! - Every edge rests on one [`Rule`], or orders time alone: a callback does not run before it is registered, and no call
-//!   is issued before the one that the order has in front of it. Time never orders memory.
+//! - The graph belongs to one order in which the host threads' calls are issued
+//!   ([`super::Launches`] has them all).
+//! - Every edge rests on one [`Rule`], or orders time alone: a callback does not run before it is
+//!   registered, and no call is issued before the one that the order has in front of it. Time never
+//!   orders memory.
 //! - An edge of the mask [`Mask::Fine`] orders accesses to fine-grained shared virtual memory only.
 //! # Sources
-//! - OpenCL API specification, *Memory Ordering Rules: Host-side and Device-side Commands*; KHR: clFlush, *Flush and
-//!   Finish*, for what is submitted.
+//! - OpenCL API specification, *Memory Ordering Rules: Host-side and Device-side Commands*; KHR:
+//!   clFlush, *Flush and Finish*, for what is submitted.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -66,7 +68,8 @@ pub enum Node {
     Done(CommandId),
     /// A user event is set.
     User(HandleId),
-    /// What a query asks about in one of its views is complete. Nothing waits for it; it stands for no point of a thread.
+    /// What a query asks about in one of its views is complete. Nothing waits for it; it stands for
+    /// no point of a thread.
     Query(QueryId, usize),
 }
 
@@ -141,7 +144,8 @@ pub struct LaunchGraph {
     pub(super) asked: BTreeMap<QueryId, Vec<View>>,
     /// By thread, its points in ascending order: instruction, node before, node after.
     points: Vec<Vec<(usize, Node, Node)>>,
-    /// Every `griddepcontrol.wait`: no point between what a thread does, as there are ways around it.
+    /// Every `griddepcontrol.wait`: no point between what a thread does, as there are ways around
+    /// it.
     grid_waits: HashSet<(ThreadId, usize)>,
     /// Whether it has edges from each call to the next one of the order.
     pub(super) is_timed: bool,
@@ -168,8 +172,8 @@ impl LaunchGraph {
         graph
     }
 
-    /// The same, but for what precedes what by that order alone, and perhaps of some of the calls: the others are not
-    /// issued.
+    /// The same, but for what precedes what by that order alone, and perhaps of some of the calls:
+    /// the others are not issued.
     pub fn untimed(program: &Program, order: &[CallId]) -> LaunchGraph {
         let host = program.host.as_deref().expect("a host program");
         let mut g = LaunchGraph {
@@ -248,9 +252,10 @@ impl LaunchGraph {
         (before, after)
     }
 
-    /// For each pair of operations of different threads, whether some call that comes after the first is issued before one,
-    /// on the same lane or event, that comes before the second: a table as that of [`LaunchGraph::ordered`]. Orders no
-    /// memory, but nothing that does may run against it.
+    /// For each pair of operations of different threads, whether some call that comes after the
+    /// first is issued before one, on the same lane or event, that comes before the second: a table
+    /// as that of [`LaunchGraph::ordered`]. Orders no memory, but nothing that does may run against
+    /// it.
     pub fn called_before(&self, operations: &[(ThreadId, usize)]) -> Vec<Vec<bool>> {
         let mut table = vec![vec![false; operations.len()]; operations.len()];
         let around: Vec<(Node, Node)> = operations.iter().map(|o| self.around(*o)).collect();
@@ -276,7 +281,8 @@ impl LaunchGraph {
         table
     }
 
-    /// The nodes that can be reached from a node by edges that hold for memory: all of it, or fine-grained memory too.
+    /// The nodes that can be reached from a node by edges that hold for memory: all of it, or
+    /// fine-grained memory too.
     pub(super) fn reached(&self, from: Node, fine: bool) -> HashSet<Node> {
         let mut found = HashSet::new();
         self.for_each_reached(from, fine, |node| {
@@ -297,8 +303,8 @@ impl LaunchGraph {
         }
     }
 
-    /// For each pair of operations, whether the second is of a kernel that depends on that of the first: a table as that of
-    /// [`LaunchGraph::ordered`].
+    /// For each pair of operations, whether the second is of a kernel that depends on that of the
+    /// first: a table as that of [`LaunchGraph::ordered`].
     pub fn dependents(
         &self,
         program: &Program,
@@ -312,8 +318,9 @@ impl LaunchGraph {
         commands.iter().map(row).collect()
     }
 
-    /// For each pair of operations of different threads, whether the first comes before the second: a table by the
-    /// indices of `operations`, which are (thread, instruction). `fine`: as accesses to fine-grained memory.
+    /// For each pair of operations of different threads, whether the first comes before the second:
+    /// a table by the indices of `operations`, which are (thread, instruction). `fine`: as accesses
+    /// to fine-grained memory.
     pub fn ordered(&self, operations: &[(ThreadId, usize)], fine: bool) -> Vec<Vec<bool>> {
         let around: Vec<(Node, Node)> = operations.iter().map(|o| self.around(*o)).collect();
         // Nodes by number: there may be thousands, each of which is looked up for each operation.
@@ -457,7 +464,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Puts the commands that a command's threads enqueue on their queues, and those that these enqueue.
+    /// Puts the commands that a command's threads enqueue on their queues, and those that these
+    /// enqueue.
     fn children(&mut self, lanes: &mut Lanes, parent: CommandId) {
         let host = self.program.host.as_deref().expect("a host program");
         for child in host.command_ids() {
@@ -553,7 +561,8 @@ impl Builder<'_> {
 }
 
 impl LaunchGraph {
-    /// The edges that order memory, what is never submitted, and which calls come first: two orders of calls with the same come to the same.
+    /// The edges that order memory, what is never submitted, and which calls come first: two orders
+    /// of calls with the same come to the same.
     pub(super) fn comes_to(&self) -> Effect {
         let ends = |e| self.graph.edge_endpoints(e).expect("an edge of the graph");
         let all = self

@@ -1,21 +1,24 @@
-//! What a call adds to the lanes: for each command, what has to be over before it starts; for each call, what has to be
-//! over before it returns.
+//! What a call adds to the lanes: for each command, what has to be over before it starts; for each
+//! call, what has to be over before it returns.
 //!
-//! A lane keeps its *gatekeepers*: the commands that the next one has to wait for. Of a stream or an in-order queue this
-//! is the last command, of an out-of-order queue the last barrier; the legacy default stream has those of all blocking
-//! streams besides its own, and they have its. As lanes are first in, first out, the last command stands for those
-//! before it.
+//! A lane keeps its *gatekeepers*: the commands that the next one has to wait for. Of a stream or
+//! an in-order queue this is the last command, of an out-of-order queue the last barrier; the
+//! legacy default stream has those of all blocking streams besides its own, and they have its. As
+//! lanes are first in, first out, the last command stands for those before it.
 //!
-//! A kernel that is launched with programmatic stream serialization waits for none of its stream's gatekeepers: it depends on the
-//! kernel in front of it, of which it may wait for the end. It keeps the gate beside those that were there.
+//! A kernel that is launched with programmatic stream serialization waits for none of its stream's
+//! gatekeepers: it depends on the kernel in front of it, of which it may wait for the end. It keeps
+//! the gate beside those that were there.
 //!
 //! # Invariants
 //! - Calls are issued in an order that respects each host thread's own.
 //! - A command's needs are known when it is enqueued, and never change.
 //! # Sources
-//! - OpenCL API specification, *Execution Model*, clEnqueueMarkerWithWaitList, clEnqueueBarrierWithWaitList.
-//! - CUDA driver API, *Stream synchronization behavior*; CUDA runtime API, cudaEventRecord, cudaStreamWaitEvent: a wait
-//!   is for the work captured by the latest record before it, and an event that was never recorded is empty.
+//! - OpenCL API specification, *Execution Model*, clEnqueueMarkerWithWaitList,
+//!   clEnqueueBarrierWithWaitList.
+//! - CUDA driver API, *Stream synchronization behavior*; CUDA runtime API, cudaEventRecord,
+//!   cudaStreamWaitEvent: a wait is for the work captured by the latest record before it, and an
+//!   event that was never recorded is empty.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -167,8 +170,8 @@ impl Lanes {
         issued
     }
 
-    /// Puts a command on its lane; what has to be over before it starts. For a command that a kernel enqueues, this is
-    /// called when the kernel does so.
+    /// Puts a command on its lane; what has to be over before it starts. For a command that a
+    /// kernel enqueues, this is called when the kernel does so.
     pub fn enqueue(&mut self, host: &HostProgram, id: CommandId) -> Vec<Need> {
         let command = host.command(id);
         let mut needs: BTreeSet<Need> = BTreeSet::new();
@@ -305,8 +308,8 @@ impl Lanes {
         needs.into_iter().collect()
     }
 
-    /// An action in the legacy default stream, even one without work, comes after what is in all blocking streams, and
-    /// these go on after it.
+    /// An action in the legacy default stream, even one without work, comes after what is in all
+    /// blocking streams, and these go on after it.
     fn take_turns(&mut self, host: &HostProgram, lane: LaneId) {
         if host.lane(lane).kind == LaneKind::Null {
             self.state(lane).gates = self.gatekeepers(host, lane);
@@ -333,8 +336,8 @@ impl Lanes {
         gates
     }
 
-    /// What has to be over for a query that is made now to say so. Of an event of OpenCL the rule is that of a wait, though
-    /// the answer orders nothing.
+    /// What has to be over for a query that is made now to say so. Of an event of OpenCL the rule
+    /// is that of a wait, though the answer orders nothing.
     pub fn asked(&self, host: &HostProgram, query: &Query) -> Vec<Need> {
         match query.of {
             Asked::Lane(lane) => self.finish(host, lane, Rule::StreamQuery),
@@ -352,7 +355,8 @@ impl Lanes {
         }
     }
 
-    /// What has to be over so that all earlier commands of a lane are; `rule`: who says so of a stream.
+    /// What has to be over so that all earlier commands of a lane are; `rule`: who says so of a
+    /// stream.
     fn finish(&self, host: &HostProgram, lane: LaneId, rule: Rule) -> Vec<Need> {
         if host.lane(lane).kind.is_stream() {
             let gates = self.gatekeepers(host, lane);

@@ -1,19 +1,26 @@
-//! Host programs: host threads that enqueue commands on lanes (CUDA streams, OpenCL command queues), and wait for them.
+//! Host programs: host threads that enqueue commands on lanes (CUDA streams, OpenCL command
+//! queues), and wait for them.
 //!
-//! Everything that runs is a thread of the [`Program`](super::Program): host threads, the work-items of every launch of a
-//! kernel, and one thread for each copy, host function and callback. What host threads say to the runtime are
-//! [`Call`]s, micro-ops of their code ([`Op::Call`](super::Op::Call)); what they enqueue are [`Command`]s. Which command waits for
-//! which is nowhere stated here: [`Lanes`] says it, call by call, and [`LaunchGraph`] for a whole program.
+//! Everything that runs is a thread of the [`Program`](super::Program): host threads, the
+//! work-items of every launch of a kernel, and one thread for each copy, host function and
+//! callback. What host threads say to the runtime are [`Call`]s, micro-ops of their code
+//! ([`Op::Call`](super::Op::Call)); what they enqueue are [`Command`]s. Which command waits for
+//! which is nowhere stated here: [`Lanes`] says it, call by call, and [`LaunchGraph`] for a whole
+//! program.
 //!
 //! # Invariants
-//! - Every call is executed exactly once: it stands in no branch and no loop, and nothing returns before it. Asking
-//!   for a status is no call but a [`Query`], a micro-op of its own ([`super::Op::Status`]), and may be repeated.
-//! - Threads of commands follow those of the host; a command's threads are consecutive, its groups in ascending order.
-//! - Indices are valid in their tables, and the calls of a thread are numbered in the order of its code.
+//! - Every call is executed exactly once: it stands in no branch and no loop, and nothing returns
+//!   before it. Asking for a status is no call but a [`Query`], a micro-op of its own
+//!   ([`super::Op::Status`]), and may be repeated.
+//! - Threads of commands follow those of the host; a command's threads are consecutive, its groups
+//!   in ascending order.
+//! - Indices are valid in their tables, and the calls of a thread are numbered in the order of its
+//!   code.
 //! # Sources
-//! - OpenCL API specification, *Execution Model*; *Memory Ordering Rules: Host-side and Device-side Commands*.
-//! - CUDA driver API, *Stream synchronization behavior*, *API synchronization behavior*; CUDA runtime API, *Stream
-//!   Management*, *Event Management*, *Execution Control*.
+//! - OpenCL API specification, *Execution Model*; *Memory Ordering Rules: Host-side and Device-side
+//!   Commands*.
+//! - CUDA driver API, *Stream synchronization behavior*, *API synchronization behavior*; CUDA
+//!   runtime API, *Stream Management*, *Event Management*, *Execution Control*.
 
 mod calls;
 mod commands;

@@ -1,13 +1,16 @@
-//! The orders in which the calls of several host threads can be issued, and what each of them makes of the program.
+//! The orders in which the calls of several host threads can be issued, and what each of them makes
+//! of the program.
 //!
-//! Where two threads enqueue on one lane, or one records an event that another waits for, the order is free: each
-//! execution has one. Orders that come to the same are looked at once.
+//! Where two threads enqueue on one lane, or one records an event that another waits for, the order
+//! is free: each execution has one. Orders that come to the same are looked at once.
 //!
 //! # Invariants
-//! - An order respects each thread's own, and that a command's event is known only after the command was enqueued.
+//! - An order respects each thread's own, and that a command's event is known only after the
+//!   command was enqueued.
 //! - The first way is that of the threads in turn, if that is possible.
 //! # Sources
-//! - OpenCL API specification, *Host environment and thread safety*: calls may come from several threads at a time.
+//! - OpenCL API specification, *Host environment and thread safety*: calls may come from several
+//!   threads at a time.
 
 use std::collections::HashSet;
 
@@ -36,7 +39,8 @@ pub struct Launches {
 }
 
 impl Launches {
-    /// All ways to issue the calls of a program that has a host part, or those that are given with it.
+    /// All ways to issue the calls of a program that has a host part, or those that are given with
+    /// it.
     ///
     /// # Errors
     /// If there are too many.
@@ -126,8 +130,9 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Whether what is stuck in an order is so in some run: without the calls that are never issued, because one before
-    /// them does not return, too. Otherwise nobody issues the calls in that order.
+    /// Whether what is stuck in an order is so in some run: without the calls that are never
+    /// issued, because one before them does not return, too. Otherwise nobody issues the calls in
+    /// that order.
     fn comes_about(&self, graph: &LaunchGraph, stuck: &Stuck, order: &[CallId]) -> bool {
         let (mut never, mut before) = (graph.never(&stuck.nodes()), order.to_vec());
         loop {

@@ -1,13 +1,15 @@
 //! What the calls of host threads come to if some points are never reached.
 //!
-//! A thread that is held up issues no further call, and a call that is not issued holds nobody up: what would come after
-//! it on its lane does not wait for it. So who is held up, and which calls are issued, depend on each other.
+//! A thread that is held up issues no further call, and a call that is not issued holds nobody up:
+//! what would come after it on its lane does not wait for it. So who is held up, and which calls
+//! are issued, depend on each other.
 //!
 //! # Invariants
 //! - Calls that are not issued are those that the points hold up, and no others.
 //! - Every order in which calls can be issued is looked at, but of those that come to the same one.
 //! # Sources
-//! - OpenCL API specification, *Host environment and thread safety*; *Flush and Finish*, for what is submitted.
+//! - OpenCL API specification, *Host environment and thread safety*; *Flush and Finish*, for what
+//!   is submitted.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -42,7 +44,8 @@ pub enum Unclear {
 /// What one order of calls comes to, as far as they are issued.
 #[derive(Clone, Debug)]
 pub struct Partial {
-    /// The graph of the calls that are issued, with the commands that are enqueued, and that none of them submits.
+    /// The graph of the calls that are issued, with the commands that are enqueued, and that none
+    /// of them submits.
     pub graph: LaunchGraph,
     /// The points that are never reached.
     pub never: BTreeSet<Node>,
@@ -59,8 +62,8 @@ impl Partial {
             .collect()
     }
 
-    /// All that a program that has a host part can come to if these points are never reached, and all others are that they
-    /// do not hold up.
+    /// All that a program that has a host part can come to if these points are never reached, and
+    /// all others are that they do not hold up.
     ///
     /// # Errors
     /// If nobody knows.
@@ -120,8 +123,8 @@ impl Search<'_> {
         if is_last { self.take(graph) } else { Ok(()) }
     }
 
-    /// Takes an order in which no further call is issued, without those calls that are not issued either because something
-    /// before them waits for what no call brings.
+    /// Takes an order in which no further call is issued, without those calls that are not issued
+    /// either because something before them waits for what no call brings.
     fn take(&mut self, mut graph: LaunchGraph) -> Result<(), Unclear> {
         loop {
             let circle = circular(&graph, &[]);
@@ -166,7 +169,8 @@ impl Search<'_> {
     }
 }
 
-/// The points that wait for each other in a circle, if each of these pairs of calls is issued in that order.
+/// The points that wait for each other in a circle, if each of these pairs of calls is issued in
+/// that order.
 fn circular(graph: &LaunchGraph, first: &[(CallId, CallId)]) -> Vec<Node> {
     let mut timed = graph.graph.clone();
     for &(a, b) in first {

@@ -1,16 +1,20 @@
-//! Queries: a host thread asks whether an event or the work of a stream is complete, and goes on whatever the answer is.
+//! Queries: a host thread asks whether an event or the work of a stream is complete, and goes on
+//! whatever the answer is.
 //!
-//! A query is no call: it stands in branches and loops, and may be asked again and again. What it asks about is settled by the
-//! call of its own thread that it stands behind, and by those of other threads that come first: what it finds between two
-//! of these is a [`View`]. In CUDA, the answer that all is complete orders memory as the call that waits
-//! would; the answer that something is not says that it was not complete at that time, and orders nothing. In OpenCL no
-//! answer orders anything.
+//! A query is no call: it stands in branches and loops, and may be asked again and again. What it
+//! asks about is settled by the call of its own thread that it stands behind, and by those of other
+//! threads that come first: what it finds between two of these is a [`View`]. In CUDA, the answer
+//! that all is complete orders memory as the call that waits would; the answer that something is
+//! not says that it was not complete at that time, and orders nothing. In OpenCL no answer orders
+//! anything.
 //!
 //! # Invariants
-//! - Each query has a view in every launch graph, and several only where calls of other threads change what it asks about.
+//! - Each query has a view in every launch graph, and several only where calls of other threads
+//!   change what it asks about.
 //! # Sources
-//! - CUDA runtime API, cudaEventQuery, cudaStreamQuery: "for the purposes of Unified Memory, a return value of
-//!   cudaSuccess is equivalent to having called" the function that waits; an event that was never recorded is complete.
+//! - CUDA runtime API, cudaEventQuery, cudaStreamQuery: "for the purposes of Unified Memory, a
+//!   return value of cudaSuccess is equivalent to having called" the function that waits; an event
+//!   that was never recorded is complete.
 //! - OpenCL API specification, clGetEventInfo: not a synchronization point.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -49,7 +53,8 @@ impl HostProgram {
         self.call_ids().filter(changes).collect()
     }
 
-    /// What decides it. Which work a record captures depends on the order of calls, and each order has a graph of its own.
+    /// What decides it. Which work a record captures depends on the order of calls, and each order
+    /// has a graph of its own.
     fn asks_about(&self, query: &Query) -> BTreeSet<About> {
         match query.of {
             Asked::Lane(lane) => touch::of_lane(self, lane).collect(),
@@ -76,7 +81,8 @@ impl HostProgram {
     }
 }
 
-/// What a query finds if it is asked at a time at which just these calls of other threads have changed it.
+/// What a query finds if it is asked at a time at which just these calls of other threads have
+/// changed it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct View {
     /// What has to be over so that all is complete.
@@ -124,8 +130,8 @@ impl LaunchGraph {
         }
     }
 
-    /// For each view, which operations come before the point at which what it asks about is complete, as far as memory is
-    /// concerned.
+    /// For each view, which operations come before the point at which what it asks about is
+    /// complete, as far as memory is concerned.
     pub fn before_views(&self, operations: &[(ThreadId, usize)], fine: bool) -> Vec<Vec<bool>> {
         let mut known: HashMap<Node, HashSet<Node>> = HashMap::new();
         let views = self.views();
@@ -153,7 +159,8 @@ impl LaunchGraph {
         self.after_needs().map(row).collect()
     }
 
-    /// For each view, the views in which no query can say that all is complete before all is that this one asks about.
+    /// For each view, the views in which no query can say that all is complete before all is that
+    /// this one asks about.
     pub fn covered(&self) -> Vec<Vec<bool>> {
         let views = self.views();
         let row = |after: Vec<HashSet<Node>>| {
@@ -194,8 +201,9 @@ impl LaunchGraph {
             .collect()
     }
 
-    /// Whether a query cannot be asked in the one view, and after that another in the other one: a call that the first one
-    /// comes after is the call that the second one comes before, or comes after that.
+    /// Whether a query cannot be asked in the one view, and after that another in the other one: a
+    /// call that the first one comes after is the call that the second one comes before, or comes
+    /// after that.
     pub fn comes_later(
         &self,
         host: &HostProgram,
@@ -212,8 +220,8 @@ impl LaunchGraph {
             .any(|x| other.after.iter().any(|y| precedes(*y, *x)))
     }
 
-    /// The threads that have to end before what a query asks about in a view is complete, and whether it ever can be: no call
-    /// sets the user event that it asks about, say.
+    /// The threads that have to end before what a query asks about in a view is complete, and
+    /// whether it ever can be: no call sets the user event that it asks about, say.
     pub fn awaited_by(
         &self,
         program: &Program,

@@ -1,15 +1,18 @@
 //! The ordering rules of host programs: each edge of the launch graph rests on exactly one.
 //!
 //! # Sources
-//! - OpenCL API specification, *Memory Ordering Rules: Host-side and Device-side Commands* (below: Commands).
+//! - OpenCL API specification, *Memory Ordering Rules: Host-side and Device-side Commands* (below:
+//!   Commands).
 //! - CUDA driver API and CUDA runtime API, by section title.
 //! # Where we differ
-//! - That the end of an operation precedes the completion of its kernel is a chain of three rules here (an operation
-//!   before the end of its work-group, of the kernel, its completion); the texts also state what follows from it.
-//! - The user event that a host thread sets synchronizes with the commands that wait for it: stated as the event's
-//!   completion, to which the rules of wait lists apply.
-//! - Of a query, the texts say that for the purposes of Unified Memory `cudaSuccess` is equivalent to having called the
-//!   function that waits. It is taken so for all memory: what is complete is complete.
+//! - That the end of an operation precedes the completion of its kernel is a chain of three rules
+//!   here (an operation before the end of its work-group, of the kernel, its completion); the texts
+//!   also state what follows from it.
+//! - The user event that a host thread sets synchronizes with the commands that wait for it: stated
+//!   as the event's completion, to which the rules of wait lists apply.
+//! - Of a query, the texts say that for the purposes of Unified Memory `cudaSuccess` is equivalent
+//!   to having called the function that waits. It is taken so for all memory: what is complete is
+//!   complete.
 
 macro_rules! rules {
     ($($name:ident $id:literal $doc:literal $source:literal;)*) => {

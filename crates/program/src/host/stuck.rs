@@ -1,9 +1,11 @@
 //! Waits that can never end: a cycle of the launch graph, or a user event that nobody sets.
 //!
 //! # Invariants
-//! - What is reported is a shortest such chain from the wait that a person sees, so that each link can be checked.
+//! - What is reported is a shortest such chain from the wait that a person sees, so that each link
+//!   can be checked.
 //! # Sources
-//! - OpenCL API specification, *Execution Model*: a command starts when all events of its wait list are complete.
+//! - OpenCL API specification, *Execution Model*: a command starts when all events of its wait list
+//!   are complete.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -30,19 +32,22 @@ pub struct Link {
 /// Why part of a program never runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stuck {
-    /// Waits that wait for each other: each link waits for the next one, the last one for the first.
+    /// Waits that wait for each other: each link waits for the next one, the last one for the
+    /// first.
     Cycle(Vec<Link>),
     /// Something waits for a user event that no call sets.
     NeverSet(HandleId),
 }
 
 impl LaunchGraph {
-    /// Why some of the program can never run, if that is so. `time`: also if only the order of the calls is to blame.
+    /// Why some of the program can never run, if that is so. `time`: also if only the order of the
+    /// calls is to blame.
     pub(super) fn stuck_in(&self, program: &Program, time: bool) -> Option<Stuck> {
         let graph = self.graph.filter_map(
             |_, node| Some(*node),
             |e, edge| {
-                // That a command starts after its call is a fact; the order of the calls is one of several.
+                // That a command starts after its call is a fact; the order of the calls is one of
+                // several.
                 let (a, b) = self.graph.edge_endpoints(e)?;
                 let calls = matches!(
                     (self.graph[a], self.graph[b]),
@@ -218,7 +223,8 @@ impl LaunchGraph {
     }
 }
 
-/// A shortest cycle through a node of a strongly connected component, against the direction of the edges.
+/// A shortest cycle through a node of a strongly connected component, against the direction of the
+/// edges.
 fn cycle(graph: &petgraph::Graph<Node, Edge>, component: &[NodeIndex]) -> Vec<Link> {
     // It begins at a return that waits, if there is one: that is what a person sees.
     let rank = |n: &NodeIndex| match graph[*n] {

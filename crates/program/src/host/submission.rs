@@ -1,12 +1,14 @@
-//! Which commands of OpenCL are never submitted to the device: nothing flushes their queue after them.
+//! Which commands of OpenCL are never submitted to the device: nothing flushes their queue after
+//! them.
 //!
 //! # Invariants
-//! - A call that waits for a command that is not submitted does not return, and the calls behind it are never issued: they
-//!   flush nothing.
+//! - A call that waits for a command that is not submitted does not return, and the calls behind it
+//!   are never issued: they flush nothing.
 //!
 //! # Sources
-//! - OpenCL API specification, *Flush and Finish*: `clFlush`, `clFinish`, blocking calls, `clReleaseCommandQueue` and calls
-//!   that wait for an event of the queue submit what was enqueued before them.
+//! - OpenCL API specification, *Flush and Finish*: `clFlush`, `clFinish`, blocking calls,
+//!   `clReleaseCommandQueue` and calls that wait for an event of the queue submit what was enqueued
+//!   before them.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -44,8 +46,8 @@ pub(super) fn known(program: &Program, call: CallId, before: &[CallId]) -> bool 
         .all(|made| *made == call || before.contains(made))
 }
 
-/// The commands of host queues that are enqueued and that no call submits, if the calls are issued in the order of a graph.
-/// None, if nobody issues them in this order where it matters.
+/// The commands of host queues that are enqueued and that no call submits, if the calls are issued
+/// in the order of a graph. None, if nobody issues them in this order where it matters.
 pub(super) fn unsubmitted(program: &Program, all: &LaunchGraph) -> Vec<CommandId> {
     let mut calls = all.order.clone();
     if queued(program, &calls).next().is_none() {
@@ -80,7 +82,8 @@ pub(super) fn unsubmitted(program: &Program, all: &LaunchGraph) -> Vec<CommandId
     }
 }
 
-/// Whether each thread whose calls are not all issued is held up by the last one that is, or lacks an event.
+/// Whether each thread whose calls are not all issued is held up by the last one that is, or lacks
+/// an event.
 fn comes_about(
     program: &Program,
     never: &BTreeSet<Node>,

@@ -1,8 +1,10 @@
 //! Which calls are about the same lane or event, so that it matters which of them comes first.
 //!
 //! # Sources
-//! - OpenCL API specification, *Host environment and thread safety*: calls of several threads come one after the other.
-//! - CUDA driver API, *Stream synchronization behavior*, for streams that take turns with the legacy default stream.
+//! - OpenCL API specification, *Host environment and thread safety*: calls of several threads come
+//!   one after the other.
+//! - CUDA driver API, *Stream synchronization behavior*, for streams that take turns with the
+//!   legacy default stream.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +21,8 @@ pub(super) enum About {
     Handle(super::HandleId),
 }
 
-/// The pairs of calls of different threads that are about the same, as they come in an order of all calls; sorted.
+/// The pairs of calls of different threads that are about the same, as they come in an order of all
+/// calls; sorted.
 pub(super) fn ordered(host: &HostProgram, order: &[CallId]) -> Vec<(CallId, CallId)> {
     let about: Vec<BTreeSet<About>> = order.iter().map(|c| of(host, *c)).collect();
     let mut pairs = Vec::new();

@@ -1,8 +1,10 @@
-//! A litmus test as data: a program, a proposition about its outcomes, and what each model is expected to say.
+//! A litmus test as data: a program, a proposition about its outcomes, and what each model is
+//! expected to say.
 //!
 //! # Invariants
 //! - A [`LitmusTest`] is fully resolved; every name in its condition was found.
-//! - Spans point into [`LitmusTest::file`]; code that came through a placeholder points to where it was written.
+//! - Spans point into [`LitmusTest::file`]; code that came through a placeholder points to where it
+//!   was written.
 
 mod print;
 
@@ -42,7 +44,8 @@ pub struct LitmusTest {
     pub condition_text: String,
     /// Where it stands in the file; empty if there is none.
     pub condition_span: Span,
-    /// How the file quantifies its condition (`.litmus`); TOML tests say `exists` unless they say otherwise.
+    /// How the file quantifies its condition (`.litmus`); TOML tests say `exists` unless they say
+    /// otherwise.
     pub quantifier: Quantifier,
     /// Restricts the executions considered, for every property.
     pub filter: Option<Prop>,
@@ -59,7 +62,8 @@ pub struct LitmusTest {
 }
 
 impl LitmusTest {
-    /// What outcomes show, each once: what the condition and the filter name, then what is listed besides.
+    /// What outcomes show, each once: what the condition and the filter name, then what is listed
+    /// besides.
     pub fn observables(&self) -> Vec<Observable> {
         observables(self.condition.iter().chain(&self.filter), &self.observe)
     }
@@ -177,7 +181,8 @@ impl Side {
         }
     }
 
-    /// What comes of it where atoms are something and operations make something of that; the first error.
+    /// What comes of it where atoms are something and operations make something of that; the first
+    /// error.
     pub fn fold<T, E>(
         &self,
         atom: &mut impl FnMut(&Atom) -> Result<T, E>,
@@ -224,7 +229,8 @@ pub enum Atom {
 pub enum Observable {
     /// A register of a thread.
     Reg(ThreadId, RegId),
-    /// An element of a location; of the copy that `viewer` sees, for memory of which each CTA or thread has its own.
+    /// An element of a location; of the copy that `viewer` sees, for memory of which each CTA or
+    /// thread has its own.
     Mem {
         /// The location.
         loc: LocId,
@@ -270,7 +276,8 @@ impl Expectation {
     }
 }
 
-/// Runs of the executor, and what they are expected to show; words are those of the format, `None` is what is understood.
+/// Runs of the executor, and what they are expected to show; words are those of the format, `None`
+/// is what is understood.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunExpectation {
     /// `sc`, `weak` or `language`.

@@ -26,7 +26,8 @@ pub fn show_observable(observable: Observable, program: &Program) -> String {
     }
 }
 
-/// `strength` of the place: 0 the whole, 1 a part of a disjunction, 2 of a conjunction, 3 under a negation.
+/// `strength` of the place: 0 the whole, 1 a part of a disjunction, 2 of a conjunction, 3 under a
+/// negation.
 fn write(prop: &Prop, program: &Program, strength: u8, out: &mut String) {
     let (parts, word, own) = match prop {
         Prop::And(parts) => (parts, " /\\ ", 1),

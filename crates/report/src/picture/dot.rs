@@ -1,7 +1,8 @@
 //! The form of a picture that Graphviz reads.
 //!
 //! # Invariants
-//! - Program order alone decides the ranks, so time runs down, initial writes on top; groups are clusters.
+//! - Program order alone decides the ranks, so time runs down, initial writes on top; groups are
+//!   clusters.
 //!
 //! # Sources
 //! - Graphviz, *The DOT Language*; *Node, Edge and Graph Attributes*.
@@ -43,7 +44,8 @@ pub fn file(scene: &Scene) -> String {
     cluster(&mut out, scene, &threads, 0, &mut clusters);
     let first = |t: usize| scene.events.iter().position(|e| e.thread == Some(t));
     let firsts: Vec<usize> = threads.iter().filter_map(|&t| first(t)).collect();
-    // Edges that nobody sees keep threads side by side in their order, and initial writes above them.
+    // Edges that nobody sees keep threads side by side in their order, and initial writes above
+    // them.
     for two in firsts.windows(2) {
         let _ = writeln!(
             out,
@@ -94,7 +96,8 @@ pub fn file(scene: &Scene) -> String {
     out
 }
 
-/// The threads of one group at `depth`: a cluster for each group, and in the end one for each thread.
+/// The threads of one group at `depth`: a cluster for each group, and in the end one for each
+/// thread.
 fn cluster(out: &mut String, scene: &Scene, threads: &[usize], depth: usize, clusters: &mut usize) {
     let indent = "  ".repeat(depth + 1);
     let mut done: Vec<&str> = Vec::new();

@@ -1,13 +1,15 @@
 //! Text from elsewhere, made fit for XML and HTML, and for Graphviz.
 //!
 //! # Invariants
-//! - What comes out has no character that XML 1.0 excludes, none that turns the direction of writing, and no line break.
+//! - What comes out has no character that XML 1.0 excludes, none that turns the direction of
+//!   writing, and no line break.
 //!
 //! # Sources
 //! - W3C, *Extensible Markup Language (XML) 1.0*, "Characters" and "Character Data and Markup".
 //! - Graphviz, *The DOT Language*, "Quoted strings"; *escString*.
 
-/// One line of harmless characters: line breaks and tabs become signs, others that cannot be shown U+FFFD.
+/// One line of harmless characters: line breaks and tabs become signs, others that cannot be shown
+/// U+FFFD.
 pub fn line(text: &str) -> String {
     let shown = |c: char| match c {
         '\n' => '\u{23ce}',

@@ -1,8 +1,11 @@
-//! A page about one test: every outcome under every model asked, two of them side by side, relations to switch on and off.
+//! A page about one test: every outcome under every model asked, two of them side by side,
+//! relations to switch on and off.
 //!
 //! # Invariants
-//! - A page stands alone: no network, no other file. Without its script it shows everything, one below the other.
-//! - The script takes names from attributes only and compares them; nothing is ever made into markup.
+//! - A page stands alone: no network, no other file. Without its script it shows everything, one
+//!   below the other.
+//! - The script takes names from attributes only and compares them; nothing is ever made into
+//!   markup.
 //!
 //! # Sources
 //! - WHATWG, *HTML*; W3C, *WAI-ARIA 1.2*, `aria-pressed`.
@@ -204,7 +207,8 @@ fn controls(out: &mut String, page: &Page) {
     out.push_str("</fieldset>\n</div>\n");
 }
 
-/// All relations of all pictures, shown ones first. One of which only steps of the cycle are shown is not shown.
+/// All relations of all pictures, shown ones first. One of which only steps of the cycle are shown
+/// is not shown.
 fn relations(page: &Page) -> Vec<(String, Kind, bool)> {
     let mut found: Vec<(String, Kind, bool)> = Vec::new();
     for scene in page.views.iter().flat_map(|v| &v.scenes) {

@@ -3,7 +3,8 @@
 //! # Invariants
 //! - An agent stands beside its thread, in a box of its own.
 //! - Events of a thread come in program order; edges name events and relations by position.
-//! - The steps of the cycle are drawn whatever else is left out, and so are the events that they join and marked ones.
+//! - The steps of the cycle are drawn whatever else is left out, and so are the events that they
+//!   join and marked ones.
 //! - What is left out is said in [`Scene::says`].
 
 use std::collections::BTreeSet;
@@ -14,7 +15,8 @@ use verdict::{Ending, Seat, Witness, hang};
 
 mod edges;
 
-/// At most this many threads and agents are drawn: a warp. More columns than that nobody follows, on no screen.
+/// At most this many threads and agents are drawn: a warp. More columns than that nobody follows,
+/// on no screen.
 const MOST_THREADS: usize = 32;
 /// At most about this many events of a thread.
 const MOST_ROWS: usize = 24;
@@ -67,7 +69,8 @@ pub struct Scene {
     pub title: String,
     /// Lines below it.
     pub facts: Vec<String>,
-    /// The threads, in the order of the test, each before its agents: these have a group of their own.
+    /// The threads, in the order of the test, each before its agents: these have a group of their
+    /// own.
     pub seats: Vec<Seat>,
     /// The events.
     pub events: Vec<Event>,
@@ -154,7 +157,8 @@ impl Scene {
         scene
     }
 
-    /// Chooses threads and events; gives the new position of each event of the witness that is drawn.
+    /// Chooses threads and events; gives the new position of each event of the witness that is
+    /// drawn.
     fn place_events(&mut self, subject: &Subject<'_>) -> Vec<Option<usize>> {
         let witness = subject.witness;
         let steps = subject.cycle.iter().flat_map(|s| [s.from, s.to]);

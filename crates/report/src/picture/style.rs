@@ -1,10 +1,12 @@
 //! How each relation is drawn.
 //!
 //! # Invariants
-//! - Colour never is the only sign: kinds differ in dashes too, and edges carry the names of their relations.
+//! - Colour never is the only sign: kinds differ in dashes too, and edges carry the names of their
+//!   relations.
 //!
 //! # Sources
-//! - The names, and the colours of `rf`, `co` and `fr`: herd7 (herdtools7, manual, *Drawing diagrams*).
+//! - The names, and the colours of `rf`, `co` and `fr`: herd7 (herdtools7, manual, *Drawing
+//!   diagrams*).
 
 use verdict::Style;
 
@@ -85,7 +87,8 @@ const OTHERS: &[Kind] = &[
     kind("o3", "#3b5f1d", "#a9d67f", "4 4", false),
 ];
 
-/// The relation of a thread that never goes on to one that could help it, in pictures of executions that do not end.
+/// The relation of a thread that never goes on to one that could help it, in pictures of executions
+/// that do not end.
 pub const WAITS: &str = "waits for";
 
 /// How the name of a relation begins that does not hold, where that is why an outcome is allowed.

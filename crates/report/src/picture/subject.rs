@@ -106,7 +106,8 @@ fn witnessed<'a>(line: &'a Line, witness: &'a Witness) -> Subject<'a> {
 /// An execution that has the outcome and breaks an axiom, with the chain that breaks it.
 fn forbidden<'a>(line: &'a Line, breach: &'a Breach, all: &[Breach]) -> Subject<'a> {
     let mut cycle = Vec::new();
-    // What else has to hold is drawn where the picture has such edges: that two accesses are to one location has no arrow.
+    // What else has to hold is drawn where the picture has such edges: that two accesses are to one
+    // location has no arrow.
     let drawn = |l: &Link| {
         let joined = breach
             .chain
@@ -181,8 +182,8 @@ fn forbidden<'a>(line: &'a Line, breach: &'a Breach, all: &[Breach]) -> Subject<
     }
 }
 
-/// The edges of a link: itself if it has a name that is drawn, else what it is made of, where that leads from its first
-/// event to its second.
+/// The edges of a link: itself if it has a name that is drawn, else what it is made of, where that
+/// leads from its first event to its second.
 fn steps(link: &Link, out: &mut Vec<Step>) {
     let parts: Vec<&Link> = link
         .because

@@ -1,7 +1,8 @@
 //! The picture as SVG.
 //!
 //! # Invariants
-//! - A file stands alone: its style sheet is in it, colours follow the reader's scheme, printed pages are light.
+//! - A file stands alone: its style sheet is in it, colours follow the reader's scheme, printed
+//!   pages are light.
 //! - Its title and description say in words what it shows.
 //!
 //! # Sources
@@ -28,7 +29,8 @@ pub fn stacked(scenes: &[Scene]) -> String {
     out
 }
 
-/// A part of a page that has the style sheet; `id` begins the names of elements and is unique in the page.
+/// A part of a page that has the style sheet; `id` begins the names of elements and is unique in
+/// the page.
 pub fn inline(scene: &Scene, id: &str) -> String {
     let mut out = String::new();
     write_svg(&mut out, slice::from_ref(scene), id, false);

@@ -1,19 +1,23 @@
 //! Host programs: what has been enqueued, how far each command is, and what each of them waits for.
 //!
-//! A command is queued, submitted, running, ended, complete. What it waits for is settled when it is enqueued, from what
-//! stands before it in its queue and from its wait list; it starts as soon as all that has come to pass. The transitions
-//! follow by themselves: they only ever permit more steps, so no outcome depends on when they happen. Whether a command
-//! is submitted at once or by a flush alone is an option.
+//! A command is queued, submitted, running, ended, complete. What it waits for is settled when it
+//! is enqueued, from what stands before it in its queue and from its wait list; it starts as soon
+//! as all that has come to pass. The transitions follow by themselves: they only ever permit more
+//! steps, so no outcome depends on when they happen. Whether a command is submitted at once or by a
+//! flush alone is an option.
 //!
-//! What is known at one point is handed to another: from the call to the command, from a command that is complete to
-//! what waits for it, from there to the threads that begin. Nothing here knows the edges of the launch graph: they are
-//! what the checkers use, and this is held against them.
+//! What is known at one point is handed to another: from the call to the command, from a command
+//! that is complete to what waits for it, from there to the threads that begin. Nothing here knows
+//! the edges of the launch graph: they are what the checkers use, and this is held against them.
 //!
 //! # Invariants
-//! - A thread of a command is held until its command runs; a thread in a call is held until the call returns.
+//! - A thread of a command is held until its command runs; a thread in a call is held until the
+//!   call returns.
 //! # Sources
-//! - OpenCL API specification, *Execution Model*: states of a command, synchronisation of commands; *Flush and Finish*.
-//! - CUDA driver API, *Stream synchronization behavior*; CUDA runtime API, cudaEventRecord, cudaStreamWaitEvent.
+//! - OpenCL API specification, *Execution Model*: states of a command, synchronisation of commands; *Flush
+//!   and Finish*.
+//! - CUDA driver API, *Stream synchronization behavior*; CUDA runtime API, cudaEventRecord,
+//!   cudaStreamWaitEvent.
 
 mod run;
 mod tell;
@@ -274,7 +278,8 @@ impl<C: Default> HostState<C> {
         }
     }
 
-    /// What an entry of a lane has to wait for because of what stands before it there. `all`: whatever the queue's kind.
+    /// What an entry of a lane has to wait for because of what stands before it there. `all`:
+    /// whatever the queue's kind.
     fn before(&self, host: &HostProgram, lane: LaneId, all: bool) -> BTreeSet<Cond> {
         self.before_where(host, lane, all, &|_| true)
     }
@@ -374,8 +379,8 @@ impl<C: Default> HostState<C> {
                 },
             ) => {
                 needs.insert(Cond::Reached(parent, Stage::Ended));
-                // All else that the parent launches, but of its tail launches only those before: one thread makes all
-                // of them, in the order of their numbers.
+                // All else that the parent launches, but of its tail launches only those before:
+                // one thread makes all of them, in the order of their numbers.
                 let first = |other: CommandId| match host.command(other).origin {
                     Origin::Device {
                         parent: p, flag, ..

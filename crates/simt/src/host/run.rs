@@ -135,7 +135,8 @@ impl<B: Backend> Machine<'_, B> {
         Ok(())
     }
 
-    /// A thread asks whether something is complete. If it is, the thread learns in CUDA what it would learn from a wait.
+    /// A thread asks whether something is complete. If it is, the thread learns in CUDA what it
+    /// would learn from a wait.
     pub(crate) fn asks(
         &self,
         state: &mut State<B>,

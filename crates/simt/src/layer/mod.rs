@@ -1,6 +1,7 @@
 //! The scheduler layer: which threads may step now.
 //!
-//! The rules of memory do not know it. A layer has a state of its own, is asked before every step, and is told after it.
+//! The rules of memory do not know it. A layer has a state of its own, is asked before every step,
+//! and is told after it.
 //!
 //! | File | What |
 //! |---|---|
@@ -11,8 +12,10 @@
 //! [`Layers`] puts them together: residency goes with any order of threads.
 //!
 //! # Sources
-//! - CUDA Programming Guide, *Hardware Implementation*, *SIMT Architecture* and *Independent Thread Scheduling*.
-//! - OpenCL API specification, *Execution Model: Mapping work-items onto an NDRange*, *Forward progress*.
+//! - CUDA Programming Guide, *Hardware Implementation*, *SIMT Architecture* and *Independent Thread
+//!   Scheduling*.
+//! - OpenCL API specification, *Execution Model: Mapping work-items onto an NDRange*, *Forward
+//!   progress*.
 
 mod flow;
 pub(super) mod residency;
@@ -138,8 +141,8 @@ impl Layers {
         }
     }
 
-    /// A thread went on, or waits at a barrier now; it was at instruction `from`. Adds to `woken` who may step now and
-    /// might not before.
+    /// A thread went on, or waits at a barrier now; it was at instruction `from`. Adds to `woken`
+    /// who may step now and might not before.
     pub(super) fn stepped(
         &self,
         code: &Code,

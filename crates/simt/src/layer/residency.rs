@@ -1,20 +1,22 @@
 //! Blocks that wait for a free multiprocessor.
 //!
-//! A GPU has room for so many blocks at once. Those of one launch are let in by number; a block stays until all its
-//! threads have ended, and is never put aside for another. Where several launches wait for room, which of them gets it is
-//! open: a block is let in by the first step of one of its threads, and with it those of its launch before it. Threads of
-//! the host, and commands that copy or map memory, need no room.
+//! A GPU has room for so many blocks at once. Those of one launch are let in by number; a block
+//! stays until all its threads have ended, and is never put aside for another. Where several
+//! launches wait for room, which of them gets it is open: a block is let in by the first step of
+//! one of its threads, and with it those of its launch before it. Threads of the host, and commands
+//! that copy or map memory, need no room.
 //!
 //! # Invariants
-//! - Of a GPU with one launch, blocks are let in as soon as there is room: nobody else could take it.
+//! - Of a GPU with one launch, blocks are let in as soon as there is room: nobody else could take
+//!   it.
 //! - A cooperative launch among others is let in as a whole.
 //!
 //! # Sources
-//! - CUDA Programming Guide, *Hardware Implementation*: blocks are distributed to multiprocessors with free capacity, and new
-//!   ones start as others finish. *Cooperative Groups, Grid Synchronization*: a cooperative launch fails unless all
-//!   blocks are resident at once.
-//! - OpenCL API specification, *Execution Model*: the work-groups of all commands that are ready are in one pool of the device,
-//!   and are executed in any order.
+//! - CUDA Programming Guide, *Hardware Implementation*: blocks are distributed to multiprocessors
+//!   with free capacity, and new ones start as others finish. *Cooperative Groups, Grid
+//!   Synchronization*: a cooperative launch fails unless all blocks are resident at once.
+//! - OpenCL API specification, *Execution Model*: the work-groups of all commands that are ready
+//!   are in one pool of the device, and are executed in any order.
 
 use crate::Launch;
 use crate::code::Code;
@@ -29,7 +31,8 @@ pub(super) struct Residency {
     launches: Vec<Group>,
     /// By GPU: its launches, as places in `launches`.
     gpus: Vec<Vec<usize>>,
-    /// By thread: launch and block, as places in `launches` and its blocks; `None` if it needs no room.
+    /// By thread: launch and block, as places in `launches` and its blocks; `None` if it needs no
+    /// room.
     place: Vec<Option<(usize, usize)>>,
 }
 
@@ -44,7 +47,8 @@ struct Group {
     cooperative: bool,
 }
 
-/// The launch that a thread of a device belongs to; `None` if it needs no room. Without a host program there is one launch.
+/// The launch that a thread of a device belongs to; `None` if it needs no room. Without a host
+/// program there is one launch.
 pub(crate) fn launch(code: &Code, thread: usize) -> Option<Option<CommandId>> {
     let program = &code.program;
     if program.threads[thread].place.host {

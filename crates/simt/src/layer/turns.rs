@@ -1,11 +1,13 @@
 //! One after the other: what OpenCL leaves an implementation free to do.
 //!
-//! In each group of a scope, only the first thread that could go on may step; so a thread runs to its end or to a barrier
-//! before the next one begins. With `alone`, one group runs at a time, and which one comes next is open.
+//! In each group of a scope, only the first thread that could go on may step; so a thread runs to
+//! its end or to a barrier before the next one begins. With `alone`, one group runs at a time, and
+//! which one comes next is open.
 //!
 //! # Sources
-//! - OpenCL API specification, *Execution Model*: work-groups may run one after the other; work-items of a group may be
-//!   serialised before, between and after work-group functions; sub-groups may have independent forward progress.
+//! - OpenCL API specification, *Execution Model*: work-groups may run one after the other;
+//!   work-items of a group may be serialised before, between and after work-group functions;
+//!   sub-groups may have independent forward progress.
 
 use crate::code::Code;
 use crate::thread::{Status, Thread};

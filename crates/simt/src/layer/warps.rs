@@ -1,19 +1,21 @@
 //! Warps with one program counter and a mask of active lanes, as GPUs before Volta have them.
 //!
-//! A warp issues one instruction for its active lanes, and the next one when all of them have carried it out. Where lanes take
-//! different sides of a branch, the sides run one after the other, either first, up to where they meet again: the
-//! branch's immediate post-dominator. A stack remembers who waits where. Lanes of one instruction touch memory one by one, in any
-//! order.
+//! A warp issues one instruction for its active lanes, and the next one when all of them have
+//! carried it out. Where lanes take different sides of a branch, the sides run one after the other,
+//! either first, up to where they meet again: the branch's immediate post-dominator. A stack
+//! remembers who waits where. Lanes of one instruction touch memory one by one, in any order.
 //!
 //! # Invariants
-//! - The lanes of the top frame are at one instruction, or have carried it out and wait for the others of `todo`. Of a
-//!   *split* warp neither of the two top frames has begun.
-//! - A frame's lanes hold those of the frames of its sides above it. No ended lane is in a frame after a step.
+//! - The lanes of the top frame are at one instruction, or have carried it out and wait for the
+//!   others of `todo`. Of a *split* warp neither of the two top frames has begun.
+//! - A frame's lanes hold those of the frames of its sides above it. No ended lane is in a frame
+//!   after a step.
 //!
 //! # Sources
-//! - CUDA Programming Guide, *SIMT Architecture*: one program counter shared amongst the threads of a warp, with an active
-//!   mask. The stack with immediate post-dominators is the usual model of it: W. Fung, I. Sham, G. Yuan, T. Aamodt,
-//!   "Dynamic Warp Formation and Scheduling for Efficient GPU Control Flow", MICRO 2007.
+//! - CUDA Programming Guide, *SIMT Architecture*: one program counter shared amongst the threads of
+//!   a warp, with an active mask. The stack with immediate post-dominators is the usual model of
+//!   it: W. Fung, I. Sham, G. Yuan, T. Aamodt, "Dynamic Warp Formation and Scheduling for Efficient
+//!   GPU Control Flow", MICRO 2007.
 
 use std::mem::discriminant;
 
@@ -308,7 +310,8 @@ impl Warps {
     }
 }
 
-/// Whether two threads run one code: the same kinds of instructions, and branches to the same places.
+/// Whether two threads run one code: the same kinds of instructions, and branches to the same
+/// places.
 fn same_code(a: &[Act], b: &[Act]) -> bool {
     let same =
         |(x, y): (&Act, &Act)| discriminant(x) == discriminant(y) && x.target() == y.target();

@@ -1,14 +1,17 @@
 //! Looking ahead of a thread: which instructions it could bind before their turn.
 //!
-//! From its next instruction a thread looks over code whose way is known: past fences and unresolved accesses, not
-//! past a branch whose operands are unknown. A store whose operands are known may become visible; a load whose value
-//! something later needs, or that acquires, may take its source; an atomic may do both at once, and an exchange, whose new
-//! value does not depend on the old one, may publish its write first and take its source later. What a bind means, and
-//! what makes it come true at the instruction's turn, is each memory's own matter.
+//! From its next instruction a thread looks over code whose way is known: past fences and
+//! unresolved accesses, not past a branch whose operands are unknown. A store whose operands are
+//! known may become visible; a load whose value something later needs, or that acquires, may take
+//! its source; an atomic may do both at once, and an exchange, whose new value does not depend on
+//! the old one, may publish its write first and take its source later. What a bind means, and what
+//! makes it come true at the instruction's turn, is each memory's own matter.
 //!
 //! # Invariants
-//! - Binds happen in an order that contains reads-from and value dependencies: no value justifies itself.
-//! - A barrier is passed only in programs without branches: whether it lets a thread pass is then no value's doing.
+//! - Binds happen in an order that contains reads-from and value dependencies: no value justifies
+//!   itself.
+//! - A barrier is passed only in programs without branches: whether it lets a thread pass is then
+//!   no value's doing.
 
 use super::Context;
 use crate::code::new_value;
@@ -53,7 +56,8 @@ pub(super) struct Candidate {
     pub(super) place: Place,
     /// A store's value.
     pub(super) value: i64,
-    /// Releases before or at it that have not had their turn and could head a release pattern through its write.
+    /// Releases before or at it that have not had their turn and could head a release pattern
+    /// through its write.
     pub(super) releases: Vec<Release>,
     /// Registers as far as known, for the operands of an atomic.
     pub(super) regs: Vec<Option<i64>>,

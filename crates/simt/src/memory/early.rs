@@ -1,11 +1,13 @@
-//! Binding before commit: a read takes its source, and a write becomes visible, before their instruction has its turn.
+//! Binding before commit: a read takes its source, and a write becomes visible, before their
+//! instruction has its turn.
 //!
-//! What can be bound is found by looking [ahead](super::ahead); what taking a source and becoming visible means is each
-//! memory's own matter. Commit checks everything again: a run in which something bound early cannot be committed counts for
-//! nothing.
+//! What can be bound is found by looking [ahead](super::ahead); what taking a source and becoming
+//! visible means is each memory's own matter. Commit checks everything again: a run in which
+//! something bound early cannot be committed counts for nothing.
 //!
 //! # Invariants
-//! - Binds happen in an order that contains reads-from and value dependencies: no value justifies itself.
+//! - Binds happen in an order that contains reads-from and value dependencies: no value justifies
+//!   itself.
 
 use super::ahead::{Bound, Candidate, Look, Release, What};
 use super::{At, Backend, Context, Target};
@@ -13,7 +15,8 @@ use crate::code::{Access, Act, Code};
 use crate::thread::Thread;
 use crate::{Early, Halt, Result};
 
-/// What an instruction was bound to. Reads and writes are known by numbers that are the memory's own.
+/// What an instruction was bound to. Reads and writes are known by numbers that are the memory's
+/// own.
 #[derive(Clone, Debug)]
 pub(super) struct Bind {
     pub(super) thread: usize,
@@ -22,7 +25,8 @@ pub(super) struct Bind {
     pub(super) loc: usize,
     pub(super) read: Option<usize>,
     pub(super) write: Option<usize>,
-    /// Releases before or at it that have not had their turn and could head a release pattern through its write.
+    /// Releases before or at it that have not had their turn and could head a release pattern
+    /// through its write.
     pub(super) releases: Vec<Release>,
 }
 

@@ -1,7 +1,8 @@
 //! What a memory is to the machine.
 //!
-//! A memory carries out accesses, fences and what barriers hand over. Where it could go on in several ways it asks the
-//! chooser; where it cannot go on it says [`Halt`], and the step is given up as a whole (the caller works on a copy).
+//! A memory carries out accesses, fences and what barriers hand over. Where it could go on in
+//! several ways it asks the chooser; where it cannot go on it says [`Halt`], and the step is given
+//! up as a whole (the caller works on a copy).
 
 mod ahead;
 pub(super) mod clike;
@@ -61,11 +62,11 @@ pub(super) struct Context<'a> {
 pub(super) enum Age {
     /// It reads what nothing overwrites, and writes last.
     New,
-    /// A weak read takes what was overwritten. Compilers and caches can make it find that for ever, but a fair memory
-    /// does not.
+    /// A weak read takes what was overwritten. Compilers and caches can make it find that for ever,
+    /// but a fair memory does not.
     Stale,
-    /// Another read takes what was overwritten, or a write comes before one that is there: a thread that keeps on does so
-    /// finitely often.
+    /// Another read takes what was overwritten, or a write comes before one that is there: a thread
+    /// that keeps on does so finitely often.
     Old,
 }
 
@@ -130,7 +131,8 @@ pub(super) trait Backend: Clone {
         new: NewValue<'_>,
     ) -> Result<i64>;
 
-    /// An operation on several cells at once: reads, then writes what that makes of it (`None`: nothing there). Gives what was read.
+    /// An operation on several cells at once: reads, then writes what that makes of it (`None`:
+    /// nothing there). Gives what was read.
     fn several(
         &self,
         cx: &mut Context<'_>,
@@ -151,7 +153,8 @@ pub(super) trait Backend: Clone {
     /// A fence of either kind.
     fn fence(&self, cx: &mut Context<'_>, m: &mut Self::Memory, at: At, fence: Fence) -> Result;
 
-    /// Whether a fence commutes with every step of other threads, so that it may be carried out at once.
+    /// Whether a fence commutes with every step of other threads, so that it may be carried out at
+    /// once.
     fn fence_commutes(&self, _: &Self::Memory, _thread: usize, _: Fence) -> bool {
         true
     }
@@ -165,7 +168,8 @@ pub(super) trait Backend: Clone {
         barrier: &Barrier,
     ) -> Result<Self::Carried>;
 
-    /// Whether the next arrival of a thread commutes with every step of other threads, as far as memory goes.
+    /// Whether the next arrival of a thread commutes with every step of other threads, as far as
+    /// memory goes.
     fn arrival_commutes(&self, _: &Self::Memory, _thread: usize) -> bool {
         true
     }
@@ -228,18 +232,20 @@ pub(super) trait Backend: Clone {
         Err(Halt::Refused)
     }
 
-    /// Whether something was bound early and has not had its turn: a state without successors is then no hang.
+    /// Whether something was bound early and has not had its turn: a state without successors is
+    /// then no hang.
     fn is_pending(&self, _: &Self::Memory) -> bool {
         false
     }
 
-    /// Whether a thread may find no way on because of what was chosen earlier: a state without successors in which not
-    /// all who are left wait at barriers is then no hang either.
+    /// Whether a thread may find no way on because of what was chosen earlier: a state without
+    /// successors in which not all who are left wait at barriers is then no hang either.
     fn may_refuse(&self) -> bool {
         false
     }
 
-    /// Whether everything that earlier choices promised has come true: if not, the end of a run counts for nothing.
+    /// Whether everything that earlier choices promised has come true: if not, the end of a run
+    /// counts for nothing.
     fn is_whole(&self, _: &Self::Memory) -> bool {
         true
     }
@@ -249,8 +255,8 @@ pub(super) trait Backend: Clone {
         Vec::new()
     }
 
-    /// Brings the contents, and what barriers carry, into a normal form. `false` if that lost possible behaviour
-    /// (a bound on the history was met).
+    /// Brings the contents, and what barriers carry, into a normal form. `false` if that lost
+    /// possible behaviour (a bound on the history was met).
     fn tidy(
         &self,
         _: &Code,
@@ -260,8 +266,8 @@ pub(super) trait Backend: Clone {
         true
     }
 
-    /// Hashes contents and what barriers carry, after [`Backend::tidy`]. Equal behaviour may hash differently, different
-    /// behaviour never equally.
+    /// Hashes contents and what barriers carry, after [`Backend::tidy`]. Equal behaviour may hash
+    /// differently, different behaviour never equally.
     fn hash(
         &self,
         m: &Self::Memory,

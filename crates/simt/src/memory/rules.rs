@@ -1,7 +1,7 @@
 //! The rules of the memories, each of which can be taken out.
 //!
-//! A memory without one of its rules is wrong; tests take out each in turn and look for what it then shows. Nobody else
-//! has a reason to.
+//! A memory without one of its rules is wrong; tests take out each in turn and look for what it
+//! then shows. Nobody else has a reason to.
 
 /// Declares the set: its rules with a line about each.
 macro_rules! rules {
@@ -19,7 +19,8 @@ macro_rules! rules {
             /// Their names.
             pub const NAMES: &'static [&'static str] = &[$(stringify!($rule)),*];
 
-            /// What is left without the rule of that name, in every memory that has it; `None` if there is none.
+            /// What is left without the rule of that name, in every memory that has it; `None` if
+            /// there is none.
             pub fn without(mut self, name: &str) -> Option<Rules> {
                 match name {
                     $(stringify!($rule) => self.$rule = false,)*
@@ -37,11 +38,13 @@ rules! {
     synchronization,
     /// Release fences are releases.
     release_fence,
-    /// Synchronization, and what goes with it, is between operations whose scopes include each other.
+    /// Synchronization, and what goes with it, is between operations whose scopes include each
+    /// other.
     scopes,
     /// Barriers order memory.
     barriers,
-    /// No other write (in PTX: that is morally strong with it) comes between the halves of a read-modify-write.
+    /// No other write (in PTX: that is morally strong with it) comes between the halves of a
+    /// read-modify-write.
     atomicity,
     /// An acquire waits until the releases that it synchronizes with have had their turn.
     waiting,
@@ -71,7 +74,8 @@ rules! {
     fence_sc,
     /// The read of a reduction never acquires.
     reductions,
-    /// An access leaves its proxy with the end of its kernel, and a kernel enters all of them with its start.
+    /// An access leaves its proxy with the end of its kernel, and a kernel enters all of them with
+    /// its start.
     kernels,
 
     // Of languages.

@@ -1,7 +1,8 @@
 //! Sequentially consistent memory: one value per location, every step at once.
 //!
-//! Orders, scopes, proxies and fences mean nothing. A read-modify-write is one step. This is the memory of the model
-//! `sc`: its outcomes are exactly those of the interleavings of the threads' steps.
+//! Orders, scopes, proxies and fences mean nothing. A read-modify-write is one step. This is the
+//! memory of the model `sc`: its outcomes are exactly those of the interleavings of the threads'
+//! steps.
 
 use std::hash::{Hash, Hasher};
 

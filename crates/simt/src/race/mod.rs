@@ -1,14 +1,16 @@
 //! Races in a run: conflicting accesses that nothing orders.
 //!
-//! Two accesses of one location by different threads, one of them a write, race unless one comes before the other
-//! ([`order`]) or both are strong with scopes that include each other. What is found is a fact about the run; a run without
-//! a race says nothing of others. In PTX a race is information, in CUDA C++ it makes the program undefined.
+//! Two accesses of one location by different threads, one of them a write, race unless one comes
+//! before the other ([`order`]) or both are strong with scopes that include each other. What is
+//! found is a fact about the run; a run without a race says nothing of others. In PTX a race is
+//! information, in CUDA C++ it makes the program undefined.
 //!
 //! # Invariants
-//! - Asynchronous operations are threads of their own, their agents. Which proxy they access memory through is not looked at: a race that is
-//!   one for want of a proxy fence is not found.
-//! - Of each location, the latest access of each kind and thread is kept: earlier ones are ordered before it, so that a later
-//!   access that races with an earlier one of the kind races with it, too.
+//! - Asynchronous operations are threads of their own, their agents. Which proxy they access memory
+//!   through is not looked at: a race that is one for want of a proxy fence is not found.
+//! - Of each location, the latest access of each kind and thread is kept: earlier ones are ordered
+//!   before it, so that a later access that races with an earlier one of the kind races with it,
+//!   too.
 //!
 //! # Sources
 //! - PTX ISA, Memory Consistency Model, *Morally strong operations*, *Conflict and data-races*.
@@ -56,7 +58,8 @@ pub struct Race {
     pub second: Side,
     /// What is missing.
     pub why: String,
-    /// How many pairs of threads and locations race at these two instructions, in all runs looked at.
+    /// How many pairs of threads and locations race at these two instructions, in all runs looked
+    /// at.
     pub count: u64,
     /// A run that has it.
     pub schedule: Recorded,
@@ -88,7 +91,8 @@ pub(super) fn applies(code: &Code) -> Result<(), String> {
     }
 }
 
-/// Whether all memory is accessed by its own name, through the generic proxy or by asynchronous operations through theirs.
+/// Whether all memory is accessed by its own name, through the generic proxy or by asynchronous
+/// operations through theirs.
 fn has_no_other_proxy(code: &Code) -> bool {
     let known =
         |access: &Access| !access.map && matches!(access.proxy, Proxy::Generic | Proxy::Async);
@@ -214,7 +218,8 @@ fn add(
 /// Events that are looked at before the time is asked for.
 const EVENTS_PER_LOOK: usize = 256;
 
-/// The races of a run, each pair of instructions and threads once, and how much of the run was looked through.
+/// The races of a run, each pair of instructions and threads once, and how much of the run was
+/// looked through.
 fn pairs(code: &Code, events: &[Event], late: &dyn Fn() -> bool) -> (Vec<Found>, Looked) {
     let mut order = Order::new(code, Asked::All);
     let mut past: Vec<Vec<Past>> = vec![Vec::new(); code.locations.len()];

@@ -1,16 +1,18 @@
 //! What comes before what in one run, by vector clocks.
 //!
-//! A thread's clock says of every thread how many of its events come before the thread's next one. What one thread hands to
-//! another follows the release and acquire patterns of the model, barriers, and in PTX `fence.sc`. The same rules with less
-//! asked for ([`Asked`]) tell why two accesses are not ordered. In PTX, what an access has observed comes before what follows it
-//! at the same location, without any of these: [`Order::observed`].
+//! A thread's clock says of every thread how many of its events come before the thread's next one.
+//! What one thread hands to another follows the release and acquire patterns of the model,
+//! barriers, and in PTX `fence.sc`. The same rules with less asked for ([`Asked`]) tell why two
+//! accesses are not ordered. In PTX, what an access has observed comes before what follows it at
+//! the same location, without any of these: [`Order::observed`].
 //!
 //! # Sources
-//! - PTX ISA, Memory Consistency Model: *Release and Acquire Patterns*, *Synchronizes-with*, *Fence-SC*, *Observation Order*,
-//!   *Causality Order*.
-//! - ISO C++, *Data races*: in CUDA C++ a release sequence goes on through read-modify-writes alone, and `fence.sc` order
-//!   makes nobody synchronize.
-//! - Vector clocks: C. Flanagan, S. Freund, "FastTrack: Efficient and Precise Dynamic Race Detection", PLDI 2009.
+//! - PTX ISA, Memory Consistency Model: *Release and Acquire Patterns*, *Synchronizes-with*, *Fence-SC*, *Observation
+//!   Order*, *Causality Order*.
+//! - ISO C++, *Data races*: in CUDA C++ a release sequence goes on through read-modify-writes
+//!   alone, and `fence.sc` order makes nobody synchronize.
+//! - Vector clocks: C. Flanagan, S. Freund, "FastTrack: Efficient and Precise Dynamic Race
+//!   Detection", PLDI 2009.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -63,7 +65,8 @@ struct Head {
 #[derive(Clone, Copy, Debug)]
 struct Step {
     thread: usize,
-    /// Its numbers among the events of its thread: that of its read, if it is an atomic, and that of its write.
+    /// Its numbers among the events of its thread: that of its read, if it is an atomic, and that
+    /// of its write.
     times: [u32; 2],
     /// The operation of which it has read, if the two are morally strong.
     from: Option<usize>,
@@ -91,7 +94,8 @@ struct Written {
     /// What came before it, itself included.
     clock: Rc<Clock>,
     value: i64,
-    /// Of an mbarrier object: the arrivals of the current phase, and of the one before, each with its scope.
+    /// Of an mbarrier object: the arrivals of the current phase, and of the one before, each with
+    /// its scope.
     arrivals: [Rc<Vec<(Head, Scope)>>; 2],
 }
 
@@ -108,7 +112,8 @@ pub(super) struct Order<'a> {
     releases: Vec<BTreeMap<(usize, Scope), Head>>,
     /// By thread: strong reads that a later acquire may complete.
     pending: Vec<Vec<(usize, Source)>>,
-    /// By thread: heads of arrivals at mbarrier objects that a wait has seen; a later acquire fence takes them over.
+    /// By thread: heads of arrivals at mbarrier objects that a wait has seen; a later acquire fence
+    /// takes them over.
     seen: Vec<Vec<Head>>,
     writes: FxHashMap<Source, Written>,
     fence_sc: BTreeMap<(usize, Scope), Rc<Clock>>,
@@ -129,8 +134,8 @@ pub(super) struct Order<'a> {
     visible: FxHashMap<Source, (usize, usize, i64)>,
     /// What was handed over, in order; kept only where less than everything is asked for.
     pub(super) links: Vec<Link>,
-    /// Whether something was taken over from a write that was bound early and is committed later: what that hands over is known
-    /// too late, so that what seems to be in no order may be in one.
+    /// Whether something was taken over from a write that was bound early and is committed later:
+    /// what that hands over is known too late, so that what seems to be in no order may be in one.
     pub(super) open: bool,
 }
 
@@ -184,7 +189,8 @@ impl<'a> Order<'a> {
         if write { act.write() } else { act.read() }.copied()
     }
 
-    /// Takes note of an event. Calls `touch` for every access, before the access hands over or takes anything.
+    /// Takes note of an event. Calls `touch` for every access, before the access hands over or
+    /// takes anything.
     pub(super) fn event(&mut self, event: &Event, touch: &mut dyn FnMut(&Order<'_>, Touch)) {
         match *event {
             Event::Read {
@@ -335,8 +341,9 @@ impl<'a> Order<'a> {
         self.asked == Asked::AnyScope || self.code.mutual((t, a), (u, b))
     }
 
-    /// Whether an access to a location comes before the next one there of a thread that knows `clock`, since this comes behind a read that
-    /// observes the operation of the access: event number `time` of `thread`.
+    /// Whether an access to a location comes before the next one there of a thread that knows
+    /// `clock`, since this comes behind a read that observes the operation of the access: event
+    /// number `time` of `thread`.
     pub(super) fn observed(&self, clock: &Clock, loc: usize, (thread, time): (usize, u32)) -> bool {
         let holds = |last: Option<usize>| {
             let chain = std::iter::successors(last, |&at| self.steps[at].from);
@@ -350,7 +357,8 @@ impl<'a> Order<'a> {
             .any(|o| holds(o.last))
     }
 
-    /// Whether the atomic that `thread` is about to write with observes an earlier access of the same thread.
+    /// Whether the atomic that `thread` is about to write with observes an earlier access of the
+    /// same thread.
     pub(super) fn follows(&self, thread: usize, time: u32) -> bool {
         let read = self.read[thread].and_then(|(source, _)| self.writes.get(&source));
         let chain = std::iter::successors(read.map(|w| w.step), |&at| self.steps[at].from);
@@ -364,7 +372,8 @@ impl<'a> Order<'a> {
         self.halves.contains(&(thread, time))
     }
 
-    /// What has been observed of a write before it is committed, and what that write observes, is known too late.
+    /// What has been observed of a write before it is committed, and what that write observes, is
+    /// known too late.
     fn looks_early(&mut self, thread: usize, loc: usize) {
         let clock = &self.clocks[thread];
         let early = |o: &Observer| {
@@ -406,7 +415,8 @@ impl<'a> Order<'a> {
         if self.ptx && self.asked == Asked::All {
             self.observes(t, loc, source, access);
         }
-        // A write that was bound early has been seen and not committed: what it hands over is known when it is.
+        // A write that was bound early has been seen and not committed: what it hands over is known
+        // when it is.
         let early = || match (source, self.visible.get(&source)?) {
             (Source::Write(u, _), &(_, i, _)) => Some((u, self.half(u, i, true)?)),
             _ => None,
@@ -470,14 +480,16 @@ impl<'a> Order<'a> {
                 join(&mut self.clocks[t], &head.clock);
             }
         }
-        // Clocks only grow, and whoever knows an event knows all before it: what was taken need not be looked at again.
+        // Clocks only grow, and whoever knows an event knows all before it: what was taken need not
+        // be looked at again.
         let (clock, writes) = (&self.clocks[t], &self.writes);
         let new = |h: &Head| h.thread != t && clock[h.thread] < h.clock[h.thread];
         self.pending[t]
             .retain(|(_, source)| writes.get(source).is_none_or(|w| w.heads.iter().any(new)));
     }
 
-    /// What an operation on an mbarrier object that has read `read` leaves of arrivals; a wait takes those over that it has seen.
+    /// What an operation on an mbarrier object that has read `read` leaves of arrivals; a wait
+    /// takes those over that it has seen.
     fn on_object(
         &mut self,
         (t, instr): (usize, usize),

@@ -1,12 +1,13 @@
 //! Runs that never end, fair or not: under which progress models some run hangs.
 //!
-//! From some point on, such a run takes steps of some threads alone, and stays in states that are strongly connected by
-//! them; the others have ended, wait at barriers, or are never run again. Whether that is fair is what
-//! [`program::progress`] says of how each thread ends. A run hangs if somebody goes on for ever, or waits.
+//! From some point on, such a run takes steps of some threads alone, and stays in states that are
+//! strongly connected by them; the others have ended, wait at barriers, or are never run again.
+//! Whether that is fair is what [`program::progress`] says of how each thread ends. A run hangs if
+//! somebody goes on for ever, or waits.
 //!
 //! # Invariants
-//! - Nothing is said unless every state was visited with fences and barriers as steps of their own: a thread may be
-//!   stopped before any of them.
+//! - Nothing is said unless every state was visited with fences and barriers as steps of their own:
+//!   a thread may be stopped before any of them.
 
 use std::collections::VecDeque;
 
@@ -72,7 +73,8 @@ pub(super) fn find(graph: &Graph, program: &Program) -> Result<Vec<Endless>, Str
             let stand = |t: usize| Stand {
                 live: runs(t) || matches!(statuses[t], Status::Running | Status::Lost),
                 stopped: stopped[t],
-                // Who needed no step to come to its end, or to be lost, has executed something all the same.
+                // Who needed no step to come to its end, or to be lost, has executed something all
+                // the same.
                 started: started >> t & 1 != 0
                     || statuses[t] != Status::Running && !program.threads[t].code.is_empty(),
             };
@@ -128,7 +130,8 @@ fn points(graph: &Graph) -> (Vec<Point>, Vec<Move>) {
     (points, edges)
 }
 
-/// One point of every strongly connected part in which just these threads take steps that may be taken infinitely often.
+/// One point of every strongly connected part in which just these threads take steps that may be
+/// taken infinitely often.
 fn parts(points: usize, edges: &[Move], running: u32) -> Vec<usize> {
     if running == 0 {
         return (0..points).collect();

@@ -1,13 +1,15 @@
 //! Every schedule: depth first over states, each visited once.
 //!
-//! A state is known by the fingerprint of its normal form. What commutes with everything is carried out at once
-//! ([`Machine::settle`](super::Machine)), and an access to a location that no other thread can still touch is the only pick of
-//! its state: all else commutes with it. (Not in loops, where others could be put off for ever, not for acquires, which
-//! may have to wait, and not with early binds.)
+//! A state is known by the fingerprint of its normal form. What commutes with everything is carried
+//! out at once ([`Machine::settle`](super::Machine)), and an access to a location that no other
+//! thread can still touch is the only pick of its state: all else commutes with it. (Not in loops,
+//! where others could be put off for ever, not for acquires, which may have to wait, and not with
+//! early binds.)
 //!
 //! # Invariants
 //! - The stack is on the heap; its depth is at most the limit of steps.
-//! - Complete means: every state reachable from the start was visited, and no bound on the history was met.
+//! - Complete means: every state reachable from the start was visited, and no bound on the history
+//!   was met.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -339,7 +341,8 @@ fn picks<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> Vec<Action> 
         let acquire = act.accesses().next().is_some_and(|access| access.acquire);
         let others = (0..state.threads.len()).filter(|&u| u != a.thread);
         let mut reach = others.map(|u| code.threads[u].reach[state.threads[u].pc]);
-        // A pick that also says which side of a branch, or which group, comes first has to be weighed against the others.
+        // A pick that also says which side of a branch, or which group, comes first has to be
+        // weighed against the others.
         let free = machine.layer.decides_nothing(&state.layer, a.thread);
         // What a query says depends on how far others are. There are no loops here.
         let asks = |u: usize| {

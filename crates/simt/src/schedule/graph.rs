@@ -1,13 +1,15 @@
 //! Which states lead where: cycles in which every thread has its turn and nobody ends.
 //!
 //! # What counts
-//! A run that goes on for ever stays, from some point on, in a strongly connected set of states. It is *fair* if every
-//! thread that may step in all of them does step in one of them. Only steps count that may be taken infinitely often: reads
-//! take what nothing overwrites, and writes come last. That a weak read finds an old value for ever is told apart.
+//! A run that goes on for ever stays, from some point on, in a strongly connected set of states. It
+//! is *fair* if every thread that may step in all of them does step in one of them. Only steps
+//! count that may be taken infinitely often: reads take what nothing overwrites, and writes come
+//! last. That a weak read finds an old value for ever is told apart.
 //!
 //! # Sources
-//! - ISO C++, *Forward progress*: atomic stores become visible to atomic loads within a reasonable amount of time; CUDA
-//!   Programming Guide, *Forward progress*. Who must step is up to the layer: a thread that it holds back need not.
+//! - ISO C++, *Forward progress*: atomic stores become visible to atomic loads within a reasonable
+//!   amount of time; CUDA Programming Guide, *Forward progress*. Who must step is up to the layer:
+//!   a thread that it holds back need not.
 
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
@@ -89,8 +91,9 @@ impl Graph {
         self.able[state as usize].insert(thread);
     }
 
-    /// Races seen in states that lead to no end, whatever the threads do. A run that goes on for ever has no outcome, but it
-    /// races all the same; fairness plays no part: models count executions that spin, however unlucky.
+    /// Races seen in states that lead to no end, whatever the threads do. A run that goes on for
+    /// ever has no outcome, but it races all the same; fairness plays no part: models count
+    /// executions that spin, however unlucky.
     pub(super) fn endless_races(&mut self) -> Vec<(u32, Hazard)> {
         let mut before: Vec<Vec<u32>> = vec![Vec::new(); self.parents.len()];
         self.edges
@@ -134,7 +137,8 @@ impl Graph {
         ways
     }
 
-    /// The cycles of steps of at most that age in which every thread has its turn, in the order in which they were reached.
+    /// The cycles of steps of at most that age in which every thread has its turn, in the order in
+    /// which they were reached.
     pub(super) fn fair_cycles(&self, oldest: Age) -> Vec<Cycle> {
         let edges = || self.edges.iter().filter(|e| e.age <= oldest);
         let (sets, set_of) = components(self.parents.len(), edges().map(|e| (e.from, e.to)));
@@ -163,7 +167,8 @@ impl Graph {
     }
 }
 
-/// The strongly connected sets of the numbers below `n`, each sorted, and by number which of them it is in.
+/// The strongly connected sets of the numbers below `n`, each sorted, and by number which of them
+/// it is in.
 pub(super) fn components(
     n: usize,
     edges: impl Iterator<Item = (u32, u32)>,

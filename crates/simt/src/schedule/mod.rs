@@ -1,8 +1,8 @@
 //! Schedules: who decides what happens next, and what came of it.
 //!
 //! # Invariants
-//! - A schedule is data: [`Recorded`] has the thread of every step and the answers to its choices. Replaying it gives the
-//!   same run, event by event.
+//! - A schedule is data: [`Recorded`] has the thread of every step and the answers to its choices.
+//!   Replaying it gives the same run, event by event.
 //! - Outcomes come sorted by state.
 
 mod endless;
@@ -157,8 +157,8 @@ impl Observation {
         !self.stops.iter().any(|s| s.how == How::Launch)
     }
 
-    /// Why it is not all that was asked for, if a limit of time, steps, states or history is the reason and not what
-    /// a run did.
+    /// Why it is not all that was asked for, if a limit of time, steps, states or history is the
+    /// reason and not what a run did.
     pub fn limit(&self) -> Option<&str> {
         let own = |why: &&str| {
             !self
@@ -262,7 +262,8 @@ impl Seeing {
         self.stop(how, || explain::stuck(machine, state), schedule);
     }
 
-    /// What is undefined about a state in which every thread has ended, with that outcome, or waits for ever.
+    /// What is undefined about a state in which every thread has ended, with that outcome, or waits
+    /// for ever.
     fn hazards<B: Backend>(
         &mut self,
         machine: &Machine<'_, B>,
@@ -286,7 +287,8 @@ impl Seeing {
     }
 }
 
-/// Whether a state without successors in which not every thread has ended is none of the program's: an earlier choice led there.
+/// Whether a state without successors in which not every thread has ended is none of the program's:
+/// an earlier choice led there.
 fn is_no_hang<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> bool {
     let memory = &machine.memory;
     let refused = memory.may_refuse() && state.threads.iter().any(|t| t.status == Status::Running);
@@ -464,8 +466,8 @@ impl<B: Backend> Machine<'_, B> {
         (self.outcome(state, &values, &picks), picks)
     }
 
-    /// Whether some thread finds no way on because of what was bound early or relied on: the run is the beginning of no
-    /// execution, and counts for nothing.
+    /// Whether some thread finds no way on because of what was bound early or relied on: the run is
+    /// the beginning of no execution, and counts for nothing.
     fn is_astray(&self, state: &State<B>) -> bool {
         let pending = self.memory.is_pending(&state.memory);
         let has_no_way = |thread: usize| {

@@ -1,8 +1,8 @@
 //! Random schedules: a thread, then the choices of its step.
 //!
-//! A thread stays on with probability 0.3, so that runs are neither lockstep nor one thread after the other; choices within a
-//! step are uniform, so that old values and inner places of coherence order get their full weight. With early binds, one
-//! step in five tries one.
+//! A thread stays on with probability 0.3, so that runs are neither lockstep nor one thread after
+//! the other; choices within a step are uniform, so that old values and inner places of coherence
+//! order get their full weight. With early binds, one step in five tries one.
 //!
 //! # Invariants
 //! - Run number `i` of a seed depends on the seed and `i` alone.
@@ -17,7 +17,8 @@ use crate::step::{Action, Machine};
 use crate::thread::Status;
 use crate::{Halt, explain};
 
-/// After so many choices in a row that were refused, per thread that may step, all successors are looked at.
+/// After so many choices in a row that were refused, per thread that may step, all successors are
+/// looked at.
 const MAX_TRIES: usize = 6;
 
 /// So many threads are drawn before it is looked who may step at all.
@@ -160,7 +161,8 @@ impl<B: Backend> Run<'_, '_, B> {
             while alive < self.state.threads.len() && self.state.threads[alive].is_over() {
                 alive += 1;
             }
-            // Threads of a command that is never enqueued do not end, and a command without threads may never complete.
+            // Threads of a command that is never enqueued do not end, and a command without threads
+            // may never complete.
             let over = match machine.code.program.host {
                 Some(_) => machine.is_finished(&self.state),
                 None => alive == self.state.threads.len(),

@@ -1,6 +1,8 @@
-//! The round of a livelock: steps that lead from a state back to it, in which every thread of the cycle has its turn.
+//! The round of a livelock: steps that lead from a state back to it, in which every thread of the
+//! cycle has its turn.
 //!
-//! The graph of states knows who steps from where to where, not with which choices: these are found again by trying.
+//! The graph of states knows who steps from where to where, not with which choices: these are found
+//! again by trying.
 //!
 //! # Invariants
 //! - A round is made of steps that the exploration took, and ends in the state that it began in.

@@ -11,8 +11,8 @@ pub enum How {
     Deadlock,
     /// Threads go round and round, though every thread that may step does so again and again.
     Livelock,
-    /// They do if a weak read finds for ever what was overwritten: compilers and caches permit that, and the progress
-    /// models do not count it.
+    /// They do if a weak read finds for ever what was overwritten: compilers and caches permit
+    /// that, and the progress models do not count it.
     Stale,
     /// A limit was met.
     Limit,
@@ -97,7 +97,8 @@ impl Ended {
         all.filter(|e| e.1 > 0).collect()
     }
 
-    /// Whether no run finished, or came to anything else that says what the program does: they wait, or go on.
+    /// Whether no run finished, or came to anything else that says what the program does: they
+    /// wait, or go on.
     pub fn only_hangs(&self) -> bool {
         let hangs = [How::Deadlock, How::Livelock, How::Stale, How::Limit]
             .map(|how| self.by(how))

@@ -7,7 +7,8 @@
 //! | `shapes` | what to generate: critical cycles and loose sequences |
 //!
 //! # Invariants
-//! - Everything generated is valid input: the front end accepts it, and every order is legal where it stands.
+//! - Everything generated is valid input: the front end accepts it, and every order is legal where
+//!   it stands.
 //! - All registers and all memory outside work-groups are observed.
 //! - No loops: a program has few outcomes, and every execution of it ends.
 
@@ -160,7 +161,8 @@ impl Program {
         made::read(&self.text(name))
     }
 
-    /// The smallest program on which `fails` still holds that single steps of [`Program::smaller`] lead to.
+    /// The smallest program on which `fails` still holds that single steps of [`Program::smaller`]
+    /// lead to.
     pub fn shrink(&self, fails: impl Fn(&Program) -> bool) -> Program {
         made::smallest(self, Program::smaller, |p| p.readable() && fails(p))
     }
@@ -169,8 +171,8 @@ impl Program {
         self.threads.iter().any(|t| !t.body.is_empty()) && made::is_read(&self.text("smaller"))
     }
 
-    /// Programs that are a little smaller or weaker: without a thread or a statement, without a condition, with an order
-    /// closer to relaxed.
+    /// Programs that are a little smaller or weaker: without a thread or a statement, without a
+    /// condition, with an order closer to relaxed.
     pub fn smaller(&self) -> Vec<Program> {
         let mut list = Vec::new();
         for t in (0..self.threads.len()).filter(|_| self.threads.len() > 1) {

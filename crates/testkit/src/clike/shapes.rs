@@ -1,12 +1,12 @@
-//! What is generated: critical cycles in their customary shapes with random orders, scopes, fences and regions, and
-//! loose sequences of operations.
+//! What is generated: critical cycles in their customary shapes with random orders, scopes, fences
+//! and regions, and loose sequences of operations.
 //!
-//! Most programs are meant to be free of races: scopes mostly hold all threads, plain data is mostly read behind a test of
-//! the value that was waited for.
+//! Most programs are meant to be free of races: scopes mostly hold all threads, plain data is
+//! mostly read behind a test of the value that was waited for.
 //!
 //! # Sources
-//! - The names of shapes: Alglave, Maranget, Tautschnig, "Herding Cats", TOPLAS 2014; Z6.U: Lahav, Vafeiadis, Kang, Hur,
-//!   Dreyer, "Repairing Sequential Consistency in C/C++11", PLDI 2017.
+//! - The names of shapes: Alglave, Maranget, Tautschnig, "Herding Cats", TOPLAS 2014; Z6.U: Lahav,
+//!   Vafeiadis, Kang, Hur, Dreyer, "Repairing Sequential Consistency in C/C++11", PLDI 2017.
 
 use rand::Rng;
 use rand::SeedableRng;
@@ -15,7 +15,8 @@ use rand_pcg::Pcg64Mcg;
 
 use super::{Flags, How, Lang, Loc, Order, Program, Scope, Stmt, Thread, Update, Val};
 
-/// Shapes: threads separated by `|`; `W`, `R`, `U` (read-modify-write) with a location, `B` a barrier.
+/// Shapes: threads separated by `|`; `W`, `R`, `U` (read-modify-write) with a location, `B` a
+/// barrier.
 const SHAPES: &[(&str, &str)] = &[
     ("MP", "Wx Wy | Ry Rx"),
     ("MP3", "Wx Wy | Ry Rx Wx"),
@@ -146,8 +147,9 @@ pub fn program(lang: Lang, seed: u64) -> Program {
     }
 }
 
-/// In one of five programs, has threads hand values to themselves, as lanes that are alone in their warps: in some of these programs the
-/// test says in which. All other choices of a seed stay what they are.
+/// In one of five programs, has threads hand values to themselves, as lanes that are alone in their
+/// warps: in some of these programs the test says in which. All other choices of a seed stay what
+/// they are.
 fn meet_lanes(threads: &mut [Thread], seed: u64) {
     if seed % 5 != 2 {
         return;
@@ -398,7 +400,8 @@ impl Maker<'_> {
             _ => body.extend(after),
         }
         if self.lang == Lang::Cuda && self.rng.random_bool(0.05) {
-            // A data dependency; only a model that excludes values out of thin air has few outcomes then.
+            // A data dependency; only a model that excludes values out of thin air has few outcomes
+            // then.
             if let (Some(_), Some(Stmt::Store { value, .. })) = (waited, body.last_mut()) {
                 *value = Val::Reg(dst);
             }

@@ -1,12 +1,14 @@
 //! The cheapest setting that holds, among choices that are partial orders.
 //!
-//! Settings that are known to hold and to fail answer for those above and below them. The candidate is the cheapest setting
-//! below no failure, by branch and bound; if it holds, nothing cheaper does. If it fails, it is raised to a failure that
-//! no single choice can raise further, and that much is known to fail.
+//! Settings that are known to hold and to fail answer for those above and below them. The candidate
+//! is the cheapest setting below no failure, by branch and bound; if it holds, nothing cheaper
+//! does. If it fails, it is raised to a failure that no single choice can raise further, and that
+//! much is known to fail.
 //!
 //! # Invariants
-//! - What is handed out was decided to hold, and with each single choice one step weaker to fail. That nothing is cheaper
-//!   takes it for granted that what is stronger holds if what is weaker does.
+//! - What is handed out was decided to hold, and with each single choice one step weaker to fail.
+//!   That nothing is cheaper takes it for granted that what is stronger holds if what is weaker
+//!   does.
 //!
 //! # Sources
 //! - Minimal sets to hit: as in the search for minimal corrections of unsatisfiable formulas.
@@ -170,7 +172,8 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
         Ok(())
     }
 
-    /// Of the options that are left, the cheapest of each choice; of equally cheap ones, what is written.
+    /// Of the options that are left, the cheapest of each choice; of equally cheap ones, what is
+    /// written.
     fn pick(&self, allowed: &[u64]) -> Setting {
         let of = |(choice, bits): (&Choice, &u64)| {
             let left = (0..choice.texts.len()).filter(|o| bits >> o & 1 == 1);
@@ -180,7 +183,8 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
         self.choices.iter().zip(allowed).map(of).collect()
     }
 
-    /// The strongest of the options that are left, where each choice has one that is stronger than all.
+    /// The strongest of the options that are left, where each choice has one that is stronger than
+    /// all.
     fn strongest(&self, allowed: &[u64]) -> Option<Setting> {
         let of = |(below, bits): (&Vec<u64>, &u64)| {
             (0..below.len()).find(|o| bits >> o & 1 == 1 && below[*o] & bits == *bits)
@@ -234,8 +238,8 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
         Ok(None)
     }
 
-    /// Weakens single choices among some options as long as the setting holds: each step was decided, whatever is known of
-    /// stronger ones.
+    /// Weakens single choices among some options as long as the setting holds: each step was
+    /// decided, whatever is known of stronger ones.
     fn lowered(&mut self, mut setting: Setting, among: &[u64]) -> Result<Setting, GivenUp> {
         let mut k = 0;
         while k < setting.len() {

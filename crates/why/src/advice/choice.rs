@@ -1,7 +1,8 @@
 //! Choices: what could stand in one place of the code, in a partial order.
 //!
-//! A [`Choice`] is a [`Knob`] whose levels are texts: an instruction with any order and scope that it may have, or without
-//! them; a fence, or none. What a text means is what the front end makes of it: nothing else is offered.
+//! A [`Choice`] is a [`Knob`] whose levels are texts: an instruction with any order and scope that
+//! it may have, or without them; a fence, or none. What a text means is what the front end makes of
+//! it: nothing else is offered.
 //!
 //! # Invariants
 //! - One of the options is what is written, and it changes nothing of the text.
@@ -221,7 +222,8 @@ impl Choice {
     }
 }
 
-/// The choices of some tests that are made of the same code, and what all that could be chosen costs as it is written.
+/// The choices of some tests that are made of the same code, and what all that could be chosen
+/// costs as it is written.
 pub(super) fn choices(tests: &[&LitmusTest], costs: &Costs) -> (Vec<Choice>, u64) {
     let scopes = scopes(tests);
     let mut all: Vec<Choice> = Vec::new();
@@ -271,7 +273,8 @@ impl Choice {
     }
 }
 
-/// The scopes to choose from: of several that hold the same threads together, the narrowest, and those that are there.
+/// The scopes to choose from: of several that hold the same threads together, the narrowest, and
+/// those that are there.
 fn scopes(tests: &[&LitmusTest]) -> Vec<Scope> {
     let row = tests.first().map(|test| test.program.dialect.row());
     let groups = |scope: Scope| -> Vec<bool> {
@@ -338,8 +341,8 @@ struct Read {
     added: Vec<Spot>,
 }
 
-/// Reads a text that changes, puts in or takes out no more than the instructions of some places; `None` if it is refused,
-/// or more than that became different.
+/// Reads a text that changes, puts in or takes out no more than the instructions of some places;
+/// `None` if it is refused, or more than that became different.
 fn read(test: &LitmusTest, splices: &[Splice], changed: &[Spot], gone: bool) -> Option<Read> {
     let (new, put_in) = respelled(test, splices)?;
     let mut added = Vec::new();
@@ -382,7 +385,8 @@ fn weighed(program: &Program, at: &[Spot], costs: &Costs) -> (Vec<Stand>, u64) {
     (stands, by_span.values().sum())
 }
 
-/// What instructions cost, by where they stand: copies once, and of several micro-ops of one, the dearest.
+/// What instructions cost, by where they stand: copies once, and of several micro-ops of one, the
+/// dearest.
 fn weigh(program: &Program, at: &[Spot], costs: &Costs, by_span: &mut BTreeMap<Span, u64>) {
     for spot in at {
         let this = instr(program, *spot);

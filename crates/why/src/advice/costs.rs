@@ -1,4 +1,5 @@
-//! Costs of orders, scopes and fences: a table in a file, whose place in the program is [`Costs::shipped`].
+//! Costs of orders, scopes and fences: a table in a file, whose place in the program is
+//! [`Costs::shipped`].
 //!
 //! # Invariants
 //! - Every line of a table was understood, and every entry is there once.

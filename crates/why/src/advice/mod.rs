@@ -7,10 +7,13 @@
 //! | `cheapest` | the cheapest setting that holds |
 //!
 //! # Invariants
-//! - Whatever is proposed was decided: it keeps every [`Goal`], and with any choice one step weaker, some goal fails.
-//! - That nothing cheaper keeps them rests on stronger orders, wider scopes and more fences never losing one. Where that is
-//!   not so of a model ([`Advice::least`]), nothing is claimed but the first.
-//! - Of a program that is wrong, nothing is made weaker. A race is mended as [`Session`] mends it where it is shown.
+//! - Whatever is proposed was decided: it keeps every [`Goal`], and with any choice one step
+//!   weaker, some goal fails.
+//! - That nothing cheaper keeps them rests on stronger orders, wider scopes and more fences never
+//!   losing one. Where that is not so of a model ([`Advice::least`]), nothing is claimed but the
+//!   first.
+//! - Of a program that is wrong, nothing is made weaker. A race is mended as [`Session`] mends it
+//!   where it is shown.
 //! - What is not decided counts as failing, and is counted.
 
 mod cheapest;
@@ -147,7 +150,8 @@ impl How<'_> {
         }
     }
 
-    /// Whether it meets all of them. What showed that another version does not is tried first, the latest before others.
+    /// Whether it meets all of them. What showed that another version does not is tried first, the
+    /// latest before others.
     fn keeps(
         &self,
         test: &LitmusTest,
@@ -203,7 +207,8 @@ impl How<'_> {
     }
 }
 
-/// What is known of several tests of one text: what is changed elsewhere changes no answer of a test.
+/// What is known of several tests of one text: what is changed elsewhere changes no answer of a
+/// test.
 #[derive(Default)]
 struct Known {
     several: bool,
@@ -267,9 +272,11 @@ pub struct Advice {
     pub cost: u64,
     /// The cheapest program that keeps the goals; `None` if none does.
     pub found: Option<Solution>,
-    /// Goals that were added, since the program meets them as it is written: of what was asked, by its number.
+    /// Goals that were added, since the program meets them as it is written: of what was asked, by
+    /// its number.
     pub kept: Vec<(usize, Goal)>,
-    /// Whether nothing cheaper keeps the goals: the models are such that what is stronger forbids no less.
+    /// Whether nothing cheaper keeps the goals: the models are such that what is stronger forbids
+    /// no less.
     pub least: bool,
     /// In how many places something can be chosen.
     pub choices: usize,
@@ -385,7 +392,8 @@ pub fn advise(mut asked: Vec<Asked<'_>>, how: &How<'_>) -> Advice {
         }
         Ok(true)
     };
-    // What is wrong is made right by what orders it, as questions about races show it; and nothing is made weaker meanwhile.
+    // What is wrong is made right by what orders it, as questions about races show it; and nothing
+    // is made weaker meanwhile.
     let wrong = written == Ok(false);
     if wrong && let Some((mended, decided)) = mended(&by_test, how, left(), cost) {
         (advice.found, advice.decided) = (Some(mended), decided + 1);
@@ -483,8 +491,8 @@ fn mended(
         })
 }
 
-/// Whether it is known that a wider scope forbids no less under a model. Not so where scopes have to be equal
-/// (`opencl`, *Overhauling SC atomics in C11 and OpenCL*), nor for a model by the user.
+/// Whether it is known that a wider scope forbids no less under a model. Not so where scopes have
+/// to be equal (`opencl`, *Overhauling SC atomics in C11 and OpenCL*), nor for a model by the user.
 fn wider_is_stronger(model: &str) -> bool {
     [
         "ptx",

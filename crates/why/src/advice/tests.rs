@@ -1,5 +1,5 @@
-//! What is advised, held against the engines: the program keeps what it has to, one that is weaker in one place does not,
-//! and no cheaper one does where all of them are gone through.
+//! What is advised, held against the engines: the program keeps what it has to, one that is weaker
+//! in one place does not, and no cheaper one does where all of them are gone through.
 
 use std::path::Path;
 use std::time::Duration;
@@ -297,8 +297,8 @@ fn idioms_are_advised_in_every_language() {
     }
 }
 
-/// The programs of the book that are stronger than they must be, and a kernel as its compiler printed it; with `FENCEPOST_LONG`,
-/// three more kernels.
+/// The programs of the book that are stronger than they must be, and a kernel as its compiler
+/// printed it; with `FENCEPOST_LONG`, three more kernels.
 #[test]
 fn what_is_too_strong_is_weakened_as_far_as_it_goes() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus/over-synchronised");
@@ -328,7 +328,8 @@ fn what_is_too_strong_is_weakened_as_far_as_it_goes() {
     assert!(RECALLED.get() > 100, "{}", RECALLED.get());
 }
 
-/// All idioms that expect something that could be lost, and the same of each combination of a template.
+/// All idioms that expect something that could be lost, and the same of each combination of a
+/// template.
 #[test]
 fn every_idiom_is_weakened_as_far_as_it_goes() {
     if !is_long() {
@@ -514,8 +515,8 @@ fn threads(dialect: &str, memory: &str, threads: &[(u32, &str)]) -> String {
     format!("name = \"T\"\ndialect = \"{dialect}\"\n[memory]\n{memory}\n{threads}{expect}\n")
 }
 
-/// What mends the race of a program: the file, and what is said of it, by advice and of the race alike. What is advised is
-/// decided by all engines.
+/// What mends the race of a program: the file, and what is said of it, by advice and of the race
+/// alike. What is advised is decided by all engines.
 fn mends(text: &str) -> (String, Vec<String>) {
     let test = &parse("t.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{text}\n{e:?}"))[0];
     let (name, _) = test.expect.iter().next().expect("it expects something");
@@ -592,7 +593,8 @@ fn a_barrier_is_put_where_it_is_missing() {
         "if (threadIdx.x == 0) { s[0] = 1; }\nif (threadIdx.x == 1) { out[0] = s[0]; }\n",
     ));
     assert!(text.contains("s[0] = 1; } __syncthreads();"), "{text}");
-    // A flag that ends a loop in which threads meet: read by an atomic operation, it would have them part.
+    // A flag that ends a loop in which threads meet: read by an atomic operation, it would have
+    // them part.
     let ends = "if (threadIdx.x == 0) { s[0] = 0; }\n__syncthreads();\nint it = 0;\nwhile (it < 2 && s[0] == 0) {\n\
                 __syncthreads();\nif (threadIdx.x == 0) { s[0] = 1; }\nit++;\n}\n__syncthreads();\n\
                 out[threadIdx.x] = it;\n";
@@ -612,7 +614,8 @@ fn threads_with_code_of_their_own_meet() {
         text.contains("st.shared.u32 [s], 1; bar.sync 0\n") && said.len() == 2,
         "{text}"
     );
-    // In two blocks, only atomic accesses take the race away, and it is said that they order nothing.
+    // In two blocks, only atomic accesses take the race away, and it is said that they order
+    // nothing.
     let (text, said) = mends(&threads(
         "ptx",
         "s = 0",

@@ -6,10 +6,10 @@
 //! | `rule` | the rule that makes the difference, found by changing the program |
 //!
 //! # Where the words come from
-//! - A mapping is *respected* if PTX allows no outcome of the mapped program that the source model forbids. Nothing is
-//!   asked of it where the source program is undefined.
-//! - A *known gap* is one that the mapping declares ([`Gap`]), with the way to tell it. Every other outcome that PTX alone
-//!   allows is a violation.
+//! - A mapping is *respected* if PTX allows no outcome of the mapped program that the source model
+//!   forbids. Nothing is asked of it where the source program is undefined.
+//! - A *known gap* is one that the mapping declares ([`Gap`]), with the way to tell it. Every other
+//!   outcome that PTX alone allows is a violation.
 
 mod rule;
 
@@ -45,7 +45,8 @@ pub struct Side<'a> {
     pub test: &'a LitmusTest,
     /// The test's condition, and whether its violation is asked for.
     pub condition: (Option<&'a Prop>, bool),
-    /// The answer about the condition, then about races and undefined behaviour if the model knows them.
+    /// The answer about the condition, then about races and undefined behaviour if the model knows
+    /// them.
     pub answers: Vec<(&'a Property, &'a Answer)>,
     /// All outcomes.
     pub outcomes: &'a Outcomes,
@@ -98,7 +99,8 @@ impl Means {
     }
 }
 
-/// Something that PTX allows and the source model forbids: in words, as a proposition, and whether its violation is meant.
+/// Something that PTX allows and the source model forbids: in words, as a proposition, and whether
+/// its violation is meant.
 type Broken = (String, Option<Prop>, bool);
 
 /// What was found, before the models' names.
@@ -451,7 +453,8 @@ fn mapping(source: &Side<'_>, ptx: &Side<'_>, by: &Mapping, means: &Means) -> Fo
     }
 }
 
-/// The outcomes that one model allows and the other one, whose list is complete, forbids: as text, and as propositions.
+/// The outcomes that one model allows and the other one, whose list is complete, forbids: as text,
+/// and as propositions.
 fn beyond(strong: &Side<'_>, weak: &Side<'_>) -> Vec<(String, Option<Prop>)> {
     let allowed = |s: &State| {
         strong

@@ -1,9 +1,9 @@
 //! The rule that makes the difference between two models on a program, found by trying.
 //!
-//! Where one model forbids what the other allows, the program is changed a little, by one kind of change at a time, until
-//! they agree; then every change that is not needed is taken back. The kind that removes the difference is the rule, and
-//! the instructions that had to change are where it bites. So whatever is reported was seen: with that change, both models
-//! gave the same answer.
+//! Where one model forbids what the other allows, the program is changed a little, by one kind of
+//! change at a time, until they agree; then every change that is not needed is taken back. The kind
+//! that removes the difference is the rule, and the instructions that had to change are where it
+//! bites. So whatever is reported was seen: with that change, both models gave the same answer.
 //!
 //! # Invariants
 //! - A rule is named only if every question about the changed programs was decided.
@@ -38,8 +38,8 @@ struct Rule {
     with: &'static str,
 }
 
-/// Changes that make a program stronger, in the order in which they are tried; the first [`NARROW`] before those of
-/// [`WEAKER`].
+/// Changes that make a program stronger, in the order in which they are tried; the first [`NARROW`]
+/// before those of [`WEAKER`].
 const STRONGER: &[Rule] = &[
     Rule {
         name: "scope inclusion",
@@ -99,7 +99,8 @@ const STRONGER: &[Rule] = &[
     },
 ];
 
-/// The tags of compare-exchanges that have another order on failure than what their order on success says.
+/// The tags of compare-exchanges that have another order on failure than what their order on
+/// success says.
 const ON_FAILURE: &[&str] = &["FAIL_RLX", "FAIL_ACQ", "FAIL_SC"];
 
 /// How many of [`STRONGER`] are about what an operation concerns, not about what it does.
@@ -191,7 +192,8 @@ pub(super) struct Cause {
     pub seen: String,
 }
 
-/// Two models that differ: `refusing` says no, `weak` yes. Without the first one, only the second must change its mind.
+/// Two models that differ: `refusing` says no, `weak` yes. Without the first one, only the second
+/// must change its mind.
 pub(super) struct Difference<'s> {
     pub refusing: Option<&'s Side<'s>>,
     pub weak: &'s Side<'s>,
@@ -212,7 +214,8 @@ impl Difference<'_> {
             let found = narrow
                 .iter()
                 .find_map(|rule| self.removed(rule.knobs(self.program(), true), true))?;
-            // What locations are is no change of the code: it names the rule, and the explanation's changes are the places.
+            // What locations are is no change of the code: it names the rule, and the explanation's
+            // changes are the places.
             let of_code = found.places.iter().any(|place| place.line.is_known());
             Some(match self.lacking() {
                 Some(lacking) if lacking.rule == found.rule => lacking,
@@ -239,8 +242,8 @@ impl Difference<'_> {
             .or_else(|| self.sum())
     }
 
-    /// What an explanation of the answer says that the program lacks under the weak model, if the other one still says no
-    /// then.
+    /// What an explanation of the answer says that the program lacks under the weak model, if the
+    /// other one still says no then.
     fn lacking(&self) -> Option<Cause> {
         let asked = |test: &LitmusTest| match self.asked {
             Asked::Outcome(prop, _) => LitmusTest {
@@ -310,8 +313,8 @@ impl Difference<'_> {
         })
     }
 
-    /// The sequentially consistent operations that the difference rests on: if they are less, the models agree, on
-    /// whatever answer.
+    /// The sequentially consistent operations that the difference rests on: if they are less, the
+    /// models agree, on whatever answer.
     pub(super) fn of_sc(&self) -> Vec<Place> {
         let ways = [&WEAKER[1], &WEAKER[0]]
             .into_iter()
@@ -340,7 +343,8 @@ impl Difference<'_> {
         first.is_none_or(says) && second.is_none_or(says)
     }
 
-    /// The knobs that have to be turned for both models to say no (`true`) or yes; `None` if not even all together do it.
+    /// The knobs that have to be turned for both models to say no (`true`) or yes; `None` if not
+    /// even all together do it.
     fn least(&self, knobs: Vec<Turned>, no: bool) -> Option<Vec<Turned>> {
         let decide = |test: &LitmusTest, _| Ok(self.both(test, no));
         let list = knobs.iter().map(|k| k.1.clone()).collect();
@@ -363,7 +367,8 @@ impl Difference<'_> {
         )
     }
 
-    /// The rules, if stronger programs make both models say no (`no`), or weaker ones make them say yes.
+    /// The rules, if stronger programs make both models say no (`no`), or weaker ones make them say
+    /// yes.
     fn removed(&self, knobs: Vec<Turned>, no: bool) -> Option<Cause> {
         let least = self.least(knobs, no)?;
         let mut rules: Vec<&Rule> = least.iter().map(|k| k.0).collect();
@@ -387,7 +392,8 @@ impl Difference<'_> {
     fn sum(&self) -> Option<Cause> {
         let mut all: Vec<Turned> = Vec::new();
         STRONGER.iter().enumerate().find_map(|(r, rule)| {
-            // Later kinds see what earlier ones made; places stay, but for the fences, which come last.
+            // Later kinds see what earlier ones made; places stay, but for the fences, which come
+            // last.
             let edits: Vec<Edit> = all.iter().flat_map(|(_, knob)| knob.edits(1)).collect();
             let more = rule.knobs(&edited(self.program(), &edits), true);
             let is_new = r > 0 && !more.is_empty();
@@ -396,8 +402,8 @@ impl Difference<'_> {
         })
     }
 
-    /// Whether a model says no to a version of its program: the outcome is forbidden, or nothing is undefined. `None`:
-    /// undecided.
+    /// Whether a model says no to a version of its program: the outcome is forbidden, or nothing is
+    /// undefined. `None`: undecided.
     fn refuses(&self, side: &Side<'_>, model: &Model, source: &LitmusTest) -> Option<bool> {
         let lowered = match side.mapping {
             None => None,

@@ -10,7 +10,8 @@ use super::links;
 /// By event, the last observable of the condition that it may decide, counted from 1.
 pub(crate) struct Asked(Vec<u32>);
 
-/// What a proof speaks of: the last of what the condition names, which is the surprise in most; 0: nothing of it.
+/// What a proof speaks of: the last of what the condition names, which is the surprise in most; 0:
+/// nothing of it.
 pub(crate) type Said = u32;
 
 impl Asked {

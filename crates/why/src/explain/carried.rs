@@ -1,8 +1,9 @@
-//! An execution of a program as one of the changed program, in which it is rejected: so little differs that what makes the
-//! difference can be seen.
+//! An execution of a program as one of the changed program, in which it is rejected: so little
+//! differs that what makes the difference can be seen.
 //!
-//! The changed program has the events of the program, and perhaps some fences more. Where an order that the model leaves
-//! free has to have pairs of them, or of events that were not in it before, the places that they can take are tried.
+//! The changed program has the events of the program, and perhaps some fences more. Where an order
+//! that the model leaves free has to have pairs of them, or of events that were not in it before,
+//! the places that they can take are tried.
 //!
 //! # Invariants
 //! - What is handed out was replayed in the changed program.
@@ -59,8 +60,8 @@ pub(crate) fn carried_over(
     Some((execution, replayed, axiom))
 }
 
-/// An execution that breaks some axioms, one of them asked for, or the same with another place of an event in an order that
-/// the model leaves free: the one that tells most.
+/// An execution that breaks some axioms, one of them asked for, or the same with another place of
+/// an event in an order that the model leaves free: the one that tells most.
 pub(crate) fn reordered(
     task: &Task<'_>,
     found: (Execution, Replayed),
@@ -133,7 +134,8 @@ fn start(
     Some(execution)
 }
 
-/// The execution with the event `x` ordered among those that it has to be ordered with, in every way.
+/// The execution with the event `x` ordered among those that it has to be ordered with, in every
+/// way.
 pub(crate) fn placed(
     execution: &Execution,
     free: usize,

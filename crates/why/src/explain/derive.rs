@@ -1,13 +1,16 @@
-//! Derivations: why a pair is in a relation of a model, in one execution, down to what the execution itself fixes.
+//! Derivations: why a pair is in a relation of a model, in one execution, down to what the
+//! execution itself fixes.
 //!
-//! A union holds by one member, a sequence by an event in the middle, a closure by a path, an intersection by both parts,
-//! a difference by its left part and because the right one does not hold. Of several ways the one with the fewest edges
-//! is taken, and of these the first.
+//! A union holds by one member, a sequence by an event in the middle, a closure by a path, an
+//! intersection by both parts, a difference by its left part and because the right one does not
+//! hold. Of several ways the one with the fewest edges is taken, and of these the first.
 //!
 //! # Invariants
-//! - Reads the values that replay computed; [`Deriver::verify`] holds a derivation against them once more.
+//! - Reads the values that replay computed; [`Deriver::verify`] holds a derivation against them
+//!   once more.
 //! - Deterministic: depends on the execution and the model alone.
-//! - Members of a recursive definition are derived from earlier rounds of its fixpoint, so no derivation is circular.
+//! - Members of a recursive definition are derived from earlier rounds of its fixpoint, so no
+//!   derivation is circular.
 //! - No name of a model occurs in here.
 
 use std::cell::RefCell;
@@ -304,8 +307,8 @@ impl<'a> Deriver<'a> {
         }
     }
 
-    /// Why a pair that is not in a relation is not, as far as single pairs can say it: a sequence or a closure that does
-    /// not lead there has no parts.
+    /// Why a pair that is not in a relation is not, as far as single pairs can say it: a sequence
+    /// or a closure that does not lead there has no parts.
     fn refuse(&self, node: NodeId, round: Round, i: usize, j: usize) -> Step {
         let not = |x: NodeId, i: usize, j: usize| self.refuse(x, round, i, j);
         let has = |x: NodeId, i: usize, j: usize| self.has_at(x, round, i, j);
@@ -334,7 +337,8 @@ impl<'a> Deriver<'a> {
         }
     }
 
-    /// Holds a derivation against the values: every step is what it says, and its parts suffice for it.
+    /// Holds a derivation against the values: every step is what it says, and its parts suffice for
+    /// it.
     ///
     /// # Errors
     /// What is wrong.

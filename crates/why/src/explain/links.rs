@@ -1,10 +1,12 @@
 //! Derivations as plain data: chains of [`Link`]s that begin and end where the axiom says.
 //!
-//! Expressions without a name are dissolved into what they are made of: a sequence into its links, a union into the
-//! member that holds. What has a name is one link, and what it is made of stands below it.
+//! Expressions without a name are dissolved into what they are made of: a sequence into its links,
+//! a union into the member that holds. What has a name is one link, and what it is made of stands
+//! below it.
 //!
 //! # Invariants
-//! - The links of a chain meet, and none of them is a set: that an event is in a set stands beside the chain.
+//! - The links of a chain meet, and none of them is a set: that an event is in a set stands beside
+//!   the chain.
 
 use super::asked::Asked;
 use super::derive::{Deriver, Step};
@@ -29,7 +31,8 @@ pub(super) struct Chain {
 /// At most so many proofs are looked at for the one that says most of what is asked about.
 const TOLD: usize = 32;
 
-/// What breaks a test that is not negated: a cycle, a loop, a pair or a member. `None` if nothing does.
+/// What breaks a test that is not negated: a cycle, a loop, a pair or a member. `None` if nothing
+/// does.
 pub(super) fn chain(
     deriver: &Deriver<'_>,
     words: &Words<'_>,
@@ -121,8 +124,8 @@ pub(super) fn chain(
     Some(chain)
 }
 
-/// Where a pair breaks an axiom because an order does not have it, and has it the other way round, the way back closes
-/// the chain.
+/// Where a pair breaks an axiom because an order does not have it, and has it the other way round,
+/// the way back closes the chain.
 fn back(deriver: &Deriver<'_>, edges: &mut Vec<Step>, chain: &mut Chain) {
     let (Some(from), Some(to)) = (edges.first().map(|e| e.from), edges.last().map(|e| e.to)) else {
         return;
@@ -137,8 +140,8 @@ fn back(deriver: &Deriver<'_>, edges: &mut Vec<Step>, chain: &mut Chain) {
     }
 }
 
-/// The edges that a person would follow: paths of closures one by one, and of unions the member that holds, down to what
-/// the model has words for.
+/// The edges that a person would follow: paths of closures one by one, and of unions the member
+/// that holds, down to what the model has words for.
 fn expand(deriver: &Deriver<'_>, words: &Words<'_>, step: &Step, out: &mut Vec<Step>) {
     let node = deriver.model.node(step.node);
     if words.has(step.node) {
@@ -192,7 +195,8 @@ fn main<'s>(deriver: &Deriver<'_>, step: &'s Step) -> &'s Step {
     }
 }
 
-/// The edges that an expression without a name (`open`: or any) consists of, and the conditions beside them.
+/// The edges that an expression without a name (`open`: or any) consists of, and the conditions
+/// beside them.
 fn flatten(
     deriver: &Deriver<'_>,
     step: &Step,
@@ -232,7 +236,8 @@ fn flatten(
     }
 }
 
-/// Of an intersection, the part that leads from one event to the other; the other one is a condition.
+/// Of an intersection, the part that leads from one event to the other; the other one is a
+/// condition.
 fn main_part(deriver: &Deriver<'_>, a: NodeId, b: NodeId) -> usize {
     let node = |x: NodeId| deriver.model.node(x);
     let leads = |x: NodeId| !matches!(node(x).op, NodeOp::Product(..) | NodeOp::IdentityOn(_));
@@ -246,7 +251,8 @@ fn main_part(deriver: &Deriver<'_>, a: NodeId, b: NodeId) -> usize {
     usize::from(weight(b) > weight(a))
 }
 
-/// A condition, without what goes without saying: that something executes, that two different events differ.
+/// A condition, without what goes without saying: that something executes, that two different
+/// events differ.
 fn conditions(deriver: &Deriver<'_>, step: &Step, out: &mut Vec<Step>) {
     let node = deriver.model.node(step.node);
     match node.op {
@@ -304,8 +310,8 @@ pub(super) fn link(
     }
 }
 
-/// What an intersection or a difference without a name is called by: the part that leads from one event to the other.
-/// The other parts are conditions.
+/// What an intersection or a difference without a name is called by: the part that leads from one
+/// event to the other. The other parts are conditions.
 fn head<'s>(deriver: &Deriver<'_>, step: &'s Step, conditions: &mut Vec<Step>) -> &'s Step {
     let node = deriver.model.node(step.node);
     match node.op {

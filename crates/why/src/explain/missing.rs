@@ -1,10 +1,12 @@
 //! The link that holds in a changed program only: where, and down to which condition.
 //!
-//! The changed program has the events of the program, and perhaps some fences more. An execution of it that breaks an
-//! axiom is read as one of the program as it is, and every step of its chain is looked up there.
+//! The changed program has the events of the program, and perhaps some fences more. An execution of
+//! it that breaks an axiom is read as one of the program as it is, and every step of its chain is
+//! looked up there.
 //!
 //! # Invariants
-//! - What is said to hold or not was looked up in the values of that execution, in the program as it is.
+//! - What is said to hold or not was looked up in the values of that execution, in the program as
+//!   it is.
 
 use super::derive::{Deriver, Step};
 use super::words::Words;
@@ -89,8 +91,9 @@ pub(crate) fn missing_links(
     Ok((breach, links))
 }
 
-/// An order that the model leaves free holds pairs only where it has to. Where a step of the chain rests on such a pair:
-/// what makes it one in the changed program, and does not in the program as it is.
+/// An order that the model leaves free holds pairs only where it has to. Where a step of the chain
+/// rests on such a pair: what makes it one in the changed program, and does not in the program as
+/// it is.
 fn unordered(
     task: &Task<'_>,
     refuting: &Refuting<'_, '_>,
@@ -133,8 +136,8 @@ struct Before {
     event: Vec<Option<usize>>,
 }
 
-/// By event of the changed program, the event of the program as it is; `None`: of a fence that was put in. `None` at all
-/// if the programs differ in more.
+/// By event of the changed program, the event of the program as it is; `None`: of a fence that was
+/// put in. `None` at all if the programs differ in more.
 pub(super) fn pairing(
     task: &Task<'_>,
     added: &Added,
@@ -212,7 +215,8 @@ impl Look<'_> {
         }
     }
 
-    /// The names down to the condition that fails, and why it does; `None` if the step is as it was.
+    /// The names down to the condition that fails, and why it does; `None` if the step is as it
+    /// was.
     fn lacks(&self, step: &Step) -> Option<(Vec<String>, String)> {
         if !self.differs(step) {
             return None;

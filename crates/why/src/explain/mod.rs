@@ -1,4 +1,5 @@
-//! Why an outcome is forbidden, or what is missing for it to be: [`Explanation`](verdict::Explanation)s.
+//! Why an outcome is forbidden, or what is missing for it to be:
+//! [`Explanation`](verdict::Explanation)s.
 //!
 //! | File | What |
 //! |---|---|
@@ -10,9 +11,10 @@
 //! | `carried` | an execution as one of a changed program |
 //!
 //! # Invariants
-//! - Whatever an explanation says of an execution was verified against its values, whatever it says of another program
-//!   was decided by the engine of the session.
-//! - No name of a model occurs in here; a model that is only a text is explained as the shipped ones are.
+//! - Whatever an explanation says of an execution was verified against its values, whatever it says
+//!   of another program was decided by the engine of the session.
+//! - No name of a model occurs in here; a model that is only a text is explained as the shipped
+//!   ones are.
 
 mod asked;
 mod carried;
@@ -52,8 +54,8 @@ pub(super) fn breach(
     analysed(task, execution, replayed, axiom).map(|(breach, _)| breach)
 }
 
-/// Of executions that are rejected by some axioms, the one, with its axiom, whose proof speaks most of what is asked about;
-/// the first of those that say as much.
+/// Of executions that are rejected by some axioms, the one, with its axiom, whose proof speaks most
+/// of what is asked about; the first of those that say as much.
 fn telling<'r>(
     task: &Task<'_>,
     rejected: impl DoubleEndedIterator<Item = &'r (Execution, Replayed)>,
@@ -152,8 +154,8 @@ fn deriver<'a>(
     Deriver::new(task.model, values, &execution.executed, of_thread)
 }
 
-/// Holds a chain against the execution: its derivations are what they say, their pairs break the axiom, and its links
-/// meet.
+/// Holds a chain against the execution: its derivations are what they say, their pairs break the
+/// axiom, and its links meet.
 fn verify(deriver: &Deriver<'_>, chain: &Chain, axiom: &Axiom) -> Result<(), String> {
     let wrong = |what: &str| Err(format!("the explanation of `{}`: {what}", axiom.name));
     let made = chain.made.iter().map(|m| &m.2);

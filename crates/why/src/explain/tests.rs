@@ -1,7 +1,9 @@
-//! Explanations of the tests of the repository, held against the engines and the executions that they speak of.
+//! Explanations of the tests of the repository, held against the engines and the executions that
+//! they speak of.
 //!
-//! `FENCEPOST_SAMPLE` sets of how many tests (`0`: all), `FENCEPOST_SHARD=K/N` takes every `N`th of them; `FENCEPOST_SUITE` names a
-//! folder of `.litmus` files to be explained besides, under the models that `FENCEPOST_MODELS` names.
+//! `FENCEPOST_SAMPLE` sets of how many tests (`0`: all), `FENCEPOST_SHARD=K/N` takes every `N`th of
+//! them; `FENCEPOST_SUITE` names a folder of `.litmus` files to be explained besides, under the
+//! models that `FENCEPOST_MODELS` names.
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
@@ -82,8 +84,8 @@ fn corpus(every: usize) -> Vec<(LitmusTest, Vec<String>)> {
     tests
 }
 
-/// Whether an execution shows a pair of a relation; orders with all that follows by transitivity. `None`: it does not show
-/// the relation.
+/// Whether an execution shows a pair of a relation; orders with all that follows by transitivity.
+/// `None`: it does not show the relation.
 fn shown(witness: &Witness, name: &str, from: usize, to: usize) -> Option<bool> {
     let all = witness.relations.iter().chain(&witness.derived);
     let (_, pairs) = all.clone().find(|(known, _)| known == name)?;
@@ -100,7 +102,8 @@ fn shown(witness: &Witness, name: &str, from: usize, to: usize) -> Option<bool> 
     Some(seen[to])
 }
 
-/// A link against the execution beside it, as far as that shows the relation; and all that it is made of.
+/// A link against the execution beside it, as far as that shows the relation; and all that it is
+/// made of.
 fn check_link(link: &Link, witness: &Witness, counts: &mut Counts) {
     assert!(link.from < witness.events.len() && link.to < witness.events.len());
     if !link.is_set {
@@ -179,7 +182,8 @@ struct Counts {
     allowed: usize,
     undecided: usize,
     breaches: usize,
-    /// Edges that were looked up in the execution beside them, and expressions that it has no name for.
+    /// Edges that were looked up in the execution beside them, and expressions that it has no name
+    /// for.
     edges: usize,
     unseen: usize,
     needed: usize,
@@ -261,8 +265,8 @@ fn check(test: &LitmusTest, model: &Model, counts: &mut Counts) {
     }
 }
 
-/// What is said of changed programs, decided again with the other engine too: some forbid the outcome, and with anything
-/// less they do not.
+/// What is said of changed programs, decided again with the other engine too: some forbid the
+/// outcome, and with anything less they do not.
 fn check_claims(
     claims: &[(LitmusTest, bool)],
     model: &Model,
@@ -304,7 +308,8 @@ fn check_axioms(test: &LitmusTest, model: &Model, negate: bool, names: &[String]
     // Without the axiom against them, values out of thin air can be too many to be sure.
     if tame {
         match only(&all) {
-            // Nor where none of them is what keeps values from going on without end: other orders may be needed for that.
+            // Nor where none of them is what keeps values from going on without end: other orders
+            // may be needed for that.
             Verdict::Undecided(Reason::ThinAir) => {}
             Verdict::Undecided(_) if names.is_empty() => {}
             found => assert_eq!(found, Verdict::Forbidden, "{what}: {names:?}"),

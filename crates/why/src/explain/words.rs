@@ -1,10 +1,12 @@
 //! Steps of a derivation in words.
 //!
-//! Names of a model are said as its text says them ([`cat::model::words`]), base relations as the signature does, with
-//! what the program adds: which memory, whose scope, which groups. A name without words stands for itself.
+//! Names of a model are said as its text says them ([`cat::model::words`]), base relations as the
+//! signature does, with what the program adds: which memory, whose scope, which groups. A name
+//! without words stands for itself.
 //!
 //! # Invariants
-//! - Clauses have `{a}` and `{b}` where the two events belong; they say nothing that the step does not.
+//! - Clauses have `{a}` and `{b}` where the two events belong; they say nothing that the step does
+//!   not.
 
 use std::collections::BTreeMap;
 

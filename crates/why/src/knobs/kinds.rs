@@ -1,4 +1,5 @@
-//! The kinds of change, each with its knobs in a program: a row for scopes, orders, fences, proxies, barriers, places, and so on.
+//! The kinds of change, each with its knobs in a program: a row for scopes, orders, fences,
+//! proxies, barriers, places, and so on.
 
 use std::collections::BTreeSet;
 
@@ -59,7 +60,8 @@ impl<'p> Around<'p> {
         self.program.dialect.row()
     }
 
-    /// The names of the function that an instruction calls, where they say the scope, and nothing says an order.
+    /// The names of the function that an instruction calls, where they say the scope, and nothing
+    /// says an order.
     fn family(&self, instr: &Instr) -> Option<Vec<(String, Scope)>> {
         let writing = self.row().writing?;
         instr
@@ -125,10 +127,12 @@ impl<'p> Around<'p> {
         self.fences_at(kinds, false)
     }
 
-    /// A knob for a fence before each access; with `first`, also where it is the first in its thread.
+    /// A knob for a fence before each access; with `first`, also where it is the first in its
+    /// thread.
     fn fences_at(&self, kinds: &[Fence], first: bool) -> Vec<Knob> {
         let program = self.program;
-        // Nothing orders what is first in its thread, and nothing stands between the micro-ops of one instruction.
+        // Nothing orders what is first in its thread, and nothing stands between the micro-ops of
+        // one instruction.
         let begins = |&(t, at): &Spot| {
             let (before, this) = (&program.thread(t).code[..at], instr(program, (t, at)));
             let own = before
@@ -317,7 +321,8 @@ pub fn barriers(around: &Around<'_>) -> Vec<Knob> {
         .collect()
 }
 
-/// Threads where others run; not in programs with barriers or shared memory, which mean something else elsewhere.
+/// Threads where others run; not in programs with barriers or shared memory, which mean something
+/// else elsewhere.
 pub fn places(around: &Around<'_>) -> Vec<Knob> {
     let program = around.program;
     let local = |l: &Location| {
@@ -360,8 +365,8 @@ pub fn proxy_fences(around: &Around<'_>) -> Vec<Knob> {
     fences_of_proxies(around, false)
 }
 
-/// As [`proxy_fences`], also before what is first in its thread: in a reading of the source, a fence there may say of its accesses what
-/// they are to others.
+/// As [`proxy_fences`], also before what is first in its thread: in a reading of the source, a
+/// fence there may say of its accesses what they are to others.
 pub fn proxy_fences_anywhere(around: &Around<'_>) -> Vec<Knob> {
     fences_of_proxies(around, true)
 }
@@ -388,8 +393,8 @@ pub fn fences_before(around: &Around<'_>) -> Vec<Knob> {
     )
 }
 
-/// Stores of values that were read, and branches on them: `value` says what a store writes, `path` whether a branch is
-/// taken, in the execution that the answer rests on.
+/// Stores of values that were read, and branches on them: `value` says what a store writes, `path`
+/// whether a branch is taken, in the execution that the answer rests on.
 pub fn dependencies(
     program: &Program,
     value: &dyn Fn(Spot) -> Option<i64>,

@@ -143,8 +143,8 @@ fn threads(program: &Program, spots: Vec<Spot>) -> String {
     }
 }
 
-/// An instruction of an assembly language as it is written with some changes; `None` where it is not printed, or does not stand
-/// as it is in the file.
+/// An instruction of an assembly language as it is written with some changes; `None` where it is
+/// not printed, or does not stand as it is in the file.
 pub(crate) fn rewritten(test: &LitmusTest, spot: Spot, changes: &[Change]) -> Option<Splice> {
     let old = instr(&test.program, spot);
     let there = test.file.text.get(old.span.range())?;
@@ -188,8 +188,8 @@ pub(crate) fn rewritten(test: &LitmusTest, spot: Spot, changes: &[Change]) -> Op
     })
 }
 
-/// An instruction as it is written, with other words in its name where the name that is printed has others: a compiler's names of
-/// registers and types stay. `None` where more is different.
+/// An instruction as it is written, with other words in its name where the name that is printed has
+/// others: a compiler's names of registers and types stay. `None` where more is different.
 pub(super) fn respelt(there: &str, own: &str, new: &str) -> Option<String> {
     let parts = |text: &str| {
         let (name, operands) = text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()));

@@ -165,7 +165,8 @@ impl Changes {
     }
 }
 
-/// A statement of assembly in front of what stands somewhere: on a line of its own, if nothing is before that.
+/// A statement of assembly in front of what stands somewhere: on a line of its own, if nothing is
+/// before that.
 fn put_before(text: &str, at: usize, statement: &str) -> String {
     let indent = text[..at].rsplit('\n').next().unwrap_or("");
     match indent.trim().is_empty() {

@@ -1,8 +1,8 @@
 //! One question at rising loop bounds, put to the engines.
 //!
 //! # Invariants
-//! - A negative answer at a bound holds only if no consistent execution is cut there, or goes astray in memory, or needs
-//!   values that no domain holds ([`Session::closed`]).
+//! - A negative answer at a bound holds only if no consistent execution is cut there, or goes
+//!   astray in memory, or needs values that no domain holds ([`Session::closed`]).
 
 use std::time::Instant;
 
@@ -120,7 +120,8 @@ impl<'a> Session<'a> {
         Ok(tried)
     }
 
-    /// Whether the executions seen at a bound are all there are; if not, a larger bound may tell more.
+    /// Whether the executions seen at a bound are all there are; if not, a larger bound may tell
+    /// more.
     pub(super) fn closed(
         &mut self,
         task: &Task<'a>,
@@ -193,8 +194,8 @@ impl<'a> Session<'a> {
             .ask(engine, query, deadline)
     }
 
-    /// Finds axioms that together exclude every execution, none of which can be spared. Tried in the order of the
-    /// model, so the set does not depend on the engine.
+    /// Finds axioms that together exclude every execution, none of which can be spared. Tried in
+    /// the order of the model, so the set does not depend on the engine.
     fn name_axioms(
         &mut self,
         answer: &mut Answer,
@@ -218,7 +219,8 @@ impl<'a> Session<'a> {
             thin_air: true,
             ..self.fresh()
         };
-        // What there is without one of them is not known where domains rest on them, of this task or of the wider one.
+        // What there is without one of them is not known where domains rest on them, of this task
+        // or of the wider one.
         if let Some(why) = unlisted(self).or_else(|| unlisted(&mut wider)) {
             if explanations {
                 answer.explanation = Some(Box::new(Explanation {

@@ -12,9 +12,10 @@ use program::litmus::{LitmusTest, Prop};
 use verdict::{Definedness, Fault, Reason, Remedy, Verdict};
 
 impl<'a> Session<'a> {
-    /// Whether the program is defined at all, which an answer about one of its outcomes takes for granted; `None` if
-    /// the model knows no undefined behaviour, or none of such programs. Takes no longer than `timeout`. A session that explains also says what
-    /// would make a racy program race-free.
+    /// Whether the program is defined at all, which an answer about one of its outcomes takes for
+    /// granted; `None` if the model knows no undefined behaviour, or none of such programs. Takes
+    /// no longer than `timeout`. A session that explains also says what would make a racy program
+    /// race-free.
     ///
     /// # Errors
     /// A broken law, as in [`Answer::defect`](verdict::Answer::defect).
@@ -71,7 +72,8 @@ impl<'a> Session<'a> {
             .fault
     }
 
-    /// A session about another test, with as much time as is left. Where all engines answer here, one is enough there.
+    /// A session about another test, with as much time as is left. Where all engines answer here,
+    /// one is enough there.
     pub(crate) fn of<'t>(&self, test: &'t LitmusTest, timeout: Option<Duration>) -> Session<'t>
     where
         'a: 't,

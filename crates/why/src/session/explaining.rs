@@ -44,8 +44,8 @@ impl<'a> Session<'a> {
         self.model
     }
 
-    /// For each axiom of a minimal set (those of `query`), an execution that breaks it alone; and what of the program the
-    /// answer rests on.
+    /// For each axiom of a minimal set (those of `query`), an execution that breaks it alone; and
+    /// what of the program the answer rests on.
     pub(super) fn show_breaches(
         &mut self,
         answer: &mut Answer,
@@ -93,7 +93,8 @@ impl<'a> Session<'a> {
         answer.explanation = Some(Box::new(explanation));
     }
 
-    /// An execution that breaks one axiom: no other at all, or else none of the others in the query.
+    /// An execution that breaks one axiom: no other at all, or else none of the others in the
+    /// query.
     fn without(&mut self, axiom: usize, bound: u32, query: &Query<'a>, deadline: Deadline) -> Said {
         let mut only = Query {
             axioms: vec![true; query.axioms.len()],
@@ -110,7 +111,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The parts of the proposition that no execution satisfies, whatever the axioms; if each can hold alone, nothing.
+    /// The parts of the proposition that no execution satisfies, whatever the axioms; if each can
+    /// hold alone, nothing.
     fn impossible(&mut self, bound: u32, query: &Query<'a>, deadline: Deadline) -> Vec<String> {
         let Some((whole, true)) = query.props.last().copied() else {
             return Vec::new();
@@ -212,7 +214,8 @@ impl<'a> Session<'a> {
         }));
     }
 
-    /// Another reading of the source in which the program, or the program with more proxy fences, forbids an outcome: and the fences.
+    /// Another reading of the source in which the program, or the program with more proxy fences,
+    /// forbids an outcome: and the fences.
     fn by_reading(&mut self, negate: bool, deadline: Deadline) -> Option<(Setting, Vec<Need>)> {
         self.other_readings().into_iter().find_map(|setting| {
             let needs = fence_forbidding(self.under(setting), negate, setting, deadline.0)?;
@@ -220,8 +223,8 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// An execution of this session's program that has the outcome and breaks an axiom: the one that shows that the
-    /// program that was changed into it allows it, if it is one, else any.
+    /// An execution of this session's program that has the outcome and breaks an axiom: the one
+    /// that shows that the program that was changed into it allows it, if it is one, else any.
     fn refuted(
         &mut self,
         bound: u32,
@@ -275,7 +278,8 @@ fn written(
     Eval::new(&task.sk, &execution.known()).value(e)
 }
 
-/// Whether a branch that leads over instructions is taken in an execution: whether none of them executes.
+/// Whether a branch that leads over instructions is taken in an execution: whether none of them
+/// executes.
 fn taken(
     task: &Task<'_>,
     execution: &Execution,

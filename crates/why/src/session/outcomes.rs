@@ -14,7 +14,8 @@ use verdict::{Outcome, Outcomes};
 const LOOKED_AT: usize = 32;
 
 impl Session<'_> {
-    /// Every outcome: final values of what the test observes, for complete executions that satisfy its filter.
+    /// Every outcome: final values of what the test observes, for complete executions that satisfy
+    /// its filter.
     pub fn outcomes(&mut self) -> Outcomes {
         let deadline = self.deadline();
         let start = Outcomes {
@@ -134,7 +135,8 @@ impl Session<'_> {
         Ok(tried)
     }
 
-    /// An execution for each of the first states, as far as they are found. Whatever engine is asked for, they are the same.
+    /// An execution for each of the first states, as far as they are found. Whatever engine is
+    /// asked for, they are the same.
     fn of_each(
         &mut self,
         query: &Query<'_>,

@@ -2,8 +2,9 @@
 //!
 //! # Invariants
 //! - Two lines are told once, whichever threads race there, and in whichever executions.
-//! - Two writes are spared only if no consistent execution has two at their lines, in one place of memory, that store different values
-//!   ([`engine::skeleton::rivals`]). Where that is not decided, nor is the answer.
+//! - Two writes are spared only if no consistent execution has two at their lines, in one place of
+//!   memory, that store different values ([`engine::skeleton::rivals`]). Where that is not decided,
+//!   nor is the answer.
 
 use std::collections::BTreeSet;
 
@@ -152,7 +153,8 @@ impl<'a> Session<'a> {
         Ok(benign)
     }
 
-    /// All pairs of lines that race: those that were found, then those of executions with a race between others.
+    /// All pairs of lines that race: those that were found, then those of executions with a race
+    /// between others.
     pub(super) fn all_races(
         &mut self,
         task: &Task<'a>,

@@ -1,7 +1,8 @@
 //! Answers under the other readings of a source that is silent on a point.
 //!
 //! # Invariants
-//! - A reading that the test or whoever asks has chosen is not questioned, nor one that the program has nothing to do with.
+//! - A reading that the test or whoever asks has chosen is not questioned, nor one that the program
+//!   has nothing to do with.
 //! - Readings are taken one option at a time; the others are as they were.
 
 use super::Session;
@@ -10,7 +11,8 @@ use program::options::{OPTIONS, Setting};
 use verdict::{Answer, Dependence, Verdict};
 
 impl<'a> Session<'a> {
-    /// On which points, where its source can be read in several ways, an answer depends. `ask` asks again.
+    /// On which points, where its source can be read in several ways, an answer depends. `ask` asks
+    /// again.
     pub fn dependences(
         &mut self,
         verdict: &Verdict,
@@ -86,8 +88,9 @@ impl<'a> Session<'a> {
             .collect()
     }
 
-    /// The same test and model under one other setting. What was made of the program is not made again where it is the same:
-    /// the values out of thin air that it counts with are those of this session.
+    /// The same test and model under one other setting. What was made of the program is not made
+    /// again where it is the same: the values out of thin air that it counts with are those of this
+    /// session.
     pub(super) fn under(&mut self, setting: Setting) -> &mut Session<'a> {
         let kept = self
             .others

@@ -1,10 +1,13 @@
-//! Executions that answered a question about one version of a program, as executions of another version.
+//! Executions that answered a question about one version of a program, as executions of another
+//! version.
 //!
-//! Versions differ in orders, scopes and fences. What shows that a program is wrong mostly shows it of a stronger one, too, as long
-//! as what is stronger has no part in it; to see that takes no engine.
+//! Versions differ in orders, scopes and fences. What shows that a program is wrong mostly shows it
+//! of a stronger one, too, as long as what is stronger has no part in it; to see that takes no
+//! engine.
 //!
 //! # Invariants
-//! - An execution counts only if it was replayed in the other version, and answers the question there.
+//! - An execution counts only if it was replayed in the other version, and answers the question
+//!   there.
 
 use super::Session;
 use super::{Question, signature};
@@ -44,8 +47,8 @@ impl Shown {
         }
     }
 
-    /// By event of the other version: the event that it was. Accesses and barriers are the same; fences are if they stand
-    /// between the same of these.
+    /// By event of the other version: the event that it was. Accesses and barriers are the same;
+    /// fences are if they stand between the same of these.
     fn pairing(&self, task: &Task<'_>) -> Option<Vec<Option<usize>>> {
         let new = kinds(task);
         let mut paired = vec![None; new.len()];

@@ -1,8 +1,9 @@
-//! Calls of host threads that order commands: an event that is recorded and waited for, a wait for a stream or a queue, a launch
-//! in another one.
+//! Calls of host threads that order commands: an event that is recorded and waited for, a wait for
+//! a stream or a queue, a launch in another one.
 //!
 //! # Sources
-//! - CUDA runtime API, *Stream Management*, *Event Management*; OpenCL API specification, clFinish, *Event Objects*.
+//! - CUDA runtime API, *Stream Management*, *Event Management*; OpenCL API specification, clFinish, *Event
+//!   Objects*.
 
 use std::ops::Range;
 

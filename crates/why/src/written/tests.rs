@@ -1,8 +1,8 @@
-//! What is advised, held against the front end and the engines: applied to the file as a programmer would, on the lines that
-//! it names, the test is accepted and is what was promised.
+//! What is advised, held against the front end and the engines: applied to the file as a programmer
+//! would, on the lines that it names, the test is accepted and is what was promised.
 //!
-//! `FENCEPOST_SAMPLE` sets of how many (test, model) pairs advice is asked for (`0`: all), `FENCEPOST_SHARD=K/N` takes every
-//! `N`th of them.
+//! `FENCEPOST_SAMPLE` sets of how many (test, model) pairs advice is asked for (`0`: all),
+//! `FENCEPOST_SHARD=K/N` takes every `N`th of them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -34,11 +34,13 @@ fn model(name: &str) -> Model {
         .expect("valid")
 }
 
-/// The text with a change applied on the line that it names; lines that were put in shift later ones.
+/// The text with a change applied on the line that it names; lines that were put in shift later
+/// ones.
 fn applied(text: &str, edits: &[Need]) -> Result<String, String> {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let mut edits: Vec<&Need> = edits.iter().collect();
-    // From the end, so that numbers stay true; what comes before an instruction while that reads as it is named.
+    // From the end, so that numbers stay true; what comes before an instruction while that reads as
+    // it is named.
     edits.sort_by_key(|edit| {
         let rank = [Where::Before, Where::Instead, Where::After]
             .iter()
@@ -52,7 +54,8 @@ fn applied(text: &str, edits: &[Need]) -> Result<String, String> {
         let line = lines.get(at).ok_or("beyond the end")?.clone();
         match edit.place {
             Where::Instead => {
-                // In the part of the line that the text names; a statement over several lines is on the first.
+                // In the part of the line that the text names; a statement over several lines is on
+                // the first.
                 let what = edit.what.split_whitespace().collect::<Vec<_>>().join(" ");
                 let plain = line.split_whitespace().collect::<Vec<_>>().join(" ");
                 let start = plain.find(edit.text.as_str()).unwrap_or(0);
@@ -151,7 +154,8 @@ fn check(
     };
     // A proxy is said in words: it takes another instruction.
     let in_words = |edit: &Need| !edit.line.is_known() || edit.what == "its proxy";
-    // Nor is a change in code that stands for the last use of a placeholder: the file with it is no template any more.
+    // Nor is a change in code that stands for the last use of a placeholder: the file with it is no
+    // template any more.
     let ends_template =
         |edits: &[Need]| again(edits).is_err_and(|why| why.starts_with("no placeholder"));
     let in_code =
@@ -251,8 +255,8 @@ fn what_is_advised_can_be_written_and_helps() {
     assert!(failed.is_empty(), "{} failed: {failed:#?}", failed.len());
 }
 
-/// A row of a template has the code of both threads on one line; and where two fences are to be put in front of one instruction, it
-/// matters which comes first.
+/// A row of a template has the code of both threads on one line; and where two fences are to be put
+/// in front of one instruction, it matters which comes first.
 #[test]
 fn what_is_advised_on_one_line_helps() {
     let read = |path: &str| {

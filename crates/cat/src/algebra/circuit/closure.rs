@@ -1,8 +1,9 @@
-//! Transitive closures, through the ends of open edges only, one after the other (Warshall): between them, edges that are certain are
-//! closed beforehand.
+//! Transitive closures, through the ends of open edges only, one after the other (Warshall):
+//! between them, edges that are certain are closed beforehand.
 //!
-//! Where an axiom has it that what a closure relates is related by a free order, too, and the order is part of what is closed, the one is the
-//! other among these events: there are no ways to look for between them. So it is with PTX's Fence-SC order and base causality among fences.
+//! Where an axiom has it that what a closure relates is related by a free order, too, and the order
+//! is part of what is closed, the one is the other among these events: there are no ways to look
+//! for between them. So it is with PTX's Fence-SC order and base causality among fences.
 
 use rustc_hash::FxHashMap;
 
@@ -20,7 +21,8 @@ pub(super) struct Closure {
     memo: FxHashMap<(u32, u32, u32), Lit>,
     /// Ways to events among which it is an order, from others.
     last_reached: FxHashMap<(u32, u32), Lit>,
-    /// By event from which only certain edges lead, to events that surely execute: the nearest of these.
+    /// By event from which only certain edges lead, to events that surely execute: the nearest of
+    /// these.
     after: Vec<Option<Vec<usize>>>,
     /// The same of edges that lead to it.
     before: Vec<Option<Vec<usize>>>,
@@ -35,8 +37,9 @@ pub struct Agreed {
 }
 
 impl Agreed {
-    /// What an axiom says of that kind, given bounds of all nodes: that pairs of a closure, within what is certain, are pairs of an order
-    /// which is a part of what is closed. There, the order has to be transitive, so events are left out one of which is outside with another.
+    /// What an axiom says of that kind, given bounds of all nodes: that pairs of a closure, within
+    /// what is certain, are pairs of an order which is a part of what is closed. There, the order
+    /// has to be transitive, so events are left out one of which is outside with another.
     pub fn new(
         model: &Model,
         algebra: &Bounds,
@@ -119,13 +122,14 @@ fn parts(model: &Model, id: NodeId) -> Vec<NodeOp> {
 }
 
 impl<L: CircuitLeaves> Circuit<'_, L> {
-    /// Takes for granted that a closure is an order, as an axiom has it that [`Circuit::agreement`] is to stand for.
+    /// Takes for granted that a closure is an order, as an axiom has it that [`Circuit::agreement`]
+    /// is to stand for.
     pub fn agree(&mut self, agreed: Agreed) {
         self.agreed.push(agreed);
     }
 
-    /// That it is: no way outside the events in question leads from one of them to another but along the order. As this is
-    /// transitive, no way inside does.
+    /// That it is: no way outside the events in question leads from one of them to another but
+    /// along the order. As this is transitive, no way inside does.
     pub fn agreement(&mut self, gates: &mut Gates, agreed: &Agreed) -> Lit {
         let &NodeOp::Plus(a) = &self.model.node(agreed.plus).op else {
             unreachable!("it is about a closure")
@@ -177,12 +181,15 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
         self.agreed.iter().find(|agreed| agreed.plus == plus)
     }
 
-    /// Whether `j` is reachable from `i`: not through events among which the closure is an order, or through the first and the last of them.
+    /// Whether `j` is reachable from `i`: not through events among which the closure is an order,
+    /// or through the first and the last of them.
     ///
-    /// A cell's gate must not rest on itself. [`Circuit::closed`] goes on to nearer pairs, and these can lead out of the events of the order:
-    /// a way from `i` to the last of them, asked for as a cell, can come back to a way from `i` to `j`. So ways to such an event are
-    /// built here, by their own split at the first of these events. That asks for [`Circuit::reach`] and the order alone, neither
-    /// of which asks for a cell of the closure: what is closed stands before it in the model's table.
+    /// A cell's gate must not rest on itself. [`Circuit::closed`] goes on to nearer pairs, and
+    /// these can lead out of the events of the order: a way from `i` to the last of them, asked for
+    /// as a cell, can come back to a way from `i` to `j`. So ways to such an event are built here,
+    /// by their own split at the first of these events. That asks for [`Circuit::reach`] and the
+    /// order alone, neither of which asks for a cell of the closure: what is closed stands before
+    /// it in the model's table.
     fn through(&mut self, gates: &mut Gates, plus: NodeId, a: NodeId, i: usize, j: usize) -> Lit {
         let level = self.closures[&plus].hubs.len();
         let Some(Agreed { order, among, .. }) = self.agreed(plus).cloned() else {
@@ -225,7 +232,8 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
         gates.any(any)
     }
 
-    /// Whether `k`, among which and others the closure is an order, is reachable from `i`, which is not one of them.
+    /// Whether `k`, among which and others the closure is an order, is reachable from `i`, which is
+    /// not one of them.
     fn last_reached(
         &mut self,
         gates: &mut Gates,
@@ -258,8 +266,8 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
         }
     }
 
-    /// What a relation is a union of, as far as its cycles are concerned: in place of a closure, what is closed, and which order this is among
-    /// certain events.
+    /// What a relation is a union of, as far as its cycles are concerned: in place of a closure,
+    /// what is closed, and which order this is among certain events.
     pub(super) fn steps(&self, id: NodeId) -> Vec<(NodeId, Option<Agreed>)> {
         let mut found = Vec::new();
         let mut left = vec![(id, None)];
@@ -354,8 +362,9 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
         }
     }
 
-    /// For each event whose edges are all certain, and lead to events that surely execute: those of them to which it comes through no other.
-    /// What it reaches, beyond what it surely does, is what these reach.
+    /// For each event whose edges are all certain, and lead to events that surely execute: those of
+    /// them to which it comes through no other. What it reaches, beyond what it surely does, is
+    /// what these reach.
     fn nearest(&self, must: &Rel, may: &Rel, closed: &Rel) -> Vec<Option<Vec<usize>>> {
         let one = |i: usize| {
             // Of events in a circle none is the nearest.

@@ -1,7 +1,8 @@
 //! Sequences along certain pairs: what those of several events have in common is built once.
 //!
-//! In program order, an event comes before all that the one behind it comes before: `po ; r` of the one is `po ; r` of the other, and one
-//! cell of `r` more. Written out for each, a sequence would take a gate with as many operands as there are events behind.
+//! In program order, an event comes before all that the one behind it comes before: `po ; r` of the
+//! one is `po ; r` of the other, and one cell of `r` more. Written out for each, a sequence would
+//! take a gate with as many operands as there are events behind.
 
 use rustc_hash::FxHashMap;
 
@@ -47,7 +48,8 @@ impl Along {
         }
     }
 
-    /// The event with the most pairs of those whose pairs are all among the event's own; of such as have the same, the first.
+    /// The event with the most pairs of those whose pairs are all among the event's own; of such as
+    /// have the same, the first.
     fn inner(&mut self, e: usize) -> Option<usize> {
         if let Some(known) = self.inner[e] {
             return known.map(|inner| inner as usize);
@@ -150,7 +152,8 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
         outer: usize,
         end: usize,
     ) -> Lit {
-        // From the event with the most of them inwards, to one that is known or has none inside, and back.
+        // From the event with the most of them inwards, to one that is known or has none inside,
+        // and back.
         let mut way = vec![outer];
         let mut lit = Lit::FALSE;
         loop {

@@ -37,9 +37,10 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
         along.filter(|order| !order.led.is_empty()).collect()
     }
 
-    /// Whether the graph of the given cells has no cycle of executed events: eliminates vertices one by one, those with
-    /// the fewest detours first. A detour along a free order leads where that order leads without it, and takes no gate; one along what
-    /// is certain takes none either, and one against it is a cycle.
+    /// Whether the graph of the given cells has no cycle of executed events: eliminates vertices
+    /// one by one, those with the fewest detours first. A detour along a free order leads where
+    /// that order leads without it, and takes no gate; one along what is certain takes none either,
+    /// and one against it is a cycle.
     pub fn acyclic(
         &mut self,
         gates: &mut Gates,
@@ -86,7 +87,8 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
                 }
                 !cycle && !certain.has(i, j)
             });
-            // Of what is certain, the steps: between events that are left there is always a way of them.
+            // Of what is certain, the steps: between events that are left there is always a way of
+            // them.
             let steps = certain.clone().minus(&certain.seq(&certain, &left));
             edges.extend(steps.iter().map(|pair| (pair, Lit::TRUE)));
             // Where there is an edge, by both ends.
@@ -141,8 +143,8 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
     }
 }
 
-/// For some events: when one of the given edges leads to them, or to what surely comes before them. What comes before one of them comes before
-/// those behind it, too, and is gone through once.
+/// For some events: when one of the given edges leads to them, or to what surely comes before them.
+/// What comes before one of them comes before those behind it, too, and is gone through once.
 fn returns(
     gates: &mut Gates,
     earlier: &Rel,
@@ -181,8 +183,8 @@ struct Along {
     id: FreeId,
     /// Edges that are in the graph if and only if they are in the order.
     alone: Rel,
-    /// Pairs that are in the graph if they are in the order, and are in it if a third event lies between them there: what the
-    /// order's transitivity says, given that all three execute.
+    /// Pairs that are in the graph if they are in the order, and are in it if a third event lies
+    /// between them there: what the order's transitivity says, given that all three execute.
     led: Rel,
 }
 
@@ -202,8 +204,8 @@ impl Along {
     }
 }
 
-/// Strongly connected components that can hold a cycle, in order of their first event (Kosaraju: what comes last in the one
-/// direction comes first in the other).
+/// Strongly connected components that can hold a cycle, in order of their first event (Kosaraju:
+/// what comes last in the one direction comes first in the other).
 fn components(may: &Rel) -> Vec<Vec<usize>> {
     let all = EventSet::full(may.universe_len());
     let mut finished = Vec::new();
@@ -224,7 +226,8 @@ fn components(may: &Rel) -> Vec<Vec<usize>> {
     found
 }
 
-/// Goes from an event to those left that it reaches, depth first, and puts down each when all behind it have been.
+/// Goes from an event to those left that it reaches, depth first, and puts down each when all
+/// behind it have been.
 fn walk(edges: &Rel, root: usize, left: &mut EventSet, finished: &mut Vec<usize>) {
     if !left.has(root) {
         return;

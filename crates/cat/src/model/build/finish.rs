@@ -1,14 +1,16 @@
 //! The finished table: needed nodes only, each group contiguous.
 //!
 //! # Invariants
-//! - Nodes keep the order in which they were made, except that a group's nodes wait until the group was closed: by
-//!   then everything that they need from outside has been written, and nothing has used the group yet.
+//! - Nodes keep the order in which they were made, except that a group's nodes wait until the group
+//!   was closed: by then everything that they need from outside has been written, and nothing has
+//!   used the group yet.
 
 use super::super::ir::{FixGroup, Model, Node, NodeId, NodeOp};
 use super::{Builder, Op};
 
 impl Builder {
-    /// Writes the nodes that `roots` need into the model, groups contiguous; the new index of every root, in order.
+    /// Writes the nodes that `roots` need into the model, groups contiguous; the new index of every
+    /// root, in order.
     pub(in crate::model) fn finish(&self, roots: &[NodeId], model: &mut Model) -> Vec<NodeId> {
         let needed = self.needed(roots);
         let mut index: Vec<Option<NodeId>> = vec![None; self.entries.len()];

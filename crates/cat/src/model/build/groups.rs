@@ -1,11 +1,15 @@
-//! Recursion in the table: groups of variables and bodies, and the closures that make most of them unnecessary.
+//! Recursion in the table: groups of variables and bodies, and the closures that make most of them
+//! unnecessary.
 //!
 //! # Invariants
-//! - A group is opened, its bodies are built, and it is closed or given up before the next one opens.
-//! - Outside its group a member is a value node, never a variable; so nothing outside depends on a variable.
+//! - A group is opened, its bodies are built, and it is closed or given up before the next one
+//!   opens.
+//! - Outside its group a member is a value node, never a variable; so nothing outside depends on a
+//!   variable.
 //!
 //! # Sources
-//! - Closed forms: the words of a linear grammar, and of one with `X ::= X D X`, are regular over its parts.
+//! - Closed forms: the words of a linear grammar, and of one with `X ::= X D X`, are regular over
+//!   its parts.
 
 use super::super::ir::{Kind, NodeId, NodeOp};
 use super::{Builder, Group, Op};
@@ -55,7 +59,8 @@ impl Builder {
         (group, vars_out)
     }
 
-    /// Closes a group whose bodies all depend on its variables; the members' values, to be used outside it.
+    /// Closes a group whose bodies all depend on its variables; the members' values, to be used
+    /// outside it.
     pub(in crate::model) fn close_group(&mut self, group: u32, bodies: &[NodeId]) -> Vec<NodeId> {
         let is_static = bodies.iter().all(|&b| self.is_static(b));
         let closed_at = self.entries.len();
@@ -74,8 +79,8 @@ impl Builder {
             .collect()
     }
 
-    /// The least fixpoint of `var = body` as a closure, if the body is a union of terms that do not mention the
-    /// variable and of `X;B`, `B;X`, `X;X` and `X;B;X`.
+    /// The least fixpoint of `var = body` as a closure, if the body is a union of terms that do not
+    /// mention the variable and of `X;B`, `B;X`, `X;X` and `X;B;X`.
     pub(in crate::model) fn closed_form(&mut self, var: NodeId, body: NodeId) -> Option<NodeId> {
         let empty = self.empty(Kind::Rel);
         let (mut plain, mut left, mut right, mut both) = (empty, empty, empty, empty);

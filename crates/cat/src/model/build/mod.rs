@@ -1,10 +1,13 @@
 //! The node table under construction: hash-consing and the simplifications that are exact.
 //!
 //! # Invariants
-//! - Operands come before the nodes that use them; equal operators over equal operands are one node.
-//! - Every rewriting here preserves the value in every execution, including those in which sets are empty.
-//! - `[S];r` and `r;[S]` become `r & (S * _)` and `r & (_ * S)`: operands only hold executed events, so the event in
-//!   the middle needs no guard and the result is decided cell by cell. Products that meet are merged.
+//! - Operands come before the nodes that use them; equal operators over equal operands are one
+//!   node.
+//! - Every rewriting here preserves the value in every execution, including those in which sets are
+//!   empty.
+//! - `[S];r` and `r;[S]` become `r & (S * _)` and `r & (_ * S)`: operands only hold executed
+//!   events, so the event in the middle needs no guard and the result is decided cell by cell.
+//!   Products that meet are merged.
 //! - A relation intersected with a product is always `Inter(core, product)` in this order.
 //!
 //! # Sources
@@ -315,7 +318,8 @@ impl Builder {
         self.node(NodeOp::Seq(a, b), Kind::Rel)
     }
 
-    /// `a ; b ; …`: identities are first joined to the factor before them, so that each restricts the smallest piece.
+    /// `a ; b ; …`: identities are first joined to the factor before them, so that each restricts
+    /// the smallest piece.
     pub(super) fn seq_all(&mut self, factors: &[NodeId]) -> NodeId {
         let mut joined: Vec<NodeId> = Vec::new();
         for &factor in factors {

@@ -1,8 +1,8 @@
 //! Expressions: names, types, operators, calls.
 //!
 //! # Invariants
-//! - Kinds are known as soon as a node exists, so typing and lowering are one pass. `0` alone has no kind yet; where
-//!   nothing decides, it is a relation.
+//! - Kinds are known as soon as a node exists, so typing and lowering are one pass. `0` alone has
+//!   no kind yet; where nothing decides, it is a relation.
 //! - A set that stands in a sequence means its identity relation.
 //! - The same function applied to the same nodes is lowered once.
 
@@ -223,7 +223,8 @@ impl Lowerer<'_> {
     }
 
     fn sequence(&mut self, list: &[Expr], expr: &Expr, env: &mut Env) -> Value {
-        // Brackets do not matter in a sequence: flat, identities can restrict the piece beside them.
+        // Brackets do not matter in a sequence: flat, identities can restrict the piece beside
+        // them.
         let mut factors: Vec<&Expr> = Vec::new();
         let mut todo: Vec<&Expr> = list.iter().rev().collect();
         while let Some(e) = todo.pop() {

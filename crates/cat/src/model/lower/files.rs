@@ -1,7 +1,8 @@
 //! Files: the prelude, the library, and what is included.
 //!
 //! # Invariants
-//! - A file is parsed once, and run at each `include`, as herd does; cycles and endless chains are errors.
+//! - A file is parsed once, and run at each `include`, as herd does; cycles and endless chains are
+//!   errors.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -112,7 +113,8 @@ impl Lowerer<'_> {
         tree
     }
 
-    /// A file and all that it includes; files that cannot be found are left out (running them reports it).
+    /// A file and all that it includes; files that cannot be found are left out (running them
+    /// reports it).
     pub(super) fn reachable(
         &mut self,
         tree: &Rc<File>,

@@ -2,11 +2,13 @@
 //!
 //! # Invariants
 //! - The bounds of a free relation are static.
-//! - A free relation is a definition like any other: later ones shadow its name, the relation itself stays.
+//! - A free relation is a definition like any other: later ones shadow its name, the relation
+//!   itself stays.
 //!
 //! # Where we differ
-//! - `with x from generate_orders(S, r)` (one order per location) does not add a free relation if the prelude's
-//!   coherence is total over `S` already: `x` is its part on `S`, so final values agree with it.
+//! - `with x from generate_orders(S, r)` (one order per location) does not add a free relation if
+//!   the prelude's coherence is total over `S` already: `x` is its part on `S`, so final values
+//!   agree with it.
 
 use super::super::ast::{Expr, ExprKind, FreeDecl, Ident};
 use super::super::ir::{Axiom, Effect, FreeId, FreeRel, Kind, NodeId, Shape, Test};
@@ -71,7 +73,8 @@ impl Lowerer<'_> {
             };
             self.report(diagnostic, file);
         }
-        // With an error somewhere the model is not built; a stand-in keeps later uses of the name quiet.
+        // With an error somewhere the model is not built; a stand-in keeps later uses of the name
+        // quiet.
         let empty = self.build.empty(Kind::Rel);
         let id = self.add_free(FreeRel {
             name: decl.name.name.clone(),
@@ -203,7 +206,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Both roles may be missing at one place: they are told apart by the message, not by the place.
+    /// Both roles may be missing at one place: they are told apart by the message, not by the
+    /// place.
     fn report_role(&mut self, diagnostic: Diagnostic, word: &str) {
         let span = if word == "values" {
             diagnostic.span

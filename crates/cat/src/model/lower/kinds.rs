@@ -1,4 +1,5 @@
-//! Kinds: sets and relations where the other is needed, and recursive names where they must not stand.
+//! Kinds: sets and relations where the other is needed, and recursive names where they must not
+//! stand.
 
 use super::super::ast::{Expr, ExprKind};
 use super::super::ir::{Kind, NodeId};

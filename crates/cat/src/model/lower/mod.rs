@@ -1,15 +1,16 @@
-//! Syntax trees to the relational IR: files and statements. Expressions are in [`expr`], `let rec` in
-//! [`recursion`], `free`, roles and `with … from` in [`free`].
+//! Syntax trees to the relational IR: files and statements. Expressions are in [`expr`], `let rec`
+//! in [`recursion`], `free`, roles and `with … from` in [`free`].
 //!
 //! # Invariants
 //! - Every error of a model is reported, each once; a model is built only if there is none.
-//! - Functions and procedures are inlined at each use; the finished table has no names but for output.
+//! - Functions and procedures are inlined at each use; the finished table has no names but for
+//!   output.
 //! - Every definition, used or not, is a root of the table, so output can show it.
 //!
 //! # Where we differ
 //! - herd's variants (`if "name" …`) are never set: the `else` branch is taken.
-//! - A definition whose right-hand side uses a construct without meaning here is an error only where it is used:
-//!   herd's libraries define much that no axiom needs.
+//! - A definition whose right-hand side uses a construct without meaning here is an error only
+//!   where it is used: herd's libraries define much that no axiom needs.
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -1,9 +1,11 @@
 //! What names mean at a place, and what to say when they mean nothing.
 //!
 //! # Invariants
-//! - Lookup order: parameters and local definitions, definitions of the model, base names, the library.
-//! - A definition of the library is evaluated once, when it is first used; if it needs a free relation that is not
-//!   declared, the error is at the use. It speaks of free relations by their roles alone.
+//! - Lookup order: parameters and local definitions, definitions of the model, base names, the
+//!   library.
+//! - A definition of the library is evaluated once, when it is first used; if it needs a free
+//!   relation that is not declared, the error is at the use. It speaks of free relations by their
+//!   roles alone.
 
 use std::rc::Rc;
 
@@ -144,8 +146,8 @@ impl Lowerer<'_> {
         (value, Some(place))
     }
 
-    /// Reports names in a function's body that mean nothing, called or not. If one means something unsupported, so
-    /// does the function, and nothing is reported.
+    /// Reports names in a function's body that mean nothing, called or not. If one means something
+    /// unsupported, so does the function, and nothing is reported.
     pub(super) fn check_names(
         &mut self,
         body: &Expr,

@@ -1,12 +1,13 @@
 //! `let rec`: least fixpoints, as closures where possible and as fixpoint groups otherwise.
 //!
 //! # Invariants
-//! - Members are solved in strongly connected components, those that others need first; a member that does not
-//!   depend on itself is an ordinary definition.
+//! - Members are solved in strongly connected components, those that others need first; a member
+//!   that does not depend on itself is an ordinary definition.
 //! - In a group that is left, every body depends on a variable of the group.
 //!
 //! # Where we differ
-//! - herd iterates such definitions for each execution; `X = A | X;B;X` and linear forms are closures here.
+//! - herd iterates such definitions for each execution; `X = A | X;B;X` and linear forms are
+//!   closures here.
 
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::DiGraph;

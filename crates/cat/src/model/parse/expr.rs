@@ -1,7 +1,7 @@
 //! Expressions, by precedence climbing.
 //!
-//! Loosest to tightest: `|`, `;`, `\`, `&`, then the cartesian `*`, prefix `~`, postfix operators, application.
-//! Cartesian and postfix `*` look alike: it is cartesian if an operand follows.
+//! Loosest to tightest: `|`, `;`, `\`, `&`, then the cartesian `*`, prefix `~`, postfix operators,
+//! application. Cartesian and postfix `*` look alike: it is cartesian if an operand follows.
 
 use super::super::ast::{Chain, Expr, ExprKind, Ident, Unary};
 use super::super::lex::Tok;
@@ -46,7 +46,8 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// The binary operator at the current token, with its level; `None` inside for one that has no meaning here.
+    /// The binary operator at the current token, with its level; `None` inside for one that has no
+    /// meaning here.
     fn operator(&self) -> Option<(Option<Chain>, u8)> {
         match self.tok() {
             Tok::Sym("|") => Some((Some(Chain::Union), 0)),

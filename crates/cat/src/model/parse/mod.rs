@@ -1,9 +1,10 @@
 //! Tokens to syntax tree: files and statements. Expressions are in `expr`.
 //!
 //! # Invariants
-//! - All errors of a file are found in one pass: after an error the parser goes on at the next word that can only
-//!   begin a statement.
-//! - Brackets nest at most [`MAX_NESTING`] deep; deeper text is an error, so no later pass can exhaust the stack.
+//! - All errors of a file are found in one pass: after an error the parser goes on at the next word
+//!   that can only begin a statement.
+//! - Brackets nest at most [`MAX_NESTING`] deep; deeper text is an error, so no later pass can
+//!   exhaust the stack.
 //!
 //! # Sources
 //! - herdtools7, `lib/modelParser.mly`; Dartagnan's `Cat.g4`; both for statements and precedences.
@@ -24,7 +25,8 @@ mod expr;
 /// How many syntax errors are reported before the rest of the file is left.
 const MAX_ERRORS: usize = 100;
 
-/// Words that begin a statement and cannot occur inside an expression: where the parser goes on after an error.
+/// Words that begin a statement and cannot occur inside an expression: where the parser goes on
+/// after an error.
 const STATEMENT_WORDS: &[&str] = &[
     "acyclic",
     "irreflexive",

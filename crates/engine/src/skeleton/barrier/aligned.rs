@@ -1,19 +1,25 @@
-//! Instructions that all threads of a warp must execute together, `.aligned` ones: the base relation `divergence` of PTX.
+//! Instructions that all threads of a warp must execute together, `.aligned` ones: the base
+//! relation `divergence` of PTX.
 //!
-//! The threads of a warp that run the same code execute the same such instructions in the same order: the first of one thread is the
-//! first of each other, and so on. Whether a branch around them is taken by all or by none need not be asked: where they differ in
-//! that, the orders differ, and after they have joined, these are the same again.
+//! The threads of a warp that run the same code execute the same such instructions in the same
+//! order: the first of one thread is the first of each other, and so on. Whether a branch around
+//! them is taken by all or by none need not be asked: where they differ in that, the orders differ,
+//! and after they have joined, these are the same again.
 //!
 //! # Invariants
-//! - A thread that has ended is not waited for, nor missed, if it has gone on to nothing behind the instruction: compilers make a branch
-//!   to the end of an early return. One that goes on behind it, or waits elsewhere for ever, is missed.
-//! - Threads that run different code, as a test can give them, have no instruction in common, and nothing is asked of them.
-//! - An instruction that arrives and waits counts once, as its arrival; a mask of a warp's barrier must hold the thread itself.
+//! - A thread that has ended is not waited for, nor missed, if it has gone on to nothing behind the
+//!   instruction: compilers make a branch to the end of an early return. One that goes on behind
+//!   it, or waits elsewhere for ever, is missed.
+//! - Threads that run different code, as a test can give them, have no instruction in common, and
+//!   nothing is asked of them.
+//! - An instruction that arrives and waits counts once, as its arrival; a mask of a warp's barrier
+//!   must hold the thread itself.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *barrier*: for `.aligned`, all threads in the warp must execute the same instruction; "in conditionally executed code",
-//!   only if "it is known that all threads in the warp evaluate the condition identically, otherwise behavior is undefined"; it waits for
-//!   the threads of the warp that have not exited. *barrier.cluster* has the same words.
+//! - PTX ISA 9.4, *barrier*: for `.aligned`, all threads in the warp must execute the same
+//!   instruction; "in conditionally executed code", only if "it is known that all threads in the
+//!   warp evaluate the condition identically, otherwise behavior is undefined"; it waits for the
+//!   threads of the warp that have not exited. *barrier.cluster* has the same words.
 //! - PTX ISA 9.4, *bar.warp.sync*: undefined, if the executing thread is not in the mask.
 
 use std::collections::BTreeMap;
@@ -41,8 +47,9 @@ fn in_step(program: &Program, a: ThreadId, b: ThreadId) -> bool {
 }
 
 impl Rules<'_> {
-    /// Pairs of aligned instructions that threads of a warp execute where all should execute the same one; to itself, one for which some
-    /// thread never comes, and a warp's barrier whose mask leaves out its own thread.
+    /// Pairs of aligned instructions that threads of a warp execute where all should execute the
+    /// same one; to itself, one for which some thread never comes, and a warp's barrier whose mask
+    /// leaves out its own thread.
     pub(super) fn unaligned(&mut self) -> Edges {
         let mut found = Edges::new();
         for a in self.out.arrivals.clone() {
@@ -169,7 +176,8 @@ impl Rules<'_> {
         turns
     }
 
-    /// The events of a thread, each with its instruction and when it executes, if its code has the instructions of another thread.
+    /// The events of a thread, each with its instruction and when it executes, if its code has the
+    /// instructions of another thread.
     fn events_behind(&self, t: ThreadId, u: ThreadId) -> Vec<(usize, Cond)> {
         if self.program.thread(t).code.len() != self.program.thread(u).code.len() {
             return Vec::new();

@@ -106,7 +106,8 @@ impl Rules<'_> {
             .count()
     }
 
-    /// Whether two arrivals at one barrier say different thread counts. Without a count, it takes all threads of the group.
+    /// Whether two arrivals at one barrier say different thread counts. Without a count, it takes
+    /// all threads of the group.
     pub(super) fn unlike(&self, a: Use, b: Use) -> bool {
         let count = |of| {
             self.count(of)
@@ -115,8 +116,9 @@ impl Rules<'_> {
         count(a) != count(b)
     }
 
-    /// Whether the program determines the phase of every arrival at this barrier: it is the number of earlier arrivals of its
-    /// thread, since no phase can complete before all have come that arrive as often, and all of these say one count.
+    /// Whether the program determines the phase of every arrival at this barrier: it is the number
+    /// of earlier arrivals of its thread, since no phase can complete before all have come that
+    /// arrive as often, and all of these say one count.
     pub(super) fn is_determined(&mut self, to: Use) -> Result<bool, Reason> {
         let counts = self.counts(to)?;
         let users = self.users(to);

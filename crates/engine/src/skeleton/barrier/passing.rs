@@ -8,7 +8,8 @@ use cat::rel::EventId;
 use program::{Barrier, ThreadId};
 use verdict::Reason;
 
-/// Events of threads that do not arrive, each with its condition; and when each such thread does not.
+/// Events of threads that do not arrive, each with its condition; and when each such thread does
+/// not.
 type Ended = (Vec<(EventId, Cond)>, Vec<Cond>);
 
 /// Whether a barrier waits for those, too, that have ended.
@@ -80,8 +81,8 @@ impl Rules<'_> {
         }
     }
 
-    /// When a phase is complete. Arrivals with and without a count can make one up together; where their counts differ, the
-    /// program is undefined, and no wait is left that would hide it.
+    /// When a phase is complete. Arrivals with and without a count can make one up together; where
+    /// their counts differ, the program is undefined, and no wait is left that would hide it.
     pub(super) fn is_full(
         &mut self,
         to: Use,
@@ -114,7 +115,8 @@ impl Rules<'_> {
         full
     }
 
-    /// When every thread of the group has arrived in a phase, or has ended where the barrier does not wait for such.
+    /// When every thread of the group has arrived in a phase, or has ended where the barrier does
+    /// not wait for such.
     fn all_came(&mut self, to: Use, in_phase: &[(Use, Cond)]) -> Cond {
         let (mut all, threads) = (Cond::TRUE, self.threads(in_phase));
         for t in self.program.thread_ids() {
@@ -161,7 +163,8 @@ impl Rules<'_> {
         Ok(())
     }
 
-    /// The events that come before an arrival because their thread has to end before the phase before its own is over.
+    /// The events that come before an arrival because their thread has to end before the phase
+    /// before its own is over.
     pub(super) fn exits_to_arrive(
         &mut self,
         i: usize,
@@ -182,8 +185,9 @@ impl Rules<'_> {
         Ok(())
     }
 
-    /// The events of threads of the group that do not arrive in the phase that has to be over before `event`, if the barrier
-    /// waits for all that have not ended; and when each such thread does not arrive.
+    /// The events of threads of the group that do not arrive in the phase that has to be over
+    /// before `event`, if the barrier waits for all that have not ended; and when each such thread
+    /// does not arrive.
     fn ended_before(
         &mut self,
         to: Use,

@@ -1,4 +1,5 @@
-//! Phases of barriers: which arrivals make one up, and the free choices where the program does not determine that.
+//! Phases of barriers: which arrivals make one up, and the free choices where the program does not
+//! determine that.
 
 use std::rc::Rc;
 
@@ -12,7 +13,8 @@ use verdict::Reason;
 
 /// Free choices made for arrivals, by index.
 pub(super) struct Chosen {
-    /// Counted barriers with more threads than their count: `phase[i][k]`, arrival `i` is in phase `k`.
+    /// Counted barriers with more threads than their count: `phase[i][k]`, arrival `i` is in phase
+    /// `k`.
     pub(super) phase: Vec<Option<Vec<Cond>>>,
     /// Instance barriers with a quorum: arrival `i` is in the chosen set.
     pub(super) member: Vec<Option<Cond>>,
@@ -77,9 +79,9 @@ impl Rules<'_> {
         Ok(chosen)
     }
 
-    /// How many phases the arrivals at this barrier can be of: each but the last is full. One for all threads is when one has come
-    /// and the others have ended, so that whatever comes behind it is of that one, too; one of arrivals with different counts when
-    /// two have.
+    /// How many phases the arrivals at this barrier can be of: each but the last is full. One for
+    /// all threads is when one has come and the others have ended, so that whatever comes behind it
+    /// is of that one, too; one of arrivals with different counts when two have.
     fn most_phases(&mut self, to: Use) -> Result<usize, Reason> {
         let counts = self.counts(to)?;
         let least = counts
@@ -119,7 +121,8 @@ impl Rules<'_> {
         first..end
     }
 
-    /// A wait with a quorum passes if enough of the chosen have arrived, one without if all that arrive are chosen.
+    /// A wait with a quorum passes if enough of the chosen have arrived, one without if all that
+    /// arrive are chosen.
     fn constrain_members(
         &mut self,
         chosen: &Chosen,
@@ -157,8 +160,9 @@ impl Rules<'_> {
         Ok(())
     }
 
-    /// No phase has more arrivals than make it up, and each but the first follows a full one, at which all arrived who come
-    /// to a later one, if it is for all. What a phase of arrivals with different counts is made of, nothing says.
+    /// No phase has more arrivals than make it up, and each but the first follows a full one, at
+    /// which all arrived who come to a later one, if it is for all. What a phase of arrivals with
+    /// different counts is made of, nothing says.
     fn constrain_phases(
         &mut self,
         arrivals: &[Arrival],
@@ -236,8 +240,8 @@ impl Rules<'_> {
         list
     }
 
-    /// When their phase is for all threads of the group that have not ended: one of them came without a count, and none with
-    /// another one.
+    /// When their phase is for all threads of the group that have not ended: one of them came
+    /// without a count, and none with another one.
     pub(super) fn for_all(&mut self, in_phase: &[(Use, Cond)]) -> Cond {
         let without = in_phase
             .iter()
@@ -310,7 +314,8 @@ impl Rules<'_> {
             .unwrap_or(Cond::FALSE)
     }
 
-    /// By phase: when the wait is for it, as its thread's latest arrival is in that phase. It is for none behind these.
+    /// By phase: when the wait is for it, as its thread's latest arrival is in that phase. It is
+    /// for none behind these.
     pub(super) fn waits_for(&mut self, w: &Wait, chosen: &Chosen) -> Rc<[Cond]> {
         let key = (w.event, w.to_arrive());
         if let Some(known) = self.waited.get(&key) {
@@ -341,7 +346,8 @@ impl Rules<'_> {
         result
     }
 
-    /// When both hold of one of the phases; the second is asked only of those of which the first can hold.
+    /// When both hold of one of the phases; the second is asked only of those of which the first
+    /// can hold.
     pub(super) fn some_phase(
         &mut self,
         first: &[Cond],
@@ -390,7 +396,8 @@ impl Rules<'_> {
         self.pool().and(m, same)
     }
 
-    /// Notes arrivals at one barrier with different counts. Where the program determines the phases, none of them can meet.
+    /// Notes arrivals at one barrier with different counts. Where the program determines the
+    /// phases, none of them can meet.
     pub(super) fn meets_unlike(
         &mut self,
         i: usize,

@@ -1,30 +1,38 @@
 //! Iterations that threads go through together, and that can be left out together.
 //!
-//! `while (__syncthreads_or(!ready)) { ready = flag; }` waits as a loop of one thread does, but no thread can leave out an iteration
-//! alone: the others would wait at a barrier for which it does not come. Take an execution and a set of threads, and of
-//! each of these some consecutive iterations of a loop, its *segment*, such that
-//! - each thread of the set goes through its segment and on, back in the state in which it began (the same values in all registers
-//!   that are still needed), and executes nothing in it but reads, fences, writes of what was read there ([`super::super::kept`]),
-//!   barriers and meetings (`shfl.sync` and its like);
-//! - whoever takes part in a phase of a barrier, or in a meeting, that some segment takes part in is of the set and does so
-//!   inside of its segment;
-//! - these barriers reset, and each instruction at them arrives and waits: nothing that a segment begins ends outside of it.
+//! `while (__syncthreads_or(!ready)) { ready = flag; }` waits as a loop of one thread does, but no
+//! thread can leave out an iteration alone: the others would wait at a barrier for which it does
+//! not come. Take an execution and a set of threads, and of each of these some consecutive
+//! iterations of a loop, its *segment*, such that
+//! - each thread of the set goes through its segment and on, back in the state in which it began
+//!   (the same values in all registers that are still needed), and executes nothing in it but
+//!   reads, fences, writes of what was read there ([`super::super::kept`]), barriers and meetings
+//!   (`shfl.sync` and its like);
+//! - whoever takes part in a phase of a barrier, or in a meeting, that some segment takes part in
+//!   is of the set and does so inside of its segment;
+//! - these barriers reset, and each instruction at them arrives and waits: nothing that a segment
+//!   begins ends outside of it.
 //!
-//! Leave out all segments. What is left is an execution of the program: states follow each other as before, and nobody's
-//! read took a value from a segment. Barriers let pass whom they let pass: whole phases are gone, so that the others are what they
-//! were, with lower numbers, and each follows a full one. The order in time among what is left is part of what it was, for
-//! arrivals of the phase before one that is gone come before those of the one after it by way of the latter. It is an
-//! execution of the model, with the same outcome, as every relation on what is left is part of what it was: *what the barriers
-//! of the segments ordered may be unordered now*, and a model that allows a program with more order allows it with less.
-//! Nothing that raced is ordered for that reason, so what raced races still, unless it was in a segment. Where that may be, one
-//! segment has to be there: of two in a row at least one has no part in the race, and can be left out
-//! ([`super::super::racing`]). So it is in questions about progress, where what goes on for ever is seen to repeat.
+//! Leave out all segments. What is left is an execution of the program: states follow each other as
+//! before, and nobody's read took a value from a segment. Barriers let pass whom they let pass:
+//! whole phases are gone, so that the others are what they were, with lower numbers, and each
+//! follows a full one. The order in time among what is left is part of what it was, for arrivals of
+//! the phase before one that is gone come before those of the one after it by way of the latter. It
+//! is an execution of the model, with the same outcome, as every relation on what is left is part
+//! of what it was: *what the barriers of the segments ordered may be unordered now*, and a model
+//! that allows a program with more order allows it with less. Nothing that raced is ordered for
+//! that reason, so what raced races still, unless it was in a segment. Where that may be, one
+//! segment has to be there: of two in a row at least one has no part in the race, and can be left
+//! out ([`super::super::racing`]). So it is in questions about progress, where what goes on for
+//! ever is seen to repeat.
 //!
-//! Executions with segments that can be left out are excluded by a constraint; a loop is cut only if it can go on without any.
+//! Executions with segments that can be left out are excluded by a constraint; a loop is cut only
+//! if it can go on without any.
 //!
 //! # Invariants
-//! - Which segments could belong together is a guess (iterations of one number, of loops of one number, of all threads or of some); whether they do is asked
-//!   of each execution. A wrong guess leaves out less.
+//! - Which segments could belong together is a guess (iterations of one number, of loops of one
+//!   number, of all threads or of some); whether they do is asked of each execution. A wrong guess
+//!   leaves out less.
 
 use std::collections::BTreeMap;
 
@@ -197,7 +205,8 @@ impl Rules<'_> {
         idle
     }
 
-    /// Whether the instruction of an event is at a barrier that resets, and both arrives and waits there.
+    /// Whether the instruction of an event is at a barrier that resets, and both arrives and waits
+    /// there.
     fn is_whole(&self, at: Use, event: EventId) -> bool {
         let code = &self.program.thread(at.thread).code;
         let barrier = code[self.out.events[event.index()].instr].op.barrier();

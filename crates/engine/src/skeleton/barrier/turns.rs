@@ -1,14 +1,15 @@
 //! Arrivals and waits of one thread at a barrier for all threads of its group, which take turns.
 //!
-//! Where both are instructions of their own, a thread can come with the wrong one: it arrives again though it has not
-//! waited, or waits though it has not arrived. Neither waits here for anything, so that what is undefined is there to be seen;
-//! in questions about progress, who waits without having arrived waits for its own arrival.
+//! Where both are instructions of their own, a thread can come with the wrong one: it arrives again
+//! though it has not waited, or waits though it has not arrived. Neither waits here for anything,
+//! so that what is undefined is there to be seen; in questions about progress, who waits without
+//! having arrived waits for its own arrival.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *barrier.cluster*: each thread arrives only once before the barrier completes; who has seen that by a wait may
-//!   arrive again.
-//! - CUDA C++ Programming Guide, Cooperative Groups, *barrier_arrive and barrier_wait*: all threads of the group arrive and wait once
-//!   per phase, and nothing else is done with the group between.
+//! - PTX ISA 9.4, *barrier.cluster*: each thread arrives only once before the barrier completes;
+//!   who has seen that by a wait may arrive again.
+//! - CUDA C++ Programming Guide, Cooperative Groups, *barrier_arrive and barrier_wait*: all threads
+//!   of the group arrive and wait once per phase, and nothing else is done with the group between.
 
 use super::Rules;
 use crate::skeleton::graph::Edges;
@@ -95,8 +96,8 @@ impl Rules<'_> {
         Ok(self.pool().or(early, none_since))
     }
 
-    /// Arrivals and waits that come though it is the turn of the other, behind the one before; to itself a first wait, and an
-    /// arrival of a thread that ends without having waited.
+    /// Arrivals and waits that come though it is the turn of the other, behind the one before; to
+    /// itself a first wait, and an arrival of a thread that ends without having waited.
     pub(super) fn out_of_turn(&mut self) -> Result<Edges, Reason> {
         let mut edges = Edges::new();
         let mut seen: Vec<Use> = Vec::new();

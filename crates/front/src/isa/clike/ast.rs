@@ -1,7 +1,7 @@
 //! Syntax trees of the C-like dialects.
 //!
-//! Trees have the types that are written in them, unresolved; what type an expression has is found as it is lowered, in one
-//! walk with its meaning.
+//! Trees have the types that are written in them, unresolved; what type an expression has is found
+//! as it is lowered, in one walk with its meaning.
 //!
 //! # Invariants
 //! - No tree is deeper than [`diag::MAX_NESTING`]; walks over it may recurse.
@@ -55,7 +55,8 @@ pub(super) enum ExprKind {
     Cast(Box<TypeName>, Box<Expr>),
     /// OpenCL C: `(int2)(1, 2)`
     Vector(Box<TypeName>, Vec<Expr>),
-    /// `P{1, 2}`, in C `(P){1, 2}`; without a type, what stands around decides it, as in `return {1, 2};`
+    /// `P{1, 2}`, in C `(P){1, 2}`; without a type, what stands around decides it, as in `return
+    /// {1, 2};`
     Braced(Option<Box<TypeName>>, Box<Initial>),
     /// `sizeof(int)`
     SizeOfType(Box<TypeName>),
@@ -70,7 +71,8 @@ pub(super) enum ExprKind {
         op: BinOp,
         prefix: bool,
     },
-    /// `n.data`, and `p->data`, which is `(*p).data`; CUDA: `threadIdx.x`. The member has its own place.
+    /// `n.data`, and `p->data`, which is `(*p).data`; CUDA: `threadIdx.x`. The member has its own
+    /// place.
     Field(Box<Expr>, Range<usize>),
     /// CUDA: `f.load(…)`; the name has its own place.
     Method(Box<Expr>, Range<usize>, Vec<Expr>),

@@ -3,9 +3,11 @@
 //! # Sources
 //! - C11, 7.17, *Atomics*: functions without `_explicit` are sequentially consistent.
 //! - OpenCL C, *Work-group Collective Functions*, *Sub-group Functions*.
-//! - OpenCL C, *Atomic Functions*, *Synchronization Functions*, *Fences*: without a scope argument the scope is that of
-//!   the device, of a barrier that of its group. *Legacy Atomic Functions*: relaxed, at the scope of the work-group.
-//! - GCC, *Built-in Functions for Memory Model Aware Atomic Operations*; *Other Built-in Functions Provided by GCC*.
+//! - OpenCL C, *Atomic Functions*, *Synchronization Functions*, *Fences*: without a scope argument
+//!   the scope is that of the device, of a barrier that of its group. *Legacy Atomic Functions*:
+//!   relaxed, at the scope of the work-group.
+//! - GCC, *Built-in Functions for Memory Model Aware Atomic Operations*; *Other Built-in Functions
+//!   Provided by GCC*.
 //! - C11, 7.22.6; OpenCL C, *Integer Functions*.
 //! - The published suites: which orders and scopes occur; a failure order is read and ignored.
 
@@ -38,7 +40,8 @@ pub(super) struct Vocabulary {
     pub(super) scopes: &'static [(&'static str, Scope)],
 }
 
-/// Calls with more arguments are wrong, or of a function of the code with as many parameters, which is refused.
+/// Calls with more arguments are wrong, or of a function of the code with as many parameters, which
+/// is refused.
 pub(super) const MOST_ARGUMENTS: usize = 64;
 
 /// What an argument is.
@@ -138,7 +141,8 @@ pub(super) enum Does {
     Clear,
     /// CUDA: waits for the threads of a block, and combines what they say.
     Vote(Vote),
-    /// Hands a value to the threads of a group of that scope, and gives what becomes of those that come back.
+    /// Hands a value to the threads of a group of that scope, and gives what becomes of those that
+    /// come back.
     Hand(Handed, Scope),
     /// Orders accesses. With an order of its own, it has no order argument.
     Fence(Option<Order>),

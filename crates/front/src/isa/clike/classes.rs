@@ -1,9 +1,11 @@
 //! Names of the classes of the CUDA C++ library that an object in memory may be of.
 //!
 //! # Sources
-//! - libcu++, *Extended API*: `cuda::atomic`, `cuda::barrier`, `cuda::latch`, `cuda::counting_semaphore`; what the standard
-//!   library declares, and what has no scope argument, is of system scope.
-//! - ISO C++, thread.barrier.class, thread.latch.class, thread.sema.cnt: which counts they may start with.
+//! - libcu++, *Extended API*: `cuda::atomic`, `cuda::barrier`, `cuda::latch`,
+//!   `cuda::counting_semaphore`; what the standard library declares, and what has no scope
+//!   argument, is of system scope.
+//! - ISO C++, thread.barrier.class, thread.latch.class, thread.sema.cnt: which counts they may
+//!   start with.
 
 use super::words::{bare, type_named};
 use program::words::CUDA_SCOPES;

@@ -1,12 +1,14 @@
-//! Conditions of `#if`: decided by what the code and its language say. What only the command line of a compiler says is unknown.
+//! Conditions of `#if`: decided by what the code and its language say. What only the command line
+//! of a compiler says is unknown.
 //!
 //! # Invariants
-//! - A condition is decided only if every compiler of the language decides it so: where a version is at least 700, `>= 600` holds,
-//!   and `>= 800` is unknown.
+//! - A condition is decided only if every compiler of the language decides it so: where a version
+//!   is at least 700, `>= 600` holds, and `>= 800` is unknown.
 //!
 //! # Sources
-//! - C11, 6.10.1, *Conditional inclusion*, 6.10.8, *Predefined macro names*; CUDA C++ Programming Guide, *`__CUDA_ARCH__`*: memory
-//!   models are those of compute capability 7.0 and later; OpenCL C, *Preprocessor Directives and Macros*.
+//! - C11, 6.10.1, *Conditional inclusion*, 6.10.8, *Predefined macro names*; CUDA C++ Programming
+//!   Guide, *`__CUDA_ARCH__`*: memory models are those of compute capability 7.0 and later; OpenCL
+//!   C, *Preprocessor Directives and Macros*.
 
 use super::words::column;
 use program::Dialect;
@@ -35,7 +37,8 @@ const PREDEFINED: &[(&str, [Option<Number>; 3])] = &[
     ),
 ];
 
-/// What a compiler of the language defines a name as; `None`: it is not said. The inner `None`: it does not define it.
+/// What a compiler of the language defines a name as; `None`: it is not said. The inner `None`: it
+/// does not define it.
 pub(super) fn predefined(name: &str, dialect: Dialect) -> Option<Option<Number>> {
     PREDEFINED
         .iter()

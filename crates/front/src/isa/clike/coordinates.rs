@@ -74,8 +74,8 @@ pub(super) fn of_thread(
     all
 }
 
-/// What functions of groups of threads give (CUDA C++ Programming Guide, *Cooperative Groups*): what no code calls it by, the group,
-/// the functions, and their type.
+/// What functions of groups of threads give (CUDA C++ Programming Guide, *Cooperative Groups*):
+/// what no code calls it by, the group, the functions, and their type.
 const RANKS: [(&str, Scope, &[&str], Ty); 12] = [
     ("rank in block", Scope::Cta, &["thread_rank"], Ty::U32),
     (
@@ -136,7 +136,8 @@ pub(super) fn is_shape(name: &str) -> bool {
     SHAPES.iter().any(|row| row.1 == name)
 }
 
-/// What OpenCL's functions of a work-item's place give. Those of a dimension have three entries, one for each.
+/// What OpenCL's functions of a work-item's place give. Those of a dimension have three entries,
+/// one for each.
 pub(super) fn of_item(
     Coordinates {
         range, item, warp, ..
@@ -225,7 +226,8 @@ impl Lowering<'_, '_> {
         Some(Value::of(Expr::Const(value), ty))
     }
 
-    /// What a function of a group says of the thread's place; `None`: that function says nothing, or not here.
+    /// What a function of a group says of the thread's place; `None`: that function says nothing,
+    /// or not here.
     pub(super) fn place_in_group(&self, group: Scope, name: &str) -> Option<Value> {
         let (key, _, _, ty) = RANKS
             .iter()

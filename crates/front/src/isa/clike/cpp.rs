@@ -1,4 +1,5 @@
-//! What CUDA C++ writes beyond C, to syntax trees: atomic references, methods, thread groups; and casts, which C has too.
+//! What CUDA C++ writes beyond C, to syntax trees: atomic references, methods, thread groups; and
+//! casts, which C has too.
 //!
 //! # Sources
 //! - libcu++, *Extended API*, `cuda::atomic_ref`.
@@ -195,7 +196,8 @@ impl Parser<'_, '_> {
         Ok(object)
     }
 
-    /// Whether the next tokens declare a group of threads by the name of its type, as in `cg::grid_group g = …`.
+    /// Whether the next tokens declare a group of threads by the name of its type, as in
+    /// `cg::grid_group g = …`.
     pub(super) fn declares_group(&self) -> bool {
         let tile =
             self.tokens.peek_at(1) == Tok::Punct("<") && self.tokens.peek_at(3) == Tok::Punct(">");

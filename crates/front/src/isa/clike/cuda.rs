@@ -1,7 +1,9 @@
-//! What CUDA C++ has beyond C: atomic references and objects, their functions, memory by name, volatile accesses.
+//! What CUDA C++ has beyond C: atomic references and objects, their functions, memory by name,
+//! volatile accesses.
 //!
 //! # Sources
-//! - libcu++, *Extended API*, `cuda::atomic_ref`: the scope is that of the reference, not of the object.
+//! - libcu++, *Extended API*, `cuda::atomic_ref`: the scope is that of the reference, not of the
+//!   object.
 //! - ISO C++, atomics.types.operations: operators are sequentially consistent.
 
 use std::ops::Range;
@@ -15,7 +17,8 @@ use program::words::{CUDA_SCOPES, Order};
 use program::{BinOp, Class, Expr, LocId, Op, Scope, Update};
 
 impl Lowering<'_, '_> {
-    /// Whether a location's name is a variable, as in C++; elsewhere, and for arrays, it is an address.
+    /// Whether a location's name is a variable, as in C++; elsewhere, and for arrays, it is an
+    /// address.
     pub(super) fn is_variable(&self, loc: LocId) -> bool {
         self.env.language.cpp && self.symbols.elements(loc) == 1
     }
@@ -262,7 +265,8 @@ impl Lowering<'_, '_> {
             },
         };
         let result = self.operator(name, target, std::slice::from_ref(value));
-        // An operator gives the value that it wrote, not the one before (ISO C++, atomics.types.operations).
+        // An operator gives the value that it wrote, not the one before (ISO C++,
+        // atomics.types.operations).
         match self.code.last().map(|instr| instr.op.clone()) {
             Some(Op::Rmw {
                 dst: Some(old),

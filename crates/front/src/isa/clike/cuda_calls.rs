@@ -1,12 +1,14 @@
 //! The table of functions of CUDA C++: those of atomic references, and free ones.
 //!
 //! # Sources
-//! - libcu++, *Extended API*: `cuda::atomic_ref`, `cuda::atomic_thread_fence`. Orders that are left out are seq_cst,
-//!   scopes that are left out are the system's.
-//! - CUDA Programming Guide: *Atomic Functions* (relaxed; at device scope without a suffix), *Memory Fence Functions*
-//!   (seq_cst), *Synchronization Functions*, *Built-in atomic functions* (`__nv_atomic_…`: at system scope if none is given).
-//! - CUDA Programming Guide, *Load Functions Using Cache Hints*, *Store Functions Using Cache Hints*; PTX ISA, *Cache Operators*:
-//!   performance hints on weak accesses, which they do not make any stronger.
+//! - libcu++, *Extended API*: `cuda::atomic_ref`, `cuda::atomic_thread_fence`. Orders that are left
+//!   out are seq_cst, scopes that are left out are the system's.
+//! - CUDA Programming Guide: *Atomic Functions* (relaxed; at device scope without a suffix), *Memory
+//!   Fence Functions* (seq_cst), *Synchronization Functions*, *Built-in atomic functions*
+//!   (`__nv_atomic_…`: at system scope if none is given).
+//! - CUDA Programming Guide, *Load Functions Using Cache Hints*, *Store Functions Using Cache
+//!   Hints*; PTX ISA, *Cache Operators*: performance hints on weak accesses, which they do not make
+//!   any stronger.
 //! - Clang, *Language Extensions*, *Scoped Atomic Builtins*.
 
 use super::calls::{Bits, Does, GNU_ORDERS, In, ONE, PAIR, Role, Row, THREE, TWO, Vocabulary};
@@ -330,7 +332,8 @@ pub(super) const FUNCTIONS: &[Row] = &[
     ),
     row("__nanosleep", Does::Nothing, &[Role::Ignored]),
     row("this_thread::yield", Does::Nothing, &[]),
-    // What it prints goes through a buffer that no program can read (CUDA Programming Guide, Formatted Output).
+    // What it prints goes through a buffer that no program can read (CUDA Programming Guide,
+    // Formatted Output).
     row("printf", Does::Nothing, &[Role::Printed]),
     row("assert", Does::Abort, &[Role::Val]),
     row("__trap", Does::Abort, &[]),

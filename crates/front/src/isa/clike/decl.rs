@@ -1,8 +1,8 @@
 //! Declarations of the C family to syntax trees: specifiers, declarators, initialisers.
 //!
 //! # Sources
-//! - C11, 6.7, *Declarations*; ISO C++, dcl.dcl; OpenCL C, *Address Space Qualifiers*; CUDA C++ Programming Guide,
-//!   *Variable Memory Space Specifiers*.
+//! - C11, 6.7, *Declarations*; ISO C++, dcl.dcl; OpenCL C, *Address Space Qualifiers*; CUDA C++
+//!   Programming Guide, *Variable Memory Space Specifiers*.
 
 use std::ops::Range;
 
@@ -17,7 +17,8 @@ use super::types::BYTE;
 use super::words::{column, is_keyword, type_named};
 use program::{Space, Ty};
 
-/// Words for where an object lives, or what a function is; with whether C, OpenCL C and CUDA C++ have them.
+/// Words for where an object lives, or what a function is; with whether C, OpenCL C and CUDA C++
+/// have them.
 const STORAGE: &[(&str, Storage, [bool; 3])] = &[
     ("static", Storage::Static, [true, true, true]),
     ("extern", Storage::Extern, [true, true, true]),
@@ -133,7 +134,8 @@ impl Parser<'_, '_> {
                 || self.is_type_name(n))
     }
 
-    /// Whether the word `n` tokens ahead is the name of a type that is no keyword: a variable may be called so, too.
+    /// Whether the word `n` tokens ahead is the name of a type that is no keyword: a variable may
+    /// be called so, too.
     fn is_type_name(&self, n: usize) -> bool {
         let word = self.word_at(n);
         let behind = matches!(
@@ -265,7 +267,8 @@ impl Parser<'_, '_> {
                 }
                 storage.push((class, range));
             } else if matches!(word, "__launch_bounds__" | "__maxnreg__") && self.language.cpp {
-                // How many registers a thread may have, and the like: nothing that a model asks about.
+                // How many registers a thread may have, and the like: nothing that a model asks
+                // about.
                 self.next();
                 self.parenthesised()?;
             } else if matches!(word, "__attribute__" | "__attribute") {
@@ -666,7 +669,8 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Only what pointers point to is in the generic address space (OpenCL C, Address Space Qualifiers).
+    /// Only what pointers point to is in the generic address space (OpenCL C, Address Space
+    /// Qualifiers).
     fn has_a_place(&mut self, specifiers: &Specifiers, declarator: &Declarator) -> Parsed<()> {
         if !declarator
             .pointers

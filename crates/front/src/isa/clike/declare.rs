@@ -1,14 +1,16 @@
 //! Declarations of variables: which are registers, and what else a name may stand for.
 //!
 //! # Invariants
-//! - A variable of a thread is a register. The first one of a name is what a condition calls by that name, and so are later
-//!   ones of the same type in blocks beside; one that hides another has no such name. If blocks beside each other declare
-//!   one name with two types, a condition cannot name either.
+//! - A variable of a thread is a register. The first one of a name is what a condition calls by
+//!   that name, and so are later ones of the same type in blocks beside; one that hides another has
+//!   no such name. If blocks beside each other declare one name with two types, a condition cannot
+//!   name either.
 //! - A variable without an initialiser is 0 each time its declaration is reached.
 //!
 //! # Sources
-//! - C11, 6.7; ISO C++, dcl; CUDA C++ Programming Guide, *Variable Memory Space Specifiers*; OpenCL C, *Address Space
-//!   Qualifiers*: which variables a block may declare, and that those shared by a group have no initialiser.
+//! - C11, 6.7; ISO C++, dcl; CUDA C++ Programming Guide, *Variable Memory Space Specifiers*; OpenCL
+//!   C, *Address Space Qualifiers*: which variables a block may declare, and that those shared by a
+//!   group have no initialiser.
 
 use std::ops::Range;
 
@@ -108,8 +110,8 @@ impl<'a> Lowering<'a, '_> {
         for (storage, range) in &specifiers.storage {
             let word = self.str(range);
             let (message, help) = match storage {
-                // What a block has one object of, and what never changes, is the same with it (CUDA C++ Programming Guide,
-                // Static Variables within Function).
+                // What a block has one object of, and what never changes, is the same with it (CUDA
+                // C++ Programming Guide, Static Variables within Function).
                 Storage::Static
                     if specifiers.has(Storage::Shared).is_some() || (constant && !auto) =>
                 {
@@ -123,8 +125,8 @@ impl<'a> Lowering<'a, '_> {
                     continue;
                 }
                 Storage::Static | Storage::Constant | Storage::Device if self.outside => continue,
-                // One object of the device, as if it were declared beside the kernel (CUDA C++ Programming Guide, the same;
-                // OpenCL C, Storage-Class Specifiers).
+                // One object of the device, as if it were declared beside the kernel (CUDA C++
+                // Programming Guide, the same; OpenCL C, Storage-Class Specifiers).
                 Storage::Static if self.kernel.is_some() && !auto => continue,
                 // Its size is said by the launch, and here by the test.
                 Storage::Extern if specifiers.has(Storage::Shared).is_some() => continue,

@@ -1,10 +1,12 @@
-//! What evaluating an expression does besides giving a value, and in which order the languages have it done.
+//! What evaluating an expression does besides giving a value, and in which order the languages have
+//! it done.
 //!
-//! Operands are evaluated from left to right, or as the language says. Where it leaves the order open and the order could
-//! be noticed, the expression is refused: two plain reads may stand in one expression, a plain read and an atomic operation
-//! may not. That plain reads are in an order here makes no difference to the models of these languages: such a read takes
-//! part in no synchronisation, and what comes before or after one of them comes before or after both. In the published
-//! suites, operands are evaluated from left to right.
+//! Operands are evaluated from left to right, or as the language says. Where it leaves the order
+//! open and the order could be noticed, the expression is refused: two plain reads may stand in one
+//! expression, a plain read and an atomic operation may not. That plain reads are in an order here
+//! makes no difference to the models of these languages: such a read takes part in no
+//! synchronisation, and what comes before or after one of them comes before or after both. In the
+//! published suites, operands are evaluated from left to right.
 //!
 //! # Sources
 //! - C11, 6.5 and annex C; ISO C++17, intro.execution, expr.ass, expr.shift, expr.sub, expr.call.
@@ -26,7 +28,8 @@ pub(super) struct Effects {
     writes: BTreeSet<RegId>,
     /// Writes that need not have happened when the value is there.
     pending: BTreeSet<RegId>,
-    /// Memory that is written, which need not have happened when the value is there; `None`: it is not known by name.
+    /// Memory that is written, which need not have happened when the value is there; `None`: it is
+    /// not known by name.
     stores: BTreeSet<Option<String>>,
     /// It reads memory plainly.
     plain: bool,
@@ -199,7 +202,8 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Whether an expression stands for a whole array, or for the address of memory, neither of which is a read.
+    /// Whether an expression stands for a whole array, or for the address of memory, neither of
+    /// which is a read.
     fn is_array(&self, tree: &Tree) -> bool {
         let named = matches!(tree.kind, ExprKind::Name) && self.binding(tree).is_none();
         match self.location(self.str(&tree.range)).filter(|_| named) {
@@ -283,7 +287,8 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Whether an expression is a value of the thread's place, such as `threadIdx.x`, or could only be one.
+    /// Whether an expression is a value of the thread's place, such as `threadIdx.x`, or could only
+    /// be one.
     pub(super) fn is_special(&self, tree: &Tree) -> bool {
         let ExprKind::Field(object, _) = &tree.kind else {
             return false;
@@ -404,7 +409,8 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Reports two parts of an expression that the language evaluates in no order, if that order could be noticed.
+    /// Reports two parts of an expression that the language evaluates in no order, if that order
+    /// could be noticed.
     pub(super) fn unsequenced(&mut self, a: &Effects, b: &Effects, range: &Range<usize>) {
         let changed = a
             .writes

@@ -1,11 +1,13 @@
-//! Expressions to values: loads and calls become micro-ops, the rest stays an expression over registers.
+//! Expressions to values: loads and calls become micro-ops, the rest stays an expression over
+//! registers.
 //!
 //! # Sources
 //! - C11, 6.3 and 6.5; ISO C++17, expr; OpenCL C, *Operators*.
 //!
 //! # Where we differ
-//! - Signed arithmetic wraps; a shift by the width or more gives 0, or the sign, as PTX has it; a division by zero gives all
-//!   ones, and a run of the executor ends there. Where constants say so, these are errors.
+//! - Signed arithmetic wraps; a shift by the width or more gives 0, or the sign, as PTX has it; a
+//!   division by zero gives all ones, and a run of the executor ends there. Where constants say so,
+//!   these are errors.
 
 use std::ops::Range;
 
@@ -665,7 +667,8 @@ impl Lowering<'_, '_> {
     /// The type of a choice between two values.
     fn of_both(&mut self, a: &Value, b: &Value, range: &Range<usize>) -> Type {
         match (&a.ty, &b.ty) {
-            // Two operands of one type are converted in C, and not in C++ (C11, 6.5.15; ISO C++, expr.cond).
+            // Two operands of one type are converted in C, and not in C++ (C11, 6.5.15; ISO C++,
+            // expr.cond).
             (x, y) if x == y && (self.env.language.cpp || x.promoted().is_none()) => x.clone(),
             (Type::Pointer(_), _) if b.is_null() => a.ty.clone(),
             (_, Type::Pointer(_)) if a.is_null() => b.ty.clone(),
@@ -761,7 +764,8 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Whether a function is one that the languages have and the checker has not, which is then told.
+    /// Whether a function is one that the languages have and the checker has not, which is then
+    /// told.
     pub(super) fn refused_function(&mut self, name: &Range<usize>, word: &str) -> bool {
         let Some((what, instead)) = refused::function(word) else {
             return false;

@@ -10,7 +10,8 @@ use super::words::{bare, type_named};
 use diag::MAX_NESTING;
 use program::{BinOp, CmpOp, Ty};
 
-/// Names of the library with a number for an argument of the template: a constant, a size that says how it is aligned, a function.
+/// Names of the library with a number for an argument of the template: a constant, a size that says
+/// how it is aligned, a function.
 const CONSTANT: &str = "n32_t";
 const NUMBERED: &[&str] = &[
     CONSTANT,
@@ -140,7 +141,8 @@ impl Parser<'_, '_> {
         })
     }
 
-    /// Operators of the level `loosest` and of tighter ones, by one frame for all levels: a nested expression costs little stack.
+    /// Operators of the level `loosest` and of tighter ones, by one frame for all levels: a nested
+    /// expression costs little stack.
     fn binary(&mut self, loosest: usize) -> Result<Expr, Failed> {
         let mut left = self.unary()?;
         while let Some((level, op)) = self.operator(loosest) {
@@ -339,7 +341,8 @@ impl Parser<'_, '_> {
         NUMBERED.contains(&name) && self.tokens.peek_at(1) == Tok::Punct("<")
     }
 
-    /// `cuda::ptx::n32_t<0>{}`, a constant; `cuda::aligned_size_t<16>(n)`, a call with the number before its arguments.
+    /// `cuda::ptx::n32_t<0>{}`, a constant; `cuda::aligned_size_t<16>(n)`, a call with the number
+    /// before its arguments.
     fn numbered(&mut self) -> Result<Expr, Failed> {
         let constant = self.word().ends_with(CONSTANT);
         let name = self.next();
@@ -378,7 +381,8 @@ impl Parser<'_, '_> {
         is_typed(name) && self.tokens.peek_at(1) == Tok::Punct("<")
     }
 
-    /// `cuda::ptx::clusterlaunchcontrol_query_cancel_get_first_ctaid_x<int>(r)`: a call, converted to the type.
+    /// `cuda::ptx::clusterlaunchcontrol_query_cancel_get_first_ctaid_x<int>(r)`: a call, converted
+    /// to the type.
     fn typed(&mut self) -> Result<Expr, Failed> {
         let name = self.next();
         self.expect("<")?;

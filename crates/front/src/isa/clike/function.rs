@@ -303,7 +303,8 @@ impl Lowering<'_, '_> {
         Some(Expected::Memory(addr, of))
     }
 
-    /// The scope of an operation: that which its name says, that which is given, or that of the language.
+    /// The scope of an operation: that which its name says, that which is given, or that of the
+    /// language.
     fn scope(&self, row: &Row, args: &Args) -> Option<Scope> {
         self.env
             .language
@@ -340,7 +341,8 @@ impl Lowering<'_, '_> {
             Does::Nothing => return Some(Value::void()),
             Does::Abort => {
                 let holds = args.value.map(|value| self.branch(value.is_true()));
-                // An access to what no memory is: that it can be reached is all that is said of such executions.
+                // An access to what no memory is: that it can be reached is all that is said of
+                // such executions.
                 let dst = self.temporary(Ty::U32);
                 let access = self.plain(Ty::U32);
                 self.push(Op::Load {
@@ -507,8 +509,9 @@ impl Lowering<'_, '_> {
         Some(Value::new(expr, of.ty))
     }
 
-    /// What a read-modify-write computes with: pointers move by elements, and there is nothing to compute with a `bool` or the value
-    /// of an enumeration (C11, 7.17.7.5; ISO C++, atomics.types.pointer). Builtins of compilers count bytes.
+    /// What a read-modify-write computes with: pointers move by elements, and there is nothing to
+    /// compute with a `bool` or the value of an enumeration (C11, 7.17.7.5; ISO C++,
+    /// atomics.types.pointer). Builtins of compilers count bytes.
     fn operand(
         &mut self,
         row: &Row,
@@ -639,8 +642,9 @@ impl Lowering<'_, '_> {
         None
     }
 
-    /// A plain read of the expected value; then the atomic operation; on failure a plain write of the value seen. One that
-    /// fails without a reason is a load (ISO C++, atomics.types.operations).
+    /// A plain read of the expected value; then the atomic operation; on failure a plain write of
+    /// the value seen. One that fails without a reason is a load (ISO C++,
+    /// atomics.types.operations).
     fn compare_exchange(
         &mut self,
         expected: Expected,
@@ -653,7 +657,8 @@ impl Lowering<'_, '_> {
         }: Orders,
         scope: Option<Scope>,
     ) -> Option<Value> {
-        // The published OpenCL tests give the accesses to the expected location the operation's scope.
+        // The published OpenCL tests give the accesses to the expected location the operation's
+        // scope.
         let of_plain = scope.filter(|_| self.env.language.plain_scope.is_some());
         let plain = |ty| Access {
             tags: Tags::default(),

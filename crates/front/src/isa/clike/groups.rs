@@ -1,15 +1,18 @@
 //! Groups of threads: barriers of blocks, warps, clusters and grids, votes, and the masks of warps.
 //!
 //! # Invariants
-//! - A barrier of a group orders all that precedes it in the group before all that follows, whatever memory it is to.
+//! - A barrier of a group orders all that precedes it in the group before all that follows,
+//!   whatever memory it is to.
 //!
 //! # Sources
-//! - CUDA C++ Programming Guide, *Synchronization Functions* (`__syncthreads` and its votes, `__syncwarp`) and
-//!   *Cooperative Groups* (`thread_block::sync` is `__syncthreads`, a tile's is `__syncwarp` of its threads).
+//! - CUDA C++ Programming Guide, *Synchronization Functions* (`__syncthreads` and its votes,
+//!   `__syncwarp`) and *Cooperative Groups* (`thread_block::sync` is `__syncthreads`, a tile's is
+//!   `__syncwarp` of its threads).
 //!
 //! # Where we differ
 //! - The threads of a GPU and a memory synchronization domain are one grid.
-//! - A vote is made of additions to a counter of the block between two barriers that nothing else is between.
+//! - A vote is made of additions to a counter of the block between two barriers that nothing else
+//!   is between.
 
 use std::ops::Range;
 
@@ -29,7 +32,8 @@ use program::{
     Update,
 };
 
-/// The barrier resources of barriers without a label: one per group and kind, apart from those of PTX.
+/// The barrier resources of barriers without a label: one per group and kind, apart from those of
+/// PTX.
 pub(super) const WORK_GROUP_BARRIER: i64 = -3;
 pub(super) const SUB_GROUP_BARRIER: i64 = -4;
 const VOTE_BARRIER: i64 = -5;
@@ -40,8 +44,8 @@ const GRID_BARRIER: i64 = -7;
 pub(crate) const VOTES: &str = "__votes";
 const VOTES_BEFORE: &str = "$votes";
 
-/// Functions of tiles that hand values to the other threads, and how many arguments they take (CUDA C++ Programming Guide,
-/// *Thread Block Tile*).
+/// Functions of tiles that hand values to the other threads, and how many arguments they take (CUDA
+/// C++ Programming Guide, *Thread Block Tile*).
 const OF_TILES: &[(&str, Handed, usize)] = &[
     ("shfl", Handed::Shuffle(ShuffleMode::Idx), 2),
     ("shfl_up", Handed::Shuffle(ShuffleMode::Up), 2),
@@ -176,7 +180,8 @@ impl Lowering<'_, '_> {
             return self.hand_in_tile(group, tree, (handed, arguments), args);
         }
         match word {
-            // What a token tells, that its phase is the one of the last arrival, turns ask of the calls themselves.
+            // What a token tells, that its phase is the one of the last arrival, turns ask of the
+            // calls themselves.
             "barrier_wait" if implicit && args.len() == 1 => {
                 self.eval(&args[0]);
                 self.sync(group, BarrierAction::Wait);
@@ -212,7 +217,8 @@ impl Lowering<'_, '_> {
         Value::int(0)
     }
 
-    /// What a pointer to shared memory is to in the memory of the block of that rank in the cluster.
+    /// What a pointer to shared memory is to in the memory of the block of that rank in the
+    /// cluster.
     fn of_block(&mut self, pointer: &Tree, rank: &Tree) -> Value {
         let (range, value, rank) = (&pointer.range, self.scalar(pointer), self.scalar(rank));
         let addr = self.counted_from_the_start(value.expr.clone(), range);
@@ -244,7 +250,8 @@ impl Lowering<'_, '_> {
         Value::new(expr, value.ty)
     }
 
-    /// `tile.shfl_down(v, 1)`: what `__shfl_down_sync` does with the lanes of the tile, which are its sections.
+    /// `tile.shfl_down(v, 1)`: what `__shfl_down_sync` does with the lanes of the tile, which are
+    /// its sections.
     fn hand_in_tile(
         &mut self,
         group: ThreadGroup,
@@ -316,7 +323,8 @@ impl Lowering<'_, '_> {
         Value::int(0)
     }
 
-    /// `cg::sync(group)`, `init(&bar, n)`: functions of groups and objects; `None`: it is none of them.
+    /// `cg::sync(group)`, `init(&bar, n)`: functions of groups and objects; `None`: it is none of
+    /// them.
     pub(super) fn group_call(
         &mut self,
         tree: &Tree,

@@ -1,4 +1,5 @@
-//! Initialisers: the constants that memory begins with, and the values that a thread writes into an object of its own.
+//! Initialisers: the constants that memory begins with, and the values that a thread writes into an
+//! object of its own.
 //!
 //! # Invariants
 //! - What a list does not reach is 0.
@@ -86,7 +87,8 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// The constants that an object begins with, one for each integer in it; what no value is left for is 0.
+    /// The constants that an object begins with, one for each integer in it; what no value is left
+    /// for is 0.
     fn constants<'v>(
         &mut self,
         of: &Qualified,
@@ -177,7 +179,8 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// The values of a list that names members, by member; the inner `None`: it names none. The outer one: it is wrong.
+    /// The values of a list that names members, by member; the inner `None`: it names none. The
+    /// outer one: it is wrong.
     fn by_member<'v>(
         &mut self,
         of: &Qualified,
@@ -231,8 +234,9 @@ impl<'a> Lowering<'a, '_> {
         Some(Some(values))
     }
 
-    /// Initialises the parts of an aggregate with the values that come next: those of a part without braces of its own are
-    /// taken from the same list, and a part that none is left for is 0 (C11, 6.7.9).
+    /// Initialises the parts of an aggregate with the values that come next: those of a part
+    /// without braces of its own are taken from the same list, and a part that none is left for is
+    /// 0 (C11, 6.7.9).
     fn fill_parts(
         &mut self,
         addr: &Expr,

@@ -1,12 +1,14 @@
-//! Functions of the code: kernels, whose parameters the test binds, and others, whose bodies stand where they are called.
+//! Functions of the code: kernels, whose parameters the test binds, and others, whose bodies stand
+//! where they are called.
 //!
 //! # Invariants
 //! - Arguments are converted to the types of their parameters, and copied, before the body begins.
-//! - A function sees what is declared outside of all functions, and nothing of its callers; its variables have no names that a
-//!   condition knows.
+//! - A function sees what is declared outside of all functions, and nothing of its callers; its
+//!   variables have no names that a condition knows.
 //!
 //! # Sources
-//! - C11, 6.5.2.2 and 6.9.1; ISO C++, expr.call; CUDA C++ Programming Guide, *Function Execution Space Specifiers*.
+//! - C11, 6.5.2.2 and 6.9.1; ISO C++, expr.call; CUDA C++ Programming Guide, *Function Execution
+//!   Space Specifiers*.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -27,11 +29,13 @@ use program::{Class, Expr, Init, LocId, Op, Space};
 const LONGEST: usize = 50_000;
 const MOST_CALLS: usize = 10_000;
 
-/// A call stands at most so deep in expressions and statements, those of the functions around it included.
+/// A call stands at most so deep in expressions and statements, those of the functions around it
+/// included.
 const DEEPEST: usize = 150;
 
 impl Lowering<'_, '_> {
-    /// The statements of a thread: all of them, or those of the kernel among the functions of its code.
+    /// The statements of a thread: all of them, or those of the kernel among the functions of its
+    /// code.
     pub(super) fn thread(&mut self, all: &[Stmt]) {
         let kernels: Vec<(&Stmt, &Rc<Function>)> = all
             .iter()
@@ -159,7 +163,8 @@ impl Lowering<'_, '_> {
             .body
             .iter()
             .for_each(|stmt| stmt.each_expr(&mut check));
-        // What a pointer leads to may be volatile or atomic if the function does not say what that is.
+        // What a pointer leads to may be volatile or atomic if the function does not say what that
+        // is.
         if touches == Touches::Memory && !plain {
             Touches::Everything
         } else {
@@ -208,8 +213,8 @@ impl Lowering<'_, '_> {
             .fold(here, |all, part| all.max(self.touches_of_tree(part, own)))
     }
 
-    /// Runs a kernel: its parameters have the values that the test gives registers of their names, or are the addresses of
-    /// memory of their names.
+    /// Runs a kernel: its parameters have the values that the test gives registers of their names,
+    /// or are the addresses of memory of their names.
     fn kernel(&mut self, kernel: &Rc<Function>) {
         let name = &kernel.result.declarator.name;
         match self.named_type(&kernel.result) {
@@ -307,8 +312,8 @@ impl Lowering<'_, '_> {
         self.scopes.bind(word, binding);
     }
 
-    /// What is in memory that a parameter of a kernel is bound to: an integer of which the test says no more is the atomic object
-    /// that the parameter says it is.
+    /// What is in memory that a parameter of a kernel is bound to: an integer of which the test
+    /// says no more is the atomic object that the parameter says it is.
     fn as_the_parameter_says(&mut self, loc: LocId, of: &Qualified, reference: bool) -> Qualified {
         let there = self.of_location(loc);
         let wanted = match &of.ty {

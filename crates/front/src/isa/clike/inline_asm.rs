@@ -1,13 +1,17 @@
 //! Assembly in CUDA C++: PTX between the statements of a thread, with operands.
 //!
 //! # Invariants
-//! - The text is read by the rows of PTX; what it means is said there alone. Its accesses and fences stay those of PTX: a mapping
-//!   to PTX leaves them as they are, and a model of C++ has no words for them ([`program::Program::assembly`]).
-//! - Its barriers are named barriers, which the language has no other form of; barrier 0 is the one that `__syncthreads()` waits at.
-//! - An operand has the size that its constraint says, and an access that of the type which its address points to.
+//! - The text is read by the rows of PTX; what it means is said there alone. Its accesses and
+//!   fences stay those of PTX: a mapping to PTX leaves them as they are, and a model of C++ has no
+//!   words for them ([`program::Program::assembly`]).
+//! - Its barriers are named barriers, which the language has no other form of; barrier 0 is the one
+//!   that `__syncthreads()` waits at.
+//! - An operand has the size that its constraint says, and an access that of the type which its
+//!   address points to.
 //!
 //! # Sources
-//! - NVIDIA, *Inline PTX Assembly in CUDA*: operands, constraints, `%%`, `volatile`, `"memory"`; PTX ISA, *bar / barrier*.
+//! - NVIDIA, *Inline PTX Assembly in CUDA*: operands, constraints, `%%`, `volatile`, `"memory"`;
+//!   PTX ISA, *bar / barrier*.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -27,7 +31,8 @@ use program::{
 /// What may stand between `asm` and its parenthesis.
 const VOLATILE: &[&str] = &["volatile", "__volatile__", "__volatile"];
 
-/// Operands by the last letter of their constraint: the size, and how PTX declares a register of it.
+/// Operands by the last letter of their constraint: the size, and how PTX declares a register of
+/// it.
 const CONSTRAINTS: &[(&str, u8, &str)] = &[("h", 16, ".b16"), ("r", 32, ".b32"), ("l", 64, ".b64")];
 
 /// PTX's names of the place of a thread, and those of CUDA C++.
@@ -78,8 +83,8 @@ impl Assembly {
 
 /// An operand, evaluated.
 pub(super) enum Given {
-    /// The register that stands for it, what it points to, whether that is surely not in global memory, where an output goes, and what it
-    /// holds if that is known.
+    /// The register that stands for it, what it points to, whether that is surely not in global
+    /// memory, where an output goes, and what it holds if that is known.
     Register {
         reg: RegId,
         name: String,
@@ -130,7 +135,8 @@ pub(super) fn begins(word: &str) -> bool {
 }
 
 impl Parser<'_, '_> {
-    /// `asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory")`, without the `;`.
+    /// `asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory")`, without the
+    /// `;`.
     pub(super) fn assembly(&mut self) -> Parsed<Assembly> {
         self.next();
         let mut volatile = false;
@@ -409,7 +415,8 @@ impl Lowering<'_, '_> {
         }
         let (start, end) = (self.code.len(), lowered.code.len());
         let mut undefined = false;
-        // What an asynchronous operation or one on an object consists of has a place of its own: that tells it from the next one.
+        // What an asynchronous operation or one on an object consists of has a place of its own:
+        // that tells it from the next one.
         let of_several: HashSet<Span> = {
             let several = |i: &&Instr| i.op.has("ASY") || i.op.has("MB");
             lowered
@@ -421,7 +428,8 @@ impl Lowering<'_, '_> {
         };
         for mut instr in lowered.code {
             let place = Some(instr.span).filter(|span| of_several.contains(span));
-            // Behind what is undefined, the thread ends; behind what is so of an asynchronous operation, it goes on.
+            // Behind what is undefined, the thread ends; behind what is so of an asynchronous
+            // operation, it goes on.
             let leaves =
                 matches!(&instr.op, Op::Branch { cond: Expr::Const(1), target } if *target == end);
             if std::mem::replace(&mut undefined, instr.op.has("MISUSE")) && leaves {
@@ -572,8 +580,8 @@ impl Lowering<'_, '_> {
         })
     }
 
-    /// Whether pointers, which are generic addresses, go where the text says: those of global memory are the same there, those of
-    /// other memory have to be converted (PTX ISA, cvta).
+    /// Whether pointers, which are generic addresses, go where the text says: those of global
+    /// memory are the same there, those of other memory have to be converted (PTX ISA, cvta).
     fn in_its_space(&mut self, text: &MappedText, given: &[Given], range: &Range<usize>) -> bool {
         let says = |word: &str| text.as_str().contains(word);
         let converted =
@@ -704,7 +712,8 @@ impl Lowering<'_, '_> {
         Some(text)
     }
 
-    /// Whether an access has the size of what its address points to; follows addresses from register to register.
+    /// Whether an access has the size of what its address points to; follows addresses from
+    /// register to register.
     fn sized(&mut self, op: &Op, points: &mut HashMap<RegId, Ty>, range: &Range<usize>) -> bool {
         if let Op::Assign { dst, value } = op {
             match pointee(value, points) {
@@ -765,7 +774,8 @@ impl Lowering<'_, '_> {
         access.ty.bits == of.bits
     }
 
-    /// A relaxed arrival is one of PTX, which C++ has no word for; other halves are those of the group's.
+    /// A relaxed arrival is one of PTX, which C++ has no word for; other halves are those of the
+    /// group's.
     fn cluster_barrier(&mut self, mut barrier: Barrier) {
         if barrier.arrive.has("RLX") {
             barrier.arrive.insert("GEN");
@@ -804,7 +814,8 @@ fn plain_halves(barrier: &mut Barrier) {
     }
 }
 
-/// What an expression points to, given what registers do: a register, perhaps with an offset, or one of two that are alike.
+/// What an expression points to, given what registers do: a register, perhaps with an offset, or
+/// one of two that are alike.
 fn pointee(expr: &Expr, points: &HashMap<RegId, Ty>) -> Option<Ty> {
     let of = |e: &Expr| pointee(e, points);
     match expr {

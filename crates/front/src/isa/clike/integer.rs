@@ -7,7 +7,8 @@
 //! - OpenCL C, *Integer Functions*; CUDA Math API, *Integer Intrinsics*.
 //!
 //! # Where we differ
-//! - `mul24` of operands that have more than 24 bits is left to implementations by OpenCL C; here it is that of CUDA.
+//! - `mul24` of operands that have more than 24 bits is left to implementations by OpenCL C; here
+//!   it is that of CUDA.
 
 use crate::isa::bits::unsigned;
 use program::{BinOp, CmpOp, Expr, Ty};

@@ -1,8 +1,8 @@
 //! Calls of integer functions, and of conversions by name.
 //!
 //! # Sources
-//! - OpenCL C, *Integer Functions*, *Explicit Conversions*, *Reinterpreting Data As Another Type*; CUDA Math API, *Integer
-//!   Intrinsics*.
+//! - OpenCL C, *Integer Functions*, *Explicit Conversions*, *Reinterpreting Data As Another Type*;
+//!   CUDA Math API, *Integer Intrinsics*.
 
 use std::ops::Range;
 

@@ -1,11 +1,12 @@
-//! Values handed from thread to thread of a group: `__shfl_sync` and its like, votes, matches, reductions; collective functions
-//! of work-groups and sub-groups.
+//! Values handed from thread to thread of a group: `__shfl_sync` and its like, votes, matches,
+//! reductions; collective functions of work-groups and sub-groups.
 //!
 //! # Sources
-//! - CUDA C++ Programming Guide, *Warp Shuffle Functions*, *Warp Vote Functions*, *Warp Match Functions*, *Warp Reduce Functions*:
-//!   they do not imply a memory barrier. In PTX they are `shfl.sync`, `vote.sync`, `match.sync` and `redux.sync`.
-//! - OpenCL C, *Work-group Collective Functions*, *Sub-group Functions*: all work-items of the group must come to them. The text
-//!   calls none of them a barrier.
+//! - CUDA C++ Programming Guide, *Warp Shuffle Functions*, *Warp Vote Functions*, *Warp Match
+//!   Functions*, *Warp Reduce Functions*: they do not imply a memory barrier. In PTX they are
+//!   `shfl.sync`, `vote.sync`, `match.sync` and `redux.sync`.
+//! - OpenCL C, *Work-group Collective Functions*, *Sub-group Functions*: all work-items of the
+//!   group must come to them. The text calls none of them a barrier.
 //!
 //! # Where we differ
 //! - The width of a section is a constant.

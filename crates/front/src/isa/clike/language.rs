@@ -19,10 +19,11 @@ pub(super) enum Shifts {
 pub struct Language {
     /// The dialect whose language it is.
     pub dialect: Dialect,
-    /// The C++ of CUDA: names have namespaces, arguments may be references, memory is named as a variable, and there are
-    /// references to it and objects of classes.
+    /// The C++ of CUDA: names have namespaces, arguments may be references, memory is named as a
+    /// variable, and there are references to it and objects of classes.
     pub cpp: bool,
-    /// Assignments evaluate the right operand first, shifts and subscripts the left one (ISO C++17); else in any order.
+    /// Assignments evaluate the right operand first, shifts and subscripts the left one (ISO
+    /// C++17); else in any order.
     pub(super) sequenced: bool,
     /// What shifts by too much are.
     pub(super) shifts: Shifts,

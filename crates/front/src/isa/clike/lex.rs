@@ -1,7 +1,8 @@
 //! Tokens of the C-like dialects.
 //!
 //! # Invariants
-//! - Every byte that is no white space and in no comment belongs to exactly one token or was reported.
+//! - Every byte that is no white space and in no comment belongs to exactly one token or was
+//!   reported.
 //! - The last token is [`Tok::End`].
 
 use std::ops::Range;
@@ -235,8 +236,8 @@ fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '$'
 }
 
-/// The value of an integer and its type, the first of those that its spelling allows that can hold it (C11, 6.4.4.1); 0
-/// with a diagnostic if it has none.
+/// The value of an integer and its type, the first of those that its spelling allows that can hold
+/// it (C11, 6.4.4.1); 0 with a diagnostic if it has none.
 fn integer(text: &MappedText, range: &Range<usize>, sink: &mut Sink) -> Tok {
     let word = &text.as_str()[range.clone()];
     let lower = word.to_ascii_lowercase().replace('\'', "");

@@ -75,9 +75,11 @@ pub(super) struct Lowering<'a, 's> {
     pub(super) scopes: Scopes,
     /// Memory that this thread's code has declared so far.
     pub(super) declared_memory: Vec<LocId>,
-    /// The first array of dynamic shared memory that the code declares: all others begin where it does.
+    /// The first array of dynamic shared memory that the code declares: all others begin where it
+    /// does.
     pub(super) dynamic: Option<(String, LocId)>,
-    /// The objects that functions have one of, however often they are called: by where they are declared.
+    /// The objects that functions have one of, however often they are called: by where they are
+    /// declared.
     pub(super) lasting: HashMap<usize, LocId>,
     /// The kernel that the code is of.
     pub(super) kernel: Option<&'a str>,
@@ -102,7 +104,8 @@ pub(super) struct Lowering<'a, 's> {
     pub(super) functions: HashMap<String, Known>,
     /// The functions that the code is in, the innermost last.
     pub(super) frames: Vec<Frame>,
-    /// How many calls of functions of the code there were, and how deep in statements and expressions the walk is.
+    /// How many calls of functions of the code there were, and how deep in statements and
+    /// expressions the walk is.
     pub(super) calls: usize,
     pub(super) depth: usize,
     returns: Vec<usize>,
@@ -373,7 +376,8 @@ impl<'a> Lowering<'a, '_> {
         self.host.paths.leave();
     }
 
-    /// What a plain access carries. In OpenCL it has the scope of its work-item, as the published models have it.
+    /// What a plain access carries. In OpenCL it has the scope of its work-item, as the published
+    /// models have it.
     pub(super) fn plain(&self, ty: Ty) -> Access {
         Access {
             tags: Tags::default(),
@@ -665,7 +669,8 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// Branches to the labels of a `switch`, then its body, in which control falls from one label to the next.
+    /// Branches to the labels of a `switch`, then its body, in which control falls from one label
+    /// to the next.
     fn switch(&mut self, value: &Tree, body: &Stmt) {
         self.at(&value.range);
         let value_of = self.scalar(value);

@@ -1,8 +1,9 @@
 //! Memory that the code declares: of the program, of a function, of a group, of a thread.
 //!
 //! # Sources
-//! - C11, 6.2.4; CUDA C++ Programming Guide, *Variable Memory Space Specifiers*; OpenCL C, *Address Space Qualifiers*: which
-//!   variables a block may declare, and that those shared by a group have no initialiser.
+//! - C11, 6.2.4; CUDA C++ Programming Guide, *Variable Memory Space Specifiers*; OpenCL C, *Address
+//!   Space Qualifiers*: which variables a block may declare, and that those shared by a group have
+//!   no initialiser.
 
 use std::ops::Range;
 
@@ -113,8 +114,8 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// `static int n = 1;` in a function: one object for all threads of the device and all calls. No other function knows it, so
-    /// it is called by the function's name, too.
+    /// `static int n = 1;` in a function: one object for all threads of the device and all calls.
+    /// No other function knows it, so it is called by the function's name, too.
     pub(super) fn of_function(
         &mut self,
         specifiers: &Specifiers,
@@ -164,7 +165,8 @@ impl<'a> Lowering<'a, '_> {
             .bind(word, Binding::Memory(Expr::Address(loc), of));
     }
 
-    /// Memory that the code declares: of all threads, with its first values; of a group of threads, or of each thread.
+    /// Memory that the code declares: of all threads, with its first values; of a group of threads,
+    /// or of each thread.
     pub(super) fn memory(
         &mut self,
         declared: &Declared,
@@ -230,8 +232,8 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// An object that a group of threads has one of, the same in each call of the function; by a place in the text that nothing
-    /// else has.
+    /// An object that a group of threads has one of, the same in each call of the function; by a
+    /// place in the text that nothing else has.
     pub(super) fn shared_object(
         &mut self,
         word: &str,
@@ -315,8 +317,8 @@ impl<'a> Lowering<'a, '_> {
         Some(Expr::Address(loc))
     }
 
-    /// The object that a declaration of the code stands for. The threads of a kernel declare one; a thread has one for each
-    /// declaration, and a condition knows the first of a name.
+    /// The object that a declaration of the code stands for. The threads of a kernel declare one; a
+    /// thread has one for each declaration, and a condition knows the first of a name.
     fn object_of_code(&mut self, word: &str, name: &Range<usize>, object: Object) -> Option<LocId> {
         let span = self.unit.text.span(name.clone());
         for n in 0.. {
@@ -357,7 +359,8 @@ impl<'a> Lowering<'a, '_> {
     }
 }
 
-/// What memory that a group shares begins with: any values. Objects with constructors have what these make of them.
+/// What memory that a group shares begins with: any values. Objects with constructors have what
+/// these make of them.
 fn unwritten(ty: &Type) -> Vec<Init> {
     let mut found = Vec::new();
     ty.each_cell(&mut |_, _, of| {

@@ -1,20 +1,25 @@
-//! The C-like dialects: C11 atomics, OpenCL C and CUDA C++, as statements of a thread, lowered to micro-ops.
+//! The C-like dialects: C11 atomics, OpenCL C and CUDA C++, as statements of a thread, lowered to
+//! micro-ops.
 //!
-//! A name of memory is a pointer to it, as the parameters of the published suites are: `*x` is a plain access,
-//! `atomic_load(x)` an atomic one. The functions are the table in `calls`, so a new one is added in one place.
+//! A name of memory is a pointer to it, as the parameters of the published suites are: `*x` is a
+//! plain access, `atomic_load(x)` an atomic one. The functions are the table in `calls`, so a new
+//! one is added in one place.
 //!
-//! In CUDA C++ it is the object itself: `x = 1` is a plain access, and `f.load()` an atomic one through an atomic reference
-//! `f` to it. What only CUDA C++ has is in `cpp`, `cuda` and `cuda_calls`; objects of its library in `classes`, `objects` and
-//! `pipelines`, groups of threads in `groups`; calls of the runtime by host code in `host`; what threads of a kernel know of their place in `coordinates`.
+//! In CUDA C++ it is the object itself: `x = 1` is a plain access, and `f.load()` an atomic one
+//! through an atomic reference `f` to it. What only CUDA C++ has is in `cpp`, `cuda` and
+//! `cuda_calls`; objects of its library in `classes`, `objects` and `pipelines`, groups of threads
+//! in `groups`; calls of the runtime by host code in `host`; what threads of a kernel know of their
+//! place in `coordinates`.
 //!
 //! # Sources
 //! - C11, 6.5 to 6.8 and 7.17; OpenCL C, *Atomic Functions*, *Synchronization Functions*.
-//! - The published C11 and OpenCL litmus suites: what a compare-exchange does (a plain read of the expected value; on
-//!   failure a plain write of the value seen and no atomic write), labels of barriers.
+//! - The published C11 and OpenCL litmus suites: what a compare-exchange does (a plain read of the
+//!   expected value; on failure a plain write of the value seen and no atomic write), labels of
+//!   barriers.
 //!
-//! What is in which file: `lex`, `parse`, `decl`, `expr`, `cpp` make the tree (`ast`); `types` has the types, `scope` what names
-//! stand for, `effects` the order of evaluation; `lower` walks over statements, `declare` over declarations, `place` and
-//! `eval` over expressions.
+//! What is in which file: `lex`, `parse`, `decl`, `expr`, `cpp` make the tree (`ast`); `types` has
+//! the types, `scope` what names stand for, `effects` the order of evaluation; `lower` walks over
+//! statements, `declare` over declarations, `place` and `eval` over expressions.
 //!
 //! # Where we differ
 //! - A variable of a thread is a register: it has no address.
@@ -86,7 +91,8 @@ pub struct Unit {
 pub struct Env {
     /// The language it is in.
     pub language: &'static Language,
-    /// Registers must be declared; what OpenCL C forbids of fences is an error. Not so in the published suites.
+    /// Registers must be declared; what OpenCL C forbids of fences is an error. Not so in the
+    /// published suites.
     pub strict: bool,
     /// Fences of local memory reach no further than the work-group (OpenCL).
     pub capped: bool,
@@ -94,7 +100,8 @@ pub struct Env {
     pub warp: Seat,
     /// The thread's seat in its block or work-group.
     pub block: Seat,
-    /// The blocks of its cluster in the order of their ranks: how many copies of shared memory each one's lies behind its own.
+    /// The blocks of its cluster in the order of their ranks: how many copies of shared memory each
+    /// one's lies behind its own.
     pub cluster: Vec<i64>,
     /// Values such as that of `threadIdx.x`, by name; none outside of a kernel.
     pub specials: Vec<(&'static str, i64)>,

@@ -1,20 +1,25 @@
-//! Barriers, latches and semaphores of the CUDA C++ library: their member functions as atomic operations on one word.
+//! Barriers, latches and semaphores of the CUDA C++ library: their member functions as atomic
+//! operations on one word.
 //!
 //! # Invariants
-//! - An operation whose precondition does not hold changes nothing: it is an event `MISUSE`, and its thread ends there.
-//! - Arrivals, countdowns and releases are read-modify-writes that release; waits and acquisitions acquire. As later
-//!   read-modify-writes continue a release sequence, whoever sees a phase complete has all its arrivals before.
+//! - An operation whose precondition does not hold changes nothing: it is an event `MISUSE`, and
+//!   its thread ends there.
+//! - Arrivals, countdowns and releases are read-modify-writes that release; waits and acquisitions
+//!   acquire. As later read-modify-writes continue a release sequence, whoever sees a phase
+//!   complete has all its arrivals before.
 //!
-//! - The word of a barrier is that of an mbarrier object ([`program::mbarrier`]), so that a mapping to PTX changes what its
-//!   operations are, and not what they compute. Behind a look at a barrier comes what it looks for.
+//! - The word of a barrier is that of an mbarrier object ([`program::mbarrier`]), so that a mapping
+//!   to PTX changes what its operations are, and not what they compute. Behind a look at a barrier
+//!   comes what it looks for.
 //!
 //! # Sources
-//! - ISO C++, thread.barrier.class, thread.latch.class, thread.sema.cnt; libcu++, *Memory model*: member functions race as
-//!   atomic operations at the scope of the object's type would.
+//! - ISO C++, thread.barrier.class, thread.latch.class, thread.sema.cnt; libcu++, *Memory model*:
+//!   member functions race as atomic operations at the scope of the object's type would.
 //! - libcu++, *cuda::barrier*: `init`, `wait_parity`, `try_wait_for`, `try_wait_parity_for`.
 //!
 //! # Where we differ
-//! - Phases of a barrier follow one another: who sees a phase complete has the arrivals of those before, too.
+//! - Phases of a barrier follow one another: who sees a phase complete has the arrivals of those
+//!   before, too.
 //! - A barrier counts up to 32,767 arrivals, not 2^20 - 1.
 
 use std::ops::Range;
@@ -256,7 +261,8 @@ impl Lowering<'_, '_> {
             return;
         }
         let value = state::init(Expr::Const(0), count.clone());
-        // No address of memory, so that nothing is concluded from a count that the word cannot hold.
+        // No address of memory, so that nothing is concluded from a count that the word cannot
+        // hold.
         let most = Expr::Cmp(
             CmpOp::Le,
             Ty::U64,
@@ -291,7 +297,8 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// A read-modify-write that writes only where `cond` of the old word holds; the register of that word.
+    /// A read-modify-write that writes only where `cond` of the old word holds; the register of
+    /// that word.
     fn rmw(
         &mut self,
         object: &Atomic,

@@ -480,8 +480,9 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// What stands in the parentheses of a statement: statements before its condition, `int t = f(); t > 0`, and the condition,
-    /// which may declare what it tests, `int t = f()` (ISO C++17, stmt.select).
+    /// What stands in the parentheses of a statement: statements before its condition, `int t =
+    /// f(); t > 0`, and the condition, which may declare what it tests, `int t = f()` (ISO C++17,
+    /// stmt.select).
     fn head(&mut self, with_statement: bool) -> Parsed<(Vec<Stmt>, Expr)> {
         self.expect("(")?;
         let mut before = Vec::new();

@@ -1,15 +1,18 @@
-//! Pipelines of the CUDA C++ library: those of one thread, and those whose stages threads of a block share.
+//! Pipelines of the CUDA C++ library: those of one thread, and those whose stages threads of a
+//! block share.
 //!
 //! # Invariants
-//! - A pipeline of one thread is its groups of asynchronous copies, and how many it has begun and waited for. One of several threads is
-//!   two barriers for each stage, `state[2n]` for what is produced in stage `n` and `state[2n + 1]` for what is consumed, and in each thread
-//!   the stages that it is at, with the parities of their phases.
+//! - A pipeline of one thread is its groups of asynchronous copies, and how many it has begun and
+//!   waited for. One of several threads is two barriers for each stage, `state[2n]` for what is
+//!   produced in stage `n` and `state[2n + 1]` for what is consumed, and in each thread the stages
+//!   that it is at, with the parities of their phases.
 //!
 //! # Sources
 //! - libcu++, `cuda/pipeline`, and what it compiles to for sm_90.
 //!
 //! # Where we differ
-//! - A pipeline lasts until its thread ends: what its destructor does is not there. Who asks for it, with `quit()`, is refused.
+//! - A pipeline lasts until its thread ends: what its destructor does is not there. Who asks for
+//!   it, with `quit()`, is refused.
 
 use std::ops::Range;
 use std::rc::Rc;

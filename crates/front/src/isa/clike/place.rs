@@ -1,7 +1,9 @@
-//! Places: what can be assigned to, read, and pointed at. Assignments and conversions to the type of a place.
+//! Places: what can be assigned to, read, and pointed at. Assignments and conversions to the type
+//! of a place.
 //!
 //! # Invariants
-//! - What is written to a place was converted to its type: a `bool` holds 0 or 1, an `unsigned char` 0 to 255.
+//! - What is written to a place was converted to its type: a `bool` holds 0 or 1, an `unsigned
+//!   char` 0 to 255.
 //!
 //! # Sources
 //! - C11, 6.3.2.1, 6.5.2.4, 6.5.3.2, 6.5.16; ISO C++17, conv, expr.ass, expr.pre.incr.
@@ -85,8 +87,8 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// What an access by an operator carries: it is plain, but for atomic objects in C, where it is sequentially consistent
-    /// (C11, 6.2.6.1, 6.5.16).
+    /// What an access by an operator carries: it is plain, but for atomic objects in C, where it is
+    /// sequentially consistent (C11, 6.2.6.1, 6.5.16).
     fn access(&mut self, of: &Qualified, ty: Ty) -> Access {
         let mut access = self.plain(ty);
         if of.atomic {
@@ -281,8 +283,9 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Copies a structure: each of its members plainly, all of them read before the first is written. In which order is left
-    /// open by the languages, and plain accesses take part in no synchronisation.
+    /// Copies a structure: each of its members plainly, all of them read before the first is
+    /// written. In which order is left open by the languages, and plain accesses take part in no
+    /// synchronisation.
     pub(super) fn copy_structure(
         &mut self,
         (to, of): (Expr, Qualified),
@@ -590,7 +593,8 @@ impl Lowering<'_, '_> {
         true
     }
 
-    /// The value as it is assigned to something of a type: what the languages convert without a cast.
+    /// The value as it is assigned to something of a type: what the languages convert without a
+    /// cast.
     pub(super) fn assignable(&mut self, value: &Value, to: &Type, range: &Range<usize>) -> Expr {
         if let (Type::Pointer(to), false) = (to, self.is_nothing(value)) {
             self.other_space(to, value, range);
@@ -800,7 +804,8 @@ impl Lowering<'_, '_> {
         Some((place, value))
     }
 
-    /// `x += value` of an atomic object: one sequentially consistent read-modify-write; the new value.
+    /// `x += value` of an atomic object: one sequentially consistent read-modify-write; the new
+    /// value.
     fn atomic_update(
         &mut self,
         op: BinOp,

@@ -1,13 +1,18 @@
-//! What comes before the grammar: directives, macros, and the aliases of namespaces that stand for their text.
+//! What comes before the grammar: directives, macros, and the aliases of namespaces that stand for
+//! their text.
 //!
 //! # Invariants
-//! - The result is the text without directives and with its macros expanded; what was expanded points to where it was written.
-//! - Text of a macro is expanded once: a name is not expanded inside of its own text (C11, 6.10.3.4).
+//! - The result is the text without directives and with its macros expanded; what was expanded
+//!   points to where it was written.
+//! - Text of a macro is expanded once: a name is not expanded inside of its own text (C11,
+//!   6.10.3.4).
 //! - What is left out says nothing that a model could see; whatever else is a directive is refused.
 //!
 //! # Sources
-//! - C11, 6.10, *Preprocessing directives*; ISO C++, namespace.alias, namespace.udir, dcl.typedef; OpenCL C, *Enqueuing Kernels*, `ndrange_t`.
-//! - CUDA C++ Programming Guide, *#pragma unroll*; OpenCL C, *Attributes* and *#pragma OPENCL EXTENSION*.
+//! - C11, 6.10, *Preprocessing directives*; ISO C++, namespace.alias, namespace.udir, dcl.typedef;
+//!   OpenCL C, *Enqueuing Kernels*, `ndrange_t`.
+//! - CUDA C++ Programming Guide, *#pragma unroll*; OpenCL C, *Attributes* and *#pragma OPENCL
+//!   EXTENSION*.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -351,7 +356,8 @@ impl<'a> Preprocessor<'a, '_> {
         Some((end, false))
     }
 
-    /// A directive of conditional compilation, up to `end`: where the text goes on that is compiled.
+    /// A directive of conditional compilation, up to `end`: where the text goes on that is
+    /// compiled.
     fn conditional(&mut self, line: &[Range<usize>], end: usize) -> usize {
         let range = line[0].start..end;
         let word = self.str(&line[1]);
@@ -414,7 +420,8 @@ impl<'a> Preprocessor<'a, '_> {
         self.text.as_str().len()
     }
 
-    /// Whether the code behind a directive is compiled. Where only a compiler's command line says so, that is an error.
+    /// Whether the code behind a directive is compiled. Where only a compiler's command line says
+    /// so, that is an error.
     fn condition(&mut self, word: &str, line: &[Range<usize>], end: usize) -> bool {
         let words: Vec<String> = line[2..].iter().map(|r| self.str(r).to_string()).collect();
         let number = match (word, words.as_slice()) {
@@ -480,7 +487,8 @@ impl<'a> Preprocessor<'a, '_> {
 
     /// The number that the words of a condition stand for.
     fn number(&self, words: &[String]) -> Result<Number, String> {
-        // `defined` looks at names before they are expanded. What stands for it is no name that code can have.
+        // `defined` looks at names before they are expanded. What stands for it is no name that
+        // code can have.
         let mut plain = Vec::new();
         let mut asked = Vec::new();
         let mut at = 0;
@@ -583,8 +591,9 @@ impl<'a> Preprocessor<'a, '_> {
         None
     }
 
-    /// `using namespace cuda;`, `namespace cg = cooperative_groups;`, `using T = int;`, `ndrange_t n = ndrange_1D(4);`: names for other
-    /// names. Where the text goes on; `None`: it is something else.
+    /// `using namespace cuda;`, `namespace cg = cooperative_groups;`, `using T = int;`, `ndrange_t
+    /// n = ndrange_1D(4);`: names for other names. Where the text goes on; `None`: it is something
+    /// else.
     fn alias(&mut self, start: usize) -> Option<(usize, bool)> {
         let mut words = Vec::new();
         let mut end = None;
@@ -672,7 +681,8 @@ impl<'a> Preprocessor<'a, '_> {
         Some((end, false))
     }
 
-    /// The expansion of a name, written out: where the text goes on. What was not copied before begins at `from`.
+    /// The expansion of a name, written out: where the text goes on. What was not copied before
+    /// begins at `from`.
     fn expansion(&mut self, range: &Range<usize>, from: usize) -> Option<(usize, bool)> {
         let word = self.str(range);
         let of = self.macros.get(word)?;

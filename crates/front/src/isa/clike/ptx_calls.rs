@@ -1,10 +1,12 @@
-//! Calls of functions of CUDA C++ that are instructions of PTX, by the table of [`super::ptx_forms`].
+//! Calls of functions of CUDA C++ that are instructions of PTX, by the table of
+//! [`super::ptx_forms`].
 //!
 //! # Invariants
-//! - What an instruction means is said by the rows of PTX alone, as of any assembly ([`super::inline_asm`]): a mapping to PTX leaves it as
-//!   it is, and a model of C++ has no words for it.
-//! - Pointers are generic addresses, which the library converts to the state space that a function is for: where it is known what a pointer
-//!   is to, another space is refused.
+//! - What an instruction means is said by the rows of PTX alone, as of any assembly
+//!   ([`super::inline_asm`]): a mapping to PTX leaves it as it is, and a model of C++ has no words
+//!   for it.
+//! - Pointers are generic addresses, which the library converts to the state space that a function
+//!   is for: where it is known what a pointer is to, another space is refused.
 //! - What a copy moves are elements of the type that its pointers point to.
 //!
 //! # Where we differ
@@ -359,7 +361,8 @@ impl Lowering<'_, '_> {
         self.lower_ptx(mapped, given, range, &How::Library(element))
     }
 
-    /// Assembly that sets `p` in the thread that a group elects for a copy as a whole (libcu++, `cuda/__memcpy_async/elect_one.h`).
+    /// Assembly that sets `p` in the thread that a group elects for a copy as a whole (libcu++,
+    /// `cuda/__memcpy_async/elect_one.h`).
     fn election(&self, group: ThreadGroup, rank: i64) -> String {
         match (group.domain, rank / 32) {
             (Scope::Cta, 0) => {}
@@ -441,7 +444,8 @@ impl Lowering<'_, '_> {
         Some(addr)
     }
 
-    /// The halves of a response that lies in a structure: each of its members is read, as by any copy of it.
+    /// The halves of a response that lies in a structure: each of its members is read, as by any
+    /// copy of it.
     fn response_of(&mut self, tree: &Tree) -> Option<[Expr; 2]> {
         let of = self
             .type_of_place(tree)
@@ -513,7 +517,8 @@ impl Lowering<'_, '_> {
         });
     }
 
-    /// A value, with the addresses that parameters have from the start; whether they keep these is seen in the end.
+    /// A value, with the addresses that parameters have from the start; whether they keep these is
+    /// seen in the end.
     pub(super) fn counted_from_the_start(&mut self, mut value: Expr, range: &Range<usize>) -> Expr {
         let mut found = Vec::new();
         value.visit_mut(&mut |e| {
@@ -625,8 +630,9 @@ fn last(name: &str) -> &str {
     name.rsplit("::").next().unwrap_or(name)
 }
 
-/// The pieces of a copy that a thread of a group copies. Tiles of Cooperative Groups copy in steps that are alike for all threads: in the
-/// last one, those that nothing is left for copy the last piece once more (`accelerated_async_copy`).
+/// The pieces of a copy that a thread of a group copies. Tiles of Cooperative Groups copy in steps
+/// that are alike for all threads: in the last one, those that nothing is left for copy the last
+/// piece once more (`accelerated_async_copy`).
 fn shares(form: &Form, group: ThreadGroup, (rank, threads): (i64, i64), pieces: i64) -> Vec<i64> {
     let own = (0..pieces).filter(|k| k % threads == rank);
     let rest = pieces % threads;

@@ -1,9 +1,11 @@
-//! The table of functions of CUDA C++ that are instructions of PTX: a row is a form of a function, and the assembly that the library writes
-//! for it.
+//! The table of functions of CUDA C++ that are instructions of PTX: a row is a form of a function,
+//! and the assembly that the library writes for it.
 //!
 //! # Sources
-//! - libcu++, `cuda/__ptx/instructions/generated/*.h`, and what it compiles to: each of `cuda::ptx` is one instruction.
-//! - libcu++, `cuda/__barrier/barrier_arrive_tx.h`, `barrier_expect_tx.h`, `cuda/__memcpy_async/*.h`, for sm_90.
+//! - libcu++, `cuda/__ptx/instructions/generated/*.h`, and what it compiles to: each of `cuda::ptx`
+//!   is one instruction.
+//! - libcu++, `cuda/__barrier/barrier_arrive_tx.h`, `barrier_expect_tx.h`,
+//!   `cuda/__memcpy_async/*.h`, for sm_90.
 //! - Cooperative Groups, `cooperative_groups/details/async.h`.
 //! - `cuda_pipeline_helpers.h`: `__pipeline_memcpy_async` and its like.
 //! - CUDA Programming Guide, *Programmatic Dependent Launch*; `cuda_device_runtime_api.h`.
@@ -22,7 +24,8 @@ pub(super) enum Arg {
     Barrier,
     /// A pointer to memory of that space.
     To(Space),
-    /// A pointer to 16 bytes of shared memory for a response, and a structure of 16 bytes that holds one.
+    /// A pointer to 16 bytes of shared memory for a response, and a structure of 16 bytes that
+    /// holds one.
     Room,
     Response,
     /// A number of so many bits, or of the type that is copied.
@@ -56,7 +59,8 @@ pub(super) enum Gives {
     Meeting,
 }
 
-/// A form of a function; `%0` in its text is what it gives, `%1` its first argument, `%g` sets `p` in the thread that a group elects.
+/// A form of a function; `%0` in its text is what it gives, `%1` its first argument, `%g` sets `p`
+/// in the thread that a group elects.
 pub(super) struct Form {
     pub(super) name: &'static str,
     pub(super) args: &'static [Arg],
@@ -569,7 +573,8 @@ fn in_row(name: &str) -> (&str, bool) {
     }
 }
 
-/// Whether a function, without its namespaces, is called with the type of what it gives, as others are but for the coordinate.
+/// Whether a function, without its namespaces, is called with the type of what it gives, as others
+/// are but for the coordinate.
 pub(super) fn is_typed(name: &str) -> bool {
     let of_all = |name: &str| name.rsplit_once('_').map(|(of_all, _)| of_all.to_owned());
     let name = of_all(&format!("ptx::{name}"));

@@ -1,8 +1,9 @@
-//! What is refused in a program, in words: rules of the languages that it breaks, and constructs that are not supported.
+//! What is refused in a program, in words: rules of the languages that it breaks, and constructs
+//! that are not supported.
 //!
 //! # Sources
-//! - C11, 7.17.7, *Operations on atomic types*; ISO C++, atomics.ref.ops; OpenCL C, *Atomic Functions*, *Memory Scope*,
-//!   *constant Address Space*.
+//! - C11, 7.17.7, *Operations on atomic types*; ISO C++, atomics.ref.ops; OpenCL C, *Atomic
+//!   Functions*, *Memory Scope*, *constant Address Space*.
 
 use super::types::Structure;
 use super::words::{LANGUAGES, column, has_type, type_named};
@@ -16,7 +17,8 @@ const CLASSES: &[(&str, &str, &str)] = &[(
     "use a tile of the block, or functions with a mask",
 )];
 
-/// Words that are not supported: which of C, OpenCL C and CUDA C++ have them, what they are, and what to write instead.
+/// Words that are not supported: which of C, OpenCL C and CUDA C++ have them, what they are, and
+/// what to write instead.
 const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
     (&["float", "double"], ALL, FLOATING, INTEGERS),
     (&["half"], [false, true, true], FLOATING, INTEGERS),
@@ -419,7 +421,8 @@ fn type_word(word: &str, dialect: Dialect) -> Option<Refused> {
     })
 }
 
-/// Whether a word is the name of a type in one of the languages, or a word that declarations begin with.
+/// Whether a word is the name of a type in one of the languages, or a word that declarations begin
+/// with.
 pub(super) fn names_type(name: &str, dialect: Dialect) -> bool {
     type_named(name).is_some()
         || Structure::vector(name, dialect.row().regions).is_some_and(|_| column(dialect) > 0)
@@ -428,8 +431,8 @@ pub(super) fn names_type(name: &str, dialect: Dialect) -> bool {
 
 const TOGETHER: &str = "which lanes of a warp run together is not determined by the program";
 
-/// Functions that the languages and their compilers have, and the checker has not: how their names begin, what they are, and
-/// what to write instead.
+/// Functions that the languages and their compilers have, and the checker has not: how their names
+/// begin, what they are, and what to write instead.
 const FUNCTIONS: &[(&str, &str, &str)] = &[
     (
         "__shfl",
@@ -624,7 +627,8 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// What a function that is not supported is, and what to write instead; `None`: there is none of that name.
+/// What a function that is not supported is, and what to write instead; `None`: there is none of
+/// that name.
 pub(super) fn function(name: &str) -> Option<(&'static str, &'static str)> {
     let name = name.rsplit("::").next().unwrap_or(name);
     FUNCTIONS

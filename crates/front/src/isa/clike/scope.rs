@@ -1,9 +1,11 @@
 //! What names stand for, block by block.
 //!
 //! # Invariants
-//! - A name stands for what the innermost block that declares it says; behind the block it is what it was before.
-//! - Code of a function sees its own blocks, and of what is declared outside of all functions types and constants, but no
-//!   variables: those are of the thread whose statements are around. Of its caller it sees nothing.
+//! - A name stands for what the innermost block that declares it says; behind the block it is what
+//!   it was before.
+//! - Code of a function sees its own blocks, and of what is declared outside of all functions types
+//!   and constants, but no variables: those are of the thread whose statements are around. Of its
+//!   caller it sees nothing.
 //!
 //! # Sources
 //! - C11, 6.2.1, *Scopes of identifiers*; ISO C++, basic.scope.
@@ -53,7 +55,8 @@ pub(super) struct PipelineState {
 /// CUDA: a pipeline.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pipeline {
-    /// The stage that comes next for a producer and for a consumer; of one thread, how many groups it has begun and waited for.
+    /// The stage that comes next for a producer and for a consumer; of one thread, how many groups
+    /// it has begun and waited for.
     pub(super) head: RegId,
     pub(super) tail: RegId,
     pub(super) shared: Option<SharedPipeline>,
@@ -105,7 +108,8 @@ impl Binding {
 #[derive(Debug)]
 pub(super) struct Scopes {
     blocks: Vec<HashMap<String, Binding>>,
-    /// The first block of the function that the code is in. Those before it, but the first, are its callers'.
+    /// The first block of the function that the code is in. Those before it, but the first, are its
+    /// callers'.
     base: usize,
 }
 
@@ -122,7 +126,8 @@ impl Scopes {
         self.blocks.push(HashMap::new());
     }
 
-    /// Begins a function, whose code sees nothing of its caller; what [`Scopes::leave_function`] wants.
+    /// Begins a function, whose code sees nothing of its caller; what [`Scopes::leave_function`]
+    /// wants.
     pub(super) fn enter_function(&mut self) -> usize {
         let base = std::mem::replace(&mut self.base, self.blocks.len());
         self.enter();

@@ -21,7 +21,8 @@ pub(super) fn env(dialect: Dialect) -> Env {
     }
 }
 
-/// Lowers a thread's code over the locations `x`, `y` and `a[2]`: one word per micro-op, or the messages.
+/// Lowers a thread's code over the locations `x`, `y` and `a[2]`: one word per micro-op, or the
+/// messages.
 fn lowered(dialect: Dialect, code: &str) -> String {
     let file = SourceFile::new("test", code);
     let mut sink = Sink::new(&file);
@@ -741,7 +742,8 @@ fn deep_and_long_input_is_refused_without_harm() {
     for code in deep(5000) {
         assert!(!lowered(Dialect::C, &code).starts_with('='), "refused");
     }
-    // What is just deep enough is read and lowered: an unoptimised build must have the stack for it, too.
+    // What is just deep enough is read and lowered: an unoptimised build must have the stack for
+    // it, too.
     let taken = |code: &String| !lowered(Dialect::C, code).contains("deep");
     for code in 0..deep(0).len() {
         let deepest = (1..100).rev().find(|n| taken(&deep(*n)[code]));
@@ -1322,7 +1324,8 @@ fn sizes_are_those_of_the_types_of_operators() {
     }
 }
 
-/// What the languages have and Fencepost does not, and what they do not have: no bare error of the grammar.
+/// What the languages have and Fencepost does not, and what they do not have: no bare error of the
+/// grammar.
 #[test]
 fn constructs_that_are_not_supported_are_named() {
     let mut unlike = Vec::new();

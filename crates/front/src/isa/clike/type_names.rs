@@ -1,4 +1,5 @@
-//! What type a declaration's specifiers and declarators name: arrays, vectors, structures, enumerations, classes.
+//! What type a declaration's specifiers and declarators name: arrays, vectors, structures,
+//! enumerations, classes.
 //!
 //! # Sources
 //! - C11, 6.7.2, 6.7.6; ISO C++, dcl.type, dcl.enum, class; OpenCL C, *Built-in Vector Data Types*.
@@ -102,7 +103,8 @@ impl<'a> Lowering<'a, '_> {
         })
     }
 
-    /// The type of a declared name; `elements`: of an array without a size, so many are initialised.
+    /// The type of a declared name; `elements`: of an array without a size, so many are
+    /// initialised.
     pub(super) fn declared_type(
         &mut self,
         base: Qualified,
@@ -314,7 +316,8 @@ impl<'a> Lowering<'a, '_> {
         let (least, most) = values
             .iter()
             .fold((0, 0), |(a, b), v| (v.1.min(a), v.1.max(b)));
-        // What the compilers take where the text says no type: the first of these that holds all values.
+        // What the compilers take where the text says no type: the first of these that holds all
+        // values.
         let fits = |ty: &Ty| ty.wrap(least) == least && ty.wrap(most) == most;
         // The underlying type of a scoped one is `int` (ISO C++, dcl.enum).
         let underlying = syntax.underlying.or(syntax.scoped.then_some(Ty::S32));
@@ -372,7 +375,8 @@ impl<'a> Lowering<'a, '_> {
             if let Some(value) = value {
                 next = self.fixed(value, "the value of an enumerator")?;
             }
-            // Within the definition, and in C also behind it, an enumerator is an `int` if it is one.
+            // Within the definition, and in C also behind it, an enumerator is an `int` if it is
+            // one.
             let ty = if Ty::S32.wrap(next) == next {
                 Ty::S32
             } else {

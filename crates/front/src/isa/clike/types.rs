@@ -1,14 +1,17 @@
 //! Types of the C family, and conversions between them.
 //!
 //! # Invariants
-//! - A value of a type is kept as the integer it stands for: in the range of its [`Type::word`], 0 or 1 for `bool`.
-//! - What is said of an object in memory beyond its type (volatile, const, atomic, address space) is in [`Qualified`], at
-//!   each level of a pointer.
+//! - A value of a type is kept as the integer it stands for: in the range of its [`Type::word`], 0
+//!   or 1 for `bool`.
+//! - What is said of an object in memory beyond its type (volatile, const, atomic, address space)
+//!   is in [`Qualified`], at each level of a pointer.
 //!
 //! # Sources
-//! - C11, 6.3.1, *Arithmetic operands*; ISO C++, conv.prom, conv.integral, conv.bool, expr.arith.conv.
-//! - OpenCL C, *Built-in Scalar Data Types*. On every target that Fencepost speaks of, `char` is signed, `int` has 32
-//!   bits, `long`, `size_t` and pointers have 64: LP64, as nvcc and the C compilers of x86-64 have it.
+//! - C11, 6.3.1, *Arithmetic operands*; ISO C++, conv.prom, conv.integral, conv.bool,
+//!   expr.arith.conv.
+//! - OpenCL C, *Built-in Scalar Data Types*. On every target that Fencepost speaks of, `char` is
+//!   signed, `int` has 32 bits, `long`, `size_t` and pointers have 64: LP64, as nvcc and the C
+//!   compilers of x86-64 have it.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -27,12 +30,13 @@ pub(super) enum Type {
     Pointer(Rc<Qualified>),
     Array(Rc<Qualified>, u32),
     Struct(Rc<Structure>),
-    /// An object of a class of the CUDA C++ library, with the type of the values in it. It has functions, and no values.
+    /// An object of a class of the CUDA C++ library, with the type of the values in it. It has
+    /// functions, and no values.
     Object(Class, Rc<Type>),
 }
 
-/// A structure. Two are the same type if they have one name and their members agree, so that a thread's own definition is that
-/// of the test's memory.
+/// A structure. Two are the same type if they have one name and their members agree, so that a
+/// thread's own definition is that of the test's memory.
 pub(super) struct Structure {
     pub(super) name: String,
     /// `None`: it was named, and not defined.
@@ -169,9 +173,9 @@ impl Structure {
         });
     }
 
-    /// A vector type, if a name is that of one: a structure with up to four members, aligned as a whole if they are two or four
-    /// (CUDA C++ Programming Guide, *Built-in Vector Types*). In OpenCL C, one of three takes the room of four (OpenCL C, *Alignment
-    /// of Types*).
+    /// A vector type, if a name is that of one: a structure with up to four members, aligned as a
+    /// whole if they are two or four (CUDA C++ Programming Guide, *Built-in Vector Types*). In
+    /// OpenCL C, one of three takes the room of four (OpenCL C, *Alignment of Types*).
     pub(super) fn vector(name: &str, opencl: bool) -> Option<Structure> {
         let (of, n) = name.split_at_checked(name.len().checked_sub(1)?)?;
         let n = n
@@ -367,7 +371,8 @@ impl Qualified {
         }
     }
 
-    /// Whether a plain copy of it is what the language makes of its assignment: nothing in it is volatile or atomic.
+    /// Whether a plain copy of it is what the language makes of its assignment: nothing in it is
+    /// volatile or atomic.
     pub(super) fn is_plain(&self) -> bool {
         let mut plain = !self.volatile;
         self.ty
@@ -375,7 +380,8 @@ impl Qualified {
         plain
     }
 
-    /// Whether a pointer to this may become one to `to` without a cast: no qualifier is lost (C11, 6.5.16.1).
+    /// Whether a pointer to this may become one to `to` without a cast: no qualifier is lost (C11,
+    /// 6.5.16.1).
     pub(super) fn lost(&self, to: &Qualified) -> Option<&'static str> {
         match () {
             () if self.constant && !to.constant => Some("const"),
@@ -402,7 +408,8 @@ impl Type {
         }
     }
 
-    /// Each integer in an object of the type: what stands behind its name, its offset, and what is there.
+    /// Each integer in an object of the type: what stands behind its name, its offset, and what is
+    /// there.
     pub(super) fn each_cell(&self, f: &mut dyn FnMut(&str, u64, &Qualified)) {
         Qualified::from(self.clone()).cells(&mut String::new(), 0, f);
     }
@@ -419,9 +426,10 @@ impl Type {
         }
     }
 
-    /// How many pointers, dimensions and structures there are inside each other. What a structure points to counts as far as it was
-    /// defined before: a pointer to the structure itself leads nowhere deeper. Whatever walks over a type may recurse, since declared
-    /// types are not deeper than [`diag::MAX_NESTING`].
+    /// How many pointers, dimensions and structures there are inside each other. What a structure
+    /// points to counts as far as it was defined before: a pointer to the structure itself leads
+    /// nowhere deeper. Whatever walks over a type may recurse, since declared types are not deeper
+    /// than [`diag::MAX_NESTING`].
     pub(super) fn depth(&self) -> usize {
         match self {
             Type::Pointer(of) | Type::Array(of, _) => 1 + of.ty.depth(),
@@ -480,8 +488,8 @@ impl Type {
         }
     }
 
-    /// The type that arithmetic on it is done in, if it is an arithmetic one: the integer promotions (C11, 6.3.1.1; ISO
-    /// C++, conv.prom).
+    /// The type that arithmetic on it is done in, if it is an arithmetic one: the integer
+    /// promotions (C11, 6.3.1.1; ISO C++, conv.prom).
     pub(super) fn promoted(&self) -> Option<Ty> {
         match self {
             Type::Bool => Some(Ty::S32),
@@ -528,8 +536,8 @@ impl Type {
     }
 }
 
-/// The common type of two operands: the usual arithmetic conversions (C11, 6.3.1.8) of promoted types. Two types of one
-/// width have one rank here: it makes no difference to values.
+/// The common type of two operands: the usual arithmetic conversions (C11, 6.3.1.8) of promoted
+/// types. Two types of one width have one rank here: it makes no difference to values.
 pub(super) fn common(a: Ty, b: Ty) -> Ty {
     match a.bits.cmp(&b.bits) {
         std::cmp::Ordering::Greater => a,

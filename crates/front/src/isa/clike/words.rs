@@ -16,7 +16,8 @@ const fn uint(bits: u8) -> Ty {
     }
 }
 
-/// Integer types by name, and whether C, OpenCL C and CUDA C++ have them, with the headers that come with them.
+/// Integer types by name, and whether C, OpenCL C and CUDA C++ have them, with the headers that
+/// come with them.
 const TYPES: &[(&str, Ty, [bool; 3])] = &[
     ("int", int(32), [true; 3]),
     ("uint", uint(32), [false, true, true]),
@@ -281,7 +282,8 @@ pub(super) fn bare(name: &str) -> &str {
         .unwrap_or(name)
 }
 
-/// An order or scope of C++ as C would write it: `cuda::std::memory_order::release` is `memory_order_release`.
+/// An order or scope of C++ as C would write it: `cuda::std::memory_order::release` is
+/// `memory_order_release`.
 pub(super) fn enumerator(name: &str) -> Cow<'_, str> {
     let name = bare(name.strip_prefix("::").unwrap_or(name));
     match (

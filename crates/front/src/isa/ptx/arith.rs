@@ -1,11 +1,14 @@
-//! Arithmetic, logic, comparison, moves and conversions, of integers and of floating-point numbers, which are their bits.
+//! Arithmetic, logic, comparison, moves and conversions, of integers and of floating-point numbers,
+//! which are their bits.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *Integer Arithmetic Instructions*, *Comparison and Selection Instructions*, *Logic and Shift
-//!   Instructions*, *Data Movement and Conversion Instructions*, *Floating-Point Instructions*.
+//! - PTX ISA 9.4, *Integer Arithmetic Instructions*, *Comparison and Selection Instructions*, *Logic
+//!   and Shift Instructions*, *Data Movement and Conversion Instructions*, *Floating-Point
+//!   Instructions*.
 //!
 //! # Where we differ
-//! - Of floating-point operations those are there that IEEE 754 defines to the last bit ([`super::floats`]).
+//! - Of floating-point operations those are there that IEEE 754 defines to the last bit
+//!   ([`super::floats`]).
 //! - Types may be left out: 64 bits, signed.
 //! - Arithmetic on addresses is restricted, by [`super::pointers`].
 

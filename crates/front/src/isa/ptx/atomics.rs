@@ -1,12 +1,14 @@
 //! Atomic operations: `atom` and `red`.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *atom*, *red*: the default order is relaxed, the default scope is gpu; `red` has no acquire form.
-//! - PTX ISA 9.4, *atom*, *red*: one with a vector or a packed type is an atomic for each number in it; there are vectors of
-//!   floating-point numbers in global memory, of `add`, and of `min` and `max` on those of 16 bits. What `min` and `max` make of these is
-//!   not worked out.
+//! - PTX ISA 9.4, *atom*, *red*: the default order is relaxed, the default scope is gpu; `red` has
+//!   no acquire form.
+//! - PTX ISA 9.4, *atom*, *red*: one with a vector or a packed type is an atomic for each number in
+//!   it; there are vectors of floating-point numbers in global memory, of `add`, and of `min` and
+//!   `max` on those of 16 bits. What `min` and `max` make of these is not worked out.
 //! - PTX ISA 9.4, *atom*: `exch` and `cas` of 128 bits are one atomic.
-//! - PTX ISA 9.4, *Memory Operations*: an `atom` whose result is discarded with `_` is still a read; `red` is not.
+//! - PTX ISA 9.4, *Memory Operations*: an `atom` whose result is discarded with `_` is still a
+//!   read; `red` is not.
 //!
 //! # Where we differ
 //! - A register of 128 bits is its halves, `{lo, hi}`, as in `ld.b128`.
@@ -104,7 +106,8 @@ pub(super) fn acquires_nothing(e: &mut Emit<'_, '_>, c: &Call) -> Option<()> {
     None
 }
 
-/// An instruction that updates what operand `addr` names with the operand behind it: one atomic, or one for each element.
+/// An instruction that updates what operand `addr` names with the operand behind it: one atomic, or
+/// one for each element.
 fn update(e: &mut Emit<'_, '_>, c: &Call, addr: usize) {
     if c.quals.get(GroupKind::Vector) == Some(B128) && c.quals.get(GroupKind::Op) == Some("exch") {
         return wide(e, c, None, addr + 1);

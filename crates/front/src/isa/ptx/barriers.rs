@@ -1,11 +1,15 @@
 //! Barriers: of a CTA, of a warp, of a cluster; what kernels wait for that depend on others.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *bar / barrier*: sixteen resources per CTA; without a thread count, all threads of the CTA.
-//! - PTX ISA 9.4, *bar.warp.sync*; *barrier.cluster*: arrive is release and wait is acquire unless they say otherwise.
-//! - PTX ISA 9.4, *bar / barrier*: `.red` combines the predicates of all threads that come to the barrier.
+//! - PTX ISA 9.4, *bar / barrier*: sixteen resources per CTA; without a thread count, all threads
+//!   of the CTA.
+//! - PTX ISA 9.4, *bar.warp.sync*; *barrier.cluster*: arrive is release and wait is acquire unless
+//!   they say otherwise.
+//! - PTX ISA 9.4, *bar / barrier*: `.red` combines the predicates of all threads that come to the
+//!   barrier.
 //! - PTX ISA 9.4, *griddepcontrol*.
-//! - The published suites' operands, if the test says so: a static instance, a run-time id, a quorum.
+//! - The published suites' operands, if the test says so: a static instance, a run-time id, a
+//!   quorum.
 
 use super::copies::mark;
 use super::lanes::{Lanes, combine, named};
@@ -190,8 +194,8 @@ const fn reduction(
     .result(result)
 }
 
-/// A meeting of the CTA's threads, and behind it the barrier: who is not run any more between the two has not come to the barrier, so
-/// that nobody passes it.
+/// A meeting of the CTA's threads, and behind it the barrier: who is not run any more between the
+/// two has not come to the barrier, so that nobody passes it.
 fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
     let block = e.env.block;
     if block.of > i64::BITS {
@@ -244,8 +248,8 @@ fn tags(half: &'static str) -> Tags {
     Tags::of(&["B", half])
 }
 
-/// The tags of both halves of a barrier of a CTA or of a cluster. Which is aligned, the instruction says once: with its arrival, if it has
-/// one. `bar` is `barrier` with `.aligned`.
+/// The tags of both halves of a barrier of a CTA or of a cluster. Which is aligned, the instruction
+/// says once: with its arrival, if it has one. `bar` is `barrier` with `.aligned`.
 fn halves(c: &Call, action: BarrierAction) -> (Tags, Tags) {
     let (mut arrive, mut wait) = (tags("BA"), tags("BW"));
     if c.row.opcode == "bar" || c.quals.all(GroupKind::Ignored).any(|w| w == "aligned") {

@@ -1,8 +1,11 @@
-//! Operations on bits: counts, fields, permutations, and the arithmetic that compilers print beside them.
+//! Operations on bits: counts, fields, permutations, and the arithmetic that compilers print beside
+//! them.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *Integer Arithmetic Instructions* (`abs`, `sad`, `mul.hi`, `mul24`, `popc`, `clz`, `bfind`, `brev`, `bfe`, `bfi`, `fns`,
-//!   `szext`, `bmsk`, `dp4a`), *Comparison and Selection Instructions* (`slct`), *Logic and Shift Instructions* (`lop3`, `cnot`, `shf`), *Data Movement and Conversion Instructions* (`prmt`).
+//! - PTX ISA 9.4, *Integer Arithmetic Instructions* (`abs`, `sad`, `mul.hi`, `mul24`, `popc`,
+//!   `clz`, `bfind`, `brev`, `bfe`, `bfi`, `fns`, `szext`, `bmsk`, `dp4a`), *Comparison and
+//!   Selection Instructions* (`slct`), *Logic and Shift Instructions* (`lop3`, `cnot`, `shf`), *Data
+//!   Movement and Conversion Instructions* (`prmt`).
 //!
 //! What needs several steps takes them in its destination ([`crate::isa::bits`]).
 
@@ -457,7 +460,8 @@ pub(super) const ROWS: &[Row] = &[
     .keyed(&["hi"]),
 ];
 
-/// The bytes of two words that a selector names, four bits for each: which one, and whether its sign fills the byte.
+/// The bytes of two words that a selector names, four bits for each: which one, and whether its
+/// sign fills the byte.
 fn permute(e: &mut Emit<'_, '_>, c: &Call) {
     // The selectors of a mode, the first one lowest (PTX ISA, prmt).
     let of_mode: Option<u64> = c.quals.get(GroupKind::Op).map(|mode| match mode {
@@ -545,7 +549,8 @@ fn low_product(c: &Call) -> Expr {
     bin(BinOp::Mul, c.ty, low(c.expr(1)), low(c.expr(2)))
 }
 
-/// A third operand plus products of parts of two, each given by its number: of how many bits, from which on.
+/// A third operand plus products of parts of two, each given by its number: of how many bits, from
+/// which on.
 fn products(e: &mut Emit<'_, '_>, c: &Call, parts: &[[(u8, i64); 2]]) {
     let Some((of_a, of_b)) = c.quals.conversion() else {
         e.error(

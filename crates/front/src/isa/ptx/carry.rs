@@ -1,10 +1,12 @@
 //! Sums and differences of more than one word: a carry from one instruction to the next.
 //!
 //! # Invariants
-//! - The carry is a register that no code can name. Reading it before anything has written it is an error.
+//! - The carry is a register that no code can name. Reading it before anything has written it is an
+//!   error.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *Extended-Precision Arithmetic Instructions*: `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`.
+//! - PTX ISA 9.4, *Extended-Precision Arithmetic Instructions*: `add.cc`, `addc`, `sub.cc`, `subc`,
+//!   `mad.cc`, `madc`.
 
 use super::arith::{assign, op as bin};
 use super::bits::upper;
@@ -131,7 +133,8 @@ fn high(e: &mut Emit<'_, '_>, c: &Call) -> (Expr, Expr) {
     (upper(e, c), c.expr(3))
 }
 
-/// A sum or a difference, of what was kept, too, if the instruction takes it; keeps what is carried if it is told to.
+/// A sum or a difference, of what was kept, too, if the instruction takes it; keeps what is carried
+/// if it is told to.
 fn extended(
     e: &mut Emit<'_, '_>,
     c: &Call,

@@ -1,15 +1,19 @@
-//! Requests to the scheduler of clusters: a cluster that has not started is cancelled, and the one that asked does its work.
+//! Requests to the scheduler of clusters: a cluster that has not started is cancelled, and the one
+//! that asked does its work.
 //!
 //! # Invariants
-//! - A response is opaque: its first byte says whether the request was granted, for queries alone, and that byte as well as all else
-//!   that it is made of counts as a value that is not worked out.
-//! - Whether a request is granted is a free choice of the execution. Which cluster it cancels is not worked out: none of the test's.
+//! - A response is opaque: its first byte says whether the request was granted, for queries alone,
+//!   and that byte as well as all else that it is made of counts as a value that is not worked out.
+//! - Whether a request is granted is a free choice of the execution. Which cluster it cancels is
+//!   not worked out: none of the test's.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *clusterlaunchcontrol.try_cancel*: 16 bytes are written by weak writes through the async proxy, in the memory of the
-//!   thread's CTA or of each CTA of its cluster, and an mbarrier object there tells of them. To ask again is undefined for a CTA that
-//!   has seen a request fail.
-//! - PTX ISA 9.4, *clusterlaunchcontrol.query_cancel*: of a request that failed, to ask for the identifier is undefined.
+//! - PTX ISA 9.4, *clusterlaunchcontrol.try_cancel*: 16 bytes are written by weak writes through
+//!   the async proxy, in the memory of the thread's CTA or of each CTA of its cluster, and an
+//!   mbarrier object there tells of them. To ask again is undefined for a CTA that has seen a
+//!   request fail.
+//! - PTX ISA 9.4, *clusterlaunchcontrol.query_cancel*: of a request that failed, to ask for the
+//!   identifier is undefined.
 //!
 //! # Where we differ
 //! - A response in a register is its halves, `{lo, hi}`, as in `ld.b128`.

@@ -4,11 +4,13 @@
 //! - Nothing is read unless all of it is: tokens stay where they are if no constant begins here.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *Constants*: Integer Constants, Predefined Constants, Integer Constant Expression Evaluation.
+//! - PTX ISA 9.4, *Constants*: Integer Constants, Predefined Constants, Integer Constant Expression
+//!   Evaluation.
 //!
 //! # Where we differ
-//! - `%`, which begins registers, comparisons, `!`, `&&`, `||`, `?:` and casts are no part of an expression here. Whether a constant is signed
-//!   decides what `/` and `>>` make of it; they take no negative one.
+//! - `%`, which begins registers, comparisons, `!`, `&&`, `||`, `?:` and casts are no part of an
+//!   expression here. Whether a constant is signed decides what `/` and `>>` make of it; they take
+//!   no negative one.
 
 use super::lex::Kind;
 use diag::Cursor;
@@ -69,7 +71,8 @@ impl Reader<'_> {
             let before = self.at;
             self.at += operator.len();
             let Some(right) = self.level(level + 1, depth) else {
-                // What stands behind is of something else, as the `|` in front of a second destination.
+                // What stands behind is of something else, as the `|` in front of a second
+                // destination.
                 self.at = before;
                 return Some(value);
             };

@@ -1,29 +1,35 @@
 //! Asynchronous copies between global and shared memory, bulk reductions, and what waits for them.
 //!
 //! # Invariants
-//! - A bulk copy that an mbarrier object tracks ends with the operation on it, once for each CTA that it brings something to; one
-//!   without belongs to a bulk group.
-//! - A copy is a load and a store for each element, in no order among themselves but that a load comes before its store. They
-//!   are events `ASY`: in no thread's program order, after all that stands before the copy. What waits for a copy is ordered
-//!   after it, and nothing else is.
+//! - A bulk copy that an mbarrier object tracks ends with the operation on it, once for each CTA
+//!   that it brings something to; one without belongs to a bulk group.
+//! - A copy is a load and a store for each element, in no order among themselves but that a load
+//!   comes before its store. They are events `ASY`: in no thread's program order, after all that
+//!   stands before the copy. What waits for a copy is ordered after it, and nothing else is.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *cp.async*, *cp.async.commit_group*, *cp.async.wait_group / cp.async.wait_all*,
-//!   *cp.async.mbarrier.arrive*; Memory Consistency Model, *Asynchronous Operations*: weak accesses of the generic proxy.
-//! - PTX ISA 9.4, *cp.async.bulk*, *cp.async.bulk.commit_group*, *cp.async.bulk.wait_group*; *Async Proxy*: weak accesses of the
-//!   async proxy; the operation on the mbarrier object is of the generic proxy and of cluster scope. With `.relaxed` and a scope,
-//!   they are strong, each of 128 bits.
-//! - PTX ISA 9.4, *cp.reduce.async.bulk*: the source is read by weak accesses, the destination changed by atomics, `.relaxed.sys` unless
-//!   it says otherwise; sums of `.f32` flush subnormal numbers.
+//! - PTX ISA 9.4, *cp.async*, *cp.async.commit_group*, *cp.async.wait_group / cp.async.wait_all*, *cp.async.mbarrier.arrive*;
+//!   Memory Consistency Model, *Asynchronous Operations*: weak accesses of the generic proxy.
+//! - PTX ISA 9.4, *cp.async.bulk*, *cp.async.bulk.commit_group*, *cp.async.bulk.wait_group*; *Async
+//!   Proxy*: weak accesses of the async proxy; the operation on the mbarrier object is of the
+//!   generic proxy and of cluster scope. With `.relaxed` and a scope, they are strong, each of 128
+//!   bits.
+//! - PTX ISA 9.4, *cp.reduce.async.bulk*: the source is read by weak accesses, the destination
+//!   changed by atomics, `.relaxed.sys` unless it says otherwise; sums of `.f32` flush subnormal
+//!   numbers.
 //!
-//! - PTX ISA 9.4, *cp.async.bulk.tensor*, *cp.reduce.async.bulk.tensor*: the tensor map is read through the tensormap proxy, the tensor through the async proxy.
+//! - PTX ISA 9.4, *cp.async.bulk.tensor*, *cp.reduce.async.bulk.tensor*: the tensor map is read
+//!   through the tensormap proxy, the tensor through the async proxy.
 //!
 //! # Where we differ
-//! - `cp.async.bulk.tensor [x], [m], bytes, [b]` is a short form: a tensor map is a location that holds an address, where PTX has 128
-//!   bytes with shape and strides, and the range is whole, where PTX has coordinates.
-//! - What an address in a register is of need not be known: the elements are then as wide as the narrowest ones of that state space,
-//!   and memory of others is refused once it is known. An address that is not aligned as the instruction asks is one of nothing.
-//! - Memory of bulk copies has no second address: of aliases, the text has no clause for the async proxy.
+//! - `cp.async.bulk.tensor [x], [m], bytes, [b]` is a short form: a tensor map is a location that
+//!   holds an address, where PTX has 128 bytes with shape and strides, and the range is whole,
+//!   where PTX has coordinates.
+//! - What an address in a register is of need not be known: the elements are then as wide as the
+//!   narrowest ones of that state space, and memory of others is refused once it is known. An
+//!   address that is not aligned as the instruction asks is one of nothing.
+//! - Memory of bulk copies has no second address: of aliases, the text has no clause for the async
+//!   proxy.
 
 use super::arith::op;
 use super::atomics::{self, RED_OPS, acquires_nothing, updated_by};
@@ -267,7 +273,8 @@ pub(super) fn wait_group(e: &mut Emit<'_, '_>, c: &Call, tags: &[&'static str]) 
     }
 }
 
-/// Which groups an access or a mark is of, and what instructions are called that have to do with them.
+/// Which groups an access or a mark is of, and what instructions are called that have to do with
+/// them.
 fn groups(tags: &Tags) -> (&'static str, &'static str) {
     match () {
         () if tags.has("WGMMA") => ("WGMMA", "wgmma"),
@@ -278,8 +285,8 @@ fn groups(tags: &Tags) -> (&'static str, &'static str) {
     }
 }
 
-/// Waits for groups in which there is no copy that must be complete, whatever way a thread goes, and whatever thread: a warning says what
-/// is missing.
+/// Waits for groups in which there is no copy that must be complete, whatever way a thread goes,
+/// and whatever thread: a warning says what is missing.
 pub fn warn_of_empty_waits(program: &Program, sink: &mut Sink) {
     let mut found: Vec<(Span, Option<String>)> = Vec::new();
     for thread in &program.threads {
@@ -309,7 +316,8 @@ pub fn warn_of_empty_waits(program: &Program, sink: &mut Sink) {
     }
 }
 
-/// Bytes that an mbarrier object expects where no operation tells one of bytes, for the bulk operations are of groups: a warning says so.
+/// Bytes that an mbarrier object expects where no operation tells one of bytes, for the bulk
+/// operations are of groups: a warning says so.
 pub fn warn_of_lost_bytes(program: &Program, sink: &mut Sink) {
     let brings = |i: &Instr| i.op.has("MBT") || i.text.contains("complete_tx");
     let all = || program.threads.iter().flat_map(|thread| &thread.code);
@@ -346,7 +354,8 @@ fn empty(thread: &Thread, at: usize, mark: &Mark) -> Option<String> {
             .accesses()
             .any(|a| a.tags.has("ASY") && of(a) && groups(&a.tags).0 == own)
     };
-    // Bulk operations that an mbarrier object tells of are in no group, but for what they read of tensor maps.
+    // Bulk operations that an mbarrier object tells of are in no group, but for what they read of
+    // tensor maps.
     let is_tracked = |i: &usize| {
         !code[*i].op.has("TMAP")
             && (i + 1..code.len())
@@ -835,7 +844,8 @@ fn reductions(
     Some(())
 }
 
-/// Whether there is an asynchronous reduction with that operation and type; of global memory there are more.
+/// Whether there is an asynchronous reduction with that operation and type; of global memory there
+/// are more.
 pub(super) fn reduction(e: &mut Emit<'_, '_>, c: &Call, global: bool) -> Option<()> {
     let (op, ty) = (c.quals.get(GroupKind::Op), c.quals.get(GroupKind::Type));
     let types: &[&str] = match (op, global) {
@@ -877,7 +887,8 @@ pub(super) fn reduction(e: &mut Emit<'_, '_>, c: &Call, global: bool) -> Option<
     None
 }
 
-/// Where a bulk copy goes, with the mbarrier objects: of all CTAs in the mask, the same place in the memory of each.
+/// Where a bulk copy goes, with the mbarrier objects: of all CTAs in the mask, the same place in
+/// the memory of each.
 fn targets(e: &mut Emit<'_, '_>, c: &Call, multicast: bool) -> Option<Vec<(Expr, Expr)>> {
     if !multicast {
         return Some(vec![(c.expr(0), c.expr(3))]);
@@ -902,7 +913,8 @@ fn targets(e: &mut Emit<'_, '_>, c: &Call, multicast: bool) -> Option<Vec<(Expr,
     in_ctas(e, c, 3, (0..16).filter(|rank| mask >> rank & 1 == 1))
 }
 
-/// What operand 0 and the mbarrier object at operand `object` are in the memory of the CTAs of these ranks.
+/// What operand 0 and the mbarrier object at operand `object` are in the memory of the CTAs of
+/// these ranks.
 pub(super) fn in_ctas(
     e: &mut Emit<'_, '_>,
     c: &Call,
@@ -994,8 +1006,8 @@ impl Accesses {
     }
 }
 
-/// The accesses of a copy: to, from, and how many bytes. Strong ones are of 128 bits; of the last element, the copy may be of fewer bytes, the
-/// lower ones, and the others become zeros.
+/// The accesses of a copy: to, from, and how many bytes. Strong ones are of 128 bits; of the last
+/// element, the copy may be of fewer bytes, the lower ones, and the others become zeros.
 fn elements(
     e: &mut Emit<'_, '_>,
     c: &Call,

@@ -1,20 +1,24 @@
-//! Blocks, functions and wide registers: code in which each name stands for one thing, calls are the code of what they call, and
-//! a register of 128 bits is its halves.
+//! Blocks, functions and wide registers: code in which each name stands for one thing, calls are
+//! the code of what they call, and a register of 128 bits is its halves.
 //!
 //! # Invariants
-//! - The text that comes out has no functions and no calls; every byte of it has its place in the file, those of a function's
-//!   body once for each call.
-//! - What an inner block or a function declares has the block's number in its name, so that nothing outside is meant.
+//! - The text that comes out has no functions and no calls; every byte of it has its place in the
+//!   file, those of a function's body once for each call.
+//! - What an inner block or a function declares has the block's number in its name, so that nothing
+//!   outside is meant.
 //! - A parameter in the parameter space is a register for each piece of it. Pieces do not overlap.
-//! - A register `q` of 128 bits is the vector `{q$lo, q$hi}` of registers of 64 bits wherever it is named.
+//! - A register `q` of 128 bits is the vector `{q$lo, q$hi}` of registers of 64 bits wherever it is
+//!   named.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *Statements* (blocks are scopes of names), *Kernel and Function Directives* (`.func`), *Control Flow
-//!   Instructions* (`call`, `ret`), *Abstracting the ABI* (parameters are passed by value).
+//! - PTX ISA 9.4, *Statements* (blocks are scopes of names), *Kernel and Function Directives*
+//!   (`.func`), *Control Flow Instructions* (`call`, `ret`), *Abstracting the ABI* (parameters are
+//!   passed by value).
 //!
 //! # Where we differ
-//! - Recursion and functions without a body are refused. Which function a call of a register is of is known where one `mov` gives it one,
-//!   by way of parameters and registers that nothing else writes; elsewhere it is a call of an unknown function ([`super::control`]).
+//! - Recursion and functions without a body are refused. Which function a call of a register is of
+//!   is known where one `mov` gives it one, by way of parameters and registers that nothing else
+//!   writes; elsewhere it is a call of an unknown function ([`super::control`]).
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
@@ -24,18 +28,20 @@ use super::lex::{Kind, lex};
 use super::table::bits_named;
 use diag::{MappedText, Sink, Span, Token};
 
-/// What has no row, as it is gone before instructions are looked up: its form, and what becomes of it.
+/// What has no row, as it is gone before instructions are looked up: its form, and what becomes of
+/// it.
 #[cfg(test)]
 pub(super) const CALL: (&str, &str) = (
     "`call{.uni} (results), function, (parameters)`",
     "the code of the function, in the place of the call",
 );
 
-/// What an assertion that does not hold calls: it prints, and stops the kernel, as `trap` does (CUDA C++ Programming Guide, Assertion).
+/// What an assertion that does not hold calls: it prints, and stops the kernel, as `trap` does
+/// (CUDA C++ Programming Guide, Assertion).
 const ASSERTION: &str = "__assertfail";
 
-/// What `printf` calls: it reads what the thread wrote for it alone and prints, which orders nothing (CUDA C++ Programming Guide,
-/// Formatted Output).
+/// What `printf` calls: it reads what the thread wrote for it alone and prints, which orders
+/// nothing (CUDA C++ Programming Guide, Formatted Output).
 const PRINT: &str = "vprintf";
 
 /// The type of wide registers, and that of their halves.
@@ -46,7 +52,8 @@ const HALVES: [&str; 2] = ["$lo", "$hi"];
 /// Calls that are put in make a text no longer than this.
 const LONGEST: usize = 1 << 20;
 
-/// The text without blocks, functions, calls and wide registers; `None`: it has none, and stays as it is.
+/// The text without blocks, functions, calls and wide registers; `None`: it has none, and stays as
+/// it is.
 pub(super) fn expand(text: &MappedText, sink: &mut Sink) -> Option<MappedText> {
     let tokens = lex(text.as_str());
     let word = |t: &Token<Kind>, is: fn(&str) -> bool| {
@@ -159,7 +166,8 @@ struct Scope {
     number: usize,
     /// The first block of a function: names outside are not seen.
     function: bool,
-    /// Registers, labels and parameters; of families, the stem, how many there are, and what each of them is.
+    /// Registers, labels and parameters; of families, the stem, how many there are, and what each
+    /// of them is.
     names: HashMap<String, Declared>,
     families: HashMap<String, (i64, Declared)>,
 }
@@ -703,7 +711,8 @@ impl<'a> Expander<'a> {
         Ok(())
     }
 
-    /// Whether what is read of the parameter space is in memory: through a register, or of a parameter of the kernel whose address is taken.
+    /// Whether what is read of the parameter space is in memory: through a register, or of a
+    /// parameter of the kernel whose address is taken.
     fn in_memory(&self, at: usize) -> bool {
         let name = self.word(at);
         match self.resolve(name).1 {
@@ -713,7 +722,8 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// Puts out an access to a vector of a parameter, element by element; `at` is where its opcode stands.
+    /// Puts out an access to a vector of a parameter, element by element; `at` is where its opcode
+    /// stands.
     fn elements(
         &mut self,
         range: Range<usize>,
@@ -752,7 +762,8 @@ impl<'a> Expander<'a> {
         Ok(())
     }
 
-    /// The register that `[p+8]`, a piece of a parameter, is, and where it ends; of a vector, that of an element.
+    /// The register that `[p+8]`, a piece of a parameter, is, and where it ends; of a vector, that
+    /// of an element.
     fn piece(
         &mut self,
         at: usize,
@@ -1040,7 +1051,8 @@ impl<'a> Expander<'a> {
         Ok(())
     }
 
-    /// Makes a register of the name of a function whose address an instruction takes: what it is nobody knows.
+    /// Makes a register of the name of a function whose address an instruction takes: what it is
+    /// nobody knows.
     fn take_function(&mut self, range: &Range<usize>) {
         for at in range.clone() {
             let name = self.word(at);
@@ -1054,8 +1066,8 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// Puts a call of a register whose function is not known in the place of it. Nothing is said of what comes behind, so that what it
-    /// returns is never read.
+    /// Puts a call of a register whose function is not known in the place of it. Nothing is said of
+    /// what comes behind, so that what it returns is never read.
     fn unfollowed(
         &mut self,
         predicate: Range<usize>,
@@ -1080,7 +1092,8 @@ impl<'a> Expander<'a> {
         Ok(())
     }
 
-    /// Behind the end of the code, writes what calls of unknown functions return: it is read where no execution comes.
+    /// Behind the end of the code, writes what calls of unknown functions return: it is read where
+    /// no execution comes.
     fn write_returned(&mut self) {
         let all = std::mem::take(&mut self.returned);
         let end = self.text.span(self.range(self.tokens.len() - 1));

@@ -1,14 +1,17 @@
 //! Memory fences and proxy fences.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *membar / fence*: an omitted order is acq_rel; `membar.cta`, `.gl` and `.sys` are the `fence.sc` of
-//!   cta, gpu and system scope; `fence.proxy` and `membar.proxy` are synonyms.
-//! - PTX ISA 9.4, *membar / fence*: `.async` may name a state space, and then orders accesses to that alone.
-//! - PTX ISA 9.4, *membar / fence*: `.alias.release.sys` and `.alias.acquire.sys` are halves of a fence of aliases;
-//!   `.async::generic` has a release and an acquire half, each for shared memory alone, at cluster scope.
-//! - PTX ISA 9.4, *membar / fence*: with `.sync_restrict`, a release fence is one for shared memory of the CTA, and an acquire fence
-//!   one for that of the cluster, at cluster scope.
-//! - PTX ISA 9.4, *membar / fence*: `.tensormap::generic` has a release and an acquire half, of which the acquire names 128 bytes.
+//! - PTX ISA 9.4, *membar / fence*: an omitted order is acq_rel; `membar.cta`, `.gl` and `.sys` are
+//!   the `fence.sc` of cta, gpu and system scope; `fence.proxy` and `membar.proxy` are synonyms.
+//! - PTX ISA 9.4, *membar / fence*: `.async` may name a state space, and then orders accesses to
+//!   that alone.
+//! - PTX ISA 9.4, *membar / fence*: `.alias.release.sys` and `.alias.acquire.sys` are halves of a
+//!   fence of aliases; `.async::generic` has a release and an acquire half, each for shared memory
+//!   alone, at cluster scope.
+//! - PTX ISA 9.4, *membar / fence*: with `.sync_restrict`, a release fence is one for shared memory
+//!   of the CTA, and an acquire fence one for that of the cluster, at cluster scope.
+//! - PTX ISA 9.4, *membar / fence*: `.tensormap::generic` has a release and an acquire half, of
+//!   which the acquire names 128 bytes.
 //! - ISCA 2022, mixed-proxy extensions: the surface, texture and constant kinds.
 
 use super::lower::{Call, Emit};

@@ -1,12 +1,14 @@
 //! Floating-point numbers of all formats, on their bits: arithmetic, comparisons, conversions.
 //!
 //! # Invariants
-//! - A format is what a type's name stands for ([`Quals::format`]); nothing here knows one of them but for which qualifiers PTX has of it
-//!   ([`GOES`]). An instruction on a packed type is one on each number of it ([`each`]).
+//! - A format is what a type's name stands for ([`Quals::format`]); nothing here knows one of them
+//!   but for which qualifiers PTX has of it ([`GOES`]). An instruction on a packed type is one on
+//!   each number of it ([`each`]).
 //!
 //! # Sources
-//! - PTX ISA 9.4, *Floating-Point Instructions*, *Half Precision Floating-Point Instructions*, *Comparison and Selection Instructions*,
-//!   *Half Precision Comparison Instructions*, *cvt*. Which qualifiers go with which types was tried with `ptxas` 13.
+//! - PTX ISA 9.4, *Floating-Point Instructions*, *Half Precision Floating-Point Instructions*, *Comparison
+//!   and Selection Instructions*, *Half Precision Comparison Instructions*, *cvt*. Which qualifiers
+//!   go with which types was tried with `ptxas` 13.
 //!
 //! # Where we differ
 //! - A result that is no number is the canonical one in 64 bits, too, and of `neg` and `abs`.
@@ -162,7 +164,8 @@ fn limited(c: &Call, format: Format, mut value: Expr) -> Expr {
     value
 }
 
-/// What comes of each number that operands `1..=n` are made of, flushed before and behind, within limits.
+/// What comes of each number that operands `1..=n` are made of, flushed before and behind, within
+/// limits.
 fn each(c: &Call, format: Format, n: usize, of: impl Fn(&[Expr]) -> Expr) -> Expr {
     let number = Ty {
         bits: format.bits,
@@ -496,8 +499,8 @@ fn of_integers(e: &mut Emit<'_, '_>, c: &Call, ty: Ty) -> Option<Expr> {
     Some(Expr::Cmp(cmp, ty, c.expr(1).into(), c.expr(2).into()))
 }
 
-/// A comparison that sets a predicate, combined with another one; a second predicate is set to what the opposite gives, or, of
-/// a packed type, what the upper numbers give.
+/// A comparison that sets a predicate, combined with another one; a second predicate is set to what
+/// the opposite gives, or, of a packed type, what the upper numbers give.
 pub(super) fn set_predicates(e: &mut Emit<'_, '_>, c: &Call, combined: Option<BinOp>) {
     if !suits(e, c) {
         return;

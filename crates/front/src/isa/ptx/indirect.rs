@@ -1,13 +1,14 @@
 //! Calls of registers: which function one calls, where that can be read off the text of a thread.
 //!
 //! # Invariants
-//! - A register is followed to one `mov` of a function's address through registers and parameters that nothing else in the whole text
-//!   writes: what it holds is that address, whenever the call is come to.
+//! - A register is followed to one `mov` of a function's address through registers and parameters
+//!   that nothing else in the whole text writes: what it holds is that address, whenever the call
+//!   is come to.
 
 use std::collections::HashSet;
 
-/// The function whose address a register holds, of those whose addresses are taken, and what hands it on: registers, and parameters in
-/// brackets.
+/// The function whose address a register holds, of those whose addresses are taken, and what hands
+/// it on: registers, and parameters in brackets.
 pub(super) fn pointed(
     text: &str,
     taken: &HashSet<&str>,
@@ -41,7 +42,8 @@ pub(super) fn is_written_again(text: &str, holders: &[String]) -> bool {
         .any(|holder| definitions(text, holder).len() > 1)
 }
 
-/// The instructions of a text that write a register, or a parameter in brackets: opcode and second operand.
+/// The instructions of a text that write a register, or a parameter in brackets: opcode and second
+/// operand.
 fn definitions<'t>(text: &'t str, holder: &str) -> Vec<(&'t str, &'t str)> {
     // Behind a label, too.
     let statements = text.split([';', ':', '\n']).map(str::trim);

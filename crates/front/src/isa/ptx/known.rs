@@ -1,12 +1,14 @@
-//! Constants in registers: what a register holds in front of an instruction, where that is the same on every way there.
+//! Constants in registers: what a register holds in front of an instruction, where that is the same
+//! on every way there.
 //!
-//! Some operands say how many accesses an instruction makes, or to which memory: they have to be known before a program runs. Compilers
-//! put them into registers like any others. A data-flow analysis of a thread's micro-ops finds them: a value is a constant, or the
-//! address of a byte of a location.
+//! Some operands say how many accesses an instruction makes, or to which memory: they have to be
+//! known before a program runs. Compilers put them into registers like any others. A data-flow
+//! analysis of a thread's micro-ops finds them: a value is a constant, or the address of a byte of
+//! a location.
 //!
 //! # Invariants
-//! - A value is known only if each way to the instruction that conditions allow gives the register this one. Of an instruction that no
-//!   such way leads to, all ways count.
+//! - A value is known only if each way to the instruction that conditions allow gives the register
+//!   this one. Of an instruction that no such way leads to, all ways count.
 //! - What is read from memory, or brought by other lanes, is not known.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -18,7 +20,8 @@ use program::{BinOp, Expr, Instr, LocId, Op, RegId, Ty};
 /// The registers whose values are known.
 pub(super) type Values = HashMap<RegId, Expr>;
 
-/// The value of an expression, if it is known, given those of registers. `narrow`: whether the addresses of a location fit 32 bits.
+/// The value of an expression, if it is known, given those of registers. `narrow`: whether the
+/// addresses of a location fit 32 bits.
 pub(super) fn value(
     e: &Expr,
     known: &dyn Fn(RegId) -> Option<Expr>,
@@ -39,7 +42,8 @@ pub(super) fn value(
             (address, Expr::Const(by)) if *op == BinOp::Sub => {
                 whole(*ty, address.base()?).then(|| plus(address, by.wrapping_neg(), BYTES))
             }
-            // Whether what is known of where objects begin is enough is asked of the code (`pointers`).
+            // Whether what is known of where objects begin is enough is asked of the code
+            // (`pointers`).
             (address, Expr::Const(mask)) | (Expr::Const(mask), address) if *op == BinOp::And => {
                 let (loc, offset) = place(&address)?;
                 match (Ty {
@@ -96,7 +100,8 @@ const BYTES: Ty = Ty {
     signed: false,
 };
 
-/// What is known in front of these micro-ops, if `start` is known at the start of the thread; and whether a way leads there.
+/// What is known in front of these micro-ops, if `start` is known at the start of the thread; and
+/// whether a way leads there.
 pub(super) fn before(
     code: &[Instr],
     start: &Values,
@@ -157,7 +162,8 @@ pub(super) trait Domain {
     /// What is known at a place.
     type State: Clone;
 
-    /// A micro-op that a way leads to, or the end: tells what is known in front of it, the last time what counts, and goes on behind it.
+    /// A micro-op that a way leads to, or the end: tells what is known in front of it, the last
+    /// time what counts, and goes on behind it.
     fn step(&mut self, at: usize, instr: Option<&Instr>, state: &mut Self::State);
 
     /// Whether a branch is taken; `None`: both ways are gone.
@@ -167,7 +173,8 @@ pub(super) trait Domain {
     fn meet(&self, state: &mut Self::State, other: &Self::State) -> bool;
 }
 
-/// Goes all ways through a thread. States are kept where ways meet, and carried from there to the next such place.
+/// Goes all ways through a thread. States are kept where ways meet, and carried from there to the
+/// next such place.
 pub(super) fn flow<D: Domain>(code: &[Instr], start: D::State, domain: &mut D) {
     let heads: HashSet<usize> = code.iter().filter_map(|instr| instr.op.target()).collect();
     let mut states = HashMap::from([(0, start)]);

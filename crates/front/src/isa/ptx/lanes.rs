@@ -1,18 +1,22 @@
 //! Values handed from lane to lane of a warp: shuffles, votes, matches, elections, reductions.
 //!
-//! All of them are one meeting of the lanes that the mask names: each brings a value, and computes with what the others
-//! brought. None orders accesses to memory.
+//! All of them are one meeting of the lanes that the mask names: each brings a value, and computes
+//! with what the others brought. None orders accesses to memory.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *shfl.sync*, *vote.sync*, *match.sync*, *elect.sync*, *redux.sync*: the lanes of the mask wait for each other; which lane a
-//!   shuffle reads, by its `c` operand; what is undefined.
+//! - PTX ISA 9.4, *shfl.sync*, *vote.sync*, *match.sync*, *elect.sync*, *redux.sync*: the lanes of
+//!   the mask wait for each other; which lane a shuffle reads, by its `c` operand; what is
+//!   undefined.
 //!
 //! # Where we differ
-//! - Lanes are taken to be converged from the start, or a barrier that all threads of the CTA come to, to the next label or branch.
-//!   Elsewhere, `activemask` has any set of those that come to it, of which each has the same one.
-//! - Where the lane that a shuffle reads or the mask is no constant, a lane takes from all that may be meant, and chooses.
-//! - What a shuffle reads of a lane that is known not to come is a value that is not worked out; if only values tell that, it meets nobody.
-//!   A lane outside of its own mask is undefined: an event `MISUSE`, and its thread ends there.
+//! - Lanes are taken to be converged from the start, or a barrier that all threads of the CTA come
+//!   to, to the next label or branch. Elsewhere, `activemask` has any set of those that come to it,
+//!   of which each has the same one.
+//! - Where the lane that a shuffle reads or the mask is no constant, a lane takes from all that may
+//!   be meant, and chooses.
+//! - What a shuffle reads of a lane that is known not to come is a value that is not worked out; if
+//!   only values tell that, it meets nobody. A lane outside of its own mask is undefined: an event
+//!   `MISUSE`, and its thread ends there.
 
 use super::lower::{Arg, Call, Emit};
 use super::mbarrier::misused_unless;
@@ -263,7 +267,8 @@ pub enum ShuffleMode {
     Idx,
 }
 
-/// The lane that a shuffle reads, given its operands `b` and `c`; and whether that is in bounds, else it reads its own.
+/// The lane that a shuffle reads, given its operands `b` and `c`; and whether that is in bounds,
+/// else it reads its own.
 fn source_lane(mode: ShuffleMode, own: i64, b: i64, c: i64) -> (i64, bool) {
     let (b, segment, clamp) = (b & 31, c >> 8 & 31, c & 31);
     let last = (own & segment) | (clamp & !segment);
@@ -300,8 +305,8 @@ impl Lanes {
         Lanes { among, seat, mask }
     }
 
-    /// What is wrong with a mask for a thread of which nothing says in which warp it is: whether it names others, which cannot be there. All
-    /// bits are the whole warp, which the thread is alone.
+    /// What is wrong with a mask for a thread of which nothing says in which warp it is: whether it
+    /// names others, which cannot be there. All bits are the whole warp, which the thread is alone.
     pub(in crate::isa) fn names_strangers(seat: Seat, mask: &Expr) -> bool {
         seat.unsaid
             && !matches!(mask, Expr::Const(mask) if *mask as u32 == u32::MAX || *mask as u32 == 1)
@@ -370,7 +375,8 @@ impl Brought {
 
     /// All values, combined.
     pub(in crate::isa) fn combined(&self, op: BinOp, ty: Ty) -> Expr {
-        // Where it makes no difference how often a value is there, this thread's own stands for what did not come.
+        // Where it makes no difference how often a value is there, this thread's own stands for
+        // what did not come.
         let counts = matches!(op, BinOp::Add | BinOp::Xor);
         fold(
             op,
@@ -398,7 +404,8 @@ impl Brought {
     }
 }
 
-/// What a shuffle does for each value of what decides which lane it reads: sets of these values, of which there are 32.
+/// What a shuffle does for each value of what decides which lane it reads: sets of these values, of
+/// which there are 32.
 pub(in crate::isa) struct Shuffled {
     /// Operand `b`, or the lane that is read where `c` is no constant.
     by: Expr,
@@ -693,8 +700,8 @@ pub(super) fn taken(e: &mut Emit<'_, '_>, c: &Call, lane: u32, ty: Ty) -> Option
 /// How the register begins that holds which lane of a mask is elected, in all the code of a thread.
 pub(crate) const ELECTED: &str = "elected ";
 
-/// Elects a lane. Each brings whether it would be the one: the first of those that would, or the first of all, is. It stays so, for
-/// each mask in a register that the code cannot name.
+/// Elects a lane. Each brings whether it would be the one: the first of those that would, or the
+/// first of all, is. It stays so, for each mask in a register that the code cannot name.
 fn elect(e: &mut Emit<'_, '_>, c: &Call) {
     let Expr::Const(mask) = c.expr(1) else {
         return e.error(
@@ -796,7 +803,8 @@ fn shuffle(e: &mut Emit<'_, '_>, c: &Call) {
     let defined = shuffled.is_defined(&lanes);
     among_them(e, &lanes);
     if defined == int(0) {
-        // Whoever does not come has no value; the others, who may read this lane's, are met all the same.
+        // Whoever does not come has no value; the others, who may read this lane's, are met all the
+        // same.
         e.push(lanes.meet(value, int(1)));
         put(e, c, 1, shuffled.within.clone());
         return put(e, c, 0, Expr::unknown(c.ty));

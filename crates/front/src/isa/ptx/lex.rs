@@ -29,7 +29,8 @@ pub(super) enum Kind {
     End,
 }
 
-/// The predefined constant (PTX ISA 9.4, *Predefined Constants*): it is a number wherever it stands.
+/// The predefined constant (PTX ISA 9.4, *Predefined Constants*): it is a number wherever it
+/// stands.
 const WARP_SIZE: (&str, i64) = ("WARP_SZ", 32);
 
 /// All tokens of a text; the last one is [`Kind::End`].
@@ -128,8 +129,8 @@ fn is_word_start(b: u8) -> bool {
     b.is_ascii_alphabetic() || matches!(b, b'_' | b'$' | b'%' | b'.')
 }
 
-/// A PTX integer constant: decimal, `0x`, `0b` or octal with a leading zero, with an optional `U`; of a floating-point constant
-/// (`0f3F800000`, `0d3FF0000000000000`) the bits.
+/// A PTX integer constant: decimal, `0x`, `0b` or octal with a leading zero, with an optional `U`;
+/// of a floating-point constant (`0f3F800000`, `0d3FF0000000000000`) the bits.
 pub(super) fn integer(text: &str) -> Option<i64> {
     let digits = text.strip_suffix(['U', 'u']).unwrap_or(text);
     let float = |prefixes: [&str; 2], count: usize| {

@@ -1,9 +1,12 @@
-//! One thread's statements to micro-ops: names resolved, operands checked against the instruction table.
+//! One thread's statements to micro-ops: names resolved, operands checked against the instruction
+//! table.
 //!
 //! # Invariants
 //! - Errors never stop the walk: one pass reports everything that is wrong with a thread.
-//! - The result is only used if nothing was reported; until then a branch target may be a placeholder.
-//! - An instruction that asks for constants and finds registers is lowered again with what [`known`] finds of these.
+//! - The result is only used if nothing was reported; until then a branch target may be a
+//!   placeholder.
+//! - An instruction that asks for constants and finds registers is lowered again with what
+//!   [`known`] finds of these.
 //! - Types of locations are settled ([`super::Unit::settle_types`]) before any thread is lowered.
 
 use std::collections::{HashMap, HashSet};
@@ -109,9 +112,11 @@ pub(super) struct Emit<'a, 's> {
     /// The current instruction has an address in a register and no type.
     pub(super) through_register: bool,
     current: (Span, SourceLine, String),
-    /// All lanes of the warp come here together, since the start or a barrier: without a label or branch in between.
+    /// All lanes of the warp come here together, since the start or a barrier: without a label or
+    /// branch in between.
     pub(super) converged: bool,
-    /// An instruction in front says that all lanes execute it together, without a label or branch in between.
+    /// An instruction in front says that all lanes execute it together, without a label or branch
+    /// in between.
     together: bool,
     /// What is known of registers in front of items that asked.
     known: &'a HashMap<usize, Known>,
@@ -121,7 +126,8 @@ pub(super) struct Emit<'a, 's> {
     asks: bool,
 }
 
-/// An item that asks for what is known of registers: one that could not be lowered, or wants to know addresses.
+/// An item that asks for what is known of registers: one that could not be lowered, or wants to
+/// know addresses.
 struct Asking {
     item: usize,
     /// The micro-op that comes first.
@@ -411,7 +417,8 @@ impl<'a> Emit<'a, '_> {
         loc.map_or(Ty::WORD, |loc| self.symbols.ty(loc))
     }
 
-    /// Has the instruction lowered again with the addresses in registers that are known, if it has not been.
+    /// Has the instruction lowered again with the addresses in registers that are known, if it has
+    /// not been.
     pub(super) fn ask(&mut self) {
         self.asks = true;
     }
@@ -512,8 +519,8 @@ impl<'a> Emit<'a, '_> {
             return None;
         }
         let narrow = |loc| is_narrow(self.env, self.symbols, loc);
-        // What is not inside of a location in shared memory is of something else, such as the copy of another CTA; an access that is not
-        // made may be to anything.
+        // What is not inside of a location in shared memory is of something else, such as the copy
+        // of another CTA; an access that is not made may be to anything.
         let inside = |value: &Expr| match value {
             Expr::Bin(_, _, base, offset) => match (base.base(), &**offset) {
                 (Some(loc), Expr::Const(offset)) => {
@@ -594,8 +601,8 @@ impl<'a> Emit<'a, '_> {
             _ => None,
         };
         let opcode = m.raw.opcode.start..m.raw.quals.last().map_or(m.raw.opcode.end, |q| q.end);
-        // All lanes execute it together, or the program is undefined; a barrier says so itself, and nobody need say so twice. In assembly of
-        // other languages, models have no words for it.
+        // All lanes execute it together, or the program is undefined; a barrier says so itself, and
+        // nobody need say so twice. In assembly of other languages, models have no words for it.
         let aligned = m.quals.all(GroupKind::Ignored).any(|w| w == "aligned")
             && !matches!(m.row.opcode, "bar" | "barrier");
         let parts = around.is_some() || !self.converged && !self.together;

@@ -1,13 +1,16 @@
-//! Matrices of 8 × 8 elements of 16 bits that a warp loads from shared memory, stores there, or transposes: each lane names a row
-//! for others, and has a fragment of two elements.
+//! Matrices of 8 × 8 elements of 16 bits that a warp loads from shared memory, stores there, or
+//! transposes: each lane names a row for others, and has a fragment of two elements.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *ldmatrix*, *stmatrix*, *movmatrix*: lane 8m + r names row r of matrix m; a group of four lanes loads or stores a row,
-//!   each of them a fragment, the first lanes the first row. Transposed, a lane has two elements of one column. Rows are aligned to 16 bytes.
-//! - Memory Consistency Model: these accesses are weak. The lane whose fragment it is makes them, at an address that another one gave.
+//! - PTX ISA 9.4, *ldmatrix*, *stmatrix*, *movmatrix*: lane 8m + r names row r of matrix m; a group
+//!   of four lanes loads or stores a row, each of them a fragment, the first lanes the first row.
+//!   Transposed, a lane has two elements of one column. Rows are aligned to 16 bytes.
+//! - Memory Consistency Model: these accesses are weak. The lane whose fragment it is makes them,
+//!   at an address that another one gave.
 //!
 //! # Where we differ
-//! - Other shapes and types are refused, and warps of fewer than 32 lanes, in which the page leaves open what is loaded.
+//! - Other shapes and types are refused, and warps of fewer than 32 lanes, in which the page leaves
+//!   open what is loaded.
 
 use super::copies::aligned;
 use super::lanes::{Lanes, taken};
@@ -80,7 +83,8 @@ fn whole(e: &mut Emit<'_, '_>, c: &Call) -> Option<Lanes> {
     Some(Lanes::new(Scope::Warp, e.env.warp, Expr::Const(-1)))
 }
 
-/// Where the fragments of this lane are: of each matrix, addresses of its pieces, and the type of these.
+/// Where the fragments of this lane are: of each matrix, addresses of its pieces, and the type of
+/// these.
 fn pieces(
     e: &mut Emit<'_, '_>,
     c: &Call,

@@ -1,21 +1,24 @@
 //! mbarrier objects: operations on one word of shared memory, each atomic.
 //!
 //! # Invariants
-//! - Every operation is a read-modify-write of the word that comes first among its micro-ops; what the word means, and what
-//!   operations make of it, [`program::mbarrier`] says.
-//! - A wait or test that finds its phase complete writes the word back as it was: it has a place among the operations on the
-//!   object. One that does not writes nothing, and orders nothing.
-//! - An operation whose precondition does not hold changes nothing: it is an event `MISUSE`, and its thread ends there.
+//! - Every operation is a read-modify-write of the word that comes first among its micro-ops; what
+//!   the word means, and what operations make of it, [`program::mbarrier`] says.
+//! - A wait or test that finds its phase complete writes the word back as it was: it has a place
+//!   among the operations on the object. One that does not writes nothing, and orders nothing.
+//! - An operation whose precondition does not hold changes nothing: it is an event `MISUSE`, and
+//!   its thread ends there.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *mbarrier* and the pages of its instructions: an arrival is `.release.cta`, a test or wait `.acquire.cta`,
-//!   and changes of the byte count are `.relaxed` unless they say otherwise; order and scope come together. What a remote
-//!   object allows: *Support for mbarrier in the shared memory of a cluster*.
+//! - PTX ISA 9.4, *mbarrier* and the pages of its instructions: an arrival is `.release.cta`, a
+//!   test or wait `.acquire.cta`, and changes of the byte count are `.relaxed` unless they say
+//!   otherwise; order and scope come together. What a remote object allows: *Support for mbarrier
+//!   in the shared memory of a cluster*.
 //!
 //! # Where we differ
 //! - `mbarrier.wait` is the short form of a loop around `mbarrier.try_wait`.
 //! - `try_wait` is as `test_wait`: what it waits for by itself bounds nothing.
-//! - A count in a register that is larger than an object can count here makes an address of nothing, as does a number of bytes.
+//! - A count in a register that is larger than an object can count here makes an address of
+//!   nothing, as does a number of bytes.
 
 use super::lower::{Call, Emit};
 use super::table::{Group, GroupKind, ResultTy, Role, Row, SCOPES};
@@ -301,8 +304,8 @@ fn dead(old: &Expr) -> Expr {
     )
 }
 
-/// A read-modify-write of the word at operand `what.at`, where `ok` holds of it; else undefined. `fits`: whether the operand
-/// can be counted at all.
+/// A read-modify-write of the word at operand `what.at`, where `ok` holds of it; else undefined.
+/// `fits`: whether the operand can be counted at all.
 fn operation(
     e: &mut Emit<'_, '_>,
     c: &Call,
@@ -339,7 +342,8 @@ fn attempt(
     };
     let counted = match operand {
         Expr::Const(_) => addr,
-        // No address of memory, so that nothing is concluded from a count that the word cannot hold.
+        // No address of memory, so that nothing is concluded from a count that the word cannot
+        // hold.
         operand => {
             let most = Expr::Cmp(
                 CmpOp::Le,
@@ -395,7 +399,8 @@ pub(super) fn misused_unless(e: &mut Emit<'_, '_>, ok: Expr) {
     e.leave();
 }
 
-/// Has an object track the copies of the thread: the arrival comes when they are complete. `adds`: the phase waits for one more.
+/// Has an object track the copies of the thread: the arrival comes when they are complete. `adds`:
+/// the phase waits for one more.
 pub(super) fn track(e: &mut Emit<'_, '_>, c: &Call, adds: bool) {
     let one = Expr::Const(1);
     let by_thread = Operation {
@@ -437,7 +442,8 @@ pub(super) fn track(e: &mut Emit<'_, '_>, c: &Call, adds: bool) {
     signal(e, c, &later, &one, ok, arrived);
 }
 
-/// The bytes of a copy that is complete are taken off the object at operand `at`, moved to `address`.
+/// The bytes of a copy that is complete are taken off the object at operand `at`, moved to
+/// `address`.
 pub(super) fn complete(e: &mut Emit<'_, '_>, c: &Call, at: usize, address: Expr, bytes: i64) {
     let bytes = Expr::Const(bytes);
     let what = Operation {
@@ -459,7 +465,8 @@ pub(super) fn complete(e: &mut Emit<'_, '_>, c: &Call, at: usize, address: Expr,
     });
 }
 
-/// An operation that an asynchronous one ends with. The thread goes on: what it does next does not wait for this.
+/// An operation that an asynchronous one ends with. The thread goes on: what it does next does not
+/// wait for this.
 fn signal(
     e: &mut Emit<'_, '_>,
     c: &Call,
@@ -799,7 +806,8 @@ fn mapa(e: &mut Emit<'_, '_>, c: &Call) {
     }
 }
 
-/// The address that is to the CTA of a rank in the cluster what `address`, in `loc`, is to the thread's own.
+/// The address that is to the CTA of a rank in the cluster what `address`, in `loc`, is to the
+/// thread's own.
 pub(super) fn of_rank(
     e: &mut Emit<'_, '_>,
     c: &Call,
@@ -846,7 +854,8 @@ pub(crate) fn away_by(address: Expr, bytes: i64) -> Expr {
     }
 }
 
-/// That of the CTA of a rank that is known when the program runs; of a CTA that the cluster does not have, an address of nothing.
+/// That of the CTA of a rank that is known when the program runs; of a CTA that the cluster does
+/// not have, an address of nothing.
 pub(crate) fn of_some_rank(cluster: &[i64], rank: &Expr, address: &Expr, stride: i64) -> Expr {
     cluster
         .iter()

@@ -1,14 +1,17 @@
-//! Loads and stores: through the generic proxy, and the surface, texture and constant accesses of the proxy tests.
+//! Loads and stores: through the generic proxy, and the surface, texture and constant accesses of
+//! the proxy tests.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *ld*, *st*: `.weak` is the default; `.relaxed`, `.acquire`, `.release` need a scope; `.volatile` is
-//!   relaxed at system scope; `.mmio` is relaxed at system scope as written.
+//! - PTX ISA 9.4, *ld*, *st*: `.weak` is the default; `.relaxed`, `.acquire`, `.release` need a
+//!   scope; `.volatile` is relaxed at system scope; `.mmio` is relaxed at system scope as written.
 //! - PTX ISA 9.4, *discard*: a weak write of indeterminate values.
-//! - PTX ISA 9.4, *Cache Operators* and *Cache Eviction Priority Hints*: no effect on consistency, hence ignored.
+//! - PTX ISA 9.4, *Cache Operators* and *Cache Eviction Priority Hints*: no effect on consistency,
+//!   hence ignored.
 //!
 //! # Where we differ
-//! - A register of 128 bits is its halves, as in `ld.b128 {lo, hi}, [a]` ([`super::expand`]). The text has scalars of 64 bits at most: one
-//!   of 128 is one if it is strong (option `b128`), else two.
+//! - A register of 128 bits is its halves, as in `ld.b128 {lo, hi}, [a]` ([`super::expand`]). The
+//!   text has scalars of 64 bits at most: one of 128 is one if it is strong (option `b128`), else
+//!   two.
 //! - `tld`, `suld`, `cold`, `sust`: the notation of the published mixed-proxy tests (ISCA 2022).
 
 use std::ops::Range;
@@ -267,8 +270,8 @@ fn discard(e: &mut Emit<'_, '_>, c: &Call) {
 /// Whether an object of a space is in what an instruction asks about.
 pub(in crate::isa) type IsIn = fn(Space) -> bool;
 
-/// The address about which an instruction in PTX asks whether it is in a state space, and whether it is if it is of an object in that
-/// one.
+/// The address about which an instruction in PTX asks whether it is in a state space, and whether
+/// it is if it is of an object in that one.
 pub(in crate::isa) fn asks_space(instr: &Instr) -> Option<(&Expr, IsIn)> {
     let space = instr
         .text
@@ -293,8 +296,8 @@ pub(in crate::isa) fn asks_space(instr: &Instr) -> Option<(&Expr, IsIn)> {
     ))
 }
 
-/// Whether an instruction in PTX is a non-coherent load. What it makes is a weak load: that nobody writes what it reads is seen when
-/// all threads are known.
+/// Whether an instruction in PTX is a non-coherent load. What it makes is a weak load: that nobody
+/// writes what it reads is seen when all threads are known.
 pub(in crate::isa) fn is_non_coherent(instr: &Instr) -> bool {
     let mut words = instr.text.split_whitespace();
     words.any(|word| word.starts_with("ld.") && word.split('.').any(|qualifier| qualifier == "nc"))
@@ -391,8 +394,9 @@ fn changes_own_address(op: &Op) -> bool {
         .is_some_and(|(addr, dst)| addr.any(&|e| *e == Expr::Reg(dst)))
 }
 
-/// The addresses of the elements of an access. Through a register, the address of a vector is checked when it is known: one
-/// that is no multiple of the vector's size is no address of memory (PTX ISA, Addresses as Operands, Alignment).
+/// The addresses of the elements of an access. Through a register, the address of a vector is
+/// checked when it is known: one that is no multiple of the vector's size is no address of memory
+/// (PTX ISA, Addresses as Operands, Alignment).
 pub(super) fn addresses(e: &mut Emit<'_, '_>, c: &Call, first: Expr) -> Option<Vec<Expr>> {
     let (width, bytes) = (c.quals.width() as i64, i64::from(c.ty.bytes()));
     if width == 1 {

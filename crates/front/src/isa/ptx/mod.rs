@@ -1,20 +1,25 @@
 //! PTX: code as compilers print it and in the short form of litmus tests, lowered to micro-ops.
 //!
-//! The instruction set is the table of [`rows`]; one row says everything about one family of instructions, so a new
-//! instruction is added in one place.
+//! The instruction set is the table of [`rows`]; one row says everything about one family of
+//! instructions, so a new instruction is added in one place.
 //!
 //! # Reading a test
-//! 1. [`Unit::parse`]: a thread's text, with functions in the place of their calls, to instructions that have a row.
+//! 1. [`Unit::parse`]: a thread's text, with functions in the place of their calls, to instructions
+//!    that have a row.
 //! 2. [`Unit::settle_types`], for every thread: locations get the type of their accesses.
 //! 3. [`Unit::lower`]: names resolved, micro-ops emitted.
-//! 4. [`pointers::resolve`], once per program: the types of accesses through registers that hold addresses.
+//! 4. [`pointers::resolve`], once per program: the types of accesses through registers that hold
+//!    addresses.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *Instruction Statements*, *Memory Consistency Model* and the pages of the single instructions.
-//! - The short form (`ld.relaxed.gpu r0, x`, `goto`, `bne`, `tld`, `sust`, …): the published PTX litmus suites.
+//! - PTX ISA 9.4, *Instruction Statements*, *Memory Consistency Model* and the pages of the single
+//!   instructions.
+//! - The short form (`ld.relaxed.gpu r0, x`, `goto`, `bne`, `tld`, `sust`, …): the published PTX
+//!   litmus suites.
 //!
 //! # Where we differ
-//! - Types and `;` may be left out. An access without type has the type of its location, else 64 bits.
+//! - Types and `;` may be left out. An access without type has the type of its location, else 64
+//!   bits.
 //! - Registers need no declaration. One that a test reads and nothing writes is an error.
 
 use std::collections::HashSet;
@@ -109,9 +114,11 @@ enum Item {
 /// What a thread's code is read with.
 #[derive(Clone, Debug, Default)]
 pub struct Env {
-    /// Unknown names are errors; otherwise they are registers and locations that start at 0 (`.litmus`).
+    /// Unknown names are errors; otherwise they are registers and locations that start at 0
+    /// (`.litmus`).
     pub strict: bool,
-    /// Barrier operands are (instance, id, quorum) as in the published suites, not PTX's (barrier, thread count).
+    /// Barrier operands are (instance, id, quorum) as in the published suites, not PTX's (barrier,
+    /// thread count).
     pub instance_barriers: bool,
     /// `red` may be acquire, as in the published suites.
     pub acquiring_red: bool,
@@ -121,7 +128,8 @@ pub struct Env {
     pub warp: Seat,
     /// And in its CTA.
     pub block: Seat,
-    /// By rank of the CTAs of its cluster: how many copies of shared memory lie between its own and theirs.
+    /// By rank of the CTAs of its cluster: how many copies of shared memory lie between its own and
+    /// theirs.
     pub cluster: Vec<i64>,
     /// Registers with initial values.
     pub regs: Vec<RegInit>,
@@ -197,8 +205,8 @@ impl Unit {
         }
     }
 
-    /// Records the types of all accesses to named locations. Unless `strict`, adds the locations that are not
-    /// declared.
+    /// Records the types of all accesses to named locations. Unless `strict`, adds the locations
+    /// that are not declared.
     pub fn settle_types(&self, strict: bool, symbols: &mut Symbols, sink: &mut Sink) {
         for item in &self.items {
             let Item::Instr(m) = item else { continue };

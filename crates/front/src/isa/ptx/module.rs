@@ -1,9 +1,12 @@
-//! A module of PTX as a compiler prints it: its kernels with their parameters, and the variables beside them.
+//! A module of PTX as a compiler prints it: its kernels with their parameters, and the variables
+//! beside them.
 //!
 //! # Invariants
-//! - A kernel's body keeps its lines; only declarations of variables, which a test makes under `[memory]`, become blank.
-//! - What a module has and a test cannot have is reported where it stands; nothing is dropped silently but what says nothing
-//!   of a program's meaning (line information, sections, performance directives).
+//! - A kernel's body keeps its lines; only declarations of variables, which a test makes under
+//!   `[memory]`, become blank.
+//! - What a module has and a test cannot have is reported where it stands; nothing is dropped
+//!   silently but what says nothing of a program's meaning (line information, sections, performance
+//!   directives).
 //!
 //! # Sources
 //! - PTX ISA 9.4, *Directives*: Module, Kernel and Function, Variable Declaration; *State Spaces*.
@@ -159,7 +162,8 @@ struct Reader<'a> {
 /// Types of variables that stand for textures and surfaces.
 const OPAQUE: [&str; 3] = [".texref", ".surfref", ".samplerref"];
 
-/// Directives that a launch has to fit (PTX ISA 9.4, *Performance-Tuning Directives*, *Cluster Dimension Directives*).
+/// Directives that a launch has to fit (PTX ISA 9.4, *Performance-Tuning Directives*, *Cluster
+/// Dimension Directives*).
 const DEMANDS: [&str; 6] = [
     ".maxntid",
     ".reqntid",
@@ -428,7 +432,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A function. Of its head only the name matters here; the rest is read with the code that calls it.
+    /// A function. Of its head only the name matters here; the rest is read with the code that
+    /// calls it.
     fn function(&mut self) -> Result<(), Failed> {
         let start = self.next().start;
         if self.eat('(') {
@@ -462,8 +467,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The text from `start` to before the brace that closes the code, and the variables that it declares, with blanks in
-    /// their place. `depth`: how many braces are open.
+    /// The text from `start` to before the brace that closes the code, and the variables that it
+    /// declares, with blanks in their place. `depth`: how many braces are open.
     fn body(&mut self, start: usize, mut depth: usize) -> Result<(String, Vec<Variable>), Failed> {
         let mut body = String::new();
         let (mut variables, mut from) = (Vec::new(), start);

@@ -1,13 +1,15 @@
 //! Multimem addresses, each of which names a location on every device of a group.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *multimem.ld_reduce, multimem.st, multimem.red*: what they are unless they say otherwise; Memory Consistency Model,
-//!   *Multimem Addresses*: an operation on one is a vector of scalar operations, one for each location.
+//! - PTX ISA 9.4, *multimem.ld_reduce, multimem.st, multimem.red*: what they are unless they say
+//!   otherwise; Memory Consistency Model, *Multimem Addresses*: an operation on one is a vector of
+//!   scalar operations, one for each location.
 //!
 //! # Where we differ
 //! - What comes of floating-point numbers is not worked out; there are no numbers of 8 bits.
-//! - A multimem location is an alias of an array that has an element for each device (`multimem = true` in a test), or as many as
-//!   the instruction's vector: the elements of the array have the addresses of the single devices.
+//! - A multimem location is an alias of an array that has an element for each device (`multimem =
+//!   true` in a test), or as many as the instruction's vector: the elements of the array have the
+//!   addresses of the single devices.
 
 use super::atomics::{HALF, numbers};
 use super::lower::{Arg, Call, Emit};
@@ -139,7 +141,8 @@ fn number(c: &Call) -> Ty {
     if c.quals.packed() > 1 { HALF } else { c.ty }
 }
 
-/// The addresses of the numbers in locations, each with the place that it has in the vector of every device.
+/// The addresses of the numbers in locations, each with the place that it has in the vector of
+/// every device.
 fn of_numbers(c: &Call, locations: Vec<Expr>) -> impl Iterator<Item = (usize, Expr)> {
     let (of, width, ty) = (usize::from(c.quals.packed()), c.quals.width(), number(c));
     let numbers = move |(at, addr): (usize, Expr)| {
@@ -163,7 +166,8 @@ fn values(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Vec<Expr> {
         .collect()
 }
 
-/// The operation of a reduction. What comes of floating-point numbers depends on the order of devices.
+/// The operation of a reduction. What comes of floating-point numbers depends on the order of
+/// devices.
 fn operation(e: &mut Emit<'_, '_>, c: &Call) -> Option<BinOp> {
     let ops = [
         ("add", BinOp::Add),

@@ -97,8 +97,9 @@ impl<'a> Emit<'a, '_> {
         self.written.contains(name)
     }
 
-    /// Gives registers that are declared and read, and never written, values that are not worked out: compilers print such for variables
-    /// without one, and for structures without members that a function takes. So has shared memory a size with what the system takes of it.
+    /// Gives registers that are declared and read, and never written, values that are not worked
+    /// out: compilers print such for variables without one, and for structures without members that
+    /// a function takes. So has shared memory a size with what the system takes of it.
     pub(super) fn leave_unset(&mut self) {
         if !self.env.strict {
             return;
@@ -331,8 +332,8 @@ fn shared(m: &Matched) -> bool {
     words.into_iter().any(|word| word.starts_with("shared"))
 }
 
-/// How much shared memory a CTA has in all, which is a multiple of what the target allocates, with what the system takes (PTX ISA, Special
-/// Registers): known to nobody here.
+/// How much shared memory a CTA has in all, which is a multiple of what the target allocates, with
+/// what the system takes (PTX ISA, Special Registers): known to nobody here.
 const SIZES: [&str; 2] = ["total_smem_size", "aggr_smem_size"];
 
 /// Whether a name is one of PTX's special registers (PTX ISA, Special Registers).

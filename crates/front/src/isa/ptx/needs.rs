@@ -1,11 +1,12 @@
 //! What instructions need of a module: the version of PTX that has them, and the target.
 //!
-//! A compiler or assembler refuses an instruction that is newer than its module says; what a module means that nobody takes is not
-//! known, so that it is refused here, too.
+//! A compiler or assembler refuses an instruction that is newer than its module says; what a module
+//! means that nobody takes is not known, so that it is refused here, too.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *PTX ISA Notes* and *Target ISA Notes* of each instruction. Each row is as ptxas 13.5 has it: it takes the instruction
-//!   with that version and target, and refuses it with the one before.
+//! - PTX ISA 9.4, *PTX ISA Notes* and *Target ISA Notes* of each instruction. Each row is as ptxas
+//!   13.5 has it: it takes the instruction with that version and target, and refuses it with the
+//!   one before.
 
 use super::table::Matched;
 use super::{Item, Unit};

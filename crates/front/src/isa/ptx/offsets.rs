@@ -1,11 +1,13 @@
 //! Which bytes of an object an access through a register can be to.
 //!
-//! Threads are run over ranges of numbers: what they read is any number, a branch that rests on such is taken both ways. A loop is gone
-//! through as often as numbers decide; where that gives too many states, these become one, whose numbers go on without end.
+//! Threads are run over ranges of numbers: what they read is any number, a branch that rests on
+//! such is taken both ways. A loop is gone through as often as numbers decide; where that gives too
+//! many states, these become one, whose numbers go on without end.
 //!
 //! # Invariants
-//! - No verdict rests on what is found here. It says how memory is cut into cells; an access that turns out to be to another place than
-//!   these is to no cell, and the engines tell it by its address.
+//! - No verdict rests on what is found here. It says how memory is cut into cells; an access that
+//!   turns out to be to another place than these is to no cell, and the engines tell it by its
+//!   address.
 //! - Numbers stay inside of their types: an index that wraps around is not followed.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -250,7 +252,8 @@ impl Range {
         Range::new(least, most, 1).stepping(gcd(self.step, 1 << ty.bits), self.first)
     }
 
-    /// Which of an object's bytes these offsets are, if they count from its first one. Copies of it are so far apart.
+    /// Which of an object's bytes these offsets are, if they count from its first one. Copies of it
+    /// are so far apart.
     fn within(self, bytes: i64, apart: Option<i64>) -> Vec<i64> {
         if let Some(n) = self.is_one() {
             let n = apart.map_or(n, |apart| n.rem_euclid(apart));
@@ -303,7 +306,8 @@ fn number(at: Range) -> Known {
     Some(Value { base: None, at })
 }
 
-/// Where each access of a thread can be, by the objects of which its addresses are; none of that: nothing is known.
+/// Where each access of a thread can be, by the objects of which its addresses are; none of that:
+/// nothing is known.
 pub(super) struct Offsets {
     found: BTreeMap<(usize, usize), HashMap<LocId, HashSet<Range>>>,
     unknown: HashSet<(usize, usize)>,
@@ -486,7 +490,8 @@ impl Run<'_> {
                 at: Range::one(0),
             }),
             Expr::Bin(op, ty, a, b) => {
-                // An operand of which nothing is known may be any number; with an address, it is one.
+                // An operand of which nothing is known may be any number; with an address, it is
+                // one.
                 let (a, b) = (of(a), of(b));
                 let range = |v: Known| v.map_or(Range::ANY, |v| v.at);
                 let base = |v: Known| v.and_then(|v| v.base);

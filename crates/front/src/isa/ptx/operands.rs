@@ -319,8 +319,8 @@ impl Emit<'_, '_> {
         }
     }
 
-    /// An access, to a vector or to a scalar, lies in one object, at a multiple of its size (PTX ISA, Operands, Vectors as
-    /// Operands; Addresses as Operands).
+    /// An access, to a vector or to a scalar, lies in one object, at a multiple of its size (PTX
+    /// ISA, Operands, Vectors as Operands; Addresses as Operands).
     fn check_extent(&mut self, m: &Matched, n: &NameOperand, id: LocId) -> Option<()> {
         let (ty, declared) = (self.symbols.ty(id), self.symbols.object(id).1);
         // What tells of an access is none.

@@ -1,12 +1,16 @@
-//! Where code came from, as it says itself: `#line` names a line of a module, `.file` and `.loc` those of a source.
+//! Where code came from, as it says itself: `#line` names a line of a module, `.file` and `.loc`
+//! those of a source.
 //!
 //! # Invariants
-//! - What stands on a line of the test came from one place; a line that stands for several, as that of a placeholder may, from none.
-//! - A line that was inlined comes behind the one that it is inlined at, and says so. Of a chain through a library, which is what does not lie in
-//!   the folder of the kernel or below, the first line and the last are told.
+//! - What stands on a line of the test came from one place; a line that stands for several, as that
+//!   of a placeholder may, from none.
+//! - A line that was inlined comes behind the one that it is inlined at, and says so. Of a chain
+//!   through a library, which is what does not lie in the folder of the kernel or below, the first
+//!   line and the last are told.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *Lexical Elements*: Source Format (`#line`); *Directives*: Debugging Directives (`.file`, `.loc` with `inlined_at`).
+//! - PTX ISA 9.4, *Lexical Elements*: Source Format (`#line`); *Directives*: Debugging Directives
+//!   (`.file`, `.loc` with `inlined_at`).
 //! - C23 6.10.5: the line behind `#line n "file"` is line n of that file.
 
 use std::collections::HashMap;

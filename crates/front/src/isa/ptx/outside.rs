@@ -1,10 +1,12 @@
-//! What PTX has and the checker has not: instructions and qualifiers, told apart from what does not exist.
+//! What PTX has and the checker has not: instructions and qualifiers, told apart from what does not
+//! exist.
 //!
 //! # Invariants
 //! - No instruction of [`super::rows`] is in the table, and every other one of the ISA is.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *Instruction Set* and *Identifiers*, reserved instruction keywords. The assembler `ptxas` knows each of these names.
+//! - PTX ISA 9.4, *Instruction Set* and *Identifiers*, reserved instruction keywords. The assembler
+//!   `ptxas` knows each of these names.
 
 /// Instructions without a row: what they are, and their names.
 const INSTRUCTIONS: &[(&str, &[&str])] = &[

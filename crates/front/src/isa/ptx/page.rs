@@ -1,7 +1,8 @@
 //! The page of the book that lists the instructions, made from the tables that read them.
 //!
 //! # Invariants
-//! - The page is true: a test makes it again and compares. `BLESS=1 cargo test -p fencepost-front page` rewrites it.
+//! - The page is true: a test makes it again and compares. `BLESS=1 cargo test -p fencepost-front
+//!   page` rewrites it.
 
 use super::expand::CALL;
 use super::needs;

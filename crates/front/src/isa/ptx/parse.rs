@@ -4,7 +4,8 @@
 //! - A malformed statement is reported and skipped; the ones after it are still read.
 //! - Every range lies in the text that was parsed; nothing is resolved yet.
 //!
-//! A statement ends at `;` or at the end of a line, unless the line ends in a comma or inside brackets.
+//! A statement ends at `;` or at the end of a line, unless the line ends in a comma or inside
+//! brackets.
 
 use std::ops::Range;
 
@@ -94,7 +95,8 @@ pub(super) struct NameOperand {
 }
 
 impl NameOperand {
-    /// Of a piece of a parameter, the name with its offset, `p+8`, as it is when blocks are gone: a register's.
+    /// Of a piece of a parameter, the name with its offset, `p+8`, as it is when blocks are gone: a
+    /// register's.
     pub(super) fn piece(&self) -> Range<usize> {
         let offset = if self.offset == 0 {
             0
@@ -241,7 +243,8 @@ impl Parser<'_> {
         let word = self.word("an instruction or a label")?;
         let (opcode, quals) = self.split(word);
         let mut operands = Vec::new();
-        // Of an instruction that is not supported, operands may be of forms that no other has: what it names may be what it writes.
+        // Of an instruction that is not supported, operands may be of forms that no other has: what
+        // it names may be what it writes.
         if outside::instruction(self.str(&opcode)).is_some() {
             while !matches!(
                 self.tokens.peek(),

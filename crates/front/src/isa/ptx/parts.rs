@@ -1,13 +1,14 @@
-//! Arrays of bytes that hold objects of several sizes, and structures: into which cells their accesses cut them.
+//! Arrays of bytes that hold objects of several sizes, and structures: into which cells their
+//! accesses cut them.
 //!
-//! An array that is declared in bytes has the coarsest cells such that each access is to whole ones. One that has fields has those that
-//! they say.
+//! An array that is declared in bytes has the coarsest cells such that each access is to whole
+//! ones. One that has fields has those that they say.
 //!
 //! # Invariants
-//! - All places of an access have as many cells, of one size: how many it is to is known from the program. A cut in one of its places is one in
-//!   all of them.
-//! - An mbarrier object is one cell (PTX ISA, *mbarrier*, Contents of the mbarrier object). What may be one, and be accessed otherwise, is
-//!   reported.
+//! - All places of an access have as many cells, of one size: how many it is to is known from the
+//!   program. A cut in one of its places is one in all of them.
+//! - An mbarrier object is one cell (PTX ISA, *mbarrier*, Contents of the mbarrier object). What
+//!   may be one, and be accessed otherwise, is reported.
 //! - An access to a place that is not found here is to no cell, as [`super::offsets`] says.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -17,7 +18,8 @@ use diag::{Sink, Span};
 use program::points::{Points, access_of};
 use program::{Field, Init, Layout, LocId, LocationKind, Program, Ty, mbarrier};
 
-/// How many cells accesses are to, by thread and micro-op: those that can be to objects with several fields.
+/// How many cells accesses are to, by thread and micro-op: those that can be to objects with
+/// several fields.
 pub(super) type Cells = HashMap<(usize, usize), u8>;
 
 /// An access, as far as it can be to an object.
@@ -179,7 +181,8 @@ fn whole(program: &Program, object: LocId, accesses: &[Access], sink: &mut Sink)
     layout(&sizes, &objects)
 }
 
-/// How many bytes there are from one structure to the next, in an array of such; what is never accessed may be of anything.
+/// How many bytes there are from one structure to the next, in an array of such; what is never
+/// accessed may be of anything.
 fn period(sizes: &[u32], objects: &[bool]) -> usize {
     let largest = sizes.iter().copied().max().unwrap_or(0) as usize;
     let repeats = |apart: &usize| {
@@ -314,8 +317,8 @@ fn marked(program: &mut Program, object: LocId, accesses: &[Access]) {
     }
 }
 
-/// How many cells an access is to, if those of all of its places that are whole cells are as many. Cells are given by where they begin, with
-/// their sizes.
+/// How many cells an access is to, if those of all of its places that are whole cells are as many.
+/// Cells are given by where they begin, with their sizes.
 fn counted(cells: &HashMap<i64, u32>, access: &Access) -> Option<u8> {
     let count = |place: &i64| {
         let size = *cells.get(place)?;

@@ -1,15 +1,17 @@
 //! Addresses in registers: which objects they can be of.
 //!
-//! An access through a register names no object. The type of one that was written without, and of an object that only such
-//! accesses are to, follows from the objects whose address can get into the register; a flow-insensitive analysis over the
-//! whole program finds these.
+//! An access through a register names no object. The type of one that was written without, and of
+//! an object that only such accesses are to, follows from the objects whose address can get into
+//! the register; a flow-insensitive analysis over the whole program finds these.
 //!
 //! # Invariants
-//! - An access through a register has the size of the elements of every object that the register can point to, or is to as
-//!   many elements of each; anything else is reported as `mixed-size`. What has several fields is cut by [`super::parts`].
-//! - No result rests on where objects lie: arithmetic on addresses other than with offsets is reported.
-//! - Threads that were not written in PTX, such as those of the host, have types from the start: addresses are followed
-//!   through them, and they stay as they are.
+//! - An access through a register has the size of the elements of every object that the register
+//!   can point to, or is to as many elements of each; anything else is reported as `mixed-size`.
+//!   What has several fields is cut by [`super::parts`].
+//! - No result rests on where objects lie: arithmetic on addresses other than with offsets is
+//!   reported.
+//! - Threads that were not written in PTX, such as those of the host, have types from the start:
+//!   addresses are followed through them, and they stay as they are.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -29,15 +31,16 @@ use program::{
     is_further,
 };
 
-/// Of a thread in PTX, its accesses through registers that were written without a type; `None`: it was not written in PTX.
+/// Of a thread in PTX, its accesses through registers that were written without a type; `None`: it
+/// was not written in PTX.
 pub(super) type Untyped = Option<Vec<usize>>;
 
 /// What may be done with an address.
 const OFFSETS: &str =
     "only adding an offset to an address is supported, in 64 bits or, of shared memory, 32";
 
-/// Settles accesses through addresses in registers. `untyped` says which have no type, thread by thread; `open`, what no declaration says of
-/// memory.
+/// Settles accesses through addresses in registers. `untyped` says which have no type, thread by
+/// thread; `open`, what no declaration says of memory.
 pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &Open, sink: &mut Sink) {
     private::keep(program, untyped, open);
     spaces(program, untyped, sink);
@@ -92,8 +95,8 @@ pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &Open, sink: &m
     }
 }
 
-/// Answers in which state space addresses are, and takes out what is never come to then: libraries have code of their own for local
-/// memory, which they access byte by byte.
+/// Answers in which state space addresses are, and takes out what is never come to then: libraries
+/// have code of their own for local memory, which they access byte by byte.
 fn spaces(program: &mut Program, untyped: &[Untyped], sink: &mut Sink) {
     if !program
         .instrs()
@@ -136,8 +139,9 @@ fn spaces(program: &mut Program, untyped: &[Untyped], sink: &mut Sink) {
     }
 }
 
-/// What operations on mbarrier objects are to through registers is one, whatever declares it: in PTX, that is a word of shared
-/// memory (PTX ISA, *mbarrier*, Contents of the mbarrier object). It is one element, so that each operation is one event.
+/// What operations on mbarrier objects are to through registers is one, whatever declares it: in
+/// PTX, that is a word of shared memory (PTX ISA, *mbarrier*, Contents of the mbarrier object). It
+/// is one element, so that each operation is one event.
 fn objects(program: &mut Program, points: &Points, untyped: &[Untyped], sink: &mut Sink) {
     let mut found: BTreeMap<LocId, Span> = BTreeMap::new();
     for (t, thread) in program
@@ -271,8 +275,8 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// The type of an access through a register, unless it is refused. `parts`: how many cells it is to, if it can be to an object with several
-    /// fields.
+    /// The type of an access through a register, unless it is refused. `parts`: how many cells it
+    /// is to, if it can be to an object with several fields.
     fn access(&mut self, op: &Op, untyped: bool, parts: Option<u8>) -> Option<Ty> {
         let (addr, ty) = access_of(op).filter(|(addr, _)| addr.base().is_none() && !op.aborts())?;
         let targets = self.points.of(self.thread, addr);
@@ -335,8 +339,9 @@ impl Pass<'_> {
         Some(wanted)
     }
 
-    /// Reports a non-coherent load of what some thread may write: the PTX memory model does not say what it reads (PTX ISA,
-    /// *ld.global.nc*: memory that is read-only while the kernel runs). Of what nobody writes it is a weak load.
+    /// Reports a non-coherent load of what some thread may write: the PTX memory model does not say
+    /// what it reads (PTX ISA, *ld.global.nc*: memory that is read-only while the kernel runs). Of
+    /// what nobody writes it is a weak load.
     fn never_written(&mut self, op: &Op) {
         let read = op
             .address()
@@ -357,7 +362,8 @@ impl Pass<'_> {
         }
     }
 
-    /// Whether an address is in a state space, which is the same for all objects that it can be of; else that is reported.
+    /// Whether an address is in a state space, which is the same for all objects that it can be of;
+    /// else that is reported.
     fn is_in_space(&mut self, address: &Expr, is_in: memory::IsIn) -> bool {
         let space = |object: &LocId| match &self.program.location(*object).kind {
             LocationKind::Object { space, .. } => *space,
@@ -383,7 +389,8 @@ impl Pass<'_> {
         known == Some(true)
     }
 
-    /// Reports what does more with an address than to add an offset, and offsets that lead inside of an element.
+    /// Reports what does more with an address than to add an offset, and offsets that lead inside
+    /// of an element.
     fn arithmetic(&mut self, value: &Expr) {
         match value {
             Expr::Bin(op, ty, a, b) => {
@@ -441,8 +448,9 @@ impl Pass<'_> {
         }
     }
 
-    /// Whether the lower bits of an address, perhaps shifted to the left, go into a register from which nothing is read but bits that tell
-    /// bytes of an element apart: so an atomic operation on a part of a word is made of one on the word.
+    /// Whether the lower bits of an address, perhaps shifted to the left, go into a register from
+    /// which nothing is read but bits that tell bytes of an element apart: so an atomic operation
+    /// on a part of a word is made of one on the word.
     fn is_masked(&self, dst: RegId, value: &Expr) -> bool {
         let (ty, address, by) = match value {
             Expr::Cast(ty, address) if ty.bits >= 32 => (*ty, address, 0),
@@ -483,7 +491,8 @@ impl Pass<'_> {
                 .all(|i| takes(&i.op) || !i.op.operands().into_iter().any(reads))
     }
 
-    /// The size of the smallest element of some objects; of several fields, of a byte. What is in registers has none.
+    /// The size of the smallest element of some objects; of several fields, of a byte. What is in
+    /// registers has none.
     fn smallest(&self, objects: &Targets) -> u32 {
         let size = |o: &LocId| match self.program.layout(*o) {
             layout if layout.cells() > 1 => 1,
@@ -506,8 +515,9 @@ impl Pass<'_> {
             .unwrap_or(1)
     }
 
-    /// What addresses of these objects are multiples of but for what leads into an element, or a word: whatever is allocated in global
-    /// memory begins at one, and at more (CUDA C++ Programming Guide, Device Memory Accesses).
+    /// What addresses of these objects are multiples of but for what leads into an element, or a
+    /// word: whatever is allocated in global memory begins at one, and at more (CUDA C++
+    /// Programming Guide, Device Memory Accesses).
     fn unit(&self, objects: &Targets) -> u32 {
         let global = |o: &LocId| {
             matches!(
@@ -526,8 +536,8 @@ impl Pass<'_> {
         }
     }
 
-    /// Whether a mask takes away from addresses of these objects, or leaves of them, no other bits than those that tell bytes of an
-    /// element, or a word, apart.
+    /// Whether a mask takes away from addresses of these objects, or leaves of them, no other bits
+    /// than those that tell bytes of an element, or a word, apart.
     fn is_aligned(&self, objects: &Targets, mask: &Expr, ty: Ty) -> bool {
         let Expr::Const(mask) = mask else {
             return false;
@@ -539,8 +549,8 @@ impl Pass<'_> {
             || self.fits(objects, ty) && below.contains(&!mask) && (!mask + 1).count_ones() == 1
     }
 
-    /// Whether addresses of these objects are whole in a type: those of shared memory have 32 bits (PTX ISA, Generic
-    /// Addressing).
+    /// Whether addresses of these objects are whole in a type: those of shared memory have 32 bits
+    /// (PTX ISA, Generic Addressing).
     fn fits(&self, objects: &Targets, ty: Ty) -> bool {
         let shared = |o: &LocId| {
             let kind = &self.program.location(*o).kind;

@@ -41,7 +41,8 @@ pub fn print(thread: &Thread, program: &Program) -> Result<String, Unprintable> 
             let _ = writeln!(out, "{label}:");
         }
         if let Some(instr) = thread.code.get(index).filter(|instr| instr.element.at == 0) {
-            // One instruction makes several micro-ops, of which the first is the operation on the object, or the load of a copy.
+            // One instruction makes several micro-ops, of which the first is the operation on the
+            // object, or the load of a copy.
             if is_further(&thread.code, index) {
                 continue;
             }
@@ -79,7 +80,8 @@ pub fn print(thread: &Thread, program: &Program) -> Result<String, Unprintable> 
     Ok(out)
 }
 
-/// The words of an access to generic memory or of a fence: what stands before the type, and of a fence all. `None`: there are none.
+/// The words of an access to generic memory or of a fence: what stands before the type, and of a
+/// fence all. `None`: there are none.
 pub fn opcode(op: &Op) -> Option<String> {
     let proxy = |access: &Access| Some(Proxy::tagged(&access.tags)?.row());
     match op {

@@ -1,19 +1,24 @@
-//! Local memory as registers: what a thread keeps for itself in memory are values, where it is known which bytes each access is to.
+//! Local memory as registers: what a thread keeps for itself in memory are values, where it is
+//! known which bytes each access is to.
 //!
-//! Code that is compiled without optimisation keeps its variables in local memory and hands their addresses to functions. A data-flow
-//! analysis follows values through registers and through that memory; then each object has a register for each of its parts, and an
-//! access to one is a move.
+//! Code that is compiled without optimisation keeps its variables in local memory and hands their
+//! addresses to functions. A data-flow analysis follows values through registers and through that
+//! memory; then each object has a register for each of its parts, and an access to one is a move.
 //!
 //! # Invariants
-//! - An object is kept in registers if every access of every thread that can be to it is to known bytes of it. All others stay as they
-//!   are, and so does one that a condition of the test names.
-//! - What is not known of a value is which objects in local memory it may be an address of. No other thread can access these: an access
-//!   through an address that is brought from elsewhere is to one's own.
-//! - Accesses are to multiples of their sizes, so that of two that overlap one is part of the other: the largest is a register.
-//! - A branch that goes one way alone goes it without a condition, and what no way leads to is taken out: libraries have code of their own for local memory, which they access byte by byte.
+//! - An object is kept in registers if every access of every thread that can be to it is to known
+//!   bytes of it. All others stay as they are, and so does one that a condition of the test names.
+//! - What is not known of a value is which objects in local memory it may be an address of. No
+//!   other thread can access these: an access through an address that is brought from elsewhere is
+//!   to one's own.
+//! - Accesses are to multiples of their sizes, so that of two that overlap one is part of the
+//!   other: the largest is a register.
+//! - A branch that goes one way alone goes it without a condition, and what no way leads to is
+//!   taken out: libraries have code of their own for local memory, which they access byte by byte.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *Local State Space*: private memory of a thread; *Addresses as Operands*, Alignment.
+//! - PTX ISA 9.4, *Local State Space*: private memory of a thread; *Addresses as Operands*,
+//!   Alignment.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,7 +48,8 @@ type Place = (LocId, i64, i64);
 #[derive(Clone)]
 struct State {
     regs: Vec<Value>,
-    /// What is in memory, by object and first byte, with how many bytes. Elsewhere is what was ever stored in the object.
+    /// What is in memory, by object and first byte, with how many bytes. Elsewhere is what was ever
+    /// stored in the object.
     cells: BTreeMap<(LocId, i64), (i64, Value)>,
 }
 
@@ -364,7 +370,8 @@ impl<'a> Flow<'a> {
         Value::Of(targets)
     }
 
-    /// The bytes of an object in local memory that an access is to, if they are known and it can be in registers.
+    /// The bytes of an object in local memory that an access is to, if they are known and it can be
+    /// in registers.
     fn place(&self, at: usize, address: &Value, ty: Ty) -> Option<Place> {
         let Value::Is(address) = address else {
             return None;

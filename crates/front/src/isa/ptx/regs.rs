@@ -1,8 +1,8 @@
 //! The registers of one thread: which there are, in which order, of which type.
 //!
 //! # Invariants
-//! - Order: by first appearance in the code, then those that only the test initialises. Giving a register an initial
-//!   value therefore never renumbers the others.
+//! - Order: by first appearance in the code, then those that only the test initialises. Giving a
+//!   register an initial value therefore never renumbers the others.
 //! - `%r1` and `r1` are one register.
 
 use std::collections::HashMap;
@@ -33,7 +33,8 @@ pub(super) fn bare(name: &str) -> &str {
     name.strip_prefix('%').unwrap_or(name)
 }
 
-/// Whether an address in a register of that name fits 32 bits: what a test binds to half of a pointer lies low.
+/// Whether an address in a register of that name fits 32 bits: what a test binds to half of a
+/// pointer lies low.
 pub(super) fn is_half(name: &str) -> bool {
     bare(name).starts_with("envreg")
 }

@@ -1,18 +1,22 @@
 //! Storage that holds an mbarrier object at one time and ordinary data at another.
 //!
-//! The words of such objects are moved behind the data: an object of `n` bytes becomes one of twice as many, and what is done with an
-//! mbarrier object at byte `k` is done at byte `n + k`. What the two have to do with each other becomes micro-ops:
-//! - an operation that begins or ends an object writes a value that nothing is known of to the bytes of its place, so that it races with
-//!   what is not ordered with it, and nobody reads later what was there before;
-//! - an ordinary access first looks whether an object is there, as a test of it does; if so, it is misuse.
+//! The words of such objects are moved behind the data: an object of `n` bytes becomes one of twice
+//! as many, and what is done with an mbarrier object at byte `k` is done at byte `n + k`. What the
+//! two have to do with each other becomes micro-ops:
+//! - an operation that begins or ends an object writes a value that nothing is known of to the
+//!   bytes of its place, so that it races with what is not ordered with it, and nobody reads later
+//!   what was there before;
+//! - an ordinary access first looks whether an object is there, as a test of it does; if so, it is
+//!   misuse.
 //!
 //! # Invariants
-//! - Only what is written in PTX by threads themselves, and is to one array of bytes, is moved. All else stays, and is reported by
-//!   [`super::parts`].
+//! - Only what is written in PTX by threads themselves, and is to one array of bytes, is moved. All
+//!   else stays, and is reported by [`super::parts`].
 //!
 //! # Sources
-//! - PTX ISA 9.4, *mbarrier*: Contents of the mbarrier object, Lifecycle of the mbarrier object; *mbarrier.init* (the place holds no valid
-//!   object), *mbarrier.inval* (an object is invalidated before its memory is used for anything else).
+//! - PTX ISA 9.4, *mbarrier*: Contents of the mbarrier object, Lifecycle of the mbarrier object; *mbarrier.init*
+//!   (the place holds no valid object), *mbarrier.inval* (an object is invalidated before its
+//!   memory is used for anything else).
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -39,7 +43,8 @@ enum Change {
     Move(i64),
     /// The same, and it begins or ends an object, whose bytes are data in pieces of this size.
     Write(i64, u32),
-    /// In front of its instruction comes a look at the word that lies so many bytes further on, or that the byte there is in.
+    /// In front of its instruction comes a look at the word that lies so many bytes further on, or
+    /// that the byte there is in.
     Look(i64, Place),
 }
 
@@ -52,7 +57,8 @@ enum Place {
     Inside,
 }
 
-/// Moves the mbarrier objects out of one of some arrays of bytes, in which they are accessed otherwise, too; whether there is one.
+/// Moves the mbarrier objects out of one of some arrays of bytes, in which they are accessed
+/// otherwise, too; whether there is one.
 pub(super) fn separate(
     program: &mut Program,
     points: &Points,
@@ -96,7 +102,8 @@ fn extend(program: &mut Program, object: LocId) {
     }
 }
 
-/// What becomes of the accesses to an array, by thread; `None`: none of its words is used for both, or not all of it can be followed.
+/// What becomes of the accesses to an array, by thread; `None`: none of its words is used for both,
+/// or not all of it can be followed.
 fn changes(
     program: &Program,
     points: &Points,
@@ -308,8 +315,8 @@ fn rewrite(program: &mut Program, t: usize, changes: &Changes) -> Vec<usize> {
     moved
 }
 
-/// A look at a word: the thread ends, and the program is undefined, if an object is there. As a test that does not succeed, it writes nothing
-/// and orders nothing.
+/// A look at a word: the thread ends, and the program is undefined, if an object is there. As a
+/// test that does not succeed, it writes nothing and orders nothing.
 fn look(addr: Expr, word: RegId, skip: usize, end: usize) -> [Op; 4] {
     let half = || Access {
         tags: Tags::of(&["GEN", "A", "RMW", "MB", "WEAK"]),

@@ -1,9 +1,10 @@
 //! What a row of the instruction table says, and how an instruction finds its row.
 //!
 //! # Invariants
-//! - Qualifiers are taken in any order; PTX's own order changed between versions (`ld.global.relaxed.gpu.u32` and
-//!   `ld.relaxed.gpu.global.u32` are both in use).
-//! - A row decides everything about its instructions: qualifiers, operands, micro-ops. Nothing else lists opcodes.
+//! - Qualifiers are taken in any order; PTX's own order changed between versions
+//!   (`ld.global.relaxed.gpu.u32` and `ld.relaxed.gpu.global.u32` are both in use).
+//! - A row decides everything about its instructions: qualifiers, operands, micro-ops. Nothing else
+//!   lists opcodes.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -196,7 +197,8 @@ pub(super) enum GroupKind {
     Round,
     /// `.ftz`: subnormal numbers are zeros.
     Flush,
-    /// Limits of a result: `.sat`, `.satfinite`, or what `.NaN` makes of operands that are no numbers.
+    /// Limits of a result: `.sat`, `.satfinite`, or what `.NaN` makes of operands that are no
+    /// numbers.
     Clamp,
     /// `.relu`: no result is negative.
     Rectify,
@@ -312,8 +314,8 @@ pub(super) const HINT: Group = Group {
     words: &[POLICY],
 };
 
-/// The families of the instruction set, in order of documentation: what they are, whether models know events of theirs, and
-/// their rows. What is no event is worked out before.
+/// The families of the instruction set, in order of documentation: what they are, whether models
+/// know events of theirs, and their rows. What is no event is worked out before.
 pub(super) const FAMILIES: [(&str, bool, &[Row]); 17] = [
     ("loads and stores", true, memory::ROWS),
     ("atomic operations", true, atomics::ROWS),
@@ -500,8 +502,8 @@ pub(super) struct Matched {
 }
 
 impl Matched {
-    /// Its operands with their roles; elements of a vector have that of the vector. With each, of how many pieces of a value it is
-    /// one.
+    /// Its operands with their roles; elements of a vector have that of the vector. With each, of
+    /// how many pieces of a value it is one.
     pub(super) fn operands(&self) -> impl Iterator<Item = (Role, &Operand, u8)> {
         let operands = self.row.operands.iter().zip(&self.raw.operands);
         operands.flat_map(|(role, operand)| {
@@ -519,7 +521,8 @@ impl Matched {
     }
 }
 
-/// Finds the row of an instruction and sorts its qualifiers; `None` with a diagnostic if there is none.
+/// Finds the row of an instruction and sorts its qualifiers; `None` with a diagnostic if there is
+/// none.
 pub(super) fn find(text: &MappedText, mut raw: RawInstr, sink: &mut Sink) -> Option<Matched> {
     let str = |range: &Range<usize>| &text.as_str()[range.clone()];
     let opcode = str(&raw.opcode);

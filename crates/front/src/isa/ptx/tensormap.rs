@@ -1,14 +1,16 @@
 //! Tensor maps, and instructions that change them.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *tensormap.replace*: a weak operation of the generic proxy on the whole of a tensor map.
-//! - PTX ISA 9.4, *tensormap.cp_fenceproxy*: a copy of a tensor map from shared to global memory, by a whole warp, and a release half of
-//!   `fence.proxy.tensormap`.
+//! - PTX ISA 9.4, *tensormap.replace*: a weak operation of the generic proxy on the whole of a
+//!   tensor map.
+//! - PTX ISA 9.4, *tensormap.cp_fenceproxy*: a copy of a tensor map from shared to global memory,
+//!   by a whole warp, and a release half of `fence.proxy.tensormap`.
 //!
 //! # Where we differ
-//! - A tensor map is a location that holds an address, where PTX has 128 bytes with shape and strides. A change of another field than
-//!   the address writes the address that was there.
-//! - A copy by a warp of which the test has several threads is refused: no source says which of them makes it.
+//! - A tensor map is a location that holds an address, where PTX has 128 bytes with shape and
+//!   strides. A change of another field than the address writes the address that was there.
+//! - A copy by a warp of which the test has several threads is refused: no source says which of
+//!   them makes it.
 
 use super::copies::{End, one_address};
 use super::lower::{Call, Emit};

@@ -1,4 +1,5 @@
-//! The instruction table: what instructions become, and what is wrong with those that become nothing.
+//! The instruction table: what instructions become, and what is wrong with those that become
+//! nothing.
 
 mod forms;
 mod memory;
@@ -12,8 +13,10 @@ use program::{
     BinOp, Dialect, Expr, LocationKind, Machine, Op, Place, Program, Scope, Seat, Thread, Ty,
 };
 
-/// Lowers code against the locations x, a (three elements), c (constant), param (a parameter of three elements), s (shared), b (an mbarrier object), words, gw and sw,
-/// declared as two words of 32 bits and as four, global and shared, gg and ss (two elements, global and shared), and aliased, which has a second address.
+/// Lowers code against the locations x, a (three elements), c (constant), param (a parameter of
+/// three elements), s (shared), b (an mbarrier object), words, gw and sw, declared as two words of
+/// 32 bits and as four, global and shared, gg and ss (two elements, global and shared), and
+/// aliased, which has a second address.
 fn lower_with(code: &str, env: &Env) -> Result<Program, String> {
     let mut sink = Sink::new(&SourceFile::new("c", code));
     let mut symbols = Symbols::default();

@@ -1,13 +1,17 @@
-//! Operations whose values are not worked out ([`program::unknown`]): approximations, formats of less than 16 bits, products of matrices, cache policies.
+//! Operations whose values are not worked out ([`program::unknown`]): approximations, formats of
+//! less than 16 bits, products of matrices, cache policies.
 //!
-//! What such an operation gives is determined by its operands, in a way that the ISA leaves to the implementation or that no answer
-//! has needed. A kernel with them can be asked whatever does not depend on the values, above all whether it is race-free.
+//! What such an operation gives is determined by its operands, in a way that the ISA leaves to the
+//! implementation or that no answer has needed. A kernel with them can be asked whatever does not
+//! depend on the values, above all whether it is race-free.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *Floating-Point Instructions*, *Half Precision Floating-Point Instructions*, *cvt*, *Warp Level Matrix Multiply-Accumulate Instructions*, *createpolicy*.
+//! - PTX ISA 9.4, *Floating-Point Instructions*, *Half Precision Floating-Point Instructions*, *cvt*, *Warp
+//!   Level Matrix Multiply-Accumulate Instructions*, *createpolicy*.
 //!
 //! # Where we differ
-//! - A product of matrices depends on the operands of all lanes; here it does on those of its own, which orders less.
+//! - A product of matrices depends on the operands of all lanes; here it does on those of its own,
+//!   which orders less.
 
 use super::arith::op;
 use super::lower::{Arg, Call, Emit};

@@ -8,17 +8,21 @@
 //!        | '&' location ['[' n ']'] | integer
 //! number := ['-'] digits '.' [digits] [exponent] | ['-'] digits exponent
 //! ```
-//! `||`, `&&`, `!` and `not` may be written for `\/`, `/\` and `~`. `/\` binds tighter than `\/`. A thread is its name,
-//! `P1` or `1`; `P0:x` with a location is the copy of `x` that P0 sees. `*` binds tighter than `+` and `-`.
+//! `||`, `&&`, `!` and `not` may be written for `\/`, `/\` and `~`. `/\` binds tighter than `\/`. A
+//! thread is its name, `P1` or `1`; `P0:x` with a location is the copy of `x` that P0 sees. `*`
+//! binds tighter than `+` and `-`.
 //!
 //! # Invariants
-//! - Every name is resolved; a proposition never names a register, thread or element that does not exist.
-//! - Nesting is limited to [`MAX_NESTING`], so no later recursion over a proposition can overflow the stack.
-//! - What is compared with a number of floating point, such as `1.5`, is the bits of one, of 32 or 64 bits ([`numbers`]).
-//! - A comparison is carried out in the type of the observable it is about; between observables of different types,
-//!   on the plain values.
-//! - What is computed is computed of the plain values, in 64 bits with a sign, or, where an observable of the comparison has 64 bits
-//!   without one, in those.
+//! - Every name is resolved; a proposition never names a register, thread or element that does not
+//!   exist.
+//! - Nesting is limited to [`MAX_NESTING`], so no later recursion over a proposition can overflow
+//!   the stack.
+//! - What is compared with a number of floating point, such as `1.5`, is the bits of one, of 32 or
+//!   64 bits ([`numbers`]).
+//! - A comparison is carried out in the type of the observable it is about; between observables of
+//!   different types, on the plain values.
+//! - What is computed is computed of the plain values, in 64 bits with a sign, or, where an
+//!   observable of the comparison has 64 bits without one, in those.
 
 mod lex;
 mod numbers;
@@ -55,7 +59,8 @@ pub(super) fn parse(
     (sink.errors() == errors).then_some(prop)
 }
 
-/// Reads a proposition about the outcomes of a test that was read already, such as one given on the command line.
+/// Reads a proposition about the outcomes of a test that was read already, such as one given on the
+/// command line.
 ///
 /// # Errors
 /// Everything that is wrong with the text, or with the names in it.

@@ -1,7 +1,9 @@
-//! Comparisons with a number of floating point: what is compared are bits, and the numbers on one side of another are ranges of them.
+//! Comparisons with a number of floating point: what is compared are bits, and the numbers on one
+//! side of another are ranges of them.
 //!
 //! # Invariants
-//! - Comparisons are those of IEEE 754: both zeros are equal, and what is no number is unequal to every number and on no side of one.
+//! - Comparisons are those of IEEE 754: both zeros are equal, and what is no number is unequal to
+//!   every number and on no side of one.
 //!
 //! # Sources
 //! - IEEE 754-2019, 3.4 (the bits of positive numbers are in the order of the numbers) and 5.11.
@@ -67,7 +69,8 @@ pub(super) fn compared(op: CmpOp, format: Format, of: Observable, bits: i64) -> 
     }
 }
 
-/// The bits of the numbers that compare so with the one of these bits: from the first to the last, in each range.
+/// The bits of the numbers that compare so with the one of these bits: from the first to the last,
+/// in each range.
 fn ranges(op: CmpOp, format: Format, bits: i64) -> Vec<(i64, i64)> {
     let (sign, infinity) = (format.sign(), format.largest() + 1);
     let (size, negative) = (bits & !sign, bits & sign != 0);

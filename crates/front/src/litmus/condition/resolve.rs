@@ -15,7 +15,8 @@ use program::{
 pub(in crate::litmus) enum Unknown {
     /// They are errors.
     Reject,
-    /// Registers are added, since the code that may write them could not be read; other names are errors.
+    /// Registers are added, since the code that may write them could not be read; other names are
+    /// errors.
     AddRegisters,
     /// Registers and locations are added; they are 0.
     Add,

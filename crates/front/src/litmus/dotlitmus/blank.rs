@@ -2,15 +2,16 @@
 
 use diag::{Sink, Span};
 
-/// The text with every comment and string blanked, same length, line ends kept; and the strings' contents.
-/// `None`: one is never closed, which was reported. In the functions of a C-like dialect, `(*` is no comment but a
-/// pointer, and `/* … */` is one.
+/// The text with every comment and string blanked, same length, line ends kept; and the strings'
+/// contents. `None`: one is never closed, which was reported. In the functions of a C-like dialect,
+/// `(*` is no comment but a pointer, and `/* … */` is one.
 pub(super) fn blank(text: &str, clike: bool, sink: &mut Sink) -> Option<(String, Vec<String>)> {
     let bytes = text.as_bytes();
     let mut clean = bytes.to_vec();
     let mut strings = Vec::new();
     let mut in_program = false;
-    // Braces closed before, and open now: the first pair is the initial block, the others are functions.
+    // Braces closed before, and open now: the first pair is the initial block, the others are
+    // functions.
     let (mut closed, mut depth) = (false, 0usize);
     let mut at = 0;
     while at < bytes.len() {

@@ -1,12 +1,13 @@
 //! The C-like dialects of `.litmus` files: initial block and functions.
 //!
 //! # Invariants
-//! - A location is in every region that some thread declares it in, and atomic if every declaration says so.
+//! - A location is in every region that some thread declares it in, and atomic if every declaration
+//!   says so.
 //!
 //! # Sources
-//! - The published C11 and OpenCL suites and their grammar. The format cannot state memory kinds: every location of
-//!   global memory counts as fine-grained with atomics, and one of local memory is one object for all work-groups, to
-//!   which operations reach as far as they say.
+//! - The published C11 and OpenCL suites and their grammar. The format cannot state memory kinds:
+//!   every location of global memory counts as fine-grained with atomics, and one of local memory
+//!   is one object for all work-groups, to which operations reach as far as they say.
 
 use std::collections::HashSet;
 use std::ops::Range;

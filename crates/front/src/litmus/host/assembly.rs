@@ -1,9 +1,12 @@
-//! Kernels in PTX beside a host in CUDA C++: once all threads are there, those that are not in PTX are mapped to it.
+//! Kernels in PTX beside a host in CUDA C++: once all threads are there, those that are not in PTX
+//! are mapped to it.
 //!
 //! # Invariants
-//! - What is judged is PTX alone: the host's accesses are what the current mapping from CUDA C++ makes of them.
+//! - What is judged is PTX alone: the host's accesses are what the current mapping from CUDA C++
+//!   makes of them.
 //! # Sources
-//! - NVIDIA, *PTX Writer's Guide to Interoperability*, Atomics ABI, for the host's accesses ([`crate::mapping`]).
+//! - NVIDIA, *PTX Writer's Guide to Interoperability*, Atomics ABI, for the host's accesses
+//!   ([`crate::mapping`]).
 //! - PTX ISA, Memory Consistency Model, *Proxies*: a C++ access goes through the generic proxy.
 //! - CUDA C++ Programming Guide, *Variable Memory Space Specifiers*: the host has no shared memory.
 
@@ -31,7 +34,8 @@ impl Assembly {
     }
 }
 
-/// The whole program in PTX. `untyped`: of each thread in PTX, its accesses that name no type; `open`: what is not said of memory.
+/// The whole program in PTX. `untyped`: of each thread in PTX, its accesses that name no type;
+/// `open`: what is not said of memory.
 pub(super) fn in_ptx(
     program: Program,
     untyped: &[Option<Vec<usize>>],

@@ -1,4 +1,5 @@
-//! The threads of commands: work-items of kernels, one thread for each copy, mapping and function of the host.
+//! The threads of commands: work-items of kernels, one thread for each copy, mapping and function
+//! of the host.
 //!
 //! # Invariants
 //! - No two commands share a work-group: the groups of a device are numbered through.
@@ -49,7 +50,8 @@ pub(super) struct Bodies<'a> {
     first: usize,
     /// Those that were lowered are gone.
     drafts: Vec<Option<Draft>>,
-    /// Of each thread: what it is called, the number of its launch, its number there and how many there are.
+    /// Of each thread: what it is called, the number of its launch, its number there and how many
+    /// there are.
     names: Vec<(String, usize, usize, usize)>,
     /// How often something was launched.
     launches: HashMap<String, usize>,
@@ -254,8 +256,9 @@ impl<'a> Bodies<'a> {
         self.made(request, ops, ty, device)
     }
 
-    /// Whether a mapping (`Some`: for writing or not), or the end of one, writes memory. What is mapped for reading alone
-    /// is not written back. An end belongs to the earliest mapping that has none.
+    /// Whether a mapping (`Some`: for writing or not), or the end of one, writes memory. What is
+    /// mapped for reading alone is not written back. An end belongs to the earliest mapping that
+    /// has none.
     pub(super) fn mapped(&mut self, memory: LocId, mapping: Option<bool>) -> bool {
         let open = self.mappings.entry(memory).or_default();
         match mapping {

@@ -1,14 +1,17 @@
-//! Commands that kernels enqueue: the threads of kernels are lowered, and what they enqueue becomes commands whose threads
-//! are lowered in turn.
+//! Commands that kernels enqueue: the threads of kernels are lowered, and what they enqueue becomes
+//! commands whose threads are lowered in turn.
 //!
 //! # Invariants
-//! - A child follows its parent in the list of commands, its threads those of all that was enqueued before.
+//! - A child follows its parent in the list of commands, its threads those of all that was enqueued
+//!   before.
 //! - A thread names an event only after the call that makes it; nobody else can name it.
 //! # Sources
-//! - OpenCL C, *Enqueuing Kernels*, *Event Functions*: events of the device stay on the device, and wait lists are all that
-//!   orders children. OpenCL API specification, *Execution Model: Device-side enqueue*.
-//! - CUDA Programming Guide, *CUDA Dynamic Parallelism*: launches into the stream of a block follow one another, those of
-//!   fire-and-forget need nothing, those of the tail wait for their parent and all it launched otherwise.
+//! - OpenCL C, *Enqueuing Kernels*, *Event Functions*: events of the device stay on the device, and
+//!   wait lists are all that orders children. OpenCL API specification, *Execution Model:
+//!   Device-side enqueue*.
+//! - CUDA Programming Guide, *CUDA Dynamic Parallelism*: launches into the stream of a block follow
+//!   one another, those of fire-and-forget need nothing, those of the tail wait for their parent
+//!   and all it launched otherwise.
 
 use std::collections::HashMap;
 

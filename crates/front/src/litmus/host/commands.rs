@@ -1,8 +1,10 @@
 //! Calls that enqueue: the command, its wait list, its range, whether the call waits.
 //!
 //! # Sources
-//! - OpenCL API specification, clEnqueueNDRangeKernel, *Mapping Work-items Onto an ND-range*; clEnqueueMapBuffer.
-//! - CUDA runtime API, *Execution Control*; CUDA driver API, *API synchronization behavior*, Memcpy.
+//! - OpenCL API specification, clEnqueueNDRangeKernel, *Mapping Work-items Onto an ND-range*;
+//!   clEnqueueMapBuffer.
+//! - CUDA runtime API, *Execution Control*; CUDA driver API, *API synchronization behavior*,
+//!   Memcpy.
 
 use super::Part;
 use super::events::enqueues;

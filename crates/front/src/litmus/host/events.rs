@@ -1,10 +1,11 @@
 //! The events that the calls of a host program name.
 //!
 //! # Invariants
-//! - OpenCL: an event is made by one call, and a thread names it only after it has made it; another thread that names it
-//!   has been given it.
+//! - OpenCL: an event is made by one call, and a thread names it only after it has made it; another
+//!   thread that names it has been given it.
 //! # Sources
-//! - OpenCL API specification, *Event Objects*: events of one context; CL_INVALID_EVENT, CL_INVALID_CONTEXT.
+//! - OpenCL API specification, *Event Objects*: events of one context; CL_INVALID_EVENT,
+//!   CL_INVALID_CONTEXT.
 //! - CUDA runtime API, cudaStreamWaitEvent: an event that was never recorded is empty.
 
 use super::Declared;

@@ -1,13 +1,16 @@
 //! Calls that a runtime refuses whatever the program does: no verdict is due to them.
 //!
 //! # Invariants
-//! - What is refused is an error in every order of the calls of several host threads; what depends on their order is not.
+//! - What is refused is an error in every order of the calls of several host threads; what depends
+//!   on their order is not.
 //! # Sources
-//! - OpenCL API specification: clSetUserEventStatus (CL_INVALID_OPERATION), clEnqueueMapBuffer (overlapping regions mapped
-//!   for writing: CL_INVALID_OPERATION), clEnqueueUnmapMemObject (CL_INVALID_VALUE), clEnqueueCopyBuffer and
-//!   clEnqueueSVMMemcpy (CL_MEM_COPY_OVERLAP), *Shared virtual memory*.
-//! - CUDA Programming Guide, *Multi-Device System: Stream and Event Behavior*; *Compute Capabilities: Technical
-//!   Specifications*, which is the same for all devices of today where it is used here.
+//! - OpenCL API specification: clSetUserEventStatus (CL_INVALID_OPERATION), clEnqueueMapBuffer
+//!   (overlapping regions mapped for writing: CL_INVALID_OPERATION), clEnqueueUnmapMemObject
+//!   (CL_INVALID_VALUE), clEnqueueCopyBuffer and clEnqueueSVMMemcpy (CL_MEM_COPY_OVERLAP), *Shared
+//!   virtual memory*.
+//! - CUDA Programming Guide, *Multi-Device System: Stream and Event Behavior*; *Compute
+//!   Capabilities: Technical Specifications*, which is the same for all devices of today where it
+//!   is used here.
 //! - CUDA runtime API, cudaMemcpy: the kind of a copy.
 
 use super::Declared;
@@ -66,7 +69,8 @@ struct Misuse<'a> {
 }
 
 impl Misuse<'_> {
-    /// Kernels that depend on the one in front of them in their stream: what else there is in it, nobody says.
+    /// Kernels that depend on the one in front of them in their stream: what else there is in it,
+    /// nobody says.
     fn dependent(&mut self, declared: &Declared, requests: &[Vec<Request>]) {
         let kernel = |r: &Request| r.kernel.map(|k| &declared.kernels[k]);
         let all = || requests.iter().flatten();
@@ -231,7 +235,8 @@ impl Misuse<'_> {
     /// Calls about shared virtual memory with a buffer, and the other way round.
     fn memory(&mut self, request: &Request) {
         let svm = request.name.starts_with("clEnqueueSVM");
-        // The object of a read is read, that of every other call written; the other side is memory of the host.
+        // The object of a read is read, that of every other call written; the other side is memory
+        // of the host.
         let buffers: &[usize] = match request.name.as_str() {
             "clEnqueueReadBuffer" => &[1],
             "clEnqueueCopyBuffer" | "clEnqueueSVMMemcpy" => &[0, 1],

@@ -1,10 +1,13 @@
-//! Host programs put together: the calls of all host threads become commands, their threads, and one table of calls.
+//! Host programs put together: the calls of all host threads become commands, their threads, and
+//! one table of calls.
 //!
 //! # Invariants
 //! - Host threads come first, then the threads of commands in the order of the calls.
-//! - What is wrong with a call is reported at the call; the program is meaningful only if nothing was.
-//! - Of a program whose kernels are in PTX, the host and the copies of the runtime are in CUDA C++ until all threads are
-//!   there; then they are mapped to PTX, as their compiler would ([`assembly`]).
+//! - What is wrong with a call is reported at the call; the program is meaningful only if nothing
+//!   was.
+//! - Of a program whose kernels are in PTX, the host and the copies of the runtime are in CUDA C++
+//!   until all threads are there; then they are mapped to PTX, as their compiler would
+//!   ([`assembly`]).
 
 use std::rc::Rc;
 
@@ -260,7 +263,8 @@ impl Part<'_, '_> {
     }
 }
 
-/// A barrier of a whole grid waits for all threads of the GPU, which is more than the grid if other kernels run there.
+/// A barrier of a whole grid waits for all threads of the GPU, which is more than the grid if other
+/// kernels run there.
 fn refuse_grid_barriers(program: &Program, sink: &mut Sink) {
     let Some(host) = &program.host else { return };
     let kernels = host

@@ -1,4 +1,5 @@
-//! The types with which code accesses memory, read from its text: compilers print arrays as bytes, and pointers without what they point to.
+//! The types with which code accesses memory, read from its text: compilers print arrays as bytes,
+//! and pointers without what they point to.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -17,7 +18,8 @@ impl<'a> Accesses<'a> {
     /// Of code in parts, each with the place where it begins.
     pub(super) fn new(code: &[(&'a str, usize)]) -> Self {
         let mut lines = Vec::new();
-        // Of each block that is open, what it declares, under a name of its own: compilers use one name in many blocks.
+        // Of each block that is open, what it declares, under a name of its own: compilers use one
+        // name in many blocks.
         let mut blocks: Vec<HashMap<&str, String>> = Vec::new();
         let mut number = 0;
         for line in code.iter().flat_map(|(text, _)| text.split([';', '\n'])) {
@@ -49,7 +51,8 @@ impl<'a> Accesses<'a> {
         Accesses { lines }
     }
 
-    /// The opcodes of accesses through names, or through registers that something was made of them in.
+    /// The opcodes of accesses through names, or through registers that something was made of them
+    /// in.
     fn through<'s>(&'s self, mut names: HashSet<&'s str>) -> Vec<&'s str> {
         loop {
             let before = names.len();
@@ -82,8 +85,9 @@ impl<'a> Accesses<'a> {
         })
     }
 
-    /// The types of the accesses to a variable: by its name, or through registers. Where there is no such access, as where its address goes
-    /// through memory, those of all accesses to its space through registers. `inner` are the variables of the kernel.
+    /// The types of the accesses to a variable: by its name, or through registers. Where there is
+    /// no such access, as where its address goes through memory, those of all accesses to its space
+    /// through registers. `inner` are the variables of the kernel.
     pub(super) fn of(&self, v: &Variable, inner: &[&Variable]) -> Vec<Ty> {
         let named = |operands: &str| {
             inner

@@ -1,4 +1,5 @@
-//! What `--arg` says: parameters are values, or buffers of elements or structures with first values.
+//! What `--arg` says: parameters are values, or buffers of elements or structures with first
+//! values.
 
 use std::collections::BTreeMap;
 
@@ -120,7 +121,8 @@ fn fraction(text: &str) -> Option<f64> {
 }
 
 impl Binding {
-    /// Reads what stands behind `NAME=`. A structure without the name of a buffer is what that one is made of.
+    /// Reads what stands behind `NAME=`. A structure without the name of a buffer is what that one
+    /// is made of.
     pub(super) fn of(name: &str, text: &str) -> Option<Binding> {
         match text.trim_start().starts_with('{') {
             true => Binding::parse(&format!("{name}:{text}")),
@@ -320,7 +322,8 @@ impl Made {
         (elements.checked_mul(own) == Some(bytes)).then_some(self)
     }
 
-    /// The same with so many bytes, and what is left of its last word: zeros, unless it begins with something else, are what accesses make of them.
+    /// The same with so many bytes, and what is left of its last word: zeros, unless it begins with
+    /// something else, are what accesses make of them.
     pub(super) fn of_words(mut self, bytes: u64) -> Made {
         let bytes = bytes.next_multiple_of(WORD);
         self.init = self.init.filter(|init| !all_zeros(init));
@@ -413,7 +416,8 @@ pub(super) fn of_type(binding: &Binding) -> Option<Made> {
     })
 }
 
-/// What a binding says of a buffer that others point to: `nodes=u32[4]`, `nodes={u64,u32}[2]=&nodes[1],5`.
+/// What a binding says of a buffer that others point to: `nodes=u32[4]`,
+/// `nodes={u64,u32}[2]=&nodes[1],5`.
 pub(super) fn of_buffer(name: &str, binding: &Binding) -> Option<Made> {
     match binding {
         Binding::Buffer {

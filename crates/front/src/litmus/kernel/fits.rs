@@ -1,8 +1,9 @@
 //! What a kernel demands of its launch, held against the launch.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *Performance-Tuning Directives* (`.maxntid`, `.reqntid`), *Cluster Dimension Directives* (`.reqnctapercluster`,
-//!   `.explicitcluster`, `.maxclusterrank`): a launch that does not fit is an error.
+//! - PTX ISA 9.4, *Performance-Tuning Directives* (`.maxntid`, `.reqntid`), *Cluster Dimension
+//!   Directives* (`.reqnctapercluster`, `.explicitcluster`, `.maxclusterrank`): a launch that does
+//!   not fit is an error.
 //! - CUDA C++ Programming Guide, *Launch Bounds*: `__launch_bounds__` is `.maxntid`.
 
 use std::sync::Arc;

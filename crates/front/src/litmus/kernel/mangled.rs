@@ -1,7 +1,8 @@
 //! Names of kernels as people write them: what compilers mangle is told apart by its parts.
 //!
 //! # Invariants
-//! - What is not understood of a name is left out, never guessed: a name may then be met by fewer words.
+//! - What is not understood of a name is left out, never guessed: a name may then be met by fewer
+//!   words.
 //!
 //! # Sources
 //! - Itanium C++ ABI, *Name Mangling*: `<nested-name>`, `<source-name>`, `<template-args>`.
@@ -37,7 +38,8 @@ impl Name {
     }
 }
 
-/// Which of these names a word is short for: those that fit it best, which is one where it is clear.
+/// Which of these names a word is short for: those that fit it best, which is one where it is
+/// clear.
 pub(super) fn meant(word: &str, names: &[&str]) -> Vec<usize> {
     let told: Vec<Option<Name>> = names.iter().map(|name| Name::of(name)).collect();
     let plain = |text: &str| text.replace(' ', "");

@@ -1,8 +1,9 @@
 //! Tests in a C-like dialect: memory kinds and threads.
 //!
 //! # Sources
-//! - OpenCL API specification, *Memory Model: Shared Virtual Memory*: only fine-grained memory with atomics keeps the
-//!   widest scope; local memory is that of a work-group, and operations on it reach no further.
+//! - OpenCL API specification, *Memory Model: Shared Virtual Memory*: only fine-grained memory with
+//!   atomics keeps the widest scope; local memory is that of a work-group, and operations on it
+//!   reach no further.
 
 use std::rc::Rc;
 
@@ -178,7 +179,8 @@ impl Reader<'_, '_> {
         found
     }
 
-    /// How an object of OpenCL is shared: a buffer, unless `kind` or, in other words, `svm` says otherwise.
+    /// How an object of OpenCL is shared: a buffer, unless `kind` or, in other words, `svm` says
+    /// otherwise.
     fn opencl_kind(&mut self, table: &DeTable<'_>, choice: &Choice) -> MemoryKind {
         let svm = self.word(table, "svm", keys::SVM, choice);
         let kind = self.word(table, "kind", keys::OPENCL_KINDS, choice);

@@ -1,7 +1,8 @@
 //! What tests in CUDA C++ say beyond others: who allocated memory, and what the machine can do.
 //!
 //! # Sources
-//! - libcu++, *Memory model*, Atomicity: the kinds of memory and the attributes that its conditions speak of.
+//! - libcu++, *Memory model*, Atomicity: the kinds of memory and the attributes that its conditions
+//!   speak of.
 
 use ::toml::de::{DeTable, DeValue};
 

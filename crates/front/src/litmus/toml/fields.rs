@@ -1,4 +1,5 @@
-//! Memory of PTX that holds values of several sizes: `fields`, where the test says them, and `bytes`, where accesses do.
+//! Memory of PTX that holds values of several sizes: `fields`, where the test says them, and
+//! `bytes`, where accesses do.
 
 use ::toml::de::DeTable;
 

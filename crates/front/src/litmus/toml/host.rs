@@ -1,7 +1,8 @@
-//! `[[host]]`, `[[kernel]]`, `[[function]]`, `[streams]`, `[queues]`, `events`: a whole small program.
+//! `[[host]]`, `[[kernel]]`, `[[function]]`, `[streams]`, `[queues]`, `events`: a whole small
+//! program.
 //!
-//! Declarations become [`Names`]; the code of host threads is lowered with them, and what it asks of the runtime is put
-//! together in [`super::super::host`].
+//! Declarations become [`Names`]; the code of host threads is lowered with them, and what it asks
+//! of the runtime is put together in [`super::super::host`].
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -49,7 +50,8 @@ impl Reader<'_, '_> {
     ) -> Program {
         let errors = self.sink.errors();
         self.host_keys(dialect);
-        // Where there are no host programs, which was said, the rest is read all the same: it may have further errors.
+        // Where there are no host programs, which was said, the rest is read all the same: it may
+        // have further errors.
         let runtime = dialect.row().runtime.unwrap_or(Runtime::OpenCl);
         let in_ptx = matches!(Front::of(dialect).syntax, Syntax::Ptx);
         let mut declared = Declared {
@@ -429,7 +431,8 @@ impl Reader<'_, '_> {
         all
     }
 
-    /// Code in a C-like dialect. If it cannot be read, and reads as PTX where somebody may mean that, `advice` is given.
+    /// Code in a C-like dialect. If it cannot be read, and reads as PTX where somebody may mean
+    /// that, `advice` is given.
     fn c_code(
         &mut self,
         dialect: Dialect,
@@ -450,7 +453,8 @@ impl Reader<'_, '_> {
         unit
     }
 
-    /// Code in PTX. If it cannot be read, and reads as CUDA C++, or calls the runtime, that is said.
+    /// Code in PTX. If it cannot be read, and reads as CUDA C++, or calls the runtime, that is
+    /// said.
     fn ptx_code(&mut self, code: MappedText) -> ptx::Unit {
         let (kept, errors) = (self.sink.kept(), self.sink.errors());
         let text = code.clone();

@@ -7,8 +7,9 @@
 //! rel   A     F
 //! '''
 //! ```
-//! With `readings`, the columns are the values of an option that chooses how a source is read, and a row is of one test.
-//! The first line heads the columns; every other line names a row. White space separates cells, `-` expects nothing.
+//! With `readings`, the columns are the values of an option that chooses how a source is read, and
+//! a row is of one test. The first line heads the columns; every other line names a row. White
+//! space separates cells, `-` expects nothing.
 
 use ::toml::de::DeTable;
 use indexmap::IndexMap;
@@ -60,8 +61,8 @@ impl Matrix {
             .collect()
     }
 
-    /// The edit that makes the grid say `word` of the test: a place and a letter. `None`: the grid does not speak of
-    /// it; `Some(None)`: it does, but has no letter for that word.
+    /// The edit that makes the grid say `word` of the test: a place and a letter. `None`: the grid
+    /// does not speak of it; `Some(None)`: it does, but has no letter for that word.
     pub(super) fn edit(
         &self,
         choice: &Choice,

@@ -111,7 +111,8 @@ impl Reader<'_, '_> {
         given.get_ref().as_bool().unwrap_or(false)
     }
 
-    /// Which name has the address of another one; `None` with a diagnostic if that is not declared before it.
+    /// Which name has the address of another one; `None` with a diagnostic if that is not declared
+    /// before it.
     fn same_address(
         &mut self,
         table: &DeTable<'_>,
@@ -282,7 +283,8 @@ impl Reader<'_, '_> {
         (kind, values)
     }
 
-    /// The values of structures: those of all their members, one structure after the other; or of one, for `size` of them.
+    /// The values of structures: those of all their members, one structure after the other; or of
+    /// one, for `size` of them.
     fn structures(
         &mut self,
         layout: &Layout,

@@ -3,7 +3,8 @@
 //! # Invariants
 //! - Every key is in [`super::keys`]; everything else is rejected.
 //! - Every diagnostic points at the very text it is about, inside strings too.
-//! - All errors of a file are reported at once; a file with a TOML syntax error is not read further.
+//! - All errors of a file are reported at once; a file with a TOML syntax error is not read
+//!   further.
 
 use std::collections::HashMap;
 
@@ -38,8 +39,8 @@ pub(super) use memory::{UNKNOWN, is_identifier};
 use strings::map_string;
 use template::{Choice, Template};
 
-/// Reads the tests of a TOML file; `only`: the one of that name, nothing is said of what the others use, and tables of
-/// answers are left out.
+/// Reads the tests of a TOML file; `only`: the one of that name, nothing is said of what the others
+/// use, and tables of answers are left out.
 pub(super) fn read(sink: &mut Sink, only: Option<&str>) -> Vec<LitmusTest> {
     let file = sink.file().clone();
     let Some(document) = document::parse(&file.text, sink) else {

@@ -1,7 +1,9 @@
-//! Index spaces of kernels: `grid` and `block`, or `global`, `local` and `offset`, and where each thread of one runs.
+//! Index spaces of kernels: `grid` and `block`, or `global`, `local` and `offset`, and where each
+//! thread of one runs.
 //!
 //! # Sources
-//! - OpenCL API specification, *clEnqueueNDRangeKernel*: which sizes are errors; *Mapping Work-items Onto an ND-range*.
+//! - OpenCL API specification, *clEnqueueNDRangeKernel*: which sizes are errors; *Mapping
+//!   Work-items Onto an ND-range*.
 //! - CUDA C++ Programming Guide, *Thread Hierarchy*, *Thread Block Clusters*.
 
 use ::toml::de::{DeTable, DeValue};
@@ -25,8 +27,8 @@ struct Extent {
 }
 
 impl Reader<'_, '_> {
-    /// The threads of a kernel, by their places; none, with a diagnostic, if its index space is broken or too large. A
-    /// space of OpenCL may have none.
+    /// The threads of a kernel, by their places; none, with a diagnostic, if its index space is
+    /// broken or too large. A space of OpenCL may have none.
     pub(super) fn grid(
         &mut self,
         dialect: Dialect,
@@ -263,7 +265,8 @@ impl Reader<'_, '_> {
         );
     }
 
-    /// A number, or one to three of them; `None` if the key is absent, or with a diagnostic if it is none.
+    /// A number, or one to three of them; `None` if the key is absent, or with a diagnostic if it
+    /// is none.
     fn extent(&mut self, table: &DeTable<'_>, key: &str, choice: &Choice) -> Option<Extent> {
         let value = table.get(key)?;
         let items: Vec<&Value<'_>> = match value.get_ref() {

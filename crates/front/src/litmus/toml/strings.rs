@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use diag::{MappedText, Span};
 
-/// The contents of the string literal at `span` of `file`, which TOML reads as `decoded`. If the two cannot be matched,
-/// the text as a whole points to the literal.
+/// The contents of the string literal at `span` of `file`, which TOML reads as `decoded`. If the
+/// two cannot be matched, the text as a whole points to the literal.
 pub(super) fn map_string(file: &str, span: Range<usize>, decoded: &str) -> MappedText {
     let whole = Span::new(span.start, span.end);
     file.get(span.clone())
@@ -71,7 +71,8 @@ fn walk(raw: &str, offset: usize, decoded: &str) -> Option<MappedText> {
     (done == decoded.len()).then_some(mapped)
 }
 
-/// The length of an escape sequence, and whether it stands for a character (a line continuation does not).
+/// The length of an escape sequence, and whether it stands for a character (a line continuation
+/// does not).
 fn escape(rest: &str) -> Option<(usize, bool)> {
     let len = match rest.as_bytes().get(1)? {
         b'u' => 6,

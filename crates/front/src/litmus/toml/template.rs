@@ -1,10 +1,11 @@
 //! Templates: a file that stands for several tests.
 //!
-//! `[[axis]]` gives a choice between values; every combination is a test. `[[instance]]` lists the tests one by one.
-//! Either way a test is the file with its placeholders `${key}` filled in.
+//! `[[axis]]` gives a choice between values; every combination is a test. `[[instance]]` lists the
+//! tests one by one. Either way a test is the file with its placeholders `${key}` filled in.
 //!
 //! # Invariants
-//! - Every placeholder is known, and every value given is used by some placeholder: a misspelt key is an error.
+//! - Every placeholder is known, and every value given is used by some placeholder: a misspelt key
+//!   is an error.
 //! - A key that a value does not give is empty.
 //! - The tests of a file come in order of the file, the first axis changing slowest.
 

@@ -63,7 +63,8 @@ impl Reader<'_, '_> {
         (threads, units)
     }
 
-    /// Calls `f` for every `[[thread]]` with its name and place; `first` is the number of the first one.
+    /// Calls `f` for every `[[thread]]` with its name and place; `first` is the number of the first
+    /// one.
     pub(super) fn each_thread(
         &mut self,
         dialect: Dialect,

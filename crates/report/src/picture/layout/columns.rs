@@ -1,4 +1,5 @@
-//! Threads as columns: side by side in the order of the scope tree, and the boxes of its groups around them.
+//! Threads as columns: side by side in the order of the scope tree, and the boxes of its groups
+//! around them.
 
 use verdict::Seat;
 
@@ -50,7 +51,8 @@ impl Columns {
         self.groups.iter().map(|g| g.depth + 1).max().unwrap_or(0)
     }
 
-    /// Places threads that have `depth` groups in common; gives how deep the groups are nested that it made.
+    /// Places threads that have `depth` groups in common; gives how deep the groups are nested that
+    /// it made.
     fn arrange(&mut self, seats: &[Seat], threads: &[usize], depth: usize) -> usize {
         let mut parts: Vec<(Option<&str>, Vec<usize>)> = Vec::new();
         for &t in threads {

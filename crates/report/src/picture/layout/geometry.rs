@@ -245,7 +245,8 @@ impl Path {
     }
 }
 
-/// How wide a text is, at `size` pixels, in a typewriter face; signs of East Asian scripts take two places.
+/// How wide a text is, at `size` pixels, in a typewriter face; signs of East Asian scripts take two
+/// places.
 pub fn text_width(text: &str, size: f64) -> f64 {
     const ADVANCE: f64 = 0.61;
     places(text) as f64 * size * ADVANCE
@@ -302,7 +303,8 @@ pub fn wrapped(text: &str, most: usize) -> Vec<String> {
             if head.is_empty() {
                 break;
             }
-            // Code is better broken behind a bracket or comma than inside a name, if that leaves a good part of the line.
+            // Code is better broken behind a bracket or comma than inside a name, if that leaves a
+            // good part of the line.
             let seam = head
                 .rfind([',', '(', ':', ';', '.'])
                 .map(|at| at + 1)

@@ -41,7 +41,8 @@ struct Measures {
     columns: Vec<(f64, f64)>,
     /// Left and right border of each gutter.
     gutters: Vec<(f64, f64)>,
-    /// Room for borders of groups in each gutter: of those that end left of it, of those that begin.
+    /// Room for borders of groups in each gutter: of those that end left of it, of those that
+    /// begin.
     pads: Vec<(f64, f64)>,
     /// Top and height of each row.
     rows: Vec<(f64, f64)>,
@@ -72,7 +73,8 @@ impl<'a> Grid<'a> {
         }
     }
 
-    /// Lays everything out; gives the shown edges without a label too. `slack` is how much more room there is.
+    /// Lays everything out; gives the shown edges without a label too. `slack` is how much more
+    /// room there is.
     pub(super) fn attempt(&self, slack: f64) -> (Layout, Vec<usize>) {
         let m = self.measures(slack);
         let events: Vec<Placed> = (0..self.cells.len()).map(|e| self.placed(&m, e)).collect();
@@ -115,7 +117,8 @@ impl<'a> Grid<'a> {
             .collect();
         let mut labels = Labels::new(bounds, taken, &visible);
         let mut order: Vec<usize> = (0..paths.len()).collect();
-        // Bold edges choose first, then those with the least choice; edges that are not shown take what is left.
+        // Bold edges choose first, then those with the least choice; edges that are not shown take
+        // what is left.
         let length = |e: usize| paths[e].points(5.0).len();
         order.sort_by_key(|&e| (!shown(e), !self.scene.edges[e].bold, length(e), e));
         let mut places: Vec<Option<Rect>> = vec![None; paths.len()];
@@ -407,8 +410,8 @@ impl<'a> Grid<'a> {
             .collect()
     }
 
-    /// Where each edge begins and ends: the edges at one side of a box share it, in the order of where they come from.
-    /// Edges that are not shown share it among themselves.
+    /// Where each edge begins and ends: the edges at one side of a box share it, in the order of
+    /// where they come from. Edges that are not shown share it among themselves.
     fn ports(&self, m: &Measures, events: &[Placed]) -> Vec<(Point, Point)> {
         let mut ends: Vec<End> = Vec::new();
         for (e, (edge, plan)) in self.scene.edges.iter().zip(&self.plans.plans).enumerate() {

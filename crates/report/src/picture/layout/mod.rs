@@ -1,12 +1,14 @@
 //! Where everything goes: rectangles and curves on a grid, without a word of any format.
 //!
-//! Columns are threads, side by side by their place in the scope tree; time runs down, initial writes on top. Edges go
-//! through gutters and channels ([`route`](self)), names are put where they cover nothing ([`labels`](self)); where there is
-//! no room for one, everything is laid out again with more.
+//! Columns are threads, side by side by their place in the scope tree; time runs down, initial
+//! writes on top. Edges go through gutters and channels ([`route`](self)), names are put where they
+//! cover nothing ([`labels`](self)); where there is no room for one, everything is laid out again
+//! with more.
 //!
 //! # Invariants
 //! - Boxes, headings and labels do not overlap each other ([`Layout::solid`]).
-//! - Every edge that is shown has its label, or [`Layout::foot`] says what the label would have said.
+//! - Every edge that is shown has its label, or [`Layout::foot`] says what the label would have
+//!   said.
 
 pub mod geometry;
 
@@ -129,7 +131,8 @@ impl Layout {
         }
     }
 
-    /// Everything that must not overlap: boxes of events, headings, labels of shown edges, text around the picture.
+    /// Everything that must not overlap: boxes of events, headings, labels of shown edges, text
+    /// around the picture.
     pub fn solid(&self) -> Vec<Rect> {
         let texts = self
             .head

@@ -1,7 +1,9 @@
-//! Which way each edge takes, in terms of the grid: columns, rows, the gutters between columns, the channels between rows.
+//! Which way each edge takes, in terms of the grid: columns, rows, the gutters between columns, the
+//! channels between rows.
 //!
-//! Gutter `g` is left of column `g`, the last one right of the last column; channel `c` is above row `c`, the last one below
-//! the last row. The channel of initial writes runs between them and everything else.
+//! Gutter `g` is left of column `g`, the last one right of the last column; channel `c` is above
+//! row `c`, the last one below the last row. The channel of initial writes runs between them and
+//! everything else.
 //!
 //! # Invariants
 //! - No way crosses a box: curves stay inside gutters, horizontal lines inside channels.

@@ -91,7 +91,8 @@ impl Scene {
         }
     }
 
-    /// The pairs between drawn events, each once; with `both`, the relation holds in both directions.
+    /// The pairs between drawn events, each once; with `both`, the relation holds in both
+    /// directions.
     fn drawable(
         &self,
         pairs: &[(usize, usize)],
@@ -112,7 +113,8 @@ impl Scene {
                 let r = &self.relations[e.relation];
                 r.shown && r.kind == kind && e.from == from && e.to == to
             };
-            // `mo` beside `co`; and of synchronization, what program order says anyway, and that initial writes come first.
+            // `mo` beside `co`; and of synchronization, what program order says anyway, and that
+            // initial writes come first.
             let repeats = kind.once() && self.edges.iter().any(drawn);
             let thread = self.events[from].thread;
             let inside = from < to && thread == self.events[to].thread;
@@ -152,7 +154,8 @@ impl Scene {
         match self.edges.iter_mut().find(same) {
             Some(edge) => edge.bold = true,
             None => {
-                // What is drawn in bold need not be drawn again under another name: `co` beside `mo`.
+                // What is drawn in bold need not be drawn again under another name: `co` beside
+                // `mo`.
                 let kind = self.relations[relation].kind;
                 let relations = &self.relations;
                 self.edges.retain(|e| {

@@ -1,9 +1,9 @@
 //! Why an outcome is allowed: the chain that would forbid it, with the link that it lacks.
 //!
 //! # Invariants
-//! - The chain is drawn into the execution that shows the outcome only if that is the execution of the changed program that
-//!   breaks the axiom, but for fences that the chain does not go through. Else it is drawn into the latter, in a picture of
-//!   its own that says so.
+//! - The chain is drawn into the execution that shows the outcome only if that is the execution of
+//!   the changed program that breaks the axiom, but for fences that the chain does not go through.
+//!   Else it is drawn into the latter, in a picture of its own that says so.
 
 use super::super::super::Line;
 use super::super::scene::{Step, Subject};
@@ -56,7 +56,8 @@ pub(super) fn witnessed<'a>(line: &'a Line, witness: &'a Witness) -> Vec<Subject
     ]
 }
 
-/// The steps of the chain; those that the program as it is lacks are of relations that are called so.
+/// The steps of the chain; those that the program as it is lacks are of relations that are called
+/// so.
 fn chain(missing: &Missing, breach: &Breach) -> Vec<Step> {
     let mut cycle = Vec::new();
     for (i, link) in breach.chain.iter().enumerate() {
@@ -91,8 +92,8 @@ fn says(missing: &Missing, breach: &Breach) -> Vec<String> {
     says
 }
 
-/// By event of an execution of the changed program, the event of the other one, of a fence that was put in none; `None` at
-/// all if the executions differ in more.
+/// By event of an execution of the changed program, the event of the other one, of a fence that was
+/// put in none; `None` at all if the executions differ in more.
 fn placed(changed: &Witness, witness: &Witness) -> Option<Vec<Option<usize>>> {
     let of = |w: &Witness, thread: Option<usize>| -> Vec<usize> {
         (0..w.events.len())

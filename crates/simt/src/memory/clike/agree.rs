@@ -1,17 +1,19 @@
 //! Sequential consistency: what the models ask of operations that say so.
 //!
-//! The relations are those of the models' texts, over the events so far. In a history that grows along program order
-//! and reads-from, what held between earlier events keeps holding, so a cycle never goes away.
+//! The relations are those of the models' texts, over the events so far. In a history that grows
+//! along program order and reads-from, what held between earlier events keeps holding, so a cycle
+//! never goes away.
 //!
-//! Only pairs of sequentially consistent operations matter in the end, and there are few of them: from each, the relations
-//! are followed as images of sets of events, not as whole relations.
+//! Only pairs of sequentially consistent operations matter in the end, and there are few of them:
+//! from each, the relations are followed as images of sets of events, not as whole relations.
 //!
 //! # Invariants
-//! - A new event without an outgoing edge (in modification order, or from a read to a write that overwrites what it
-//!   read) is on no cycle: [`Clike::agrees`] need not be asked after it.
+//! - A new event without an outgoing edge (in modification order, or from a read to a write that
+//!   overwrites what it read) is on no cycle: [`Clike::agrees`] need not be asked after it.
 //!
-//! Sources: M. Batty, A. Donaldson, J. Wickerson, "Overhauling SC Atomics in C11 and OpenCL", POPL 2016; O. Lahav,
-//! V. Vafeiadis, J. Kang, C.-K. Hur, D. Dreyer, "Repairing Sequential Consistency in C/C++11", PLDI 2017, section 3.4.
+//! Sources: M. Batty, A. Donaldson, J. Wickerson, "Overhauling SC Atomics in C11 and OpenCL", POPL
+//! 2016; O. Lahav, V. Vafeiadis, J. Kang, C.-K. Hur, D. Dreyer, "Repairing Sequential Consistency
+//! in C/C++11", PLDI 2017, section 3.4.
 
 use rustc_hash::FxHashMap;
 
@@ -77,7 +79,8 @@ struct Images<'a> {
 }
 
 impl Images<'_> {
-    /// The strong events that one must precede: no cycle of happens-before and communication (Overhauling).
+    /// The strong events that one must precede: no cycle of happens-before and communication
+    /// (Overhauling).
     fn simple(&self, a: usize, strong: &[usize]) -> Set {
         let mut from: Set = [a].into_iter().collect();
         if self.is_fence(a) {
@@ -173,7 +176,8 @@ impl Images<'_> {
     fn other(&self, from: &Set) -> Set {
         let mut out = Set::default();
         for thread in &self.m.threads {
-            // Of those that came by: whether there is one that accesses nothing, and the locations of the others.
+            // Of those that came by: whether there is one that accesses nothing, and the locations
+            // of the others.
             let (mut free, mut locs): (bool, [Option<usize>; 2]) = (false, [None; 2]);
             for &i in thread {
                 let e = &self.m.events[i];

@@ -19,7 +19,8 @@ impl Clike {
         !self.language.visible || code.locations[loc].atomic
     }
 
-    /// An event knows what its thread did before it, and the initial writes: of the regions that it belongs to.
+    /// An event knows what its thread did before it, and the initial writes: of the regions that it
+    /// belongs to.
     pub(super) fn follow(&self, code: &Code, m: &Contents, e: &mut Event) {
         for g in REGIONS {
             if !e.regions.has(g) {
@@ -72,7 +73,8 @@ impl Clike {
         })
     }
 
-    /// Commits a read of a location, that is ready but for its source, or was bound early; gives the event's number.
+    /// Commits a read of a location, that is ready but for its source, or was bound early; gives
+    /// the event's number.
     pub(super) fn read(
         &self,
         cx: &mut Context<'_>,
@@ -82,7 +84,8 @@ impl Clike {
     ) -> Result<usize> {
         let code = cx.code;
         let given = bound.map(|b| m.events[b].source);
-        // What the thread knows already rules out most writes; the rest is known once the source is.
+        // What the thread knows already rules out most writes; the rest is known once the source
+        // is.
         let mut start = make(0);
         self.follow(code, m, &mut start);
         let least = self.least(code, m, &start).unwrap_or(0);
@@ -125,8 +128,9 @@ impl Clike {
             .is_none_or(|least| m.position(e.source) >= least)
     }
 
-    /// The position of the latest write that an access knows of, its own or read. Where there is no modification order, the
-    /// list is there for the final value alone: a write follows those that it knows of.
+    /// The position of the latest write that an access knows of, its own or read. Where there is no
+    /// modification order, the list is there for the final value alone: a write follows those that
+    /// it knows of.
     pub(super) fn least(&self, code: &Code, m: &Contents, e: &Event) -> Option<usize> {
         let ordered = self.ordered(code, e.loc);
         if !self.rules.coherence || !(ordered || e.is_write()) {
@@ -141,8 +145,8 @@ impl Clike {
         writes.max()
     }
 
-    /// Whether what a read of a location without modification order takes is visible: it happens before the read, and
-    /// no other write comes between.
+    /// Whether what a read of a location without modification order takes is visible: it happens
+    /// before the read, and no other write comes between.
     fn sees(&self, code: &Code, m: &Contents, e: &Event) -> bool {
         if !self.rules.visible || self.ordered(code, e.loc) {
             return true;
@@ -158,7 +162,8 @@ impl Clike {
         })
     }
 
-    /// Commits a write, at one of the places in its location's list that it may have; or, if it was bound early, at its own.
+    /// Commits a write, at one of the places in its location's list that it may have; or, if it was
+    /// bound early, at its own.
     pub(super) fn write(
         &self,
         cx: &mut Context<'_>,
@@ -209,8 +214,9 @@ impl Clike {
         }
     }
 
-    /// The places in its location's list, from the least one on, that a new write may have: no other thread's write comes
-    /// between the halves of a read-modify-write, and nothing foreign into a release sequence that was relied on.
+    /// The places in its location's list, from the least one on, that a new write may have: no
+    /// other thread's write comes between the halves of a read-modify-write, and nothing foreign
+    /// into a release sequence that was relied on.
     pub(super) fn places(&self, m: &Contents, e: &Event, least: usize) -> Vec<usize> {
         let list = &m.order[e.loc];
         let mut free = vec![true; list.len() + 1];

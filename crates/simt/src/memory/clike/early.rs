@@ -1,41 +1,48 @@
 //! Binding before commit: load buffering.
 //!
-//! A write that is bound early stands in its location's list, and others may read it; a read that is bound early has its
-//! source, and its thread may use the value to look further ahead. Such events are *early*: they have their numbers, and
-//! are in no thread's list. When their instruction has its turn they are committed as any other event is, except that
-//! source and place are given.
+//! A write that is bound early stands in its location's list, and others may read it; a read that
+//! is bound early has its source, and its thread may use the value to look further ahead. Such
+//! events are *early*: they have their numbers, and are in no thread's list. When their instruction
+//! has its turn they are committed as any other event is, except that source and place are given.
 //!
 //! # Why it is sound
-//! Take a finished run: nothing is early any more, and the history is as if all events had been committed without early
-//! binds, except that a read may have been committed before the write that it reads, and that a write's place was chosen
-//! before its turn. It is an execution of the model because everything is checked when the last event that takes part
-//! in it is committed:
-//! - *Happens-before.* An event's past is settled when it is committed. Program order and barriers come in that order; an
-//!   acquire that finds an early write in its release sequence knows all releases that it will ever find behind it,
-//!   or waits ([`Halt::Blocked`]): the releases that lie between the thread's next instruction and an early write of
-//!   its own, arrivals at barriers among them, are counted when it is bound, and count down as they have their turn. Only
-//!   for those that do not reach it nothing waits. So the order of commits extends happens-before, which has no cycle.
-//! - *Coherence.* Places in a list never change their order. A committed event agrees with what happens before it, by
-//!   places alone, whether the writes there are early or not. What happens before an early write is asked at its commit:
-//!   its place, given before, has to be behind all that its thread knows by then. That refuses, too, a write that comes to
-//!   happen after a read of itself.
+//! Take a finished run: nothing is early any more, and the history is as if all events had been
+//! committed without early binds, except that a read may have been committed before the write that
+//! it reads, and that a write's place was chosen before its turn. It is an execution of the model
+//! because everything is checked when the last event that takes part in it is committed:
+//! - *Happens-before.* An event's past is settled when it is committed. Program order and barriers
+//!   come in that order; an acquire that finds an early write in its release sequence knows all
+//!   releases that it will ever find behind it, or waits ([`Halt::Blocked`]): the releases that lie
+//!   between the thread's next instruction and an early write of its own, arrivals at barriers
+//!   among them, are counted when it is bound, and count down as they have their turn. Only for
+//!   those that do not reach it nothing waits. So the order of commits extends happens-before,
+//!   which has no cycle.
+//! - *Coherence.* Places in a list never change their order. A committed event agrees with what
+//!   happens before it, by places alone, whether the writes there are early or not. What happens
+//!   before an early write is asked at its commit: its place, given before, has to be behind all
+//!   that its thread knows by then. That refuses, too, a write that comes to happen after a read of
+//!   itself.
 //! - *Atomicity* and what release sequences were relied on for are matters of places alone.
-//! - *Sequential consistency.* A cycle is complete when its last event is committed. A write that was early has events behind
-//!   it when it is committed, so that agreement is asked for then, whatever its place.
-//! - *Races.* The later of two commits finds the race, as ever: what is committed before an early write cannot happen after it.
-//! - *Values.* A bind needs operands that are known from what was committed or bound before: binds extend reads-from and
-//!   dependencies, which have no cycle then.
+//! - *Sequential consistency.* A cycle is complete when its last event is committed. A write that
+//!   was early has events behind it when it is committed, so that agreement is asked for then,
+//!   whatever its place.
+//! - *Races.* The later of two commits finds the race, as ever: what is committed before an early
+//!   write cannot happen after it.
+//! - *Values.* A bind needs operands that are known from what was committed or bound before: binds
+//!   extend reads-from and dependencies, which have no cycle then.
 //!
-//! Locations without modification order have nothing to choose a place in, and their reads need a write that happens
-//! before them: no write there is ever bound early.
+//! Locations without modification order have nothing to choose a place in, and their reads need a
+//! write that happens before them: no write there is ever bound early.
 //!
 //! # What it shows
-//! The bounds on the number of binds and on the look ahead, and branches that it does not pass, lose some executions with a
-//! cycle of program order and reads-from; so does an acquire that waits. Nothing else is lost on purpose; how much it is, is measured (`tests/executor/languages.rs`).
+//! The bounds on the number of binds and on the look ahead, and branches that it does not pass,
+//! lose some executions with a cycle of program order and reads-from; so does an acquire that
+//! waits. Nothing else is lost on purpose; how much it is, is measured
+//! (`tests/executor/languages.rs`).
 //!
-//! Sources: the models' texts. Views of promises that must come true: J. Kang, C.-K. Hur, O. Lahav, V. Vafeiadis, D. Dreyer,
-//! "A Promising Semantics for Relaxed-Memory Concurrency", POPL 2017; here nothing is certified, as a run that breaks its
-//! promises counts for nothing.
+//! Sources: the models' texts. Views of promises that must come true: J. Kang, C.-K. Hur, O. Lahav,
+//! V. Vafeiadis, D. Dreyer, "A Promising Semantics for Relaxed-Memory Concurrency", POPL 2017; here
+//! nothing is certified, as a run that breaks its promises counts for nothing.
 
 use super::Clike;
 use super::graph::{Contents, Event, Kind};
@@ -88,7 +95,8 @@ impl Binding for Clike {
         m.events[read].value
     }
 
-    /// Any write that the thread's next event could read, as far as coherence goes, and earlier early ones of its own.
+    /// Any write that the thread's next event could read, as far as coherence goes, and earlier
+    /// early ones of its own.
     fn source(&self, cx: &mut Context<'_>, m: &mut Contents, t: Target) -> Result<usize> {
         let mut e = self.access(cx.code, t, (Kind::Read, 0), false);
         let mut now = e.clone();
@@ -137,8 +145,8 @@ impl Binding for Clike {
 }
 
 impl Clike {
-    /// Whether a release that has not had its turn may come to be behind a write, and what it releases reaches an acquire, as
-    /// far as a region is concerned.
+    /// Whether a release that has not had its turn may come to be behind a write, and what it
+    /// releases reaches an acquire, as far as a region is concerned.
     pub(super) fn awaits(
         &self,
         code: &Code,

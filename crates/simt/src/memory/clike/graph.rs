@@ -1,11 +1,14 @@
-//! The contents: the events so far, what each knows of the others, and the order of the writes of each location.
+//! The contents: the events so far, what each knows of the others, and the order of the writes of
+//! each location.
 //!
 //! # Invariants
 //! - An event's past is final: it is what happens before it in each region, itself left out.
 //! - The first events are the initial writes, one per location, in the order of the locations.
-//! - `order` has every write of a location, and `rank` where it stands there. Where the location has no modification order, only read-modify-writes give
-//!   the list a meaning; without any, it has none.
-//! - Apart from the numbers of events, which depend on who came first, equal histories have equal contents.
+//! - `order` has every write of a location, and `rank` where it stands there. Where the location
+//!   has no modification order, only read-modify-writes give the list a meaning; without any, it
+//!   has none.
+//! - Apart from the numbers of events, which depend on who came first, equal histories have equal
+//!   contents.
 
 use std::rc::Rc;
 
@@ -119,8 +122,8 @@ pub(crate) struct Contents {
     pub(super) fences: Vec<Vec<usize>>,
     /// By location: its writes.
     pub(super) order: Vec<Vec<usize>>,
-    /// By event: where in its location's list a write is, and the how manieth write of its thread it is, in the order in
-    /// which they were made; meaningless for others.
+    /// By event: where in its location's list a write is, and the how manieth write of its thread
+    /// it is, in the order in which they were made; meaningless for others.
     rank: Vec<(u32, u32)>,
     pub(super) pins: Vec<Pin>,
     /// What was bound early: events that are in no thread's list yet.
@@ -237,7 +240,8 @@ impl Contents {
         }
     }
 
-    /// The number of an event that does not depend on who came first: its thread, and how many events that had before.
+    /// The number of an event that does not depend on who came first: its thread, and how many
+    /// events that had before.
     pub(super) fn place(&self, event: usize) -> (usize, usize) {
         let thread = self.events[event].thread;
         match self.threads.get(thread) {

@@ -1,8 +1,8 @@
-//! What makes a finished history undefined: races, and barriers that not all of a group execute, or not with the same
-//! arguments.
+//! What makes a finished history undefined: races, and barriers that not all of a group execute, or
+//! not with the same arguments.
 //!
-//! Sources: Khronos, OpenCL C, Synchronization Functions; NVIDIA, CUDA Programming Guide, Synchronization Functions; ISO
-//! C++, thread.barrier, thread.latch, thread.sema.
+//! Sources: Khronos, OpenCL C, Synchronization Functions; NVIDIA, CUDA Programming Guide,
+//! Synchronization Functions; ISO C++, thread.barrier, thread.latch, thread.sema.
 
 use rustc_hash::FxHashMap;
 
@@ -18,8 +18,8 @@ struct Call<'a> {
     thread: usize,
     instr: usize,
     barrier: &'a Barrier,
-    /// Calls of one phase of a barrier have it in common: the barrier, and, where that has phases, how many calls of it
-    /// came before in its thread.
+    /// Calls of one phase of a barrier have it in common: the barrier, and, where that has phases,
+    /// how many calls of it came before in its thread.
     phase: (Key, usize),
 }
 
@@ -124,7 +124,8 @@ impl Clike {
                 other.map(|a| hazard(HazardKind::BarrierArguments, place(a), Some(place(w)))),
             );
         }
-        // Every barrier that is waited at is the last thing that its thread has done; who only arrives goes on.
+        // Every barrier that is waited at is the last thing that its thread has done; who only
+        // arrives goes on.
         let waits_at = |t: usize, i: usize| {
             code.threads[t].acts[i]
                 .barrier()
@@ -138,8 +139,8 @@ impl Clike {
         let over = |t: usize| self.language.uniform == Uniform::Everyone || blocked(t);
         for a in &arrivals {
             let came = |t: usize| met(a).iter().any(|b| b.thread == t);
-            // One that says how many take part, as assembly in CUDA C++ can, asks nothing of the others, and nothing of where each of
-            // them comes to it.
+            // One that says how many take part, as assembly in CUDA C++ can, asks nothing of the
+            // others, and nothing of where each of them comes to it.
             let asks_all = !a.barrier.says_count();
             // Of a collective, nobody may have ended without it.
             let missed = |t: usize| a.barrier.is_collective() || over(t);
@@ -171,7 +172,8 @@ impl Clike {
         found
     }
 
-    /// Whether a thread of the block that runs the same code meets a call at another one, of those of its phase.
+    /// Whether a thread of the block that runs the same code meets a call at another one, of those
+    /// of its phase.
     fn elsewhere(&self, code: &Code, met: &[&Call<'_>], a: &Call<'_>) -> bool {
         let counted = matches!(a.barrier.naming, BarrierNaming::Counted { count: None, .. });
         if !counted

@@ -1,7 +1,7 @@
 //! Scopes: how far an operation reaches, and when two of them include each other.
 //!
-//! Source: Khronos, OpenCL API specification, Memory Model, Overview of Atomic and Fence Operations; NVIDIA, libcu++,
-//! "Memory model", Atomicity.
+//! Source: Khronos, OpenCL API specification, Memory Model, Overview of Atomic and Fence
+//! Operations; NVIDIA, libcu++, "Memory model", Atomicity.
 
 use super::graph::{Event, Kind};
 use super::language::Scopes;
@@ -10,8 +10,8 @@ use crate::code::{Code, Location};
 use program::Scope;
 
 impl Clike {
-    /// The effective scopes of an access: in local memory no more than the work-group, and no more than the device in
-    /// memory that is not fine-grained with atomics.
+    /// The effective scopes of an access: in local memory no more than the work-group, and no more
+    /// than the device in memory that is not fine-grained with atomics.
     pub(super) fn reach(
         &self,
         code: &Code,
@@ -71,7 +71,8 @@ impl Clike {
         }
     }
 
-    /// Whether two accesses of different threads cannot race: both are atomic, with inclusive scopes.
+    /// Whether two accesses of different threads cannot race: both are atomic, with inclusive
+    /// scopes.
     pub(super) fn exempt(&self, code: &Code, a: &Event, b: &Event) -> bool {
         self.inclusive(code, a, b, GLOBAL)
     }

@@ -1,7 +1,8 @@
-//! Kinds of memory of CUDA: whether operations at system scope are atomic, by who allocated the memory.
+//! Kinds of memory of CUDA: whether operations at system scope are atomic, by who allocated the
+//! memory.
 //!
-//! Where that depends on who else accesses the location concurrently, only the whole execution knows: such programs are
-//! refused.
+//! Where that depends on who else accesses the location concurrently, only the whole execution
+//! knows: such programs are refused.
 //!
 //! Source: NVIDIA, libcu++, "Memory model", Atomicity.
 

@@ -1,9 +1,10 @@
 //! The languages that this memory serves: one table of what they differ in.
 //!
-//! Sources: ISO C11, 5.1.2.4 and 7.17; ISO C++20, intro.races and atomics.order; NVIDIA, libcu++, "Memory model"; Khronos,
-//! OpenCL API specification, Memory Model; and, for sequential consistency, M. Batty, A. Donaldson, J. Wickerson,
-//! "Overhauling SC Atomics in C11 and OpenCL", POPL 2016, and O. Lahav, V. Vafeiadis, J. Kang, C.-K. Hur, D. Dreyer,
-//! "Repairing Sequential Consistency in C/C++11", PLDI 2017.
+//! Sources: ISO C11, 5.1.2.4 and 7.17; ISO C++20, intro.races and atomics.order; NVIDIA, libcu++,
+//! "Memory model"; Khronos, OpenCL API specification, Memory Model; and, for sequential
+//! consistency, M. Batty, A. Donaldson, J. Wickerson, "Overhauling SC Atomics in C11 and OpenCL",
+//! POPL 2016, and O. Lahav, V. Vafeiadis, J. Kang, C.-K. Hur, D. Dreyer, "Repairing Sequential
+//! Consistency in C/C++11", PLDI 2017.
 
 /// When two atomic operations include each other's threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

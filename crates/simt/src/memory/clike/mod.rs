@@ -1,26 +1,31 @@
 //! The memory of languages with data races: OpenCL C, CUDA C++ and C.
 //!
-//! One machine, with a table of what the languages differ in ([`mod@language`]). It keeps the history of events, each with
-//! what happens before it, and the modification order of each location. A step commits one event at the end of its
-//! thread: a read takes any write that coherence and visibility allow, a write goes to any place in modification order
-//! that is not before what it knows of. Because threads commit in program order and reads take what is there, what
-//! happens before an event is final when it is committed. What is there may have been bound early: see [`early`].
+//! One machine, with a table of what the languages differ in ([`mod@language`]). It keeps the
+//! history of events, each with what happens before it, and the modification order of each
+//! location. A step commits one event at the end of its thread: a read takes any write that
+//! coherence and visibility allow, a write goes to any place in modification order that is not
+//! before what it knows of. Because threads commit in program order and reads take what is there,
+//! what happens before an event is final when it is committed. What is there may have been bound
+//! early: see [`early`].
 //!
 //! # What is claimed
-//! - Without early binds every outcome is one that the language's model allows, in an execution in which `po`, `rf` and
-//!   barriers are acyclic; and every outcome of such executions can be reached. With early binds ([`early`]) there are
-//!   more, of the load-buffering family, and still none that the model forbids; not all are reached, so that no race
-//!   found is no proof that there is none. (The model `rc11` has no such executions: nothing is bound early.)
+//! - Without early binds every outcome is one that the language's model allows, in an execution in
+//!   which `po`, `rf` and barriers are acyclic; and every outcome of such executions can be
+//!   reached. With early binds ([`early`]) there are more, of the load-buffering family, and still
+//!   none that the model forbids; not all are reached, so that no race found is no proof that there
+//!   is none. (The model `rc11` has no such executions: nothing is bound early.)
 //! - A race is reported of histories that come to their end, as the models do.
 //! - Both are checked, not proven: see the tests.
 //!
 //! # Invariants
-//! - Equal histories behave equally, whatever order they came about in; the fingerprint is of the history.
-//! - Where threads spin, reads and acquire fences that a later round repeats are forgotten, so that spinning on
-//!   unchanged memory comes back to the same state. Loops that write make longer and longer histories.
+//! - Equal histories behave equally, whatever order they came about in; the fingerprint is of the
+//!   history.
+//! - Where threads spin, reads and acquire fences that a later round repeats are forgotten, so that
+//!   spinning on unchanged memory comes back to the same state. Loops that write make longer and
+//!   longer histories.
 //!
-//! Sources: Khronos, OpenCL API specification, Memory Model; ISO C11, 5.1.2.4; ISO C++20, intro.races; NVIDIA, libcu++,
-//! "Memory model".
+//! Sources: Khronos, OpenCL API specification, Memory Model; ISO C11, 5.1.2.4; ISO C++20,
+//! intro.races; NVIDIA, libcu++, "Memory model".
 
 mod agree;
 mod commit;

@@ -1,15 +1,17 @@
-//! Memory objects of OpenCL as a whole: what is mapped to the host, what host and devices share, and what several kernel
-//! instances update at a time.
+//! Memory objects of OpenCL as a whole: what is mapped to the host, what host and devices share,
+//! and what several kernel instances update at a time.
 //!
 //! # Invariants
-//! - All of it is judged by a history that has come to its end: what happens before what is then known of all accesses.
-//! - Which command ends which mapping is part of the program ([`program::host::HostProgram::mappings`]); what is
-//!   ordered before it and after it is read off the history.
+//! - All of it is judged by a history that has come to its end: what happens before what is then
+//!   known of all accesses.
+//! - Which command ends which mapping is part of the program
+//!   ([`program::host::HostProgram::mappings`]); what is ordered before it and after it is read off
+//!   the history.
 //!
 //! # Sources
-//! - Khronos, OpenCL API specification, clEnqueueMapBuffer, *Accessing mapped regions of a memory object*; Memory Model,
-//!   *Shared Virtual Memory*; *Memory Ordering Rules: Host-side and Device-side Commands*, on atomic operations of several
-//!   kernel instances on one buffer.
+//! - Khronos, OpenCL API specification, clEnqueueMapBuffer, *Accessing mapped regions of a memory
+//!   object*; Memory Model, *Shared Virtual Memory*; *Memory Ordering Rules: Host-side and
+//!   Device-side Commands*, on atomic operations of several kernel instances on one buffer.
 
 use std::collections::BTreeSet;
 
@@ -143,7 +145,8 @@ fn place(e: &Event) -> (usize, usize) {
 }
 
 impl Clike {
-    /// What is wrong, or left to implementations, with the use of whole objects in a finished history.
+    /// What is wrong, or left to implementations, with the use of whole objects in a finished
+    /// history.
     pub(super) fn misused_objects(&self, code: &Code, m: &Contents) -> BTreeSet<Hazard> {
         let mut found = BTreeSet::new();
         let Some(objects) = self.objects.as_ref().filter(|o| o.is_asked()) else {
@@ -197,7 +200,8 @@ impl Clike {
             };
             let ends = |end: Option<usize>| end.into_iter().flat_map(|end| of(end, e.loc));
             if host && begins().next().is_some() {
-                // The host uses memory between the completion of a mapping and the call that ends it.
+                // The host uses memory between the completion of a mapping and the call that ends
+                // it.
                 let fits = |&(begin, end): &(usize, Option<usize>)| {
                     event(begin).is_write() == e.is_write()
                         && is_before(m, begin, i)

@@ -1,7 +1,8 @@
 //! Synchronization: which releases an acquire meets, and what it knows from then on.
 //!
-//! A release sequence by modification order may be relied on before it is known that nothing foreign will come between
-//! its members. Then both are tried: that nothing ever will, and that something will before the end ([`Pin`]).
+//! A release sequence by modification order may be relied on before it is known that nothing
+//! foreign will come between its members. Then both are tried: that nothing ever will, and that
+//! something will before the end ([`Pin`]).
 
 use rustc_hash::FxHashSet;
 
@@ -13,12 +14,13 @@ use crate::code::Code;
 use crate::{Halt, Result};
 use program::Scope;
 
-/// Writes that an acquire has come by, each with the scope of the read that it came by it through and whether that was atomic: through
-/// another read of that kind there is nothing new behind them.
+/// Writes that an acquire has come by, each with the scope of the read that it came by it through
+/// and whether that was atomic: through another read of that kind there is nothing new behind them.
 type Met = FxHashSet<(usize, Scope, bool)>;
 
 impl Clike {
-    /// Adds to the past of an event, which is not in the history yet or open, what its acquires take over.
+    /// Adds to the past of an event, which is not in the history yet or open, what its acquires
+    /// take over.
     pub(super) fn acquire(
         &self,
         code: &Code,
@@ -128,11 +130,12 @@ impl Clike {
         }
     }
 
-    /// The heads of the release sequences that a read may be reading from, for an acquire, in a region; by chains,
-    /// without what was met already.
+    /// The heads of the release sequences that a read may be reading from, for an acquire, in a
+    /// region; by chains, without what was met already.
     ///
     /// # Errors
-    /// Blocked, if a release may come to be behind one of them that was bound early; nothing has changed then.
+    /// Blocked, if a release may come to be behind one of them that was bound early; nothing has
+    /// changed then.
     fn heads(
         &self,
         code: &Code,
@@ -173,7 +176,8 @@ impl Clike {
             heads.retain(|&h| m.events[h].atomic);
             return Ok(heads);
         }
-        // Back through read-modify-writes; every link is between operations that include each other.
+        // Back through read-modify-writes; every link is between operations that include each
+        // other.
         let (mut heads, mut at, mut reader) = (Vec::new(), source, read);
         while m.events[at].kind == Kind::Write
             && self.inclusive(code, &m.events[at], reader, 0)

@@ -10,9 +10,10 @@ use crate::thread::Thread;
 impl Clike {
     /// Forgets promises that came true and, in programs with loops, what a later round repeats.
     ///
-    /// A read is repeated by a later one of the same instruction from the same write, an acquire fence by a later one of
-    /// the same instruction, if the thread only read between the two: then nobody else knows the earlier one, everything
-    /// that the earlier one rules out is ruled out by the later one, and it synchronized with nothing more.
+    /// A read is repeated by a later one of the same instruction from the same write, an acquire
+    /// fence by a later one of the same instruction, if the thread only read between the two: then
+    /// nobody else knows the earlier one, everything that the earlier one rules out is ruled out by
+    /// the later one, and it synchronized with nothing more.
     pub(super) fn clean(&self, code: &Code, m: &mut Contents) {
         let kept = m.pins.iter().copied().filter(|p| p.holds || m.is_run(*p));
         m.pins = kept.collect();

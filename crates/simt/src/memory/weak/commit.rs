@@ -17,8 +17,9 @@ use crate::{Halt, Result};
 use program::Scope;
 
 impl Weak {
-    /// Whether an access is morally strong with a write of its location: by one thread or both strong with scopes that
-    /// include each other, through one proxy, at one address. Initial writes never are.
+    /// Whether an access is morally strong with a write of its location: by one thread or both
+    /// strong with scopes that include each other, through one proxy, at one address. Initial
+    /// writes never are.
     pub(super) fn strong_with(code: &Code, write: &Write, t: Target) -> bool {
         let Some(u) = write.thread() else {
             return false;
@@ -36,8 +37,8 @@ impl Weak {
                     && code.mutual((u, write.scope), (thread, access.scope)))
     }
 
-    /// Whether an access is morally strong with a write of its location, both are operations on one mbarrier object, or both are
-    /// atomics that overlap in part.
+    /// Whether an access is morally strong with a write of its location, both are operations on one
+    /// mbarrier object, or both are atomics that overlap in part.
     pub(super) fn coherent_with(code: &Code, write: &Write, t: Target) -> bool {
         let alike = Target {
             access: Access {
@@ -84,13 +85,15 @@ impl Weak {
             token,
         };
         known.add(key(Tag::of(t.access.proxy, cta)), 1 << slot);
-        // Whose access it is counts where kernels end: elsewhere, or where there are no proxies, nobody asks.
+        // Whose access it is counts where kernels end: elsewhere, or where there are no proxies,
+        // nobody asks.
         if !code.plain && code.program.host.is_some() {
             known.add(key(Tag::Of(cta)), 1 << slot);
         }
     }
 
-    /// The writes of the location that `K` holds (as known, or as tokens) and that apply to the access.
+    /// The writes of the location that `K` holds (as known, or as tokens) and that apply to the
+    /// access.
     pub(super) fn applying(m: &Contents, code: &Code, t: Target, token: Option<bool>) -> Row {
         let cta = code.cta[t.at.thread] as u16;
         let fits = |k: &Key| {
@@ -108,12 +111,14 @@ impl Weak {
             .fold(0, |row, e| row | e.writes)
     }
 
-    /// Whether reading that write would hide from the thread a write that it knows of (Causality, from-reads).
+    /// Whether reading that write would hide from the thread a write that it knows of (Causality,
+    /// from-reads).
     pub(super) fn hides(&self, m: &Contents, place: Place, slot: usize, known: Row) -> bool {
         self.rules.hidden && m.locations[place.loc].get(slot).co_after & known & !(1 << slot) != 0
     }
 
-    /// The read half. `bound` is the write that it was bound to early. Gives the write that is read.
+    /// The read half. `bound` is the write that it was bound to early. Gives the write that is
+    /// read.
     pub(super) fn read(
         &self,
         cx: &mut Context<'_>,
@@ -154,7 +159,8 @@ impl Weak {
         }
         let write = m.locations[place.loc].get_mut(slot);
         if !write.committed {
-            // Reads-from against causality: the write must not turn out to come causally after this read.
+            // Reads-from against causality: the write must not turn out to come causally after this
+            // read.
             write.read_early = true;
             let own = write.thread() == Some(at.thread)
                 && write.va == place.va

@@ -77,7 +77,8 @@ impl Binding for Weak {
 }
 
 impl Weak {
-    /// Scopes of the releases that could still head a pattern through a write that was published early.
+    /// Scopes of the releases that could still head a pattern through a write that was published
+    /// early.
     pub(super) fn releases_to_come(
         m: &Contents,
         loc: usize,

@@ -1,12 +1,13 @@
-//! PTX's weak memory, as a machine: accesses are *bound* (a read takes its source, a write becomes visible) and
-//! *committed* (all axioms are checked).
+//! PTX's weak memory, as a machine: accesses are *bound* (a read takes its source, a write becomes
+//! visible) and *committed* (all axioms are checked).
 //!
 //! # Rules
-//! Instructions commit in program order, each when the scheduler picks its thread. So the order of commits is a linear
-//! extension of base causality order, and everything that a commit must know of has been committed. Reads may take old
-//! writes, and a new write may be placed coherence-before existing ones: that is all that reordering and
-//! non-multi-copy-atomicity need. Binding before commit is needed only for executions with a cycle of `po`, `rf`, `sc` and
-//! barriers, the load-buffering family; see [`early`](super::super::Early).
+//! Instructions commit in program order, each when the scheduler picks its thread. So the order of
+//! commits is a linear extension of base causality order, and everything that a commit must know of
+//! has been committed. Reads may take old writes, and a new write may be placed coherence-before
+//! existing ones: that is all that reordering and non-multi-copy-atomicity need. Binding before
+//! commit is needed only for executions with a cycle of `po`, `rf`, `sc` and barriers, the
+//! load-buffering family; see [`early`](super::super::Early).
 //!
 //! | File | Rules |
 //! |---|---|
@@ -22,26 +23,30 @@
 //! | `tidy` | normal form, dead writes, fingerprints |
 //!
 //! # Why it is sound
-//! Take a finished run, with `rf` and `co` as recorded and `sc` the order in which fences were committed. The order of
-//! commits extends base causality order (program order by construction; `fence.sc` and barriers by their rules; release and
-//! acquire because an acquire waits for the releases that it synchronizes with). By induction over commits a thread's
-//! view holds, up to domination by a write that is coherence-later under the same key, exactly the writes that are, or were
-//! observed by something, base-causality before its next event, with the proxies crossed. *Coherence* and *Causality* are
-//! then what `commit` checks; *Fence-SC* and *Well-Formedness* hold because the order of commits is a linear order;
-//! *Atomicity* is checked at every insertion into coherence order; *No-Thin-Air* holds because values are bound in an order
-//! that contains `rf` and dependencies. *SC-per-Location* follows from the others for accesses of one address and
-//! proxy, and is checked where an address is used through several. This is an argument on paper: the tests compare outcome sets, and every reported run is replayed through the
-//! model.
+//! Take a finished run, with `rf` and `co` as recorded and `sc` the order in which fences were
+//! committed. The order of commits extends base causality order (program order by construction;
+//! `fence.sc` and barriers by their rules; release and acquire because an acquire waits for the
+//! releases that it synchronizes with). By induction over commits a thread's view holds, up to
+//! domination by a write that is coherence-later under the same key, exactly the writes that are,
+//! or were observed by something, base-causality before its next event, with the proxies crossed. *Coherence*
+//! and *Causality* are then what `commit` checks; *Fence-SC* and *Well-Formedness* hold because the
+//! order of commits is a linear order; *Atomicity* is checked at every insertion into coherence
+//! order; *No-Thin-Air* holds because values are bound in an order that contains `rf` and
+//! dependencies. *SC-per-Location* follows from the others for accesses of one address and proxy,
+//! and is checked where an address is used through several. This is an argument on paper: the tests
+//! compare outcome sets, and every reported run is replayed through the model.
 //!
 //! # What it cannot show
-//! Without early binds: outcomes that need a cycle of `po`, `rf`, `sc` and barriers. With at most `n` early binds per thread:
-//! outcomes that need more of them, or a longer window. A branch is not passed early before its operands are known.
+//! Without early binds: outcomes that need a cycle of `po`, `rf`, `sc` and barriers. With at most
+//! `n` early binds per thread: outcomes that need more of them, or a longer window. A branch is not
+//! passed early before its operands are known.
 //!
 //! # Sources
 //! - PTX ISA, Memory Consistency Model; `models/ptx.cat` is its text here.
-//! - Views instead of histories: J. Kang, C.-K. Hur, O. Lahav, V. Vafeiadis, D. Dreyer, "A Promising Semantics for
-//!   Relaxed-Memory Concurrency", POPL 2017. Where we differ: coherence is a partial order, views hold sets of writes, and
-//!   early writes need no certification because a run that does not commit them counts for nothing.
+//! - Views instead of histories: J. Kang, C.-K. Hur, O. Lahav, V. Vafeiadis, D. Dreyer, "A
+//!   Promising Semantics for Relaxed-Memory Concurrency", POPL 2017. Where we differ: coherence is
+//!   a partial order, views hold sets of writes, and early writes need no certification because a
+//!   run that does not commit them counts for nothing.
 
 mod commit;
 mod early;
@@ -101,7 +106,8 @@ pub(crate) struct Knowledge {
     /// An agent: what its accesses say of themselves, and what its reads do.
     own: View,
     own_reads: View,
-    /// It is an agent. What it has read strongly counts for who learns that it is complete, whatever it knew itself.
+    /// It is an agent. What it has read strongly counts for who learns that it is complete,
+    /// whatever it knew itself.
     agent: bool,
     /// An agent that has ended, or was not begun.
     idle: bool,
@@ -259,7 +265,8 @@ impl Backend for Weak {
 
     fn store(&self, cx: &mut Context<'_>, m: &mut Contents, t: Target, value: i64) -> Result {
         let slot = match m.early.take(t.at).and_then(|b| b.write) {
-            // Published early and read by nobody: the run in which it was not published early is the same.
+            // Published early and read by nobody: the run in which it was not published early is
+            // the same.
             Some(slot) if !m.locations[t.place.loc].get(slot).read_early => {
                 return Err(Halt::Refused);
             }

@@ -1,7 +1,7 @@
 //! mbarrier objects: what arrivals hand to the waits that see their phase complete.
 //!
-//! An object is a location whose writes are all its operations, in one order. Each write carries the arrivals of its phase, and
-//! those of the phase before, which a wait takes over.
+//! An object is a location whose writes are all its operations, in one order. Each write carries
+//! the arrivals of its phase, and those of the phase before, which a wait takes over.
 //!
 //! # Sources
 //! - PTX ISA 9.4, *mbarrier.test_wait / mbarrier.try_wait*; `mbarrier-sync` in `models/ptx.cat`.

@@ -1,14 +1,16 @@
-//! Sequential consistency per location, where other axioms do not imply it: programs with several proxies, and mbarrier objects.
+//! Sequential consistency per location, where other axioms do not imply it: programs with several
+//! proxies, and mbarrier objects.
 //!
-//! Accesses of one virtual address through different proxies are not morally strong with each other, so causality does
-//! not order them; program order on the address does. Nor does causality order operations on an mbarrier object whose scopes do
-//! not include each other. So the accesses committed are kept, and with every commit program order of an address and
-//! communication that is morally strong, or on one object, must stay acyclic. Where there are operations on several cells, it is asked of
-//! all locations together.
+//! Accesses of one virtual address through different proxies are not morally strong with each
+//! other, so causality does not order them; program order on the address does. Nor does causality
+//! order operations on an mbarrier object whose scopes do not include each other. So the accesses
+//! committed are kept, and with every commit program order of an address and communication that is
+//! morally strong, or on one object, must stay acyclic. Where there are operations on several
+//! cells, it is asked of all locations together.
 //!
 //! # Sources
-//! - PTX ISA, Memory Consistency Model, Axioms, Sequential Consistency Per Location; `SC-per-Location` in
-//!   `models/ptx.cat`.
+//! - PTX ISA, Memory Consistency Model, Axioms, Sequential Consistency Per Location;
+//!   `SC-per-Location` in `models/ptx.cat`.
 
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
@@ -101,7 +103,8 @@ impl Weak {
     }
 }
 
-/// Whether program order of addresses and communication have no cycle, operations taken as `wholes`.
+/// Whether program order of addresses and communication have no cycle, operations taken as
+/// `wholes`.
 fn together_acyclic(code: &Code, locations: &[Location], as_wholes: bool) -> bool {
     let mut wholes: BTreeMap<_, usize> = BTreeMap::new();
     let mut count = 0;
@@ -151,7 +154,8 @@ impl Done {
 }
 
 impl Location {
-    /// Whether the access kept as number `i` comes before number `j`, by program order of its address or communication.
+    /// Whether the access kept as number `i` comes before number `j`, by program order of its
+    /// address or communication.
     pub(super) fn comes_before(&self, code: &Code, i: usize, j: usize) -> bool {
         let (a, b) = (&self.done[i], &self.done[j]);
         if a.thread == b.thread && a.va == b.va && i < j {
@@ -178,7 +182,8 @@ impl Location {
         self.done.retain(|d| dead >> d.slot & 1 == 0);
     }
 
-    /// Hashes the accesses kept, thread by thread. `turns`: those of operations on several cells, in order.
+    /// Hashes the accesses kept, thread by thread. `turns`: those of operations on several cells,
+    /// in order.
     pub(super) fn hash_done(&self, names: &[u8], turns: &[(usize, u32)], mut out: &mut dyn Hasher) {
         let mut order: Vec<&Done> = self.done.iter().collect();
         order.sort_by_key(|d| d.thread);

@@ -1,18 +1,21 @@
-//! Operations on several cells at once: wide accesses to memory that others access in smaller pieces, and accesses of 128 bits.
+//! Operations on several cells at once: wide accesses to memory that others access in smaller
+//! pieces, and accesses of 128 bits.
 //!
-//! Each cell is read from, or written, as by an access of its own; what the model says of whole operations is kept besides.
-//! Cells are chosen for one after the other, so that a choice may turn out to fit no other: the step is then refused.
+//! Each cell is read from, or written, as by an access of its own; what the model says of whole
+//! operations is kept besides. Cells are chosen for one after the other, so that a choice may turn
+//! out to fit no other: the step is then refused.
 //!
-//! - Who observes one cell of a write observes all that both are to, and what one cell of a release hands on, all do: a write
-//!   hands on nothing before all of its cells have had their turn.
+//! - Who observes one cell of a write observes all that both are to, and what one cell of a release
+//!   hands on, all do: a write hands on nothing before all of its cells have had their turn.
 //! - What a read learns by one of its cells holds for its others.
 //! - Coherence orders two writes the same way in all cells that both are to.
 //! - Sequential consistency per location is asked of whole operations.
 //! - Under `tearing = none`, who takes one cell of a write takes no cell of what it overwrites.
 //!
 //! # Sources
-//! - `whole`, `release-acquire`, Whole-Coherence, SC-per-Location, Mixed-Atomicity, Whole-Reads and Whole-Sources in `models/ptx.cat`; PTX ISA, Memory
-//!   Consistency Model, *Limitations on Mixed-size Data-races*.
+//! - `whole`, `release-acquire`, Whole-Coherence, SC-per-Location, Mixed-Atomicity, Whole-Reads and
+//!   Whole-Sources in `models/ptx.cat`; PTX ISA, Memory Consistency Model, *Limitations on
+//!   Mixed-size Data-races*.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -44,7 +47,8 @@ impl Contents {
         others.filter_map(of).collect()
     }
 
-    /// Forgets a read of several cells that found what the one before it had found, as in a loop that waits.
+    /// Forgets a read of several cells that found what the one before it had found, as in a loop
+    /// that waits.
     fn forget_repeated(&mut self, reads: &[Target]) {
         let two = |t: &Target| {
             let list = self.locations[t.place.loc].done.iter().rev();
@@ -144,7 +148,8 @@ impl Weak {
         Ok(old)
     }
 
-    /// No cell is read of a write that something else overwrites in another cell, or of which another one that writes both is read there.
+    /// No cell is read of a write that something else overwrites in another cell, or of which
+    /// another one that writes both is read there.
     fn untorn(m: &mut Contents, reads: &[Target], sources: &[usize]) -> Result {
         for (one, &from) in reads.iter().zip(sources) {
             let siblings = m.siblings(one.place.loc, from);

@@ -13,25 +13,27 @@
 //! | `Of(c)` | any access in CTA `c` | none |
 //! | `Over` | `Of(c)`, then the end of the kernel of `c` | none |
 //!
-//! A fence adds entries and keeps those it found: `fence.proxy.alias` adds `GenericAlias` for each `Generic`;
-//! `fence.proxy.p` of a thread of CTA `d` adds `In(p, d)` for each `Generic`, `InAlias(p, d)` for each `GenericAlias`, and
-//! `Generic` for each `Raw(p, d)`. All additions are computed from what was known before the fence, so that leaving one
-//! proxy and entering another takes two fences. These are the clauses of `proxy-preserved` in `models/ptx.cat`, one by
-//! one.
+//! A fence adds entries and keeps those it found: `fence.proxy.alias` adds `GenericAlias` for each
+//! `Generic`; `fence.proxy.p` of a thread of CTA `d` adds `In(p, d)` for each `Generic`,
+//! `InAlias(p, d)` for each `GenericAlias`, and `Generic` for each `Raw(p, d)`. All additions are
+//! computed from what was known before the fence, so that leaving one proxy and entering another
+//! takes two fences. These are the clauses of `proxy-preserved` in `models/ptx.cat`, one by one.
 //!
-//! Tensor maps are read through a proxy that is entered by an acquire half alone: that of the map `v`, in CTA `c`, adds
-//! `OfMap(c)` for each `Mapped` of that address, and, at a scope of the GPU or wider, for each `Launched`.
+//! Tensor maps are read through a proxy that is entered by an acquire half alone: that of the map
+//! `v`, in CTA `c`, adds `OfMap(c)` for each `Mapped` of that address, and, at a scope of the GPU
+//! or wider, for each `Launched`.
 //!
-//! What calls of the runtime order crosses proxies and addresses by itself. What a kernel hands on when it ends has left
-//! its proxies ([`leave`]), and a kernel that starts enters all of them ([`enter`]): `In(p, d)` for each `Generic`,
-//! `InAlias(p, d)` for each `GenericAlias`, and through any address for each `Over`. A thread of the host does both in
-//! its calls.
+//! What calls of the runtime order crosses proxies and addresses by itself. What a kernel hands on
+//! when it ends has left its proxies ([`leave`]), and a kernel that starts enters all of them
+//! ([`enter`]): `In(p, d)` for each `Generic`, `InAlias(p, d)` for each `GenericAlias`, and through
+//! any address for each `Over`. A thread of the host does both in its calls.
 //!
 //! # Sources
-//! - PTX ISA, Memory Consistency Model, Proxy-preserved base causality order; D. Lustig, S. Cooksey, O. Giroux,
-//!   "Mixed-Proxy Extensions for the NVIDIA PTX Memory Consistency Model", ISCA 2022.
-//! - PTX ISA, Memory Consistency Model, Causality order, API synchronization; CUDA C++ Programming Guide, *Texture and
-//!   Surface Memory*, Read/Write Coherency, and *Virtual Aliasing Support*, for the ends and starts of kernels.
+//! - PTX ISA, Memory Consistency Model, Proxy-preserved base causality order; D. Lustig, S.
+//!   Cooksey, O. Giroux, "Mixed-Proxy Extensions for the NVIDIA PTX Memory Consistency Model", ISCA 2022.
+//! - PTX ISA, Memory Consistency Model, Causality order, API synchronization; CUDA C++ Programming
+//!   Guide, *Texture and Surface Memory*, Read/Write Coherency, and *Virtual Aliasing Support*, for
+//!   the ends and starts of kernels.
 
 use super::view::{Key, View};
 use crate::code::Fence;
@@ -69,8 +71,8 @@ impl Tag {
         }
     }
 
-    /// Whether an entry with this tag, about address `known`, orders an access of the same location through address `va`
-    /// by `proxy` in `cta`.
+    /// Whether an entry with this tag, about address `known`, orders an access of the same location
+    /// through address `va` by `proxy` in `cta`.
     pub(super) fn applies(self, known: u16, va: u16, proxy: Proxy, cta: u16) -> bool {
         match self {
             Tag::Generic => known == va && proxy == Proxy::Generic,
@@ -143,8 +145,8 @@ pub(super) fn map(view: &mut View, (acquire, scope, va): (bool, Scope, Option<u1
 /// Stands for every CTA.
 const EVERYWHERE: u16 = u16::MAX;
 
-/// A `fence.proxy.async` of a thread of that CTA, which is about that memory: it brings together accesses that are ordered with it,
-/// or (`local`) those of the async proxy of its CTA alone.
+/// A `fence.proxy.async` of a thread of that CTA, which is about that memory: it brings together
+/// accesses that are ordered with it, or (`local`) those of the async proxy of its CTA alone.
 pub(super) fn cross_async(
     view: &mut View,
     (cta, local): (u16, bool),
@@ -170,7 +172,8 @@ pub(super) fn cross_async(
         .for_each(|(key, writes)| view.add(key, writes));
 }
 
-/// What a thread learns of an asynchronous operation that is complete: a proxy fence has come behind it.
+/// What a thread learns of an asynchronous operation that is complete: a proxy fence has come
+/// behind it.
 pub(super) fn complete(view: &mut View) {
     extend(view, |tag, add| {
         if let Tag::Raw(Proxy::Async, _) = tag {

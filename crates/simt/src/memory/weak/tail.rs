@@ -1,4 +1,5 @@
-//! Acquire patterns: a thread takes over what release patterns handed to the writes that it has read.
+//! Acquire patterns: a thread takes over what release patterns handed to the writes that it has
+//! read.
 
 use std::rc::Rc;
 
@@ -78,7 +79,8 @@ impl Weak {
     /// Completes acquire patterns: of reads of that address, or (a fence) of all.
     ///
     /// # Errors
-    /// Blocked, if a release that it synchronizes with has not had its turn; nothing has changed then.
+    /// Blocked, if a release that it synchronizes with has not had its turn; nothing has changed
+    /// then.
     pub(super) fn tail(
         &self,
         m: &mut Contents,
@@ -111,7 +113,8 @@ impl Weak {
                 }
                 Pending::Write(loc, slot) => (usize::from(*loc), usize::from(*slot)),
             };
-            // Along the atomics that the write continues. Exchanges that were published early can form a ring.
+            // Along the atomics that the write continues. Exchanges that were published early can
+            // form a ring.
             let mut visited = 0u128;
             while visited >> slot & 1 == 0 {
                 visited |= 1 << slot;
@@ -136,7 +139,8 @@ impl Weak {
         Ok(())
     }
 
-    /// The heads that a write has before it is committed. Blocked, if there are more to come that matter here.
+    /// The heads that a write has before it is committed. Blocked, if there are more to come that
+    /// matter here.
     fn uncommitted(
         &self,
         m: &Contents,

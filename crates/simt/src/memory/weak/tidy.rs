@@ -1,12 +1,14 @@
 //! Normal form, dead writes, fingerprints.
 //!
-//! A loop that waits comes back to the same state only if states are compared by what can still matter. Tidying drops from
-//! views what something coherence-later under the same key stands for, drops completed patterns that give nothing new, and
-//! removes *dead* writes: committed, overwritten by something that every thread knows of, and named by nobody. What a
-//! dead write still demands stays as a seal: writes that nothing new may be placed before.
+//! A loop that waits comes back to the same state only if states are compared by what can still
+//! matter. Tidying drops from views what something coherence-later under the same key stands for,
+//! drops completed patterns that give nothing new, and removes *dead* writes: committed,
+//! overwritten by something that every thread knows of, and named by nobody. What a dead write
+//! still demands stays as a seal: writes that nothing new may be placed before.
 //!
-//! A thread that never looks keeps all writes alive. Past [`HISTORY`] live writes of one thread, everybody is told of its
-//! latest one. Knowing more forbids more and allows nothing new, so that loses behaviour but is sound.
+//! A thread that never looks keeps all writes alive. Past [`HISTORY`] live writes of one thread,
+//! everybody is told of its latest one. Knowing more forbids more and allows nothing new, so that
+//! loses behaviour but is sound.
 
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
@@ -196,8 +198,9 @@ impl Contents {
             sealed |= source.never;
             for (u, w) in location.live() {
                 if matches!(w.origin, Origin::From(o, _) if usize::from(o) == s) {
-                    // Whatever is new comes after the source, so it must not come before the atomic if it is morally
-                    // strong with it; nor before an older write that would then come between the two.
+                    // Whatever is new comes after the source, so it must not come before the atomic
+                    // if it is morally strong with it; nor before an older write that would then
+                    // come between the two.
                     sealed_ms |= 1 << u;
                     sealed |= location.co_before(u) & w.ms & !source.co_after & !(1 << s);
                 }
@@ -218,7 +221,8 @@ impl Contents {
         carried.iter_mut().for_each(|v| v.update(without));
     }
 
-    /// Tells everybody of the latest write of a thread that has too many live ones; `true` if there was one.
+    /// Tells everybody of the latest write of a thread that has too many live ones; `true` if there
+    /// was one.
     fn age(&mut self) -> bool {
         let mut aged = false;
         for t in 0..self.threads.len() {
@@ -266,7 +270,8 @@ impl Contents {
         carried: &mut dyn Iterator<Item = &View>,
         mut out: &mut dyn Hasher,
     ) {
-        // By location and slot: the number of the write in the order of threads and of their writes.
+        // By location and slot: the number of the write in the order of threads and of their
+        // writes.
         let names: Vec<Vec<u8>> = self
             .locations
             .iter()
@@ -383,7 +388,8 @@ impl Contents {
     }
 }
 
-/// Whether head `i` gives nothing that head `j` does not give; of two equal ones, the later is below the earlier.
+/// Whether head `i` gives nothing that head `j` does not give; of two equal ones, the later is
+/// below the earlier.
 fn below(a: &Head, b: &Head, i: usize, j: usize) -> bool {
     a.thread == b.thread
         && a.scope == b.scope

@@ -1,9 +1,9 @@
 //! Views: what a thread knows, as sets of writes per location.
 //!
-//! An entry says of some writes of one location that they, or a strong read that observed them, are base-causality
-//! before the next event of whoever holds the view (*known*); or that some such read has read them although they were
-//! not committed (*token*). It carries the virtual address of that write or read, and a [`Tag`]: which proxies the path
-//! from there has crossed.
+//! An entry says of some writes of one location that they, or a strong read that observed them, are
+//! base-causality before the next event of whoever holds the view (*known*); or that some such read
+//! has read them although they were not committed (*token*). It carries the virtual address of that
+//! write or read, and a [`Tag`]: which proxies the path from there has crossed.
 //!
 //! # Invariants
 //! - Entries are sorted by key, and no entry is empty: equal views are equal values.

@@ -1,8 +1,8 @@
 //! Writes, and the partial coherence order of each location.
 //!
 //! # Invariants
-//! - `co_after` is irreflexive and transitively closed; the initial write, while it lives, is in slot 0 and before all
-//!   others.
+//! - `co_after` is irreflexive and transitively closed; the initial write, while it lives, is in
+//!   slot 0 and before all others.
 //! - No pair of `never` is ever in `co_after`.
 
 use std::rc::Rc;
@@ -95,8 +95,8 @@ pub(super) struct Write {
     pub(super) co_after: Row,
     /// Writes that it must never be co-before, by from-reads and causality.
     pub(super) never: Row,
-    /// Writes that it is ordered with: that it is morally strong with, that are of one mbarrier object with it, or atomics that
-    /// overlap with it in part.
+    /// Writes that it is ordered with: that it is morally strong with, that are of one mbarrier
+    /// object with it, or atomics that overlap with it in part.
     pub(super) ms: Row,
 }
 
@@ -125,7 +125,8 @@ impl Write {
         }
     }
 
-    /// The operation that made it: its thread, and the number of its first write; `None` for initial writes.
+    /// The operation that made it: its thread, and the number of its first write; `None` for
+    /// initial writes.
     pub(super) fn operation(&self) -> Option<(usize, u32)> {
         match self.source {
             Source::Initial(_) => None,
@@ -261,7 +262,8 @@ impl Location {
         }
     }
 
-    /// Atomicity: no write that is morally strong with a read-modify-write comes between its source and its write half.
+    /// Atomicity: no write that is morally strong with a read-modify-write comes between its source
+    /// and its write half.
     fn check_atomicity(&self) -> Result {
         for (u, w) in self.live() {
             let Origin::From(s, _) = w.origin else {

@@ -1,7 +1,8 @@
 //! The table of calls that host code may make.
 //!
 //! # Sources
-//! - CUDA runtime API; OpenCL API specification, *The OpenCL Runtime*: operands come in their order there.
+//! - CUDA runtime API; OpenCL API specification, *The OpenCL Runtime*: operands come in their order
+//!   there.
 
 use program::dialect::Runtime;
 

@@ -1,11 +1,14 @@
-//! What kernel code says to the runtime of the device: OpenCL C's device-side enqueue, and CUDA's device-side launches.
+//! What kernel code says to the runtime of the device: OpenCL C's device-side enqueue, and CUDA's
+//! device-side launches.
 //!
-//! A thread of a kernel enqueues on every path, exactly once, or not at all: branches on its place in the index space are
-//! decided when its code is read, and what they leave out is not there.
+//! A thread of a kernel enqueues on every path, exactly once, or not at all: branches on its place
+//! in the index space are decided when its code is read, and what they leave out is not there.
 //!
 //! # Sources
-//! - OpenCL C, *Enqueuing Kernels*, *Determining when a Child Kernel Begins Execution*, *Event Functions*.
-//! - CUDA Programming Guide, *CUDA Dynamic Parallelism*: device runtime streams, fire-and-forget and tail launch.
+//! - OpenCL C, *Enqueuing Kernels*, *Determining when a Child Kernel Begins Execution*, *Event
+//!   Functions*.
+//! - CUDA Programming Guide, *CUDA Dynamic Parallelism*: device runtime streams, fire-and-forget
+//!   and tail launch.
 
 use std::ops::Range;
 
@@ -44,7 +47,8 @@ impl Lowering<'_, '_> {
         Err(Wrong)
     }
 
-    /// A device queue: the default one, or a name for it. All are alike, since all are out of order.
+    /// A device queue: the default one, or a name for it. All are alike, since all are out of
+    /// order.
     pub(super) fn device_queue(&mut self, arg: &Arg) -> Result<bool, Wrong> {
         let Arg::Names(_) = arg else { return Ok(false) };
         let range = arg.range();
@@ -66,7 +70,8 @@ impl Lowering<'_, '_> {
         Err(Wrong)
     }
 
-    /// An index space, `ndrange_1D(offset, global, local)`: what is missing in front is no offset, then no local size.
+    /// An index space, `ndrange_1D(offset, global, local)`: what is missing in front is no offset,
+    /// then no local size.
     pub(super) fn device_range(&mut self, arg: &Arg, request: &mut Request) -> Result<bool, Wrong> {
         let Arg::Range(dimensions, parts, range) = arg else {
             return Ok(false);

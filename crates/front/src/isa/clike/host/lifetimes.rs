@@ -1,8 +1,9 @@
 //! What a host thread has given back: queues, streams and events that it must not name any more.
 //!
 //! # Sources
-//! - CUDA runtime API, cudaStreamDestroy, cudaEventDestroy; OpenCL API specification, clReleaseCommandQueue,
-//!   clRetainEvent, clReleaseEvent: an event is deleted when it has been released as often as it was made and retained.
+//! - CUDA runtime API, cudaStreamDestroy, cudaEventDestroy; OpenCL API specification,
+//!   clReleaseCommandQueue, clRetainEvent, clReleaseEvent: an event is deleted when it has been
+//!   released as often as it was made and retained.
 
 use super::calls::Does;
 use super::lower::Wrong;

@@ -1,7 +1,8 @@
 //! Calls of the runtime: operands are looked up, and the call becomes a micro-op and a request.
 //!
 //! # Invariants
-//! - The calls of a thread are numbered in the order of its code, from 0; who puts threads together numbers them anew.
+//! - The calls of a thread are numbered in the order of its code, from 0; who puts threads together
+//!   numbers them anew.
 
 use std::ops::Range;
 

@@ -1,7 +1,8 @@
 //! Queries of CUDA, which are expressions: `while (cudaEventQuery(e) != cudaSuccess) { }`.
 //!
 //! # Sources
-//! - CUDA runtime API, cudaEventQuery, cudaStreamQuery; *Data types used by CUDA Runtime*, cudaError.
+//! - CUDA runtime API, cudaEventQuery, cudaStreamQuery; *Data types used by CUDA Runtime*,
+//!   cudaError.
 
 use std::ops::Range;
 

@@ -1,4 +1,5 @@
-//! What the lowering of host code knows beyond that of other code: its calls so far, where it stands, what was given back.
+//! What the lowering of host code knows beyond that of other code: its calls so far, where it
+//! stands, what was given back.
 
 use super::Request;
 use diag::Span;

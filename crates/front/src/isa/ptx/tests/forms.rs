@@ -379,8 +379,9 @@ fn operations_on_objects_and_copies_are_printed_as_written() {
     );
 }
 
-/// Lines follow each other, through comments; what `.loc` says holds up to the next one, for the code of a function at each call of it;
-/// what is inlined says where; lines that stand for nothing are not told.
+/// Lines follow each other, through comments; what `.loc` says holds up to the next one, for the
+/// code of a function at each call of it; what is inlined says where; lines that stand for nothing
+/// are not told.
 #[test]
 fn instructions_say_where_they_came_from() {
     let origins = |code: &str| -> Vec<String> {
@@ -469,7 +470,8 @@ fn vectors_of_parameters_are_passed_to_functions() {
     lower(&format!("{f}{call}\nst.u32 [x], r"));
 }
 
-/// Of a call of a register whose function is not known, nothing is said but that it is come to; what it returns is read nowhere else.
+/// Of a call of a register whose function is not known, nothing is said but that it is come to;
+/// what it returns is read nowhere else.
 #[test]
 fn calls_of_unknown_functions_are_read() {
     let next = ".func (.reg .u64 d) next(.reg .u64 s) { add.u64 d, s, 8; }\n";
@@ -492,7 +494,8 @@ fn calls_of_unknown_functions_are_read() {
     assert!(!followed.threads[0].code.iter().any(|i| i.op.aborts()));
 }
 
-/// A jump by number is one to each label of its list, in a function that is put in twice, too; beyond its end, nothing is said.
+/// A jump by number is one to each label of its list, in a function that is put in twice, too;
+/// beyond its end, nothing is said.
 #[test]
 fn jumps_by_number_have_a_list() {
     let jump = "ts: .branchtargets\n A,\n B;\nbrx.idx.uni i, ts;\nA: mov.u32 r, 1; bra.uni C;\nB: mov.u32 r, 2;\nC: ret;\n";
@@ -546,7 +549,8 @@ fn a_failed_assertion_is_a_trap() {
     );
 }
 
-/// What is printed orders nothing, and what `printf` returns is not known; but a function of that name is one like any other.
+/// What is printed orders nothing, and what `printf` returns is not known; but a function of that
+/// name is one like any other.
 #[test]
 fn printing_is_no_event() {
     let call = "{ .param .b64 m; .param .b32 n; st.param.b64 [m], 0; call.uni (n), vprintf, (m, m); ld.param.b32 r, [n]; }";

@@ -66,7 +66,8 @@ fn elements_of_vectors_are_accesses_of_their_own() {
     }
 }
 
-/// `mov.b128`, and a register of 128 bits where `ld`, `st` and `atom` have their halves; in blocks and families, too.
+/// `mov.b128`, and a register of 128 bits where `ld`, `st` and `atom` have their halves; in blocks
+/// and families, too.
 #[test]
 fn a_register_of_128_bits_is_its_halves() {
     let declared = ".reg .b128 q, p<2>;\n";
@@ -203,7 +204,8 @@ fn addresses_count_bytes() {
     }
 }
 
-/// Which byte of its word an address is of is a number; any more of it rests on where objects lie, by whatever way it comes out.
+/// Which byte of its word an address is of is a number; any more of it rests on where objects lie,
+/// by whatever way it comes out.
 #[test]
 fn bytes_of_a_word_have_numbers() {
     let of = |rest: &str| format!("st.u32 [a], 0\nmov.u64 %rd1, a\ncvt.u32.u64 %r1, %rd1\n{rest}");
@@ -644,8 +646,8 @@ fn an_array_of_bytes_is_cut_where_its_accesses_cut_it() {
     );
 }
 
-/// Objects lie behind the data where their storage is used for both: what begins or ends one writes the data's bytes, and what accesses
-/// these looks for one first.
+/// Objects lie behind the data where their storage is used for both: what begins or ends one writes
+/// the data's bytes, and what accesses these looks for one first.
 #[test]
 fn storage_of_objects_is_used_again() {
     let program = lower(
@@ -673,7 +675,8 @@ fn storage_of_objects_is_used_again() {
 
 #[test]
 fn what_is_no_whole_field_is_refused() {
-    // What may be anywhere, or is done by a copy, is not told apart from an object that was there before.
+    // What may be anywhere, or is done by a copy, is not told apart from an object that was there
+    // before.
     let part = "mbarrier.init.shared.b64 [bytes+8], 1\n";
     fails(
         &format!(

@@ -61,8 +61,8 @@ fn run(code: &str) -> i64 {
     last
 }
 
-/// What the rules of the ISA make of numbers that were worked out by hand: 1 is 0x3c00 of `.f16`, 0x3f80 of `.bf16` and 0x3f800000 of
-/// `.f32`; 0x7fff is no number.
+/// What the rules of the ISA make of numbers that were worked out by hand: 1 is 0x3c00 of `.f16`,
+/// 0x3f80 of `.bf16` and 0x3f800000 of `.f32`; 0x7fff is no number.
 #[test]
 fn numbers_of_16_bits_and_limits() {
     let bits = |ty: &str| program_type(ty).bits;
@@ -101,7 +101,8 @@ fn numbers_of_16_bits_and_limits() {
             "0x3f800001 0x3f800001 0x3f800000",
             0x4000_0002,
         ),
-        // 1 and the last bit, squared, without the 1: twice that bit and the square of it, in one rounding.
+        // 1 and the last bit, squared, without the 1: twice that bit and the square of it, in one
+        // rounding.
         (
             "fma.rn.f64",
             "0x3ff0000000000001 0x3ff0000000000001 0xbff0000000000000",
@@ -123,7 +124,8 @@ fn numbers_of_16_bits_and_limits() {
             "0x3f800000 0x3f800000 0x3f800000",
             0x3f80_0000,
         ),
-        // Each half on its own: 1 + 2 and -1 + 1; what is below the smallest number; a tie and what is beyond it.
+        // Each half on its own: 1 + 2 and -1 + 1; what is below the smallest number; a tie and what
+        // is beyond it.
         (
             "add.f32x2",
             "0x3f800000bf800000 0x400000003f800000",
@@ -258,9 +260,10 @@ fn program_type(name: &str) -> program::Ty {
     bits_named(name).expect("a type")
 }
 
-/// `recorded.tsv`: an opcode, the types of its result and operands, a last operand that is part of the opcode, and for each
-/// row of operands what an NVIDIA H200 computed (PTX through `ptxas` 13.0, all operands in registers), all in bits. What is
-/// no number is told as `nan`, as its bits are nobody's promise (*Floating-Point Instructions*).
+/// `recorded.tsv`: an opcode, the types of its result and operands, a last operand that is part of
+/// the opcode, and for each row of operands what an NVIDIA H200 computed (PTX through `ptxas` 13.0,
+/// all operands in registers), all in bits. What is no number is told as `nan`, as its bits are
+/// nobody's promise (*Floating-Point Instructions*).
 #[test]
 fn operations_give_what_a_gpu_computed() {
     let mut compared = 0;
