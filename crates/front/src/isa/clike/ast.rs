@@ -1,7 +1,7 @@
-//! Syntax trees of the C-like dialects.
+//! Defines the syntax trees of the C-like dialects.
 //!
-//! Trees have the types that are written in them, unresolved; what type an expression has is found
-//! as it is lowered, in one walk with its meaning.
+//! Trees hold types as the code writes them, unresolved. Lowering finds the type of an expression
+//! in the same walk as its meaning.
 //!
 //! # Invariants
 //! - No tree is deeper than [`diag::MAX_NESTING`]; walks over it may recurse.
@@ -22,10 +22,10 @@ pub(super) struct Expr {
     pub(super) depth: usize,
 }
 
-/// What an expression is.
+/// The form of an expression.
 #[derive(Debug)]
 pub(super) enum ExprKind {
-    /// A number with the type that its spelling gives it.
+    /// A number with the type that its spelling implies.
     Int(i64, Ty),
     Name,
     Neg(Box<Expr>),
@@ -55,8 +55,7 @@ pub(super) enum ExprKind {
     Cast(Box<TypeName>, Box<Expr>),
     /// OpenCL C: `(int2)(1, 2)`
     Vector(Box<TypeName>, Vec<Expr>),
-    /// `P{1, 2}`, in C `(P){1, 2}`; without a type, what stands around decides it, as in `return
-    /// {1, 2};`
+    /// `P{1, 2}`, in C `(P){1, 2}`. Without a type, the context decides it, as in `return {1, 2};`.
     Braced(Option<Box<TypeName>>, Box<Initial>),
     /// `sizeof(int)`
     SizeOfType(Box<TypeName>),
@@ -64,7 +63,7 @@ pub(super) enum ExprKind {
     SizeOf(Box<Expr>),
     /// CUDA: `cuda::atomic_ref<int, scope>(x)`
     Refer(Box<Reference>),
-    /// `x++`, `--x`: the target, the number 1, and whether the sign is in front.
+    /// `x++`, `--x`: the target, the number 1, and whether the operator is a prefix.
     Step {
         target: Box<Expr>,
         one: Box<Expr>,
@@ -79,7 +78,7 @@ pub(super) enum ExprKind {
 }
 
 impl Expr {
-    /// The expressions that it is made of.
+    /// The direct subexpressions.
     pub(super) fn parts(&self) -> Vec<&Expr> {
         match &self.kind {
             ExprKind::Int(..) | ExprKind::Name | ExprKind::SizeOfType(_) => Vec::new(),
@@ -115,15 +114,15 @@ impl Expr {
 /// CUDA: an atomic reference to an object.
 #[derive(Debug)]
 pub(super) struct Reference {
-    /// Name of the template, such as `cuda::atomic_ref`.
+    /// The name of the template, such as `cuda::atomic_ref`.
     pub(super) name: Range<usize>,
-    /// Its first argument; `None`: the type of the object.
+    /// The first template argument; `None`: the type of the object.
     pub(super) ty: Option<TypeName>,
     pub(super) scope: Option<Range<usize>>,
     pub(super) object: Expr,
 }
 
-/// What stands beside a type or a `*`.
+/// The qualifiers of a type or a `*`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Qualifiers {
     pub(super) constant: bool,
@@ -131,7 +130,7 @@ pub(super) struct Qualifiers {
     pub(super) atomic: bool,
     /// OpenCL C: the address space.
     pub(super) space: Option<Space>,
-    /// The generic one is said, in which no object is.
+    /// The code names the generic address space, in which no object lies.
     pub(super) generic: bool,
 }
 
@@ -141,15 +140,15 @@ pub(super) enum Base {
     Void,
     Bool,
     Int(Ty),
-    /// The value decides.
+    /// The type of the initialiser.
     Auto,
-    /// A name that the code gave to a type.
+    /// A type that the code has named.
     Named(Range<usize>),
     Enum(Rc<EnumSyntax>),
     Struct(Rc<StructSyntax>),
     /// A class of the CUDA C++ library, with its arguments.
     Class(Range<usize>),
-    /// An atomic reference, of whatever it refers to.
+    /// An atomic reference; its first template argument may be missing.
     Refer(Rc<Reference>),
 }
 
@@ -157,7 +156,7 @@ pub(super) enum Base {
 #[derive(Debug)]
 pub(super) struct StructSyntax {
     pub(super) name: Option<Range<usize>>,
-    /// `None`: a type that is defined elsewhere.
+    /// `None`: the structure is defined elsewhere.
     pub(super) members: Option<Vec<Declaration>>,
     pub(super) range: Range<usize>,
 }
@@ -169,11 +168,11 @@ pub(super) struct EnumSyntax {
     pub(super) underlying: Option<Ty>,
     /// C++: `enum class`.
     pub(super) scoped: bool,
-    /// The enumerators; `None`: a type that was defined before.
+    /// The enumerators; `None`: the enumeration was defined before.
     pub(super) all: Option<Vec<(Range<usize>, Option<Expr>)>>,
 }
 
-/// A word that says where and how long an object lives, or who may call a function.
+/// A specifier for the place and lifetime of an object, or for the callers of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Storage {
     Static,
@@ -181,7 +180,7 @@ pub(super) enum Storage {
     Register,
     Typedef,
     Constexpr,
-    /// `inline` and its like: of functions alone.
+    /// `inline` and similar words, for functions only.
     Inline,
     /// `__shared__`
     Shared,
@@ -191,11 +190,11 @@ pub(super) enum Storage {
     Device,
     /// `__global__`, `kernel`
     Kernel,
-    /// `alignas(16)`, of which every object of the checker's memory has more.
+    /// `alignas(16)`. The checker aligns every object at least this much.
     Aligned,
 }
 
-/// What a declaration begins with.
+/// The specifiers that a declaration begins with.
 #[derive(Debug)]
 pub(super) struct Specifiers {
     pub(super) base: Base,
@@ -205,26 +204,26 @@ pub(super) struct Specifiers {
 }
 
 impl Specifiers {
-    /// Where a storage class is said, if it is.
+    /// The place of a storage class, if the declaration has it.
     pub(super) fn has(&self, storage: Storage) -> Option<&Range<usize>> {
         self.storage.iter().find(|s| s.0 == storage).map(|s| &s.1)
     }
 }
 
-/// What stands around a declared name: `*const p[4]`.
+/// The declarator around a declared name: `*const p[4]`.
 #[derive(Debug, Default)]
 pub(super) struct Declarator {
-    /// The qualifiers behind each `*`, from the left.
+    /// The qualifiers of each `*`, from the left.
     pub(super) pointers: Vec<Qualifiers>,
     /// C++: `&`.
     pub(super) reference: bool,
-    /// Empty if there is none.
+    /// Empty if the declarator has no name.
     pub(super) name: Range<usize>,
-    /// Sizes of an array, from the left; `None`: those of the initialiser decide.
+    /// Array sizes from the left; `None`: the initialiser decides.
     pub(super) arrays: Vec<(Option<Expr>, Range<usize>)>,
 }
 
-/// A type where no name is declared: of a cast.
+/// A type without a declared name, as in a cast.
 #[derive(Debug)]
 pub(super) struct TypeName {
     pub(super) specifiers: Specifiers,
@@ -248,7 +247,7 @@ pub(super) struct Declared {
 /// `__device__ int f(int *p, int v) { … }`
 #[derive(Debug)]
 pub(super) struct Function {
-    /// What it returns; its name is in the declarator.
+    /// The return type; its declarator holds the name of the function.
     pub(super) result: TypeName,
     pub(super) params: Vec<TypeName>,
     pub(super) body: Vec<Stmt>,
@@ -271,7 +270,7 @@ pub(super) struct Stmt {
     pub(super) range: Range<usize>,
 }
 
-/// What a statement is.
+/// The form of a statement.
 #[derive(Debug)]
 pub(super) enum StmtKind {
     Empty,
@@ -282,7 +281,7 @@ pub(super) enum StmtKind {
         then: Box<Stmt>,
         other: Option<Box<Stmt>>,
     },
-    /// All loops: `for (init; cond; step) body`; `do` tests behind the body.
+    /// Any loop: `for (init; cond; step) body`; a `do` loop tests behind the body.
     Loop {
         init: Option<Box<Stmt>>,
         cond: Option<Expr>,
@@ -297,18 +296,18 @@ pub(super) enum StmtKind {
     /// `case n:`; `default:` has no value.
     Case(Option<Expr>),
     Block(Vec<Stmt>),
-    /// `B1: barrier(…);`: the barrier's instance.
+    /// `B1: barrier(…);`: a barrier with the number of its instance.
     Instance {
         number: i64,
         barrier: Box<Stmt>,
     },
-    /// A call of the runtime by host code.
+    /// A runtime call in host code.
     Host(Box<HostCall>),
     /// CUDA: `asm volatile("…" : … : … : "memory");`
     Assembly(Box<Assembly>),
     /// `static_assert(n == 4, "…");`
     Assert(Expr),
-    /// A function; `None`: a declaration of one that is defined elsewhere.
+    /// A function; `None`: a declaration of a function that is defined elsewhere.
     Function(Option<Rc<Function>>),
     Break,
     Continue,
@@ -316,7 +315,7 @@ pub(super) enum StmtKind {
 }
 
 impl Stmt {
-    /// All expressions in it that are not part of others, and its initialisers, in their order.
+    /// Visits the outermost expressions and the initialisers of this statement in source order.
     pub(super) fn each_expr<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
         match &self.kind {
             StmtKind::Declare(declaration) => {
@@ -364,7 +363,7 @@ impl Stmt {
         }
     }
 
-    /// Whether control cannot come to its end.
+    /// Whether control never reaches the end of this statement.
     pub(super) fn always_returns(&self) -> bool {
         match &self.kind {
             StmtKind::Return(_) => true,

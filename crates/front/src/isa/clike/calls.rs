@@ -1,15 +1,16 @@
-//! The table of functions of the C-like dialects: one row says everything about one function.
+//! Lists the functions of the C-like dialects; one row describes one function.
 //!
 //! # Sources
 //! - C11, 7.17, *Atomics*: functions without `_explicit` are sequentially consistent.
 //! - OpenCL C, *Work-group Collective Functions*, *Sub-group Functions*.
-//! - OpenCL C, *Atomic Functions*, *Synchronization Functions*, *Fences*: without a scope argument
-//!   the scope is that of the device, of a barrier that of its group. *Legacy Atomic Functions*:
-//!   relaxed, at the scope of the work-group.
+//! - OpenCL C, *Atomic Functions*, *Synchronization Functions*, *Fences*. Without a scope argument,
+//!   an operation has device scope; a barrier has the scope of its group.
+//! - OpenCL C, *Legacy Atomic Functions*: they are relaxed, at work-group scope.
 //! - GCC, *Built-in Functions for Memory Model Aware Atomic Operations*; *Other Built-in Functions
 //!   Provided by GCC*.
 //! - C11, 7.22.6; OpenCL C, *Integer Functions*.
-//! - The published suites: which orders and scopes occur; a failure order is read and ignored.
+//! - The published suites: the orders and scopes that occur. The parser reads a failure order and
+//!   ignores it.
 
 use super::groups::Vote;
 use super::integer::Computed;
@@ -18,148 +19,136 @@ use super::language::Language;
 use program::words::{OF_LOADS, OF_OTHERS, OF_STORES, Order};
 use program::{BinOp, Scope, Ty};
 
-/// Which dialects have a function.
+/// The dialects that have a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum In {
-    /// C.
     C,
-    /// OpenCL C.
     OpenCl,
-    /// Both.
+    /// C and OpenCL C.
     Both,
-    /// CUDA C++.
     Cuda,
     /// C and CUDA C++: builtins of compilers.
     Builtin,
 }
 
-/// The words for orders and scopes where they are not those of the dialect.
+/// The words for orders and scopes of functions that do not use those of the dialect.
 #[derive(Debug)]
 pub(super) struct Vocabulary {
     pub(super) orders: &'static [(&'static str, Order)],
     pub(super) scopes: &'static [(&'static str, Scope)],
 }
 
-/// Calls with more arguments are wrong, or of a function of the code with as many parameters, which
-/// is refused.
+/// No function takes more arguments. A call with more is wrong, unless the code defines a function
+/// with as many parameters; Fencepost refuses that function.
 pub(super) const MOST_ARGUMENTS: usize = 64;
 
-/// What an argument is.
+/// The role of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// The address of the atomic object.
     Addr,
-    /// A value.
     Val,
-    /// A value to compare with.
+    /// The value to compare with.
     Compared,
-    /// The address of the expected value: of a location, or of a register (`&r`).
+    /// The address of the expected value: a location or a register (`&r`).
     Expected,
-    /// The memory order.
     Order,
     /// The memory order of a failed compare-exchange.
     FailOrder,
-    /// A memory scope; may be left out.
+    /// A memory scope; optional.
     Scope,
-    /// Fence flags.
     Flags,
-    /// CUDA: the threads of a warp; may be left out.
+    /// CUDA: the mask of a warp's threads; optional.
     Mask,
-    /// CUDA: the threads of a warp that meet.
+    /// CUDA: the mask of the lanes that meet.
     Lanes,
-    /// A lane, or how far away it is.
+    /// A lane number, or a distance between lanes.
     Lane,
-    /// CUDA: how many lanes a section of the warp has; a constant that may be left out.
+    /// CUDA: the number of lanes in a section of the warp; an optional constant.
     Width,
-    /// Whether a compare-exchange may fail without a reason: a constant.
+    /// A constant: whether a compare-exchange may fail spuriously.
     Weak,
-    /// One of several values.
+    /// One of several values that the function computes with.
     Operand,
-    /// A value that does not matter.
+    /// A value that the function ignores.
     Ignored,
-    /// The same, as often as wanted.
+    /// Any number of values that the function ignores.
     Printed,
 }
 
-/// What a function makes of the bits of a value.
+/// A computation on the bits of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bits {
     Absolute,
     Ones,
     LeadingZeros,
     TrailingZeros,
-    /// The number of the first one from below, counted from 1.
+    /// The position of the lowest bit that is set, counted from 1.
     FirstOne,
     Reversed,
 }
 
-/// What a function does.
+/// The action of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Does {
-    /// Reads.
     Load,
-    /// Writes.
     Store,
-    /// Reads plainly.
     Read,
-    /// Writes plainly: initialises, or hints at a cache.
+    /// A plain write: an initialisation, or a store with a cache hint.
     Write,
-    /// Reads and writes another value.
     Exchange,
-    /// Reads and writes a value made of the old one.
+    /// Read-modify-write that computes with the old value and returns it.
     Fetch(BinOp),
-    /// The same; gives the new value.
+    /// Read-modify-write that returns the new value.
     FetchNew(BinOp),
-    /// Reads and writes a value that is one more or less.
+    /// Read-modify-write that adds or subtracts 1.
     Step(BinOp),
-    /// Compares and exchanges; gives 1 or 0.
+    /// Compare-exchange that returns 1 or 0.
     CompareExchange {
-        /// It may fail without a reason.
+        /// It may fail spuriously.
         weak: bool,
     },
-    /// Compares and exchanges; gives the old value.
+    /// Compare-exchange that returns the old value.
     CompareAndSwap,
-    /// CUDA: reads until the value is another one.
+    /// CUDA: reads until the value differs from the given one.
     Wait,
     /// The larger of two values.
     Larger,
-    /// The smaller one.
+    /// The smaller of two values.
     Smaller,
-    /// Computes with its operands, converted to a type if one is given.
+    /// Computes with the operands, after converting them to the type, if there is one.
     Computes(Computed, Option<Ty>),
-    /// Computes with the bits of a value. Of a type if one is given, else of the value's.
+    /// Computes with the bits of a value: in the given type, or else in the type of the value.
     Bits(Bits, Option<Ty>),
-    /// Reads plainly what nothing writes.
+    /// A plain read of memory that no thread writes.
     ReadOnly,
-    /// Nothing that memory shows: wakes waiting threads, or sleeps.
+    /// No effect on memory: wakes waiting threads, or sleeps.
     Nothing,
-    /// Ends the kernel or the program; with a value, unless it is true.
+    /// Ends the kernel or the program; with an argument, only if the argument is 0.
     Abort,
-    /// Sets a flag; gives what it was.
+    /// Sets a flag and returns the old one.
     TestAndSet,
-    /// Clears a flag.
     Clear,
-    /// CUDA: waits for the threads of a block, and combines what they say.
+    /// CUDA: waits for the threads of a block and combines their predicates.
     Vote(Vote),
-    /// Hands a value to the threads of a group of that scope, and gives what becomes of those that
-    /// come back.
+    /// Passes a value to the threads of a group of that scope and returns a combination of the
+    /// values received.
     Hand(Handed, Scope),
-    /// Orders accesses. With an order of its own, it has no order argument.
+    /// A fence. If the row has an order, the call has no order argument.
     Fence(Option<Order>),
     /// Waits for the threads of a group.
     Barrier(Scope),
 }
 
-/// A function.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) dialects: In,
     pub(super) does: Does,
     pub(super) args: &'static [Role],
-    /// The order and scope that the name says.
+    /// The order and scope that the function's name implies.
     pub(super) fixed: Option<(Order, Scope)>,
-    /// The words of its orders and scopes.
+    /// The words for orders and scopes, if they differ from the language's.
     pub(super) words: Option<&'static Vocabulary>,
 }
 
@@ -238,12 +227,11 @@ const BUILTIN_CAS: &[Role] = &[
     Role::FailOrder,
 ];
 const BUILTIN_VALUE: &[Role] = &[Role::Addr, Role::Val, Role::Order];
-/// Two values.
 pub(super) const PAIR: &[Role] = &[Role::Compared, Role::Val];
 const OLD: &[Role] = &[Role::Addr, Role::Val];
 const OLD_CAS: &[Role] = &[Role::Addr, Role::Compared, Role::Val];
 
-/// Orders of the builtins of GCC and Clang.
+/// The orders of the builtins of GCC and Clang.
 pub(super) const GNU_ORDERS: &[(&str, Order)] = &[
     ("__ATOMIC_RELAXED", Order::Relaxed),
     ("__ATOMIC_CONSUME", Order::Consume),
@@ -264,7 +252,6 @@ pub(super) const ONE: &[Role] = &[Role::Val];
 pub(super) const TWO: &[Role] = &[Role::Operand, Role::Operand];
 pub(super) const THREE: &[Role] = &[Role::Operand, Role::Operand, Role::Operand];
 
-/// The table.
 pub(super) const ROWS: &[Row] = &[
     row("atomic_load", In::Both, Does::Load, LOAD),
     row("atomic_load_explicit", In::Both, Does::Load, LOAD_X),
@@ -614,12 +601,12 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 impl Row {
-    /// How orders are written in its calls.
+    /// The words for orders in calls of this function.
     pub(super) fn orders(&self, language: &Language) -> &'static [(&'static str, Order)] {
         self.words.map_or(language.row().orders, |w| w.orders)
     }
 
-    /// An order as it is written in its calls.
+    /// The word for an order in calls of this function.
     pub(super) fn order_word(&self, order: Order, language: &Language) -> &'static str {
         self.orders(language)
             .iter()
@@ -627,11 +614,11 @@ impl Row {
             .map_or("", |o| o.0)
     }
 
-    /// How many arguments it may have: at least and at most.
+    /// The smallest and the largest number of arguments.
     pub(super) fn arity(&self, language: &Language) -> (usize, usize) {
         let optional = |role: &&Role| match role {
             Role::Scope | Role::Mask | Role::Width | Role::Printed => true,
-            // A fence says its order.
+            // A fence has to name its order.
             Role::Order | Role::FailOrder => {
                 language.cpp && self.words.is_none() && !matches!(self.does, Does::Fence(_))
             }
@@ -653,7 +640,7 @@ impl Row {
         )
     }
 
-    /// How it is written, for messages.
+    /// The signature, for messages.
     pub(super) fn syntax(&self, language: &Language) -> String {
         let mut parts = Vec::new();
         for role in self.args {

@@ -1,20 +1,20 @@
-//! Names of the classes of the CUDA C++ library that an object in memory may be of.
+//! Reads the names of the CUDA C++ library classes that an object in memory may have.
 //!
 //! # Sources
 //! - libcu++, *Extended API*: `cuda::atomic`, `cuda::barrier`, `cuda::latch`,
-//!   `cuda::counting_semaphore`; what the standard library declares, and what has no scope
-//!   argument, is of system scope.
-//! - ISO C++, thread.barrier.class, thread.latch.class, thread.sema.cnt: which counts they may
-//!   start with.
+//!   `cuda::counting_semaphore`. Classes of the standard library, and classes without a scope
+//!   argument, have system scope.
+//! - ISO C++, thread.barrier.class, thread.latch.class, thread.sema.cnt: the initial counts that
+//!   they allow.
 
 use super::words::{bare, type_named};
 use program::words::CUDA_SCOPES;
 use program::{Class, Scope, Ty, mbarrier};
 
-/// The largest count of a semaphore whose type does not say one, and of a latch.
+/// The largest count of a latch, and of a semaphore without a maximum in its type.
 const LARGEST: i64 = i32::MAX as i64;
 
-/// Names of classes, without their namespaces.
+/// The classes, without their namespaces.
 const CLASSES: &[&str] = &[
     "atomic",
     "atomic_flag",
@@ -24,32 +24,32 @@ const CLASSES: &[&str] = &[
     "binary_semaphore",
 ];
 
-/// Whether a name, without arguments, is that of a class.
+/// Whether a name, without arguments, names a class.
 pub(super) fn is_class(name: &str) -> bool {
     bare(name) != name && (is_class_word(bare(name)) || atomic_alias(name).is_some())
 }
 
-/// Whether a name, without arguments, is that of a pipeline or of its state.
+/// Whether a name, without arguments, names a pipeline or its state.
 pub(super) fn is_pipeline_class(name: &str) -> bool {
     bare(name) != name && matches!(bare(name), "pipeline" | "pipeline_shared_state")
 }
 
-/// The type of the values of `std::atomic_int` and its like.
+/// The value type of `std::atomic_int` and similar names.
 pub(super) fn atomic_alias(name: &str) -> Option<Ty> {
     type_named(name)
         .filter(|(_, atomic)| *atomic && bare(name) != "atomic_flag")
         .map(|(ty, _)| ty)
 }
 
-/// Whether a name is that of a class where the code is `using namespace cuda`.
+/// Whether a name names a class in code with `using namespace cuda`.
 pub(super) fn is_class_word(name: &str) -> bool {
     CLASSES.contains(&name)
 }
 
-/// The class of that name and the type of its word; `None`: the name is of no class.
+/// The class of that name and the type of its word; `None`: no class has that name.
 ///
 /// # Errors
-/// What is wrong with the name's arguments.
+/// A message if the arguments of the name are wrong.
 pub fn class_named(name: &str) -> Option<Result<(Ty, Class), String>> {
     let (head, rest) = match name.split_once('<') {
         Some((head, rest)) => (head.trim(), Some(rest)),
@@ -131,10 +131,10 @@ fn read(class: &str, args: &[&str], standard: bool) -> Result<(Ty, Class), Strin
     }
 }
 
-/// The word of an object that is made with a count.
+/// The word of an object that the code initialises with a count.
 ///
 /// # Errors
-/// What is wrong with the count.
+/// A message if the class does not allow the count.
 pub fn initial(class: Class, count: i64) -> Result<i64, String> {
     let (most, word) = match class {
         Class::Atomic(_) => return Ok(count),
@@ -150,7 +150,7 @@ pub fn initial(class: Class, count: i64) -> Result<i64, String> {
     }
 }
 
-/// The name of a class, and the count that a word of it was made with.
+/// The name of a class, and the count that gives its object this word.
 pub fn class_name(class: Class, element: &str, word: i64) -> (String, i64) {
     let scope = |scope: Scope| {
         let name = CUDA_SCOPES

@@ -1,30 +1,31 @@
-//! Conditions of `#if`: decided by what the code and its language say. What only the command line
-//! of a compiler says is unknown.
+//! Decides the conditions of `#if` from the code and its language. A name that only a compiler's
+//! command line defines is unknown.
 //!
 //! # Invariants
-//! - A condition is decided only if every compiler of the language decides it so: where a version
-//!   is at least 700, `>= 600` holds, and `>= 800` is unknown.
+//! - A condition is decided only if every compiler of the language agrees on it. If a version is at
+//!   least 700, `>= 600` holds and `>= 800` is unknown.
 //!
 //! # Sources
-//! - C11, 6.10.1, *Conditional inclusion*, 6.10.8, *Predefined macro names*; CUDA C++ Programming
-//!   Guide, *`__CUDA_ARCH__`*: memory models are those of compute capability 7.0 and later; OpenCL
-//!   C, *Preprocessor Directives and Macros*.
+//! - C11, 6.10.1, *Conditional inclusion*, 6.10.8, *Predefined macro names*.
+//! - CUDA C++ Programming Guide, *`__CUDA_ARCH__`*: memory models apply to compute capability 7.0
+//!   and later.
+//! - OpenCL C, *Preprocessor Directives and Macros*.
 
 use super::words::column;
 use program::Dialect;
 
-/// What is known of a number.
+/// A number, as far as the code and its language determine it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Number {
     Is(i64),
     AtLeast(i64),
-    /// It rests on this name.
+    /// The number depends on this name.
     Unknown(String),
 }
 
 use Number::{AtLeast, Is, Unknown};
 
-/// Names that compilers define, by whether they do so in C, OpenCL C and CUDA C++.
+/// Names that compilers define: their numbers in C, OpenCL C and CUDA C++.
 const PREDEFINED: &[(&str, [Option<Number>; 3])] = &[
     ("__CUDACC__", [None, None, Some(Is(1))]),
     ("__CUDA_ARCH__", [None, None, Some(AtLeast(700))]),
@@ -37,8 +38,8 @@ const PREDEFINED: &[(&str, [Option<Number>; 3])] = &[
     ),
 ];
 
-/// What a compiler of the language defines a name as; `None`: it is not said. The inner `None`: it
-/// does not define it.
+/// The number that every compiler of the language defines a name as. The outer `None`: unknown; the
+/// inner `None`: compilers do not define it.
 pub(super) fn predefined(name: &str, dialect: Dialect) -> Option<Option<Number>> {
     PREDEFINED
         .iter()
@@ -46,7 +47,7 @@ pub(super) fn predefined(name: &str, dialect: Dialect) -> Option<Option<Number>>
         .map(|p| p.1[column(dialect)].clone())
 }
 
-/// The operators between two numbers, those that bind most loosely first.
+/// The binary operators, from the loosest level to the tightest.
 const LEVELS: &[&[&str]] = &[
     &["||"],
     &["&&"],
@@ -60,10 +61,10 @@ const LEVELS: &[&[&str]] = &[
     &["*", "/", "%"],
 ];
 
-/// The number that words stand for; `named` says what names do.
+/// Evaluates the words of a condition; `named` gives the numbers of names.
 ///
 /// # Errors
-/// If they are no expression.
+/// A message if the words do not form an expression.
 pub(super) fn value(words: &[String], named: &dyn Fn(&str) -> Number) -> Result<Number, String> {
     let mut reader = Reader {
         words,
@@ -90,7 +91,7 @@ impl<'r> Reader<'r> {
         self.words.get(self.at).map_or("", String::as_str)
     }
 
-    /// Operators of the level `loosest` and of tighter ones.
+    /// Reads operators of the level `loosest` and of tighter levels.
     fn level(&mut self, loosest: usize) -> Result<Number, String> {
         let mut left = self.unary()?;
         while let Some(level) =
@@ -148,7 +149,7 @@ fn number(word: &str) -> Result<i64, String> {
     value.map_err(|_| format!("`{word}` is no number"))
 }
 
-/// Whether a number is not 0; if that is unknown, by which name.
+/// Whether a number is not 0. The error: the name that the answer depends on.
 pub(super) fn truth(number: &Number) -> Result<bool, String> {
     match number {
         Is(n) => Ok(*n != 0),
@@ -190,7 +191,7 @@ fn apply(op: &str, a: Number, b: Number) -> Result<Number, String> {
     })
 }
 
-/// What a comparison of a number that is at least `n` with `c` gives.
+/// The result of comparing `c` with a number that is at least `n`.
 fn at_least(op: &str, n: i64, c: i64) -> Option<i64> {
     match op {
         ">=" if c <= n => Some(1),

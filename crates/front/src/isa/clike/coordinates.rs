@@ -1,4 +1,4 @@
-//! Where a thread of a kernel stands, by the names that the dialects have for it.
+//! Gives the position of a thread in its kernel under the names that each dialect uses for it.
 //!
 //! # Sources
 //! - CUDA C++ Programming Guide, *Built-in Variables*; OpenCL C, *Work-Item Functions*.
@@ -10,16 +10,16 @@ use super::refused;
 use super::types::Value;
 use program::{Expr, Item, NdRange, Scope, SubGroups, Ty};
 
-/// The place of a thread in its kernel.
+/// The position of a thread in its kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Coordinates {
     /// The kernel's index space.
     pub range: NdRange,
-    /// Where the thread is in it.
+    /// The thread's position in that space.
     pub item: Item,
-    /// Threads in a warp.
+    /// The number of threads in a warp.
     pub warp: u32,
-    /// CTAs in a cluster, by dimension.
+    /// The number of CTAs in a cluster, by dimension.
     pub cluster: [u64; 3],
 }
 
@@ -31,7 +31,7 @@ const VARIABLES: [[&str; 3]; 4] = [
     ["gridDim.x", "gridDim.y", "gridDim.z"],
 ];
 
-/// CUDA's variables of a thread's place.
+/// The values of CUDA's variables for one thread.
 pub(super) fn of_thread(
     Coordinates {
         range,
@@ -46,7 +46,7 @@ pub(super) fn of_thread(
         all.extend(names.into_iter().zip(values));
     }
     all.push(("warpSize", u64::from(warp)));
-    // Ranks count with x fastest, those of the grid block after block.
+    // Ranks count with x fastest. Ranks in the grid count block after block.
     let size = |shape: [u64; 3]| shape.iter().product::<u64>();
     let linear = |at: [u64; 3], shape: [u64; 3]| at[0] + shape[0] * (at[1] + shape[1] * at[2]);
     let in_cluster = [0, 1, 2].map(|d| item.group[d] % cluster[d]);
@@ -74,8 +74,8 @@ pub(super) fn of_thread(
     all
 }
 
-/// What functions of groups of threads give (CUDA C++ Programming Guide, *Cooperative Groups*):
-/// what no code calls it by, the group, the functions, and their type.
+/// The functions of thread groups that give a number (CUDA C++ Programming Guide, *Cooperative
+/// Groups*). A row has an internal key, the group, the functions and their type.
 const RANKS: [(&str, Scope, &[&str], Ty); 12] = [
     ("rank in block", Scope::Cta, &["thread_rank"], Ty::U32),
     (
@@ -111,7 +111,7 @@ const RANKS: [(&str, Scope, &[&str], Ty); 12] = [
     ("clusters of grid", Scope::Gpu, &["num_clusters"], Ty::U64),
 ];
 
-/// Functions of groups that give three numbers, and the variable that has the same.
+/// The functions of groups that give three numbers, and the variable with the same numbers.
 const SHAPES: [(Scope, &str, &str); 7] = [
     (Scope::Cta, "thread_index", "threadIdx"),
     (Scope::Cta, "group_index", "blockIdx"),
@@ -122,7 +122,7 @@ const SHAPES: [(Scope, &str, &str); 7] = [
     (Scope::Gpu, "group_dim", "gridDim"),
 ];
 
-/// Names of the functions of groups that say where a thread is.
+/// The names of the group functions that give a thread's position.
 pub(super) fn of_groups() -> impl Iterator<Item = &'static str> {
     RANKS
         .iter()
@@ -131,13 +131,13 @@ pub(super) fn of_groups() -> impl Iterator<Item = &'static str> {
         .chain(SHAPES.iter().map(|row| row.1))
 }
 
-/// Whether a function of a group gives three numbers.
+/// Whether a group function gives three numbers.
 pub(super) fn is_shape(name: &str) -> bool {
     SHAPES.iter().any(|row| row.1 == name)
 }
 
-/// What OpenCL's functions of a work-item's place give. Those of a dimension have three entries,
-/// one for each.
+/// The values of OpenCL's work-item functions. A function of a dimension has three entries, one for
+/// each dimension.
 pub(super) fn of_item(
     Coordinates {
         range, item, warp, ..
@@ -181,7 +181,7 @@ pub(super) fn of_item(
     all
 }
 
-/// OpenCL's functions of a dimension, with what they give for one that no index space has.
+/// OpenCL's functions of a dimension, and their results for a dimension that no index space has.
 const OF_DIMENSION: [(&str, i64); 8] = [
     ("get_global_id", 0),
     ("get_local_id", 0),
@@ -193,7 +193,7 @@ const OF_DIMENSION: [(&str, i64); 8] = [
     ("get_num_groups", 1),
 ];
 
-/// OpenCL's other functions of a work-item's place.
+/// OpenCL's work-item functions without a dimension.
 const OF_ITEM: [&str; 9] = [
     "get_global_linear_id",
     "get_local_linear_id",
@@ -207,12 +207,12 @@ const OF_ITEM: [&str; 9] = [
 ];
 
 impl Lowering<'_, '_> {
-    /// `threadIdx.x`, `warpSize`: a value of the thread's place, or nothing of that name.
+    /// The value of `threadIdx.x`, `warpSize` and the like; `None`: no such name.
     pub(super) fn special(&self, name: &str) -> Option<Value> {
         self.special_of(name, 0)
     }
 
-    /// The same, of a function of a dimension.
+    /// The same for one dimension of a function.
     fn special_of(&self, name: &str, dimension: usize) -> Option<Value> {
         let narrow = self.env.language.cpp || name.contains("sub_group") || name == "get_work_dim";
         let ty = if narrow { Ty::U32 } else { Ty::U64 };
@@ -226,8 +226,8 @@ impl Lowering<'_, '_> {
         Some(Value::of(Expr::Const(value), ty))
     }
 
-    /// What a function of a group says of the thread's place; `None`: that function says nothing,
-    /// or not here.
+    /// The result of a group function that gives the thread's position; `None`: no such function,
+    /// or not in this group.
     pub(super) fn place_in_group(&self, group: Scope, name: &str) -> Option<Value> {
         let (key, _, _, ty) = RANKS
             .iter()
@@ -242,7 +242,7 @@ impl Lowering<'_, '_> {
         self.special(&format!("{variable}.{axis}"))
     }
 
-    /// `threadIdx.x` and its like.
+    /// `threadIdx.x` and similar members.
     pub(super) fn member(&mut self, tree: &Tree) -> Value {
         let name = self.str(&tree.range);
         if let ExprKind::Field(object, axis) = &tree.kind
@@ -284,7 +284,7 @@ impl Lowering<'_, '_> {
         Value::int(0)
     }
 
-    /// `get_global_id(0)` and its like; `None`: no such function.
+    /// `get_global_id(0)` and the like; `None`: no such function.
     pub(super) fn coordinate(&mut self, tree: &Tree, name: &str, args: &[Tree]) -> Option<Value> {
         let of_dimension = OF_DIMENSION.iter().find(|f| f.0 == name);
         let known = of_dimension.is_some() || OF_ITEM.contains(&name);

@@ -1,5 +1,5 @@
-//! What CUDA C++ writes beyond C, to syntax trees: atomic references, methods, thread groups; and
-//! casts, which C has too.
+//! Parses the parts of CUDA C++ that C lacks: atomic references, methods, thread groups. Also
+//! parses casts, in C, too.
 //!
 //! # Sources
 //! - libcu++, *Extended API*, `cuda::atomic_ref`.
@@ -16,7 +16,7 @@ use super::parse::{Parsed, Parser};
 use super::words::{GROUP_TYPES, group_word, is_keyword};
 use program::Ty;
 
-/// Names of the template; the last one is for code that is `using namespace cuda`.
+/// Names of the template; the last one is for code with `using namespace cuda`.
 const TEMPLATES: &[&str] = &[
     "cuda::atomic_ref",
     "cuda::std::atomic_ref",
@@ -34,7 +34,7 @@ impl Parser<'_, '_> {
             )
     }
 
-    /// Whether the next tokens declare an atomic reference: a name stands behind its type.
+    /// Whether the next tokens declare an atomic reference: the type, then a name.
     pub(super) fn declares_reference(&self) -> bool {
         if !self.names_reference() {
             return false;
@@ -50,7 +50,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Names whose values decide what they are.
+    /// Declares names with types that follow from their values.
     fn deduced(&self, range: Range<usize>, all: Vec<(Range<usize>, Expr)>) -> Declaration {
         let (storage, of_base) = (Vec::new(), Qualifiers::default());
         let declared = |(name, value)| {
@@ -80,7 +80,7 @@ impl Parser<'_, '_> {
         let (start, first) = (self.tokens.position(), self.tokens.range().start);
         let mut all = Vec::new();
         loop {
-            // Each name has the type that stands before the first one.
+            // The type before the first name is that of every name.
             let here = self.tokens.position();
             self.tokens.go_to(start);
             let mut reference = self.template()?;
@@ -91,7 +91,7 @@ impl Parser<'_, '_> {
                 return self.unexpected("the name of a reference");
             }
             let name = self.next();
-            // `= cuda::atomic_ref<…>(x)` says it twice.
+            // `= cuda::atomic_ref<…>(x)` repeats the type.
             reference.object = self.object()?;
             let (range, depth) = (first..self.tokens.last().range.end, reference.object.depth);
             all.push((
@@ -104,7 +104,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Whether a class of the library is named `n` tokens ahead, whose objects are in memory.
+    /// Whether token `n` ahead names a library class with objects in memory.
     pub(super) fn names_class(&self, n: usize) -> bool {
         let word = self.word_at(n);
         let alias = atomic_alias(word).is_some() && self.tokens.peek_at(n + 1) == Tok::Name;
@@ -115,7 +115,8 @@ impl Parser<'_, '_> {
                 || (is_class_word(word) && self.tokens.peek_at(n + 1) == Tok::Punct("<")))
     }
 
-    /// `cuda::barrier<cuda::thread_scope_block>`; `::arrival_token` behind it is an integer here.
+    /// `cuda::barrier<cuda::thread_scope_block>`. With `::arrival_token` behind it, the type is an
+    /// integer here.
     pub(super) fn class(&mut self) -> Parsed<Base> {
         let start = self.next().start;
         if self.eat("<") {
@@ -138,7 +139,7 @@ impl Parser<'_, '_> {
         Ok(Base::Class(range))
     }
 
-    /// Whether an atomic reference is the type of a parameter that comes next.
+    /// Whether the next parameter has the type of an atomic reference.
     pub(super) fn takes_reference(&self) -> bool {
         self.language.cpp
             && TEMPLATES.contains(&self.word())
@@ -152,7 +153,7 @@ impl Parser<'_, '_> {
         Ok(reference)
     }
 
-    /// The type of a reference; the object is still to be filled in.
+    /// The type of a reference; the caller fills in the object.
     pub(super) fn template(&mut self) -> Parsed<Reference> {
         let name = self.next();
         let object = Expr {
@@ -196,8 +197,7 @@ impl Parser<'_, '_> {
         Ok(object)
     }
 
-    /// Whether the next tokens declare a group of threads by the name of its type, as in
-    /// `cg::grid_group g = …`.
+    /// Whether the next tokens declare a thread group by its type, as in `cg::grid_group g = …`.
     pub(super) fn declares_group(&self) -> bool {
         let tile =
             self.tokens.peek_at(1) == Tok::Punct("<") && self.tokens.peek_at(3) == Tok::Punct(">");
@@ -218,12 +218,12 @@ impl Parser<'_, '_> {
         Ok(self.deduced(start..self.tokens.last().range.end, vec![(name, value)]))
     }
 
-    /// Whether the name just read is followed by the size of a tile.
+    /// Whether the size of a tile follows the name that was just read.
     pub(super) fn partitions(&self, name: &Range<usize>) -> bool {
         group_word(self.str(name)) == "tiled_partition" && self.tokens.peek() == Tok::Punct("<")
     }
 
-    /// `cg::tiled_partition<4>(group)`, behind the name: a call whose first argument is the size.
+    /// `cg::tiled_partition<4>(group)`, behind the name: a call with the size as first argument.
     pub(super) fn partition(&mut self, name: Range<usize>) -> Parsed<Expr> {
         self.next();
         let at = self.tokens.range();
@@ -244,7 +244,7 @@ impl Parser<'_, '_> {
         self.node(ExprKind::Call(name, args), whole, depth.max(1))
     }
 
-    /// What stands behind `object.`.
+    /// The member or call behind `object.`.
     pub(super) fn method(&mut self, object: Expr) -> Parsed<Expr> {
         if self.tokens.peek() != Tok::Name {
             return self.unexpected("a member, or a function such as `load`");
@@ -291,7 +291,7 @@ impl Parser<'_, '_> {
         self.node(ExprKind::Cast(to.into(), inner.into()), range, depth)
     }
 
-    /// Whether a type is a vector type, by its name.
+    /// Whether a type name is that of a vector type.
     fn names_vector(&self, of: &super::ast::TypeName) -> bool {
         let alone = of.declarator.pointers.is_empty() && of.declarator.arrays.is_empty();
         match &of.specifiers.base {
@@ -349,7 +349,7 @@ impl Parser<'_, '_> {
         self.node(ExprKind::Cast(to.into(), inner.into()), range, depth)
     }
 
-    /// `{1, 2}`, where a value stands.
+    /// `{1, 2}` as a value.
     pub(super) fn braced(
         &mut self,
         start: usize,

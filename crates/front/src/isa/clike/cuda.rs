@@ -1,8 +1,8 @@
-//! What CUDA C++ has beyond C: atomic references and objects, their functions, memory by name,
-//! volatile accesses.
+//! Lowers CUDA C++ constructs that C lacks: atomic references and objects, their functions, memory
+//! by name, volatile accesses.
 //!
 //! # Sources
-//! - libcu++, *Extended API*, `cuda::atomic_ref`: the scope is that of the reference, not of the
+//! - libcu++, *Extended API*, `cuda::atomic_ref`: the scope belongs to the reference, not to the
 //!   object.
 //! - ISO C++, atomics.types.operations: operators are sequentially consistent.
 
@@ -17,13 +17,13 @@ use program::words::{CUDA_SCOPES, Order};
 use program::{BinOp, Class, Expr, LocId, Op, Scope, Update};
 
 impl Lowering<'_, '_> {
-    /// Whether a location's name is a variable, as in C++; elsewhere, and for arrays, it is an
-    /// address.
+    /// Whether a location's name is a variable, as in C++. In other languages, and for arrays, the
+    /// name is an address.
     pub(super) fn is_variable(&self, loc: LocId) -> bool {
         self.env.language.cpp && self.symbols.elements(loc) == 1
     }
 
-    /// CUDA reads consume as acquire; so do the compiler's builtins.
+    /// The order after promotion: CUDA and the compiler's builtins treat consume as acquire.
     pub(super) fn effective(&self, order: Order) -> Order {
         match order {
             Order::Consume if self.env.language.cpp => Order::Acquire,
@@ -31,7 +31,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// An atomic reference where a value stands.
+    /// Reports an atomic reference that the code uses as a value.
     pub(super) fn bare_reference(&mut self, range: &Range<usize>) -> Value {
         self.error(
             "wrong-operand",
@@ -45,13 +45,13 @@ impl Lowering<'_, '_> {
     /// Declares an atomic reference.
     pub(super) fn refer(&mut self, name: &Range<usize>, reference: &Reference) {
         if let Some(atomic) = self.reference(reference) {
-            // It stays where it is, whatever happens to the registers.
+            // A reference keeps its address when registers change.
             let addr = self.stable(atomic.addr);
             self.bind(name, Binding::Atomic(Atomic { addr, ..atomic }));
         }
     }
 
-    /// The atomic reference that is given for a parameter of that type.
+    /// Binds a parameter that is an atomic reference to its argument.
     pub(super) fn reference_given(&mut self, wanted: &Reference, arg: &Tree) -> Option<Binding> {
         let scope = self.scope_of(wanted)?;
         let ty = match &wanted.ty {
@@ -62,7 +62,7 @@ impl Lowering<'_, '_> {
             ExprKind::Refer(reference) => Some(self.reference(reference)?),
             _ => match self.binding(arg) {
                 Some(Binding::Atomic(atomic)) => Some(atomic.clone()),
-                // `f(x)` makes one of an object.
+                // `f(x)` makes a reference to an object.
                 _ => self
                     .memory_place(arg)
                     .map(|(addr, of)| Atomic { addr, of, scope }),
@@ -81,7 +81,7 @@ impl Lowering<'_, '_> {
         Some(Binding::Atomic(Atomic { addr, ..given }))
     }
 
-    /// The scope that the type of a reference says.
+    /// The scope in the type of a reference.
     fn scope_of(&mut self, reference: &Reference) -> Option<Scope> {
         let name = self.str(&reference.name);
         match &reference.scope {
@@ -199,7 +199,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Whether an expression names an object of a class of the library, or an atomic reference.
+    /// Whether an expression names an object of a library class, or an atomic reference.
     pub(super) fn is_object(&self, tree: &Tree) -> bool {
         let object = |of: &Qualified| matches!(of.ty, Type::Object(..));
         self.env.language.cpp
@@ -207,7 +207,7 @@ impl Lowering<'_, '_> {
                 || self.type_of_place(tree).as_ref().is_some_and(object))
     }
 
-    /// An object of a class, used as plain memory.
+    /// Reports an object of a class that the code uses as plain memory.
     pub(super) fn object_as_memory(&mut self, range: &Range<usize>) {
         let name = self.str(range);
         self.error(
@@ -218,7 +218,7 @@ impl Lowering<'_, '_> {
         );
     }
 
-    /// The atomic object there; another object is an error.
+    /// The atomic object that an expression names. Reports an object of another class.
     fn atomic_at(&mut self, tree: &Tree) -> Option<Atomic> {
         match self.atomic_object(tree)? {
             (Class::Atomic(_), atomic) => Some(atomic),
@@ -265,7 +265,7 @@ impl Lowering<'_, '_> {
             },
         };
         let result = self.operator(name, target, std::slice::from_ref(value));
-        // An operator gives the value that it wrote, not the one before (ISO C++,
+        // An operator returns the value that it wrote, not the old one (ISO C++,
         // atomics.types.operations).
         match self.code.last().map(|instr| instr.op.clone()) {
             Some(Op::Rmw {
@@ -281,7 +281,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// `f++` and its like, as a value.
+    /// `f++` and similar operators, as a value.
     pub(super) fn step_object(
         &mut self,
         target: &Tree,

@@ -1,14 +1,15 @@
-//! The table of functions of CUDA C++: those of atomic references, and free ones.
+//! Lists the functions of CUDA C++: methods of atomic references, and free functions.
 //!
 //! # Sources
-//! - libcu++, *Extended API*: `cuda::atomic_ref`, `cuda::atomic_thread_fence`. Orders that are left
-//!   out are seq_cst, scopes that are left out are the system's.
-//! - CUDA Programming Guide: *Atomic Functions* (relaxed; at device scope without a suffix), *Memory
-//!   Fence Functions* (seq_cst), *Synchronization Functions*, *Built-in atomic functions*
-//!   (`__nv_atomic_…`: at system scope if none is given).
+//! - libcu++, *Extended API*: `cuda::atomic_ref`, `cuda::atomic_thread_fence`. The default order is
+//!   seq_cst; the default scope is the system.
+//! - CUDA Programming Guide, *Atomic Functions*: relaxed; at device scope without a suffix.
+//! - CUDA Programming Guide, *Memory Fence Functions* (seq_cst), *Synchronization Functions*.
+//! - CUDA Programming Guide, *Built-in atomic functions* (`__nv_atomic_…`): the default scope is
+//!   the system.
 //! - CUDA Programming Guide, *Load Functions Using Cache Hints*, *Store Functions Using Cache
-//!   Hints*; PTX ISA, *Cache Operators*: performance hints on weak accesses, which they do not make
-//!   any stronger.
+//!   Hints*; PTX ISA, *Cache Operators*: the hints affect performance only, and do not strengthen
+//!   weak accesses.
 //! - Clang, *Language Extensions*, *Scoped Atomic Builtins*.
 
 use super::calls::{Bits, Does, GNU_ORDERS, In, ONE, PAIR, Role, Row, THREE, TWO, Vocabulary};
@@ -120,7 +121,7 @@ const CLANG: Vocabulary = Vocabulary {
 
 use Does::{CompareAndSwap, CompareExchange, Exchange, Fetch, FetchNew};
 
-/// Functions of an atomic reference.
+/// Methods of an atomic reference.
 pub(super) const METHODS: &[Row] = &[
     row("load", Does::Load, &[Role::Order]),
     row("store", Does::Store, VALUE),
@@ -143,7 +144,7 @@ pub(super) const METHODS: &[Row] = &[
     row("notify_all", Does::Nothing, &[]),
 ];
 
-/// Functions of an atomic flag.
+/// Methods of an atomic flag.
 pub(super) const FLAG_METHODS: &[Row] = &[
     row("test", Does::Load, &[Role::Order]),
     row("test_and_set", Does::TestAndSet, &[Role::Order]),
@@ -332,8 +333,8 @@ pub(super) const FUNCTIONS: &[Row] = &[
     ),
     row("__nanosleep", Does::Nothing, &[Role::Ignored]),
     row("this_thread::yield", Does::Nothing, &[]),
-    // What it prints goes through a buffer that no program can read (CUDA Programming Guide,
-    // Formatted Output).
+    // `printf` writes to a buffer that no program can read (CUDA Programming Guide, Formatted
+    // Output).
     row("printf", Does::Nothing, &[Role::Printed]),
     row("assert", Does::Abort, &[Role::Val]),
     row("__trap", Does::Abort, &[]),

@@ -1,4 +1,4 @@
-//! Declarations of the C family to syntax trees: specifiers, declarators, initialisers.
+//! Parses the declarations of the C family: specifiers, declarators, initialisers.
 //!
 //! # Sources
 //! - C11, 6.7, *Declarations*; ISO C++, dcl.dcl; OpenCL C, *Address Space Qualifiers*; CUDA C++
@@ -17,8 +17,7 @@ use super::types::BYTE;
 use super::words::{column, is_keyword, type_named};
 use program::{Space, Ty};
 
-/// Words for where an object lives, or what a function is; with whether C, OpenCL C and CUDA C++
-/// have them.
+/// Storage classes and function specifiers, and whether C, OpenCL C and CUDA C++ have them.
 const STORAGE: &[(&str, Storage, [bool; 3])] = &[
     ("static", Storage::Static, [true, true, true]),
     ("extern", Storage::Extern, [true, true, true]),
@@ -38,7 +37,7 @@ const STORAGE: &[(&str, Storage, [bool; 3])] = &[
     ("__kernel", Storage::Kernel, [false, true, false]),
 ];
 
-/// OpenCL's address spaces. The generic one is any.
+/// OpenCL's address spaces; `None`: the generic one.
 const REGIONS: &[(&str, Option<Space>)] = &[
     ("global", Some(Space::Global)),
     ("__global", Some(Space::Global)),
@@ -52,10 +51,10 @@ const REGIONS: &[(&str, Option<Space>)] = &[
     ("__generic", None),
 ];
 
-/// Qualifiers that promise something of pointers which no model asks about.
+/// Pointer qualifiers that do not matter to any model.
 const PROMISES: &[&str] = &["restrict", "__restrict", "__restrict__"];
 
-/// Attributes of GCC and OpenCL C that change nothing which a model could see.
+/// Attributes of GCC and OpenCL C without an effect that a model could see.
 const ATTRIBUTES: &[&str] = &[
     "always_inline",
     "noinline",
@@ -82,7 +81,7 @@ const ATTRIBUTES: &[&str] = &[
     "launch_bounds",
 ];
 
-/// Words that integer types are made of.
+/// Words that make up integer types.
 const PARTS: &[&str] = &["signed", "unsigned", "char", "short", "int", "long"];
 
 const BIT_FIELDS: (&str, &str) = (
@@ -134,8 +133,8 @@ impl Parser<'_, '_> {
                 || self.is_type_name(n))
     }
 
-    /// Whether the word `n` tokens ahead is the name of a type that is no keyword: a variable may
-    /// be called so, too.
+    /// Whether the word `n` tokens ahead names a type without being a keyword. A variable may have
+    /// the same name.
     fn is_type_name(&self, n: usize) -> bool {
         let word = self.word_at(n);
         let behind = matches!(
@@ -145,7 +144,7 @@ impl Parser<'_, '_> {
         behind && !self.variables.contains(word) && names_type(word, self.language.dialect)
     }
 
-    /// Whether a type in parentheses is `n` tokens ahead, behind the first of them.
+    /// Whether a type in parentheses begins `n` tokens ahead, behind the opening parenthesis.
     pub(super) fn is_type_alone(&self, n: usize) -> bool {
         if !self.is_type(n)
             || self.is_qualifier(self.word_at(n))
@@ -167,7 +166,7 @@ impl Parser<'_, '_> {
 
     /// Whether a declaration begins with the next token.
     pub(super) fn declares(&self) -> bool {
-        // `size_t(n)` is a cast, `enum { A }` is none.
+        // `size_t(n)` is a cast, `enum { A }` is not.
         let own = matches!(self.word(), "enum" | "struct");
         let cast =
             self.language.cpp && !own && matches!(self.tokens.peek_at(1), Tok::Punct("(" | "{"));
@@ -184,7 +183,7 @@ impl Parser<'_, '_> {
         self.storage(self.word()).is_some() || (self.is_type(0) && !cast && !named)
     }
 
-    /// Reports a word that is not supported, or not of the language, if `range` is one.
+    /// Reports the word at `range` if Fencepost does not support it or the language lacks it.
     pub(super) fn refused_word(&mut self, range: &Range<usize>) -> Parsed<()> {
         let word = self.str(range);
         if self.types.contains(word) || self.variables.contains(word) {
@@ -202,7 +201,7 @@ impl Parser<'_, '_> {
         Err(Failed)
     }
 
-    /// A name that is declared.
+    /// Reads the name of a new variable or function.
     fn new_name(&mut self, expected: &str) -> Parsed<Range<usize>> {
         if self.tokens.peek() != Tok::Name {
             return self.unexpected(expected);
@@ -231,7 +230,7 @@ impl Parser<'_, '_> {
         true
     }
 
-    /// The words that a declaration begins with.
+    /// Reads the specifiers that a declaration begins with.
     pub(super) fn specifiers(&mut self) -> Parsed<Specifiers> {
         let start = self.tokens.range().start;
         let mut storage = Vec::new();
@@ -267,8 +266,7 @@ impl Parser<'_, '_> {
                 }
                 storage.push((class, range));
             } else if matches!(word, "__launch_bounds__" | "__maxnreg__") && self.language.cpp {
-                // How many registers a thread may have, and the like: nothing that a model asks
-                // about.
+                // Limits such as the number of registers of a thread do not matter to a model.
                 self.next();
                 self.parenthesised()?;
             } else if matches!(word, "__attribute__" | "__attribute") {
@@ -359,7 +357,7 @@ impl Parser<'_, '_> {
         })
     }
 
-    /// Whether `alignas(n)` comes next, for an alignment that all objects have.
+    /// Whether `alignas(n)` comes next, with an alignment that all objects have.
     fn is_aligned(&self) -> bool {
         let Tok::Int(n, _) = self.tokens.peek_at(2) else {
             return false;
@@ -428,7 +426,7 @@ impl Parser<'_, '_> {
         ))
     }
 
-    /// The name of a structure or enumeration, if one comes next; in C++ it is the name of a type.
+    /// The name of a structure or enumeration, if one comes next; in C++ it becomes a type name.
     fn tag(&mut self) -> Parsed<Option<Range<usize>>> {
         if self.tokens.peek() != Tok::Name {
             return Ok(None);
@@ -478,7 +476,7 @@ impl Parser<'_, '_> {
         ))
     }
 
-    /// Goes to the `}` of the structure in which something was wrong.
+    /// Skips to the `}` of a structure with an error.
     fn behind_brace(&mut self) {
         let mut open = 0;
         loop {
@@ -565,7 +563,7 @@ impl Parser<'_, '_> {
         Ok(all)
     }
 
-    /// What stands around a name; with `named`, there has to be one.
+    /// Reads a declarator; if `named`, it must have a name.
     pub(super) fn declarator(&mut self, named: bool) -> Parsed<Declarator> {
         let mut all = Declarator::default();
         while self.eat("*") {
@@ -627,7 +625,7 @@ impl Parser<'_, '_> {
         self.declarators(specifiers, first)
     }
 
-    /// What is declared, from the first name on.
+    /// Reads the declarators from the first name on.
     pub(super) fn declarators(
         &mut self,
         specifiers: Specifiers,
@@ -669,8 +667,8 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Only what pointers point to is in the generic address space (OpenCL C, Address Space
-    /// Qualifiers).
+    /// Reports an object in the generic address space. Only targets of pointers may lie there
+    /// (OpenCL C, Address Space Qualifiers).
     fn has_a_place(&mut self, specifiers: &Specifiers, declarator: &Declarator) -> Parsed<()> {
         if !declarator
             .pointers
@@ -795,7 +793,7 @@ impl Parser<'_, '_> {
         )))
     }
 
-    /// A declaration or a function, with its `;`.
+    /// Reads a declaration or a function, with its `;`.
     pub(super) fn declared(&mut self) -> Parsed<StmtKind> {
         let specifiers = self.specifiers()?;
         if self.tokens.peek() == Tok::Punct(";") {
@@ -814,7 +812,7 @@ impl Parser<'_, '_> {
         Ok(StmtKind::Declare(all))
     }
 
-    /// An initialiser, if one comes next.
+    /// Reads an initialiser, if one comes next.
     pub(super) fn initial(&mut self) -> Parsed<Option<Initial>> {
         if self.eat("=") {
             return self.nested(Self::initial_value).map(Some);
@@ -862,7 +860,7 @@ impl Parser<'_, '_> {
         Ok(Initial::List(all, start..self.tokens.last().range.end))
     }
 
-    /// Passes over `((always_inline))`: attributes that change nothing which a model could see.
+    /// Skips `((always_inline))`: attributes without an effect that a model could see.
     fn attribute(&mut self) -> Parsed<()> {
         self.expect("(")?;
         self.expect("(")?;
@@ -886,7 +884,7 @@ impl Parser<'_, '_> {
         self.expect(")").map(drop)
     }
 
-    /// Passes over what stands in parentheses.
+    /// Skips text in parentheses.
     fn parenthesised(&mut self) -> Parsed<()> {
         let mut open = 0;
         loop {
@@ -904,7 +902,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Says that the language has something here that Fencepost does not.
+    /// Reports that the language has a construct that Fencepost does not support.
     pub(super) fn refuse<T>(&mut self, what: &str, instead: &str) -> Parsed<T> {
         let span = self.text.span(self.tokens.range());
         self.sink
@@ -916,7 +914,7 @@ impl Parser<'_, '_> {
     }
 }
 
-/// The type that words such as `unsigned long` make, in any order (C11, 6.7.2).
+/// The type that words such as `unsigned long` form, in any order (C11, 6.7.2).
 fn made_of(parts: &[&str]) -> Option<Ty> {
     let count = |word: &str| parts.iter().filter(|p| **p == word).count();
     let (signed, unsigned) = (count("signed"), count("unsigned"));

@@ -1,16 +1,18 @@
-//! Declarations of variables: which are registers, and what else a name may stand for.
+//! Lowers declarations: decides which variables become registers, and binds names to everything
+//! else that code can declare.
 //!
 //! # Invariants
-//! - A variable of a thread is a register. The first one of a name is what a condition calls by
-//!   that name, and so are later ones of the same type in blocks beside; one that hides another has
-//!   no such name. If blocks beside each other declare one name with two types, a condition cannot
-//!   name either.
-//! - A variable without an initialiser is 0 each time its declaration is reached.
+//! - A variable of a thread is a register. A condition sees the first variable of a name under that
+//!   name. Variables of the same name and type in sibling blocks share the register.
+//! - A variable that hides another one is invisible to conditions. If sibling blocks declare one
+//!   name with two types, a condition cannot name either.
+//! - A variable without an initialiser becomes 0 each time control reaches its declaration.
 //!
 //! # Sources
-//! - C11, 6.7; ISO C++, dcl; CUDA C++ Programming Guide, *Variable Memory Space Specifiers*; OpenCL
-//!   C, *Address Space Qualifiers*: which variables a block may declare, and that those shared by a
-//!   group have no initialiser.
+//! - C11, 6.7; ISO C++, dcl.
+//! - CUDA C++ Programming Guide, *Variable Memory Space Specifiers*; OpenCL C, *Address Space
+//!   Qualifiers*: the variables that a block may declare. Variables shared by a group have no
+//!   initialiser.
 
 use std::ops::Range;
 
@@ -23,14 +25,14 @@ use super::types::{Qualified, Type, Value};
 use program::{Expr, Space, Ty};
 
 impl<'a> Lowering<'a, '_> {
-    /// Gives a name to something in the innermost block.
+    /// Binds a name in the innermost block.
     pub(super) fn bind(&mut self, name: &Range<usize>, binding: Binding) {
         let word = self.str(name);
         self.may_declare(name);
         self.scopes.bind(word, binding);
     }
 
-    /// Whether a name may be declared here; if not, that is reported.
+    /// Whether the code may declare a name here. Reports an error if not.
     pub(super) fn may_declare(&mut self, name: &Range<usize>) -> bool {
         let word = self.str(name);
         if self.location(word).is_some() {
@@ -54,7 +56,7 @@ impl<'a> Lowering<'a, '_> {
         true
     }
 
-    /// A declaration.
+    /// Lowers a declaration.
     pub(super) fn declaration(&mut self, declaration: &Declaration) {
         let specifiers = &declaration.specifiers;
         if self.declares_pipeline(declaration) {
@@ -66,7 +68,7 @@ impl<'a> Lowering<'a, '_> {
         if !self.may_be_stored(specifiers) {
             return;
         }
-        // `typedef struct { … } S;`: the structure is called so, too (ISO C++, dcl.typedef).
+        // `typedef struct { … } S;` names the structure, too (ISO C++, dcl.typedef).
         if let (Base::Struct(syntax), Type::Struct(of), Some(first)) =
             (&specifiers.base, &base.ty, declaration.all.first())
             && syntax.name.is_none()
@@ -83,7 +85,8 @@ impl<'a> Lowering<'a, '_> {
             } else if matches!(specifiers.base, Base::Auto) {
                 self.deduced(specifiers, declared);
             } else {
-                // Where the values of one element are not in braces, counting them says nothing.
+                // If the braces around inner elements are missing, the number of values is not the
+                // array size.
                 let flat =
                     declared.declarator.arrays.len() > 1 || matches!(base.ty, Type::Struct(_));
                 let elements = match &declared.value {
@@ -92,7 +95,7 @@ impl<'a> Lowering<'a, '_> {
                     {
                         Some(all.len())
                     }
-                    // `extern int s[];`: how many there are is said elsewhere.
+                    // `extern int s[];`: the size comes from elsewhere.
                     None => specifiers.has(Storage::Extern).map(|_| 1),
                     _ => None,
                 };
@@ -103,15 +106,15 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// Reports storage classes that no variable of a block has, or none here.
+    /// Reports storage classes that a variable cannot have here.
     fn may_be_stored(&mut self, specifiers: &Specifiers) -> bool {
         let constant = specifiers.of_base.constant || specifiers.has(Storage::Constexpr).is_some();
         let auto = matches!(specifiers.base, Base::Auto);
         for (storage, range) in &specifiers.storage {
             let word = self.str(range);
             let (message, help) = match storage {
-                // What a block has one object of, and what never changes, is the same with it (CUDA
-                // C++ Programming Guide, Static Variables within Function).
+                // `static` changes nothing for an object of a block and for a constant (CUDA C++
+                // Programming Guide, Static Variables within Function).
                 Storage::Static
                     if specifiers.has(Storage::Shared).is_some() || (constant && !auto) =>
                 {
@@ -125,10 +128,10 @@ impl<'a> Lowering<'a, '_> {
                     continue;
                 }
                 Storage::Static | Storage::Constant | Storage::Device if self.outside => continue,
-                // One object of the device, as if it were declared beside the kernel (CUDA C++
-                // Programming Guide, the same; OpenCL C, Storage-Class Specifiers).
+                // The device has one such object, as if the declaration were outside the kernel
+                // (CUDA C++ Programming Guide, the same; OpenCL C, Storage-Class Specifiers).
                 Storage::Static if self.kernel.is_some() && !auto => continue,
-                // Its size is said by the launch, and here by the test.
+                // The launch sets its size; in a test, the test does.
                 Storage::Extern if specifiers.has(Storage::Shared).is_some() => continue,
                 Storage::Static => (
                     format!("`{word}` variables are not supported here"),
@@ -177,7 +180,7 @@ impl<'a> Lowering<'a, '_> {
             self.bind(name, Binding::Group(group));
             return;
         }
-        // Pipelines are not copied.
+        // The library does not copy pipelines.
         let makes = matches!(&value.kind, ExprKind::Call(name, _) if plain(self.str(name)) == "make_pipeline");
         if makes || declared.declarator.reference && self.is_pipeline(value) {
             if let Some(pipe) = self.pipeline_of(value) {
@@ -189,7 +192,7 @@ impl<'a> Lowering<'a, '_> {
             self.refer(name, reference);
             return;
         }
-        // `auto again = f;` of an atomic reference is the same reference; objects cannot be copied.
+        // `auto again = f;` copies an atomic reference; objects cannot be copied.
         if let Some(Binding::Atomic(atomic)) = self.binding(value).cloned() {
             self.bind(name, Binding::Atomic(atomic));
             return;
@@ -267,7 +270,7 @@ impl<'a> Lowering<'a, '_> {
         self.register(name, of, Some(value));
     }
 
-    /// A variable of a known type.
+    /// Declares a variable of a known type.
     fn variable(&mut self, specifiers: &Specifiers, declared: &Declared, of: Qualified) {
         let name = &declared.declarator.name;
         if of.ty == Type::Void {
@@ -430,7 +433,7 @@ impl<'a> Lowering<'a, '_> {
 
     /// Declares a register.
     fn register(&mut self, name: &Range<usize>, of: Qualified, value: Option<Value>) {
-        // Whatever is done with a name that may not be declared is no further mistake.
+        // After the error, code may use the name without further messages.
         self.may_declare(name);
         let word = self.str(name);
         let known = match &value {
@@ -464,7 +467,7 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// What a reference to a place is bound to.
+    /// The binding of a reference to a place.
     pub(super) fn reference_to(
         &mut self,
         place: Place,
@@ -500,7 +503,7 @@ impl<'a> Lowering<'a, '_> {
         })
     }
 
-    /// An address that stays what it is, whatever happens to the variables in it.
+    /// An address that later changes of variables do not affect.
     pub(super) fn stable(&mut self, addr: Expr) -> Expr {
         match addr {
             Expr::Address(_) => addr,

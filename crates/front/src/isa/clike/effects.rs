@@ -1,12 +1,15 @@
-//! What evaluating an expression does besides giving a value, and in which order the languages have
-//! it done.
+//! Finds the side effects of an expression, and checks the order in which the languages evaluate
+//! its parts.
 //!
-//! Operands are evaluated from left to right, or as the language says. Where it leaves the order
-//! open and the order could be noticed, the expression is refused: two plain reads may stand in one
-//! expression, a plain read and an atomic operation may not. That plain reads are in an order here
-//! makes no difference to the models of these languages: such a read takes part in no
-//! synchronisation, and what comes before or after one of them comes before or after both. In the
-//! published suites, operands are evaluated from left to right.
+//! Fencepost evaluates operands from left to right, or as the language requires. It refuses an
+//! expression if the language leaves the order open and the order could be noticed.
+//!
+//! Two plain reads may be operands of one expression, a plain read and an atomic operation may not.
+//! Fencepost orders plain reads, but this makes no difference to the models of these languages.
+//! Such a read takes part in no synchronisation, and every other event precedes or follows both
+//! reads alike.
+//!
+//! In the published suites, operands are evaluated from left to right.
 //!
 //! # Sources
 //! - C11, 6.5 and annex C; ISO C++17, intro.execution, expr.ass, expr.shift, expr.sub, expr.call.
@@ -21,40 +24,40 @@ use super::scope::Binding;
 use super::types::{Qualified, Type};
 use program::{BinOp, RegId};
 
-/// What an expression does.
+/// The effects of an expression.
 #[derive(Default)]
 pub(super) struct Effects {
     reads: BTreeSet<RegId>,
     writes: BTreeSet<RegId>,
-    /// Writes that need not have happened when the value is there.
+    /// Writes that may still be pending when the value is ready.
     pending: BTreeSet<RegId>,
-    /// Memory that is written, which need not have happened when the value is there; `None`: it is
-    /// not known by name.
+    /// Memory writes that may still be pending when the value is ready; `None`: memory without a
+    /// known name.
     stores: BTreeSet<Option<String>>,
     /// It reads memory plainly.
     plain: bool,
-    /// It does something else that others may notice.
+    /// It has another effect that other code may notice.
     acts: bool,
 }
 
 impl Effects {
-    /// Whether it does anything that must not be done where the expression is not evaluated.
+    /// Whether it has an effect that must not occur if the expression is not evaluated.
     pub(super) fn any(&self) -> bool {
         self.plain || self.acts || !self.writes.is_empty()
     }
 
-    /// Whether the value of an expression changes when this happens.
+    /// Whether these effects change the value of an expression.
     pub(super) fn changes(&self, expr: &program::Expr) -> bool {
         !self.writes.is_empty()
             && expr.any(&|e| matches!(e, program::Expr::Reg(reg) if self.writes.contains(reg)))
     }
 
-    /// Whether a variable may change after the value is there.
+    /// Whether a variable may change after the value is ready.
     pub(super) fn leaves_open(&self, reg: RegId) -> bool {
         self.pending.contains(&reg)
     }
 
-    /// Whether memory of that name may change after the value is there.
+    /// Whether memory of that name may change after the value is ready.
     pub(super) fn leaves_memory_open(&self, name: &Option<String>) -> bool {
         !self.stores.is_empty()
             && (name.is_none() || self.stores.contains(name) || self.stores.contains(&None))
@@ -70,7 +73,7 @@ impl Effects {
         self
     }
 
-    /// First this, then the other.
+    /// These effects, then the other ones.
     fn then(mut self, other: Effects) -> Effects {
         self.pending.clear();
         self.stores.clear();
@@ -78,7 +81,7 @@ impl Effects {
     }
 }
 
-/// Whether an access through a type may be to something volatile.
+/// Whether an access through a type may reach a volatile object.
 fn is_volatile(ty: &Type) -> bool {
     match ty {
         Type::Pointer(of) | Type::Array(of, _) => of.volatile || of.atomic || is_volatile(&of.ty),
@@ -92,7 +95,7 @@ fn says_volatile(name: &TypeName) -> bool {
 }
 
 impl Lowering<'_, '_> {
-    /// What evaluating an expression does.
+    /// The effects of evaluating an expression.
     pub(super) fn effects(&self, tree: &Tree) -> Effects {
         let of = |tree: &Tree| self.effects(tree);
         match &tree.kind {
@@ -136,7 +139,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// What finding a place does, without reading what is there.
+    /// The effects of finding a place, without the read from it.
     pub(super) fn effects_of_place(&self, tree: &Tree) -> Effects {
         match &tree.kind {
             ExprKind::Name => Effects::default(),
@@ -151,7 +154,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// What a call does: its arguments first, all of them before it acts.
+    /// The effects of a call: all arguments first, then the function.
     fn effects_of_call(&self, name: &str, args: &[Tree]) -> Effects {
         let plain = self.is_plain_read(name);
         let mut all = Effects {
@@ -168,7 +171,7 @@ impl Lowering<'_, '_> {
             if written.get(n) == Some(&true) {
                 all = all.and(self.write_of(arg));
             }
-            // A compare-exchange writes what it found to the variable that holds what it expected.
+            // A compare-exchange writes the value found to the variable with the expected value.
             let given = match &arg.kind {
                 ExprKind::AddressOf(inner) => inner,
                 _ => arg,
@@ -185,7 +188,7 @@ impl Lowering<'_, '_> {
         all
     }
 
-    /// Whether a name stands in an expression.
+    /// Whether an expression contains a name.
     pub(super) fn mentions(&self, tree: &Tree, word: &str) -> bool {
         let here = matches!(tree.kind, ExprKind::Name) && self.str(&tree.range) == word;
         here || tree
@@ -194,7 +197,7 @@ impl Lowering<'_, '_> {
             .any(|part| self.mentions(part, word))
     }
 
-    /// What a name stands for that the code declares, if the tree is one.
+    /// The declaration that a name refers to, if the tree is a name.
     pub(super) fn binding(&self, tree: &Tree) -> Option<&Binding> {
         match tree.kind {
             ExprKind::Name => self.scopes.find(self.str(&tree.range)),
@@ -202,8 +205,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Whether an expression stands for a whole array, or for the address of memory, neither of
-    /// which is a read.
+    /// Whether an expression denotes a whole array or the address of memory. Neither is a read.
     fn is_array(&self, tree: &Tree) -> bool {
         let named = matches!(tree.kind, ExprKind::Name) && self.binding(tree).is_none();
         match self.location(self.str(&tree.range)).filter(|_| named) {
@@ -214,7 +216,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// What is at a place, as far as names and operators say it; of other values, their type.
+    /// The type of a place, as far as names and operators show; for other values, their type.
     pub(super) fn type_of_place(&self, tree: &Tree) -> Option<Qualified> {
         let pointed = |tree: &Tree| match self.type_of_place(tree)?.ty {
             Type::Pointer(to) | Type::Array(to, _) => Some(Qualified::clone(&to)),
@@ -250,7 +252,7 @@ impl Lowering<'_, '_> {
                 Some(member.of.within(&of))
             }
             ExprKind::AddressOf(a) => match (&a.kind, self.binding(a), self.type_of_place(a)?) {
-                // `&x` of memory that is given by name is its address.
+                // For memory that the test names, `&x` is its address.
                 (ExprKind::Name, None, of) if !matches!(of.ty, Type::Struct(_)) => {
                     Some(match of.ty {
                         Type::Array(element, _) => Type::Pointer(element).into(),
@@ -287,8 +289,8 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Whether an expression is a value of the thread's place, such as `threadIdx.x`, or could only
-    /// be one.
+    /// Whether an expression is a value of the thread's position, such as `threadIdx.x`, or looks
+    /// like one.
     pub(super) fn is_special(&self, tree: &Tree) -> bool {
         let ExprKind::Field(object, _) = &tree.kind else {
             return false;
@@ -301,7 +303,7 @@ impl Lowering<'_, '_> {
         named && self.location(self.str(&object.range)).is_none()
     }
 
-    /// What reading the place that an expression names does.
+    /// The effects of reading the place that an expression names.
     pub(super) fn read_of(&self, tree: &Tree) -> Effects {
         let of_memory = |of: &Qualified| {
             let acts = of.volatile || of.atomic;
@@ -359,13 +361,13 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// The memory that a place is in, where a name says it: `x`, `*x` or `x[i]`.
+    /// The memory that contains a place, if a name identifies it: `x`, `*x` or `x[i]`.
     pub(super) fn memory_named(&self, tree: &Tree) -> Option<String> {
         let mut name = tree;
         loop {
             name = match &name.kind {
                 ExprKind::Field(a, _) => a,
-                // A part of the object is an array, not a pointer to elsewhere.
+                // Inside an object, an array is a part and not a pointer to elsewhere.
                 ExprKind::Deref(a) | ExprKind::Index(a, _)
                     if matches!(a.kind, ExprKind::Name) || self.is_array(a) =>
                 {
@@ -379,7 +381,7 @@ impl Lowering<'_, '_> {
         (memory && self.location(word).is_some()).then(|| word.to_owned())
     }
 
-    /// Whether what stands at a place may be volatile or atomic, as far as its names and casts say.
+    /// Whether the object at a place may be volatile or atomic, as far as its names and casts show.
     fn may_be_volatile(&self, tree: &Tree) -> bool {
         match &tree.kind {
             ExprKind::Name => match self.binding(tree) {
@@ -391,7 +393,7 @@ impl Lowering<'_, '_> {
                     of.volatile || of.atomic
                 }),
             },
-            // `threadIdx.x` is a value, and makes nothing volatile that it counts.
+            // `threadIdx.x` is a value: its use as an index makes nothing volatile.
             ExprKind::Field(..) if self.is_special(tree) => false,
             ExprKind::Field(..) => self
                 .type_of_place(tree)
@@ -409,8 +411,8 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Reports two parts of an expression that the language evaluates in no order, if that order
-    /// could be noticed.
+    /// Reports two parts of an expression that the language does not order, if their order could be
+    /// noticed.
     pub(super) fn unsequenced(&mut self, a: &Effects, b: &Effects, range: &Range<usize>) {
         let changed = a
             .writes
@@ -425,7 +427,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Says that accesses to memory are in no order.
+    /// Reports memory accesses without an order.
     pub(super) fn open_order(&mut self, range: &Range<usize>) {
         self.error(
             "unsequenced",
@@ -438,7 +440,7 @@ impl Lowering<'_, '_> {
         );
     }
 
-    /// Says that a variable is changed and used in no order.
+    /// Reports a variable that the expression changes and uses without an order.
     pub(super) fn undefined_order(&mut self, name: &str, range: &Range<usize>) {
         let message = format!("`{name}` is changed here, and used or changed again in no order");
         let source = if self.env.language.cpp {

@@ -1,13 +1,14 @@
-//! Expressions to values: loads and calls become micro-ops, the rest stays an expression over
-//! registers.
+//! Lowers expressions to values: loads and calls become micro-ops, the rest remains an expression
+//! over registers.
 //!
 //! # Sources
 //! - C11, 6.3 and 6.5; ISO C++17, expr; OpenCL C, *Operators*.
 //!
 //! # Where we differ
-//! - Signed arithmetic wraps; a shift by the width or more gives 0, or the sign, as PTX has it; a
-//!   division by zero gives all ones, and a run of the executor ends there. Where constants say so,
-//!   these are errors.
+//! - Signed arithmetic wraps.
+//! - A shift by the width or more gives 0 or the sign, as in PTX.
+//! - A division by zero gives all ones; a run of the executor ends there.
+//! - If constants cause one of these cases, Fencepost reports an error.
 
 use std::ops::Range;
 
@@ -26,7 +27,7 @@ use super::words::{LIMITS, bare};
 use program::{Access, BinOp, CmpOp, Expr, LocId, Op, Ty};
 
 impl Lowering<'_, '_> {
-    /// The location of the test's memory that a name stands for in this thread.
+    /// The test's location that a name denotes in this thread.
     pub(super) fn location(&self, name: &str) -> Option<LocId> {
         match &self.env.visible {
             Some(visible) if !visible.contains(name) => None,
@@ -37,7 +38,8 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Evaluates an expression. What is wrong with it was reported, and it then has some value.
+    /// Evaluates an expression. After an error, which this function reports, the value is
+    /// arbitrary.
     pub(super) fn eval(&mut self, tree: &Tree) -> Value {
         self.depth += 1;
         let value = self.eval_inner(tree);
@@ -123,7 +125,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Evaluates an expression whose value is not asked for.
+    /// Evaluates an expression and discards its value.
     pub(super) fn discard(&mut self, tree: &Tree) {
         match &tree.kind {
             ExprKind::Assign(op, target, value) => {
@@ -145,12 +147,12 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// The value of something that was wrong; whatever is done with it is no further mistake.
+    /// The value after an error. Code may use it without further messages.
     pub(super) fn nothing(&self) -> Value {
         Value::new(Expr::Const(0), Type::pointer_to(Ty::S32))
     }
 
-    /// Whether a value is that of a mistake, or may be.
+    /// Whether a value is, or may be, the result of an error.
     pub(super) fn is_nothing(&self, value: &Value) -> bool {
         self.unit.broken || (self.sink.errors() > 0 && value.expr == Expr::Const(0) && !value.fixed)
     }
@@ -165,7 +167,7 @@ impl Lowering<'_, '_> {
         Value::new(expr, ty)
     }
 
-    /// Evaluates an expression that has to have a value.
+    /// Evaluates an expression that must have a value.
     pub(super) fn scalar(&mut self, tree: &Tree) -> Value {
         let value = self.eval(tree);
         if matches!(value.ty, Type::Void | Type::Struct(_)) {
@@ -181,7 +183,7 @@ impl Lowering<'_, '_> {
         value
     }
 
-    /// `P{1, 2}`: a structure without a name; of a type that has values, `int{3}`, one of those.
+    /// `P{1, 2}`: a structure without a name. For a type with values, as in `int{3}`: a value.
     fn braced(&mut self, tree: &Tree, to: Option<&TypeName>, all: &Initial) -> Value {
         let (Some(to), Initial::List(values, _)) = (to, all) else {
             self.error(
@@ -234,7 +236,7 @@ impl Lowering<'_, '_> {
         }
         self.in_any_order(all, &tree.range);
         let mut args: Vec<&Tree> = all.iter().collect();
-        // What is evaluated once may stand for all.
+        // Without effects, one expression may be evaluated for each component.
         if let [one] = all
             && !self.effects(one).any()
         {
@@ -276,7 +278,7 @@ impl Lowering<'_, '_> {
         Value::new(at, of.ty)
     }
 
-    /// Evaluates an expression that is held against 0.
+    /// Evaluates an expression as a truth value.
     pub(super) fn condition(&mut self, tree: &Tree) -> Value {
         let value = self.scalar(tree);
         if let Type::Enum(of) = &value.ty
@@ -290,7 +292,7 @@ impl Lowering<'_, '_> {
         value
     }
 
-    /// What an expression would be, without evaluating it.
+    /// The value that an expression would have. No code remains.
     fn unevaluated(&mut self, tree: &Tree) -> Value {
         let code = self.code.len();
         let of = match self.whole(tree) {
@@ -301,7 +303,7 @@ impl Lowering<'_, '_> {
         of
     }
 
-    /// The size of something.
+    /// The size of an object or type. Reports a size of 0.
     fn size(&mut self, size: u64, range: &Range<usize>) -> Value {
         if size == 0 {
             self.error("wrong-operand", range, "this has no size", |d| {
@@ -311,7 +313,8 @@ impl Lowering<'_, '_> {
         Value::literal(size as i64, Type::Int(Ty::U64))
     }
 
-    /// Both operands of an operator; `in_order`: the language has the left one evaluated first.
+    /// Evaluates both operands of an operator; `in_order`: the language evaluates the left one
+    /// first.
     fn operands(
         &mut self,
         a: &Tree,
@@ -330,7 +333,7 @@ impl Lowering<'_, '_> {
         (left, self.scalar(b))
     }
 
-    /// A value that stays what it is whatever happens to variables.
+    /// Copies a value to a register, so that later changes of variables do not affect it.
     pub(super) fn kept(&mut self, value: Value) -> Value {
         let dst = self.temporary(value.word());
         self.push(Op::Assign {
@@ -421,7 +424,7 @@ impl Lowering<'_, '_> {
         Value::calculated(op, ty, &a, second, fixed)
     }
 
-    /// A pointer so many elements further on, or back.
+    /// A pointer moved by a number of elements.
     pub(super) fn moved(
         &mut self,
         pointer: Value,
@@ -537,7 +540,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// The address of the location of the test's memory that is named there.
+    /// The address of the test's location that `range` names.
     pub(super) fn address_of(&mut self, range: &Range<usize>) -> Value {
         match self.location(self.str(range)) {
             Some(loc) => Value::new(Expr::Address(loc), self.of_location(loc).pointer()),
@@ -559,7 +562,7 @@ impl Lowering<'_, '_> {
         known.sort_unstable();
         let behind = self.is_known_elsewhere(name);
         if self.unit.broken {
-            // The declaration may be in a statement that could not be read.
+            // A statement that the parser could not read may contain the declaration.
             return;
         }
         self.error(
@@ -641,7 +644,7 @@ impl Lowering<'_, '_> {
         let dst = self.temporary(Ty::WORD);
         let skip = self.branch(cond.is_false());
         let a = self.eval(a);
-        // What it is converted to is known once the other one is.
+        // The second operand determines the target type of this conversion.
         let first = self.push(Op::Assign {
             dst,
             value: Expr::Const(0),
@@ -667,8 +670,7 @@ impl Lowering<'_, '_> {
     /// The type of a choice between two values.
     fn of_both(&mut self, a: &Value, b: &Value, range: &Range<usize>) -> Type {
         match (&a.ty, &b.ty) {
-            // Two operands of one type are converted in C, and not in C++ (C11, 6.5.15; ISO C++,
-            // expr.cond).
+            // C converts two operands of one type, C++ does not (C11, 6.5.15; ISO C++, expr.cond).
             (x, y) if x == y && (self.env.language.cpp || x.promoted().is_none()) => x.clone(),
             (Type::Pointer(_), _) if b.is_null() => a.ty.clone(),
             (_, Type::Pointer(_)) if a.is_null() => b.ty.clone(),
@@ -729,7 +731,7 @@ impl Lowering<'_, '_> {
         }
         match (bare(word), args) {
             ("init", _) if self.env.language.cpp => return self.init_object(tree, args),
-            // Of what has no owner, it is the value.
+            // For a value without an owner, `move` returns the value.
             ("move", [arg]) if self.env.language.cpp => return self.eval(arg),
             _ => {}
         }
@@ -764,8 +766,8 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Whether a function is one that the languages have and the checker has not, which is then
-    /// told.
+    /// Reports a function that the languages have and Fencepost does not support. Returns whether
+    /// `word` is one.
     pub(super) fn refused_function(&mut self, name: &Range<usize>, word: &str) -> bool {
         let Some((what, instead)) = refused::function(word) else {
             return false;
@@ -806,7 +808,7 @@ impl Lowering<'_, '_> {
             )
     }
 
-    /// Whether a call of that name reads memory plainly, and does nothing else.
+    /// Whether a call of that name reads memory plainly and has no other effect.
     pub(super) fn is_plain_read(&self, name: &str) -> bool {
         if let Some(known) = self.functions.get(name) {
             return known.touches == Touches::Memory;
@@ -818,9 +820,9 @@ impl Lowering<'_, '_> {
         row.is_some_and(|row| matches!(row.does, Does::Read | Does::ReadOnly))
     }
 
-    /// Reports arguments whose order could be noticed: no language says which comes first.
+    /// Reports arguments if their order could be noticed: no language orders arguments.
     pub(super) fn in_any_order(&mut self, args: &[Tree], range: &Range<usize>) {
-        // More than any function takes.
+        // No function takes more arguments.
         if args.len() > MOST_ARGUMENTS {
             return;
         }
@@ -834,7 +836,7 @@ impl Lowering<'_, '_> {
     }
 }
 
-/// Whether an operation on constants of a signed type leaves the type.
+/// Whether an operation on constants of a signed type overflows.
 fn overflows(op: BinOp, ty: Ty, a: Option<i64>, b: Option<i64>) -> bool {
     let (true, Some(a), Some(b)) = (ty.signed, a, b) else {
         return false;

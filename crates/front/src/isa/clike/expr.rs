@@ -1,4 +1,4 @@
-//! Expressions of the C-like dialects to syntax trees.
+//! Parses the expressions of the C-like dialects.
 
 use std::ops::Range;
 
@@ -10,8 +10,7 @@ use super::words::{bare, type_named};
 use diag::MAX_NESTING;
 use program::{BinOp, CmpOp, Ty};
 
-/// Names of the library with a number for an argument of the template: a constant, a size that says
-/// how it is aligned, a function.
+/// Library names with a number as template argument: a constant, an aligned size, a function.
 const CONSTANT: &str = "n32_t";
 const NUMBERED: &[&str] = &[
     CONSTANT,
@@ -29,7 +28,7 @@ enum Operator {
     Or,
 }
 
-/// Binary operators from the loosest to the tightest level (C11, 6.5).
+/// Binary operators, from the loosest to the tightest level (C11, 6.5).
 const LEVELS: &[&[(&str, Operator)]] = &[
     &[("||", Operator::Or)],
     &[("&&", Operator::And)],
@@ -62,7 +61,7 @@ const LEVELS: &[&[(&str, Operator)]] = &[
 ];
 
 impl Parser<'_, '_> {
-    /// Any expression.
+    /// Parses any expression, with commas.
     pub(super) fn comma(&mut self) -> Result<Expr, Failed> {
         let mut left = self.expression()?;
         while self.eat(",") {
@@ -76,7 +75,7 @@ impl Parser<'_, '_> {
         Ok(left)
     }
 
-    /// Any expression without a comma of its own.
+    /// Parses an expression without a comma operator.
     pub(super) fn expression(&mut self) -> Result<Expr, Failed> {
         self.nested(|p| {
             let cond = p.binary(0)?;
@@ -120,7 +119,7 @@ impl Parser<'_, '_> {
         })
     }
 
-    /// A tree node; an error if the tree gets too deep.
+    /// Makes a tree node; reports a tree that is too deep.
     pub(super) fn node(
         &mut self,
         kind: ExprKind,
@@ -141,8 +140,8 @@ impl Parser<'_, '_> {
         })
     }
 
-    /// Operators of the level `loosest` and of tighter ones, by one frame for all levels: a nested
-    /// expression costs little stack.
+    /// Parses operators of the level `loosest` and of tighter levels. One stack frame handles all
+    /// levels, so a nested expression uses little stack.
     fn binary(&mut self, loosest: usize) -> Result<Expr, Failed> {
         let mut left = self.unary()?;
         while let Some((level, op)) = self.operator(loosest) {
@@ -162,7 +161,7 @@ impl Parser<'_, '_> {
         Ok(left)
     }
 
-    /// The binary operator that stands here, with its level, if that is `loosest` or tighter.
+    /// The binary operator that comes next, with its level, if that is `loosest` or tighter.
     fn operator(&self, loosest: usize) -> Option<(usize, Operator)> {
         let Tok::Punct(sign) = self.tokens.peek() else {
             return None;
@@ -335,14 +334,14 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Whether a name of the library with a number comes next.
+    /// Whether a library name with a number comes next.
     fn is_numbered(&self) -> bool {
         let name = self.word().rsplit("::").next().unwrap_or_default();
         NUMBERED.contains(&name) && self.tokens.peek_at(1) == Tok::Punct("<")
     }
 
-    /// `cuda::ptx::n32_t<0>{}`, a constant; `cuda::aligned_size_t<16>(n)`, a call with the number
-    /// before its arguments.
+    /// `cuda::ptx::n32_t<0>{}` is a constant; `cuda::aligned_size_t<16>(n)` is a call with the
+    /// number before its arguments.
     fn numbered(&mut self) -> Result<Expr, Failed> {
         let constant = self.word().ends_with(CONSTANT);
         let name = self.next();
@@ -375,7 +374,7 @@ impl Parser<'_, '_> {
         )
     }
 
-    /// Whether a query comes next that says the type of what it gives.
+    /// Whether a query comes next that names its result type.
     fn is_typed(&self) -> bool {
         let name = self.word().rsplit("::").next().unwrap_or_default();
         is_typed(name) && self.tokens.peek_at(1) == Tok::Punct("<")
@@ -404,7 +403,7 @@ impl Parser<'_, '_> {
         self.node(ExprKind::Cast(to.into(), call.into()), range, depth + 1)
     }
 
-    /// What `printf` prints, behind its format: whole numbers and addresses.
+    /// The arguments of `printf` behind its format: integers and addresses.
     fn printed(&mut self) -> Result<(Vec<Expr>, usize), Failed> {
         let start = self.tokens.range();
         let mut format = String::new();
@@ -447,7 +446,7 @@ impl Parser<'_, '_> {
         Ok((args, depth))
     }
 
-    /// Arguments behind the opening parenthesis, and the levels of the deepest.
+    /// The arguments behind the opening parenthesis, and the depth of the deepest.
     pub(super) fn arguments(&mut self) -> Result<(Vec<Expr>, usize), Failed> {
         let mut args = Vec::new();
         let mut depth = 0;

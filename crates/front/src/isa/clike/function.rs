@@ -1,7 +1,7 @@
-//! Calls of the functions in the table, to micro-ops.
+//! Lowers calls of the functions in the table to micro-ops.
 //!
 //! # Invariants
-//! - Arguments are evaluated from left to right, then the function acts.
+//! - The arguments are evaluated from left to right, then the function acts.
 
 use std::iter;
 use std::ops::Range;
@@ -24,7 +24,7 @@ use program::{
     Update,
 };
 
-/// Where a compare-exchange finds what it expects.
+/// The place of a compare-exchange's expected value.
 enum Expected {
     Memory(Expr, Qualified),
     Register(Variable),
@@ -33,9 +33,9 @@ enum Expected {
 /// The orders of a compare-exchange.
 struct Orders {
     success: Order,
-    /// Where it differs from that of the load on success.
+    /// The order after a failure, if the call names one.
     failure: Option<Order>,
-    /// It may fail without a reason.
+    /// It may fail spuriously.
     weak: bool,
 }
 
@@ -49,19 +49,19 @@ pub(super) struct Args {
     compared: Option<Value>,
     order: Option<Order>,
     failure: Option<Order>,
-    /// Whether a compare-exchange may fail without a reason, where an argument says so.
+    /// Whether a compare-exchange may fail spuriously, if an argument decides it.
     weak: Option<bool>,
     scope: Option<Scope>,
     flags: Vec<&'static str>,
-    /// The lanes that a barrier of a warp names; `None`: all.
+    /// The lanes that a warp barrier names; `None`: all.
     pub(super) lanes: Option<Expr>,
-    /// The lane of a shuffle, and how many lanes are in a section.
+    /// The lane of a shuffle, and the number of lanes in a section.
     pub(super) lane: Option<Value>,
     pub(super) width: Option<i64>,
 }
 
 impl Lowering<'_, '_> {
-    /// Lowers a call; of a function of an atomic reference, with what it refers to.
+    /// Lowers a call. For a method, `atomic` is the atomic object.
     pub(super) fn function(
         &mut self,
         row: &'static Row,
@@ -113,7 +113,7 @@ impl Lowering<'_, '_> {
         self.act(row, tree, args).unwrap_or_else(|| Value::int(0))
     }
 
-    /// Evaluates one argument. `None`: something was wrong with it.
+    /// Evaluates one argument. `None`: this function reported an error.
     fn argument(&mut self, row: &Row, role: Role, tree: &Tree, args: &mut Args) -> Option<()> {
         match role {
             Role::Addr => {
@@ -201,7 +201,7 @@ impl Lowering<'_, '_> {
         self.word(&tree.range, "order", row.orders(self.env.language))
     }
 
-    /// One of the words of a table.
+    /// Looks up a word in a table.
     pub(super) fn word<T: Copy>(
         &mut self,
         range: &Range<usize>,
@@ -283,7 +283,7 @@ impl Lowering<'_, '_> {
     fn expected(&mut self, row: &Row, tree: &Tree) -> Option<Expected> {
         // Builtins of compilers take a pointer.
         if self.env.language.cpp && row.words.is_none() {
-            // An argument that is a reference.
+            // The argument is a reference.
             let place = self.place(tree)?;
             if !self.writable(&place, &tree.range) {
                 return None;
@@ -303,8 +303,7 @@ impl Lowering<'_, '_> {
         Some(Expected::Memory(addr, of))
     }
 
-    /// The scope of an operation: that which its name says, that which is given, or that of the
-    /// language.
+    /// The scope of an operation: from its name, from an argument, or the language's default.
     fn scope(&self, row: &Row, args: &Args) -> Option<Scope> {
         self.env
             .language
@@ -341,8 +340,7 @@ impl Lowering<'_, '_> {
             Does::Nothing => return Some(Value::void()),
             Does::Abort => {
                 let holds = args.value.map(|value| self.branch(value.is_true()));
-                // An access to what no memory is: that it can be reached is all that is said of
-                // such executions.
+                // This access reaches no memory. Fencepost reports only whether an execution reaches it.
                 let dst = self.temporary(Ty::U32);
                 let access = self.plain(Ty::U32);
                 self.push(Op::Load {
@@ -509,9 +507,9 @@ impl Lowering<'_, '_> {
         Some(Value::new(expr, of.ty))
     }
 
-    /// What a read-modify-write computes with: pointers move by elements, and there is nothing to
-    /// compute with a `bool` or the value of an enumeration (C11, 7.17.7.5; ISO C++,
-    /// atomics.types.pointer). Builtins of compilers count bytes.
+    /// The operand of a read-modify-write, scaled to elements if the object is a pointer. Builtins
+    /// of compilers count bytes. Arithmetic on a `bool` or an enumeration is an error (C11,
+    /// 7.17.7.5; ISO C++, atomics.types.pointer).
     fn operand(
         &mut self,
         row: &Row,
@@ -549,7 +547,7 @@ impl Lowering<'_, '_> {
         Some(value.converted(of).expr)
     }
 
-    /// Computes with the bits of a value: converted to a type, or in that which it has.
+    /// Computes with the bits of a value, in the given type or in the value's own.
     fn bits(
         &mut self,
         row: &Row,
@@ -560,7 +558,7 @@ impl Lowering<'_, '_> {
     ) -> Option<Value> {
         let opencl = self.env.language.functions.contains(&In::OpenCl);
         let own = match &value.ty {
-            // OpenCL C promotes nothing here.
+            // OpenCL C does not promote here.
             Type::Int(ty) if opencl => Some(*ty),
             ty => ty.promoted(),
         };
@@ -621,7 +619,8 @@ impl Lowering<'_, '_> {
         Some(Value::of(counted, result))
     }
 
-    /// What hints at caches of global memory is for that alone.
+    /// Reports a cache hint on memory outside the global space. These hints apply to global memory
+    /// only.
     fn in_global(&mut self, row: &Row, tree: &Tree, addr: &Expr) -> Option<()> {
         let Some(loc) = addr.base().filter(|_| row.dialects == In::Cuda) else {
             return Some(());
@@ -642,9 +641,8 @@ impl Lowering<'_, '_> {
         None
     }
 
-    /// A plain read of the expected value; then the atomic operation; on failure a plain write of
-    /// the value seen. One that fails without a reason is a load (ISO C++,
-    /// atomics.types.operations).
+    /// Reads the expected value plainly, then acts atomically; on failure, writes the value seen
+    /// plainly. A spurious failure is a load (ISO C++, atomics.types.operations).
     fn compare_exchange(
         &mut self,
         expected: Expected,
@@ -657,8 +655,8 @@ impl Lowering<'_, '_> {
         }: Orders,
         scope: Option<Scope>,
     ) -> Option<Value> {
-        // The published OpenCL tests give the accesses to the expected location the operation's
-        // scope.
+        // In the published OpenCL tests, accesses to the expected location have the scope of the
+        // operation.
         let of_plain = scope.filter(|_| self.env.language.plain_scope.is_some());
         let plain = |ty| Access {
             tags: Tags::default(),
@@ -811,7 +809,7 @@ impl Lowering<'_, '_> {
         tags
     }
 
-    /// A release fence, the meeting of the group, and an acquire fence.
+    /// A barrier: a release fence, the meeting of the group, and an acquire fence.
     fn barrier(&mut self, domain: Scope, args: &Args) {
         let regions = self.env.language.row().regions;
         let mut arrive = self.flagged(&["B", "BA", "EF", "REL"], &args.flags);
@@ -839,11 +837,11 @@ impl Lowering<'_, '_> {
             }
         };
         if !regions {
-            // No fences: they order what precedes before what follows, whatever it is.
+            // Without fences: here a barrier orders all earlier events before all later ones.
             (arrive, wait) = (Tags::of(&["B", "BA"]), Tags::of(&["B", "BW"]));
         }
         if domain == Scope::Cta {
-            // In PTX it is `bar.sync`.
+            // In PTX this barrier is `bar.sync`.
             arrive.insert("ALIGNED");
         }
         let scope = regions.then(|| args.scope.unwrap_or(domain));

@@ -1,18 +1,20 @@
-//! Groups of threads: barriers of blocks, warps, clusters and grids, votes, and the masks of warps.
+//! Lowers the operations of thread groups: barriers of blocks, warps, clusters and grids, votes,
+//! and the masks of warps.
 //!
 //! # Invariants
-//! - A barrier of a group orders all that precedes it in the group before all that follows,
-//!   whatever memory it is to.
+//! - A barrier of a group orders every access that precedes it in the group before every access
+//!   that follows, for all memory.
 //!
 //! # Sources
-//! - CUDA C++ Programming Guide, *Synchronization Functions* (`__syncthreads` and its votes,
-//!   `__syncwarp`) and *Cooperative Groups* (`thread_block::sync` is `__syncthreads`, a tile's is
-//!   `__syncwarp` of its threads).
+//! - CUDA C++ Programming Guide, *Synchronization Functions*: `__syncthreads` and its votes,
+//!   `__syncwarp`.
+//! - CUDA C++ Programming Guide, *Cooperative Groups*: `thread_block::sync` is `__syncthreads`. The
+//!   `sync` of a tile is `__syncwarp` of its threads.
 //!
 //! # Where we differ
 //! - The threads of a GPU and a memory synchronization domain are one grid.
-//! - A vote is made of additions to a counter of the block between two barriers that nothing else
-//!   is between.
+//! - A vote adds to a counter of the block between two barriers. The two barriers serve no other
+//!   purpose.
 
 use std::ops::Range;
 
@@ -32,19 +34,18 @@ use program::{
     Update,
 };
 
-/// The barrier resources of barriers without a label: one per group and kind, apart from those of
-/// PTX.
+/// The resources of unlabelled barriers, one per group and kind. PTX has its own.
 pub(super) const WORK_GROUP_BARRIER: i64 = -3;
 pub(super) const SUB_GROUP_BARRIER: i64 = -4;
 const VOTE_BARRIER: i64 = -5;
 pub(super) const CLUSTER_BARRIER: i64 = -6;
 const GRID_BARRIER: i64 = -7;
 
-/// The counter of a block's votes, and a register of each thread for what it was at the last one.
+/// The counter of a block's votes, and the register in which each thread keeps its last value.
 pub(crate) const VOTES: &str = "__votes";
 const VOTES_BEFORE: &str = "$votes";
 
-/// Functions of tiles that hand values to the other threads, and how many arguments they take (CUDA
+/// Functions of tiles that pass values to the other threads, and their numbers of arguments (CUDA
 /// C++ Programming Guide, *Thread Block Tile*).
 const OF_TILES: &[(&str, Handed, usize)] = &[
     ("shfl", Handed::Shuffle(ShuffleMode::Idx), 2),
@@ -56,19 +57,19 @@ const OF_TILES: &[(&str, Handed, usize)] = &[
     ("ballot", Handed::Ballot, 1),
 ];
 
-/// How a vote combines the predicates of the threads.
+/// The combination of the threads' predicates in a vote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Vote {
-    /// How many are not 0.
+    /// The number of predicates that are not 0.
     Count,
     /// Whether all are not 0.
     And,
-    /// Whether one is not 0.
+    /// Whether at least one is not 0.
     Or,
 }
 
 impl Lowering<'_, '_> {
-    /// A mask of lanes: those that it names, or `None` if that is the whole warp.
+    /// A mask of lanes; the inner `None`: the whole warp.
     pub(super) fn mask(&mut self, tree: &Tree) -> Option<Option<Expr>> {
         let all = self.env.warp.all();
         let mask = self.scalar(tree).expr;
@@ -93,7 +94,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// The group that an expression stands for; `None`: it stands for none.
+    /// The thread group that an expression denotes; `None`: the expression denotes no group.
     pub(super) fn group_of(&mut self, tree: &Tree) -> Option<ThreadGroup> {
         if !self.env.language.cpp {
             return None;
@@ -170,7 +171,7 @@ impl Lowering<'_, '_> {
         if let ("map_shared_rank", true, [pointer, rank]) = (word, of_cluster, args) {
             return self.of_block(pointer, rank);
         }
-        // Groups that launches make, not those that code divides.
+        // A launch makes these groups; code divides warps.
         let implicit = group.domain != Scope::Warp;
         let handed = OF_TILES
             .iter()
@@ -180,8 +181,8 @@ impl Lowering<'_, '_> {
             return self.hand_in_tile(group, tree, (handed, arguments), args);
         }
         match word {
-            // What a token tells, that its phase is the one of the last arrival, turns ask of the
-            // calls themselves.
+            // The engine checks that arrivals and waits alternate. So the phase in the token is
+            // that of the last arrival.
             "barrier_wait" if implicit && args.len() == 1 => {
                 self.eval(&args[0]);
                 self.sync(group, BarrierAction::Wait);
@@ -217,7 +218,7 @@ impl Lowering<'_, '_> {
         Value::int(0)
     }
 
-    /// What a pointer to shared memory is to in the memory of the block of that rank in the
+    /// `map_shared_rank`: maps a pointer to shared memory to the block with that rank in the
     /// cluster.
     fn of_block(&mut self, pointer: &Tree, rank: &Tree) -> Value {
         let (range, value, rank) = (&pointer.range, self.scalar(pointer), self.scalar(rank));
@@ -250,8 +251,8 @@ impl Lowering<'_, '_> {
         Value::new(expr, value.ty)
     }
 
-    /// `tile.shfl_down(v, 1)`: what `__shfl_down_sync` does with the lanes of the tile, which are
-    /// its sections.
+    /// `tile.shfl_down(v, 1)`: acts as `__shfl_down_sync` on the lanes of the tile. Tiles are
+    /// sections of the warp.
     fn hand_in_tile(
         &mut self,
         group: ThreadGroup,
@@ -282,7 +283,7 @@ impl Lowering<'_, '_> {
         if handed != Handed::Ballot {
             return result;
         }
-        // Bits are those of ranks in the tile.
+        // Bit positions are ranks in the tile.
         let first = self.env.warp.rank / group.size * group.size;
         let shifted = Expr::Bin(
             BinOp::Shr,
@@ -293,7 +294,7 @@ impl Lowering<'_, '_> {
         Value::of(shifted, Ty::U32)
     }
 
-    /// Where the thread is in a group, and how many there are.
+    /// The rank of the thread in a group, or the number of threads in it.
     pub(super) fn rank(&mut self, group: ThreadGroup, range: &Range<usize>, word: &str) -> Value {
         let value = match group.domain {
             Scope::Warp => {
@@ -323,8 +324,8 @@ impl Lowering<'_, '_> {
         Value::int(0)
     }
 
-    /// `cg::sync(group)`, `init(&bar, n)`: functions of groups and objects; `None`: it is none of
-    /// them.
+    /// `cg::sync(group)`, `init(&bar, n)`: functions of groups and objects; `None`: no such
+    /// function.
     pub(super) fn group_call(
         &mut self,
         tree: &Tree,
@@ -374,7 +375,7 @@ impl Lowering<'_, '_> {
         Some(Value::int(0))
     }
 
-    /// A collective of a group.
+    /// Lowers a barrier of a group.
     pub(super) fn sync(&mut self, group: ThreadGroup, action: BarrierAction) {
         let id = match group.domain {
             Scope::Cta => WORK_GROUP_BARRIER,
@@ -388,7 +389,7 @@ impl Lowering<'_, '_> {
     fn meet(&mut self, group: ThreadGroup, id: i64, action: BarrierAction, mut arrive: Tags) {
         let wait = Tags::of(&["B", "BW"]);
         if group.domain == Scope::Cta {
-            // In PTX it is `bar.sync`.
+            // In PTX this barrier is `bar.sync`.
             arrive.insert("ALIGNED");
         }
         let naming = BarrierNaming::Counted {
@@ -410,10 +411,10 @@ impl Lowering<'_, '_> {
         }));
     }
 
-    /// `__syncthreads_count` and its like.
+    /// `__syncthreads_count` and similar functions.
     pub(super) fn vote(&mut self, tree: &Tree, vote: Vote, predicate: Value) -> Value {
         let Some(votes) = self.symbols.find(VOTES) else {
-            // Declared wherever code holds such a call.
+            // Each test with such a call declares the counter.
             self.error(
                 "unknown-function",
                 &tree.range,

@@ -1,4 +1,4 @@
-//! Calls of the runtime to syntax trees.
+//! Parses calls of the runtime.
 
 use std::ops::Range;
 
@@ -17,18 +17,18 @@ pub(super) enum Arg {
     Address(Range<usize>),
     /// A number.
     Int(i64, Range<usize>),
-    /// `sizeof(x)` or `4 * sizeof(int)`: the factor, and what the size is of.
+    /// `sizeof(x)` or `4 * sizeof(int)`: the factor, and the operand of `sizeof`.
     Size(i64, Range<usize>),
     /// `{e, f}` or `dim3(2, 2)`
     List(Vec<Arg>, Range<usize>),
-    /// `ndrange_2D({2, 2}, {1, 1})`: its dimensions and sizes.
+    /// `ndrange_2D({2, 2}, {1, 1})`: the number of dimensions, and the sizes.
     Range(usize, Vec<Arg>, Range<usize>),
-    /// `^{ child(); }`: the kernel, and where all of it stands.
+    /// `^{ child(); }`: the kernel, and the place of the whole block.
     Block(Range<usize>, Range<usize>),
 }
 
 impl Arg {
-    /// Where it stands.
+    /// The place of the operand.
     pub(super) fn range(&self) -> Range<usize> {
         match self {
             Arg::Names(all) => all[0].start..all[all.len() - 1].end,
@@ -42,23 +42,22 @@ impl Arg {
     }
 }
 
-/// A call of the runtime, or a declaration of what its calls name.
+/// A call of the runtime, or a declaration of a variable for such calls.
 #[derive(Clone, Debug)]
 pub(super) struct HostCall {
     /// `u` in `cl_event u = clCreateUserEvent(context);`
     pub(super) result: Option<Range<usize>>,
-    /// Name of the function or, of a launch, of the kernel; `None`: a declaration alone.
+    /// The name of the function; for a launch, the kernel; `None`: only a declaration.
     pub(super) name: Option<Range<usize>>,
-    /// The operands; of a launch, those between the triple brackets.
+    /// The operands; for a launch, those between the triple brackets.
     pub(super) args: Vec<Arg>,
-    /// It is a launch.
     pub(super) launch: bool,
 }
 
-/// Types of what calls of the runtime name. A declaration of such a variable has no effect.
+/// Types of the variables that runtime calls use. Their declaration has no effect.
 const TYPES: &[&str] = &["cl_event", "cudaEvent_t", "clk_event_t", "queue_t"];
 
-/// Whether a statement begins here that belongs to this module.
+/// Whether a statement of this module begins here.
 pub(super) fn begins(p: &Parser<'_, '_>) -> bool {
     let word = p.word();
     let is_call = |word: &str| is_call(word) && !is_value(word) && !is_instruction(word);
@@ -71,7 +70,7 @@ pub(super) fn begins(p: &Parser<'_, '_>) -> bool {
 }
 
 impl Parser<'_, '_> {
-    /// A call of the runtime, without the `;`.
+    /// Parses a call of the runtime, without the `;`.
     pub(super) fn host_call(&mut self) -> Parsed<StmtKind> {
         let declared = TYPES.contains(&self.word());
         if declared {
@@ -99,7 +98,7 @@ impl Parser<'_, '_> {
             call.args = self.host_args(">>")?;
             self.expect(">")?;
             self.expect("(")?;
-            // What a kernel works on it names itself.
+            // A kernel names its memory itself, so a launch has no arguments.
             self.expect(")")?;
         } else {
             self.expect("(")?;
@@ -116,7 +115,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Operands up to a closing token.
+    /// Parses operands up to a closing token.
     fn host_args(&mut self, close: &str) -> Parsed<Vec<Arg>> {
         let mut all = Vec::new();
         if self.eat(close) {
@@ -144,7 +143,7 @@ impl Parser<'_, '_> {
             return Ok(Arg::List(all, start..self.tokens.last().range.end));
         }
         if self.eat("^") {
-            // `^(void){ child(); }`: what a kernel works on it names itself.
+            // `^(void){ child(); }`: a kernel names its memory itself.
             if self.eat("(") {
                 self.host_name("`void`")?;
                 self.expect(")")?;

@@ -1,8 +1,8 @@
-//! Initialisers: the constants that memory begins with, and the values that a thread writes into an
-//! object of its own.
+//! Lowers initialisers: the initial constants of memory, and the values that a thread writes into
+//! its own objects.
 //!
 //! # Invariants
-//! - What a list does not reach is 0.
+//! - Parts that a list does not reach are 0.
 //!
 //! # Sources
 //! - C11, 6.7.9; ISO C++, dcl.init.aggr.
@@ -15,7 +15,7 @@ use super::types::{Qualified, Type};
 use program::{Expr, Init, Space};
 
 impl<'a> Lowering<'a, '_> {
-    /// The constants that a variable begins with.
+    /// The initial constants of a variable.
     pub(super) fn first_values(
         &mut self,
         declared: &Declared,
@@ -43,7 +43,7 @@ impl<'a> Lowering<'a, '_> {
         Some(init)
     }
 
-    /// Reports values that are left when all parts of an object have one.
+    /// Reports values that remain after all parts of an object have one.
     fn no_more(&mut self, of: &Qualified, left: Option<&Initial>) -> Option<()> {
         let Some(
             Initial::Value(Tree { range, .. })
@@ -87,8 +87,8 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// The constants that an object begins with, one for each integer in it; what no value is left
-    /// for is 0.
+    /// The initial constants of an object, one for each integer in it. Integers without a value are
+    /// 0.
     fn constants<'v>(
         &mut self,
         of: &Qualified,
@@ -96,7 +96,7 @@ impl<'a> Lowering<'a, '_> {
         out: &mut Vec<Init>,
     ) -> Option<()> {
         if of.ty.is_aggregate() {
-            // Values without braces of their own are taken one after the other (C11, 6.7.9).
+            // Values without inner braces initialise the parts one after the other (C11, 6.7.9).
             for (_, part) in of.parts() {
                 match values.as_slice().first() {
                     Some(Initial::List(all, _)) if part.ty.is_aggregate() => {
@@ -162,7 +162,7 @@ impl<'a> Lowering<'a, '_> {
         Some(())
     }
 
-    /// Initialises an array or structure with a list, each time its declaration is reached.
+    /// Initialises an array or structure with a list, each time control reaches its declaration.
     pub(super) fn fill(&mut self, addr: &Expr, of: &Qualified, all: &[Initial]) {
         match self.by_member(of, all) {
             None => {}
@@ -179,8 +179,8 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// The values of a list that names members, by member; the inner `None`: it names none. The
-    /// outer one: it is wrong.
+    /// The values of a list with designators, by member. The outer `None`: an error; the inner
+    /// `None`: the list has no designators.
     fn by_member<'v>(
         &mut self,
         of: &Qualified,
@@ -234,9 +234,8 @@ impl<'a> Lowering<'a, '_> {
         Some(Some(values))
     }
 
-    /// Initialises the parts of an aggregate with the values that come next: those of a part
-    /// without braces of its own are taken from the same list, and a part that none is left for is
-    /// 0 (C11, 6.7.9).
+    /// Initialises the parts of an aggregate with the next values. A part without inner braces
+    /// takes its values from the same list; a part without a value becomes 0 (C11, 6.7.9).
     fn fill_parts(
         &mut self,
         addr: &Expr,
@@ -298,7 +297,7 @@ impl<'a> Lowering<'a, '_> {
     }
 }
 
-/// One value, or none, as those that come next.
+/// An iterator over at most one value.
 fn one(value: Option<&Initial>) -> std::slice::Iter<'_, Initial> {
     value.map_or([].iter(), |value| std::slice::from_ref(value).iter())
 }

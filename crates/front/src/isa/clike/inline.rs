@@ -1,10 +1,10 @@
-//! Functions of the code: kernels, whose parameters the test binds, and others, whose bodies stand
-//! where they are called.
+//! Inlines functions of the code: binds the parameters of the kernel to the test, and lowers the
+//! body of any other function at each call.
 //!
 //! # Invariants
-//! - Arguments are converted to the types of their parameters, and copied, before the body begins.
-//! - A function sees what is declared outside of all functions, and nothing of its callers; its
-//!   variables have no names that a condition knows.
+//! - Before the body begins, arguments are converted to the types of their parameters, and copied.
+//! - A function sees the declarations outside of all functions, and nothing of its callers.
+//!   Conditions cannot name its variables.
 //!
 //! # Sources
 //! - C11, 6.5.2.2 and 6.9.1; ISO C++, expr.call; CUDA C++ Programming Guide, *Function Execution
@@ -25,17 +25,16 @@ use super::scope::{Binding, Variable};
 use super::types::{Qualified, Type, Value};
 use program::{Class, Expr, Init, LocId, Op, Space};
 
-/// At most so many micro-ops in one thread, its functions written out, and so many calls.
+/// Limits for one thread after inlining: the number of micro-ops, and the number of calls.
 const LONGEST: usize = 50_000;
 const MOST_CALLS: usize = 10_000;
 
-/// A call stands at most so deep in expressions and statements, those of the functions around it
-/// included.
+/// The deepest nesting of a call in expressions and statements, including that of the functions
+/// around it.
 const DEEPEST: usize = 150;
 
 impl Lowering<'_, '_> {
-    /// The statements of a thread: all of them, or those of the kernel among the functions of its
-    /// code.
+    /// Lowers the statements of a thread: all of them, or those of the kernel if the code has one.
     pub(super) fn thread(&mut self, all: &[Stmt]) {
         let kernels: Vec<(&Stmt, &Rc<Function>)> = all
             .iter()
@@ -97,7 +96,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Makes a function known.
+    /// Registers a function of the code.
     pub(super) fn function_of_code(&mut self, function: &Rc<Function>) {
         let name = &function.result.declarator.name;
         let word = self.str(name);
@@ -135,7 +134,7 @@ impl Lowering<'_, '_> {
         self.functions.insert(word.to_string(), known);
     }
 
-    /// What a function touches besides its parameters and variables.
+    /// The accesses of a function beyond its parameters and variables.
     fn touches_of_function(&self, function: &Function) -> Touches {
         let mut own: HashSet<&str> = HashSet::new();
         let params: HashSet<&str> = function
@@ -154,7 +153,7 @@ impl Lowering<'_, '_> {
         if !pure {
             return Touches::Everything;
         }
-        // Outside of its block, a name is that of what it hid.
+        // After the block of a variable, the name refers to the hidden declaration again.
         own.retain(|word| self.scopes.find(word).is_none());
         own.extend(params);
         let mut touches = Touches::Nothing;
@@ -163,8 +162,8 @@ impl Lowering<'_, '_> {
             .body
             .iter()
             .for_each(|stmt| stmt.each_expr(&mut check));
-        // What a pointer leads to may be volatile or atomic if the function does not say what that
-        // is.
+        // The target of a pointer may be volatile or atomic if the function does not declare its
+        // type.
         if touches == Touches::Memory && !plain {
             Touches::Everything
         } else {
@@ -186,7 +185,7 @@ impl Lowering<'_, '_> {
             ExprKind::Method(..) | ExprKind::Refer(_) => Touches::Everything,
             ExprKind::Cast(to, _) => pure(is_plain(to)),
             ExprKind::Assign(_, target, _) | ExprKind::Step { target, .. } => {
-                // A field of a parameter is as much its own.
+                // A field of a parameter belongs to the function, too.
                 pure(matches!(target.kind, ExprKind::Name) || self.is_special(target))
             }
             ExprKind::Call(name, _) => match self.str(name) {
@@ -213,8 +212,8 @@ impl Lowering<'_, '_> {
             .fold(here, |all, part| all.max(self.touches_of_tree(part, own)))
     }
 
-    /// Runs a kernel: its parameters have the values that the test gives registers of their names,
-    /// or are the addresses of memory of their names.
+    /// Lowers a kernel. Its parameters get the initial values of the test's registers with the same
+    /// names, or the addresses of memory with those names.
     fn kernel(&mut self, kernel: &Rc<Function>) {
         let name = &kernel.result.declarator.name;
         match self.named_type(&kernel.result) {
@@ -249,7 +248,7 @@ impl Lowering<'_, '_> {
             let value = self.given_value(given.reg, &given.of.ty);
             let expr = self.assignable(&value, &of.ty, name);
             if !changed {
-                // Nothing changes it: it is what the test gave.
+                // Without changes, the parameter keeps the value from the test.
                 self.scopes
                     .bind(word, Binding::Constant(Value::new(expr, of.ty)));
                 return;
@@ -312,8 +311,8 @@ impl Lowering<'_, '_> {
         self.scopes.bind(word, binding);
     }
 
-    /// What is in memory that a parameter of a kernel is bound to: an integer of which the test
-    /// says no more is the atomic object that the parameter says it is.
+    /// The type of the memory that a kernel parameter is bound to. If the test declares only an
+    /// integer, the parameter may declare it an atomic object.
     fn as_the_parameter_says(&mut self, loc: LocId, of: &Qualified, reference: bool) -> Qualified {
         let there = self.of_location(loc);
         let wanted = match &of.ty {
@@ -352,11 +351,11 @@ impl Lowering<'_, '_> {
         Value::new(expr, ty.clone())
     }
 
-    /// The type of a parameter: an array is a pointer.
+    /// The type of a parameter: an array becomes a pointer.
     fn parameter(&mut self, param: &super::ast::TypeName, structures: bool) -> Option<Qualified> {
         let of = match param.declarator.arrays.as_slice() {
             [] => self.named_type(param)?,
-            // What the first dimension says of its size means nothing (C11, 6.7.6.3).
+            // The size in the first dimension has no meaning (C11, 6.7.6.3).
             [_, ..] => {
                 let specifiers = self.base(&param.specifiers)?;
                 self.array_type(
@@ -405,7 +404,7 @@ impl Lowering<'_, '_> {
         Some(of)
     }
 
-    /// A call of a function of the code; `None`: there is none of that name.
+    /// Lowers a call of a function of the code; `None`: the code has no such function.
     pub(super) fn call_of_code(
         &mut self,
         tree: &Tree,
@@ -511,7 +510,7 @@ impl Lowering<'_, '_> {
         })
     }
 
-    /// What a parameter stands for in a call.
+    /// Binds a parameter for one call.
     fn argument_of(
         &mut self,
         param: &super::ast::TypeName,
@@ -565,7 +564,7 @@ fn changes<'a>(body: &'a [Stmt], word: &str, text: &dyn Fn(&Range<usize>) -> &'a
         let here = match &tree.kind {
             ExprKind::Assign(_, target, _) | ExprKind::Step { target, .. } => named(target),
             ExprKind::AddressOf(target) => named(target),
-            // It may be given by reference.
+            // The callee may take it by reference.
             ExprKind::Call(_, args) | ExprKind::Method(_, _, args) => args.iter().any(named),
             _ => false,
         };
@@ -589,7 +588,7 @@ fn has_assembly(stmt: &Stmt) -> bool {
     found
 }
 
-/// The statements of which one is made.
+/// Calls `f` with the direct substatements.
 fn parts<'a>(stmt: &'a Stmt, f: &mut dyn FnMut(&'a Stmt)) {
     match &stmt.kind {
         StmtKind::If { then, other, .. } => {
@@ -609,7 +608,7 @@ fn parts<'a>(stmt: &'a Stmt, f: &mut dyn FnMut(&'a Stmt)) {
     }
 }
 
-/// All that a statement declares.
+/// Calls `f` with each declarator of a statement.
 fn declared<'a>(stmt: &'a Stmt, f: &mut dyn FnMut(&'a Declarator)) {
     if let StmtKind::Declare(declaration) = &stmt.kind {
         declaration.all.iter().for_each(|d| f(&d.declarator));
@@ -617,7 +616,7 @@ fn declared<'a>(stmt: &'a Stmt, f: &mut dyn FnMut(&'a Declarator)) {
     parts(stmt, &mut |part| declared(part, f));
 }
 
-/// Whether what a type leads to is plain memory, as far as its words say.
+/// Whether a type leads to plain memory only, as far as its words show.
 fn is_plain(name: &TypeName) -> bool {
     let of = &name.specifiers;
     let pointers = name
@@ -631,7 +630,7 @@ fn is_plain(name: &TypeName) -> bool {
         && pointers
 }
 
-/// Whether all that a statement declares leads to plain memory.
+/// Clears `plain` if a declaration leads to memory that may not be plain.
 fn points_plainly(stmt: &Stmt, plain: &mut bool) {
     if let StmtKind::Declare(declaration) = &stmt.kind {
         let of = &declaration.specifiers;
@@ -648,7 +647,7 @@ fn points_plainly(stmt: &Stmt, plain: &mut bool) {
     parts(stmt, &mut |part| points_plainly(part, plain));
 }
 
-/// Whether a statement does more than expressions say, or declares more than registers.
+/// Clears `pure` if a statement does more than its expressions, or declares more than registers.
 fn acts(stmt: &Stmt, pure: &mut bool) {
     match &stmt.kind {
         StmtKind::Assembly(_) | StmtKind::Host(_) | StmtKind::Instance { .. } => *pure = false,

@@ -1,13 +1,13 @@
-//! Assembly in CUDA C++: PTX between the statements of a thread, with operands.
+//! Lowers assembly in CUDA C++: PTX with operands, between the statements of a thread.
 //!
 //! # Invariants
-//! - The text is read by the rows of PTX; what it means is said there alone. Its accesses and
-//!   fences stay those of PTX: a mapping to PTX leaves them as they are, and a model of C++ has no
-//!   words for them ([`program::Program::assembly`]).
-//! - Its barriers are named barriers, which the language has no other form of; barrier 0 is the one
-//!   that `__syncthreads()` waits at.
-//! - An operand has the size that its constraint says, and an access that of the type which its
-//!   address points to.
+//! - Only the rows of PTX parse the text and define its meaning.
+//! - The accesses and fences remain those of PTX: a mapping to PTX does not change them. A model of
+//!   C++ has no words for them ([`program::Program::assembly`]).
+//! - The barriers are named barriers, which CUDA C++ cannot write in another form.
+//!   `__syncthreads()` waits at barrier 0.
+//! - The size of an operand is that of its constraint. The size of an access is that of the type
+//!   that its address points to.
 //!
 //! # Sources
 //! - NVIDIA, *Inline PTX Assembly in CUDA*: operands, constraints, `%%`, `volatile`, `"memory"`;
@@ -28,14 +28,13 @@ use program::{
     Barrier, BarrierNaming, BinOp, Expr, Init, Instr, Op, RegId, Scope, Space, Tags, Ty,
 };
 
-/// What may stand between `asm` and its parenthesis.
+/// Words that may come between `asm` and its parenthesis.
 const VOLATILE: &[&str] = &["volatile", "__volatile__", "__volatile"];
 
-/// Operands by the last letter of their constraint: the size, and how PTX declares a register of
-/// it.
+/// Operands by the last letter of their constraint: the size, and the PTX type of their register.
 const CONSTRAINTS: &[(&str, u8, &str)] = &[("h", 16, ".b16"), ("r", 32, ".b32"), ("l", 64, ".b64")];
 
-/// PTX's names of the place of a thread, and those of CUDA C++.
+/// PTX's names for the position of a thread, and the CUDA C++ equivalents.
 const SPECIALS: &[(&str, &str)] = &[
     ("%tid.x", "threadIdx.x"),
     ("%tid.y", "threadIdx.y"),
@@ -54,7 +53,7 @@ const SPECIALS: &[(&str, &str)] = &[
 /// An operand of a statement.
 #[derive(Debug)]
 pub(super) struct Operand {
-    /// The contents of its string.
+    /// The contents of the constraint string.
     constraint: Range<usize>,
     value: Tree,
 }
@@ -62,17 +61,17 @@ pub(super) struct Operand {
 /// An assembly statement.
 #[derive(Debug)]
 pub(super) struct Assembly {
-    /// The contents of its strings.
+    /// The contents of the strings of its text.
     strings: Vec<Range<usize>>,
     volatile: bool,
     outputs: Vec<Operand>,
     inputs: Vec<Operand>,
-    /// It says that it touches memory.
+    /// It declares that it touches memory.
     memory: bool,
 }
 
 impl Assembly {
-    /// The operands.
+    /// The values of all operands.
     pub(super) fn values(&self) -> impl Iterator<Item = &Tree> {
         self.outputs
             .iter()
@@ -83,8 +82,8 @@ impl Assembly {
 
 /// An operand, evaluated.
 pub(super) enum Given {
-    /// The register that stands for it, what it points to, whether that is surely not in global
-    /// memory, where an output goes, and what it holds if that is known.
+    /// A register: its name in the text, the type it points to, whether it surely points outside
+    /// global memory, the place of an output, and its value if known.
     Register {
         reg: RegId,
         name: String,
@@ -98,7 +97,7 @@ pub(super) enum Given {
 }
 
 impl Given {
-    /// A register of which nothing is known.
+    /// A register without known properties.
     pub(super) fn unknown(reg: RegId, number: usize, ty: Ty) -> Given {
         let name = format!("$op{number}");
         Given::Register {
@@ -112,7 +111,7 @@ impl Given {
         }
     }
 
-    /// How the text names it.
+    /// The operand as the text writes it.
     pub(super) fn word(&self) -> String {
         match self {
             Given::Register { name, .. } => name.clone(),
@@ -121,15 +120,15 @@ impl Given {
     }
 }
 
-/// Whose assembly it is.
+/// The source of the assembly.
 pub(super) enum How {
-    /// A statement's, which compilers do not move if it says so.
+    /// A statement. Its words decide whether compilers may move it.
     Statement { volatile: bool, memory: bool },
-    /// A function's of the library, which copies elements of that type.
+    /// A library function; the type of the elements that it copies.
     Library(Option<Ty>),
 }
 
-/// Whether a word begins such a statement.
+/// Whether a word begins an assembly statement.
 pub(super) fn begins(word: &str) -> bool {
     matches!(word, "asm" | "__asm__" | "__asm")
 }
@@ -186,7 +185,7 @@ impl Parser<'_, '_> {
         Ok(all)
     }
 
-    /// What else the statement touches: whether memory is named.
+    /// The clobber list: whether it names memory.
     fn clobbers(&mut self) -> Parsed<bool> {
         let mut memory = false;
         while let Some(contents) = self.string() {
@@ -209,7 +208,7 @@ impl Parser<'_, '_> {
 }
 
 impl Lowering<'_, '_> {
-    /// An assembly statement.
+    /// Lowers an assembly statement.
     pub(super) fn assembly(&mut self, assembly: &Assembly, range: &Range<usize>) {
         if !self.env.language.cpp {
             self.error(
@@ -245,7 +244,7 @@ impl Lowering<'_, '_> {
         self.lower_ptx(text, given, range, &how);
     }
 
-    /// Text of PTX between the statements of a thread, with operands.
+    /// Lowers PTX text with operands, between the statements of a thread.
     pub(super) fn lower_ptx(
         &mut self,
         text: MappedText,
@@ -388,14 +387,14 @@ impl Lowering<'_, '_> {
                 )
             });
         }
-        // Registers of its own and of operands, as the thread knows them.
+        // Map the registers of the text to registers of the thread.
         let mut regs = Vec::new();
         for reg in &lowered.regs {
             let of_operand = given.iter().find_map(|g| match g {
                 Given::Register { reg: id, name, .. } if *name == reg.name => Some(*id),
                 _ => None,
             });
-            // Which lane of a mask is elected stays so.
+            // The elected lane of a mask remains the same, so its register lasts.
             let other = || match reg.name.starts_with(ptx::ELECTED) {
                 true => self.hidden(&reg.name, reg.ty),
                 false => self.temporary(reg.ty),
@@ -415,8 +414,8 @@ impl Lowering<'_, '_> {
         }
         let (start, end) = (self.code.len(), lowered.code.len());
         let mut undefined = false;
-        // What an asynchronous operation or one on an object consists of has a place of its own:
-        // that tells it from the next one.
+        // Asynchronous operations, and operations on objects, consist of several micro-ops. Their
+        // spans tell one operation from the next, so keep them.
         let of_several: HashSet<Span> = {
             let several = |i: &&Instr| i.op.has("ASY") || i.op.has("MB");
             lowered
@@ -428,8 +427,8 @@ impl Lowering<'_, '_> {
         };
         for mut instr in lowered.code {
             let place = Some(instr.span).filter(|span| of_several.contains(span));
-            // Behind what is undefined, the thread ends; behind what is so of an asynchronous
-            // operation, it goes on.
+            // After undefined behaviour, the thread ends. If it belongs to an asynchronous
+            // operation, the thread continues.
             let leaves =
                 matches!(&instr.op, Op::Branch { cond: Expr::Const(1), target } if *target == end);
             if std::mem::replace(&mut undefined, instr.op.has("MISUSE")) && leaves {
@@ -499,14 +498,14 @@ impl Lowering<'_, '_> {
         Some(())
     }
 
-    /// The last micro-op is of an instruction at that place.
+    /// Gives the last micro-op the place of its instruction, if there is one.
     fn placed(&mut self, place: Option<Span>) {
         if let (Some(place), Some(last)) = (place, self.code.last_mut()) {
             last.span = place;
         }
     }
 
-    /// Evaluates an operand into a register of its own.
+    /// Evaluates an operand into a new register.
     fn given(&mut self, operand: &Operand, output: bool, number: usize) -> Option<Given> {
         let constraint = self.str(&operand.constraint);
         let letter = constraint.trim_start_matches(['=', '+', '&']);
@@ -580,8 +579,8 @@ impl Lowering<'_, '_> {
         })
     }
 
-    /// Whether pointers, which are generic addresses, go where the text says: those of global
-    /// memory are the same there, those of other memory have to be converted (PTX ISA, cvta).
+    /// Whether pointers fit the state spaces in the text. Pointers are generic addresses: those of
+    /// global memory are the same there, others need a conversion (PTX ISA, cvta).
     fn in_its_space(&mut self, text: &MappedText, given: &[Given], range: &Range<usize>) -> bool {
         let says = |word: &str| text.as_str().contains(word);
         let converted =
@@ -624,7 +623,7 @@ impl Lowering<'_, '_> {
         constant.map(Given::Constant)
     }
 
-    /// What a register holds at the start of the text, if that is known.
+    /// The value of a register at the start of the text, if known.
     pub(super) fn init_of(&self, value: &Expr) -> Option<Init> {
         let (loc, offset) = match value {
             Expr::Const(n) => return Some(Init::Int(*n)),
@@ -637,14 +636,14 @@ impl Lowering<'_, '_> {
         };
         let bytes = i64::from(self.symbols.ty(loc).bytes());
         let elements = self.symbols.elements(loc) as i64;
-        // Behind the last element, memory of other blocks may follow.
+        // Memory of other blocks may follow the last element.
         let index = u32::try_from(offset / bytes)
             .ok()
             .filter(|_| offset % bytes == 0 && offset < elements * bytes)?;
         Some(Init::Address { loc, index })
     }
 
-    /// Declarations of the registers that stand for operands.
+    /// PTX declarations for the registers of operands.
     pub(super) fn declared_operands(&self, given: &[Given], range: &Range<usize>) -> MappedText {
         let mut text = MappedText::new();
         for value in given {
@@ -662,7 +661,7 @@ impl Lowering<'_, '_> {
         text
     }
 
-    /// The text of the strings, with operands for `%0`, white space for `\n` and `\t`.
+    /// The text of the strings, with operands for `%0` and white space for `\n` and `\t`.
     fn expanded(&mut self, strings: &[Range<usize>], given: &[Given]) -> Option<MappedText> {
         let mut text = self.declared_operands(given, &strings[0]);
         for string in strings {
@@ -712,8 +711,8 @@ impl Lowering<'_, '_> {
         Some(text)
     }
 
-    /// Whether an access has the size of what its address points to; follows addresses from
-    /// register to register.
+    /// Whether an access has the size of the object at its address. Follows addresses from register
+    /// to register.
     fn sized(&mut self, op: &Op, points: &mut HashMap<RegId, Ty>, range: &Range<usize>) -> bool {
         if let Op::Assign { dst, value } = op {
             match pointee(value, points) {
@@ -759,7 +758,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Whether an asynchronous access is one of the elements that are moved.
+    /// Whether an asynchronous access has the size of the elements that the function copies.
     fn moves(&mut self, op: &Op, of: Option<Ty>, range: &Range<usize>) -> bool {
         let access = op
             .accesses()
@@ -774,8 +773,8 @@ impl Lowering<'_, '_> {
         access.ty.bits == of.bits
     }
 
-    /// A relaxed arrival is one of PTX, which C++ has no word for; other halves are those of the
-    /// group's.
+    /// Lowers a cluster barrier. A relaxed arrival remains a PTX arrival, since C++ has no word for
+    /// it. Other arrivals and waits become those of the cluster group.
     fn cluster_barrier(&mut self, mut barrier: Barrier) {
         if barrier.arrive.has("RLX") {
             barrier.arrive.insert("GEN");
@@ -803,7 +802,7 @@ impl Lowering<'_, '_> {
     }
 }
 
-/// The tags of a barrier of the language itself, which is aligned if the one of PTX is.
+/// Gives a barrier the tags of the language's own barrier, aligned if the PTX barrier is.
 fn plain_halves(barrier: &mut Barrier) {
     for (half, tags) in [("BA", &mut barrier.arrive), ("BW", &mut barrier.wait)] {
         let aligned = tags.has("ALIGNED");
@@ -814,8 +813,8 @@ fn plain_halves(barrier: &mut Barrier) {
     }
 }
 
-/// What an expression points to, given what registers do: a register, perhaps with an offset, or
-/// one of two that are alike.
+/// The type that an expression points to, given those of registers. The expression is a register,
+/// perhaps with an offset, or a choice.
 fn pointee(expr: &Expr, points: &HashMap<RegId, Ty>) -> Option<Ty> {
     let of = |e: &Expr| pointee(e, points);
     match expr {

@@ -1,45 +1,47 @@
-//! Functions that compute an integer from others: of OpenCL C and of CUDA's math library.
+//! Defines functions that compute an integer from others: those of OpenCL C and of CUDA's math
+//! library.
 //!
 //! # Invariants
-//! - Operands stand in registers, or are constants: what is computed names them several times.
+//! - Operands are in registers, or are constants: the results use them several times.
 //!
 //! # Sources
 //! - OpenCL C, *Integer Functions*; CUDA Math API, *Integer Intrinsics*.
 //!
 //! # Where we differ
-//! - `mul24` of operands that have more than 24 bits is left to implementations by OpenCL C; here
-//!   it is that of CUDA.
+//! - OpenCL C leaves `mul24` of operands with more than 24 bits to implementations; here it acts as
+//!   in CUDA.
 
 use crate::isa::bits::unsigned;
 use program::{BinOp, CmpOp, Expr, Ty};
 
-/// What a function computes.
+/// A function of integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Computed {
-    /// The smaller, the larger of two.
+    /// The smaller or the larger of two operands.
     Min,
     Max,
-    /// The first one, not below the second and not above the third.
+    /// The first operand, limited below by the second and above by the third.
     Clamp,
-    /// Bits go out on the left and come in on the right.
+    /// A rotation to the left.
     Rotate,
-    /// The distance of two, without a sign.
+    /// The distance of two operands, unsigned.
     Distance,
-    /// The same and a third one.
+    /// The distance plus a third operand.
     DistanceAnd,
     /// Half of the sum, rounded down or up.
     HalfSum(bool),
-    /// The sum or difference; where the type does not have it, the nearest value that it has.
+    /// The sum or difference, limited to the range of the type.
     Saturated(BinOp),
-    /// The upper half of the product; and a third one.
+    /// The upper half of the product; the second adds a third operand.
     Upper,
     UpperAnd,
-    /// The product of the lowest 24 bits; and a third one.
+    /// The product of the lowest 24 bits; the second adds a third operand.
     Low,
     LowAnd,
-    /// Bits of the second where the third has ones, else of the first.
+    /// The bits of the second operand where the third has ones, else those of the first.
     BitSelect,
-    /// The upper or lower half of two joined words that are shifted; by at most 32, or modulo 32.
+    /// The upper or lower half of two joined words after a shift. The shift is at most 32, or
+    /// modulo 32.
     Funnel {
         left: bool,
         clamped: bool,
@@ -68,7 +70,7 @@ pub(super) fn limits(ty: Ty) -> (i64, i64) {
 }
 
 impl Computed {
-    /// The result, and its type: of operands of that type.
+    /// The result for operands of type `ty`, and its type.
     pub(super) fn of(self, ty: Ty, all: &[Expr]) -> (Expr, Ty) {
         use BinOp::{Add, And, Max, Min, Mul, Or, Shl, Shr, Sub, Xor};
         let n = |n: i64| Expr::Const(n);
@@ -131,7 +133,8 @@ impl Computed {
                 let (least, most) = limits(ty);
                 let result = bin(op, ty, &a, &b);
                 if ty.signed {
-                    // The sign is wrong: of a sum, where both operands have the other one.
+                    // The sign bit is set on overflow. A sum overflows if both operands have the
+                    // other sign.
                     let other = if op == Add {
                         bin(Xor, ty, &b, &result)
                     } else {
@@ -180,7 +183,7 @@ mod tests {
     use super::*;
     use crate::isa::clike::types::fold;
 
-    /// What a function gives, calculated with more bits than any operand has.
+    /// The result of a function, calculated with more bits than any operand has.
     fn exact(does: Computed, ty: Ty, [a, b, c]: [i64; 3]) -> Option<i128> {
         let wide = |n: i64| {
             if ty.signed {

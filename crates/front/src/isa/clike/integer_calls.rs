@@ -1,4 +1,4 @@
-//! Calls of integer functions, and of conversions by name.
+//! Lowers calls of integer functions, and conversions by name.
 //!
 //! # Sources
 //! - OpenCL C, *Integer Functions*, *Explicit Conversions*, *Reinterpreting Data As Another Type*;
@@ -14,7 +14,7 @@ use super::words::{has_type, type_named};
 use program::{CmpOp, Expr, Ty};
 
 impl Lowering<'_, '_> {
-    /// Computes with operands: converted to a type, or in the one that all of them have.
+    /// Computes with operands, converted to a type or in the type that all of them have.
     pub(super) fn computes(
         &mut self,
         tree: &Tree,
@@ -26,7 +26,7 @@ impl Lowering<'_, '_> {
             Type::Int(ty) => Some(ty),
             _ => None,
         };
-        // Constants have the type of the others, if they are values of it.
+        // Constants take the type of the other operands if it holds them.
         let own = all
             .iter()
             .find(|value| !value.fixed)
@@ -74,7 +74,7 @@ impl Lowering<'_, '_> {
         Some(Value::of(Value::of(value, ty).expr, ty))
     }
 
-    /// `convert_uchar_sat(v)`, `as_uint(v)`, of one integer; `None`: it is no such function.
+    /// `convert_uchar_sat(v)`, `as_uint(v)`, of one integer; `None`: no such function.
     pub(super) fn conversion(
         &mut self,
         tree: &Tree,
@@ -86,7 +86,7 @@ impl Lowering<'_, '_> {
             (Some(to), _) => (to, false),
             (_, to) => (to?, true),
         };
-        // How numbers are rounded makes no difference to integers.
+        // The rounding mode makes no difference for integers.
         let rounding = ["_rte", "_rtz", "_rtp", "_rtn"]
             .iter()
             .find_map(|mode| to.strip_suffix(mode));

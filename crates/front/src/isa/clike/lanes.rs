@@ -1,12 +1,14 @@
-//! Values handed from thread to thread of a group: `__shfl_sync` and its like, votes, matches,
-//! reductions; collective functions of work-groups and sub-groups.
+//! Lowers the functions that exchange values among the threads of a group.
+//!
+//! These are `__shfl_sync` and similar functions, votes, matches and reductions, and the collective
+//! functions of work-groups and sub-groups.
 //!
 //! # Sources
 //! - CUDA C++ Programming Guide, *Warp Shuffle Functions*, *Warp Vote Functions*, *Warp Match
 //!   Functions*, *Warp Reduce Functions*: they do not imply a memory barrier. In PTX they are
 //!   `shfl.sync`, `vote.sync`, `match.sync` and `redux.sync`.
 //! - OpenCL C, *Work-group Collective Functions*, *Sub-group Functions*: all work-items of the
-//!   group must come to them. The text calls none of them a barrier.
+//!   group must reach them. The text calls none of them a barrier.
 //!
 //! # Where we differ
 //! - The width of a section is a constant.
@@ -19,31 +21,31 @@ use super::types::Value;
 use crate::isa::ptx::{Brought, Lanes, ShuffleMode, Shuffled, equal, fold};
 use program::{BinOp, CmpOp, Expr, Op, Scope, Tags, Ty};
 
-/// What is made of what the threads bring.
+/// The result that a thread computes from the values of the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Handed {
     /// The value of another lane.
     Shuffle(ShuffleMode),
-    /// Whether it is not 0 in all of them.
+    /// Whether the value is not 0 in all lanes.
     All,
-    /// Whether it is not 0 in one of them.
+    /// Whether the value is not 0 in at least one lane.
     Any,
-    /// The lanes in which it is not 0.
+    /// The lanes in which the value is not 0.
     Ballot,
-    /// The lanes that bring the same.
+    /// The lanes with the same value.
     Same,
-    /// All of them, combined.
+    /// All values, combined.
     Reduced(BinOp),
-    /// The value of the thread that all of them name.
+    /// The value of the thread that all threads name.
     Broadcast,
-    /// Those of the threads before this one, combined.
+    /// The values of the threads before this one, combined.
     Before(BinOp),
-    /// The same with its own.
+    /// The same, including its own value.
     UpTo(BinOp),
 }
 
 impl Lowering<'_, '_> {
-    /// How many lanes are in a section of the warp.
+    /// The number of lanes in a section of the warp.
     pub(super) fn section(&mut self, tree: &Tree) -> Option<i64> {
         let width = self
             .eval(tree)
@@ -60,7 +62,7 @@ impl Lowering<'_, '_> {
         width
     }
 
-    /// Meets threads with a value; what those of the given ranks bring.
+    /// Meets the other threads with a value; the result holds the values of the given ranks.
     fn brings(
         &mut self,
         lanes: &Lanes,
@@ -69,7 +71,7 @@ impl Lowering<'_, '_> {
         defined: Expr,
         ranks: &[u32],
     ) -> Brought {
-        // As in PTX.
+        // PTX has the same rule.
         if let Some(itself) = lanes.names_itself() {
             let skip = self.branch(itself);
             self.push(Op::fence(Tags::of(&["MISUSE"]), None));
@@ -92,7 +94,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Hands a value to the threads of a group; what becomes of those that come back.
+    /// Passes a value to the threads of a group and combines the values received.
     pub(super) fn hands(
         &mut self,
         handed: Handed,
@@ -149,7 +151,7 @@ impl Lowering<'_, '_> {
                 );
                 let from: Vec<u32> = shuffled.from.iter().map(|f| f.0).collect();
                 match shuffled.is_defined(&lanes) {
-                    // As in PTX.
+                    // PTX has the same rule.
                     Expr::Const(0) => {
                         self.brings(&lanes, brought, ty, Expr::Const(1), &[]);
                         (Expr::unknown(ty), ty)
@@ -210,7 +212,7 @@ impl Lowering<'_, '_> {
     }
 }
 
-/// What changes nothing that it is combined with.
+/// The neutral element of an operation.
 fn neutral(op: BinOp, ty: Ty) -> i64 {
     let sign = 1i64 << (ty.bits - 1);
     match op {

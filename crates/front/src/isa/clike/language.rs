@@ -1,51 +1,50 @@
-//! The C-like languages, a row each: what differs in reading their code.
+//! Lists the C-like languages; a row holds the differences in reading their code.
 
 use super::calls::{Does, In};
 use super::coordinates::{self, Coordinates};
 use super::types::Structure;
 use program::{Dialect, DialectRow, Scope};
 
-/// What a shift by the width of a type or more is.
+/// The result of a shift by the width of a type or more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shifts {
-    /// Undefined.
     Undefined,
-    /// By the amount modulo the width (OpenCL C, *Operators*).
+    /// A shift by the amount modulo the width (OpenCL C, *Operators*).
     Modulo,
 }
 
 /// A C-like language.
 #[derive(Debug)]
 pub struct Language {
-    /// The dialect whose language it is.
+    /// The dialect that uses the language.
     pub dialect: Dialect,
-    /// The C++ of CUDA: names have namespaces, arguments may be references, memory is named as a
-    /// variable, and there are references to it and objects of classes.
+    /// CUDA's C++: names have namespaces, arguments may be references, and a memory name is a
+    /// variable. The language has atomic references and objects of classes.
     pub cpp: bool,
     /// Assignments evaluate the right operand first, shifts and subscripts the left one (ISO
-    /// C++17); else in any order.
+    /// C++17). Otherwise the order is open.
     pub(super) sequenced: bool,
-    /// What shifts by too much are.
+    /// The result of shifts by too much.
     pub(super) shifts: Shifts,
-    /// Which functions of the tables it has.
+    /// The function sets that the language has.
     pub(super) functions: &'static [In],
-    /// The scope of an operation that names none; `None`: there are no scopes.
+    /// The default scope; `None`: the language has no scopes.
     pub(super) scope: Option<Scope>,
     /// The scope of plain accesses.
     pub plain_scope: Option<Scope>,
-    /// Whether there is a consume order.
+    /// Whether the language has a consume order.
     pub(super) consume: bool,
-    /// Where it says as which types an object may be accessed.
+    /// The section with the rules for the types of accesses.
     pub(super) aliasing: &'static str,
-    /// Why a load, a store or anything else cannot have some order.
+    /// The rules that restrict the orders of loads, stores, and other operations.
     order_rules: [&'static str; 3],
-    /// What the code of a kernel can name of a thread's place.
+    /// The values of a thread's position that kernel code can name.
     pub(super) specials: fn(Coordinates) -> Vec<(&'static str, u64)>,
 }
 
 const NOT_HERE: &str = "the language does not have it here";
 
-/// All.
+/// The rows.
 static LANGUAGES: [Language; 3] = [
     Language {
         dialect: Dialect::C,
@@ -101,12 +100,12 @@ static LANGUAGES: [Language; 3] = [
 ];
 
 impl Language {
-    /// That of a dialect; `None`: it is not C-like.
+    /// The language of a dialect; `None`: the dialect is not C-like.
     pub fn of(dialect: Dialect) -> Option<&'static Language> {
         LANGUAGES.iter().find(|l| l.dialect == dialect)
     }
 
-    /// What there is to know of its dialect.
+    /// The row of its dialect.
     pub(super) fn row(&self) -> &'static DialectRow {
         self.dialect.row()
     }
@@ -117,7 +116,7 @@ impl Language {
         Structure::vector(name, opencl).filter(|_| self.cpp || opencl)
     }
 
-    /// The values that code of a kernel can name.
+    /// The values that kernel code can name.
     pub fn specials(&self, at: Coordinates) -> Vec<(&'static str, i64)> {
         (self.specials)(at)
             .into_iter()
@@ -125,7 +124,7 @@ impl Language {
             .collect()
     }
 
-    /// The rule that says which orders an operation may have.
+    /// The rule that restricts the orders of an operation.
     pub(super) fn order_rule(&self, does: Does) -> &'static str {
         self.order_rules[match does {
             Does::Load => 0,

@@ -1,8 +1,8 @@
-//! Tokens of the C-like dialects.
+//! Splits text of the C-like dialects into tokens.
 //!
 //! # Invariants
-//! - Every byte that is no white space and in no comment belongs to exactly one token or was
-//!   reported.
+//! - Every byte outside white space and comments belongs to exactly one token, unless an error
+//!   reports it.
 //! - The last token is [`Tok::End`].
 
 use std::ops::Range;
@@ -10,28 +10,28 @@ use std::ops::Range;
 use diag::{MappedText, Sink, Token};
 use program::Ty;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tok {
     /// An identifier or keyword, with its namespaces.
     Name,
-    /// An integer or character, with the type that its spelling gives it.
+    /// An integer or character, with the type that its spelling implies.
     Int(i64, Ty),
     /// A string, quotes included.
     Str,
     /// An operator or a bracket, as written.
     Punct(&'static str),
-    /// Behind the last one.
+    /// The end of the text.
     End,
 }
 
-/// The type of a character: one that no number has.
+/// The type of a character; no number has it.
 pub(super) const CHARACTER: Ty = Ty {
     bits: 8,
     signed: true,
 };
 
-/// Operators and brackets; longer ones before those they begin with.
+/// Operators and brackets; each comes before its prefixes.
 pub(super) const PUNCTUATION: &[&str] = &[
     "...", "<<=", ">>=", "->", "==", "!=", "<=", ">=", "&&", "||", "<<", ">>", "++", "--", "+=",
     "-=", "*=", "/=", "%=", "&=", "|=", "^=", "+", "-", "*", "/", "%", "&", "|", "^", "~", "!",
@@ -113,7 +113,8 @@ pub(super) fn tokens(text: &MappedText, cpp: bool, sink: &mut Sink) -> Vec<Token
                 }
             }
         } else if let Some((len, value)) = character(rest) {
-            // A character is a `char` in C++ and an `int` in C: the same value, once promoted.
+            // A character is a `char` in C++ and an `int` in C. After promotion, the value is the
+            // same.
             tokens.push(Token::new(Tok::Int(value, CHARACTER), at..at + len));
             at += len;
             continue;
@@ -161,7 +162,7 @@ pub(super) fn tokens(text: &MappedText, cpp: bool, sink: &mut Sink) -> Vec<Token
     tokens
 }
 
-/// The length of the floating-point number that a text begins with, if it is one (C11, 6.4.4.2).
+/// The length of the floating-point number at the start of a text, if there is one (C11, 6.4.4.2).
 fn floating(text: &str) -> Option<usize> {
     let digits = |text: &str| {
         text.find(|c: char| !c.is_ascii_digit() && c != '\'')
@@ -207,7 +208,7 @@ fn floating(text: &str) -> Option<usize> {
     of_floats.then_some(len + if len > first { suffix } else { 1 })
 }
 
-/// Where a string ends whose contents a text begins with.
+/// The end of a string; the text begins with its contents.
 fn end_of_string(text: &str) -> Option<usize> {
     let mut escaped = false;
     text.char_indices().find_map(|(at, c)| {
@@ -217,7 +218,7 @@ fn end_of_string(text: &str) -> Option<usize> {
     })
 }
 
-/// The length of the word that a text begins with; `a::b` is one.
+/// The length of the word at the start of a text; `a::b` is one word.
 fn name_len(text: &str) -> usize {
     let mut len = 0;
     loop {
@@ -236,8 +237,8 @@ fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '$'
 }
 
-/// The value of an integer and its type, the first of those that its spelling allows that can hold
-/// it (C11, 6.4.4.1); 0 with a diagnostic if it has none.
+/// The value and type of an integer: the first type that its spelling allows and that holds the
+/// value (C11, 6.4.4.1). Reports an invalid number, with the value 0.
 fn integer(text: &MappedText, range: &Range<usize>, sink: &mut Sink) -> Tok {
     let word = &text.as_str()[range.clone()];
     let lower = word.to_ascii_lowercase().replace('\'', "");
@@ -257,7 +258,7 @@ fn integer(text: &MappedText, range: &Range<usize>, sink: &mut Sink) -> Tok {
     let holds =
         |ty: &Ty, value| (long, ty.bits) != (true, 32) && ty.wrap(value as i64) as u64 == value;
     let mut types = [Ty::S32, Ty::U32, Ty::WORD, Ty::U64].into_iter();
-    // A decimal number without `u` is of no unsigned type.
+    // A decimal number without `u` has no unsigned type.
     let may = |ty: &Ty| {
         if ty.signed {
             !unsigned
@@ -294,7 +295,7 @@ fn character(text: &str) -> Option<(usize, i64)> {
                 c @ ('x' | '0'..='7') => {
                     let (radix, from) = if c == 'x' { (16, 3) } else { (8, 2) };
                     let digits = &text[from..from + text[from..].find('\'')?];
-                    // It is a `char`, which has a sign.
+                    // The value is that of a signed `char`.
                     let value = CHARACTER.wrap(i64::from(u8::from_str_radix(digits, radix).ok()?));
                     return Some((from + digits.len() + 1, value));
                 }

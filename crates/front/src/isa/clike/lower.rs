@@ -1,8 +1,8 @@
-//! Statements to micro-ops.
+//! Lowers statements to micro-ops.
 //!
 //! # Invariants
-//! - Errors never stop the walk: one pass reports everything that is wrong with a thread.
-//! - Every branch target is filled in when the walk ends.
+//! - Errors never stop the walk: one pass reports all errors of a thread.
+//! - The walk fills in every branch target before it ends.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -19,7 +19,7 @@ use program::{
     Access, CmpOp, Element, Expr, Init, Instr, LocId, Op, RegId, Register, Space, Tags, Ty,
 };
 
-/// A branch target that is still to be filled in.
+/// The target of a branch before the walk fills it in.
 const OPEN: usize = usize::MAX;
 
 /// Branches out of a loop or `switch`, by index.
@@ -27,30 +27,30 @@ const OPEN: usize = usize::MAX;
 struct Exits {
     breaks: Vec<usize>,
     continues: Vec<usize>,
-    /// Of a `switch`: the branches to each of its labels, by where the label stands.
+    /// For a `switch`: the branches to each label, by the label's position in the text.
     cases: Option<HashMap<usize, Vec<usize>>>,
 }
 
-/// A function whose body is being written where it is called.
+/// A function during the lowering of its body at a call.
 #[derive(Debug)]
 pub(super) struct Frame {
     pub(super) name: String,
-    /// What it returns, and the register for it.
+    /// The return type, and the register for the result.
     pub(super) result: Qualified,
     pub(super) dst: Option<RegId>,
-    /// Where the structure goes that it returns.
+    /// The memory for a structure that the function returns.
     pub(super) place: Option<(Expr, Qualified)>,
-    /// Branches to its end.
+    /// Branches to the end of the function.
     pub(super) returns: Vec<usize>,
 }
 
-/// What a function touches besides its own variables, from the least.
+/// The accesses of a function beyond its own variables, from the least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Touches {
     Nothing,
     /// It reads memory plainly.
     Memory,
-    /// It does what others may notice.
+    /// It has effects that other code may notice.
     Everything,
 }
 
@@ -58,15 +58,15 @@ pub(super) enum Touches {
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     pub(super) function: Rc<Function>,
-    /// What it reads and changes besides its own variables.
+    /// Its accesses beyond its own variables.
     pub(super) touches: Touches,
-    /// Which parameters are C++ references that it may write to.
+    /// For each parameter, whether it is a C++ reference that the function may write to.
     pub(super) written: Vec<bool>,
-    /// The structure that it returns, if it returns one.
+    /// The structure that it returns, if any.
     pub(super) structure: Option<Type>,
 }
 
-/// Where a lowering puts its micro-ops.
+/// The state of lowering one thread.
 pub(super) struct Lowering<'a, 's> {
     pub(super) unit: &'a Unit,
     pub(super) env: &'a Env,
@@ -75,44 +75,41 @@ pub(super) struct Lowering<'a, 's> {
     pub(super) scopes: Scopes,
     /// Memory that this thread's code has declared so far.
     pub(super) declared_memory: Vec<LocId>,
-    /// The first array of dynamic shared memory that the code declares: all others begin where it
-    /// does.
+    /// The first array of dynamic shared memory in the code; all others begin at the same address.
     pub(super) dynamic: Option<(String, LocId)>,
-    /// The objects that functions have one of, however often they are called: by where they are
-    /// declared.
+    /// Objects that all calls of a function share, by the position of their declaration.
     pub(super) lasting: HashMap<usize, LocId>,
-    /// The kernel that the code is of.
+    /// The name of the kernel, if the code is that of a kernel.
     pub(super) kernel: Option<&'a str>,
-    /// In how many blocks the statements of the kernel or the thread are.
+    /// The number of blocks around the outermost statements of the kernel or thread.
     pub(super) outermost: usize,
     pub(super) regs: Vec<Register>,
-    /// Registers that were taken for the addresses that they have from the start, and where.
+    /// Registers for which the lowering relied on their initial addresses, and the places.
     pub(super) kept_addresses: Vec<(RegId, Range<usize>)>,
-    /// The registers that conditions may know by a name, with their types.
+    /// The registers that conditions may name, with their types.
     named: BTreeMap<String, Vec<(Type, RegId)>>,
-    /// How many registers the test gave values to; they are the first ones.
+    /// The number of registers with values from the test; they come first.
     given: usize,
-    /// Registers that no code can name, and that keep their values.
+    /// Registers that code cannot name and that keep their values between statements.
     hidden: HashMap<String, RegId>,
     pub(super) code: Vec<Instr>,
-    /// Its reads of what nothing may write.
+    /// Reads of memory that no thread may write.
     pub(super) read_only: Vec<usize>,
-    /// What only host code has.
+    /// State for host code only.
     pub(super) host: HostState,
     exits: Vec<Exits>,
     /// Functions of the code by name.
     pub(super) functions: HashMap<String, Known>,
-    /// The functions that the code is in, the innermost last.
+    /// The functions around the current statement, the innermost last.
     pub(super) frames: Vec<Frame>,
-    /// How many calls of functions of the code there were, and how deep in statements and
-    /// expressions the walk is.
+    /// The number of calls of functions so far, and the nesting depth of the walk.
     pub(super) calls: usize,
     pub(super) depth: usize,
     returns: Vec<usize>,
     current: (Span, u32, String),
     /// The number of the label before a barrier.
     pub(super) instance: Option<i64>,
-    /// What is lowered stands outside of all functions, beside a kernel.
+    /// The current declarations are outside of all functions, next to a kernel.
     pub(super) outside: bool,
 }
 
@@ -161,7 +158,7 @@ pub(super) fn lower(unit: &Unit, env: &Env, symbols: &mut Symbols, sink: &mut Si
     for (name, init, _) in &env.regs {
         let ty = match init {
             Init::Address { loc, index } => l.of_cell(*loc, *index).pointer(),
-            // What the code declares decides; a number that is no `int` is not made one.
+            // Declarations in the code set the type; a number outside `int` keeps a wider type.
             Init::Int(v) => Value::int(*v).ty,
             Init::Unknown => Value::int(0).ty,
         };
@@ -222,7 +219,7 @@ impl<'a> Lowering<'a, '_> {
         self.code.len() - 1
     }
 
-    /// A branch whose target is filled in later.
+    /// Appends a branch; the caller fills in its target later.
     pub(super) fn branch(&mut self, cond: Expr) -> usize {
         self.push(Op::Branch { cond, target: OPEN })
     }
@@ -238,7 +235,8 @@ impl<'a> Lowering<'a, '_> {
     }
 
     fn add(&mut self, name: &str, ty: Ty, init: Init) -> RegId {
-        // A thread with more registers than there are indices has long exceeded every other limit.
+        // A thread with more registers than there are indices has exceeded every other limit
+        // before.
         let reg = RegId(u16::try_from(self.regs.len()).unwrap_or(u16::MAX));
         if self.regs.len() < usize::from(u16::MAX) {
             self.regs.push(Register {
@@ -258,13 +256,13 @@ impl<'a> Lowering<'a, '_> {
         reg
     }
 
-    /// A register that no code can name.
+    /// A register that code cannot name.
     pub(super) fn temporary(&mut self, ty: Ty) -> RegId {
         let name = format!("${}", self.regs.len());
         self.add(&name, ty, Init::Int(0))
     }
 
-    /// The register of that name that no code can name, and that keeps its value.
+    /// The register with this hidden name, which keeps its value between statements.
     pub(super) fn hidden(&mut self, name: &str, ty: Ty) -> RegId {
         match self.hidden.get(name) {
             Some(reg) => *reg,
@@ -276,18 +274,18 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// A register for a variable that conditions do not know.
+    /// A register for a variable that conditions cannot name.
     pub(super) fn hidden_register(&mut self, word: &str, ty: &Type) -> RegId {
         let name = format!("{word}#{}", self.regs.len());
         self.add(&name, ty.word().unwrap_or(Ty::WORD), Init::Int(0))
     }
 
-    /// What a register is at the start.
+    /// The initial value of a register.
     pub(super) fn initial(&self, reg: RegId) -> Init {
         self.regs[usize::from(reg.0)].init.clone()
     }
 
-    /// The body of a function where it is called.
+    /// Lowers the body of a function at a call.
     pub(super) fn inside(&mut self, frame: Frame, body: &[Stmt]) {
         let (exits, current) = (std::mem::take(&mut self.exits), self.current.clone());
         self.frames.push(frame);
@@ -300,7 +298,7 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// The register of a variable that is declared, and whether it still has its initial value.
+    /// The register of a declared variable, and whether it still has its initial value.
     pub(super) fn variable_register(&mut self, word: &str, ty: &Type) -> (RegId, bool) {
         let machine = ty.word().unwrap_or(Ty::WORD);
         if !self.frames.is_empty() {
@@ -316,7 +314,7 @@ impl<'a> Lowering<'a, '_> {
                 }
                 return (given.reg, true);
             }
-            // It hides another one.
+            // The variable hides another one.
             Some(_) => return (self.hidden_register(word, ty), false),
             None => {}
         }
@@ -335,7 +333,7 @@ impl<'a> Lowering<'a, '_> {
         (reg, self.exits.is_empty())
     }
 
-    /// A name that needs no declaration, where registers need none.
+    /// Declares a register in dialects that need no declarations.
     pub(super) fn undeclared(&mut self, word: &str) {
         let reg = self.add(word, Ty::S32, Init::Int(0));
         let variable = Variable {
@@ -346,12 +344,12 @@ impl<'a> Lowering<'a, '_> {
         self.scopes.bind_outside(word, Binding::Register(variable));
     }
 
-    /// Whether some block that has ended declared a name.
+    /// Whether a block that has ended declared a name.
     pub(super) fn is_known_elsewhere(&self, name: &str) -> bool {
         self.named.contains_key(name)
     }
 
-    /// What a variable is called.
+    /// The name of a variable.
     pub(super) fn register_name(&self, reg: RegId) -> String {
         let name = self
             .regs
@@ -360,7 +358,7 @@ impl<'a> Lowering<'a, '_> {
         name.split('#').next().unwrap_or("").to_string()
     }
 
-    /// No condition can name a variable that has two types.
+    /// Hides variables that have two types, so that conditions cannot name them.
     fn rename(&mut self) {
         for (name, all) in self.named.iter().filter(|(_, all)| all.len() > 1) {
             for (_, reg) in all {
@@ -376,8 +374,8 @@ impl<'a> Lowering<'a, '_> {
         self.host.paths.leave();
     }
 
-    /// What a plain access carries. In OpenCL it has the scope of its work-item, as the published
-    /// models have it.
+    /// The tags and scope of a plain access. In OpenCL it has work-item scope, as in the published
+    /// models.
     pub(super) fn plain(&self, ty: Ty) -> Access {
         Access {
             tags: Tags::default(),
@@ -386,7 +384,7 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// The location of constant memory that an address names, if it surely names one.
+    /// The name of the constant memory that an address surely points to, if any.
     pub(super) fn constant(&self, addr: &Expr) -> Option<&str> {
         let symbol = self.symbols.get(addr.base()?);
         match &symbol.kind {
@@ -395,12 +393,12 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// Where the statement stands that is lowered.
+    /// The place of the current statement.
     pub(super) fn here(&self) -> Span {
         self.current.0
     }
 
-    /// Marks what is lowered from now on as made of that text.
+    /// Sets the source text of the next micro-ops.
     fn at(&mut self, range: &Range<usize>) {
         let span = self.unit.text.span(range.clone());
         let text = self
@@ -466,7 +464,7 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// A statement that is a block, whether or not it has braces.
+    /// Lowers a statement as a block, with or without braces.
     fn block(&mut self, stmt: &Stmt) {
         self.scopes.enter();
         self.statement(stmt);
@@ -632,7 +630,7 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// Evaluates a condition; the branch that is taken where it does not hold.
+    /// Evaluates a condition; returns the branch for the case that it fails.
     fn unless(&mut self, cond: &Tree) -> usize {
         self.at(&cond.range);
         let value = self.condition(cond);
@@ -669,8 +667,8 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// Branches to the labels of a `switch`, then its body, in which control falls from one label
-    /// to the next.
+    /// Branches to the labels of a `switch`, then lowers its body, in which control falls from one
+    /// label to the next.
     fn switch(&mut self, value: &Tree, body: &Stmt) {
         self.at(&value.range);
         let value_of = self.scalar(value);

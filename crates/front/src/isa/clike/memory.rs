@@ -1,9 +1,10 @@
-//! Memory that the code declares: of the program, of a function, of a group, of a thread.
+//! Declares the memory that code declares: memory of the program, of a function, of a group, of a
+//! thread.
 //!
 //! # Sources
 //! - C11, 6.2.4; CUDA C++ Programming Guide, *Variable Memory Space Specifiers*; OpenCL C, *Address
-//!   Space Qualifiers*: which variables a block may declare, and that those shared by a group have
-//!   no initialiser.
+//!   Space Qualifiers*: the variables that a block may declare. Variables shared by a group have no
+//!   initialiser.
 
 use std::ops::Range;
 
@@ -15,7 +16,7 @@ use crate::isa::{Object, SymbolKind};
 use program::{Class, Expr, Init, LocId, MemoryKind, OpenClMemory, Space};
 
 impl<'a> Lowering<'a, '_> {
-    /// `extern __shared__ int s[];`: memory of that name, whose size the test says.
+    /// `extern __shared__ int s[];`: memory of that name; the test gives its size.
     pub(super) fn declared_by_test(
         &mut self,
         declared: &Declared,
@@ -31,7 +32,7 @@ impl<'a> Lowering<'a, '_> {
         let found = self.location(word);
         let there = found.map(|loc| (self.of_location(loc), self.symbols.object(loc).1.space));
         let sized = |ty: &Type| ty.stored().map(|ty| ty.bits);
-        // A view of another type has elements of the same size.
+        // The elements of a view with another type have the same size.
         let alike =
             |ty: &Type| ty == element || (sized(ty).is_some() && sized(ty) == sized(element));
         let alike = there
@@ -77,7 +78,7 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// A variable outside of all functions: one object for all threads of the device.
+    /// Declares a variable outside of all functions: one object for all threads of the device.
     pub(super) fn of_program(
         &mut self,
         specifiers: &Specifiers,
@@ -115,7 +116,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// `static int n = 1;` in a function: one object for all threads of the device and all calls.
-    /// No other function knows it, so it is called by the function's name, too.
+    /// No other function can name it, so the function's name is part of its name.
     pub(super) fn of_function(
         &mut self,
         specifiers: &Specifiers,
@@ -165,7 +166,7 @@ impl<'a> Lowering<'a, '_> {
             .bind(word, Binding::Memory(Expr::Address(loc), of));
     }
 
-    /// Memory that the code declares: of all threads, with its first values; of a group of threads,
+    /// Declares memory of the code: of all threads, with its first values; of a group of threads,
     /// or of each thread.
     pub(super) fn memory(
         &mut self,
@@ -232,8 +233,8 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// An object that a group of threads has one of, the same in each call of the function; by a
-    /// place in the text that nothing else has.
+    /// The object that a group of threads shares, the same for all calls of the function. `place`
+    /// is a text position that identifies it.
     pub(super) fn shared_object(
         &mut self,
         word: &str,
@@ -251,7 +252,7 @@ impl<'a> Lowering<'a, '_> {
         Some(loc)
     }
 
-    /// An object of a type; of all threads, with its first values.
+    /// Makes an object of a type. An object of all threads has first values.
     fn object_of_type(
         &self,
         of: &Qualified,
@@ -259,7 +260,7 @@ impl<'a> Lowering<'a, '_> {
         init: Vec<Init>,
         range: &Range<usize>,
     ) -> Object {
-        // The elements of an array; one of an array of one is the object itself.
+        // The element type of an array. For an array of one element, the object itself.
         let element = match &of.ty {
             Type::Array(element, n) if *n > 1 || element.ty.stored().is_some() => {
                 Qualified::clone(element)
@@ -304,7 +305,7 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// Memory of the thread's own for a structure that has no name.
+    /// Declares memory of the thread for a structure without a name.
     pub(super) fn unnamed(
         &mut self,
         word: &str,
@@ -317,8 +318,8 @@ impl<'a> Lowering<'a, '_> {
         Some(Expr::Address(loc))
     }
 
-    /// The object that a declaration of the code stands for. The threads of a kernel declare one; a
-    /// thread has one for each declaration, and a condition knows the first of a name.
+    /// The location of a declaration in the code. The threads of a kernel share it. A thread's
+    /// declarations have one each, and a condition names the first of a name.
     fn object_of_code(&mut self, word: &str, name: &Range<usize>, object: Object) -> Option<LocId> {
         let span = self.unit.text.span(name.clone());
         for n in 0.. {
@@ -359,8 +360,8 @@ impl<'a> Lowering<'a, '_> {
     }
 }
 
-/// What memory that a group shares begins with: any values. Objects with constructors have what
-/// these make of them.
+/// The initial contents of memory that a group shares: any values, except that the words of
+/// barriers, latches and semaphores are 0.
 fn unwritten(ty: &Type) -> Vec<Init> {
     let mut found = Vec::new();
     ty.each_cell(&mut |_, _, of| {

@@ -1,25 +1,27 @@
-//! The C-like dialects: C11 atomics, OpenCL C and CUDA C++, as statements of a thread, lowered to
-//! micro-ops.
+//! Parses and lowers the C-like dialects: C11 atomics, OpenCL C and CUDA C++, as statements of a
+//! thread. The results are micro-ops.
 //!
-//! A name of memory is a pointer to it, as the parameters of the published suites are: `*x` is a
-//! plain access, `atomic_load(x)` an atomic one. The functions are the table in `calls`, so a new
-//! one is added in one place.
+//! In C and OpenCL C, a name of memory is a pointer to it, as the parameters of the published
+//! suites are: `*x` is a plain access, `atomic_load(x)` an atomic one. In CUDA C++ it is the
+//! object: `x = 1` is a plain access, and `f.load()` an atomic one through an atomic reference `f`
+//! to it.
 //!
-//! In CUDA C++ it is the object itself: `x = 1` is a plain access, and `f.load()` an atomic one
-//! through an atomic reference `f` to it. What only CUDA C++ has is in `cpp`, `cuda` and
-//! `cuda_calls`; objects of its library in `classes`, `objects` and `pipelines`, groups of threads
-//! in `groups`; calls of the runtime by host code in `host`; what threads of a kernel know of their
-//! place in `coordinates`.
+//! The files:
+//! - `lex`, `parse`, `decl`, `expr` and `cpp` make the tree (`ast`).
+//! - `types` has the types, `scope` the bindings of names, `effects` the order of evaluation.
+//! - `lower` walks over statements, `declare` over declarations, `place` and `eval` over
+//!   expressions.
+//! - `calls` has the table of functions; a new function is one row there.
+//! - `cpp`, `cuda` and `cuda_calls` have the constructs that only CUDA C++ has; `classes`,
+//!   `objects` and `pipelines` the objects of its library; `groups` the groups of threads.
+//! - `host` has the calls of the runtime by host code, `coordinates` the position of a thread in
+//!   its kernel.
 //!
 //! # Sources
 //! - C11, 6.5 to 6.8 and 7.17; OpenCL C, *Atomic Functions*, *Synchronization Functions*.
-//! - The published C11 and OpenCL litmus suites: what a compare-exchange does (a plain read of the
-//!   expected value; on failure a plain write of the value seen and no atomic write), labels of
-//!   barriers.
-//!
-//! What is in which file: `lex`, `parse`, `decl`, `expr`, `cpp` make the tree (`ast`); `types` has
-//! the types, `scope` what names stand for, `effects` the order of evaluation; `lower` walks over
-//! statements, `declare` over declarations, `place` and `eval` over expressions.
+//! - The published C11 and OpenCL litmus suites: the labels of barriers, and the events of a
+//!   compare-exchange. It reads the expected value plainly. On failure it writes the value seen
+//!   plainly, without an atomic write.
 //!
 //! # Where we differ
 //! - A variable of a thread is a register: it has no address.
@@ -86,13 +88,13 @@ pub struct Unit {
     broken: bool,
 }
 
-/// What a thread's code is read with.
+/// The context in which a thread's code is lowered.
 #[derive(Clone, Debug)]
 pub struct Env {
-    /// The language it is in.
+    /// The language of the code.
     pub language: &'static Language,
-    /// Registers must be declared; what OpenCL C forbids of fences is an error. Not so in the
-    /// published suites.
+    /// The code must declare its registers, and errors of OpenCL C fences count. The published
+    /// suites need neither.
     pub strict: bool,
     /// Fences of local memory reach no further than the work-group (OpenCL).
     pub capped: bool,
@@ -100,34 +102,31 @@ pub struct Env {
     pub warp: Seat,
     /// The thread's seat in its block or work-group.
     pub block: Seat,
-    /// The blocks of its cluster in the order of their ranks: how many copies of shared memory each
-    /// one's lies behind its own.
+    /// The blocks of its cluster by rank: the distance of each block's shared memory, in copies.
     pub cluster: Vec<i64>,
-    /// Values such as that of `threadIdx.x`, by name; none outside of a kernel.
+    /// Values such as that of `threadIdx.x`, by name; empty outside of kernels.
     pub specials: Vec<(&'static str, i64)>,
     /// The names of memory that the thread may use; `None`: all.
     pub visible: Option<HashSet<String>>,
     /// Registers with initial values.
     pub regs: Vec<(String, Init, Span)>,
-    /// What host code can name; `None`: this is no host code.
+    /// The names for host code; `None`: the code is not host code.
     pub host: Option<Rc<host::Names>>,
 }
 
 /// A thread's registers and micro-ops.
 #[derive(Debug)]
 pub struct Lowered {
-    /// Its registers.
     pub regs: Vec<Register>,
-    /// Its code.
     pub code: Vec<Instr>,
-    /// Its reads through a cache that sees no writes: nothing may write what they read.
+    /// Reads through a cache that sees no writes; no thread may write the memory they read.
     pub read_only: Vec<usize>,
     /// Calls of the runtime, by number.
     pub calls: Vec<host::Request>,
 }
 
 impl Unit {
-    /// Parses a thread's code; what is wrong with it goes to `sink`.
+    /// Parses a thread's code; reports errors to `sink`.
     pub fn parse(text: MappedText, language: &'static Language, sink: &mut Sink) -> Unit {
         let errors = sink.errors();
         let text = preprocess::preprocess(text, language.dialect, sink);
@@ -149,7 +148,7 @@ impl Unit {
         self.text.as_str()
     }
 
-    /// The structure of a name, if the declarations at the beginning of the code define one.
+    /// The structure of that name, if declarations at the beginning of the code define it.
     pub fn structure(&self, name: &str, language: &'static Language) -> Option<Record> {
         let env = Env {
             language,
@@ -163,14 +162,14 @@ impl Unit {
             regs: Vec::new(),
             host: None,
         };
-        // What is wrong with them is reported where the code is lowered.
+        // The lowering of the code reports errors in these declarations.
         let file = diag::SourceFile::new("", "");
         let (mut symbols, mut sink) = (Symbols::default(), Sink::new(&file));
         lower::Lowering::new(self, &env, &mut symbols, &mut sink).defined_structure(name)
     }
 
-    /// Lowers the code. The result is meaningful only if nothing was reported to `sink`.
-    /// Memory that it declares is added to `symbols`.
+    /// Lowers the code, and adds the memory that it declares to `symbols`. The result has a meaning
+    /// only if `sink` has no errors.
     pub fn lower(&self, env: &Env, symbols: &mut Symbols, sink: &mut Sink) -> Lowered {
         lower::lower(self, env, symbols, sink)
     }
@@ -196,7 +195,7 @@ pub fn type_named(name: &str) -> Option<(Ty, bool)> {
     words::type_named(name)
 }
 
-/// Whether the values of a type, or of the objects of a class, are 0 and 1 alone.
+/// Whether 0 and 1 are the only values of a type, or of the objects of a class.
 pub fn is_boolean(name: &str) -> bool {
     let argument = name
         .split_once('<')
@@ -204,14 +203,13 @@ pub fn is_boolean(name: &str) -> bool {
     words::is_boolean(argument.unwrap_or(name).trim())
 }
 
-/// What the words of a declaration such as `volatile global atomic_int*` say.
+/// The meaning of the words in a declaration such as `volatile global atomic_int*`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Declaration {
     /// The type of the object pointed to.
     pub ty: Option<Ty>,
-    /// Whether it is atomic.
     pub atomic: bool,
-    /// Whether its values are 0 and 1 alone.
+    /// Whether 0 and 1 are its only values.
     pub boolean: bool,
     /// It names global memory.
     pub global: bool,
@@ -220,10 +218,10 @@ pub struct Declaration {
 }
 
 impl Declaration {
-    /// Takes in one word. `Err`: it is no word of a declaration; the nearest one, if any is near.
+    /// Adds one word to the declaration.
     ///
     /// # Errors
-    /// The word that was probably meant.
+    /// The word does not belong to a declaration; the nearest word that does, if any is near.
     pub fn word(&mut self, word: &str, regions: bool) -> Result<(), Option<String>> {
         match word {
             "global" | "__global" if regions => self.global = true,

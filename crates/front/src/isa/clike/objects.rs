@@ -1,25 +1,25 @@
-//! Barriers, latches and semaphores of the CUDA C++ library: their member functions as atomic
-//! operations on one word.
+//! Lowers the member functions of barriers, latches and semaphores of the CUDA C++ library to
+//! atomic operations on one word.
 //!
 //! # Invariants
-//! - An operation whose precondition does not hold changes nothing: it is an event `MISUSE`, and
-//!   its thread ends there.
+//! - If the precondition of an operation fails, the operation changes nothing: it is an event
+//!   `MISUSE`, and its thread ends there.
 //! - Arrivals, countdowns and releases are read-modify-writes that release; waits and acquisitions
-//!   acquire. As later read-modify-writes continue a release sequence, whoever sees a phase
-//!   complete has all its arrivals before.
-//!
-//! - The word of a barrier is that of an mbarrier object ([`program::mbarrier`]), so that a mapping
-//!   to PTX changes what its operations are, and not what they compute. Behind a look at a barrier
-//!   comes what it looks for.
+//!   acquire. Later read-modify-writes continue a release sequence. So all arrivals of a phase
+//!   happen before a wait that sees the phase complete.
+//! - The word of a barrier is that of an mbarrier object ([`program::mbarrier`]). So a mapping to
+//!   PTX changes the operations, but not the values that they compute.
+//! - The micro-ops that test a phase follow directly after the load of the barrier's word.
 //!
 //! # Sources
-//! - ISO C++, thread.barrier.class, thread.latch.class, thread.sema.cnt; libcu++, *Memory model*:
-//!   member functions race as atomic operations at the scope of the object's type would.
+//! - ISO C++, thread.barrier.class, thread.latch.class, thread.sema.cnt.
+//! - libcu++, *Memory model*: member functions race as atomic operations at the scope of the
+//!   object's type would.
 //! - libcu++, *cuda::barrier*: `init`, `wait_parity`, `try_wait_for`, `try_wait_parity_for`.
 //!
 //! # Where we differ
-//! - Phases of a barrier follow one another: who sees a phase complete has the arrivals of those
-//!   before, too.
+//! - The phases of a barrier follow one another. So a wait that sees a phase complete synchronises
+//!   with the arrivals of earlier phases, too.
 //! - A barrier counts up to 32,767 arrivals, not 2^20 - 1.
 
 use std::ops::Range;
@@ -32,7 +32,7 @@ use program::mbarrier as state;
 use program::words::Order;
 use program::{Access, BinOp, Class, CmpOp, Expr, Op, RegId, Tags, Ty, Update};
 
-/// A member function: its class, name, and how many arguments it has at least and at most.
+/// A member function: its class, its name, and its smallest and largest numbers of arguments.
 type Member = (&'static str, &'static str, usize, usize);
 
 const MEMBERS: &[Member] = &[
@@ -64,11 +64,11 @@ fn both(a: Expr, b: Expr) -> Expr {
     Expr::Bin(BinOp::And, Ty::S32, a.into(), b.into())
 }
 
-/// What a wait at a barrier is for.
+/// The phase that a wait at a barrier waits for.
 pub(super) enum Awaited {
     /// The phase of a token.
     Token(Expr),
-    /// The phase of that parity, current or the one before.
+    /// The current or the previous phase, chosen by its parity.
     Parity(Expr),
 }
 
@@ -77,7 +77,7 @@ pub(super) fn parity(arg: Expr) -> Awaited {
 }
 
 impl Awaited {
-    /// Whether it is complete by a word, and whether it may be asked for.
+    /// Whether a word shows the phase as complete, and whether the wait is allowed.
     fn by(&self, word: Expr, object: &Expr) -> (Expr, Expr) {
         let live = state::live(word.clone());
         match self {
@@ -134,7 +134,7 @@ impl Lowering<'_, '_> {
             );
             return Value::int(0);
         }
-        // How long a wait may take bounds nothing.
+        // The time limit of a wait does not matter: a wait may end at any time.
         let arg = match args {
             [arg, ..] => {
                 let value = self.eval(arg);
@@ -218,7 +218,7 @@ impl Lowering<'_, '_> {
         Value::int(0)
     }
 
-    /// `init(&bar, n)`: writes the word, as no atomic operation.
+    /// `init(&bar, n)`: writes the word without an atomic operation.
     pub(super) fn init_object(&mut self, tree: &Tree, args: &[Tree]) -> Value {
         let object = match args {
             [object, count] => {
@@ -248,7 +248,7 @@ impl Lowering<'_, '_> {
         Value::int(0)
     }
 
-    /// Makes a barrier at an address, with a count that is a constant or in a register.
+    /// Initialises a barrier at an address, with a count that is a constant or in a register.
     pub(super) fn make_barrier(&mut self, addr: Expr, count: Expr, range: &Range<usize>) {
         let most = state::MOST_ARRIVALS;
         if matches!(count, Expr::Const(n) if !(0..=most).contains(&n)) {
@@ -261,8 +261,8 @@ impl Lowering<'_, '_> {
             return;
         }
         let value = state::init(Expr::Const(0), count.clone());
-        // No address of memory, so that nothing is concluded from a count that the word cannot
-        // hold.
+        // A count too large for the word makes the address invalid, so that no verdict follows from
+        // it.
         let most = Expr::Cmp(
             CmpOp::Le,
             Ty::U64,
@@ -297,8 +297,8 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// A read-modify-write that writes only where `cond` of the old word holds; the register of
-    /// that word.
+    /// A read-modify-write that writes only if `cond` holds for the old word. Returns the register
+    /// of the old word.
     fn rmw(
         &mut self,
         object: &Atomic,
@@ -325,7 +325,7 @@ impl Lowering<'_, '_> {
         old
     }
 
-    /// The same with `ok` as a precondition: where it does not hold, the call is undefined.
+    /// The same with `ok` as a precondition: without it, the call is undefined.
     fn change(
         &mut self,
         object: &Atomic,
@@ -342,7 +342,7 @@ impl Lowering<'_, '_> {
         old
     }
 
-    /// Reads the word, acquiring.
+    /// Reads the word with acquire order.
     fn look(&mut self, object: &Atomic) -> RegId {
         let word = self.temporary(Ty::WORD);
         let access = Self::half(object, Order::Acquire.of_read(), false);
@@ -354,7 +354,7 @@ impl Lowering<'_, '_> {
         word
     }
 
-    /// Reads the word until `done` holds of it.
+    /// Reads the word until `done` holds for it.
     fn until(&mut self, object: &Atomic, done: impl Fn(Expr) -> Expr) {
         let head = self.code.len();
         let word = self.look(object);
@@ -367,7 +367,7 @@ impl Lowering<'_, '_> {
         self.patch(out, end);
     }
 
-    /// Takes one from a semaphore that has one.
+    /// Takes one from a semaphore, unless its count is 0.
     fn take(&mut self, object: &Atomic) -> RegId {
         let some = |old| cmp(CmpOp::Gt, old, Expr::Const(0));
         self.rmw(object, Order::Acquire, some, |old| {
@@ -375,7 +375,7 @@ impl Lowering<'_, '_> {
         })
     }
 
-    /// A function that may fail without a reason, and then does nothing; else as `act` says.
+    /// A function that may fail spuriously; if it does not, `act` gives its result.
     pub(super) fn attempt(&mut self, act: impl FnOnce(&mut Self) -> Expr) -> Value {
         let (fails, result) = (self.temporary(Ty::S32), self.temporary(Ty::S32));
         self.push(Op::Choice {
@@ -394,7 +394,7 @@ impl Lowering<'_, '_> {
         Value::new(Expr::Reg(result), Type::Bool)
     }
 
-    /// Arrives `n` times; the token of the phase in which that was.
+    /// Arrives `n` times; returns the token of the phase of the arrival.
     pub(super) fn arrive(&mut self, object: &Atomic, n: Expr, drop: bool) -> Expr {
         let ok = |old: Expr| {
             both(
@@ -412,7 +412,7 @@ impl Lowering<'_, '_> {
         };
         let old = self.change(object, Order::Release, ok, new);
         if drop {
-            // That nobody is left means nothing here, and something in PTX.
+            // This event marks that no thread remains. It has no meaning here, but one in PTX.
             let skip = self.branch(cmp(CmpOp::Gt, state::expected(Expr::Reg(old)), n));
             self.push(Op::fence(Tags::of(&["OBJECT"]), None));
             let end = self.code.len();
@@ -421,7 +421,7 @@ impl Lowering<'_, '_> {
         state::token(Expr::Reg(old), object.addr.clone())
     }
 
-    /// Looks whether a phase is complete.
+    /// Tests whether a phase is complete.
     pub(super) fn test_phase(&mut self, object: &Atomic, awaited: &Awaited) -> Expr {
         let word = Expr::Reg(self.look(object));
         let (complete, may) = awaited.by(word, &object.addr);
@@ -464,7 +464,7 @@ impl Lowering<'_, '_> {
             constant: of.constant,
             ..Type::clone(value).into()
         };
-        // Which object it is was decided before arguments are evaluated (ISO C++17, expr.call).
+        // The choice of the object comes before the arguments (ISO C++17, expr.call).
         Some((
             *class,
             Atomic {

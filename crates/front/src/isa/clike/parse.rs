@@ -1,4 +1,4 @@
-//! Statements of the C-like dialects to syntax trees.
+//! Parses the statements of the C-like dialects.
 //!
 //! # Invariants
 //! - After an error the parser goes on behind the next `;` or `}`: one pass reports all errors.
@@ -20,15 +20,15 @@ use program::BinOp;
 pub(super) struct Parser<'a, 's> {
     pub(super) text: &'a MappedText,
     pub(super) language: &'static Language,
-    /// Names that the code gave to types.
+    /// Names of types that the code declared.
     pub(super) types: HashSet<&'a str>,
-    /// Names that the code gave to anything else.
+    /// Other names that the code declared.
     pub(super) variables: HashSet<&'a str>,
     pub(super) tokens: Cursor<Tok>,
     pub(super) sink: &'s mut Sink,
 }
 
-/// Something was wrong, and was reported.
+/// The parser found an error, and reported it.
 pub(super) struct Failed;
 
 pub(super) type Parsed<T> = Result<T, Failed>;
@@ -47,7 +47,7 @@ pub(super) const ASSIGNMENTS: &[(&str, BinOp)] = &[
     (">>=", BinOp::Shr),
 ];
 
-/// The statements of a thread's code.
+/// Parses the statements of a thread's code.
 pub(super) fn statements(
     text: &MappedText,
     language: &'static Language,
@@ -78,7 +78,7 @@ impl<'a> Parser<'a, '_> {
         self.word_at(0)
     }
 
-    /// The word `n` tokens ahead; empty if it is none.
+    /// The word `n` tokens ahead; empty if that token is not a word.
     pub(super) fn word_at(&self, n: usize) -> &'a str {
         let token = self.tokens.token_at(n);
         if token.kind == Tok::Name {
@@ -117,10 +117,10 @@ impl<'a> Parser<'a, '_> {
         Err(Failed)
     }
 
-    /// Reports the next token as one that cannot stand here.
+    /// Reports that the next token is not allowed here.
     pub(super) fn unexpected<T>(&mut self, expected: &str) -> Parsed<T> {
         let range = self.tokens.range();
-        // A word that the language does not have, or that is not supported, here or before.
+        // If this word or the one before is not of the language, or is not supported, report that.
         let last = self.tokens.last().clone();
         for Token { kind, range } in [last, Token::new(self.tokens.peek(), range.clone())] {
             if kind == Tok::Name {
@@ -158,7 +158,7 @@ impl<'a> Parser<'a, '_> {
         result
     }
 
-    /// Reads a statement into `all`, or passes over one that is wrong.
+    /// Reads a statement into `all`, or skips it after an error.
     fn one(&mut self, all: &mut Vec<Stmt>) {
         let (start, depth) = (self.tokens.position(), self.tokens.depth());
         match self.statement() {
@@ -170,7 +170,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// Goes behind a statement that is wrong: its blocks belong to it.
+    /// Skips a statement with an error, together with its blocks.
     fn recover(&mut self, start: usize) {
         self.tokens.go_to(self.tokens.position().max(start));
         let mut open: Vec<&str> = Vec::new();
@@ -194,9 +194,9 @@ impl<'a> Parser<'a, '_> {
                         return;
                     }
                 }
-                // That of the block around.
+                // This brace closes the block around the statement.
                 Tok::Punct("}") if self.tokens.depth() > 0 => return,
-                // A parenthesis that is not closed ends with its statement.
+                // If a parenthesis is never closed, the statement ends here.
                 Tok::Punct(";" | "}")
                     if !open.contains(&"{") && (open.is_empty() || !self.closes()) =>
                 {
@@ -277,7 +277,7 @@ impl<'a> Parser<'a, '_> {
                         body: body.into(),
                         test_last: false,
                     },
-                    // What the condition declares is made anew each time.
+                    // Each iteration declares the variables of the condition anew.
                     false => {
                         let at = |kind| Stmt {
                             kind,
@@ -459,12 +459,12 @@ impl<'a> Parser<'a, '_> {
         self.body().map(StmtKind::Block)
     }
 
-    /// Whether what is read is in a block.
+    /// Whether the parser is inside a block.
     pub(super) fn in_block(&self) -> bool {
         self.tokens.depth() > 1
     }
 
-    /// The statements of a block.
+    /// Parses the statements of a block.
     pub(super) fn body(&mut self) -> Parsed<Vec<Stmt>> {
         let open = self.next();
         let mut all = Vec::new();
@@ -480,8 +480,8 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// What stands in the parentheses of a statement: statements before its condition, `int t =
-    /// f(); t > 0`, and the condition, which may declare what it tests, `int t = f()` (ISO C++17,
+    /// Parses the head of a statement in parentheses. Statements may precede the condition, as in
+    /// `int t = f(); t > 0`; the condition may declare a variable, as in `int t = f()` (ISO C++17,
     /// stmt.select).
     fn head(&mut self, with_statement: bool) -> Parsed<(Vec<Stmt>, Expr)> {
         self.expect("(")?;
@@ -536,7 +536,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// A statement behind others that are for it alone.
+    /// A statement preceded by others in a block that holds only these.
     fn behind(&self, mut before: Vec<Stmt>, kind: StmtKind, start: usize) -> StmtKind {
         if before.is_empty() {
             return kind;
@@ -548,7 +548,7 @@ impl<'a> Parser<'a, '_> {
         StmtKind::Block(before)
     }
 
-    /// Passes over attributes that change nothing which a model could see: `[[likely]]`.
+    /// Skips attributes without an effect that a model could see: `[[likely]]`.
     pub(super) fn attributes(&mut self) -> Parsed<()> {
         while self.tokens.peek() == Tok::Punct("[") && self.tokens.peek_at(1) == Tok::Punct("[") {
             if !self.language.cpp {
@@ -644,7 +644,8 @@ impl<'a> Parser<'a, '_> {
     }
 }
 
-/// The same text with the lifetime that tokens have; one that is no punctuation equals no token.
+/// The same text with the lifetime of the tokens; empty if it is no punctuation, so it matches no
+/// token.
 fn punct_of(text: &str) -> &'static str {
     super::lex::punctuation(text).unwrap_or("")
 }

@@ -1,18 +1,19 @@
-//! Pipelines of the CUDA C++ library: those of one thread, and those whose stages threads of a
-//! block share.
+//! Lowers pipelines of the CUDA C++ library: those of one thread, and those with stages that
+//! threads of a block share.
 //!
 //! # Invariants
-//! - A pipeline of one thread is its groups of asynchronous copies, and how many it has begun and
-//!   waited for. One of several threads is two barriers for each stage, `state[2n]` for what is
-//!   produced in stage `n` and `state[2n + 1]` for what is consumed, and in each thread the stages
-//!   that it is at, with the parities of their phases.
+//! - A pipeline of one thread consists of its groups of asynchronous copies. The thread counts the
+//!   groups that it began, and those that it waited for.
+//! - A shared pipeline has two barriers for each stage: `state[2n]` for the producers of stage `n`,
+//!   and `state[2n + 1]` for its consumers. Each thread keeps its current stages and the parities
+//!   of their phases.
 //!
 //! # Sources
-//! - libcu++, `cuda/pipeline`, and what it compiles to for sm_90.
+//! - libcu++, `cuda/pipeline`, and the code that nvcc generates from it for sm_90.
 //!
 //! # Where we differ
-//! - A pipeline lasts until its thread ends: what its destructor does is not there. Who asks for
-//!   it, with `quit()`, is refused.
+//! - A pipeline lasts until its thread ends: its destructor is not modelled. Fencepost refuses
+//!   `quit()`.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -28,14 +29,14 @@ use program::{
     Access, BarrierAction, BinOp, Class, CmpOp, Expr, Op, RegId, Scope, Tags, Ty, Update,
 };
 
-/// Which barrier of a stage.
+/// The two barriers of a stage.
 #[derive(Clone, Copy)]
 enum Side {
     Produced,
     Consumed,
 }
 
-/// Functions of a pipeline, and how many arguments they take.
+/// Methods of a pipeline, and their numbers of arguments.
 const METHODS: &[(&str, usize)] = &[
     ("producer_acquire", 0),
     ("producer_commit", 0),
@@ -45,14 +46,14 @@ const METHODS: &[(&str, usize)] = &[
 ];
 
 const ROLE: &str = "cuda::pipeline_role";
-/// What a pipeline of one thread counts in.
+/// The type of the counters in a pipeline of one thread.
 const COUNT: Ty = Ty {
     bits: 8,
     signed: false,
 };
-/// The largest number of groups that the library asks to be incomplete.
+/// The largest number of incomplete groups that the library's waits allow.
 const MOST_PRIOR: i64 = 8;
-/// As many stages as a state may have.
+/// The largest number of stages.
 const MOST_STAGES: i64 = u8::MAX as i64;
 
 fn bin(op: BinOp, ty: Ty, a: Expr, b: Expr) -> Expr {
@@ -63,7 +64,7 @@ fn differ(a: Expr, b: Expr) -> Expr {
     Expr::Cmp(CmpOp::Ne, Ty::U32, a.into(), b.into())
 }
 
-/// The role that a name stands for.
+/// The value of a role's name.
 pub(super) fn role(name: &str) -> Option<Value> {
     let value = match plain(name) {
         "pipeline_role::producer" => 0,
@@ -83,7 +84,7 @@ pub(super) fn role(name: &str) -> Option<Value> {
 }
 
 impl Lowering<'_, '_> {
-    /// A declaration of a pipeline or of its state; otherwise nothing happens.
+    /// Declares pipelines or their states. Returns false for any other declaration.
     pub(super) fn declares_pipeline(&mut self, declaration: &Declaration) -> bool {
         let specifiers = &declaration.specifiers;
         let Base::Class(range) = &specifiers.base else {
@@ -150,7 +151,7 @@ impl Lowering<'_, '_> {
         true
     }
 
-    /// The pipeline that is given for a parameter that refers to one of that type.
+    /// Binds a parameter that is a reference to a pipeline.
     pub(super) fn pipeline_given(&mut self, wanted: &str, arg: &Tree) -> Option<Binding> {
         let pipe = self
             .is_pipeline(arg)
@@ -172,7 +173,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// What the threads of a pipeline share.
+    /// Declares the memory that the threads of a pipeline share.
     fn pipeline_state(&mut self, name: &Range<usize>, stages: i64) {
         let word = self.str(name);
         let barrier = Type::Object(Class::Barrier(Scope::Cta), Type::Int(Ty::WORD).into());
@@ -194,7 +195,7 @@ impl Lowering<'_, '_> {
         );
     }
 
-    /// The pipeline that an expression stands for; `None`: it stands for none.
+    /// The pipeline that an expression denotes; `None`: the expression denotes no pipeline.
     pub(super) fn pipeline_of(&mut self, tree: &Tree) -> Option<Pipeline> {
         match &tree.kind {
             ExprKind::Name => match self.binding(tree) {
@@ -341,14 +342,14 @@ impl Lowering<'_, '_> {
         None
     }
 
-    /// A new register with a value.
+    /// Copies a value to a new register.
     fn set(&mut self, ty: Ty, value: Expr) -> RegId {
         let dst = self.temporary(ty);
         self.push(Op::Assign { dst, value });
         dst
     }
 
-    /// A call of a function of a pipeline.
+    /// A call of a method of a pipeline.
     pub(super) fn pipeline_method(
         &mut self,
         tree: &Tree,
@@ -412,7 +413,7 @@ impl Lowering<'_, '_> {
         Some(Value::void())
     }
 
-    /// A barrier of the stage that a thread is at.
+    /// A barrier of the thread's current stage.
     fn stage(&mut self, state: PipelineState, side: Side, at: RegId) -> Atomic {
         let addr = self.stable(barrier_at(state, side, &Expr::Reg(at)));
         Atomic {
@@ -422,7 +423,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Goes on to the next stage; behind the last one comes the first, in the next phase.
+    /// Moves to the next stage. After the last stage, the first one follows in the next phase.
     fn advance(&mut self, at: RegId, parity: RegId, stages: i64) {
         let next = self.set(
             Ty::S32,
@@ -451,7 +452,7 @@ impl Lowering<'_, '_> {
         });
     }
 
-    /// Waits for the oldest group of a thread's that it has not waited for, if there is one.
+    /// Waits for the thread's oldest group that it has not waited for, if there is one.
     fn wait_for_oldest(&mut self, pipe: &Pipeline, range: &Range<usize>) {
         let (head, tail) = (Expr::Reg(pipe.head), Expr::Reg(pipe.tail));
         let none = self.branch(Expr::Cmp(
@@ -485,7 +486,7 @@ impl Lowering<'_, '_> {
         self.patch(none, end);
     }
 
-    /// `pipeline_consumer_wait_prior<n>(pipe)`: waits for all groups but the last ones.
+    /// `pipeline_consumer_wait_prior<n>(pipe)`: waits for all groups except the last `n`.
     pub(super) fn wait_prior(&mut self, tree: &Tree, n: i64, pipe: &Tree) {
         let Some(pipe) = self
             .pipeline_of(pipe)
@@ -508,14 +509,14 @@ impl Lowering<'_, '_> {
         });
     }
 
-    /// A barrier's phase waits for the copies of this thread.
+    /// Lets the phase of a barrier wait for the copies of this thread.
     fn arrive_on_copies(&mut self, barrier: Expr, range: &Range<usize>) {
         let object = self.passed(barrier, 1, Ty::U64);
         let text = format!("cp.async.mbarrier.arrive.shared.b64 [{}];", object.word());
         self.library(&[text], vec![object], range, None);
     }
 
-    /// The rank of the thread in a group, and the size of the group, if they are known.
+    /// The rank of the thread in a group, if known.
     pub(super) fn rank_in(&mut self, range: &Range<usize>, group: ThreadGroup) -> Option<i64> {
         self.rank(group, range, "thread_rank").constant()
     }

@@ -1,15 +1,15 @@
-//! Places: what can be assigned to, read, and pointed at. Assignments and conversions to the type
-//! of a place.
+//! Evaluates places: expressions that code can assign to, read, and point at. Also lowers
+//! assignments, and conversions to the type of a place.
 //!
 //! # Invariants
-//! - What is written to a place was converted to its type: a `bool` holds 0 or 1, an `unsigned
-//!   char` 0 to 255.
+//! - A value is converted to the type of its place before the write: a `bool` holds 0 or 1, an
+//!   `unsigned char` 0 to 255.
 //!
 //! # Sources
 //! - C11, 6.3.2.1, 6.5.2.4, 6.5.3.2, 6.5.16; ISO C++17, conv, expr.ass, expr.pre.incr.
 //!
 //! # Where we differ
-//! - The value of an assignment is the one that was written: memory is not read again.
+//! - The value of an assignment is the one that was written: no second read of memory.
 
 use std::ops::Range;
 
@@ -29,7 +29,7 @@ pub(super) enum Place {
 }
 
 impl Place {
-    /// What is there.
+    /// The type at the place.
     pub(super) fn of(&self) -> &Qualified {
         match self {
             Place::Register(variable) => &variable.of,
@@ -38,7 +38,7 @@ impl Place {
     }
 }
 
-/// An address some bytes further on.
+/// The address `by` bytes further on.
 pub(super) fn shifted(addr: &Expr, by: u64) -> Expr {
     let (base, offset) = match addr {
         Expr::Bin(BinOp::Add, Ty::WORD, base, offset) if matches!(**offset, Expr::Const(_)) => {
@@ -56,7 +56,7 @@ pub(super) fn shifted(addr: &Expr, by: u64) -> Expr {
 }
 
 impl Lowering<'_, '_> {
-    /// What a location of the test's memory holds; of an array, one element.
+    /// The type of a location of the test; for an array, that of one element.
     pub(super) fn of_location(&self, loc: LocId) -> Qualified {
         let object = self.symbols.object(loc).1;
         if let Some(Record(ty)) = &object.record {
@@ -77,7 +77,8 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// What the address of a cell of a location points to: an element at its first cell.
+    /// The target type of the address of a cell. At the first cell of an element, it is the
+    /// element.
     pub(super) fn of_cell(&self, loc: LocId, cell: u32) -> Qualified {
         match &self.symbols.object(loc).1.record {
             Some(record) if !(cell as usize).is_multiple_of(record.layout().cells()) => {
@@ -87,8 +88,8 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// What an access by an operator carries: it is plain, but for atomic objects in C, where it is
-    /// sequentially consistent (C11, 6.2.6.1, 6.5.16).
+    /// The tags and scope of an access by an operator. The access is plain, except for atomic
+    /// objects in C, where it is sequentially consistent (C11, 6.2.6.1, 6.5.16).
     fn access(&mut self, of: &Qualified, ty: Ty) -> Access {
         let mut access = self.plain(ty);
         if of.atomic {
@@ -108,7 +109,7 @@ impl Lowering<'_, '_> {
         access
     }
 
-    /// The place that an expression names, if it names one; what is wrong was reported.
+    /// The place that an expression names. Reports any other expression.
     pub(super) fn place(&mut self, tree: &Tree) -> Option<Place> {
         let word = self.str(&tree.range);
         match &tree.kind {
@@ -258,9 +259,9 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Reports a constant index that is outside of the array that an expression names.
+    /// Reports a constant index outside of the array that an expression names.
     fn within_bounds(&mut self, array: &Tree, index: &Value, range: &Range<usize>) {
-        // How much memory there is at a name of the test's is found out by the access.
+        // For memory that the test names, the access checks the bounds.
         if matches!(array.kind, ExprKind::Name) && self.binding(array).is_none() {
             return;
         }
@@ -269,7 +270,7 @@ impl Lowering<'_, '_> {
         else {
             return;
         };
-        // The address behind the last element may be taken.
+        // The address behind the last element is valid.
         if !(0..=i64::from(n)).contains(&i) {
             self.error(
                 "out-of-bounds",
@@ -283,9 +284,8 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Copies a structure: each of its members plainly, all of them read before the first is
-    /// written. In which order is left open by the languages, and plain accesses take part in no
-    /// synchronisation.
+    /// Copies a structure, member by member with plain accesses, all reads before the first write.
+    /// The languages leave the order open, and plain accesses take part in no synchronisation.
     pub(super) fn copy_structure(
         &mut self,
         (to, of): (Expr, Qualified),
@@ -299,7 +299,7 @@ impl Lowering<'_, '_> {
             Some(_) => self.memory_place(value),
             None => {
                 let errors = self.sink.errors();
-                // A function that is not known says more.
+                // The error about an unknown function is more helpful.
                 if matches!(value.kind, ExprKind::Call(..)) {
                     self.eval(value);
                 }
@@ -397,7 +397,7 @@ impl Lowering<'_, '_> {
         self.copy_structure((addr, of), value, &tree.range);
     }
 
-    /// The memory that an expression names; a register is an error.
+    /// The memory that an expression names; reports a register.
     pub(super) fn memory_place(&mut self, tree: &Tree) -> Option<(Expr, Qualified)> {
         match self.place(tree)? {
             Place::Memory(addr, of) => Some((addr, of)),
@@ -417,13 +417,13 @@ impl Lowering<'_, '_> {
         });
     }
 
-    /// The place that a value points to.
+    /// The place that a pointer points to.
     fn pointed(&mut self, pointer: Value, range: &Range<usize>) -> Option<Place> {
         self.address(pointer, range)
             .map(|(addr, of)| Place::Memory(addr, of))
     }
 
-    /// The value as an address, and what is there.
+    /// A value as an address, and the type at that address.
     pub(super) fn address(
         &mut self,
         pointer: Value,
@@ -457,7 +457,7 @@ impl Lowering<'_, '_> {
     /// `&a`
     pub(super) fn take_address(&mut self, tree: &Tree, a: &Tree) -> Value {
         let word = self.str(&a.range);
-        // Where memory is given by name, `&x` is a common way to write its address.
+        // If the test names the memory, `&x` is a common way to write its address.
         if let (ExprKind::Name, None, Some(_)) =
             (&a.kind, self.scopes.find(word), self.location(word))
         {
@@ -488,7 +488,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// What is at a place, before any conversion; `None`: the expression is no place.
+    /// The type of a place before any conversion; `None`: the expression does not name a place.
     pub(super) fn whole(&mut self, tree: &Tree) -> Option<Qualified> {
         if let Some(Binding::Constant(value)) = self.binding(tree) {
             return Some(value.ty.clone().into());
@@ -514,7 +514,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// The value at a place.
+    /// Reads the value at a place.
     pub(super) fn read(&mut self, place: Place) -> Value {
         match place {
             Place::Register(Variable {
@@ -524,7 +524,7 @@ impl Lowering<'_, '_> {
             }) => Value::literal(value, of.ty),
             Place::Register(variable) => Value::new(Expr::Reg(variable.reg), variable.of.ty),
             Place::Memory(addr, of) => match (&of.ty, of.word()) {
-                // An array is a pointer to its first element.
+                // An array becomes a pointer to its first element.
                 (Type::Array(element, _), _) => Value::new(addr, Type::Pointer(element.clone())),
                 (_, None) => Value::void(),
                 (_, Some(ty)) => {
@@ -538,7 +538,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Writes a value, of the place's type, to a place.
+    /// Writes a value of the place's type to a place.
     pub(super) fn write(&mut self, place: &Place, value: Expr) {
         match place {
             Place::Register(variable) => drop(self.push(Op::Assign {
@@ -564,7 +564,7 @@ impl Lowering<'_, '_> {
         });
     }
 
-    /// Whether a place may be written to; if not, that is reported.
+    /// Whether code may write to a place. Reports an error if not.
     pub(super) fn writable(&mut self, place: &Place, range: &Range<usize>) -> bool {
         if let Place::Memory(addr, _) = place
             && let Some(name) = self.constant(addr).map(str::to_string)
@@ -593,7 +593,7 @@ impl Lowering<'_, '_> {
         true
     }
 
-    /// The value as it is assigned to something of a type: what the languages convert without a
+    /// The value for an assignment to an object of a type. Allows only the conversions that need no
     /// cast.
     pub(super) fn assignable(&mut self, value: &Value, to: &Type, range: &Range<usize>) -> Expr {
         if let (Type::Pointer(to), false) = (to, self.is_nothing(value)) {
@@ -624,7 +624,7 @@ impl Lowering<'_, '_> {
         value.converted(to).expr
     }
 
-    /// Reports a pointer to one named address space where one to another is asked for.
+    /// Reports a pointer to one named address space if the code needs a pointer to another.
     fn other_space(&mut self, to: &Qualified, value: &Value, range: &Range<usize>) {
         let named = value
             .expr
@@ -646,7 +646,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// What is wrong with a pointer to `from` where one to `to` is expected.
+    /// The error in giving a pointer to `from` for a pointer to `to`.
     fn unlike(&mut self, to: &Qualified, from: &Qualified, range: &Range<usize>) -> Option<String> {
         if let Some(lost) = from.lost(to) {
             return Some(format!("this pointer would lose its `{lost}`"));
@@ -682,7 +682,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// `target = value` or `target op= value`; `used`: its value is asked for.
+    /// `target = value` or `target op= value`; `used`: the code uses the result.
     pub(super) fn assign(
         &mut self,
         tree: &Tree,
@@ -707,7 +707,7 @@ impl Lowering<'_, '_> {
         self.value_of(place, value, used, &tree.range)
     }
 
-    /// The value of an assignment that was made.
+    /// The value of a completed assignment.
     fn value_of(&mut self, place: Place, value: Expr, used: bool, range: &Range<usize>) -> Value {
         if used && place.of().volatile && matches!(place, Place::Memory(..)) {
             self.error(
@@ -727,7 +727,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Assigns; the place, and what was written to it.
+    /// Assigns; returns the place, and the value written to it.
     fn assigned(
         &mut self,
         tree: &Tree,
@@ -793,7 +793,7 @@ impl Lowering<'_, '_> {
         }
         let to = place.of().ty.clone();
         let value = match op {
-            // What arithmetic on an enumeration gives is an integer.
+            // Arithmetic on an enumeration gives an integer.
             Some(_) if self.env.language.cpp || to.target().is_some() => {
                 self.assignable(&given, &to, &value.range)
             }
@@ -804,8 +804,8 @@ impl Lowering<'_, '_> {
         Some((place, value))
     }
 
-    /// `x += value` of an atomic object: one sequentially consistent read-modify-write; the new
-    /// value.
+    /// `x += value` of an atomic object: one sequentially consistent read-modify-write. Returns the
+    /// new value.
     fn atomic_update(
         &mut self,
         op: BinOp,
@@ -843,7 +843,7 @@ impl Lowering<'_, '_> {
         Some(Expr::Bin(op, ty, Expr::Reg(dst).into(), operand.into()))
     }
 
-    /// `x++` and its like; `used`: its value is asked for.
+    /// `x++` and similar operators; `used`: the code uses the result.
     pub(super) fn step(
         &mut self,
         tree: &Tree,
@@ -886,7 +886,7 @@ impl Lowering<'_, '_> {
         old
     }
 
-    /// A cast. A pointer may not be cast to one of another size.
+    /// Lowers a cast. A pointer must not be cast to a pointer to elements of another size.
     pub(super) fn cast(&mut self, tree: &Tree, to: &TypeName, a: &Tree) -> Value {
         let Some(to) = self.named_type(to) else {
             return self.nothing();
@@ -945,7 +945,7 @@ impl Lowering<'_, '_> {
     pub(super) fn mixed_size(&mut self, range: &Range<usize>, ty: Ty, object: Ty) {
         let message = format!("a {}-bit access to {}-bit elements", ty.bits, object.bits);
         let source = self.env.language.aliasing;
-        // Characters may look at any object, other types at their own.
+        // Characters may access any object, other types only objects of the same type.
         let rule = match ty.bits {
             8 => format!(
                 "the language has it ({source}), Fencepost has accesses of one size to one location"
@@ -961,7 +961,7 @@ impl Lowering<'_, '_> {
         });
     }
 
-    /// Where registers need no declaration, a name that is assigned to is one.
+    /// Declares the target of an assignment as a register, in dialects that need no declarations.
     fn assume_register(&mut self, target: &Tree) {
         let word = self.str(&target.range);
         let known = self.scopes.find(word).is_some() || self.location(word).is_some();

@@ -1,12 +1,12 @@
-//! What comes before the grammar: directives, macros, and the aliases of namespaces that stand for
-//! their text.
+//! Runs the preprocessor: directives, macros, and aliases of namespaces, which are replaced as
+//! text.
 //!
 //! # Invariants
-//! - The result is the text without directives and with its macros expanded; what was expanded
-//!   points to where it was written.
-//! - Text of a macro is expanded once: a name is not expanded inside of its own text (C11,
-//!   6.10.3.4).
-//! - What is left out says nothing that a model could see; whatever else is a directive is refused.
+//! - The result is the text without directives and with its macros expanded. Expanded text points
+//!   to the place of its use.
+//! - A macro is expanded once: its name is not expanded inside of its text (C11, 6.10.3.4).
+//! - The directives that the preprocessor drops have no effect that a model could see; it refuses
+//!   all others.
 //!
 //! # Sources
 //! - C11, 6.10, *Preprocessing directives*; ISO C++, namespace.alias, namespace.udir, dcl.typedef;
@@ -23,7 +23,7 @@ use super::words::is_keyword;
 use diag::{MAX_NESTING, MappedText, Sink};
 use program::Dialect;
 
-/// Headers of the languages and their libraries, whose names are known.
+/// Headers of the languages and their libraries. The front end knows their names.
 const HEADERS: &[&str] = &[
     "cuda",
     "cub",
@@ -63,7 +63,7 @@ const HEADERS: &[&str] = &[
     "chrono",
 ];
 
-/// Pragmas that change nothing that a model could see, by their first words.
+/// Pragmas without an effect that a model could see, by their first words.
 const PRAGMAS: &[&str] = &[
     "unroll",
     "nounroll",
@@ -82,7 +82,7 @@ const PRAGMAS: &[&str] = &[
     "endregion",
 ];
 
-/// Namespaces whose names are known without them.
+/// Namespaces with names that the front end knows without a prefix, too.
 const NAMESPACES: &[&str] = &[
     "cuda",
     "cuda::std",
@@ -92,20 +92,21 @@ const NAMESPACES: &[&str] = &[
     "cuda::device",
 ];
 
-/// How long a text may get.
+/// The largest length of the text in bytes.
 const LONGEST: usize = 1 << 20;
 
-/// How many words an alias may have.
+/// The largest number of words of an alias.
 const LONGEST_ALIAS: usize = 100;
 
-/// A macro, or another name that stands for a text.
+/// A macro, or another name that is replaced by text.
 #[derive(Debug)]
 struct Macro {
     /// Names of its parameters; `None`: it takes no arguments.
     parameters: Option<Vec<String>>,
-    /// Its words.
+    /// The words of its text.
     body: Vec<String>,
-    /// In how many open blocks it was made: it is gone where they end. Macros stay.
+    /// The number of open blocks at its definition. It ends with the innermost of them; macros do
+    /// not end.
     depth: usize,
 }
 
@@ -139,7 +140,7 @@ pub(super) fn preprocess(text: MappedText, dialect: Dialect, sink: &mut Sink) ->
 /// A word, and whether it is the first one of its line.
 type Word = (Range<usize>, bool);
 
-/// Signs of the preprocessor alone.
+/// Operators of the preprocessor only.
 const SIGNS: &[&str] = &["::", "##"];
 
 /// The words of a text: identifiers, numbers, strings, operators; no white space, no comments.
@@ -182,7 +183,7 @@ fn words(source: &str) -> Vec<Word> {
     all
 }
 
-/// The length of a string or character; without an end, that of its first sign.
+/// The length of a string or character. If its end is missing, the length of the quote.
 fn quoted(text: &str, quote: char) -> usize {
     let mut escaped = false;
     for (n, c) in text.char_indices().skip(1) {
@@ -201,9 +202,9 @@ fn is_name(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '$')
 }
 
-/// An `#if` that is open.
+/// An open `#if`.
 struct Group {
-    /// Where it stands.
+    /// The place of the directive.
     range: Range<usize>,
     /// Whether one of its branches was compiled.
     taken: bool,
@@ -217,7 +218,7 @@ struct Preprocessor<'a, 's> {
     words: Vec<Word>,
     at: usize,
     macros: HashMap<String, Macro>,
-    /// Names that are said to be no macros.
+    /// Names that `#undef` declared not to be macros.
     gone: HashSet<String>,
     groups: Vec<Group>,
     depth: usize,
@@ -235,7 +236,7 @@ impl<'a> Preprocessor<'a, '_> {
     }
 
     fn run(&mut self) {
-        // What is copied as it is begins here.
+        // The start of the text that was not copied yet.
         let mut from = 0;
         while let Some((range, first)) = self.words.get(self.at).cloned() {
             let word = self.str(&range);
@@ -294,7 +295,7 @@ impl<'a> Preprocessor<'a, '_> {
             .error("c-syntax", span, message, |d| d.label(label));
     }
 
-    /// The words of the line from here on, lines that end in `\` joined, and where it ends.
+    /// The words of the line from here on, and the end of the line. A `\` at the end joins lines.
     fn line(&self) -> (Vec<Range<usize>>, usize) {
         let rest = self.words[self.at..].iter().enumerate();
         let all: Vec<_> = rest
@@ -308,7 +309,7 @@ impl<'a> Preprocessor<'a, '_> {
         (all, end)
     }
 
-    /// A directive: where the text goes on behind it.
+    /// Handles a directive; returns the position behind it.
     fn directive(&mut self, start: usize) -> Option<(usize, bool)> {
         let (line, end) = self.line();
         let words: Vec<&str> = line.iter().map(|r| self.str(r)).collect();
@@ -356,8 +357,8 @@ impl<'a> Preprocessor<'a, '_> {
         Some((end, false))
     }
 
-    /// A directive of conditional compilation, up to `end`: where the text goes on that is
-    /// compiled.
+    /// Handles a directive of conditional compilation up to `end`; returns the position of the next
+    /// text to compile.
     fn conditional(&mut self, line: &[Range<usize>], end: usize) -> usize {
         let range = line[0].start..end;
         let word = self.str(&line[1]);
@@ -401,7 +402,7 @@ impl<'a> Preprocessor<'a, '_> {
         if go_on { end } else { self.next_branch(end) }
     }
 
-    /// Where the next directive begins that belongs to the innermost `#if`.
+    /// The position of the next directive of the innermost `#if`.
     fn next_branch(&self, from: usize) -> usize {
         let mut open = 0;
         let behind = self
@@ -420,14 +421,14 @@ impl<'a> Preprocessor<'a, '_> {
         self.text.as_str().len()
     }
 
-    /// Whether the code behind a directive is compiled. Where only a compiler's command line says
-    /// so, that is an error.
+    /// Whether the code behind a directive is compiled. Reports an error if only a compiler's
+    /// command line decides it.
     fn condition(&mut self, word: &str, line: &[Range<usize>], end: usize) -> bool {
         let words: Vec<String> = line[2..].iter().map(|r| self.str(r).to_string()).collect();
         let number = match (word, words.as_slice()) {
             ("if", _) => self.number(&words),
             (_, [name]) if is_name(name) => {
-                // `#ifndef N`, `#define N 4`: what holds where nobody says more.
+                // `#ifndef N`, `#define N 4`: a default, used unless the code defines the name.
                 let next: Vec<&str> = self.words[self.at + line.len()..]
                     .iter()
                     .take(3)
@@ -485,10 +486,10 @@ impl<'a> Preprocessor<'a, '_> {
         }
     }
 
-    /// The number that the words of a condition stand for.
+    /// The value of a condition.
     fn number(&self, words: &[String]) -> Result<Number, String> {
-        // `defined` looks at names before they are expanded. What stands for it is no name that
-        // code can have.
+        // `defined` takes names before their expansion. Its placeholder is no name that code can
+        // have.
         let mut plain = Vec::new();
         let mut asked = Vec::new();
         let mut at = 0;
@@ -537,7 +538,7 @@ impl<'a> Preprocessor<'a, '_> {
         })
     }
 
-    /// `#define NAME words`, `#define NAME(a, b) words`: why it is refused, if it is.
+    /// `#define NAME words`, `#define NAME(a, b) words`: the reason for a refusal, if any.
     fn define(&mut self, line: &[Range<usize>]) -> Option<(&'static str, &'static str)> {
         let words: Vec<&str> = line.iter().map(|r| self.str(r)).collect();
         let Some(name) = words.get(2).filter(|w| is_name(w)) else {
@@ -591,9 +592,9 @@ impl<'a> Preprocessor<'a, '_> {
         None
     }
 
-    /// `using namespace cuda;`, `namespace cg = cooperative_groups;`, `using T = int;`, `ndrange_t
-    /// n = ndrange_1D(4);`: names for other names. Where the text goes on; `None`: it is something
-    /// else.
+    /// Handles names for other names: `using namespace cuda;`, `namespace cg =
+    /// cooperative_groups;`, `using T = int;`, `ndrange_t n = ndrange_1D(4);`. Returns the position
+    /// behind them; `None`: something else comes next.
     fn alias(&mut self, start: usize) -> Option<(usize, bool)> {
         let mut words = Vec::new();
         let mut end = None;
@@ -648,7 +649,7 @@ impl<'a> Preprocessor<'a, '_> {
                     refused = Some(("names of such types are", "write out the type"));
                 }
             }
-            // Its sizes are numbers.
+            // The sizes are numbers.
             ["ndrange_t", name, "=", ref of @ ..]
                 if is_name(name) && of.first().is_some_and(|w| w.starts_with("ndrange_")) =>
             {
@@ -668,7 +669,7 @@ impl<'a> Preprocessor<'a, '_> {
                         .trim_start_matches("::")
                         .starts_with(&format!("{n}::"))
                 }) => {}
-            // A definition, which the grammar knows or not.
+            // A definition for the parser to accept or refuse.
             _ => return None,
         }
         if let Some((what, instead)) = refused {
@@ -681,8 +682,8 @@ impl<'a> Preprocessor<'a, '_> {
         Some((end, false))
     }
 
-    /// The expansion of a name, written out: where the text goes on. What was not copied before
-    /// begins at `from`.
+    /// Writes the expansion of a name, and returns the position behind it. The text that was not
+    /// copied yet begins at `from`.
     fn expansion(&mut self, range: &Range<usize>, from: usize) -> Option<(usize, bool)> {
         let word = self.str(range);
         let of = self.macros.get(word)?;
@@ -728,7 +729,7 @@ impl<'a> Preprocessor<'a, '_> {
         }
         let (before, behind) = self.text.as_str().split_at(range.start);
         let mut text = joined(&out);
-        // Names of namespaces have no space in them.
+        // A qualified name has no space in it.
         if behind[end - range.start..].starts_with("::") {
             text.truncate(text.trim_end().len());
         }
@@ -740,7 +741,7 @@ impl<'a> Preprocessor<'a, '_> {
     }
 }
 
-/// Words as a text: apart from each other, but for names of namespaces.
+/// Joins words with spaces, except within qualified names.
 fn joined(words: &[String]) -> String {
     let mut text = String::from(" ");
     for (n, word) in words.iter().enumerate() {
@@ -752,7 +753,7 @@ fn joined(words: &[String]) -> String {
     text
 }
 
-/// Expands words, `hidden` names aside, into `out`.
+/// Expands words into `out`, except for names in `hidden`.
 fn expand(
     words: &[String],
     macros: &HashMap<String, Macro>,
@@ -826,7 +827,7 @@ fn expand(
     Ok(())
 }
 
-/// The arguments of a call whose `(` is word `at`, and the word behind its `)`.
+/// The arguments of a call with its `(` at word `at`, and the position behind its `)`.
 fn arguments(words: &[String], at: usize) -> Option<(Vec<Vec<String>>, usize)> {
     let mut all = vec![Vec::new()];
     let mut open = 0;
@@ -936,7 +937,7 @@ mod tests {
             "#define A (1 << 4)\n#if A / 0x8 - 02 == 0 && -1 < +1\na;\n#endif",
             "a;",
         );
-        // What is not compiled may be anything, and what it rests on unknown.
+        // Text that is not compiled may be anything, and may depend on unknown names.
         reads("#if 0 && DEBUG\n# frob \"\n#endif\nb;", "b;");
     }
 

@@ -1,16 +1,16 @@
-//! Calls of functions of CUDA C++ that are instructions of PTX, by the table of
+//! Lowers calls of CUDA C++ functions that are PTX instructions, by the table of
 //! [`super::ptx_forms`].
 //!
 //! # Invariants
-//! - What an instruction means is said by the rows of PTX alone, as of any assembly
-//!   ([`super::inline_asm`]): a mapping to PTX leaves it as it is, and a model of C++ has no words
+//! - Only the rows of PTX define the meaning of an instruction, as for any assembly
+//!   ([`super::inline_asm`]). A mapping to PTX does not change it, and a model of C++ has no word
 //!   for it.
-//! - Pointers are generic addresses, which the library converts to the state space that a function
-//!   is for: where it is known what a pointer is to, another space is refused.
-//! - What a copy moves are elements of the type that its pointers point to.
+//! - Pointers are generic addresses; the library converts them to the state space of the function.
+//!   If the target of a pointer is known and lies in another space, Fencepost refuses it.
+//! - A copy moves elements of the type that its pointers point to.
 //!
 //! # Where we differ
-//! - The full mask of an election, and a group, are the threads that there are.
+//! - The full mask of an election, and a group, contain only the threads that exist.
 
 use std::ops::Range;
 
@@ -30,7 +30,7 @@ use Arg::{
 use Gives::{Coordinate, Meeting, Nothing, Token, Truth};
 
 impl Lowering<'_, '_> {
-    /// A call of a function that is an instruction of PTX, or of one that has to do with them.
+    /// Lowers a call of a function that is a PTX instruction, or of a related function.
     pub(super) fn ptx_call(
         &mut self,
         tree: &Tree,
@@ -105,7 +105,7 @@ impl Lowering<'_, '_> {
         Some(value)
     }
 
-    /// How a number of bytes is aligned: as it says, or as elements are.
+    /// The alignment of a number of bytes: the one it names, or that of the elements.
     fn alignment(&self, tree: &Tree, element: Option<Ty>) -> i64 {
         match &tree.kind {
             ExprKind::Call(name, args)
@@ -120,7 +120,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Whether arguments are those of a form, as far as that tells it from others.
+    /// Whether arguments fit a form, as far as they distinguish it from other forms.
     fn fits(&mut self, form: &Form, args: &[Tree]) -> bool {
         form.args.len() == args.len()
             && form.args.iter().zip(args).all(|(arg, tree)| match arg {
@@ -332,7 +332,7 @@ impl Lowering<'_, '_> {
         })
     }
 
-    /// Instructions of a function of the library.
+    /// Lowers the instructions of a library function.
     pub(super) fn library(
         &mut self,
         texts: &[String],
@@ -341,7 +341,7 @@ impl Lowering<'_, '_> {
         element: Option<Ty>,
     ) -> Option<()> {
         let mut mapped = self.declared_operands(&given, range);
-        // Each instruction is a place of its own: that tells it from the next one.
+        // Each instruction gets a different place, which distinguishes it from the next one.
         let ends = self
             .str(range)
             .char_indices()
@@ -361,7 +361,7 @@ impl Lowering<'_, '_> {
         self.lower_ptx(mapped, given, range, &How::Library(element))
     }
 
-    /// Assembly that sets `p` in the thread that a group elects for a copy as a whole (libcu++,
+    /// PTX that sets `p` in the thread that a group elects to start a bulk copy (libcu++,
     /// `cuda/__memcpy_async/elect_one.h`).
     fn election(&self, group: ThreadGroup, rank: i64) -> String {
         match (group.domain, rank / 32) {
@@ -373,7 +373,7 @@ impl Lowering<'_, '_> {
         format!("elect.sync _|p, {};", self.env.warp.all())
     }
 
-    /// The barrier of the library that an expression names, as the address of an mbarrier object.
+    /// The library barrier that an expression names, as the address of an mbarrier object.
     fn mbarrier_of(&mut self, tree: &Tree) -> Option<Expr> {
         match self
             .is_object(tree)
@@ -400,7 +400,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// The address of a word that holds an mbarrier object.
+    /// The address of a word with an mbarrier object.
     fn word_of(&mut self, tree: &Tree) -> Option<Expr> {
         let value = self.scalar(tree);
         match value.target().and_then(|to| to.word()) {
@@ -419,7 +419,7 @@ impl Lowering<'_, '_> {
         Some(value.expr)
     }
 
-    /// The address of shared memory that a response is written to.
+    /// The address of the shared memory that receives a response.
     fn room_of(&mut self, tree: &Tree) -> Option<Expr> {
         let value = self.scalar(tree);
         let fits = value.target().is_some_and(|to| {
@@ -444,8 +444,8 @@ impl Lowering<'_, '_> {
         Some(addr)
     }
 
-    /// The halves of a response that lies in a structure: each of its members is read, as by any
-    /// copy of it.
+    /// The halves of a response in a structure. Reads each member, as any copy of the structure
+    /// would.
     fn response_of(&mut self, tree: &Tree) -> Option<[Expr; 2]> {
         let of = self
             .type_of_place(tree)
@@ -517,8 +517,8 @@ impl Lowering<'_, '_> {
         });
     }
 
-    /// A value, with the addresses that parameters have from the start; whether they keep these is
-    /// seen in the end.
+    /// Replaces parameters in a value by their initial addresses. [`Self::keep_addresses`] checks
+    /// at the end that the parameters kept them.
     pub(super) fn counted_from_the_start(&mut self, mut value: Expr, range: &Range<usize>) -> Expr {
         let mut found = Vec::new();
         value.visit_mut(&mut |e| {
@@ -533,7 +533,7 @@ impl Lowering<'_, '_> {
         value
     }
 
-    /// The address that a register has had since it got one, if it got no other value so far.
+    /// The address in a register, if the code has given it no other value so far.
     fn address_in(&self, reg: RegId) -> Option<Expr> {
         let mut written = self
             .code
@@ -565,7 +565,8 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Reports parameters that were taken for what they are at the start, and are written.
+    /// Reports parameters that the code writes after the lowering relied on their initial
+    /// addresses.
     pub(super) fn keep_addresses(&mut self) {
         for (reg, range) in std::mem::take(&mut self.kept_addresses) {
             if self.address_in(reg).is_none() {
@@ -574,7 +575,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Reports an address that is surely of another space.
+    /// Reports an address that surely lies in another space.
     pub(super) fn in_space(
         &mut self,
         addr: &Expr,
@@ -602,7 +603,7 @@ impl Lowering<'_, '_> {
         None
     }
 
-    /// An argument in a register, or as a constant.
+    /// Passes an argument in a register, or as a constant.
     pub(super) fn passed(&mut self, value: Expr, number: usize, ty: Ty) -> Given {
         if let Expr::Const(n) = value {
             return Given::Constant(n);
@@ -625,14 +626,14 @@ impl Lowering<'_, '_> {
     }
 }
 
-/// The last part of a name: `cuda::ptx::sem_release` is `sem_release`.
+/// The last part of a name: `cuda::ptx::sem_release` gives `sem_release`.
 fn last(name: &str) -> &str {
     name.rsplit("::").next().unwrap_or(name)
 }
 
-/// The pieces of a copy that a thread of a group copies. Tiles of Cooperative Groups copy in steps
-/// that are alike for all threads: in the last one, those that nothing is left for copy the last
-/// piece once more (`accelerated_async_copy`).
+/// The pieces that one thread of a group copies. In tiles of Cooperative Groups, all threads take
+/// the same number of steps. In the last step, threads without a piece copy the last piece once
+/// more (`accelerated_async_copy`).
 fn shares(form: &Form, group: ThreadGroup, (rank, threads): (i64, i64), pieces: i64) -> Vec<i64> {
     let own = (0..pieces).filter(|k| k % threads == rank);
     let rest = pieces % threads;
@@ -642,7 +643,7 @@ fn shares(form: &Form, group: ThreadGroup, (rank, threads): (i64, i64), pieces: 
     own.chain(last).collect()
 }
 
-/// Whether a value is an address that is known, perhaps in another block's memory.
+/// Whether a value is a known address, perhaps in another block's memory.
 fn is_address(value: &Expr) -> bool {
     match value {
         Expr::Address(_) => true,
@@ -653,7 +654,7 @@ fn is_address(value: &Expr) -> bool {
     }
 }
 
-/// Whether an operation is one on bits, which have no sign.
+/// Whether an operation is bitwise, so that its operand has no sign.
 fn is_bitwise(words: &[String]) -> bool {
     words
         .iter()
@@ -698,7 +699,8 @@ mod tests {
     use diag::{MappedText, Sink, SourceFile, Span, Style, render};
     use program::{Class, Dialect};
 
-    /// What is wrong with a thread's code over what arguments name here; nothing: it becomes PTX.
+    /// The errors of a thread's code, which may use the arguments below. Without errors, the code
+    /// becomes PTX.
     fn wrong(code: &str) -> String {
         let file = SourceFile::new("test", code);
         let mut sink = Sink::new(&file);
@@ -733,7 +735,7 @@ mod tests {
         let unit = Unit::parse(MappedText::verbatim(code, 0), env.language, &mut sink);
         let lowered = unit.lower(&env, &mut symbols, &mut sink);
         if sink.errors() == 0 {
-            // A lane alone elects itself, and a query looks at a value.
+            // A single lane elects itself, and a query only reads a value.
             let acts = lowered
                 .code
                 .iter()
@@ -807,7 +809,7 @@ mod tests {
     fn every_form_is_assembly_that_the_rows_of_ptx_have() {
         let before = "auto pipe = cuda::make_pipeline(); auto tile = cg::tiled_partition<32>(cg::this_thread_block()); ";
         for form in FORMS {
-            // Each word of each tag, and the first ones of the others.
+            // Each word of each tag, and the first words of the others.
             for n in 0..8 {
                 let arg = |arg: &Arg| match arg {
                     Tag(words) => format!("cuda::ptx::{}", words[n % words.len()]),

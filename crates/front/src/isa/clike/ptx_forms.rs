@@ -1,13 +1,13 @@
-//! The table of functions of CUDA C++ that are instructions of PTX: a row is a form of a function,
-//! and the assembly that the library writes for it.
+//! Lists the CUDA C++ functions that are PTX instructions. A row holds one form of a function, and
+//! the assembly that the library writes for it.
 //!
 //! # Sources
-//! - libcu++, `cuda/__ptx/instructions/generated/*.h`, and what it compiles to: each of `cuda::ptx`
-//!   is one instruction.
+//! - libcu++, `cuda/__ptx/instructions/generated/*.h`, and the PTX it compiles to: each function of
+//!   `cuda::ptx` is one instruction.
 //! - libcu++, `cuda/__barrier/barrier_arrive_tx.h`, `barrier_expect_tx.h`,
 //!   `cuda/__memcpy_async/*.h`, for sm_90.
 //! - Cooperative Groups, `cooperative_groups/details/async.h`.
-//! - `cuda_pipeline_helpers.h`: `__pipeline_memcpy_async` and its like.
+//! - `cuda_pipeline_helpers.h`: `__pipeline_memcpy_async` and similar functions.
 //! - CUDA Programming Guide, *Programmatic Dependent Launch*; `cuda_device_runtime_api.h`.
 
 use super::words::group_word;
@@ -16,50 +16,50 @@ use program::Space;
 /// An argument of a form.
 #[derive(Clone, Copy)]
 pub(super) enum Arg {
-    /// One of these words of `cuda::ptx`, which stands for a qualifier.
+    /// One of these `cuda::ptx` words, each for a qualifier.
     Tag(&'static [&'static str]),
-    /// The address of a word of shared memory that holds an mbarrier object.
+    /// The address of a word of shared memory with an mbarrier object.
     Object,
-    /// A barrier of the library that is one.
+    /// A library barrier that is an mbarrier object.
     Barrier,
     /// A pointer to memory of that space.
     To(Space),
-    /// A pointer to 16 bytes of shared memory for a response, and a structure of 16 bytes that
-    /// holds one.
+    /// `Room` is a pointer to 16 bytes of shared memory for a response; `Response` is a structure
+    /// of 16 bytes that contains a response.
     Room,
     Response,
-    /// A number of so many bits, or of the type that is copied.
+    /// A number of that many bits, or of the element type of the copy.
     Value(u8),
     Element,
     /// A number of bytes, copied in pieces as wide as their alignment: 4, 8 or 16 bytes.
     Pieces,
-    /// A number of bytes that are said to be aligned at 16.
+    /// A number of bytes with a declared alignment of 16.
     Wide,
     /// A pipeline.
     Pipe,
-    /// A group of threads, among which a copy is divided.
+    /// A group of threads that shares the work of a copy.
     Group,
     /// A constant.
     Number,
     /// The constant 1.
     One,
-    /// How long a wait may take, which bounds nothing.
+    /// The time limit of a wait, which does not matter.
     Time,
 }
 
-/// What a call gives.
+/// The result of a call.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Gives {
     Nothing,
     Token,
     Truth,
-    /// A number of 32 bits, whose type the call names.
+    /// A number of 32 bits; the call names its type.
     Coordinate,
-    /// Nothing, and the threads of its group wait for each other behind it.
+    /// No result; the threads of the group wait for each other after the call.
     Meeting,
 }
 
-/// A form of a function; `%0` in its text is what it gives, `%1` its first argument, `%g` sets `p`
+/// A form of a function. In its text, `%0` is the result and `%1` the first argument; `%g` sets `p`
 /// in the thread that a group elects.
 pub(super) struct Form {
     pub(super) name: &'static str,
@@ -557,13 +557,13 @@ pub(super) const FORMS: &[Form] = &[
     ),
 ];
 
-/// The name of a function as rows have it.
+/// The name of a function as the rows write it.
 pub(super) fn plain(name: &str) -> &str {
     let name = name.strip_prefix("::").unwrap_or(name);
     name.strip_prefix("cuda::").unwrap_or(name)
 }
 
-/// The same, with the namespace of groups as rows have it.
+/// The same with the namespace of groups.
 fn in_row(name: &str) -> (&str, bool) {
     let word = group_word(name);
     if word == name {
@@ -573,8 +573,8 @@ fn in_row(name: &str) -> (&str, bool) {
     }
 }
 
-/// Whether a function, without its namespaces, is called with the type of what it gives, as others
-/// are but for the coordinate.
+/// Whether a call of this function, given without its namespaces, names its result type. Its
+/// siblings differ from it only in the coordinate.
 pub(super) fn is_typed(name: &str) -> bool {
     let of_all = |name: &str| name.rsplit_once('_').map(|(of_all, _)| of_all.to_owned());
     let name = of_all(&format!("ptx::{name}"));
@@ -593,13 +593,13 @@ pub(super) fn forms(name: &str) -> impl Iterator<Item = &'static Form> + '_ {
         })
 }
 
-/// Whether a function is one of the device that is an instruction, whatever its name begins with.
+/// Whether a device function is an instruction, whatever its name begins with.
 pub(in crate::isa::clike) fn is_instruction(word: &str) -> bool {
     forms(word).next().is_some()
 }
 
 impl Arg {
-    /// How messages write it.
+    /// The argument as messages write it.
     pub(super) fn text(self) -> String {
         match self {
             Tag(words) => words.join("|"),

@@ -1,5 +1,5 @@
-//! What is refused in a program, in words: rules of the languages that it breaks, and constructs
-//! that are not supported.
+//! Lists the constructs that Fencepost refuses, with messages: violations of language rules, and
+//! unsupported constructs.
 //!
 //! # Sources
 //! - C11, 7.17.7, *Operations on atomic types*; ISO C++, atomics.ref.ops; OpenCL C, *Atomic
@@ -10,15 +10,15 @@ use super::words::{LANGUAGES, column, has_type, type_named};
 use diag::{Sink, Span};
 use program::{Dialect, Scope};
 
-/// Classes of libraries that are not supported: what they are, and what to write instead.
+/// Unsupported library classes: a description, and an alternative.
 const CLASSES: &[(&str, &str, &str)] = &[(
     "coalesced_group",
     "groups of lanes that happen to run together are",
     "use a tile of the block, or functions with a mask",
 )];
 
-/// Words that are not supported: which of C, OpenCL C and CUDA C++ have them, what they are, and
-/// what to write instead.
+/// Unsupported words: whether C, OpenCL C and CUDA C++ have them, a description, and an
+/// alternative.
 const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
     (&["float", "double"], ALL, FLOATING, INTEGERS),
     (&["half"], [false, true, true], FLOATING, INTEGERS),
@@ -320,17 +320,16 @@ const UNIONS: &str = "write the whole as one integer, and its parts as `(w >> 32
 const ALIGNMENT: &str = "alignments of your own are";
 const UNALIGNED: &str = "leave them out, if nothing depends on them";
 
-/// Why a word cannot be used.
+/// The reason for refusing a word.
 pub(super) struct Refused {
-    /// Which languages have it.
+    /// Whether C, OpenCL C and CUDA C++ have it.
     pub(super) has: [bool; 3],
-    /// What it is; empty: it is supported where it is had.
+    /// A description; empty if Fencepost supports the word in the languages that have it.
     pub(super) what: &'static str,
     pub(super) instead: &'static str,
 }
 
 impl Refused {
-    /// Reports it.
     pub(super) fn report(&self, word: &str, dialect: Dialect, span: Span, sink: &mut Sink) {
         let Refused { has, what, instead } = *self;
         if has[column(dialect)] {
@@ -359,7 +358,8 @@ impl Refused {
     }
 }
 
-/// Why a word cannot be used in a language; `None`: it can, or it is no word of any of them.
+/// The reason for refusing a word in a language; `None`: the word is allowed, or no language has
+/// it.
 pub(super) fn word(word: &str, dialect: Dialect) -> Option<Refused> {
     if let Some((_, has, what, instead)) = WORDS.iter().find(|row| row.0.contains(&word)) {
         let supported = has[column(dialect)] && what.is_empty();
@@ -372,7 +372,7 @@ pub(super) fn word(word: &str, dialect: Dialect) -> Option<Refused> {
     type_word(word, dialect)
 }
 
-/// The same of names of types that are no keywords.
+/// The same for type names that are not keywords.
 fn type_word(word: &str, dialect: Dialect) -> Option<Refused> {
     let of = word.trim_end_matches(|c: char| c.is_ascii_digit());
     if matches!(of, "float" | "double" | "half") && of != word {
@@ -398,7 +398,7 @@ fn type_word(word: &str, dialect: Dialect) -> Option<Refused> {
             instead: "use a variable for each component",
         });
     }
-    // `int16`, but `int16_t` is another name.
+    // `int16` is a vector; `int16_t` is not.
     if let Some(of) = word.strip_suffix("16").or(word.strip_suffix('8'))
         && Structure::vector(&format!("{of}2"), true).is_some()
     {
@@ -421,8 +421,7 @@ fn type_word(word: &str, dialect: Dialect) -> Option<Refused> {
     })
 }
 
-/// Whether a word is the name of a type in one of the languages, or a word that declarations begin
-/// with.
+/// Whether a word names a type in one of the languages, or can begin a declaration.
 pub(super) fn names_type(name: &str, dialect: Dialect) -> bool {
     type_named(name).is_some()
         || Structure::vector(name, dialect.row().regions).is_some_and(|_| column(dialect) > 0)
@@ -431,8 +430,8 @@ pub(super) fn names_type(name: &str, dialect: Dialect) -> bool {
 
 const TOGETHER: &str = "which lanes of a warp run together is not determined by the program";
 
-/// Functions that the languages and their compilers have, and the checker has not: how their names
-/// begin, what they are, and what to write instead.
+/// Unsupported functions of the languages and their compilers: the beginnings of their names, a
+/// description, and an alternative.
 const FUNCTIONS: &[(&str, &str, &str)] = &[
     (
         "__shfl",
@@ -627,8 +626,7 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// What a function that is not supported is, and what to write instead; `None`: there is none of
-/// that name.
+/// The description of an unsupported function, and an alternative; `None`: no such function.
 pub(super) fn function(name: &str) -> Option<(&'static str, &'static str)> {
     let name = name.rsplit("::").next().unwrap_or(name);
     FUNCTIONS
@@ -637,13 +635,13 @@ pub(super) fn function(name: &str) -> Option<(&'static str, &'static str)> {
         .map(|f| (f.1, f.2))
 }
 
-/// What a class of a library that is not supported is, and what to do instead.
+/// The description of an unsupported library class, and an alternative.
 pub(super) fn class(word: &str) -> Option<(&'static str, &'static str)> {
     let (_, name) = word.rsplit_once("::")?;
     CLASSES.iter().find(|c| c.0 == name).map(|c| (c.1, c.2))
 }
 
-/// Endings of names of scopes in all dialects and in PTX.
+/// Endings of scope names in all dialects and in PTX.
 const ENDINGS: &[(&str, Scope)] = &[
     ("thread", Scope::Thread),
     ("work_item", Scope::Thread),
@@ -660,7 +658,7 @@ const ENDINGS: &[(&str, Scope)] = &[
     ("system", Scope::Sys),
 ];
 
-/// The dialect's name for a scope that another dialect calls so.
+/// The dialect's name for a scope, given the name in another dialect.
 pub(super) fn scope_meant(word: &str, dialect: Dialect) -> Option<&'static str> {
     let (_, scope) = ENDINGS
         .iter()

@@ -1,11 +1,11 @@
-//! What names stand for, block by block.
+//! Keeps the bindings of names, block by block.
 //!
 //! # Invariants
-//! - A name stands for what the innermost block that declares it says; behind the block it is what
-//!   it was before.
-//! - Code of a function sees its own blocks, and of what is declared outside of all functions types
-//!   and constants, but no variables: those are of the thread whose statements are around. Of its
-//!   caller it sees nothing.
+//! - A name has the binding from the innermost block that declares it. When that block ends, the
+//!   earlier binding returns.
+//! - Code of a function sees its own blocks, and nothing of its caller. It sees
+//!   the types and constants outside of all functions, but not the variables there: those belong
+//!   to the thread.
 //!
 //! # Sources
 //! - C11, 6.2.1, *Scopes of identifiers*; ISO C++, basic.scope.
@@ -15,12 +15,12 @@ use std::collections::HashMap;
 use super::types::{Qualified, Value};
 use program::{Expr, LocId, RegId, Scope};
 
-/// A variable that is a register.
+/// A variable in a register.
 #[derive(Clone, Debug)]
 pub(super) struct Variable {
     pub(super) reg: RegId,
     pub(super) of: Qualified,
-    /// The constant that it always has, if it is one (C++).
+    /// The value of a C++ constant.
     pub(super) known: Option<i64>,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Variable {
 #[derive(Clone, Debug)]
 pub(super) struct Atomic {
     pub(super) addr: Expr,
-    /// What is there.
+    /// The type of the object.
     pub(super) of: Qualified,
     pub(super) scope: Scope,
 }
@@ -37,17 +37,17 @@ pub(super) struct Atomic {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ThreadGroup {
     pub(super) domain: Scope,
-    /// Of a warp: the lanes in it; `None`: all.
+    /// For a warp: the lanes in the group; `None`: all.
     pub(super) lanes: Option<u32>,
-    /// Of a tile: how many lanes it has where the block is large enough.
+    /// For a tile: its number of lanes in a block that is large enough.
     pub(super) size: u32,
 }
 
-/// CUDA: what the threads of a pipeline share.
+/// CUDA: the memory that the threads of a pipeline share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PipelineState {
     pub(super) barriers: LocId,
-    /// In it, threads count who is a producer.
+    /// The counter of the producers among the threads.
     pub(super) count: LocId,
     pub(super) stages: i64,
 }
@@ -55,42 +55,42 @@ pub(super) struct PipelineState {
 /// CUDA: a pipeline.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pipeline {
-    /// The stage that comes next for a producer and for a consumer; of one thread, how many groups
-    /// it has begun and waited for.
+    /// The next stages of the producer and of the consumer. In a pipeline of one thread, the
+    /// numbers of groups begun and waited for.
     pub(super) head: RegId,
     pub(super) tail: RegId,
     pub(super) shared: Option<SharedPipeline>,
 }
 
-/// What a pipeline of several threads has besides.
+/// Additional state of a shared pipeline.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SharedPipeline {
     pub(super) state: PipelineState,
-    /// The parities that are waited for.
+    /// The parities that the next waits wait for.
     pub(super) consumed: RegId,
     pub(super) produced: RegId,
 }
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone, Debug)]
 pub(super) enum Binding {
     Register(Variable),
-    /// Memory at an address: what the code declares, and what a C++ reference refers to.
+    /// Memory at an address: an object that the code declares, or the target of a C++ reference.
     Memory(Expr, Qualified),
     /// CUDA: an atomic reference.
     Atomic(Atomic),
     /// CUDA: a group of threads.
     Group(ThreadGroup),
-    /// CUDA: a pipeline, and what the threads of one share.
+    /// CUDA: a pipeline, and the state that its threads share.
     Pipeline(Pipeline),
     PipelineState(PipelineState),
-    /// An enumerator.
+    /// A constant value, such as an enumerator.
     Constant(Value),
     Type(Qualified),
 }
 
 impl Binding {
-    /// Whether it is the same wherever it is used: a type, or a constant.
+    /// Whether the binding is the same for all threads: a type, or a constant.
     fn is_constant(&self) -> bool {
         match self {
             Binding::Type(_) | Binding::Constant(_) => true,
@@ -108,8 +108,8 @@ impl Binding {
 #[derive(Debug)]
 pub(super) struct Scopes {
     blocks: Vec<HashMap<String, Binding>>,
-    /// The first block of the function that the code is in. Those before it, but the first, are its
-    /// callers'.
+    /// The index of the current function's first block. The blocks before it belong to callers,
+    /// except block 0.
     base: usize,
 }
 
@@ -121,31 +121,28 @@ impl Scopes {
         }
     }
 
-    /// Begins a block.
     pub(super) fn enter(&mut self) {
         self.blocks.push(HashMap::new());
     }
 
-    /// Begins a function, whose code sees nothing of its caller; what [`Scopes::leave_function`]
-    /// wants.
+    /// Begins a function, which sees nothing of its caller. Returns the argument for
+    /// [`Scopes::leave_function`].
     pub(super) fn enter_function(&mut self) -> usize {
         let base = std::mem::replace(&mut self.base, self.blocks.len());
         self.enter();
         base
     }
 
-    /// Ends a function.
     pub(super) fn leave_function(&mut self, base: usize) {
         self.leave();
         self.base = base;
     }
 
-    /// Ends the innermost block.
     pub(super) fn leave(&mut self) {
         self.blocks.pop();
     }
 
-    /// What a name stands for.
+    /// The binding of a name.
     pub(super) fn find(&self, name: &str) -> Option<&Binding> {
         let own = self
             .blocks
@@ -163,7 +160,7 @@ impl Scopes {
             .or_else(|| self.blocks.first()?.get(name))
     }
 
-    /// In how many blocks the code is.
+    /// The number of open blocks.
     pub(super) fn depth(&self) -> usize {
         self.blocks.len()
     }
@@ -189,7 +186,7 @@ impl Scopes {
         }
     }
 
-    /// All names that can be seen.
+    /// All visible names.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         let own = self.blocks.iter().skip(self.base);
         own.chain(self.blocks.first())

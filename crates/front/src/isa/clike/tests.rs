@@ -1,11 +1,11 @@
-//! Tests of the C-like front end: what statements become.
+//! Tests the C-like front end: the micro-ops that statements become.
 
 use super::{Env, Language, Unit};
 use crate::isa::{Object, SymbolKind, Symbols};
 use diag::{MappedText, Sink, SourceFile, Style, render};
 use program::{Access, BarrierNaming, Dialect, Expr, Op, Scope, Seat, Update};
 
-/// What code of a dialect finds, if it is that of one thread alone.
+/// The environment of a thread of a dialect that is alone.
 pub(super) fn env(dialect: Dialect) -> Env {
     Env {
         language: Language::of(dialect).expect("a C-like one"),
@@ -21,8 +21,8 @@ pub(super) fn env(dialect: Dialect) -> Env {
     }
 }
 
-/// Lowers a thread's code over the locations `x`, `y` and `a[2]`: one word per micro-op, or the
-/// messages.
+/// Lowers a thread's code with the locations `x`, `y` and `a[2]`. The result has one word for each
+/// micro-op, or the messages.
 fn lowered(dialect: Dialect, code: &str) -> String {
     let file = SourceFile::new("test", code);
     let mut sink = Sink::new(&file);
@@ -173,7 +173,7 @@ fn halves_of_a_read_modify_write_have_the_order_that_concerns_them() {
 fn a_compare_exchange_touches_the_expected_location_plainly() {
     let code = "int r = atomic_compare_exchange_strong_explicit(x, y, 1, memory_order_acquire, memory_order_relaxed);";
     c(code, "R.na cas.ACQ/RLX = if5 W.na =");
-    // The weak form may fail without a reason: it then only reads.
+    // The weak form may fail spuriously; then it only reads.
     c(
         "int e = 0; int r = atomic_compare_exchange_weak(x, &e, 1);",
         "= = spurious if7 R.SC = goto10 cas.SC/SC = if11 = =",
@@ -491,7 +491,7 @@ fn functions_stand_where_they_are_called() {
         "int f(int v) { return v; } int i = 0; int r = f(i++) + i;",
         "in no order",
     );
-    // Two reads need no order, and what others may notice does.
+    // Two plain reads need no order; an effect that others may notice does.
     c(
         "int f(long *p) { return *p; } int r = f(x) + f(y);",
         "R.na = goto3 R.na = goto6 =",
@@ -526,7 +526,7 @@ fn functions_stand_where_they_are_called() {
         "__global__ void k(volatile long *x) { int r = *x + *x; }",
         "left open",
     );
-    // Doubling calls without code, and calls within calls, end with a message.
+    // Functions that double calls, without other code, and deeply nested calls end with a message.
     let mut doubling = String::from("void f0(void) { }\n");
     (1..40).for_each(|i| doubling += &format!("void f{i}(void) {{ f{0}(); f{0}(); }}\n", i - 1));
     wrong(Dialect::C, &format!("{doubling} f39();"), "too long");
@@ -742,8 +742,8 @@ fn deep_and_long_input_is_refused_without_harm() {
     for code in deep(5000) {
         assert!(!lowered(Dialect::C, &code).starts_with('='), "refused");
     }
-    // What is just deep enough is read and lowered: an unoptimised build must have the stack for
-    // it, too.
+    // Fencepost reads and lowers the deepest code that it accepts, with the stack of an unoptimised
+    // build, too.
     let taken = |code: &String| !lowered(Dialect::C, code).contains("deep");
     for code in 0..deep(0).len() {
         let deepest = (1..100).rev().find(|n| taken(&deep(*n)[code]));
@@ -768,7 +768,7 @@ fn scopes_have_all_their_names() {
     );
 }
 
-/// Structures, arrays of arrays, scoped enumerations: what is refused beside what is modelled.
+/// Structures, arrays of arrays, scoped enumerations: refused forms next to modelled ones.
 #[test]
 fn structures_are_read_as_the_language_has_them() {
     let node = "struct Node { int data; long at[2]; volatile int v; struct Node *next; };";
@@ -964,7 +964,7 @@ fn members_are_accessed_as_their_types_say() {
         ),
         "W.na W.na W.na R.na R.na R.na W.na W.na W.na"
     );
-    // Elements of arrays of arrays are one access each, and so is a whole array none.
+    // An element of an array of arrays is one access; an inner array without an index is not an access.
     assert_eq!(
         read(Dialect::C, "int m[2][2]; int *p = m[1]; m[1][0] = p[1];"),
         "= R.na W.na"
@@ -1131,7 +1131,7 @@ fn structures_without_names_are_memory_of_the_thread() {
         "int2 v = (int2)(1, 2); v = v.yx;",
         "this is no `int2` in memory",
     );
-    // A comma in parentheses of its own is an operator.
+    // A comma inside further parentheses is an operator.
     opencl(
         "int2 v = (int2)((1, 2));",
         "W.na@Thread W.na@Thread R.na@Thread R.na@Thread W.na@Thread W.na@Thread",
@@ -1192,7 +1192,7 @@ fn types_of_other_languages_are_told_apart() {
     ] {
         wrong(Dialect::OpenCl, code, part);
     }
-    // Where they are no keywords, variables and types of the code may be called so.
+    // In languages in which they are not keywords, these words may name variables and types.
     c(
         "int half = 1; half = half * 2; int local = (half) + 1;",
         "= = =",
@@ -1324,8 +1324,8 @@ fn sizes_are_those_of_the_types_of_operators() {
     }
 }
 
-/// What the languages have and Fencepost does not, and what they do not have: no bare error of the
-/// grammar.
+/// Constructs that the languages have and Fencepost does not, and constructs of other languages:
+/// each gets a message that names it, and not a syntax error.
 #[test]
 fn constructs_that_are_not_supported_are_named() {
     let mut unlike = Vec::new();
@@ -1611,7 +1611,7 @@ fn constructs_that_are_not_supported_are_named() {
         ],
     );
     assert!(unlike.is_empty(), "{}", unlike.join("\n"));
-    // What changes nothing that a model could see.
+    // Constructs without an effect that a model could see.
     let cuda = |code: &str, ops: &str| assert_eq!(lowered(Dialect::Cuda, code), ops, "{code}");
     cuda(
         "[[maybe_unused]] int r = 1; if (r) [[likely]] { r = 2; }",

@@ -1,5 +1,5 @@
-//! What type a declaration's specifiers and declarators name: arrays, vectors, structures,
-//! enumerations, classes.
+//! Finds the type that a declaration's specifiers and declarators name: arrays, vectors,
+//! structures, enumerations, classes.
 //!
 //! # Sources
 //! - C11, 6.7.2, 6.7.6; ISO C++, dcl.type, dcl.enum, class; OpenCL C, *Built-in Vector Data Types*.
@@ -20,7 +20,7 @@ use super::words::{has_type, type_named};
 use diag::MAX_NESTING;
 use program::{Class, Ty};
 
-/// At most so many elements of an array that code declares.
+/// The largest number of elements of an array that code declares.
 const MAX_ELEMENTS: u64 = 16_384;
 
 impl<'a> Lowering<'a, '_> {
@@ -30,7 +30,7 @@ impl<'a> Lowering<'a, '_> {
         self.declared_type(base, &name.declarator, None)
     }
 
-    /// The type that a declaration begins with; of `auto`, `void`. An enumeration in it is defined.
+    /// The type that a declaration begins with; for `auto`, `void`. Defines an enumeration in it.
     pub(super) fn base(&mut self, specifiers: &Specifiers) -> Option<Qualified> {
         let mut named = None;
         let ty = match &specifiers.base {
@@ -90,7 +90,7 @@ impl<'a> Lowering<'a, '_> {
             atomic,
             space,
         };
-        // What a `typedef` says besides the type.
+        // A `typedef` adds its qualifiers.
         Some(match named {
             Some(named) => Qualified {
                 constant: constant || named.constant,
@@ -103,8 +103,8 @@ impl<'a> Lowering<'a, '_> {
         })
     }
 
-    /// The type of a declared name; `elements`: of an array without a size, so many are
-    /// initialised.
+    /// The type of a declared name; `elements`: the number of initialisers, for an array without a
+    /// size.
     pub(super) fn declared_type(
         &mut self,
         base: Qualified,
@@ -120,7 +120,7 @@ impl<'a> Lowering<'a, '_> {
         )
     }
 
-    /// The type that pointers and dimensions make of another; `name` is what it is declared for.
+    /// The type that pointers and dimensions form from another type, in the declaration of `name`.
     pub(super) fn array_type(
         &mut self,
         base: Qualified,
@@ -198,7 +198,7 @@ impl<'a> Lowering<'a, '_> {
         self.fixed_as(tree, what, |ty| ty.promoted().is_some())
     }
 
-    /// The same, of a type that is asked for.
+    /// The same, for a type that `of` accepts.
     pub(super) fn fixed_as(
         &mut self,
         tree: &Tree,
@@ -229,7 +229,7 @@ impl<'a> Lowering<'a, '_> {
             .map(|of| Type::Struct(of.into()))
     }
 
-    /// The structure that is named, if the name is that of one.
+    /// The structure of that name, if there is one.
     pub(super) fn known_structure(&self, name: &TypeName) -> Option<Type> {
         let alone = name.declarator.pointers.is_empty() && name.declarator.arrays.is_empty();
         let word = match &name.specifiers.base {
@@ -304,7 +304,7 @@ impl<'a> Lowering<'a, '_> {
                 }
             };
         };
-        // The names of a scoped one are its own.
+        // A scoped enumeration has a scope for its names.
         if syntax.scoped {
             self.scopes.enter();
         }
@@ -316,10 +316,10 @@ impl<'a> Lowering<'a, '_> {
         let (least, most) = values
             .iter()
             .fold((0, 0), |(a, b), v| (v.1.min(a), v.1.max(b)));
-        // What the compilers take where the text says no type: the first of these that holds all
+        // Without a type in the text, compilers take the first of these types that holds all
         // values.
         let fits = |ty: &Ty| ty.wrap(least) == least && ty.wrap(most) == most;
-        // The underlying type of a scoped one is `int` (ISO C++, dcl.enum).
+        // The underlying type of a scoped enumeration is `int` (ISO C++, dcl.enum).
         let underlying = syntax.underlying.or(syntax.scoped.then_some(Ty::S32));
         let ty = underlying.or([Ty::U32, Ty::S32, Ty::WORD].into_iter().find(fits))?;
         if underlying.is_some() && !fits(&ty) {
@@ -332,7 +332,7 @@ impl<'a> Lowering<'a, '_> {
             );
         }
         let promoted = match (self.env.language.cpp, underlying) {
-            // ISO C++, conv.prom: by its values, or by the type that it names.
+            // The values determine the type, or the code names it (ISO C++, conv.prom).
             (true, None) => [Ty::S32, Ty::U32, Ty::WORD].into_iter().find(fits)?,
             _ if ty.bits < 32 => Ty::S32,
             _ => ty,
@@ -375,8 +375,8 @@ impl<'a> Lowering<'a, '_> {
             if let Some(value) = value {
                 next = self.fixed(value, "the value of an enumerator")?;
             }
-            // Within the definition, and in C also behind it, an enumerator is an `int` if it is
-            // one.
+            // An enumerator is an `int` if the value fits. This holds within the definition, and in
+            // C also behind it.
             let ty = if Ty::S32.wrap(next) == next {
                 Ty::S32
             } else {
@@ -389,7 +389,8 @@ impl<'a> Lowering<'a, '_> {
         Some(values)
     }
 
-    /// Defines a structure, or finds one by its name; one that is only named may be pointed to.
+    /// Defines a structure, or finds one by its name. A structure without a definition may be the
+    /// target of a pointer.
     fn structure(&mut self, syntax: &Rc<StructSyntax>) -> Option<Type> {
         let word = syntax.name.as_ref().map_or("", |range| self.str(range));
         let tag = format!("struct {word}");
@@ -474,7 +475,7 @@ impl<'a> Lowering<'a, '_> {
         Some(ty)
     }
 
-    /// The structure of a name, as the declarations at the beginning of code define it.
+    /// The structure of that name, from the declarations at the beginning of the code.
     pub(super) fn defined_structure(&mut self, name: &str) -> Option<Record> {
         let only_types = |declaration: &Declaration| {
             declaration.all.is_empty()

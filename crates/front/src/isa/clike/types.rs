@@ -1,17 +1,17 @@
-//! Types of the C family, and conversions between them.
+//! Defines the types of the C family, and conversions between them.
 //!
 //! # Invariants
-//! - A value of a type is kept as the integer it stands for: in the range of its [`Type::word`], 0
-//!   or 1 for `bool`.
-//! - What is said of an object in memory beyond its type (volatile, const, atomic, address space)
-//!   is in [`Qualified`], at each level of a pointer.
+//! - A register holds a value as an integer in the range of its type's [`Type::word`]; for `bool`,
+//!   0 or 1.
+//! - [`Qualified`] holds the qualifiers of an object in memory (volatile, const, atomic, address
+//!   space), at each level of a pointer.
 //!
 //! # Sources
 //! - C11, 6.3.1, *Arithmetic operands*; ISO C++, conv.prom, conv.integral, conv.bool,
 //!   expr.arith.conv.
-//! - OpenCL C, *Built-in Scalar Data Types*. On every target that Fencepost speaks of, `char` is
-//!   signed, `int` has 32 bits, `long`, `size_t` and pointers have 64: LP64, as nvcc and the C
-//!   compilers of x86-64 have it.
+//! - OpenCL C, *Built-in Scalar Data Types*.
+//! - LP64, as in nvcc and the C compilers of x86-64, on every target of Fencepost: `char` is
+//!   signed, `int` has 32 bits, `long`, `size_t` and pointers have 64.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -19,31 +19,30 @@ use std::rc::Rc;
 use super::classes::class_name;
 use program::{BinOp, Class, CmpOp, Expr, Field, Layout, Space, Ty};
 
-/// A type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Type {
     Void,
     Bool,
     Int(Ty),
     Enum(Rc<Enumeration>),
-    /// A pointer to something; `nullptr` and pointers to `void` point to [`Type::Void`].
+    /// A pointer; `nullptr` and pointers to `void` point to [`Type::Void`].
     Pointer(Rc<Qualified>),
     Array(Rc<Qualified>, u32),
     Struct(Rc<Structure>),
-    /// An object of a class of the CUDA C++ library, with the type of the values in it. It has
-    /// functions, and no values.
+    /// An object of a CUDA C++ library class, with the type of its inner values. It has functions,
+    /// but no value.
     Object(Class, Rc<Type>),
 }
 
-/// A structure. Two are the same type if they have one name and their members agree, so that a
-/// thread's own definition is that of the test's memory.
+/// A structure. Two structures are the same type if their names and members agree. So a definition
+/// in a thread's code matches that of the test's memory.
 pub(super) struct Structure {
     pub(super) name: String,
-    /// `None`: it was named, and not defined.
+    /// `None`: declared, but not defined.
     members: OnceCell<Members>,
 }
 
-/// What vector types are made of.
+/// The element types of vector types.
 const VECTORS: &[(&str, Ty)] = &[
     (
         "char",
@@ -80,7 +79,7 @@ struct Members {
     all: Vec<Member>,
     size: u64,
     align: u64,
-    /// How deep the types of the members are.
+    /// The depth of the deepest member type.
     depth: usize,
 }
 
@@ -89,12 +88,12 @@ struct Members {
 pub(super) struct Member {
     pub(super) name: String,
     pub(super) of: Qualified,
-    /// Its distance from the first byte of the structure.
+    /// The distance from the first byte of the structure.
     pub(super) offset: u64,
 }
 
 impl std::fmt::Debug for Structure {
-    // A member may point to another object of the type.
+    // Prints only the name: a member may point back to the structure.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.name)
     }
@@ -124,7 +123,7 @@ impl PartialEq for Structure {
 impl Eq for Structure {}
 
 impl Structure {
-    /// One that is not defined yet.
+    /// A structure without a definition.
     pub(super) fn new(name: &str) -> Structure {
         Structure {
             name: name.to_string(),
@@ -132,7 +131,7 @@ impl Structure {
         }
     }
 
-    /// The same with another name.
+    /// The same structure with another name.
     pub(super) fn renamed(&self, name: &str) -> Structure {
         let members = self.members.get().map(|m| Members {
             all: m.all.clone(),
@@ -144,12 +143,12 @@ impl Structure {
         }
     }
 
-    /// Whether it is defined.
+    /// Whether the structure has a definition.
     pub(super) fn is_complete(&self) -> bool {
         self.members.get().is_some()
     }
 
-    /// Defines it: each member at the next place that suits its type.
+    /// Defines the structure; each member takes the next offset that suits its type.
     pub(super) fn define(&self, members: Vec<(String, Qualified)>) {
         let (mut size, mut align) = (0, 1);
         let mut all = Vec::new();
@@ -164,7 +163,7 @@ impl Structure {
             align = align.max(of.ty.align());
             all.push(Member { name, of, offset });
         }
-        // One that is defined stays what it is; a second definition was reported.
+        // A second definition does not replace the first; it was reported before.
         let _ = self.members.set(Members {
             all,
             size: size.next_multiple_of(align),
@@ -173,9 +172,9 @@ impl Structure {
         });
     }
 
-    /// A vector type, if a name is that of one: a structure with up to four members, aligned as a
-    /// whole if they are two or four (CUDA C++ Programming Guide, *Built-in Vector Types*). In
-    /// OpenCL C, one of three takes the room of four (OpenCL C, *Alignment of Types*).
+    /// The vector type of that name: a structure of up to four members. Vectors of two or four
+    /// members are aligned as a whole (CUDA C++ Programming Guide, *Built-in Vector Types*). In
+    /// OpenCL C, a vector of three has the size of one of four (OpenCL C, *Alignment of Types*).
     pub(super) fn vector(name: &str, opencl: bool) -> Option<Structure> {
         let (of, n) = name.split_at_checked(name.len().checked_sub(1)?)?;
         let n = n
@@ -213,18 +212,18 @@ impl Structure {
         })
     }
 
-    /// Its members, none of one that is not defined.
+    /// The members; empty without a definition.
     pub(super) fn members(&self) -> &[Member] {
         self.members.get().map_or(&[], |m| &m.all)
     }
 }
 
-/// What an element of memory is made of that is more than an integer.
+/// The type of a memory element that is more than an integer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record(pub(super) Type);
 
 impl Record {
-    /// Its cells.
+    /// The layout of its cells.
     pub fn layout(&self) -> Layout {
         let mut fields = Vec::new();
         self.0.each_cell(&mut |path, offset, of| {
@@ -259,24 +258,24 @@ pub(super) struct Enumeration {
     pub(super) name: String,
     /// The integer type that holds its values.
     pub(super) ty: Ty,
-    /// What its values are promoted to.
+    /// The type that its values are promoted to.
     pub(super) promoted: Ty,
-    /// C++: `enum class`, whose values become integers by a cast alone.
+    /// C++: `enum class`. Only a cast converts its values to integers.
     pub(super) scoped: bool,
 }
 
-/// What is at a place: a type, and what its declaration says besides.
+/// A type with its qualifiers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Qualified {
     pub(super) ty: Type,
     pub(super) constant: bool,
     pub(super) volatile: bool,
     pub(super) atomic: bool,
-    /// The address space that it is said to be in.
+    /// The declared address space.
     pub(super) space: Option<Space>,
 }
 
-/// The type of the elements of memory that nothing says more about.
+/// The element type of memory without further information.
 pub(super) const BYTE: Ty = Ty {
     bits: 8,
     signed: false,
@@ -301,12 +300,12 @@ impl From<Ty> for Qualified {
 }
 
 impl Qualified {
-    /// The pointer to it.
+    /// The type of a pointer to it.
     pub(super) fn pointer(self) -> Type {
         Type::Pointer(Rc::new(self))
     }
 
-    /// Each integer in it, behind a path and from an offset on.
+    /// Calls `f` with each integer in it: its path, its offset, its type.
     fn cells(&self, path: &mut String, offset: u64, f: &mut dyn FnMut(&str, u64, &Qualified)) {
         let length = path.len();
         match &self.ty {
@@ -332,12 +331,12 @@ impl Qualified {
         }
     }
 
-    /// What a plain access to it has; `None`: it is more than one access could be to.
+    /// The integer type of a plain access; `None`: no single access covers it.
     pub(super) fn word(&self) -> Option<Ty> {
         self.ty.word()
     }
 
-    /// The same with what is said of the object that it is a part of.
+    /// This part with the qualifiers of the object that contains it.
     pub(super) fn within(&self, whole: &Qualified) -> Qualified {
         let ty = match &self.ty {
             Type::Array(of, n) => Type::Array(of.within(whole).into(), *n),
@@ -356,7 +355,7 @@ impl Qualified {
         }
     }
 
-    /// What it consists of, if it is an array or a structure: parts with their offsets.
+    /// The parts of an array or structure, with their offsets.
     pub(super) fn parts(&self) -> Vec<(u64, Qualified)> {
         match &self.ty {
             Type::Array(of, n) => (0..u64::from(*n))
@@ -371,8 +370,7 @@ impl Qualified {
         }
     }
 
-    /// Whether a plain copy of it is what the language makes of its assignment: nothing in it is
-    /// volatile or atomic.
+    /// Whether plain copies implement its assignment: no part is volatile or atomic.
     pub(super) fn is_plain(&self) -> bool {
         let mut plain = !self.volatile;
         self.ty
@@ -380,7 +378,7 @@ impl Qualified {
         plain
     }
 
-    /// Whether a pointer to this may become one to `to` without a cast: no qualifier is lost (C11,
+    /// The qualifier that a conversion to a pointer to `to` would lose without a cast, if any (C11,
     /// 6.5.16.1).
     pub(super) fn lost(&self, to: &Qualified) -> Option<&'static str> {
         match () {
@@ -392,7 +390,6 @@ impl Qualified {
 }
 
 impl Type {
-    /// `int`
     pub(super) const INT: Type = Type::Int(Ty::S32);
 
     /// A pointer to an integer type.
@@ -400,7 +397,7 @@ impl Type {
         Qualified::from(ty).pointer()
     }
 
-    /// What it points to, if it is a pointer.
+    /// The target type of a pointer.
     pub(super) fn target(&self) -> Option<&Rc<Qualified>> {
         match self {
             Type::Pointer(to) => Some(to),
@@ -408,13 +405,13 @@ impl Type {
         }
     }
 
-    /// Each integer in an object of the type: what stands behind its name, its offset, and what is
-    /// there.
+    /// Calls `f` with each integer in an object of the type: the path behind the object's name, the
+    /// offset, and the type.
     pub(super) fn each_cell(&self, f: &mut dyn FnMut(&str, u64, &Qualified)) {
         Qualified::from(self.clone()).cells(&mut String::new(), 0, f);
     }
 
-    /// How many integers an object of the type holds.
+    /// The number of integers in an object of the type.
     pub(super) fn cells(&self) -> u64 {
         match self {
             Type::Array(of, n) => of.ty.cells().saturating_mul(u64::from(*n)),
@@ -426,10 +423,9 @@ impl Type {
         }
     }
 
-    /// How many pointers, dimensions and structures there are inside each other. What a structure
-    /// points to counts as far as it was defined before: a pointer to the structure itself leads
-    /// nowhere deeper. Whatever walks over a type may recurse, since declared types are not deeper
-    /// than [`diag::MAX_NESTING`].
+    /// The nesting depth of pointers, dimensions and structures. The target of a pointer counts as
+    /// far as it is defined: a pointer to the enclosing structure adds no depth. Declared types are
+    /// at most [`diag::MAX_NESTING`] deep, so walks over types may recurse.
     pub(super) fn depth(&self) -> usize {
         match self {
             Type::Pointer(of) | Type::Array(of, _) => 1 + of.ty.depth(),
@@ -438,7 +434,7 @@ impl Type {
         }
     }
 
-    /// What addresses of objects of the type are multiples of.
+    /// The alignment of objects of the type.
     pub(super) fn align(&self) -> u64 {
         match self {
             Type::Array(of, _) => of.ty.align(),
@@ -447,12 +443,12 @@ impl Type {
         }
     }
 
-    /// Whether it consists of other objects.
+    /// Whether it is an array or a structure.
     pub(super) fn is_aggregate(&self) -> bool {
         matches!(self, Type::Array(..) | Type::Struct(_))
     }
 
-    /// The integers that stand for its values; `None`: it has no values that a register could hold.
+    /// The integer type that represents its values; `None`: no register can hold them.
     pub(super) fn word(&self) -> Option<Ty> {
         match self {
             Type::Void | Type::Array(..) | Type::Struct(_) | Type::Object(..) => None,
@@ -463,7 +459,7 @@ impl Type {
         }
     }
 
-    /// The integers that it is kept as, be it an object of a class.
+    /// The integer type in memory, also for an object of a class.
     pub(super) fn stored(&self) -> Option<Ty> {
         match self {
             Type::Object(_, of) => of.word(),
@@ -471,7 +467,7 @@ impl Type {
         }
     }
 
-    /// Whether what it keeps is 0 or 1.
+    /// Whether its objects hold 0 or 1.
     pub(super) fn is_boolean(&self) -> bool {
         match self {
             Type::Object(_, of) => **of == Type::Bool,
@@ -479,7 +475,7 @@ impl Type {
         }
     }
 
-    /// Size in bytes; 0 of `void` and of what is not defined.
+    /// The size in bytes; 0 for `void` and types without a definition.
     pub(super) fn size(&self) -> u64 {
         match self {
             Type::Array(of, n) => of.ty.size().saturating_mul(u64::from(*n)),
@@ -488,8 +484,8 @@ impl Type {
         }
     }
 
-    /// The type that arithmetic on it is done in, if it is an arithmetic one: the integer
-    /// promotions (C11, 6.3.1.1; ISO C++, conv.prom).
+    /// The type after the integer promotions, for an arithmetic type (C11, 6.3.1.1; ISO C++,
+    /// conv.prom).
     pub(super) fn promoted(&self) -> Option<Ty> {
         match self {
             Type::Bool => Some(Ty::S32),
@@ -504,7 +500,7 @@ impl Type {
         }
     }
 
-    /// How it is written.
+    /// The type as the code writes it.
     pub(super) fn name(&self) -> String {
         match self {
             Type::Void => "void".into(),
@@ -536,8 +532,8 @@ impl Type {
     }
 }
 
-/// The common type of two operands: the usual arithmetic conversions (C11, 6.3.1.8) of promoted
-/// types. Two types of one width have one rank here: it makes no difference to values.
+/// The common type of two promoted types after the usual arithmetic conversions (C11, 6.3.1.8). Two
+/// types of one width have one rank here, which does not affect values.
 pub(super) fn common(a: Ty, b: Ty) -> Ty {
     match a.bits.cmp(&b.bits) {
         std::cmp::Ordering::Greater => a,
@@ -549,7 +545,7 @@ pub(super) fn common(a: Ty, b: Ty) -> Ty {
     }
 }
 
-/// Whether every value of type `from` is one of `ty`.
+/// Whether `ty` holds every value of type `from`.
 pub(super) fn holds(ty: Ty, from: Ty) -> bool {
     ty == from || (ty.bits > from.bits && (ty.signed || !from.signed))
 }
@@ -559,7 +555,7 @@ pub(super) fn holds(ty: Ty, from: Ty) -> bool {
 pub(super) struct Value {
     pub(super) expr: Expr,
     pub(super) ty: Type,
-    /// It is made of constants of the text alone: what the language calls a constant expression.
+    /// Whether it is a constant expression of the language: made only of constants in the text.
     pub(super) fixed: bool,
 }
 
@@ -573,7 +569,7 @@ impl Value {
         }
     }
 
-    /// A value of some type.
+    /// A value of any type.
     pub(super) fn new(expr: Expr, ty: Type) -> Value {
         Value {
             expr,
@@ -582,7 +578,7 @@ impl Value {
         }
     }
 
-    /// A constant of the text.
+    /// A constant in the text.
     pub(super) fn literal(value: i64, ty: Type) -> Value {
         Value {
             expr: Expr::Const(value),
@@ -591,7 +587,7 @@ impl Value {
         }
     }
 
-    /// An integer; an `int` if it is one.
+    /// An integer constant; an `int` if it fits.
     pub(super) fn int(value: i64) -> Value {
         let ty = if Ty::S32.wrap(value) == value {
             Ty::S32
@@ -601,7 +597,7 @@ impl Value {
         Value::literal(value, Type::Int(ty))
     }
 
-    /// What a call without a value gives.
+    /// The result of a call without a value.
     pub(super) fn void() -> Value {
         Value {
             expr: Expr::Const(0),
@@ -610,22 +606,22 @@ impl Value {
         }
     }
 
-    /// What it points to, if it is an address.
+    /// The target type, if the value is an address.
     pub(super) fn target(&self) -> Option<&Rc<Qualified>> {
         self.ty.target()
     }
 
-    /// The integers that stand for it.
+    /// The integer type that represents the value.
     pub(super) fn word(&self) -> Ty {
         self.ty.word().unwrap_or(Ty::S32)
     }
 
-    /// The number that it is, if it is one whatever happens.
+    /// The number, if the value is constant.
     pub(super) fn constant(&self) -> Option<i64> {
         fold(&self.expr)
     }
 
-    /// Whether it is a constant that a pointer may become: 0.
+    /// Whether it is a null pointer constant: 0.
     pub(super) fn is_null(&self) -> bool {
         let scoped = matches!(&self.ty, Type::Enum(of) if of.scoped);
         self.fixed && !scoped && self.constant() == Some(0)
@@ -653,7 +649,7 @@ impl Value {
         }
     }
 
-    /// An expression that is 1 where the value is not 0, else 0.
+    /// An expression: 1 if the value is not 0, else 0.
     pub(super) fn is_true(&self) -> Expr {
         match &self.expr {
             cmp @ Expr::Cmp(..) => cmp.clone(),
@@ -667,7 +663,7 @@ impl Value {
         }
     }
 
-    /// An expression that is not 0 where the value is 0.
+    /// An expression that is not 0 exactly if the value is 0.
     pub(super) fn is_false(&self) -> Expr {
         match &self.expr {
             Expr::Cmp(op, ty, a, b) => {
@@ -690,7 +686,7 @@ impl Value {
         }
     }
 
-    /// `a op b` in the type of the operation; `b` was converted to it.
+    /// `a op b` in the type of the operation; `b` has that type already.
     pub(super) fn calculated(op: BinOp, ty: Ty, a: &Value, b: Expr, fixed: bool) -> Value {
         let expr = Expr::Bin(op, ty, a.fit(ty).into(), b.into());
         let expr = if fixed { folded(expr) } else { expr };
@@ -702,12 +698,12 @@ impl Value {
     }
 }
 
-/// The number that an expression is, if it is one whatever happens.
+/// The number, if the expression is constant.
 pub(super) fn fold(expr: &Expr) -> Option<i64> {
     expr.value(&|_| None)
 }
 
-/// The expression, as a number if it is one.
+/// The expression, folded to a number if it is constant.
 pub(super) fn folded(expr: Expr) -> Expr {
     fold(&expr).map_or(expr, Expr::Const)
 }

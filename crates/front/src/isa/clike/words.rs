@@ -1,4 +1,4 @@
-//! Words of the C-like dialects: integer types, qualifiers, namespaces.
+//! Lists the words of the C-like dialects: integer types, qualifiers, namespaces.
 
 use std::borrow::Cow;
 
@@ -16,8 +16,7 @@ const fn uint(bits: u8) -> Ty {
     }
 }
 
-/// Integer types by name, and whether C, OpenCL C and CUDA C++ have them, with the headers that
-/// come with them.
+/// Integer types by name, and whether C, OpenCL C and CUDA C++ have them, including their headers.
 const TYPES: &[(&str, Ty, [bool; 3])] = &[
     ("int", int(32), [true; 3]),
     ("uint", uint(32), [false, true, true]),
@@ -58,7 +57,7 @@ const TYPES: &[(&str, Ty, [bool; 3])] = &[
     ("char32_t", uint(32), [true, false, true]),
 ];
 
-/// Atomic types that are not called as the type of their values is, behind `atomic_`.
+/// Atomic types with names that differ from those of their value types, behind `atomic_`.
 const ATOMIC_TYPES: &[(&str, Ty)] = &[
     ("schar", int(8)),
     ("llong", int(64)),
@@ -80,19 +79,19 @@ const ATOMIC_IN_OPENCL: &[&str] = &[
     "flag",
 ];
 
-/// C, OpenCL C and CUDA C++, each a column of tables, and their names.
+/// The languages in the order of the columns in tables, and their names.
 pub(super) const LANGUAGES: [(Dialect, &str); 3] = [
     (Dialect::C, "C"),
     (Dialect::OpenCl, "OpenCL C"),
     (Dialect::Cuda, "CUDA C++"),
 ];
 
-/// Where the language of a dialect stands in tables of these three.
+/// The column of a dialect's language in tables.
 pub(super) fn column(dialect: Dialect) -> usize {
     LANGUAGES.iter().position(|of| of.0 == dialect).unwrap_or(0)
 }
 
-/// Words that name nothing else in C, OpenCL C and CUDA C++.
+/// The keywords of C, OpenCL C and CUDA C++.
 const KEYWORDS: [&[&str]; 3] = [C_KEYWORDS, OPENCL_KEYWORDS, CPP_KEYWORDS];
 const COMMON: &[&str] = &[
     "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum",
@@ -177,15 +176,15 @@ const CPP_KEYWORDS: &[&str] = &[
     "wchar_t",
 ];
 
-/// Whether a word is a keyword of a language, and no name.
+/// Whether a word is a keyword of a language.
 pub(super) fn is_keyword(word: &str, dialect: Dialect) -> bool {
     COMMON.contains(&word) || KEYWORDS[column(dialect)].contains(&word)
 }
 
-/// Types of what calls of a runtime give back.
+/// The result types of runtime calls.
 const RESULT_TYPES: &[(&str, Ty)] = &[("cudaError_t", Ty::S32), ("cl_int", Ty::S32)];
 
-/// What queries of CUDA give back (CUDA runtime API, *Data types used by CUDA Runtime*, cudaError).
+/// The results of CUDA's queries (CUDA runtime API, *Data types used by CUDA Runtime*, cudaError).
 pub(super) const RESULTS: [(&str, i64); 2] = [("cudaSuccess", 0), ("cudaErrorNotReady", 600)];
 
 /// The limits of integer types (C11, 7.10 and 7.20; OpenCL C, *Integer Macros*).
@@ -216,7 +215,7 @@ pub(super) const LIMITS: [(&str, i64, Ty); 24] = [
     ("SIZE_MAX", -1, Ty::U64),
 ];
 
-/// Whether a type's values are 0 and 1 alone, by its name.
+/// Whether 0 and 1 are the only values of the type of that name.
 pub(super) fn is_boolean(name: &str) -> bool {
     matches!(bare(name), "bool" | "_Bool" | "atomic_bool")
 }
@@ -240,7 +239,7 @@ pub(super) fn type_named(name: &str) -> Option<(Ty, bool)> {
     }
 }
 
-/// Whether a language has a type of that name, which some language has.
+/// Whether this language has a type that at least one language has.
 pub(super) fn has_type(name: &str, dialect: Dialect) -> bool {
     let name = bare(name);
     let here = column(dialect);
@@ -264,7 +263,7 @@ pub(super) fn type_names() -> Vec<String> {
         .collect()
 }
 
-/// Words that may stand beside a type and say nothing that matters to a model.
+/// Qualifiers that do not matter to a model.
 pub(super) const QUALIFIERS: &[&str] = &[
     "volatile",
     "const",
@@ -282,7 +281,7 @@ pub(super) fn bare(name: &str) -> &str {
         .unwrap_or(name)
 }
 
-/// An order or scope of C++ as C would write it: `cuda::std::memory_order::release` is
+/// An order or scope of C++ in the spelling of C: `cuda::std::memory_order::release` becomes
 /// `memory_order_release`.
 pub(super) fn enumerator(name: &str) -> Cow<'_, str> {
     let name = bare(name.strip_prefix("::").unwrap_or(name));
@@ -296,7 +295,7 @@ pub(super) fn enumerator(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Types of groups of threads, without their namespace.
+/// Types of thread groups, without their namespace.
 pub(super) const GROUP_TYPES: &[&str] = &[
     "thread_block",
     "grid_group",

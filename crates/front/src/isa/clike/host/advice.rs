@@ -1,9 +1,9 @@
-//! Calls that a program has and a test has not: what a test says instead.
+//! Advises how a test replaces runtime calls of a program that tests do not have.
 //!
 //! # Invariants
-//! - A call that the table of calls has is none of these: it is looked for there first.
+//! - The lookup in the table of calls comes first, so no call of that table gets advice.
 
-/// How names of calls begin, or go on to their end, and what a test says in their place.
+/// Beginnings or whole names of calls, and their replacement in a test.
 const INSTEAD: &[(&[&str], &str)] = &[
     (
         &[
@@ -62,7 +62,7 @@ const INSTEAD: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// What a test says instead of a call.
+/// The replacement of a call in a test.
 pub(super) fn instead_of(call: &str) -> Option<&'static str> {
     INSTEAD
         .iter()

@@ -1,12 +1,11 @@
-//! The table of calls that host code may make.
+//! Lists the calls that host code may make.
 //!
 //! # Sources
-//! - CUDA runtime API; OpenCL API specification, *The OpenCL Runtime*: operands come in their order
-//!   there.
+//! - CUDA runtime API; OpenCL API specification, *The OpenCL Runtime*: the order of the operands.
 
 use program::dialect::Runtime;
 
-/// What a call does.
+/// The action of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Does {
     /// Launches a kernel.
@@ -29,11 +28,11 @@ pub enum Does {
     Callback,
     /// Waits for events.
     Wait,
-    /// Waits for a lane.
+    /// Waits for all commands of a lane.
     Finish,
     /// Submits the commands of a queue.
     Flush,
-    /// Waits for a device.
+    /// Waits for all commands of a device.
     SyncDevice,
     /// Makes a user event.
     CreateUser,
@@ -43,46 +42,46 @@ pub enum Does {
     Record,
     /// Makes a stream wait for an event.
     LaneWait,
-    /// Asks for the status of an event or a stream.
+    /// Queries the status of an event or a stream.
     Status,
-    /// Gives a stream or queue back.
+    /// Releases a stream or queue.
     Release,
     /// Chooses the device of later calls.
     SetDevice,
-    /// A kernel enqueues a kernel.
+    /// Enqueues a kernel from a kernel.
     EnqueueKernel,
-    /// A kernel enqueues a marker.
+    /// Enqueues a marker from a kernel.
     EnqueueMarker,
-    /// Gives the queue of the device.
+    /// Returns the default queue of the device.
     DefaultQueue,
-    /// Keeps an event for one more who gives it back.
+    /// Retains an event, so that it needs one more release.
     RetainEvent,
-    /// Gives an event back.
+    /// Releases an event.
     ReleaseEvent,
-    /// Has no effect on what the test is about.
+    /// Has no effect that a model could see.
     Nothing,
 }
 
-/// What an operand is.
+/// The role of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Param {
     /// A stream or queue.
     Lane,
     /// A kernel.
     Kernel,
-    /// Size number so many of [`super::Request::sizes`].
+    /// The size with that index in [`super::Request::sizes`].
     Sizes(usize),
-    /// A list of events, or none; its count may stand in front.
+    /// A list of events, possibly empty; its count may come before it.
     Waits,
     /// An event.
     Event,
     /// `&e`: the event that the call makes.
     NewEvent,
-    /// Memory that is written.
+    /// Memory that the call writes.
     To,
-    /// Memory that is read.
+    /// Memory that the call reads.
     From,
-    /// A number of bytes; may be left out anywhere.
+    /// A number of bytes; optional in every call.
     Bytes,
     /// A number.
     Value,
@@ -104,21 +103,20 @@ pub(super) enum Param {
     Range,
     /// A block that calls a kernel, `^{ child(); }`.
     Block,
-    /// Something that makes no difference: `NULL` or a number.
+    /// An operand that makes no difference: `NULL` or a number.
     Unused,
 }
 
-/// A call.
 pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) runtime: Runtime,
     pub(super) does: Does,
-    /// How many operands there must be.
+    /// The number of operands that a call must have.
     pub(super) needed: usize,
     pub(super) params: &'static [Param],
-    /// The host thread waits in it, or may.
+    /// Whether the host thread may wait in the call.
     pub(super) waits: bool,
-    /// Kernels call it, not the host.
+    /// Whether kernels make the call, and not the host.
     pub(super) of_device: bool,
 }
 
@@ -185,10 +183,9 @@ use Param::{
 };
 use Param::{From, Waits, Words};
 
-/// A launch, `K<<<grid, block, bytes, stream>>>()`: what is between the brackets.
+/// A launch, `K<<<grid, block, bytes, stream>>>()`: the operands between the brackets.
 pub(super) const LAUNCH: Row = cuda("<<<>>>", Launch, 2, &[Sizes(0), Sizes(1), Unused, Lane]);
 
-/// All calls.
 pub(super) const ROWS: &[Row] = &[
     cuda(
         "cudaMemcpyAsync",
@@ -343,13 +340,13 @@ pub(super) const ROWS: &[Row] = &[
     device("retain_event", RetainEvent, 1, &[Event]),
 ];
 
-/// Whether a call gives a value: it is an expression, no statement.
+/// Whether a call has a result, so that it is an expression and no statement.
 pub(in crate::isa::clike) fn is_value(word: &str) -> bool {
     ROWS.iter()
         .any(|row| row.name == word && row.does == Status && row.runtime == Runtime::Cuda)
 }
 
-/// Whether a word looks like a call of a runtime: it begins as they all do.
+/// Whether a word looks like a runtime call, by its beginning.
 pub(in crate::isa::clike) fn is_call(word: &str) -> bool {
     if ROWS.iter().any(|row| row.of_device && row.name == word) {
         return true;

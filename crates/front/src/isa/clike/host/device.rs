@@ -1,8 +1,9 @@
-//! What kernel code says to the runtime of the device: OpenCL C's device-side enqueue, and CUDA's
-//! device-side launches.
+//! Lowers runtime calls in kernel code: OpenCL C's device-side enqueue, and CUDA's device-side
+//! launches.
 //!
-//! A thread of a kernel enqueues on every path, exactly once, or not at all: branches on its place
-//! in the index space are decided when its code is read, and what they leave out is not there.
+//! A thread of a kernel makes such a call exactly once on every path, or not at all. The lowering
+//! decides branches on the thread's position in the index space, and drops the calls in branches
+//! not taken.
 //!
 //! # Sources
 //! - OpenCL C, *Enqueuing Kernels*, *Determining when a Child Kernel Begins Execution*, *Event
@@ -17,11 +18,11 @@ use super::{Name, Request};
 use crate::isa::clike::host_calls::Arg;
 use crate::isa::clike::lower::Lowering;
 
-/// CUDA's streams of the device by name.
+/// The names of CUDA's device streams.
 const STREAMS: [&str; 2] = ["cudaStreamFireAndForget", "cudaStreamTailLaunch"];
 
 impl Lowering<'_, '_> {
-    /// A stream that device code names, which is none of the host.
+    /// Reads a stream in device code. Streams of the host are not allowed.
     pub(super) fn device_stream(
         &mut self,
         arg: &Arg,
@@ -47,7 +48,7 @@ impl Lowering<'_, '_> {
         Err(Wrong)
     }
 
-    /// A device queue: the default one, or a name for it. All are alike, since all are out of
+    /// Reads a device queue: the default one, or a name for it. All act alike, since all are out of
     /// order.
     pub(super) fn device_queue(&mut self, arg: &Arg) -> Result<bool, Wrong> {
         let Arg::Names(_) = arg else { return Ok(false) };
@@ -70,8 +71,8 @@ impl Lowering<'_, '_> {
         Err(Wrong)
     }
 
-    /// An index space, `ndrange_1D(offset, global, local)`: what is missing in front is no offset,
-    /// then no local size.
+    /// Reads an index space, `ndrange_1D(offset, global, local)`. With two sizes, the offset is
+    /// missing; with one, the local size is missing, too.
     pub(super) fn device_range(&mut self, arg: &Arg, request: &mut Request) -> Result<bool, Wrong> {
         let Arg::Range(dimensions, parts, range) = arg else {
             return Ok(false);
@@ -127,7 +128,7 @@ impl Lowering<'_, '_> {
         Ok(true)
     }
 
-    /// Whether the code is OpenCL's or CUDA's of a kernel.
+    /// Whether the code is that of an OpenCL or CUDA kernel.
     pub(super) fn is_kernel_code(&self) -> bool {
         self.env.host.as_ref().is_some_and(|names| names.of_kernel) && self.runtime().is_some()
     }

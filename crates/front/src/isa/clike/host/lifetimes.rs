@@ -1,9 +1,10 @@
-//! What a host thread has given back: queues, streams and events that it must not name any more.
+//! Tracks the queues, streams and events that a host thread has released and must not name any
+//! more.
 //!
 //! # Sources
-//! - CUDA runtime API, cudaStreamDestroy, cudaEventDestroy; OpenCL API specification,
-//!   clReleaseCommandQueue, clRetainEvent, clReleaseEvent: an event is deleted when it has been
-//!   released as often as it was made and retained.
+//! - CUDA runtime API, cudaStreamDestroy, cudaEventDestroy.
+//! - OpenCL API specification, clReleaseCommandQueue, clRetainEvent, clReleaseEvent: the last
+//!   release deletes an event. An event needs one release for its creation and one for each retain.
 
 use super::calls::Does;
 use super::lower::Wrong;
@@ -15,7 +16,7 @@ use program::dialect::Runtime;
 use program::host::LaneId;
 
 impl Lowering<'_, '_> {
-    /// Notes what a call gives back or keeps.
+    /// Records the releases and retains of a call.
     pub(super) fn host_gives_back(&mut self, request: &Request) {
         let all = &mut self.host.lifetimes;
         match (request.does, &request.event) {
@@ -33,7 +34,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Whether a lane was not given back.
+    /// Reports a lane that was released before.
     pub(super) fn host_lives(&mut self, lane: LaneId, arg: &Arg) -> Result<(), Wrong> {
         let Some((_, span)) = self
             .host
@@ -59,7 +60,7 @@ impl Lowering<'_, '_> {
         self.host_gone(arg, format!("the {what} `{text}`"), span, note)
     }
 
-    /// Whether an event was not given back.
+    /// Reports an event that was released before.
     pub(super) fn event_lives(&mut self, event: &Name, arg: &Arg) -> Result<(), Wrong> {
         let all = &self.host.lifetimes.events;
         let Some(span) = all.iter().find(|e| e.0 == event.text).map(|e| e.1) else {

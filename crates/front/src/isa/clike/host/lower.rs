@@ -1,8 +1,8 @@
-//! Calls of the runtime: operands are looked up, and the call becomes a micro-op and a request.
+//! Lowers runtime calls: looks up the operands, and makes a micro-op and a request of each call.
 //!
 //! # Invariants
-//! - The calls of a thread are numbered in the order of its code, from 0; who puts threads together
-//!   numbers them anew.
+//! - The calls of a thread have numbers from 0, in the order of its code. The caller renumbers them
+//!   when it joins the threads.
 
 use std::ops::Range;
 
@@ -15,11 +15,11 @@ use program::dialect::Runtime;
 use program::host::{CallId, CommandId};
 use program::{Op, Ty};
 
-/// An operand that is not what it has to be, which was reported.
+/// An operand that is invalid; the error was reported.
 pub(super) struct Wrong;
 
 impl Lowering<'_, '_> {
-    /// A call of the runtime.
+    /// Lowers a runtime call.
     pub(in crate::isa::clike) fn host_call(&mut self, call: &HostCall, range: &Range<usize>) {
         let Some(name) = &call.name else { return };
         let word = self.str(name).to_string();
@@ -139,12 +139,12 @@ impl Lowering<'_, '_> {
         self.host.requests.push(request);
     }
 
-    /// Whose runtime the code calls.
+    /// The runtime that the code calls.
     pub(super) fn runtime(&self) -> Option<Runtime> {
         self.env.language.row().runtime
     }
 
-    /// The row of a call.
+    /// The table row of a call.
     fn host_row(&mut self, call: &HostCall, name: &Range<usize>) -> Option<&'static Row> {
         let runtime = self.runtime();
         if call.launch && runtime == Some(Runtime::Cuda) {
@@ -183,7 +183,7 @@ impl Lowering<'_, '_> {
         row
     }
 
-    /// Functions of the host that the runtime calls must not call the runtime.
+    /// Reports runtime calls in a host function that the runtime calls.
     fn host_call_inside(&mut self, row: &Row, call: &HostCall, word: &str, range: &Range<usize>) {
         let cuda = row.runtime == Runtime::Cuda;
         let blocks = |arg: &Arg| matches!(self.str(&arg.range()), "CL_TRUE" | "CL_BLOCKING");
@@ -252,7 +252,7 @@ impl Lowering<'_, '_> {
             let Some(arg) = args.peek() else { break };
             let skipped = match param {
                 Param::Bytes => !matches!(arg, Arg::Size(..) | Arg::Int(..)),
-                // Kernels are enqueued with a wait list and an event, or without both.
+                // Kernels enqueue with a wait list and an event, or without both.
                 Param::Waits | Param::NewEvent => matches!(arg, Arg::Block(..)),
                 _ => false,
             };
@@ -266,7 +266,7 @@ impl Lowering<'_, '_> {
                 && let (Arg::Int(count, _), Some(next)) = (arg, args.peek())
                 && !matches!(next, Arg::Int(..))
             {
-                // The count in front of a list.
+                // The operand is the count before a list.
                 let list = args.next().expect("peeked");
                 self.host_operand(*param, list, request)?;
                 if request.waits.len() as i64 != *count {

@@ -1,19 +1,19 @@
-//! What code says to the runtime: CUDA's runtime API and OpenCL's host API, and what kernels
-//! enqueue, as statements.
+//! Lowers calls of the runtime, as statements: CUDA's runtime API, OpenCL's host API, and enqueues
+//! by kernels.
 //!
-//! The calls are the table in [`calls`]; a new one is a row there. A statement becomes a
-//! [`Request`], whose operands are looked up in the [`Names`] that the test declares; what requests
-//! come to is put together where all threads are known.
+//! [`calls`] has the table of calls; a new call is one row there. A statement becomes a [`Request`]
+//! with its operands looked up in the [`Names`] that the test declares. The code that knows all
+//! threads gives the requests their meaning.
 //!
 //! # Sources
 //! - CUDA runtime API, *Stream Management*, *Event Management*, *Execution Control*, *Memory
 //!   Management*.
 //! - OpenCL API specification, *The OpenCL Runtime*.
 //! # Where we differ
-//! - Counts of lists may be left out, since a list `{e, f}` says its own length, and so may
-//!   operands at the end.
-//! - A call stands in no branch and no loop: who enqueues what is known before the program runs.
-//!   Queries may.
+//! - The count of a list is optional, since a list `{e, f}` has a length. Operands at the end are
+//!   optional, too.
+//! - A call must not be in a branch or a loop: the commands and their threads are known before the
+//!   program runs. Queries may be.
 
 mod advice;
 mod calls;

@@ -1,11 +1,11 @@
-//! What calls of the runtime name, and the calls with their operands looked up.
+//! Defines the names that runtime calls use, and the calls after the lookup of their operands.
 
 use super::calls::Does;
 use diag::Span;
 use program::host::LaneId;
 use program::{LocId, RegId};
 
-/// What host code can name.
+/// The names that host code can use.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     /// Streams and queues.
@@ -22,54 +22,52 @@ pub struct Names {
     pub kernels: Vec<String>,
     /// Functions of the host.
     pub functions: Vec<String>,
-    /// This code is such a function.
+    /// The code is a function that the runtime calls.
     pub inside: bool,
-    /// This code is a kernel's.
+    /// The code is a kernel.
     pub of_kernel: bool,
 }
 
 /// A name with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// The name.
     pub text: String,
-    /// Its place.
     pub span: Span,
 }
 
-/// A call of the runtime, its operands looked up.
+/// A runtime call after the lookup of its operands.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// What it does.
+    /// The action.
     pub does: Does,
-    /// Name of the function; of a launch, that of the kernel.
+    /// The name of the function; for a launch, the kernel.
     pub name: String,
-    /// Where it stands.
+    /// The place of the call.
     pub span: Span,
-    /// Stream or queue.
+    /// The stream or queue.
     pub lane: Option<LaneId>,
-    /// Kernel.
+    /// The index of the kernel.
     pub kernel: Option<usize>,
-    /// Function of the host.
+    /// The index of the host function.
     pub function: Option<usize>,
-    /// CUDA: grid and block; OpenCL: offset, global and local size. With the place of each.
+    /// CUDA: grid and block; OpenCL: offset, global and local size. Each has its place in the text.
     pub sizes: [Option<(Vec<u64>, Span)>; 3],
-    /// Memory written and memory read.
+    /// The memory written and the memory read.
     pub memory: [Option<(LocId, Span)>; 2],
-    /// How many bytes are copied.
+    /// The number of bytes to copy.
     pub bytes: Option<(u64, Span)>,
-    /// A value to fill memory with.
+    /// The value for filling memory.
     pub value: i64,
-    /// OpenCL: the events waited for.
+    /// OpenCL: the events to wait for.
     pub waits: Vec<Name>,
-    /// The event that it makes, sets, records or asks about.
+    /// The event that the call makes, sets, records or queries.
     pub event: Option<Name>,
-    /// The call returns when the command is complete.
+    /// Whether the call returns only when the command is complete.
     pub blocking: bool,
     /// Words such as `CL_MAP_READ`, `cudaMemcpyHostToDevice`, `CL_COMPLETE`.
     pub words: Vec<Name>,
-    /// Device.
+    /// The device.
     pub device: u32,
-    /// Receives a status.
+    /// The register that receives a status.
     pub status: Option<RegId>,
 }

@@ -1,4 +1,4 @@
-//! Operands of calls of the runtime, kind by kind.
+//! Reads the operands of runtime calls, one kind after the other.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ use crate::isa::clike::words::type_named;
 use program::LocId;
 use program::dialect::Runtime;
 
-/// Whether an operand is of a form that can stand there, and was read.
+/// Whether the operand has the expected form; if so, it was read.
 type Read = Result<bool, Wrong>;
 
 impl Lowering<'_, '_> {
@@ -88,7 +88,7 @@ impl Lowering<'_, '_> {
         matches!(arg, Arg::Names(_)) && matches!(self.str(&arg.range()), "NULL" | "nullptr")
     }
 
-    /// The position of what is named among those that are known.
+    /// The index of the operand's name among the known names.
     fn host_position(
         &mut self,
         arg: &Arg,
@@ -196,7 +196,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// The name of an event that was not given back.
+    /// The name of an event that was not released.
     fn host_event_name(&mut self, arg: &Arg) -> Result<Option<Name>, Wrong> {
         let (Arg::Names(_) | Arg::Address(_)) = arg else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Queries of CUDA, which are expressions: `while (cudaEventQuery(e) != cudaSuccess) { }`.
+//! Lowers CUDA's queries, which are expressions: `while (cudaEventQuery(e) != cudaSuccess) { }`.
 //!
 //! # Sources
 //! - CUDA runtime API, cudaEventQuery, cudaStreamQuery; *Data types used by CUDA Runtime*,
@@ -16,7 +16,7 @@ use program::dialect::Runtime;
 use program::{Expr, Ty};
 
 impl Lowering<'_, '_> {
-    /// The value of a call that is an expression: a query. `None`: it is none.
+    /// The value of a query; `None`: the call is not a query.
     pub(in crate::isa::clike) fn answer(
         &mut self,
         tree: &Tree,
@@ -60,12 +60,12 @@ impl Lowering<'_, '_> {
         RESULTS.into_iter().filter(move |_| here)
     }
 
-    /// A result of calls by name.
+    /// The value of a result's name.
     pub(in crate::isa::clike) fn result(&self, name: &str) -> Option<i64> {
         self.results().find(|r| r.0 == name).map(|r| r.1)
     }
 
-    /// The calls that are expressions, where code may make them.
+    /// The names of the queries, if the code may make them.
     pub(in crate::isa::clike) fn value_calls(&self) -> impl Iterator<Item = &'static str> + use<> {
         let host = self.env.host.as_ref().is_some_and(|names| !names.of_kernel);
         let here = self.runtime() == Some(Runtime::Cuda) && host;

@@ -1,49 +1,49 @@
-//! What the lowering of host code knows beyond that of other code: its calls so far, where it
-//! stands, what was given back.
+//! Holds the state that only the lowering of host code needs: its calls so far, its position among
+//! branches, and the names it has released.
 
 use super::Request;
 use diag::Span;
 use program::host::LaneId;
 
-/// What the lowering of host code knows beyond that of other code.
+/// The state that only the lowering of host code needs.
 #[derive(Default)]
 pub(in crate::isa::clike) struct HostState {
-    /// Calls so far.
+    /// The calls so far.
     pub(in crate::isa::clike) requests: Vec<Request>,
-    /// Where the code stands.
+    /// The position of the code among branches.
     pub(in crate::isa::clike) paths: Paths,
-    /// OpenCL: names of queues of the device.
+    /// OpenCL: names of device queues.
     pub(super) queues: Vec<String>,
-    /// The device of calls.
+    /// The current device.
     pub(super) device: u32,
-    /// What was given back.
+    /// The releases so far.
     pub(super) lifetimes: Lifetimes,
 }
 
-/// What was given back, and where.
+/// Released names, and the places of their release.
 #[derive(Default)]
 pub(super) struct Lifetimes {
     pub(super) lanes: Vec<(LaneId, Span)>,
     pub(super) events: Vec<(String, Span)>,
-    /// Events by name, once for each time that they were retained.
+    /// Events by name, once for each retain.
     pub(super) retained: Vec<String>,
 }
 
-/// How the lowering stands to branches.
+/// The position of the lowering among branches.
 #[derive(Default)]
 pub(in crate::isa::clike) struct Paths {
-    /// In so many branches and loops that depend on more than the thread's place.
+    /// The number of open branches and loops that depend on more than the thread's position.
     nesting: usize,
-    /// In so many branches that this thread does not take.
+    /// The number of open branches that this thread does not take.
     dead: usize,
-    /// It may have ended before.
+    /// The thread may have ended before.
     may_have_left: bool,
-    /// It has ended before.
+    /// The thread has ended before.
     has_left: bool,
 }
 
 impl Paths {
-    /// Enters a branch that is taken if `taken`, where that is known.
+    /// Enters a branch; `taken`: whether the thread takes it, if known.
     pub(in crate::isa::clike) fn enter(&mut self, taken: Option<bool>) {
         match taken {
             Some(true) => {}
@@ -52,7 +52,6 @@ impl Paths {
         }
     }
 
-    /// Leaves it.
     pub(in crate::isa::clike) fn exit(&mut self, taken: Option<bool>) {
         match taken {
             Some(true) => {}
@@ -61,7 +60,7 @@ impl Paths {
         }
     }
 
-    /// The thread ends here.
+    /// Ends the thread.
     pub(in crate::isa::clike) fn leave(&mut self) {
         if self.is_dead() {
             return;
@@ -73,12 +72,12 @@ impl Paths {
         }
     }
 
-    /// Whether the thread never comes here.
+    /// Whether the thread never reaches this code.
     pub(super) fn is_dead(&self) -> bool {
         self.dead > 0 || self.has_left
     }
 
-    /// Whether it comes here in some executions only, or several times.
+    /// Whether only some executions reach this code, or some reach it several times.
     pub(super) fn is_open(&self) -> bool {
         self.nesting > 0 || self.may_have_left
     }
