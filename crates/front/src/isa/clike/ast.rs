@@ -281,7 +281,7 @@ pub(super) enum StmtKind {
         then: Box<Stmt>,
         other: Option<Box<Stmt>>,
     },
-    /// Any loop: `for (init; cond; step) body`; a `do` loop tests behind the body.
+    /// Any loop: `for (init; cond; step) body`; a `do` loop tests after the body.
     Loop {
         init: Option<Box<Stmt>>,
         cond: Option<Expr>,

@@ -1,4 +1,4 @@
-//! Reads the names of the CUDA C++ library classes that an object in memory may have.
+//! Reads the names of the CUDA C++ library classes that objects in memory may have.
 //!
 //! # Sources
 //! - libcu++, *Extended API*: `cuda::atomic`, `cuda::barrier`, `cuda::latch`,

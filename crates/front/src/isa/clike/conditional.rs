@@ -191,7 +191,7 @@ fn apply(op: &str, a: Number, b: Number) -> Result<Number, String> {
     })
 }
 
-/// The result of comparing `c` with a number that is at least `n`.
+/// The result of `number op c` for a number that is at least `n`; `None`: unknown.
 fn at_least(op: &str, n: i64, c: i64) -> Option<i64> {
     match op {
         ">=" if c <= n => Some(1),

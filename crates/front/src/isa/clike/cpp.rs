@@ -104,7 +104,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Whether token `n` ahead names a library class with objects in memory.
+    /// Whether the token `n` ahead names a library class with objects in memory.
     pub(super) fn names_class(&self, n: usize) -> bool {
         let word = self.word_at(n);
         let alias = atomic_alias(word).is_some() && self.tokens.peek_at(n + 1) == Tok::Name;
@@ -115,7 +115,7 @@ impl Parser<'_, '_> {
                 || (is_class_word(word) && self.tokens.peek_at(n + 1) == Tok::Punct("<")))
     }
 
-    /// `cuda::barrier<cuda::thread_scope_block>`. With `::arrival_token` behind it, the type is an
+    /// `cuda::barrier<cuda::thread_scope_block>`. With `::arrival_token` after it, the type is an
     /// integer here.
     pub(super) fn class(&mut self) -> Parsed<Base> {
         let start = self.next().start;
@@ -223,7 +223,7 @@ impl Parser<'_, '_> {
         group_word(self.str(name)) == "tiled_partition" && self.tokens.peek() == Tok::Punct("<")
     }
 
-    /// `cg::tiled_partition<4>(group)`, behind the name: a call with the size as first argument.
+    /// `cg::tiled_partition<4>(group)`, after the name: a call with the size as first argument.
     pub(super) fn partition(&mut self, name: Range<usize>) -> Parsed<Expr> {
         self.next();
         let at = self.tokens.range();
@@ -244,7 +244,7 @@ impl Parser<'_, '_> {
         self.node(ExprKind::Call(name, args), whole, depth.max(1))
     }
 
-    /// The member or call behind `object.`.
+    /// The member or call after `object.`.
     pub(super) fn method(&mut self, object: Expr) -> Parsed<Expr> {
         if self.tokens.peek() != Tok::Name {
             return self.unexpected("a member, or a function such as `load`");

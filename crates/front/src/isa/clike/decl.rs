@@ -144,7 +144,7 @@ impl Parser<'_, '_> {
         behind && !self.variables.contains(word) && names_type(word, self.language.dialect)
     }
 
-    /// Whether a type in parentheses begins `n` tokens ahead, behind the opening parenthesis.
+    /// Whether a type in parentheses begins `n` tokens ahead, after the opening parenthesis.
     pub(super) fn is_type_alone(&self, n: usize) -> bool {
         if !self.is_type(n)
             || self.is_qualifier(self.word_at(n))
@@ -491,7 +491,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// The members of a structure, behind the `{`.
+    /// The members of a structure, after the `{`.
     fn members(&mut self) -> Parsed<Vec<Declaration>> {
         let mut all = Vec::new();
         while !self.eat("}") {
@@ -719,7 +719,7 @@ impl Parser<'_, '_> {
         self.tokens.peek_at(n) == Tok::Punct("{") || typed
     }
 
-    /// `(int *p, int v) { … }`, behind the name.
+    /// `(int *p, int v) { … }`, after the name.
     fn function(&mut self, specifiers: Specifiers, declarator: Declarator) -> Parsed<StmtKind> {
         self.expect("(")?;
         let mut params = Vec::new();

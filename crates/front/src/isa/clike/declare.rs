@@ -433,7 +433,7 @@ impl<'a> Lowering<'a, '_> {
 
     /// Declares a register.
     fn register(&mut self, name: &Range<usize>, of: Qualified, value: Option<Value>) {
-        // After the error, code may use the name without further messages.
+        // Bind the name even after an error, so that its uses cause no further messages.
         self.may_declare(name);
         let word = self.str(name);
         let known = match &value {

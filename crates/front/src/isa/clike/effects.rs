@@ -81,7 +81,7 @@ impl Effects {
     }
 }
 
-/// Whether an access through a type may reach a volatile object.
+/// Whether an access through a type may reach a volatile or atomic object.
 fn is_volatile(ty: &Type) -> bool {
     match ty {
         Type::Pointer(of) | Type::Array(of, _) => of.volatile || of.atomic || is_volatile(&of.ty),

@@ -292,7 +292,7 @@ impl Lowering<'_, '_> {
         value
     }
 
-    /// The value that an expression would have. No code remains.
+    /// The value that an expression would have; emits no code.
     fn unevaluated(&mut self, tree: &Tree) -> Value {
         let code = self.code.len();
         let of = match self.whole(tree) {

@@ -403,7 +403,7 @@ impl Parser<'_, '_> {
         self.node(ExprKind::Cast(to.into(), call.into()), range, depth + 1)
     }
 
-    /// The arguments of `printf` behind its format: integers and addresses.
+    /// The arguments of `printf` after its format: integers and addresses.
     fn printed(&mut self) -> Result<(Vec<Expr>, usize), Failed> {
         let start = self.tokens.range();
         let mut format = String::new();
@@ -446,7 +446,7 @@ impl Parser<'_, '_> {
         Ok((args, depth))
     }
 
-    /// The arguments behind the opening parenthesis, and the depth of the deepest.
+    /// The arguments after the opening parenthesis, and the depth of the deepest.
     pub(super) fn arguments(&mut self) -> Result<(Vec<Expr>, usize), Failed> {
         let mut args = Vec::new();
         let mut depth = 0;

@@ -340,7 +340,8 @@ impl Lowering<'_, '_> {
             Does::Nothing => return Some(Value::void()),
             Does::Abort => {
                 let holds = args.value.map(|value| self.branch(value.is_true()));
-                // This access reaches no memory. Fencepost reports only whether an execution reaches it.
+                // This access reaches no memory. Fencepost reports only whether an execution
+                // reaches it.
                 let dst = self.temporary(Ty::U32);
                 let access = self.plain(Ty::U32);
                 self.push(Op::Load {

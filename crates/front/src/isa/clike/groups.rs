@@ -171,7 +171,7 @@ impl Lowering<'_, '_> {
         if let ("map_shared_rank", true, [pointer, rank]) = (word, of_cluster, args) {
             return self.of_block(pointer, rank);
         }
-        // A launch makes these groups; code divides warps.
+        // A launch makes these groups; the code makes tiles of a warp.
         let implicit = group.domain != Scope::Warp;
         let handed = OF_TILES
             .iter()

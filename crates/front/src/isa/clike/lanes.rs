@@ -71,7 +71,7 @@ impl Lowering<'_, '_> {
         defined: Expr,
         ranks: &[u32],
     ) -> Brought {
-        // PTX has the same rule.
+        // A mask must name its own thread, as in PTX.
         if let Some(itself) = lanes.names_itself() {
             let skip = self.branch(itself);
             self.push(Op::fence(Tags::of(&["MISUSE"]), None));
@@ -151,7 +151,7 @@ impl Lowering<'_, '_> {
                 );
                 let from: Vec<u32> = shuffled.from.iter().map(|f| f.0).collect();
                 match shuffled.is_defined(&lanes) {
-                    // PTX has the same rule.
+                    // The result is never defined, as in PTX.
                     Expr::Const(0) => {
                         self.brings(&lanes, brought, ty, Expr::Const(1), &[]);
                         (Expr::unknown(ty), ty)

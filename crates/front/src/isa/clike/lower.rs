@@ -84,7 +84,7 @@ pub(super) struct Lowering<'a, 's> {
     /// The number of blocks around the outermost statements of the kernel or thread.
     pub(super) outermost: usize,
     pub(super) regs: Vec<Register>,
-    /// Registers for which the lowering relied on their initial addresses, and the places.
+    /// Registers and places: there, the lowering relied on the initial address of the register.
     pub(super) kept_addresses: Vec<(RegId, Range<usize>)>,
     /// The registers that conditions may name, with their types.
     named: BTreeMap<String, Vec<(Type, RegId)>>,
@@ -158,7 +158,8 @@ pub(super) fn lower(unit: &Unit, env: &Env, symbols: &mut Symbols, sink: &mut Si
     for (name, init, _) in &env.regs {
         let ty = match init {
             Init::Address { loc, index } => l.of_cell(*loc, *index).pointer(),
-            // Declarations in the code set the type; a number outside `int` keeps a wider type.
+            // A declaration in the code may set the type; else, a number outside `int` gets a
+            // wider one.
             Init::Int(v) => Value::int(*v).ty,
             Init::Unknown => Value::int(0).ty,
         };

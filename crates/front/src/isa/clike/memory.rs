@@ -252,7 +252,7 @@ impl<'a> Lowering<'a, '_> {
         Some(loc)
     }
 
-    /// Makes an object of a type. An object of all threads has first values.
+    /// Makes an object of a type; `init` has the initial values for an object of all threads.
     fn object_of_type(
         &self,
         of: &Qualified,
@@ -318,8 +318,8 @@ impl<'a> Lowering<'a, '_> {
         Some(Expr::Address(loc))
     }
 
-    /// The location of a declaration in the code. The threads of a kernel share it. A thread's
-    /// declarations have one each, and a condition names the first of a name.
+    /// The location for a declaration in the code. The threads of a kernel share it. Within a
+    /// thread, each declaration has a location; a condition names the first one of a name.
     fn object_of_code(&mut self, word: &str, name: &Range<usize>, object: Object) -> Option<LocId> {
         let span = self.unit.text.span(name.clone());
         for n in 0.. {

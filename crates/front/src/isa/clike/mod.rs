@@ -93,8 +93,8 @@ pub struct Unit {
 pub struct Env {
     /// The language of the code.
     pub language: &'static Language,
-    /// The code must declare its registers, and errors of OpenCL C fences count. The published
-    /// suites need neither.
+    /// Whether undeclared registers, and fences that OpenCL C forbids, are errors. In the published
+    /// suites they are not.
     pub strict: bool,
     /// Fences of local memory reach no further than the work-group (OpenCL).
     pub capped: bool,
@@ -102,7 +102,8 @@ pub struct Env {
     pub warp: Seat,
     /// The thread's seat in its block or work-group.
     pub block: Seat,
-    /// The blocks of its cluster by rank: the distance of each block's shared memory, in copies.
+    /// For each block of its cluster, by rank: how many copies its shared memory lies after this
+    /// block's.
     pub cluster: Vec<i64>,
     /// Values such as that of `threadIdx.x`, by name; empty outside of kernels.
     pub specials: Vec<(&'static str, i64)>,
@@ -117,7 +118,9 @@ pub struct Env {
 /// A thread's registers and micro-ops.
 #[derive(Debug)]
 pub struct Lowered {
+    /// The registers, in the order of their ids.
     pub regs: Vec<Register>,
+    /// The micro-ops, in program order.
     pub code: Vec<Instr>,
     /// Reads through a cache that sees no writes; no thread may write the memory they read.
     pub read_only: Vec<usize>,
@@ -208,6 +211,7 @@ pub fn is_boolean(name: &str) -> bool {
 pub struct Declaration {
     /// The type of the object pointed to.
     pub ty: Option<Ty>,
+    /// Whether that object is atomic.
     pub atomic: bool,
     /// Whether 0 and 1 are its only values.
     pub boolean: bool,

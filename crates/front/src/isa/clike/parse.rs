@@ -1,7 +1,7 @@
 //! Parses the statements of the C-like dialects.
 //!
 //! # Invariants
-//! - After an error the parser goes on behind the next `;` or `}`: one pass reports all errors.
+//! - After an error the parser goes on after the next `;` or `}`: one pass reports all errors.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -433,7 +433,7 @@ impl<'a> Parser<'a, '_> {
             }
             _ => {
                 let value = self.comma()?;
-                // `st.weak [x], 1`
+                // `st.weak [x], 1` is PTX.
                 if let ExprKind::Comma(first, _) = &value.kind
                     && let ExprKind::Index(of, _) = &first.kind
                     && matches!(of.kind, ExprKind::Field(..))

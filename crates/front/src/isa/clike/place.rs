@@ -270,7 +270,7 @@ impl Lowering<'_, '_> {
         else {
             return;
         };
-        // The address behind the last element is valid.
+        // The address after the last element is valid.
         if !(0..=i64::from(n)).contains(&i) {
             self.error(
                 "out-of-bounds",

@@ -309,7 +309,7 @@ impl<'a> Preprocessor<'a, '_> {
         (all, end)
     }
 
-    /// Handles a directive; returns the position behind it.
+    /// Handles a directive; returns the position after it.
     fn directive(&mut self, start: usize) -> Option<(usize, bool)> {
         let (line, end) = self.line();
         let words: Vec<&str> = line.iter().map(|r| self.str(r)).collect();
@@ -421,7 +421,7 @@ impl<'a> Preprocessor<'a, '_> {
         self.text.as_str().len()
     }
 
-    /// Whether the code behind a directive is compiled. Reports an error if only a compiler's
+    /// Whether the code after a directive is compiled. Reports an error if only a compiler's
     /// command line decides it.
     fn condition(&mut self, word: &str, line: &[Range<usize>], end: usize) -> bool {
         let words: Vec<String> = line[2..].iter().map(|r| self.str(r).to_string()).collect();
@@ -594,7 +594,7 @@ impl<'a> Preprocessor<'a, '_> {
 
     /// Handles names for other names: `using namespace cuda;`, `namespace cg =
     /// cooperative_groups;`, `using T = int;`, `ndrange_t n = ndrange_1D(4);`. Returns the position
-    /// behind them; `None`: something else comes next.
+    /// after them; `None`: something else comes next.
     fn alias(&mut self, start: usize) -> Option<(usize, bool)> {
         let mut words = Vec::new();
         let mut end = None;
@@ -682,7 +682,7 @@ impl<'a> Preprocessor<'a, '_> {
         Some((end, false))
     }
 
-    /// Writes the expansion of a name, and returns the position behind it. The text that was not
+    /// Writes the expansion of a name, and returns the position after it. The text that was not
     /// copied yet begins at `from`.
     fn expansion(&mut self, range: &Range<usize>, from: usize) -> Option<(usize, bool)> {
         let word = self.str(range);
@@ -827,7 +827,7 @@ fn expand(
     Ok(())
 }
 
-/// The arguments of a call with its `(` at word `at`, and the position behind its `)`.
+/// The arguments of a call with its `(` at word `at`, and the position after its `)`.
 fn arguments(words: &[String], at: usize) -> Option<(Vec<Vec<String>>, usize)> {
     let mut all = vec![Vec::new()];
     let mut open = 0;

@@ -593,7 +593,7 @@ pub(super) fn forms(name: &str) -> impl Iterator<Item = &'static Form> + '_ {
         })
 }
 
-/// Whether a device function is an instruction, whatever its name begins with.
+/// Whether a function is a PTX instruction, even if its name begins like that of a runtime call.
 pub(in crate::isa::clike) fn is_instruction(word: &str) -> bool {
     forms(word).next().is_some()
 }

@@ -3,9 +3,8 @@
 //! # Invariants
 //! - A name has the binding from the innermost block that declares it. When that block ends, the
 //!   earlier binding returns.
-//! - Code of a function sees its own blocks, and nothing of its caller. It sees
-//!   the types and constants outside of all functions, but not the variables there: those belong
-//!   to the thread.
+//! - Code of a function sees its own blocks, and nothing of its caller. It sees the types and
+//!   constants outside of all functions, but not the variables there: those belong to the thread.
 //!
 //! # Sources
 //! - C11, 6.2.1, *Scopes of identifiers*; ISO C++, basic.scope.

@@ -964,7 +964,7 @@ fn members_are_accessed_as_their_types_say() {
         ),
         "W.na W.na W.na R.na R.na R.na W.na W.na W.na"
     );
-    // An element of an array of arrays is one access; an inner array without an index is not an access.
+    // An element of an array of arrays is one access; a whole inner array is not an access.
     assert_eq!(
         read(Dialect::C, "int m[2][2]; int *p = m[1]; m[1][0] = p[1];"),
         "= R.na W.na"

@@ -376,7 +376,7 @@ impl<'a> Lowering<'a, '_> {
                 next = self.fixed(value, "the value of an enumerator")?;
             }
             // An enumerator is an `int` if the value fits. This holds within the definition, and in
-            // C also behind it.
+            // C also after it.
             let ty = if Ty::S32.wrap(next) == next {
                 Ty::S32
             } else {

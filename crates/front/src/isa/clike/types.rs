@@ -405,7 +405,7 @@ impl Type {
         }
     }
 
-    /// Calls `f` with each integer in an object of the type: the path behind the object's name, the
+    /// Calls `f` with each integer in an object of the type: the path after the object's name, the
     /// offset, and the type.
     pub(super) fn each_cell(&self, f: &mut dyn FnMut(&str, u64, &Qualified)) {
         Qualified::from(self.clone()).cells(&mut String::new(), 0, f);

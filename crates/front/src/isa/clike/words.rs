@@ -57,7 +57,7 @@ const TYPES: &[(&str, Ty, [bool; 3])] = &[
     ("char32_t", uint(32), [true, false, true]),
 ];
 
-/// Atomic types with names that differ from those of their value types, behind `atomic_`.
+/// Atomic types with names that differ from those of their value types, after `atomic_`.
 const ATOMIC_TYPES: &[(&str, Ty)] = &[
     ("schar", int(8)),
     ("llong", int(64)),
@@ -66,7 +66,7 @@ const ATOMIC_TYPES: &[(&str, Ty)] = &[
     ("uint", uint(32)),
 ];
 
-/// The atomic types of OpenCL C (*Atomic Integer and Floating-Point Types*), behind `atomic_`.
+/// The atomic types of OpenCL C (*Atomic Integer and Floating-Point Types*), after `atomic_`.
 const ATOMIC_IN_OPENCL: &[&str] = &[
     "int",
     "uint",

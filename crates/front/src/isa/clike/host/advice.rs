@@ -3,7 +3,7 @@
 //! # Invariants
 //! - The lookup in the table of calls comes first, so no call of that table gets advice.
 
-/// Beginnings or whole names of calls, and their replacement in a test.
+/// The beginnings of call names, and the replacement of these calls in a test.
 const INSTEAD: &[(&[&str], &str)] = &[
     (
         &[

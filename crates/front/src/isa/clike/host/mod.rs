@@ -12,8 +12,8 @@
 //! # Where we differ
 //! - The count of a list is optional, since a list `{e, f}` has a length. Operands at the end are
 //!   optional, too.
-//! - A call must not be in a branch or a loop: the commands and their threads are known before the
-//!   program runs. Queries may be.
+//! - A call must not be in a branch or a loop, so that the commands of each thread are known before
+//!   the program runs. A query may be.
 
 mod advice;
 mod calls;

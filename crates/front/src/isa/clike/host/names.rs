@@ -31,7 +31,9 @@ pub struct Names {
 /// A name with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
+    /// The name as written.
     pub text: String,
+    /// The place of the name.
     pub span: Span,
 }
 
