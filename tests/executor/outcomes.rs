@@ -10,6 +10,7 @@
 //! `testkit::suite` says how many random programs there are, `FENCEPOST_SEED` sets the first seed,
 //! `FENCEPOST_TIMEOUT_MS` the time for one question, `FENCEPOST_SUITE` a folder of further tests.
 
+use program::Tag;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
@@ -181,8 +182,8 @@ fn is_weaker_than_any_order(test: &LitmusTest) -> bool {
 /// thread behind a `griddepcontrol.wait` tells of it has entered the async proxy, too.
 fn is_ordered_more(test: &LitmusTest) -> bool {
     let mut code = test.program.threads.iter().flat_map(|t| &t.code);
-    let alone = |i: &Instr| ["WGMMA", "HALF", "TMAP"].iter().any(|tag| i.op.has(tag));
-    let entered = |i: &Instr| test.program.asynchronous().is_some() && i.op.has("GDW");
+    let alone = |i: &Instr| i.op.has_any(&[Tag::Wgmma, Tag::Half, Tag::TensormapProxy]);
+    let entered = |i: &Instr| test.program.asynchronous().is_some() && i.op.has(Tag::GridWait);
     test.options.iter().any(|o| o.is_on()) || code.any(|i| alone(i) || entered(i))
 }
 

@@ -9,6 +9,7 @@
 //!   and so is what is executed only if an address is one of the stack, which libcu++'s functions
 //!   ask first.
 
+use program::Tag;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
@@ -281,10 +282,10 @@ fn read(opcode: &str) -> What {
         .and_then(|mut test| test.program.threads.pop())
         .map(|thread| thread.code);
     for mut op in code.into_iter().flatten().map(|instr| instr.op) {
-        let reduction = op.has("RED");
+        let reduction = op.has(Tag::Reduction);
         if reduction {
             op.accesses_mut()
-                .for_each(|access| access.tags = access.tags.without(&["RED"]));
+                .for_each(|access| access.tags = access.tags.without(&[Tag::Reduction]));
         }
         if let Some(step) = Step::of(&op) {
             return if reduction {

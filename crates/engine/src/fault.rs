@@ -21,7 +21,7 @@ use cat::model::ir::{Model, NodeId, NodeOp};
 use cat::model::words::words;
 use cat::rel::Rel;
 use program::tags::SCOPE_TAGS;
-use program::{Dialect, Place, Scope};
+use program::{Dialect, Place, Scope, Tag};
 use verdict::{Fault, FaultEvent, RacingPair};
 
 /// Describes the first thing that one of `flags` marks, other than pairs that are spared. `races`
@@ -198,11 +198,14 @@ fn met(task: &Task<'_>, execution: &Execution, events: &[usize]) -> Option<Strin
     };
     let of_object = |&e: &usize| {
         let read = &sk.events[e];
-        read.is_read() && read.tags.has("MB") && execution.executed.has(e) && at(e) == at(misuse)
+        read.is_read()
+            && read.tags.has(Tag::Mbarrier)
+            && execution.executed.has(e)
+            && at(e) == at(misuse)
     };
     let read = (0..misuse)
         .rev()
-        .filter(|_| sk.events[misuse].tags.has("MISUSE"))
+        .filter(|_| sk.events[misuse].tags.has(Tag::Misuse))
         .find(of_object)?;
     let cell = witness::cell(task, execution, read)?;
     let value = Eval::new(sk, &execution.known()).value(read)?;
@@ -372,8 +375,10 @@ fn access_reasons(task: &Task<'_>, a: &Event, b: &Event, why: &mut Vec<String>) 
 }
 
 fn is_atomic(event: &Event) -> bool {
-    event.tags.has("A")
-        || (event.scope.is_some() && !event.tags.has("WEAK") && event.scope != Some(Scope::Thread))
+    event.tags.has(Tag::Atomic)
+        || (event.scope.is_some()
+            && !event.tags.has(Tag::Weak)
+            && event.scope != Some(Scope::Thread))
 }
 
 /// Which group of the other thread is another one, by the scope that leaves it out.
@@ -408,7 +413,7 @@ pub fn owner(task: &Task<'_>, event: &Event) -> String {
 pub fn noun(task: &Task<'_>, event: &Event) -> String {
     let plain = !task.sk.program.dialect.row().weak && event.is_memory() && !is_atomic(event);
     let plain = if plain { "plain " } else { "" };
-    let half = event.is_memory() && event.tags.has("RMW");
+    let half = event.is_memory() && event.tags.has(Tag::Rmw);
     let word = if half {
         "read-modify-write"
     } else {
@@ -419,12 +424,21 @@ pub fn noun(task: &Task<'_>, event: &Event) -> String {
 
 /// What one event carries and another does not, apart from what makes them halves of a barrier.
 fn odd_tags(event: &Event, other: &Event) -> Vec<String> {
-    const HALVES: &[&str] = &["B", "BA", "BW", "EF", "XF", "REL", "ACQ", "ALIGNED"];
+    const HALVES: &[Tag] = &[
+        Tag::Barrier,
+        Tag::BarrierArrive,
+        Tag::BarrierWait,
+        Tag::EntryFence,
+        Tag::ExitFence,
+        Tag::Release,
+        Tag::Acquire,
+        Tag::Aligned,
+    ];
     let odd = event.tags.without(HALVES);
     let mut odd: Vec<String> = odd
         .iter()
-        .filter(|t| !other.tags.has(t))
-        .map(|t| format!("`{t}`"))
+        .filter(|t| !other.tags.has(*t))
+        .map(|t| format!("`{}`", t.name()))
         .collect();
     if let Some(scope) = event.scope
         && other.scope != event.scope

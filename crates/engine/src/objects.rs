@@ -15,6 +15,7 @@
 //! - An operation that writes nothing may have found any word with which it does not write, in
 //!   whatever order.
 
+use program::Tag;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
@@ -81,7 +82,7 @@ fn objects(task: &Task<'_>) -> BTreeMap<CellId, Vec<Halves>> {
         .rmw
         .iter()
         .map(|(r, w)| (r.index(), w.index()))
-        .filter(|&(_, w)| sk.events[w].tags.has("MB"))
+        .filter(|&(_, w)| sk.events[w].tags.has(Tag::Mbarrier))
     {
         if let Some(cell) = task.surely_at(w).filter(|_| sk.events[w].parts == 1) {
             objects.entry(cell).or_default().push((r, w));

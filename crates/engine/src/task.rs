@@ -29,7 +29,7 @@ use program::litmus::{self, Atom as PropAtom, LitmusTest, Observable, Prop};
 use program::memory::{CellId, Memory};
 use program::options::{Options, Setting};
 use program::unknown::{Site, Unknowns};
-use program::{Program, Ty};
+use program::{Program, Tag, Ty};
 use verdict::{Place, Reason, State};
 
 /// One test under one model at one bound.
@@ -275,7 +275,7 @@ impl<'a> Task<'a> {
         if let Some(instr) = test
             .program
             .assembly()
-            .filter(|_| signature::is_deaf_to(model, "GEN"))
+            .filter(|_| signature::is_deaf_to(model, Tag::Generic))
         {
             let why = "PTX in assembly or in a function of the library, which means something under a model of PTX alone";
             return Err(Reason::NotInModel(format!(
@@ -289,28 +289,30 @@ impl<'a> Task<'a> {
             .iter()
             .flat_map(|host| &host.commands)
             .find(|c| c.programmatic);
-        if let Some(command) = dependent.filter(|_| signature::is_deaf_to(model, "GDL")) {
+        if let Some(command) =
+            dependent.filter(|_| signature::is_deaf_to(model, Tag::LaunchDependents))
+        {
             return Err(Reason::NotInModel(format!(
                 "dependent launches (`{}`)",
                 command.name
             )));
         }
-        let has = |tag: &'static str| {
+        let has = |tag: Tag| {
             test.program
                 .instrs()
                 .map(|(_, _, i)| i)
                 .find(|i| i.op.has(tag))
                 .filter(|_| signature::is_deaf_to(model, tag))
         };
-        if let Some(instr) = has("MB").or(has("MBI")) {
+        if let Some(instr) = has(Tag::Mbarrier).or(has(Tag::MbarrierInit)) {
             let what = format!("mbarrier objects (`{}`, line {})", instr.text, instr.line);
             return Err(Reason::NotInModel(what));
         }
-        if let Some(instr) = has("GDL").or(has("GDW")) {
+        if let Some(instr) = has(Tag::LaunchDependents).or(has(Tag::GridWait)) {
             let what = format!("dependent launches (`{}`, line {})", instr.text, instr.line);
             return Err(Reason::NotInModel(what));
         }
-        if let Some(instr) = has("HALF") {
+        if let Some(instr) = has(Tag::Half) {
             let what = format!(
                 "proxy fences of one direction (`{}`, line {})",
                 instr.text, instr.line

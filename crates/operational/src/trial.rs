@@ -12,6 +12,7 @@
 //!   on what is read) are left out, and models with other free relations than those of values and
 //!   final values and one order of fences.
 
+use program::Tag;
 use std::collections::BTreeMap;
 
 use cat::rel::{EventSet, Rel};
@@ -152,7 +153,7 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
     let co = co.plus(&executed);
     fences.sort_unstable();
     for (k, (_, a)) in fences.iter().enumerate() {
-        let is_sc = |e: usize| sk.events[e].tags.has("SC");
+        let is_sc = |e: usize| sk.events[e].tags.has(Tag::SeqCst);
         for (_, b) in fences[k + 1..]
             .iter()
             .filter(|(_, b)| is_sc(*a) && is_sc(*b))

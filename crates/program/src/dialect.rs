@@ -3,6 +3,7 @@
 //! Who has to know something of a dialect asks its row for a word or a capability, never which
 //! dialect it is: what is true of a further one is then said in its row.
 
+use crate::Tag;
 use std::fmt;
 
 use crate::Scope;
@@ -135,7 +136,7 @@ pub struct DialectRow {
     /// How other changes are written; `None`: instructions are printed.
     pub writing: Option<&'static Writing>,
     /// Tags of a fence besides that of its order.
-    pub fence_tags: &'static [&'static str],
+    pub fence_tags: &'static [Tag],
 
     /// Memory is accessed through proxies and under several names.
     pub proxies: bool,
@@ -219,7 +220,7 @@ pub static DIALECTS: [DialectRow; 5] = [
         orders: PTX_ORDERS,
         fence: |order, scope| format!("fence{order}{scope}"),
         writing: None,
-        fence_tags: &["GEN"],
+        fence_tags: &[Tag::Generic],
         proxies: true,
         weak: true,
         sc_accesses: false,
@@ -269,7 +270,7 @@ pub static DIALECTS: [DialectRow; 5] = [
         access_scopes: OPENCL_SCOPES.split_at(1).1,
         fence: |order, scope| format!("atomic_work_item_fence({ALL_FLAGS}, {order}, {scope})"),
         writing: Some(&writing::OPENCL),
-        fence_tags: &["GLOBAL", "LOCAL"],
+        fence_tags: &[Tag::Global, Tag::Local],
         regions: true,
         allocation: Allocation::OpenCl,
         convergence: Convergence::All,

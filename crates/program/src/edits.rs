@@ -9,7 +9,7 @@
 
 use super::{
     Dialect, Element, Expr, Instr, LocId, Location, LocationKind, MemoryKind, Op, Program, Scope,
-    Space, Tags, ThreadId,
+    Space, Tag, Tags, ThreadId,
 };
 use crate::proxy::PROXY_FENCES;
 use crate::strength;
@@ -32,7 +32,7 @@ pub enum Fence {
     /// Of this order and scope.
     Memory(Order, Scope),
     /// PTX: a proxy fence of this kind, a tag.
-    Proxy(&'static str),
+    Proxy(Tag),
 }
 
 /// How it is changed.
@@ -164,7 +164,7 @@ pub fn fence_text(dialect: Dialect, fence: Fence) -> String {
 
 fn fence_op(program: &Program, fence: Fence) -> Op {
     match fence {
-        Fence::Proxy(kind) => Op::fence(Tags::of(&["PF", kind]), None),
+        Fence::Proxy(kind) => Op::fence(Tags::of(&[Tag::ProxyFence, kind]), None),
         Fence::Memory(order, scope) => {
             let mut tags = Tags::of(&[order.of_fence()]);
             tags.extend(program.dialect.row().fence_tags);
@@ -176,16 +176,16 @@ fn fence_op(program: &Program, fence: Fence) -> Op {
 fn alter(op: &mut Op, at: usize, change: Change, program: &Program) {
     match (op, change) {
         // A weak access has none.
-        (op, Change::Scope(scope)) if !op.has("WEAK") => op.set_scope(Some(scope)),
+        (op, Change::Scope(scope)) if !op.has(Tag::Weak) => op.set_scope(Some(scope)),
         (op, Change::Order(order)) => strength::set_order(op, order),
         (op, Change::Weak) => strength::make_weak(op),
         (op, Change::Atomic(order, scope)) => strength::make_atomic(op, order, scope),
         (op, Change::Result) => op
             .accesses_mut()
-            .for_each(|access| access.tags = access.tags.without(&["RED"])),
+            .for_each(|access| access.tags = access.tags.without(&[Tag::Reduction])),
         (op, Change::Generic) => op.accesses_mut().for_each(|access| {
             access.tags = access.tags.without(&PROXIES);
-            access.tags.insert("GEN");
+            access.tags.insert(Tag::Generic);
         }),
         (op, Change::Regions) => {
             let ordering = op
@@ -230,7 +230,13 @@ fn alter_location(location: &mut LocationKind, change: Change) {
 }
 
 /// What a proxy fence of PTX can bring together with the generic proxy, by tag.
-pub const PROXIES: [&str; 5] = ["SUR", "TEX", "CON", "ALIAS", "ASYNC"];
+pub const PROXIES: [Tag; 5] = [
+    Tag::Surface,
+    Tag::Texture,
+    Tag::Constant,
+    Tag::Alias,
+    Tag::AsyncProxy,
+];
 
 /// Puts one location's address in place of another's where an access names it.
 fn rename(op: &mut Op, old: LocId, new: LocId) {
@@ -244,11 +250,11 @@ fn rename(op: &mut Op, old: LocId, new: LocId) {
 }
 
 fn all_regions(tags: &mut Tags, program: &Program) {
-    tags.extend(&["GLOBAL", "LOCAL"]);
+    tags.extend(&[Tag::Global, Tag::Local]);
     let capped =
         |l: &Location| matches!(&l.kind, LocationKind::Object { opencl, .. } if opencl.capped);
     if program.locations.iter().any(capped) {
-        tags.insert("CAPPED");
+        tags.insert(Tag::Capped);
     }
 }
 

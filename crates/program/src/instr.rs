@@ -5,7 +5,7 @@
 //!   computes is an [`Expr`].
 //! - An access has an address and a type, whose width is its size.
 
-use super::{BinOp, CmpOp, EventKind, Fused, LocId, RegId, Scope, Tags, Ty, host};
+use super::{BinOp, CmpOp, EventKind, Fused, LocId, RegId, Scope, Tag, Tags, Ty, host};
 use diag::{SourceLine, Span};
 
 /// A micro-op with its place in the source.
@@ -27,7 +27,8 @@ impl Instr {
     /// Whether it is a further micro-op of an instruction that begins with an operation on an
     /// mbarrier object, or is a copy.
     pub fn follows(&self, operation: &Instr) -> bool {
-        (operation.op.has("MB") || operation.op.has("ASY")) && operation.span == self.span
+        (operation.op.has(Tag::Mbarrier) || operation.op.has(Tag::Asynchronous))
+            && operation.span == self.span
     }
 }
 
@@ -262,7 +263,7 @@ pub struct Barrier {
 impl Barrier {
     /// Whether all threads of a warp must execute it together.
     pub fn is_aligned(&self) -> bool {
-        self.arrive.has("ALIGNED") || self.wait.has("ALIGNED")
+        self.arrive.has(Tag::Aligned) || self.wait.has(Tag::Aligned)
     }
 
     /// Whether it says how many threads have to come.
@@ -284,7 +285,7 @@ impl Barrier {
     /// Whether it is a collective of its group: undefined unless every thread takes part, also one
     /// that has ended.
     pub fn is_collective(&self) -> bool {
-        self.arrive.has("COLLECTIVE")
+        self.arrive.has(Tag::Collective)
     }
 
     /// Whether its arrivals and waits can be separate instructions of a barrier for all threads of

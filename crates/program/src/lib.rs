@@ -61,6 +61,6 @@ pub use parts::Parts;
 pub use place::{GroupKey, Place, Scope, Seat};
 pub use program::{Program, Register, Thread};
 pub use proxy::Proxy;
-pub use tags::Tags;
+pub use tags::{Tag, Tags};
 pub use ty::Ty;
 pub use value::{BinOp, CmpOp};

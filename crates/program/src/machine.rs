@@ -111,14 +111,14 @@ impl Machine {
     }
 
     /// Whether it has an attribute.
-    pub fn has(&self, attribute: &str) -> bool {
+    pub fn supports(&self, attribute: &str) -> bool {
         !self.lacks.contains(&attribute)
     }
 
     /// Whether memory of that kind is fine-grained shared virtual memory with atomics.
     pub fn has_svm_atomics(&self, kind: MemoryKind) -> bool {
         kind == MemoryKind::SvmFineAtomic
-            || (kind == MemoryKind::SvmSystem && self.has(SVM_ATOMICS))
+            || (kind == MemoryKind::SvmSystem && self.supports(SVM_ATOMICS))
     }
 
     /// Whether two GPUs have native atomics between them (`p2pNativeAtomicSupported`).

@@ -9,7 +9,7 @@
 //!   of the sets `NAME.VALUE`, which have every event if the option has that value, and none
 //!   otherwise.
 
-use crate::{Program, Scope};
+use crate::{Program, Scope, Tag};
 
 /// One option; the first value is the default.
 #[derive(Debug)]
@@ -48,10 +48,10 @@ impl Reading {
     }
 }
 
-fn has(program: &Program, tags: &[&str]) -> bool {
+fn has(program: &Program, tags: &[Tag]) -> bool {
     program
         .instrs()
-        .any(|(_, _, instr)| tags.iter().all(|tag| instr.op.has(tag)))
+        .any(|(_, _, instr)| tags.iter().all(|tag| instr.op.has(*tag)))
 }
 
 /// Whether threads of several CTAs are in it.
@@ -133,7 +133,7 @@ pub const OPTIONS: &[Row] = &[
             bears: |program| {
                 program
                     .instrs()
-                    .any(|(_, _, instr)| instr.element.cells > 1 && instr.op.has("WEAK"))
+                    .any(|(_, _, instr)| instr.element.cells > 1 && instr.op.has(Tag::Weak))
             },
             events: false,
         }),
@@ -148,7 +148,7 @@ pub const OPTIONS: &[Row] = &[
         reading: Some(Reading {
             on: "whether an arrival of smaller scope cuts off the ones before it in its phase",
             source: "PTX ISA 9.4, mbarrier.test_wait / mbarrier.try_wait; Memory Consistency Model, Observation Order",
-            bears: |program| has(program, &["MBA"]) && is_spread(program),
+            bears: |program| has(program, &[Tag::MbarrierArrive]) && is_spread(program),
             events: false,
         }),
     },
@@ -161,7 +161,7 @@ pub const OPTIONS: &[Row] = &[
         reading: Some(Reading {
             on: "whether strong accesses are morally strong across proxies",
             source: "PTX ISA 9.4, Memory Consistency Model, Morally Strong Operations; Strong Proxy Accesses",
-            bears: |program| has(program, &["ASY", "ASYNC", "A"]),
+            bears: |program| has(program, &[Tag::Asynchronous, Tag::AsyncProxy, Tag::Atomic]),
             events: false,
         }),
     },
@@ -176,7 +176,10 @@ pub const OPTIONS: &[Row] = &[
             on: "the reach of fence.proxy.async",
             source: "PTX ISA 9.4, Memory Consistency Model, Causality Order, which has no clause for it; membar / fence; \
                      Asynchronous Copy, Async Proxy",
-            bears: |program| has(program, &["PF", "ASYNC"]) && has(program, &["ASY", "ASYNC"]),
+            bears: |program| {
+                has(program, &[Tag::ProxyFence, Tag::AsyncProxy])
+                    && has(program, &[Tag::Asynchronous, Tag::AsyncProxy])
+            },
             events: false,
         }),
     },
@@ -190,7 +193,9 @@ pub const OPTIONS: &[Row] = &[
         reading: Some(Reading {
             on: "the thread block of an asynchronous operation",
             source: "PTX ISA 9.4, Memory Consistency Model, Causality Order, second clause",
-            bears: |program| has(program, &["ASY", "ASYNC"]) && is_spread(program),
+            bears: |program| {
+                has(program, &[Tag::Asynchronous, Tag::AsyncProxy]) && is_spread(program)
+            },
             events: false,
         }),
     },
@@ -203,7 +208,7 @@ pub const OPTIONS: &[Row] = &[
         reading: Some(Reading {
             on: "whether a wait for reads brings the implicit proxy fence",
             source: "PTX ISA 9.4, Asynchronous Copy, Async Proxy; cp.async.bulk.wait_group",
-            bears: |program| has(program, &["GR"]),
+            bears: |program| has(program, &[Tag::WaitGroupRead]),
             events: false,
         }),
     },
@@ -216,7 +221,7 @@ pub const OPTIONS: &[Row] = &[
         reading: Some(Reading {
             on: "the scope of a wait for a copy of another CTA",
             source: "PTX ISA 9.4, Asynchronous Copy, Mbarrier-based Completion Mechanism",
-            bears: |program| has(program, &["MBT"]) && is_spread(program),
+            bears: |program| has(program, &[Tag::MbarrierBytes]) && is_spread(program),
             events: false,
         }),
     },
@@ -231,7 +236,7 @@ pub const OPTIONS: &[Row] = &[
             on: "whether aliases with a fence between them overlap completely",
             source: "PTX ISA 9.4, Memory Consistency Model, Overlap; Aliases; Morally Strong Operations; and as the barriers between \
                      devices use it that NVIDIA publishes, multimem.red.release.sys, fence.proxy.alias, ld.acquire.sys",
-            bears: |program| has(program, &["ALIAS"]),
+            bears: |program| has(program, &[Tag::Alias]),
             events: false,
         }),
     },

@@ -8,7 +8,8 @@
 use smallvec::SmallVec;
 
 use super::{
-    Barrier, BarrierNaming, BinOp, EventKind, Expr, LocId, Mark, Op, RegId, Scope, Tags, Ty, Update,
+    Barrier, BarrierNaming, BinOp, EventKind, Expr, LocId, Mark, Op, RegId, Scope, Tag, Tags, Ty,
+    Update,
 };
 
 /// A few parts.
@@ -378,23 +379,35 @@ impl Op {
     }
 
     /// Whether one of its events has the tag.
-    pub fn has(&self, tag: &str) -> bool {
-        self.tags().iter().any(|(_, tags)| tags.has(tag))
+    pub fn has(&self, tag: Tag) -> bool {
+        self.has_any(&[tag])
+    }
+
+    /// Whether one of its events has one of the tags.
+    pub fn has_any(&self, any: &[Tag]) -> bool {
+        self.tags().iter().any(|(_, tags)| tags.has_any(any))
     }
 
     /// Whether it is what PTX alone has: an access or a fence that names its proxy, an asynchronous
     /// operation, or what has to do with groups of such operations, and with launches.
     pub fn is_ptx(&self) -> bool {
-        self.is_ptx_mark() || ["GEN", "PF", "ASY"].iter().any(|tag| self.has(tag))
+        self.is_ptx_mark() || self.has_any(&[Tag::Generic, Tag::ProxyFence, Tag::Asynchronous])
     }
 
     /// Whether it is a mark that PTX alone has, and in one form: of groups of asynchronous
     /// operations and the waits for these, of launches, of what a request was answered, of what
     /// lanes must execute together.
     pub fn is_ptx_mark(&self) -> bool {
-        ["CG", "GW", "GR", "WGF", "GDL", "GDW", "REFUSED", "LANES"]
-            .iter()
-            .any(|tag| self.has(tag))
+        self.has_any(&[
+            Tag::CommitGroup,
+            Tag::WaitGroup,
+            Tag::WaitGroupRead,
+            Tag::WgmmaFence,
+            Tag::LaunchDependents,
+            Tag::GridWait,
+            Tag::CancelRefused,
+            Tag::Lanes,
+        ])
     }
 
     /// The mark that it leaves, if it is one of that kind.

@@ -2,7 +2,7 @@
 
 use super::{
     Barrier, Class, Copied, Dialect, Init, Instr, Layout, LocId, Location, LocationKind, Machine,
-    MemoryKind, Place, RegId, Scope, Seat, Space, ThreadId, Ty, host,
+    MemoryKind, Place, RegId, Scope, Seat, Space, Tag, ThreadId, Ty, host,
 };
 
 /// A whole program: what every checker runs.
@@ -61,7 +61,7 @@ impl Program {
     pub fn asynchronous(&self) -> Option<&Instr> {
         self.instrs()
             .map(|(_, _, instr)| instr)
-            .find(|instr| instr.op.has("ASY"))
+            .find(|instr| instr.op.has(Tag::Asynchronous))
     }
 
     /// Whether it has mbarrier objects.

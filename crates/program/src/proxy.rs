@@ -1,6 +1,7 @@
 //! Proxies, the ways to memory: each is a row.
 
 use super::Tags;
+use crate::Tag;
 
 /// The access path to memory (PTX ISA, Memory Consistency Model, Proxies).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -25,7 +26,7 @@ pub struct ProxyRow {
     /// Its name in tests and in proxy fences.
     pub word: &'static str,
     /// The tag of what goes through it.
-    pub tag: &'static str,
+    pub tag: Tag,
     /// The instruction that loads through it, in the short form.
     pub load: &'static str,
     /// The one that stores, if there is one.
@@ -37,28 +38,28 @@ pub const PROXIES: [ProxyRow; 4] = [
     ProxyRow {
         proxy: Proxy::Generic,
         word: "generic",
-        tag: "GEN",
+        tag: Tag::Generic,
         load: "ld",
         store: Some("st"),
     },
     ProxyRow {
         proxy: Proxy::Surface,
         word: "surface",
-        tag: "SUR",
+        tag: Tag::Surface,
         load: "suld",
         store: Some("sust"),
     },
     ProxyRow {
         proxy: Proxy::Texture,
         word: "texture",
-        tag: "TEX",
+        tag: Tag::Texture,
         load: "tld",
         store: None,
     },
     ProxyRow {
         proxy: Proxy::Constant,
         word: "constant",
-        tag: "CON",
+        tag: Tag::Constant,
         load: "cold",
         store: None,
     },
@@ -66,7 +67,7 @@ pub const PROXIES: [ProxyRow; 4] = [
 
 /// What a proxy fence can name, with its tag: aliases, the proxy of asynchronous copies, which no
 /// access of a thread goes through, or a proxy.
-pub const PROXY_FENCES: [(&str, &str); PROXIES.len() + OTHERS.len()] = {
+pub const PROXY_FENCES: [(&str, Tag); PROXIES.len() + OTHERS.len()] = {
     let mut all = [OTHERS[0]; PROXIES.len() + OTHERS.len()];
     all[1] = OTHERS[1];
     let mut i = 0;
@@ -77,28 +78,32 @@ pub const PROXY_FENCES: [(&str, &str); PROXIES.len() + OTHERS.len()] = {
     all
 };
 
-const OTHERS: [(&str, &str); 2] = [("alias", "ALIAS"), ("async", "ASYNC")];
+const OTHERS: [(&str, Tag); 2] = [("alias", Tag::Alias), ("async", Tag::AsyncProxy)];
 
 /// Tags of a `fence.proxy.async` of one state space, as it is written.
-pub const ASYNC_SPACES: [(&str, &str); 3] = [
-    ("global", "OF_GLOBAL"),
-    ("shared::cta", "OF_CTA"),
-    ("shared::cluster", "OF_CLUSTER"),
+pub const ASYNC_SPACES: [(&str, Tag); 3] = [
+    ("global", Tag::OfGlobal),
+    ("shared::cta", Tag::OfCta),
+    ("shared::cluster", Tag::OfCluster),
 ];
 
 /// Halves of a fence from the generic to the async proxy: what they are restricted to, their order,
 /// and their tags (PTX ISA 9.4, membar / fence).
-pub const ASYNC_HALVES: [(&str, &str, &[&str]); 3] = [
-    ("sync_restrict::shared::cta", "release", &["REL", "OF_CTA"]),
+pub const ASYNC_HALVES: [(&str, &str, &[Tag]); 3] = [
+    (
+        "sync_restrict::shared::cta",
+        "release",
+        &[Tag::Release, Tag::OfCta],
+    ),
     (
         "sync_restrict::shared::cluster::read",
         "release",
-        &["REL", "OF_CLUSTER", "OF_READS"],
+        &[Tag::Release, Tag::OfCluster, Tag::OfReads],
     ),
     (
         "sync_restrict::shared::cluster",
         "acquire",
-        &["ACQ", "OF_CLUSTER"],
+        &[Tag::Acquire, Tag::OfCluster],
     ),
 ];
 

@@ -9,22 +9,29 @@
 //!   scopes*.
 
 use crate::words::{FLAGS, OF_LOADS, OF_OTHERS, OF_STORES};
-use crate::{Access, EventKind, Op, Scope, Tags};
+use crate::{Access, EventKind, Op, Scope, Tag, Tags};
 
 pub use crate::words::Order;
 
 /// The tags that say an order. The last one is the constant proxy of PTX, too, beside an order.
-const ORDER_TAGS: &[&str] = &["RLX", "ACQ", "REL", "ACQ_REL", "SC", "CON"];
+const ORDER_TAGS: &[Tag] = &[
+    Tag::Relaxed,
+    Tag::Acquire,
+    Tag::Release,
+    Tag::AcqRel,
+    Tag::SeqCst,
+    Tag::Constant,
+];
 
 /// The orders that an atomic operation or a fence may have; none of anything else.
 fn orders(op: &Op) -> &'static [Order] {
-    let atomic = |access: &Access| access.tags.has("A");
+    let atomic = |access: &Access| access.tags.has(Tag::Atomic);
     match (op.read(), op.write()) {
-        _ if op.has("ASY") => &[],
+        _ if op.has(Tag::Asynchronous) => &[],
         // Of mbarrier objects, arrivals release and waits acquire.
-        _ if op.has("MBA") => &[Order::Relaxed, Order::Release],
-        _ if op.has("MBW") => &[Order::Relaxed, Order::Acquire],
-        _ if op.has("MB") => &[],
+        _ if op.has(Tag::MbarrierArrive) => &[Order::Relaxed, Order::Release],
+        _ if op.has(Tag::MbarrierWait) => &[Order::Relaxed, Order::Acquire],
+        _ if op.has(Tag::Mbarrier) => &[],
         (Some(_), Some(_)) => OF_OTHERS,
         (Some(read), None) if atomic(read) => OF_LOADS,
         (None, Some(write)) if atomic(write) => OF_STORES,
@@ -34,10 +41,10 @@ fn orders(op: &Op) -> &'static [Order] {
 }
 
 /// The tag that says an order of a kind of event with these tags; `None`: such events have none.
-fn tag(order: Order, kind: EventKind, tags: &Tags) -> Option<&'static str> {
+fn tag(order: Order, kind: EventKind, tags: &Tags) -> Option<Tag> {
     match kind {
-        EventKind::Read if tags.has("MB") => None,
-        EventKind::Write if tags.has("MBW") => Some(order.of_read()),
+        EventKind::Read if tags.has(Tag::Mbarrier) => None,
+        EventKind::Write if tags.has(Tag::MbarrierWait) => Some(order.of_read()),
         EventKind::Read => Some(order.of_read()),
         EventKind::Write => Some(order.of_write()),
         EventKind::Fence => Some(order.of_fence()),
@@ -84,7 +91,7 @@ fn others(op: &Op, wanted: impl Fn(Order, Order) -> bool) -> Vec<Order> {
 pub fn scope(op: &Op) -> Option<Scope> {
     op.scope().filter(|_| {
         op.accesses()
-            .all(|access| access.tags.has("A") && !access.tags.has("ASY"))
+            .all(|access| access.tags.has(Tag::Atomic) && !access.tags.has(Tag::Asynchronous))
     })
 }
 
@@ -92,12 +99,12 @@ pub fn scope(op: &Op) -> Option<Scope> {
 pub fn set_order(op: &mut Op, order: Order) {
     for (kind, tags) in op.tags_mut() {
         if let Some(tag) = tag(order, kind, tags) {
-            let own = ORDER_TAGS.iter().copied().find(|own| tags.has(own));
+            let own = ORDER_TAGS.iter().copied().find(|own| tags.has(*own));
             // What is volatile has no other order than that.
-            let relaxed: &[&str] = if order == Order::Relaxed {
+            let relaxed: &[Tag] = if order == Order::Relaxed {
                 &[]
             } else {
-                &["VOLATILE", "MMIO"]
+                &[Tag::Volatile, Tag::Mmio]
             };
             *tags = tags.without(own.as_slice()).without(relaxed);
             tags.insert(tag);
@@ -118,16 +125,21 @@ pub fn lacks_flags(op: &Op) -> bool {
 
 /// Whether it is an access to memory that is not atomic.
 pub fn is_plain(op: &Op) -> bool {
-    op.accesses().any(|access| !access.tags.has("A"))
+    op.accesses().any(|access| !access.tags.has(Tag::Atomic))
 }
 
 /// Makes an access weak (PTX).
 pub fn make_weak(op: &mut Op) {
     for access in op.accesses_mut() {
-        access.tags = access
-            .tags
-            .without(&["A", "RLX", "ACQ", "REL", "VOLATILE", "MMIO"]);
-        access.tags.insert("WEAK");
+        access.tags = access.tags.without(&[
+            Tag::Atomic,
+            Tag::Relaxed,
+            Tag::Acquire,
+            Tag::Release,
+            Tag::Volatile,
+            Tag::Mmio,
+        ]);
+        access.tags.insert(Tag::Weak);
         access.scope = None;
     }
 }
@@ -137,8 +149,8 @@ pub fn make_weak(op: &mut Op) {
 pub fn make_atomic(op: &mut Op, order: Order, scope: Option<Scope>) {
     for (kind, tags) in op.tags_mut() {
         if let Some(tag) = tag(order, kind, tags) {
-            *tags = tags.without(&["VOLATILE", "WEAK"]);
-            tags.extend(&["A", tag]);
+            *tags = tags.without(&[Tag::Volatile, Tag::Weak]);
+            tags.extend(&[Tag::Atomic, tag]);
         }
     }
     if scope.is_some() {
@@ -151,9 +163,9 @@ mod tests {
     use super::*;
     use crate::{Expr, RegId, Ty};
 
-    fn load(order: &'static str) -> Op {
+    fn load(order: Tag) -> Op {
         let access = Access {
-            tags: Tags::of(&["A", order]),
+            tags: Tags::of(&[Tag::Atomic, order]),
             scope: Some(Scope::Cta),
             ty: Ty::S32,
         };
@@ -166,21 +178,24 @@ mod tests {
 
     #[test]
     fn a_load_becomes_acquire_but_never_release() {
-        assert_eq!(stronger(&load("RLX")), [Order::Acquire, Order::SeqCst]);
-        assert_eq!(stronger(&load("ACQ")), [Order::SeqCst]);
-        assert_eq!(stronger(&load("SC")), []);
+        assert_eq!(
+            stronger(&load(Tag::Relaxed)),
+            [Order::Acquire, Order::SeqCst]
+        );
+        assert_eq!(stronger(&load(Tag::Acquire)), [Order::SeqCst]);
+        assert_eq!(stronger(&load(Tag::SeqCst)), []);
     }
 
     #[test]
     fn what_was_set_is_there() {
-        let mut op = load("RLX");
+        let mut op = load(Tag::Relaxed);
         set_order(&mut op, Order::Acquire);
         op.set_scope(Some(Scope::Sys));
         assert_eq!(
             (order(&op), scope(&op)),
             (Some(Order::Acquire), Some(Scope::Sys))
         );
-        let fence = Op::fence(Tags::of(&["GLOBAL", "REL"]), Some(Scope::Cta));
+        let fence = Op::fence(Tags::of(&[Tag::Global, Tag::Release]), Some(Scope::Cta));
         assert_eq!(stronger(&fence), [Order::AcqRel, Order::SeqCst]);
         assert!(lacks_flags(&fence));
     }

@@ -2,6 +2,7 @@
 //! may have.
 
 use crate::Scope;
+use crate::Tag;
 
 /// A memory order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,21 +55,21 @@ impl Order {
 
     /// The tag of a load, or of the read half of a read-modify-write: what only concerns writes is
     /// dropped.
-    pub fn of_read(self) -> &'static str {
+    pub fn of_read(self) -> Tag {
         match self {
-            Order::Relaxed | Order::Release => "RLX",
-            Order::Consume => "CON",
-            Order::Acquire | Order::AcqRel => "ACQ",
-            Order::SeqCst => "SC",
+            Order::Relaxed | Order::Release => Tag::Relaxed,
+            Order::Consume => Tag::Constant,
+            Order::Acquire | Order::AcqRel => Tag::Acquire,
+            Order::SeqCst => Tag::SeqCst,
         }
     }
 
     /// The tag of a store, or of the write half of a read-modify-write.
-    pub fn of_write(self) -> &'static str {
+    pub fn of_write(self) -> Tag {
         match self {
-            Order::Relaxed | Order::Consume | Order::Acquire => "RLX",
-            Order::Release | Order::AcqRel => "REL",
-            Order::SeqCst => "SC",
+            Order::Relaxed | Order::Consume | Order::Acquire => Tag::Relaxed,
+            Order::Release | Order::AcqRel => Tag::Release,
+            Order::SeqCst => Tag::SeqCst,
         }
     }
 
@@ -83,13 +84,13 @@ impl Order {
     }
 
     /// The tag of a fence. A consume fence is an acquire fence (C11, 7.17.4.1).
-    pub fn of_fence(self) -> &'static str {
+    pub fn of_fence(self) -> Tag {
         match self {
-            Order::Relaxed => "RLX",
-            Order::Consume | Order::Acquire => "ACQ",
-            Order::Release => "REL",
-            Order::AcqRel => "ACQ_REL",
-            Order::SeqCst => "SC",
+            Order::Relaxed => Tag::Relaxed,
+            Order::Consume | Order::Acquire => Tag::Acquire,
+            Order::Release => Tag::Release,
+            Order::AcqRel => Tag::AcqRel,
+            Order::SeqCst => Tag::SeqCst,
         }
     }
 }
@@ -153,8 +154,8 @@ pub const CUDA_SCOPES: &[(&str, Scope)] = &[
 ];
 
 /// Fence flags by name, with the tag each becomes. Images have no formal model.
-pub const FLAGS: &[(&str, Option<&str>)] = &[
-    ("CLK_GLOBAL_MEM_FENCE", Some("GLOBAL")),
-    ("CLK_LOCAL_MEM_FENCE", Some("LOCAL")),
+pub const FLAGS: &[(&str, Option<Tag>)] = &[
+    ("CLK_GLOBAL_MEM_FENCE", Some(Tag::Global)),
+    ("CLK_LOCAL_MEM_FENCE", Some(Tag::Local)),
     ("CLK_IMAGE_MEM_FENCE", None),
 ];

@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 
 use super::elements;
 use program::litmus::LitmusTest;
-use program::{Element, Instr, Op, Program, RegId, Tags, Thread, ThreadId};
+use program::{Element, Instr, Op, Program, RegId, Tag, Tags, Thread, ThreadId};
 
 /// Whose groups they are that an operation belongs to, or that a mark makes or waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,8 +60,8 @@ pub(super) const WAITS: &str = "waits for the accesses of its operation";
 /// The groups of a mark.
 pub(super) fn group_of(tags: &Tags) -> Group {
     match () {
-        () if tags.has("WGMMA") => Group::Matrices,
-        () if ["BULK", "ASYNC", "TMAP"].iter().any(|tag| tags.has(tag)) => Group::Bulk,
+        () if tags.has(Tag::Wgmma) => Group::Matrices,
+        () if tags.has_any(&[Tag::Bulk, Tag::AsyncProxy, Tag::TensormapProxy]) => Group::Bulk,
         () => Group::Copies,
     }
 }
@@ -106,12 +106,15 @@ fn apart(test: &LitmusTest) -> Result<Option<(LitmusTest, Vec<Agent>)>, String> 
                 .iter()
                 .take_while(|i| i.span == code[at].span)
                 .count();
-            if let Some(skip) = code[at..at + same].iter().position(|i| i.op.has("ASY")) {
+            if let Some(skip) = code[at..at + same]
+                .iter()
+                .position(|i| i.op.has(Tag::Asynchronous))
+            {
                 // Its thread decides which of its accesses there are.
                 let decides = |i: usize| {
                     let before = &code[at + skip..i];
                     matches!(code[i].op, Op::Branch { .. })
-                        && !before.iter().any(|i| i.op.has("MB"))
+                        && !before.iter().any(|i| i.op.has(Tag::Mbarrier))
                 };
                 let mut from = at + skip;
                 for to in (from..at + same).filter(|&i| decides(i)).chain([at + same]) {
@@ -168,7 +171,7 @@ fn of_instruction(
                 .iter()
                 .rposition(|p| !p.2 && p.1.iter().any(|o| o.op.defines() == Some(*need)))
         };
-        let object = op.op.has("MB");
+        let object = op.op.has(Tag::Mbarrier);
         let last_is_object = parts.last().is_some_and(|p| p.2);
         if op.element.whole && op.element.at > 0 {
             parts[latest].1.push(op.clone());
@@ -201,8 +204,15 @@ fn of_instruction(
     }
     let mut data: Vec<usize> = Vec::new();
     let tracked = parts.iter().any(|p| p.2);
-    let reads_map = all.iter().any(|i| i.op.has("TMAP"));
-    if tracked && reads_map && program.thread(t).code.iter().any(|i| i.op.has("GR")) {
+    let reads_map = all.iter().any(|i| i.op.has(Tag::TensormapProxy));
+    if tracked
+        && reads_map
+        && program
+            .thread(t)
+            .code
+            .iter()
+            .any(|i| i.op.has(Tag::WaitGroupRead))
+    {
         let what = "which reads a tensor map, is in no group, and stands beside a wait for the reads of groups";
         return Err(format!("not in this machine: `{}`, {what}", all[0].text));
     }
@@ -226,7 +236,7 @@ fn of_instruction(
         if !object {
             data.push(number);
         }
-        let weak = code.iter().any(|i| i.op.has("WEAK"));
+        let weak = code.iter().any(|i| i.op.has(Tag::Weak));
         let tags = code
             .iter()
             .find_map(|i| i.op.accesses().next())

@@ -20,7 +20,7 @@ use program::memory::Memory;
 use program::unknown::Unknowns;
 use program::{
     Barrier, BarrierAction, BarrierNaming, EventKind, Expr, Instr, LocationKind, Mark, MemoryKind,
-    Op, OpenClMemory, Program, Proxy, Scope, Space, Tags, ThreadId, Ty, live_registers,
+    Op, OpenClMemory, Program, Proxy, Scope, Space, Tag, Tags, ThreadId, Ty, live_registers,
 };
 
 impl Code {
@@ -304,50 +304,50 @@ fn kin(program: &Program) -> Vec<usize> {
 }
 
 fn access(tags: &Tags, scope: Option<Scope>, ty: Ty) -> Result<Access, String> {
-    if tags.has("TMAP") {
+    if tags.has(Tag::TensormapProxy) {
         return Ok(Access {
             map: true,
-            ..access(&tags.without(&["TMAP"]), scope, ty)?
+            ..access(&tags.without(&[Tag::TensormapProxy]), scope, ty)?
         });
     }
     // Asynchronous operations have a proxy of their own.
-    if tags.has("ASYNC") {
+    if tags.has(Tag::AsyncProxy) {
         return Ok(Access {
             proxy: Proxy::Async,
-            ..access(&tags.without(&["ASYNC"]), scope, ty)?
+            ..access(&tags.without(&[Tag::AsyncProxy]), scope, ty)?
         });
     }
     // The tag of the constant proxy also stands for C's consume order, which no weak access has.
-    let goes = |proxy: &Proxy| *proxy != Proxy::Constant || tags.has("WEAK");
+    let goes = |proxy: &Proxy| *proxy != Proxy::Constant || tags.has(Tag::Weak);
     let proxy = Proxy::tagged(tags).filter(goes).unwrap_or(Proxy::Generic);
     // Accesses of PTX are never sequentially consistent by themselves; those of the other languages
     // may be.
-    let sc = tags.has("SC");
-    let strong = tags.has("RLX") || tags.has("ACQ") || tags.has("REL") || sc;
+    let sc = tags.has(Tag::SeqCst);
+    let strong = tags.has(Tag::Relaxed) || tags.has(Tag::Acquire) || tags.has(Tag::Release) || sc;
     Ok(Access {
         ty,
         strong,
         scope: scope.unwrap_or(Scope::Thread),
-        acquire: tags.has("ACQ") || sc,
-        release: tags.has("REL") || sc,
+        acquire: tags.has(Tag::Acquire) || sc,
+        release: tags.has(Tag::Release) || sc,
         proxy,
         map: false,
-        red: tags.has("RED"),
-        atomic: tags.has("A"),
-        updates: tags.has("RMW"),
-        object: tags.has("MB").then(|| match () {
-            () if tags.has("MBI") => OnObject::Init,
-            () if tags.has("ASY") => OnObject::Complete,
-            () if tags.has("MBA") => OnObject::Arrive,
-            () if tags.has("MBW") => OnObject::Wait,
+        red: tags.has(Tag::Reduction),
+        atomic: tags.has(Tag::Atomic),
+        updates: tags.has(Tag::Rmw),
+        object: tags.has(Tag::Mbarrier).then(|| match () {
+            () if tags.has(Tag::MbarrierInit) => OnObject::Init,
+            () if tags.has(Tag::Asynchronous) => OnObject::Complete,
+            () if tags.has(Tag::MbarrierArrive) => OnObject::Arrive,
+            () if tags.has(Tag::MbarrierWait) => OnObject::Wait,
             () => OnObject::Other,
         }),
         sc,
-        consume: tags.has("CON"),
+        consume: tags.has(Tag::Constant),
         failure: match () {
-            () if tags.has("FAIL_RLX") => Some(Failure::Relaxed),
-            () if tags.has("FAIL_ACQ") => Some(Failure::Acquire),
-            () if tags.has("FAIL_SC") => Some(Failure::SeqCst),
+            () if tags.has(Tag::FailRelaxed) => Some(Failure::Relaxed),
+            () if tags.has(Tag::FailAcquire) => Some(Failure::Acquire),
+            () if tags.has(Tag::FailSeqCst) => Some(Failure::SeqCst),
             () => None,
         },
         part: (0, 1),
@@ -365,41 +365,41 @@ fn fence(
     if *kind != EventKind::Fence {
         return Err(format!("not in this machine: a {}", kind.row().noun));
     }
-    if tags.has("CG") {
+    if tags.has(Tag::CommitGroup) {
         return Ok(Fence::Commit(group_of(tags)));
     }
-    if tags.has("GW") || tags.has("GR") {
+    if tags.has(Tag::WaitGroup) || tags.has(Tag::WaitGroupRead) {
         let pending = pending.ok_or("not in this machine: a wait for groups without a number")?;
         return Ok(Fence::Await(Await {
             group: group_of(tags),
             pending,
-            reads: tags.has("GR"),
+            reads: tags.has(Tag::WaitGroupRead),
         }));
     }
     let alone = [
-        ("WGF", Fence::Matrices),
-        ("GDL", Fence::Trigger),
-        ("GDW", Fence::GridWait),
+        (Tag::WgmmaFence, Fence::Matrices),
+        (Tag::LaunchDependents, Fence::Trigger),
+        (Tag::GridWait, Fence::GridWait),
     ];
     if let Some((_, fence)) = alone.into_iter().find(|row| tags.has(row.0)) {
         return Ok(fence);
     }
-    if tags.has("TMAP") {
+    if tags.has(Tag::TensormapProxy) {
         return Ok(Fence::Map {
-            acquire: tags.has("ACQ"),
+            acquire: tags.has(Tag::Acquire),
             scope: scope.unwrap_or(Scope::Thread),
             va: None,
         });
     }
     let part = match () {
-        () if tags.has("OF_GLOBAL") => Part::Global,
-        () if tags.has("OF_CTA") => Part::Shared(Scope::Cta),
-        () if tags.has("OF_CLUSTER") => Part::Shared(Scope::Cluster),
+        () if tags.has(Tag::OfGlobal) => Part::Global,
+        () if tags.has(Tag::OfCta) => Part::Shared(Scope::Cta),
+        () if tags.has(Tag::OfCluster) => Part::Shared(Scope::Cluster),
         () => Part::All,
     };
-    if tags.has("HALF") {
-        let (acquire, scope) = (tags.has("ACQ"), scope.unwrap_or(Scope::Thread));
-        return Ok(match (tags.has("ASYNC"), tags.has("ALIAS")) {
+    if tags.has(Tag::Half) {
+        let (acquire, scope) = (tags.has(Tag::Acquire), scope.unwrap_or(Scope::Thread));
+        return Ok(match (tags.has(Tag::AsyncProxy), tags.has(Tag::Alias)) {
             // What it is restricted to is not kept: it orders more.
             (false, false) => Fence::of_memory(acquire, scope),
             (of_async, _) => Fence::Half {
@@ -409,30 +409,30 @@ fn fence(
             },
         });
     }
-    if tags.has("PF") && tags.has("ASYNC") {
+    if tags.has(Tag::ProxyFence) && tags.has(Tag::AsyncProxy) {
         return Ok(Fence::Async(part));
     }
-    if tags.has("PF") {
+    if tags.has(Tag::ProxyFence) {
         let proxy = || Fence::Proxy(Proxy::tagged(tags).unwrap_or(Proxy::Generic));
-        return Ok(if tags.has("ALIAS") {
+        return Ok(if tags.has(Tag::Alias) {
             Fence::Alias
         } else {
             proxy()
         });
     }
-    if tags.has("MBI") {
+    if tags.has(Tag::MbarrierInit) {
         return Ok(Fence::Inits);
     }
-    let sc = tags.has("SC");
-    let both = sc || tags.has("ACQ_REL");
+    let sc = tags.has(Tag::SeqCst);
+    let both = sc || tags.has(Tag::AcqRel);
     Ok(Fence::Thread {
-        acquire: both || tags.has("ACQ"),
-        release: both || tags.has("REL"),
+        acquire: both || tags.has(Tag::Acquire),
+        release: both || tags.has(Tag::Release),
         sc,
         scope: scope.unwrap_or(Scope::Thread),
-        regions: Regions::of(tags.has("GLOBAL"), tags.has("LOCAL")),
-        capped: tags.has("CAPPED"),
-        misuse: tags.has("MISUSE"),
+        regions: Regions::of(tags.has(Tag::Global), tags.has(Tag::Local)),
+        capped: tags.has(Tag::Capped),
+        misuse: tags.has(Tag::Misuse),
     })
 }
 

@@ -9,7 +9,9 @@ use program::host::{
     HostProgram, Lane, LaneId, LaneKind, Origin, Query, QueryId, Ref, Rules,
 };
 use program::litmus::{LitmusTest, Observable};
-use program::{CmpOp, Element, Expr, Init, Instr, Op, RegId, Register, Tags, Thread, ThreadId, Ty};
+use program::{
+    CmpOp, Element, Expr, Init, Instr, Op, RegId, Register, Tag, Tags, Thread, ThreadId, Ty,
+};
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 
@@ -346,8 +348,8 @@ fn build(maker: Maker<'_>) -> LitmusTest {
             .collect();
         next += codes.len();
         let tag = match command.kind {
-            CommandKind::Map => Some("MAP"),
-            CommandKind::Unmap => Some("UNMAP"),
+            CommandKind::Map => Some(Tag::Map),
+            CommandKind::Unmap => Some(Tag::Unmap),
             _ => None,
         };
         for instr in codes_of(&mut test, &command) {

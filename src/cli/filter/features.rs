@@ -1,6 +1,6 @@
 //! What a program uses, by name: the words of `feature` in filters.
 
-use program::{Instr, LocationKind, Program, Proxy, Space, Thread};
+use program::{Instr, LocationKind, Program, Proxy, Space, Tag, Thread};
 
 /// A name, what it means, and how it is told.
 pub(super) type Feature = (&'static str, &'static str, fn(&Program) -> bool);
@@ -22,18 +22,28 @@ pub(super) const FEATURES: &[Feature] = &[
     ("loop", "a branch backwards", |p| {
         p.threads.iter().any(Thread::has_loop)
     }),
-    ("weak", "a weak (non-atomic) access", |p| tagged(p, "WEAK")),
-    ("sc", "a sequentially consistent operation or fence", |p| {
-        tagged(p, "SC")
+    ("weak", "a weak (non-atomic) access", |p| {
+        tagged(p, Tag::Weak)
     }),
-    ("volatile", "a volatile access", |p| tagged(p, "VOLATILE")),
+    ("sc", "a sequentially consistent operation or fence", |p| {
+        tagged(p, Tag::SeqCst)
+    }),
+    ("volatile", "a volatile access", |p| {
+        tagged(p, Tag::Volatile)
+    }),
     (
         "proxy",
         "an access or fence of another proxy than the generic one",
         |p| {
-            ["SUR", "TEX", "CON", "PF", "ALIAS"]
-                .iter()
-                .any(|tag| p.dialect.row().proxies && tagged(p, tag))
+            [
+                Tag::Surface,
+                Tag::Texture,
+                Tag::Constant,
+                Tag::ProxyFence,
+                Tag::Alias,
+            ]
+            .iter()
+            .any(|tag| p.dialect.row().proxies && tagged(p, *tag))
                 || aliases(p).any(|proxy| proxy != Proxy::Generic)
         },
     ),
@@ -62,7 +72,7 @@ fn any(program: &Program, is: impl Fn(&Instr) -> bool) -> bool {
 }
 
 /// Whether some event has a tag.
-fn tagged(program: &Program, tag: &str) -> bool {
+fn tagged(program: &Program, tag: Tag) -> bool {
     any(program, |instr| instr.op.has(tag))
 }
 

@@ -14,6 +14,7 @@
 //! - PTX ISA 9.4, *Data Movement and Conversion Instructions*, *Parallel Synchronization and
 //!   Communication Instructions*, with the notes there on PTX ISA and target.
 
+use program::tags::OnDevices;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -26,8 +27,8 @@ use crate::launch::{FINISHED, Shape};
 use front::isa::ptx;
 use program::litmus::LitmusTest;
 use program::{
-    Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Dialect, Expr, Op, Proxy, Scope, ThreadId,
-    Ty, Update,
+    Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Dialect, Expr, Op, Proxy, Scope, Tag,
+    ThreadId, Ty, Update,
 };
 
 /// A kernel, and how many threads each of its groups has.
@@ -427,7 +428,7 @@ impl Ptx<'_> {
             }
             update => (update.clone(), op.clone()),
         };
-        if read.tags.has("RED") && read.tags.has("ACQ") {
+        if read.tags.has(Tag::Reduction) && read.tags.has(Tag::Acquire) {
             return Err("a reduction that acquires, which PTX does not have".into());
         }
         let opcode = ptx::opcode(&op).ok_or("this read-modify-write")?;
@@ -573,17 +574,14 @@ impl Language for Ptx<'_> {
     }
 
     fn fence(&self, op: &Op) -> Result<String, String> {
-        // Of what is asynchronous nothing is built.
-        let asynchronous =
-            op.is_ptx_mark() || ["MBI", "ASYNC", "HALF"].iter().any(|tag| op.has(tag));
         let opcode = ptx::opcode(op)
-            .filter(|_| !asynchronous)
+            .filter(|_| !is_unbuilt(op))
             .ok_or_else(|| format!("this {}", op.noun()))?;
         Ok(format!("\t{opcode};\n"))
     }
 
     fn access(&self, t: ThreadId, op: &Op, space: Space) -> Result<String, String> {
-        if op.has("MB") || op.has("ASY") {
+        if is_unbuilt(op) {
             return Err("an operation on an mbarrier object, or an asynchronous one".into());
         }
         if op
@@ -674,6 +672,14 @@ impl Language for Ptx<'_> {
         );
         text
     }
+}
+
+/// Whether a tag of the operation says that devices are not given it.
+fn is_unbuilt(op: &Op) -> bool {
+    op.tags().iter().any(|(_, tags)| {
+        tags.iter()
+            .any(|tag| tag.row().devices == OnDevices::Unbuilt)
+    })
 }
 
 fn line(out: &mut String, text: &str) {

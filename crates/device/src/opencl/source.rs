@@ -19,7 +19,7 @@ use program::litmus::LitmusTest;
 use program::strength;
 use program::words::{FLAGS, OPENCL_SCOPES, Order};
 use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, BinOp, Dialect, EventKind, Expr, Op, Scope,
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, Dialect, EventKind, Expr, Op, Scope, Tag,
     Tags, ThreadId, Ty, Update,
 };
 
@@ -323,9 +323,10 @@ impl OpenClC<'_> {
         };
         let address = self.value(op.address().expect("an access has one"), t)?;
         let access = op.read().or(op.write()).expect("it has a half");
-        let atomic = access.tags.has("A") || op.write().is_some_and(|w| w.tags.has("A"));
+        let atomic =
+            access.tags.has(Tag::Atomic) || op.write().is_some_and(|w| w.tags.has(Tag::Atomic));
         let ty = name(access.ty);
-        let volatile = if access.tags.has("VOLATILE") || atomic {
+        let volatile = if access.tags.has(Tag::Volatile) || atomic {
             "volatile "
         } else {
             ""
@@ -472,7 +473,7 @@ fn barrier(barrier: &Barrier) -> Result<String, String> {
 /// The flags of a fence or barrier.
 fn regions(tags: &Tags) -> String {
     let named =
-        |(name, tag): &(&'static str, Option<&str>)| tag.filter(|tag| tags.has(tag)).map(|_| *name);
+        |(name, tag): &(&'static str, Option<Tag>)| tag.filter(|tag| tags.has(*tag)).map(|_| *name);
     let all: Vec<&str> = FLAGS.iter().filter_map(named).collect();
     if all.is_empty() {
         "0".into()

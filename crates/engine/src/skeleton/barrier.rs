@@ -29,6 +29,7 @@ mod phases;
 mod together;
 mod turns;
 
+use program::Tag;
 use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -122,7 +123,7 @@ pub(super) fn edges(
     purpose: Purpose,
 ) -> Result<BarrierEdges, Reason> {
     let mut result = BarrierEdges::default();
-    let of_lanes = out.events.iter().any(|event| event.tags.has("LANES"));
+    let of_lanes = out.events.iter().any(|event| event.tags.has(Tag::Lanes));
     if out.arrivals.is_empty() && out.waits.is_empty() && out.segments.is_empty() && !of_lanes {
         return Ok(result);
     }

@@ -23,10 +23,10 @@ use super::{Event, Skeleton};
 use cat::rel::Rel;
 use program::memory::CellId;
 use program::proxy::ASYNC_SPACES;
-use program::{Scope, Space, ThreadId};
+use program::{Scope, Space, Tag, ThreadId};
 
 fn is_copy(e: &Event) -> bool {
-    e.is_asynchronous() && !e.tags.has("MB") && e.is_memory()
+    e.is_asynchronous() && !e.tags.has(Tag::Mbarrier) && e.is_memory()
 }
 
 /// Pairs of events of one thread, in the order of their instructions.
@@ -43,18 +43,18 @@ fn pairs(sk: &Skeleton, holds: impl Fn(&Event, &Event) -> bool) -> Rel {
 /// What comes before an operation begins: of one of matrices, what comes before a `wgmma.fence` in
 /// front of it.
 pub(super) fn starts(sk: &mut Skeleton, _: &Domains) -> BaseRel {
-    let of_matrices = |e: &Event| e.tags.has("WGMMA");
+    let of_matrices = |e: &Event| e.tags.has(Tag::Wgmma);
     let begins = |a: &Event, b: &Event| !a.is_asynchronous() && b.is_asynchronous();
     let mut rel = BaseRel::fixed(pairs(sk, |a, b| begins(a, b) && !of_matrices(b)));
     for (i, j) in pairs(sk, |a, b| begins(a, b) && of_matrices(b)).iter() {
-        let fences = |e: &&Event| e.tags.has("WGF") && e.thread == sk.events[i].thread;
+        let fences = |e: &&Event| e.tags.has(Tag::WgmmaFence) && e.thread == sk.events[i].thread;
         let guards: Vec<Cond> = sk.events[i..j]
             .iter()
             .filter(fences)
             .map(|e| e.guard)
             .collect();
         // A fence comes before what it stands in front of, if it executes.
-        let first = if sk.events[i].tags.has("WGF") {
+        let first = if sk.events[i].tags.has(Tag::WgmmaFence) {
             Cond::TRUE
         } else {
             Cond::FALSE
@@ -82,31 +82,30 @@ pub(super) fn inop(sk: &mut Skeleton, _: &Domains) -> BaseRel {
 }
 
 fn is_bulk(e: &Event) -> bool {
-    e.tags.has("ASYNC")
+    e.tags.has(Tag::AsyncProxy)
 }
 
 /// Of a tensor copy that an mbarrier object tells of, what it reads of the tensor map is of a bulk
 /// group all the same.
 fn is_map(e: &Event) -> bool {
-    e.tags.has("TMAP")
+    e.tags.has(Tag::TensormapProxy)
 }
 
 /// Whose groups they are that an access belongs to, or that a mark makes or waits for: those of
 /// `cp.async` have no tag.
-fn groups(e: &Event) -> &'static str {
-    ["WGMMA", "BULK"]
+fn groups(e: &Event) -> Option<Tag> {
+    [Tag::Wgmma, Tag::Bulk]
         .into_iter()
-        .find(|tag| e.tags.has(tag))
-        .unwrap_or_default()
+        .find(|tag| e.tags.has(*tag))
 }
 
 /// The same of an access of an asynchronous operation; `None`: it is in no group.
-fn groups_of(sk: &Skeleton, i: usize) -> Option<&'static str> {
+fn groups_of(sk: &Skeleton, i: usize) -> Option<Option<Tag>> {
     let e = &sk.events[i];
     match groups(e) {
         _ if !is_copy(e) || !is_map(e) && !told(sk, i).is_empty() => None,
-        "" if is_bulk(e) || is_map(e) => Some("BULK"),
-        "" if !e.tags.has("WEAK") => None,
+        None if is_bulk(e) || is_map(e) => Some(Some(Tag::Bulk)),
+        None if !e.tags.has(Tag::Weak) => None,
         own => Some(own),
     }
 }
@@ -129,27 +128,32 @@ fn goes_on(sk: &Skeleton, j: usize) -> bool {
     // Where a loop comes to the instruction again, it begins anew.
     let further =
         (a.instr, a.part) < (b.instr, b.part) || a.instr == b.instr && a.is_read() && b.is_write();
-    a.thread == b.thread && span(a).is_some() && span(a) == span(b) && (further || b.tags.has("MB"))
+    a.thread == b.thread
+        && span(a).is_some()
+        && span(a) == span(b)
+        && (further || b.tags.has(Tag::Mbarrier))
 }
 
 /// The operation on an mbarrier object that an asynchronous one ends with: its events.
 fn told(sk: &Skeleton, i: usize) -> Vec<usize> {
     let behind = (i + 1..sk.len())
         .take_while(|&j| goes_on(sk, j))
-        .skip_while(|&j| !sk.events[j].tags.has("MB"));
+        .skip_while(|&j| !sk.events[j].tags.has(Tag::Mbarrier));
     behind
-        .take_while(|&j| sk.events[j].tags.has("MB"))
+        .take_while(|&j| sk.events[j].tags.has(Tag::Mbarrier))
         .collect()
 }
 
 /// What tells of operations: what they end with, and, of copies by `cp.async`, later arrivals.
 pub(super) fn carries(sk: &mut Skeleton, _: &Domains) -> BaseRel {
-    let arrives = |e: &Event| e.is_asynchronous() && e.tags.has("MB") && !e.tags.has("MBT");
+    let arrives = |e: &Event| {
+        e.is_asynchronous() && e.tags.has(Tag::Mbarrier) && !e.tags.has(Tag::MbarrierBytes)
+    };
     let later = pairs(sk, |a, b| is_copy(a) && arrives(b));
     let mut rel = Rel::empty(sk.len());
     for i in (0..sk.len()).filter(|&i| is_copy(&sk.events[i])) {
         told(sk, i).into_iter().for_each(|j| rel.insert(i, j));
-        if groups_of(sk, i) == Some("") {
+        if groups_of(sk, i) == Some(None) {
             later.successors(i).for_each(|j| rel.insert(i, j));
         }
     }
@@ -158,15 +162,15 @@ pub(super) fn carries(sk: &mut Skeleton, _: &Domains) -> BaseRel {
 
 /// Copies, and waits with fewer groups of the thread left out than were made since the copy.
 pub(super) fn group_done(sk: &mut Skeleton, _: &Domains) -> BaseRel {
-    waits(sk, "GW", |_| true)
+    waits(sk, Tag::WaitGroup, |_| true)
 }
 
 /// Reads of copies, and waits for such alone.
 pub(super) fn group_read(sk: &mut Skeleton, _: &Domains) -> BaseRel {
-    waits(sk, "GR", Event::is_read)
+    waits(sk, Tag::WaitGroupRead, Event::is_read)
 }
 
-fn waits(sk: &mut Skeleton, tag: &str, of: fn(&Event) -> bool) -> BaseRel {
+fn waits(sk: &mut Skeleton, tag: Tag, of: fn(&Event) -> bool) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
     for (i, j) in pairs(sk, |a, b| is_copy(a) && of(a) && b.tags.has(tag)).iter() {
         let mark = |e: &Event| {
@@ -193,7 +197,7 @@ fn waits(sk: &mut Skeleton, tag: &str, of: fn(&Event) -> bool) -> BaseRel {
 pub(super) fn same_group(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
     let plain: Vec<bool> = (0..sk.len())
-        .map(|e| groups_of(sk, e) == Some(""))
+        .map(|e| groups_of(sk, e) == Some(None))
         .collect();
     for (i, j) in pairs(sk, |a, b| is_copy(a) && is_copy(b)).iter() {
         if plain[i] && plain[j] {
@@ -212,7 +216,8 @@ pub(super) fn same_group(sk: &mut Skeleton, _: &Domains) -> BaseRel {
 pub(super) fn covers(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
     for i in 0..sk.len() {
-        let names = |e: &Event| e.tags.has("PF") && (is_bulk(e) || e.tags.has("HALF"));
+        let names =
+            |e: &Event| e.tags.has(Tag::ProxyFence) && (is_bulk(e) || e.tags.has(Tag::Half));
         let Some(thread) = sk.events[i].thread.filter(|_| names(&sk.events[i])) else {
             continue;
         };
@@ -234,8 +239,8 @@ pub(super) fn covers(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
             let cell = sk.memory.cell(c);
             match space {
                 None => true,
-                Some("OF_GLOBAL") => cell.space == Space::Global,
-                Some("OF_CTA") => cell.space == Space::Shared && within(cell.owner, Scope::Cta),
+                Some(Tag::OfGlobal) => cell.space == Space::Global,
+                Some(Tag::OfCta) => cell.space == Space::Shared && within(cell.owner, Scope::Cta),
                 Some(_) => cell.space == Space::Shared && within(cell.owner, Scope::Cluster),
             }
         };
@@ -290,7 +295,7 @@ fn blocks(sk: &mut Skeleton, domains: &Domains, i: usize) -> Vec<(ThreadId, Cond
     // A read stands before the write that it feeds.
     let write = (i..sk.len())
         .take_while(same)
-        .find(|&j| sk.events[j].is_write() && !sk.events[j].tags.has("MB"));
+        .find(|&j| sk.events[j].is_write() && !sk.events[j].tags.has(Tag::Mbarrier));
     let Some(write) = write else {
         return vec![(thread, Cond::TRUE)];
     };
@@ -351,7 +356,8 @@ pub(super) fn one_memory(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
 /// Whether the thread of the first event makes so many groups among these events.
 fn at_least(sk: &mut Skeleton, count: usize, among: std::ops::Range<usize>) -> Cond {
     let (thread, own) = (sk.events[among.start].thread, groups_of(sk, among.start));
-    let makes = |e: &&Event| e.thread == thread && e.tags.has("CG") && own == Some(groups(e));
+    let makes =
+        |e: &&Event| e.thread == thread && e.tags.has(Tag::CommitGroup) && own == Some(groups(e));
     let guards: Vec<Cond> = sk.events[among]
         .iter()
         .filter(makes)

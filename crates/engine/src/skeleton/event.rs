@@ -1,7 +1,7 @@
 //! Events: what a program's instructions do to memory, each under the condition that it executes.
 
 use super::pool::{Cond, TermId};
-use program::{EventKind, Scope, Tags, ThreadId, Ty};
+use program::{EventKind, Scope, Tag, Tags, ThreadId, Ty};
 
 /// One event of a skeleton.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ impl Event {
 
     /// Whether it is of an asynchronous operation: then it is not in program order.
     pub fn is_asynchronous(&self) -> bool {
-        self.tags.has("ASY")
+        self.tags.has(Tag::Asynchronous)
     }
 
     /// Whether it accesses memory.

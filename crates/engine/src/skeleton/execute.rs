@@ -17,7 +17,7 @@ use super::unrolled::{Answer, Arrival, Group, Naming, Unrolled, Use, Wait, WaitK
 use cat::rel::EventId;
 use program::{
     Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Element, EventKind, Expr, Op,
-    RegId, Scope, Tags, ThreadId, Ty, Update,
+    RegId, Scope, Tag, Tags, ThreadId, Ty, Update,
 };
 use verdict::Reason;
 
@@ -639,20 +639,18 @@ impl Unroller<'_> {
 
     /// The tags of an RMW half under the option `red`.
     fn half(&self, tags: &Tags) -> Result<Tags, Reason> {
-        if !tags.has("RED") {
-            return Ok(tags.clone());
+        if !tags.has(Tag::Reduction) {
+            return Ok(*tags);
         }
         if self.options.red_atom() {
-            return Ok(Tags::of(
-                &tags.iter().filter(|t| *t != "RED").collect::<Vec<_>>(),
-            ));
+            return Ok(tags.without(&[Tag::Reduction]));
         }
-        if tags.has("ACQ") {
+        if tags.has(Tag::Acquire) {
             return Err(Reason::NotInModel(
                 "`red` with acquire order (the option `red = atom` gives it a meaning)".into(),
             ));
         }
-        Ok(tags.clone())
+        Ok(*tags)
     }
 
     fn depend(&mut self, event: EventId, on: &Taint, address: bool) {

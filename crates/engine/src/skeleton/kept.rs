@@ -42,7 +42,7 @@ use super::racing::Instructions;
 use super::unrolled::Unrolled;
 use cat::rel::EventId;
 use program::memory::{CellId, Memory};
-use program::{BinOp, Program, ThreadId, Update};
+use program::{BinOp, Program, Tag, ThreadId, Update};
 
 /// Where a location may hold more values than this, nothing is made of which they are.
 const MAX_VALUES: usize = 4;
@@ -267,8 +267,8 @@ pub(super) fn strong(program: &Program, a: &Event, b: &Event) -> bool {
         }
         _ => true,
     };
-    let proxy = |e: &Event| e.tags.has("GEN") == a.tags.has("GEN");
-    let atomic = a.tags.has("A") && b.tags.has("A");
+    let proxy = |e: &Event| e.tags.has(Tag::Generic) == a.tags.has(Tag::Generic);
+    let atomic = a.tags.has(Tag::Atomic) && b.tags.has(Tag::Atomic);
     atomic
         && (a.ty.bits, a.parts) == (b.ty.bits, b.parts)
         && proxy(b)

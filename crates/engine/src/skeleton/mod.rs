@@ -19,7 +19,7 @@ use cat::rel::{EventId, Rel};
 use program::litmus::{LitmusTest, Observable};
 use program::memory::{CellId, Memory};
 use program::options::Options;
-use program::{BinOp, EventKind, Op, Program, Scope, ThreadId, mbarrier};
+use program::{BinOp, EventKind, Op, Program, Scope, Tag, ThreadId, mbarrier};
 use verdict::Reason;
 
 mod answers;
@@ -288,7 +288,7 @@ fn phases(out: &mut Unrolled) -> Vec<(EventId, TermId, TermId)> {
     } = out;
     let on_object = rmw
         .iter()
-        .filter(|(_, write)| events[write.index()].tags.has("MB"));
+        .filter(|(_, write)| events[write.index()].tags.has(Tag::Mbarrier));
     let phase = |&(read, write): &(EventId, EventId)| {
         let word = events[read.index()].value.expect("reads have values");
         let mut bin = |op, a, n| {
@@ -321,7 +321,7 @@ fn program_order(program: &Program, events: &[Event]) -> Rel {
     // Both halves of a read-modify-write are of one execution of an element.
     let mut count = 0;
     let mut execution = |e: &Event| {
-        count += usize::from(e.part == 0 && !(e.is_write() && e.tags.has("RMW")));
+        count += usize::from(e.part == 0 && !(e.is_write() && e.tags.has(Tag::Rmw)));
         count
     };
     let executions: Vec<usize> = events.iter().map(&mut execution).collect();
@@ -450,7 +450,7 @@ impl Unroller<'_> {
                 thread: None,
                 instr: 0,
                 guard: Cond::TRUE,
-                tags: program::Tags::of(&["GEN"]),
+                tags: program::Tags::of(&[Tag::Generic]),
                 scope: None,
                 addr: Some(addr),
                 value: Some(value),

@@ -16,7 +16,7 @@ use super::kept::strong;
 use super::pool::Pool;
 use super::unrolled::Unrolled;
 use program::points::{Points, Targets};
-use program::{Program, ThreadId};
+use program::{Program, Tag, ThreadId};
 
 /// Instructions of threads.
 pub(super) type Instructions = FxHashSet<(ThreadId, usize)>;
@@ -53,8 +53,9 @@ pub(super) fn reads(program: &Program, out: &Unrolled) -> Instructions {
             .unwrap_or_default()
     };
     // Operations on mbarrier objects are one kind of access among themselves.
-    let kind =
-        |e: &Event, w: &Event| (e.tags.has("MB") && w.tags.has("MB")) || strong(program, e, w);
+    let kind = |e: &Event, w: &Event| {
+        (e.tags.has(Tag::Mbarrier) && w.tags.has(Tag::Mbarrier)) || strong(program, e, w)
+    };
     let races = |e: &Event| {
         let other = |w: &Event| w.thread != e.thread || w.is_asynchronous();
         events(Event::is_write)

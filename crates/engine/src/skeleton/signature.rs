@@ -27,10 +27,10 @@ use cat::model::signature::{BaseId, BaseName, OptionSpec, Signature};
 use cat::rel::{EventId, EventSet};
 use program::dialect::Convergence;
 use program::options::{OPTIONS, Setting};
-use program::tags::{SCOPE_TAGS, TAGS};
+use program::tags::{SCOPE_TAGS, Speakers, TAGS, TagRow};
 use program::{
     ATTRIBUTES, Barrier, BarrierAction, BarrierNaming, Class, EVENT_SETS, EventKind, Op, Program,
-    Scope,
+    Scope, Tag,
 };
 
 /// A base set or relation.
@@ -264,38 +264,27 @@ pub fn has_readings(model: &Model, option: &str) -> bool {
 
 /// Whether a model has a word that stands for something which only programs in PTX have.
 pub fn has_words_of_ptx(model: &Model) -> bool {
-    const PROXIES: [&str; 6] = ["GEN", "SUR", "TEX", "ASYNC", "ALIAS", "PF"];
-    // One that other languages have, too, says so.
-    let alone = |doc: &str| {
-        doc.strip_prefix("PTX: ")
-            .is_some_and(|doc| !doc.contains(": "))
-    };
-    let of_ptx = |name: &str| {
-        PROXIES.contains(&name) || TAGS.iter().any(|tag| tag.0 == name && alone(tag.1))
-    };
-    model
-        .nodes
-        .iter()
-        .any(|n| matches!(n.op, NodeOp::Base(id) if of_ptx(row(id).name)))
+    tags_of(model).any(|tag| tag.row().speakers == Speakers::Ptx)
+}
+
+/// The tags that a model speaks of.
+fn tags_of(model: &Model) -> impl Iterator<Item = Tag> {
+    model.nodes.iter().filter_map(|node| match node.op {
+        NodeOp::Base(id) => Tag::named(row(id).name),
+        _ => None,
+    })
 }
 
 /// Whether a model tells accesses apart by their tags, but does not speak of this one.
-pub fn is_deaf_to(model: &Model, tag: &str) -> bool {
-    let words = || {
-        model.nodes.iter().filter_map(|n| {
-            if let NodeOp::Base(id) = n.op {
-                Some(row(id).name)
-            } else {
-                None
-            }
-        })
-    };
+pub fn is_deaf_to(model: &Model, tag: Tag) -> bool {
     // These say something of launches, and nothing of accesses.
-    let of_access = |word: &&str| !["GDL", "GDW", "ALIGNED", "LANES"].contains(word);
-    words()
-        .filter(of_access)
-        .any(|word| TAGS.iter().any(|t| t.0 == word))
-        && !words().any(|word| word == tag)
+    const OF_LAUNCHES: [Tag; 4] = [
+        Tag::LaunchDependents,
+        Tag::GridWait,
+        Tag::Aligned,
+        Tag::Lanes,
+    ];
+    tags_of(model).any(|of| !OF_LAUNCHES.contains(&of)) && !tags_of(model).any(|of| of == tag)
 }
 
 /// The words of models.
@@ -417,7 +406,11 @@ fn sets() -> Vec<Row> {
     }));
     rows.extend(ATTRIBUTES.iter().map(|&name| {
         let doc = "CUDA, OpenCL: every event if the test's machine has the attribute, else none";
-        set(name, doc, events(move |sk, _| sk.program.machine.has(name)))
+        set(
+            name,
+            doc,
+            events(move |sk, _| sk.program.machine.supports(name)),
+        )
     }));
     for (option, row) in OPTIONS
         .iter()
@@ -431,7 +424,7 @@ fn sets() -> Vec<Row> {
                 .map(|(value, word)| reading(Setting { option, value }, row.name, word)),
         );
     }
-    rows.extend(TAGS.iter().map(|&(name, doc)| tag(name, doc)));
+    rows.extend(TAGS.iter().map(tag));
     rows.extend(SCOPE_TAGS.iter().map(|&(name, scope)| {
         set(
             name,
@@ -464,7 +457,7 @@ fn may_diverge(program: &Program) -> bool {
                 }
             );
             lanes && in_warp
-                || instr.op.has("LANES")
+                || instr.op.has(Tag::Lanes)
                 || instr
                     .op
                     .barrier()
@@ -562,10 +555,11 @@ fn reading(chosen: Setting, option: &str, value: &str) -> Row {
 }
 
 /// The events that carry a tag; of a region of memory also the accesses to it.
-fn tag(name: &'static str, doc: &'static str) -> Row {
-    let to = REGIONS.iter().find(|r| r.0 == name).map(|r| r.1);
+fn tag(tag: &TagRow) -> Row {
+    let (tag, name, doc) = (tag.tag, tag.name, tag.doc);
+    let to = REGIONS.iter().find(|r| r.0 == tag).map(|r| r.1);
     let carries = move |sk: &Skeleton, domains: &Domains, e: EventId| {
-        sk.event(e).tags.has(name) || to.is_some_and(|to| objects(sk, domains, e).any(to))
+        sk.event(e).tags.has(tag) || to.is_some_and(|to| objects(sk, domains, e).any(to))
     };
     let build = Build::Set(Box::new(move |sk, domains| {
         EventSet::from_fn(sk.len(), |e| carries(sk, domains, e))
@@ -576,9 +570,10 @@ fn tag(name: &'static str, doc: &'static str) -> Row {
     );
     // Initial writes are of the generic proxy.
     let needs: Needs = match to {
-        None if name != "GEN" => {
-            |name, program| program.instrs().any(|(_, _, instr)| instr.op.has(name))
-        }
+        None if tag != Tag::Generic => |name, program| {
+            let tag = Tag::named(name);
+            tag.is_some_and(|tag| program.instrs().any(|(_, _, instr)| instr.op.has(tag)))
+        },
         _ => NOTHING,
     };
     Row {
@@ -591,10 +586,10 @@ fn tag(name: &'static str, doc: &'static str) -> Row {
 type Is = fn(Known) -> bool;
 
 /// Tags that fences have by their flags, and accesses by their memory.
-const REGIONS: &[(&str, Is)] = &[
-    ("GLOBAL", |object| object.opencl.global),
-    ("LOCAL", |object| object.opencl.local),
-    ("CAPPED", |object| object.opencl.capped),
+const REGIONS: &[(Tag, Is)] = &[
+    (Tag::Global, |object| object.opencl.global),
+    (Tag::Local, |object| object.opencl.local),
+    (Tag::Capped, |object| object.opencl.capped),
 ];
 
 /// Accesses by who allocated the memory ([`program::MemoryKind`]).

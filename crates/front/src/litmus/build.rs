@@ -13,7 +13,7 @@ use crate::isa::ptx::{
 use diag::{Sink, Span};
 use program::{
     Dialect, Expr, GroupKey, Instr, LocId, LocationKind, Machine, Op, Place, Program, Scope, Seat,
-    Thread,
+    Tag, Thread,
 };
 
 /// A thread whose code is parsed.
@@ -218,7 +218,7 @@ pub(super) fn build_clike(
 pub(super) fn settle_atomicity(program: &mut Program) {
     let accesses = program
         .instrs()
-        .filter(|(_, _, instr)| instr.op.is_access() && instr.op.has("A"));
+        .filter(|(_, _, instr)| instr.op.is_access() && instr.op.has(Tag::Atomic));
     let bases: Vec<Option<LocId>> = accesses
         .map(|(_, _, instr)| instr.op.address().and_then(Expr::base))
         .collect();

@@ -16,7 +16,7 @@ use program::litmus::{Expectation, LitmusTest, Quantifier, Reachability, RunExpe
 use program::litmus::{show, show_observable};
 use program::{
     ATTRIBUTES, BarrierNaming, Class, Dialect, Field, Init, Layout, Location, LocationKind,
-    Machine, MemoryKind, Op, OpenClMemory, Place, Program, Proxy, RegId, Scope, Space, Thread,
+    Machine, MemoryKind, Op, OpenClMemory, Place, Program, Proxy, RegId, Scope, Space, Tag, Thread,
     ThreadId, Ty, mbarrier,
 };
 
@@ -54,7 +54,7 @@ pub fn to_toml(test: &LitmusTest) -> Result<String, Box<Diagnostic>> {
     if matches!(Front::of(program.dialect).syntax, Syntax::Ptx) && ops().any(instance) {
         out.push_str("barriers = \"litmus\"\n");
     }
-    if ops().any(|op| op.has("RED") && op.has("ACQ")) {
+    if ops().any(|op| op.has(Tag::Reduction) && op.has(Tag::Acquire)) {
         out.push_str("reductions = \"litmus\"\n");
     }
     if let Some(condition) = &test.condition {
@@ -119,7 +119,7 @@ fn write_machine(machine: &Machine, out: &mut String) {
         return;
     }
     out.push_str("\n[machine]\n");
-    for attribute in ATTRIBUTES.iter().filter(|a| !machine.has(a)) {
+    for attribute in ATTRIBUTES.iter().filter(|a| !machine.supports(a)) {
         let _ = writeln!(out, "{attribute} = false");
     }
     if let Some(pairs) = &machine.p2p {
@@ -461,7 +461,7 @@ fn c_type(layout: &Layout) -> &str {
 fn capped(program: &Program) -> bool {
     let memory =
         |l: &Location| matches!(&l.kind, LocationKind::Object { opencl, .. } if opencl.capped);
-    program.locations.iter().any(memory) || program.instrs().any(|(_, _, i)| i.op.has("CAPPED"))
+    program.locations.iter().any(memory) || program.instrs().any(|(_, _, i)| i.op.has(Tag::Capped))
 }
 
 fn opencl_memory(memory: OpenClMemory, kind: MemoryKind, capped: bool) -> Option<String> {

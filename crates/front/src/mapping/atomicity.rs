@@ -6,13 +6,13 @@
 //! # Sources
 //! - libcu++, *Memory model*, Atomicity.
 
-use program::{LocId, LocationKind, MemoryKind, Op, Program, Scope};
+use program::{LocId, LocationKind, MemoryKind, Op, Program, Scope, Tag};
 
 /// The condition that an operation of a program may not meet; `None`: it is atomic.
 pub(super) fn unmet(program: &Program, op: &Op) -> Option<String> {
     let (addr, access) = (op.address()?, op.accesses().next()?);
     let rmw = op.read().is_some() && op.write().is_some();
-    if !access.tags.has("A") || access.scope != Some(Scope::Sys) {
+    if !access.tags.has(Tag::Atomic) || access.scope != Some(Scope::Sys) {
         return None;
     }
     let all = || (0..program.locations.len() as u16).map(LocId);
@@ -63,7 +63,7 @@ fn lacking(program: &Program, kind: MemoryKind, rmw: bool) -> Option<String> {
             };
         }
     };
-    let lacks = needed.iter().find(|a| !program.machine.has(a))?;
+    let lacks = needed.iter().find(|a| !program.machine.supports(a))?;
     Some(rule(&format!("the machine has no `{lacks}`")))
 }
 

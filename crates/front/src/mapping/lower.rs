@@ -2,8 +2,8 @@
 
 use super::table::{KINDS, Kind, Mapping, ORDERS, Order, Reach, Semantics, Step, word};
 use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, BinOp, EventKind, Expr, Op, Scope, Tags, Ty,
-    Update,
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, EventKind, Expr, Op, Scope, Tag, Tags,
+    Ty, Update,
 };
 
 /// PTX's resource for the one barrier of a CTA that source languages have: `bar.sync 0`.
@@ -20,7 +20,7 @@ pub(super) fn op(mapping: &Mapping, op: &Op) -> Result<Vec<Op>, String> {
         (None, Some(write)) => Some((Kind::Store, order_of(&write.tags, Kind::Store))),
         (None, None) => None,
     };
-    if op.is_ptx() || op.has("MISUSE") {
+    if op.is_ptx() || op.has(Tag::Misuse) {
         return Ok(vec![op.clone()]);
     }
     if let Op::Rmw { update, read, .. } = op {
@@ -35,7 +35,7 @@ pub(super) fn op(mapping: &Mapping, op: &Op) -> Result<Vec<Op>, String> {
                 if let Some(access) = access {
                     *access = strong(step.semantics, tag, scope, access);
                     if matches!(kind, Kind::Rmw | Kind::Cas) {
-                        access.tags.insert("RMW");
+                        access.tags.insert(Tag::Rmw);
                     }
                 }
             }
@@ -107,36 +107,36 @@ pub(super) fn steps(
 
 fn fence(semantics: Semantics, scope: Option<Scope>) -> Op {
     let tag = match semantics {
-        Semantics::Acquire => "ACQ",
-        Semantics::Release => "REL",
-        Semantics::Sc => "SC",
-        _ => "ACQ_REL",
+        Semantics::Acquire => Tag::Acquire,
+        Semantics::Release => Tag::Release,
+        Semantics::Sc => Tag::SeqCst,
+        _ => Tag::AcqRel,
     };
-    Op::fence(Tags::of(&[tag, "GEN"]), scope)
+    Op::fence(Tags::of(&[tag, Tag::Generic]), scope)
 }
 
 /// The tags of the read and the write half of an access.
-pub(super) fn half(semantics: Semantics) -> (&'static str, &'static str) {
+pub(super) fn half(semantics: Semantics) -> (Tag, Tag) {
     match semantics {
-        Semantics::Weak => ("WEAK", "WEAK"),
-        Semantics::Volatile | Semantics::Relaxed => ("RLX", "RLX"),
-        Semantics::Acquire => ("ACQ", "RLX"),
-        Semantics::Release => ("RLX", "REL"),
-        Semantics::AcqRel | Semantics::Sc => ("ACQ", "REL"),
+        Semantics::Weak => (Tag::Weak, Tag::Weak),
+        Semantics::Volatile | Semantics::Relaxed => (Tag::Relaxed, Tag::Relaxed),
+        Semantics::Acquire => (Tag::Acquire, Tag::Relaxed),
+        Semantics::Release => (Tag::Relaxed, Tag::Release),
+        Semantics::AcqRel | Semantics::Sc => (Tag::Acquire, Tag::Release),
     }
 }
 
 /// A PTX access as `ld`, `st` and `atom` have them.
-fn strong(semantics: Semantics, tag: &'static str, scope: Option<Scope>, from: &Access) -> Access {
-    let mut tags = Tags::of(&["GEN", tag]);
+fn strong(semantics: Semantics, tag: Tag, scope: Option<Scope>, from: &Access) -> Access {
+    let mut tags = Tags::of(&[Tag::Generic, tag]);
     let mut scope = scope;
     match semantics {
         Semantics::Weak => {}
         Semantics::Volatile => {
-            tags.extend(&["A", "VOLATILE"]);
+            tags.extend(&[Tag::Atomic, Tag::Volatile]);
             scope = Some(Scope::Sys);
         }
-        _ => tags.insert("A"),
+        _ => tags.insert(Tag::Atomic),
     }
     Access {
         tags,
@@ -166,18 +166,18 @@ fn kind_of_rmw(op: &Op) -> Kind {
 
 /// The order of a load, a store or a fence, from its tags.
 fn order_of(tags: &Tags, kind: Kind) -> Result<Order, String> {
-    if tags.has("VOLATILE") {
+    if tags.has(Tag::Volatile) {
         return Ok(Order::Volatile);
     }
-    if kind != Kind::Fence && !tags.has("A") {
+    if kind != Kind::Fence && !tags.has(Tag::Atomic) {
         return Ok(Order::Plain);
     }
-    const ORDERS: &[(&str, Order)] = &[
-        ("SC", Order::SeqCst),
-        ("ACQ_REL", Order::AcqRel),
-        ("ACQ", Order::Acquire),
-        ("REL", Order::Release),
-        ("RLX", Order::Relaxed),
+    const ORDERS: &[(Tag, Order)] = &[
+        (Tag::SeqCst, Order::SeqCst),
+        (Tag::AcqRel, Order::AcqRel),
+        (Tag::Acquire, Order::Acquire),
+        (Tag::Release, Order::Release),
+        (Tag::Relaxed, Order::Relaxed),
     ];
     let order = ORDERS.iter().find(|o| tags.has(o.0)).map(|o| o.1);
     order.ok_or_else(|| "order table: this order has no row (consume has none in PTX)".into())
@@ -188,9 +188,9 @@ fn order_of(tags: &Tags, kind: Kind) -> Result<Order, String> {
 fn order_of_rmw(read: &Tags, write: &Tags) -> Result<Order, String> {
     let success = order_on_success(read, write)?;
     Ok(match success {
-        _ if read.has("FAIL_SC") => Order::SeqCst,
-        Order::Relaxed if read.has("FAIL_ACQ") => Order::Acquire,
-        Order::Release if read.has("FAIL_ACQ") => Order::AcqRel,
+        _ if read.has(Tag::FailSeqCst) => Order::SeqCst,
+        Order::Relaxed if read.has(Tag::FailAcquire) => Order::Acquire,
+        Order::Release if read.has(Tag::FailAcquire) => Order::AcqRel,
         _ => success,
     })
 }
@@ -267,21 +267,28 @@ fn barrier(mapping: &Mapping, from: &Barrier) -> Result<Vec<Op>, String> {
         },
         other => other.clone(),
     };
-    let (mut arrive, mut wait, mut scope) = (Tags::of(&["B", "BA"]), Tags::of(&["B", "BW"]), None);
+    let (mut arrive, mut wait, mut scope) = (
+        Tags::of(&[Tag::Barrier, Tag::BarrierArrive]),
+        Tags::of(&[Tag::Barrier, Tag::BarrierWait]),
+        None,
+    );
     for (half, of) in [(&mut arrive, &from.arrive), (&mut wait, &from.wait)] {
-        if of.has("ALIGNED") {
-            half.insert("ALIGNED");
+        if of.has(Tag::Aligned) {
+            half.insert(Tag::Aligned);
         }
     }
     if domain == Scope::Cluster {
-        let relaxed = from.arrive.has("RLX");
+        let relaxed = from.arrive.has(Tag::Relaxed);
         let arrives = from.action == BarrierAction::Arrive || from.action == BarrierAction::Sync;
         let waits = from.action == BarrierAction::Wait || from.action == BarrierAction::Sync;
         if arrives {
-            arrive.extend(&["A", if relaxed { "RLX" } else { "REL" }]);
+            arrive.extend(&[
+                Tag::Atomic,
+                if relaxed { Tag::Relaxed } else { Tag::Release },
+            ]);
         }
         if waits {
-            wait.extend(&["A", "ACQ"]);
+            wait.extend(&[Tag::Atomic, Tag::Acquire]);
         }
         scope = Some(Scope::Cluster);
     }
@@ -322,7 +329,7 @@ fn barrier(mapping: &Mapping, from: &Barrier) -> Result<Vec<Op>, String> {
 /// neither, or one that no row can have, such as a reduction.
 pub(super) fn step(op: &Op) -> Option<Step> {
     let (kind, tags, scope) = match (op.read(), op.write(), op) {
-        _ if op.has("RED") => return None,
+        _ if op.has(Tag::Reduction) => return None,
         (Some(read), Some(_), _) => (kind_of_rmw(op), &read.tags, read.scope),
         (Some(read), None, _) => (Kind::Load, &read.tags, read.scope),
         (None, Some(write), _) => (Kind::Store, &write.tags, write.scope),
@@ -331,16 +338,17 @@ pub(super) fn step(op: &Op) -> Option<Step> {
         }
         _ => return None,
     };
-    const OF_TAGS: &[(&str, Semantics)] = &[
-        ("VOLATILE", Semantics::Volatile),
-        ("WEAK", Semantics::Weak),
-        ("SC", Semantics::Sc),
-        ("ACQ_REL", Semantics::AcqRel),
-        ("ACQ", Semantics::Acquire),
-        ("REL", Semantics::Release),
-        ("RLX", Semantics::Relaxed),
+    const OF_TAGS: &[(Tag, Semantics)] = &[
+        (Tag::Volatile, Semantics::Volatile),
+        (Tag::Weak, Semantics::Weak),
+        (Tag::SeqCst, Semantics::Sc),
+        (Tag::AcqRel, Semantics::AcqRel),
+        (Tag::Acquire, Semantics::Acquire),
+        (Tag::Release, Semantics::Release),
+        (Tag::Relaxed, Semantics::Relaxed),
     ];
-    let releases = kind != Kind::Fence && op.write().is_some_and(|write| write.tags.has("REL"));
+    let releases =
+        kind != Kind::Fence && op.write().is_some_and(|write| write.tags.has(Tag::Release));
     let semantics = match OF_TAGS.iter().find(|row| tags.has(row.0))?.1 {
         Semantics::Acquire if releases => Semantics::AcqRel,
         Semantics::Relaxed if releases => Semantics::Release,

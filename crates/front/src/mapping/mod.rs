@@ -38,7 +38,9 @@ pub use table::{
 use diag::Span;
 use objects::Objects;
 use program::litmus::LitmusTest;
-use program::{Dialect, Instr, LocationKind, Machine, MemoryKind, Op, Program, Register, ThreadId};
+use program::{
+    Dialect, Instr, LocationKind, Machine, MemoryKind, Op, Program, Register, Tag, ThreadId,
+};
 
 /// An operation that PTX has no counterpart of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -182,7 +184,7 @@ impl Mapping {
             {
                 Some(rule) => Err(rule),
                 None if host => lower::op(self, &lower::of_host(&instr.op)),
-                None if instr.op.has("OBJECT") => objects.op(self, t, at, regs),
+                None if instr.op.has(Tag::Object) => objects.op(self, t, at, regs),
                 None => lower::op(self, &instr.op),
             };
             match lowered {

@@ -20,7 +20,7 @@ use program::mbarrier as state;
 use program::points::Points;
 use program::{
     Access, BinOp, Class, CmpOp, Expr, Init, Instr, LocationKind, Op, Program, RegId, Register,
-    Scope, Space, Tags, ThreadId, Ty, Update,
+    Scope, Space, Tag, Tags, ThreadId, Ty, Update,
 };
 
 /// What the objects of a program become.
@@ -39,12 +39,15 @@ pub(super) fn class(of: Option<Class>, space: Space) -> Option<Class> {
 
 /// Words that assembly has mbarrier objects in are objects.
 pub(super) fn mark(program: &mut Program, unmapped: &mut Vec<Unmapped>) {
-    if !program.instrs().any(|(_, _, instr)| instr.op.has("MB")) {
+    if !program
+        .instrs()
+        .any(|(_, _, instr)| instr.op.has(Tag::Mbarrier))
+    {
         return;
     }
     let points = Points::compute(program);
     let of = |t: ThreadId, instr: &Instr| match instr.op.address() {
-        Some(addr) if instr.op.has("MB") => points.of(usize::from(t.0), addr),
+        Some(addr) if instr.op.has(Tag::Mbarrier) => points.of(usize::from(t.0), addr),
         _ => Default::default(),
     };
     let mut found = Vec::new();
@@ -80,7 +83,9 @@ pub(super) fn mark(program: &mut Program, unmapped: &mut Vec<Unmapped>) {
 
 impl Objects<'_> {
     pub(super) fn new(program: &Program) -> Objects<'_> {
-        let any = program.instrs().any(|(_, _, instr)| instr.op.has("OBJECT"));
+        let any = program
+            .instrs()
+            .any(|(_, _, instr)| instr.op.has(Tag::Object));
         Objects {
             program,
             points: any.then(|| Points::compute(program)),
@@ -113,7 +118,7 @@ impl Objects<'_> {
     ) -> Result<Vec<Op>, String> {
         let code = &self.program.thread(t).code;
         let op = &code[at].op;
-        let misuse = || Op::fence(Tags::of(&["MISUSE"]), None);
+        let misuse = || Op::fence(Tags::of(&[Tag::Misuse]), None);
         if op.is_fence() {
             // That nobody is left at a barrier.
             return Ok(vec![misuse()]);
@@ -138,7 +143,13 @@ impl Objects<'_> {
                 } else {
                     releases
                 };
-                Ok(operation(dst, addr, update, ("RLX", order, role), scope))
+                Ok(operation(
+                    dst,
+                    addr,
+                    update,
+                    (Tag::Relaxed, order, role),
+                    scope,
+                ))
             })
         };
         match op {
@@ -148,7 +159,7 @@ impl Objects<'_> {
                 Kind::Arrive,
                 Order::Release,
                 &|| Ok((*dst, addr.clone(), update.clone())),
-                "MBA",
+                Tag::MbarrierArrive,
             ),
             Op::Load { dst, addr, .. } => {
                 let Some(Op::Assign { value, .. }) = code.get(at + 1).map(|next| &next.op) else {
@@ -163,7 +174,7 @@ impl Objects<'_> {
                     };
                     Ok((Some(*dst), addr.clone(), update))
                 };
-                rows(Kind::Wait, Order::Acquire, &update, "MBW")
+                rows(Kind::Wait, Order::Acquire, &update, Tag::MbarrierWait)
             }
             Op::Store { addr, value, .. } => {
                 let old = RegId(
@@ -194,7 +205,7 @@ impl Objects<'_> {
                         Some(old),
                         addr.clone(),
                         update,
-                        ("WEAK", "WEAK", "MBI"),
+                        (Tag::Weak, Tag::Weak, Tag::MbarrierInit),
                         None,
                     ),
                     Op::Branch {
@@ -215,11 +226,11 @@ fn operation(
     dst: Option<RegId>,
     addr: Expr,
     update: Update,
-    (read, write, role): (&'static str, &'static str, &'static str),
+    (read, write, role): (Tag, Tag, Tag),
     scope: Option<Scope>,
 ) -> Op {
     let half = |order, role| {
-        let mut tags = Tags::of(&["GEN", "A", "RMW", "MB", order]);
+        let mut tags = Tags::of(&[Tag::Generic, Tag::Atomic, Tag::Rmw, Tag::Mbarrier, order]);
         tags.insert(role);
         Access {
             tags,
@@ -227,7 +238,7 @@ fn operation(
             ty: state::WORD,
         }
     };
-    let (read, write) = (half(read, "OWN"), half(write, role));
+    let (read, write) = (half(read, Tag::OwnCta), half(write, role));
     Op::Rmw {
         dst,
         addr,

@@ -6,10 +6,10 @@ use program::Dialect;
 use program::words::SCOPES;
 use program::{
     Access, Barrier, BarrierAction, BarrierNaming, BinOp, Element, Expr, LocId, Op, Place, RegId,
-    Scope, Tags, Thread, Ty, Update,
+    Scope, Tag, Tags, Thread, Ty, Update,
 };
 
-fn access(tags: &[&'static str], scope: Option<Scope>) -> Access {
+fn access(tags: &[Tag], scope: Option<Scope>) -> Access {
     Access {
         tags: Tags::of(tags),
         scope,
@@ -18,28 +18,31 @@ fn access(tags: &[&'static str], scope: Option<Scope>) -> Access {
 }
 
 /// The tags that the source dialects attach to an order: of a read, of a write, of a fence.
-fn tags(order: Order, kind: Kind) -> (Vec<&'static str>, Vec<&'static str>) {
+fn tags(order: Order, kind: Kind) -> (Vec<Tag>, Vec<Tag>) {
     let (read, write) = match order {
         Order::Plain => return (vec![], vec![]),
-        Order::Volatile => return (vec!["VOLATILE"], vec!["VOLATILE"]),
-        Order::Relaxed => ("RLX", "RLX"),
-        Order::Acquire => ("ACQ", "RLX"),
-        Order::Release => ("RLX", "REL"),
-        Order::AcqRel => ("ACQ", "REL"),
-        Order::SeqCst => ("SC", "SC"),
+        Order::Volatile => return (vec![Tag::Volatile], vec![Tag::Volatile]),
+        Order::Relaxed => (Tag::Relaxed, Tag::Relaxed),
+        Order::Acquire => (Tag::Acquire, Tag::Relaxed),
+        Order::Release => (Tag::Relaxed, Tag::Release),
+        Order::AcqRel => (Tag::Acquire, Tag::Release),
+        Order::SeqCst => (Tag::SeqCst, Tag::SeqCst),
     };
     match kind {
         Kind::Fence => {
             let tag = match order {
-                Order::Acquire => "ACQ",
-                Order::Release => "REL",
-                Order::AcqRel => "ACQ_REL",
+                Order::Acquire => Tag::Acquire,
+                Order::Release => Tag::Release,
+                Order::AcqRel => Tag::AcqRel,
                 _ => read,
             };
             (vec![tag], vec![])
         }
-        Kind::Rmw | Kind::Cas => (vec!["A", "RMW", read], vec!["A", "RMW", write]),
-        _ => (vec!["A", read], vec!["A", write]),
+        Kind::Rmw | Kind::Cas => (
+            vec![Tag::Atomic, Tag::Rmw, read],
+            vec![Tag::Atomic, Tag::Rmw, write],
+        ),
+        _ => (vec![Tag::Atomic, read], vec![Tag::Atomic, write]),
     }
 }
 
@@ -90,13 +93,13 @@ fn source(row: &Row, scope: Scope) -> Op {
 fn spelled(op: &Op) -> String {
     let order = |tags: &Tags| {
         let known = [
-            ("VOLATILE", "volatile"),
-            ("WEAK", "weak"),
-            ("SC", "sc"),
-            ("ACQ_REL", "acq_rel"),
-            ("ACQ", "acquire"),
-            ("REL", "release"),
-            ("RLX", "relaxed"),
+            (Tag::Volatile, "volatile"),
+            (Tag::Weak, "weak"),
+            (Tag::SeqCst, "sc"),
+            (Tag::AcqRel, "acq_rel"),
+            (Tag::Acquire, "acquire"),
+            (Tag::Release, "release"),
+            (Tag::Relaxed, "relaxed"),
         ];
         known.iter().find(|k| tags.has(k.0)).map_or("?", |k| k.1)
     };
@@ -112,7 +115,9 @@ fn spelled(op: &Op) -> String {
         Op::Load { access, .. } => format!("ld.{}{}", order(&access.tags), suffix(access.scope)),
         Op::Store { access, .. } => format!("st.{}{}", order(&access.tags), suffix(access.scope)),
         Op::Rmw { read, write, .. } => {
-            assert!(read.tags.has("RMW") && write.tags.has("RMW") && read.scope == write.scope);
+            assert!(
+                read.tags.has(Tag::Rmw) && write.tags.has(Tag::Rmw) && read.scope == write.scope
+            );
             let order = match (order(&read.tags), order(&write.tags)) {
                 ("acquire", "release") => "acq_rel",
                 ("acquire", _) => "acquire",
@@ -271,8 +276,20 @@ fn barrier(domain: Scope, scope: Scope) -> Op {
             id: Expr::Const(-3),
             count: None,
         },
-        arrive: Tags::of(&["B", "BA", "EF", "REL", "GLOBAL"]),
-        wait: Tags::of(&["B", "BW", "XF", "ACQ", "GLOBAL"]),
+        arrive: Tags::of(&[
+            Tag::Barrier,
+            Tag::BarrierArrive,
+            Tag::EntryFence,
+            Tag::Release,
+            Tag::Global,
+        ]),
+        wait: Tags::of(&[
+            Tag::Barrier,
+            Tag::BarrierWait,
+            Tag::ExitFence,
+            Tag::Acquire,
+            Tag::Global,
+        ]),
         scope: Some(scope),
     })
 }
@@ -357,7 +374,7 @@ fn what_has_no_counterpart_names_its_rule() {
     let consume = Op::Load {
         dst: RegId(0),
         addr: Expr::Const(0),
-        access: access(&["A", "CON"], Some(Scope::Gpu)),
+        access: access(&[Tag::Atomic, Tag::Constant], Some(Scope::Gpu)),
     };
     assert!(
         lower::op(mapping, &consume)

@@ -29,7 +29,7 @@ use super::{
     CallId, CommandId, CommandKind, HandleId, HostOp, HostProgram, Lanes, Need, On, Origin,
     QueryId, Rule, View,
 };
-use crate::{Instr, Op, Program, ThreadId};
+use crate::{Instr, Op, Program, Tag, ThreadId};
 
 /// What an order of calls comes to: edges, what is never submitted, and what queries find.
 pub(super) type Effect = (
@@ -546,7 +546,7 @@ impl Builder<'_> {
             .code
             .iter()
             .enumerate()
-            .filter(|(_, i)| i.op.has("GDW"))
+            .filter(|(_, i)| i.op.has(Tag::GridWait))
         {
             self.edge(
                 Node::Enter(thread),

@@ -14,6 +14,7 @@
 //! - Vector clocks: C. Flanagan, S. Freund, "FastTrack: Efficient and Precise Dynamic Race
 //!   Detection", PLDI 2009.
 
+use program::Tag;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -260,7 +261,7 @@ impl<'a> Order<'a> {
             Event::Arrive(Spot { thread, instr }, phase) => {
                 self.clocks[thread][thread] += 1;
                 let relaxed = matches!(&self.code.threads[thread].acts[instr],
-                    Act::Barrier(b) if b.arrive.has("RLX"))
+                    Act::Barrier(b) if b.arrive.has(Tag::Relaxed))
                     && self.asked != Asked::Communication;
                 let given: Vec<&Clock> = if relaxed {
                     self.fences[thread].values().map(|h| &*h.clock).collect()

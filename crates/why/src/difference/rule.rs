@@ -17,7 +17,7 @@ use engine::task::thin_air_axioms;
 use program::edits::{Change, Edit, Site, edited};
 use program::litmus::{LitmusTest, Prop};
 use program::strength::{self, Order};
-use program::{LocationKind, Op, Program};
+use program::{LocationKind, Op, Program, Tag};
 use verdict::{Place, Remedy, Style, Verdict, Where, Witness, WitnessEvent};
 
 use super::{Means, Side, listed};
@@ -101,7 +101,7 @@ const STRONGER: &[Rule] = &[
 
 /// The tags of compare-exchanges that have another order on failure than what their order on
 /// success says.
-const ON_FAILURE: &[&str] = &["FAIL_RLX", "FAIL_ACQ", "FAIL_SC"];
+const ON_FAILURE: &[Tag] = &[Tag::FailRelaxed, Tag::FailAcquire, Tag::FailSeqCst];
 
 /// How many of [`STRONGER`] are about what an operation concerns, not about what it does.
 const NARROW: usize = 3;
@@ -583,7 +583,7 @@ fn put_in(op: &Op) -> Option<&'static str> {
 fn turned(old: &Op, new: &Op) -> Vec<&'static str> {
     let order = match strength::order(new).filter(|order| strength::order(old) != Some(*order)) {
         Some(Order::SeqCst) => Some("sequential consistency"),
-        Some(Order::Relaxed) if old.has("WEAK") => Some("moral strength"),
+        Some(Order::Relaxed) if old.has(Tag::Weak) => Some("moral strength"),
         Some(Order::Relaxed) => Some("atomicity"),
         Some(_) => Some("release and acquire"),
         None => None,
@@ -593,11 +593,11 @@ fn turned(old: &Op, new: &Op) -> Vec<&'static str> {
         scope.then_some("scope inclusion"),
         (strength::lacks_flags(old) && !strength::lacks_flags(new)).then_some("region"),
         (knobs::has_proxy(old) && !knobs::has_proxy(new)).then_some("proxy"),
-        (old.has("RED") && !new.has("RED")).then_some("reduction"),
+        (old.has(Tag::Reduction) && !new.has(Tag::Reduction)).then_some("reduction"),
         order.or_else(|| {
             ON_FAILURE
                 .iter()
-                .any(|tag| old.has(tag) != new.has(tag))
+                .any(|tag| old.has(*tag) != new.has(*tag))
                 .then_some("release and acquire")
         }),
     ];

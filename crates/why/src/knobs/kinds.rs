@@ -8,7 +8,7 @@ use program::edits::{Change, Fence, PROXIES, Site, enough, fence_text};
 use program::strength::{self, Order};
 use program::{
     BarrierNaming, DialectRow, Expr, Instr, LocId, Location, LocationKind, MemoryKind, Op, Program,
-    Scope, Space, ThreadId,
+    Scope, Space, Tag, ThreadId,
 };
 
 /// A kind of change: its knobs in a program.
@@ -80,12 +80,12 @@ impl<'p> Around<'p> {
         let word = |o: Order| row.order_word(o).to_owned();
         // No instruction, and what has one form.
         if op.is_ptx_mark()
-            || ["MISUSE", "ASY", "HALF"].iter().any(|tag| op.has(tag))
-            || op.has("MB") && op.has("WEAK")
+            || op.has_any(&[Tag::Misuse, Tag::Asynchronous, Tag::Half])
+            || op.has(Tag::Mbarrier) && op.has(Tag::Weak)
         {
             return None;
         }
-        if op.has("WEAK") {
+        if op.has(Tag::Weak) {
             let synchronizing = if op.read().is_some() {
                 Order::Acquire
             } else {
@@ -194,8 +194,9 @@ pub const WEAK: &str = ".weak";
 pub fn scopes(around: &Around<'_>) -> Vec<Knob> {
     let row = around.row();
     around.each(|instr| {
-        let own = strength::scope(&instr.op)
-            .filter(|_| !instr.op.is_fence() || !(instr.op.has("MBI") || instr.op.has("HALF")))?;
+        let own = strength::scope(&instr.op).filter(|_| {
+            !instr.op.is_fence() || !(instr.op.has(Tag::MbarrierInit) || instr.op.has(Tag::Half))
+        })?;
         let words = || {
             row.choices()
                 .into_iter()
@@ -212,7 +213,7 @@ pub fn scopes(around: &Around<'_>) -> Vec<Knob> {
             .into_iter()
             .filter(|s| s.1 != own)
             .partition(|s| s.1 < own);
-        let most = if instr.op.has("MB") {
+        let most = if instr.op.has(Tag::Mbarrier) {
             Scope::Cluster.min(around.wide)
         } else {
             around.wide
@@ -238,26 +239,28 @@ pub fn fences(around: &Around<'_>) -> Vec<Knob> {
 
 /// Orders of accesses and fences; of a reduction of PTX, whether it reads.
 pub fn strengths(around: &Around<'_>) -> Vec<Knob> {
-    around.each(|i| match i.op.has("RED") && !i.op.has("ASY") {
-        true => Some((
-            vec![],
-            "red".to_owned(),
-            vec![(Change::Result, "atom".to_owned())],
-        )),
-        false => around.order(i),
-    })
+    around.each(
+        |i| match i.op.has(Tag::Reduction) && !i.op.has(Tag::Asynchronous) {
+            true => Some((
+                vec![],
+                "red".to_owned(),
+                vec![(Change::Result, "atom".to_owned())],
+            )),
+            false => around.order(i),
+        },
+    )
 }
 
 /// Proxies of PTX.
 pub fn proxies(around: &Around<'_>) -> Vec<Knob> {
     let generic = || vec![(Change::Generic, "the generic proxy".to_owned())];
-    let through = |op: &Op| around.row().proxies && has_proxy(op) && !op.has("ASY");
+    let through = |op: &Op| around.row().proxies && has_proxy(op) && !op.has(Tag::Asynchronous);
     around.each(|i| through(&i.op).then(|| (vec![], "its proxy".to_owned(), generic())))
 }
 
 /// Whether an access of PTX goes through another proxy than the generic one.
 pub fn has_proxy(op: &Op) -> bool {
-    PROXIES.iter().any(|p| goes_through(op, p))
+    PROXIES.iter().any(|p| goes_through(op, *p))
 }
 
 /// Second names of locations (PTX).
@@ -373,14 +376,16 @@ pub fn proxy_fences_anywhere(around: &Around<'_>) -> Vec<Knob> {
 
 fn fences_of_proxies(around: &Around<'_>, first: bool) -> Vec<Knob> {
     let program = around.program;
-    let used = |proxy: &str| match proxy {
-        "ALIAS" => program
+    let used = |proxy: Tag| match proxy {
+        Tag::Alias => program
             .locations
             .iter()
             .any(|l| matches!(l.kind, LocationKind::Alias { .. })),
         _ => spots(program).any(|s| goes_through(&instr(program, s).op, proxy)),
     };
-    let kinds = PROXIES.iter().filter(|p| around.row().proxies && used(p));
+    let kinds = PROXIES
+        .into_iter()
+        .filter(|p| around.row().proxies && used(*p));
     kinds
         .flat_map(|p| around.fences_at(&[Fence::Proxy(p)], first))
         .collect()
@@ -435,6 +440,6 @@ pub fn dependencies(
 const DEPENDENCE: &str = "the dependence on what was read";
 
 /// Whether an access goes through a proxy of PTX.
-fn goes_through(op: &Op, proxy: &str) -> bool {
+fn goes_through(op: &Op, proxy: Tag) -> bool {
     op.is_access() && op.has(proxy)
 }

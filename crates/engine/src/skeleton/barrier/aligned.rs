@@ -28,7 +28,7 @@ use super::Rules;
 use crate::skeleton::graph::Edges;
 use crate::skeleton::pool::Cond;
 use cat::rel::EventId;
-use program::{BarrierAction, Program, Scope, ThreadId};
+use program::{BarrierAction, Program, Scope, Tag, ThreadId};
 
 /// An aligned instruction as a thread executes it.
 struct Turn {
@@ -123,7 +123,7 @@ impl Rules<'_> {
             let event = &out.events[e.index()];
             event
                 .tags
-                .has("ALIGNED")
+                .has(Tag::Aligned)
                 .then(|| &program.thread(event.thread.expect("of a thread")).code[event.instr])
         };
         let arrivals = out.arrivals.iter().map(|a| (a.at.thread, a.event, a.guard));
@@ -143,7 +143,7 @@ impl Rules<'_> {
             .events
             .iter()
             .enumerate()
-            .filter(|(_, event)| event.tags.has("LANES"));
+            .filter(|(_, event)| event.tags.has(Tag::Lanes));
         let of_lanes = of_lanes.filter_map(|(i, event)| {
             let e = EventId::new(i);
             Some((event.thread?, e, event.guard, stands(e)?))

@@ -20,8 +20,8 @@ use crate::isa::bits::{
 };
 use program::words::{FLAGS, Order};
 use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Expr, Op, Scope, Space, Tags, Ty,
-    Update,
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Expr, Op, Scope, Space, Tag, Tags,
+    Ty, Update,
 };
 
 /// The place of a compare-exchange's expected value.
@@ -52,7 +52,7 @@ pub(super) struct Args {
     /// Whether a compare-exchange may fail spuriously, if an argument decides it.
     weak: Option<bool>,
     scope: Option<Scope>,
-    flags: Vec<&'static str>,
+    flags: Vec<Tag>,
     /// The lanes that a warp barrier names; `None`: all.
     pub(super) lanes: Option<Expr>,
     /// The lane of a shuffle, and the number of lanes in a section.
@@ -236,7 +236,7 @@ impl Lowering<'_, '_> {
     }
 
     /// `0`, a flag, or flags joined with `|`.
-    fn flags(&mut self, tree: &Tree, flags: &mut Vec<&'static str>) -> Option<()> {
+    fn flags(&mut self, tree: &Tree, flags: &mut Vec<Tag>) -> Option<()> {
         match &tree.kind {
             ExprKind::Int(0, _) => Some(()),
             ExprKind::Bin(BinOp::Or, a, b) => {
@@ -247,7 +247,7 @@ impl Lowering<'_, '_> {
                 let word = self.str(&tree.range);
                 match FLAGS.iter().find(|f| f.0 == word) {
                     Some((_, Some(tag))) => {
-                        flags.push(tag);
+                        flags.push(*tag);
                         Some(())
                     }
                     Some((_, None)) => {
@@ -320,9 +320,9 @@ impl Lowering<'_, '_> {
         let scope = self.scope(row, &args);
         let order = self.effective(order);
         let half = |order, ty, rmw: bool| {
-            let mut tags = Tags::of(&["A", order]);
+            let mut tags = Tags::of(&[Tag::Atomic, order]);
             if rmw {
-                tags.insert("RMW");
+                tags.insert(Tag::Rmw);
             }
             Access { tags, scope, ty }
         };
@@ -680,16 +680,16 @@ impl Lowering<'_, '_> {
             }
         }
         let half = |order| Access {
-            tags: Tags::of(&["A", "RMW", order]),
+            tags: Tags::of(&[Tag::Atomic, Tag::Rmw, order]),
             scope,
             ty,
         };
         let (mut read, write) = (half(order.of_read()), half(order.of_write()));
         if let Some(failure) = failure.filter(|f| f.of_read() != order.on_failure().of_read()) {
             read.tags.insert(match failure {
-                Order::SeqCst => "FAIL_SC",
-                Order::Acquire => "FAIL_ACQ",
-                _ => "FAIL_RLX",
+                Order::SeqCst => Tag::FailSeqCst,
+                Order::Acquire => Tag::FailAcquire,
+                _ => Tag::FailRelaxed,
             });
         }
         let old = self.temporary(ty);
@@ -708,7 +708,7 @@ impl Lowering<'_, '_> {
             ));
             let on_failure = failure.unwrap_or(order.on_failure());
             let access = Access {
-                tags: Tags::of(&["A", on_failure.of_read()]),
+                tags: Tags::of(&[Tag::Atomic, on_failure.of_read()]),
                 scope,
                 ty,
             };
@@ -797,14 +797,14 @@ impl Lowering<'_, '_> {
         }
         let mut tags = self.flagged(&[order.of_fence()], &args.flags);
         if self.env.capped {
-            tags.insert("CAPPED");
+            tags.insert(Tag::Capped);
         }
         let scope = self.scope(row, args);
         self.push(Op::fence(tags, scope));
         Some(())
     }
 
-    fn flagged(&self, names: &[&'static str], flags: &[&'static str]) -> Tags {
+    fn flagged(&self, names: &[Tag], flags: &[Tag]) -> Tags {
         let mut tags = Tags::of(names);
         tags.extend(flags);
         tags
@@ -813,11 +813,22 @@ impl Lowering<'_, '_> {
     /// A barrier: a release fence, the meeting of the group, and an acquire fence.
     fn barrier(&mut self, domain: Scope, args: &Args) {
         let regions = self.env.language.row().regions;
-        let mut arrive = self.flagged(&["B", "BA", "EF", "REL"], &args.flags);
-        let mut wait = self.flagged(&["B", "BW", "XF", "ACQ"], &args.flags);
+        let mut arrive = self.flagged(
+            &[
+                Tag::Barrier,
+                Tag::BarrierArrive,
+                Tag::EntryFence,
+                Tag::Release,
+            ],
+            &args.flags,
+        );
+        let mut wait = self.flagged(
+            &[Tag::Barrier, Tag::BarrierWait, Tag::ExitFence, Tag::Acquire],
+            &args.flags,
+        );
         if self.env.capped {
-            arrive.insert("CAPPED");
-            wait.insert("CAPPED");
+            arrive.insert(Tag::Capped);
+            wait.insert(Tag::Capped);
         }
         let naming = match self.instance.take() {
             Some(instance) => BarrierNaming::Instance {
@@ -839,11 +850,14 @@ impl Lowering<'_, '_> {
         };
         if !regions {
             // Without fences: here a barrier orders all earlier events before all later ones.
-            (arrive, wait) = (Tags::of(&["B", "BA"]), Tags::of(&["B", "BW"]));
+            (arrive, wait) = (
+                Tags::of(&[Tag::Barrier, Tag::BarrierArrive]),
+                Tags::of(&[Tag::Barrier, Tag::BarrierWait]),
+            );
         }
         if domain == Scope::Cta {
             // In PTX this barrier is `bar.sync`.
-            arrive.insert("ALIGNED");
+            arrive.insert(Tag::Aligned);
         }
         let scope = regions.then(|| args.scope.unwrap_or(domain));
         self.push(Op::Barrier(Barrier {

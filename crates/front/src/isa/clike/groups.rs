@@ -30,8 +30,8 @@ use crate::isa::ptx::{
     ALONE, Lanes, NO_LANES, SAY_WARP, ShuffleMode, away_by, of_some_rank, stride,
 };
 use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Expr, Op, Scope, Space, Tags, Ty,
-    Update,
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Expr, Op, Scope, Space, Tag, Tags,
+    Ty, Update,
 };
 
 /// The resources of unlabelled barriers, one per group and kind. PTX has its own.
@@ -383,14 +383,19 @@ impl Lowering<'_, '_> {
             Scope::Gpu => GRID_BARRIER,
             _ => SUB_GROUP_BARRIER,
         };
-        self.meet(group, id, action, Tags::of(&["B", "BA", "COLLECTIVE"]));
+        self.meet(
+            group,
+            id,
+            action,
+            Tags::of(&[Tag::Barrier, Tag::BarrierArrive, Tag::Collective]),
+        );
     }
 
     fn meet(&mut self, group: ThreadGroup, id: i64, action: BarrierAction, mut arrive: Tags) {
-        let wait = Tags::of(&["B", "BW"]);
+        let wait = Tags::of(&[Tag::Barrier, Tag::BarrierWait]);
         if group.domain == Scope::Cta {
             // In PTX this barrier is `bar.sync`.
-            arrive.insert("ALIGNED");
+            arrive.insert(Tag::Aligned);
         }
         let naming = BarrierNaming::Counted {
             id: Expr::Const(id),
@@ -441,9 +446,9 @@ impl Lowering<'_, '_> {
             Expr::Const(0).into(),
         );
         let half = |rmw: bool| {
-            let mut tags = Tags::of(&["A", "RLX", "OBJECT"]);
+            let mut tags = Tags::of(&[Tag::Atomic, Tag::Relaxed, Tag::Object]);
             if rmw {
-                tags.insert("RMW");
+                tags.insert(Tag::Rmw);
             }
             Access {
                 tags,
@@ -464,7 +469,7 @@ impl Lowering<'_, '_> {
             block,
             VOTE_BARRIER,
             BarrierAction::Sync,
-            Tags::of(&["B", "BA"]),
+            Tags::of(&[Tag::Barrier, Tag::BarrierArrive]),
         );
         let now = self.temporary(Ty::S32);
         self.push(Op::Load {
@@ -476,7 +481,7 @@ impl Lowering<'_, '_> {
             block,
             VOTE_BARRIER,
             BarrierAction::Sync,
-            Tags::of(&["B", "BA"]),
+            Tags::of(&[Tag::Barrier, Tag::BarrierArrive]),
         );
         let result = self.temporary(Ty::S32);
         let count = Expr::Bin(

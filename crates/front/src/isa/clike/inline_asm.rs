@@ -25,7 +25,7 @@ use super::types::Value;
 use crate::isa::ptx;
 use diag::{MappedText, Span};
 use program::{
-    Barrier, BarrierNaming, BinOp, Expr, Init, Instr, Op, RegId, Scope, Space, Tags, Ty,
+    Barrier, BarrierNaming, BinOp, Expr, Init, Instr, Op, RegId, Scope, Space, Tag, Tags, Ty,
 };
 
 /// Words that may come between `asm` and its parenthesis.
@@ -417,7 +417,7 @@ impl Lowering<'_, '_> {
         // Asynchronous operations, and operations on objects, consist of several micro-ops. Their
         // spans tell one operation from the next, so keep them.
         let of_several: HashSet<Span> = {
-            let several = |i: &&Instr| i.op.has("ASY") || i.op.has("MB");
+            let several = |i: &&Instr| i.op.has(Tag::Asynchronous) || i.op.has(Tag::Mbarrier);
             lowered
                 .code
                 .iter()
@@ -431,7 +431,7 @@ impl Lowering<'_, '_> {
             // operation, the thread continues.
             let leaves =
                 matches!(&instr.op, Op::Branch { cond: Expr::Const(1), target } if *target == end);
-            if std::mem::replace(&mut undefined, instr.op.has("MISUSE")) && leaves {
+            if std::mem::replace(&mut undefined, instr.op.has(Tag::Misuse)) && leaves {
                 self.leave();
                 self.placed(place);
                 continue;
@@ -763,7 +763,7 @@ impl Lowering<'_, '_> {
         let access = op
             .accesses()
             .next()
-            .filter(|access| access.tags.has("ASY") && !access.tags.has("MB"));
+            .filter(|access| access.tags.has(Tag::Asynchronous) && !access.tags.has(Tag::Mbarrier));
         let (Some(access), Some(of)) = (access, of) else {
             return true;
         };
@@ -776,8 +776,8 @@ impl Lowering<'_, '_> {
     /// Lowers a cluster barrier. A relaxed arrival remains a PTX arrival, since C++ has no word for
     /// it. Other arrivals and waits become those of the cluster group.
     fn cluster_barrier(&mut self, mut barrier: Barrier) {
-        if barrier.arrive.has("RLX") {
-            barrier.arrive.insert("GEN");
+        if barrier.arrive.has(Tag::Relaxed) {
+            barrier.arrive.insert(Tag::Generic);
         } else {
             barrier.naming = BarrierNaming::Counted {
                 id: Expr::Const(CLUSTER_BARRIER),
@@ -804,11 +804,14 @@ impl Lowering<'_, '_> {
 
 /// Gives a barrier the tags of the language's own barrier, aligned if the PTX barrier is.
 fn plain_halves(barrier: &mut Barrier) {
-    for (half, tags) in [("BA", &mut barrier.arrive), ("BW", &mut barrier.wait)] {
-        let aligned = tags.has("ALIGNED");
-        *tags = Tags::of(&["B", half]);
+    for (half, tags) in [
+        (Tag::BarrierArrive, &mut barrier.arrive),
+        (Tag::BarrierWait, &mut barrier.wait),
+    ] {
+        let aligned = tags.has(Tag::Aligned);
+        *tags = Tags::of(&[Tag::Barrier, half]);
         if aligned {
-            tags.insert("ALIGNED");
+            tags.insert(Tag::Aligned);
         }
     }
 }

@@ -19,7 +19,7 @@ use super::function::Args;
 use super::lower::Lowering;
 use super::types::Value;
 use crate::isa::ptx::{Brought, Lanes, ShuffleMode, Shuffled, equal, fold};
-use program::{BinOp, CmpOp, Expr, Op, Scope, Tags, Ty};
+use program::{BinOp, CmpOp, Expr, Op, Scope, Tag, Tags, Ty};
 
 /// The result that a thread computes from the values of the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl Lowering<'_, '_> {
         // A mask must name its own thread, as in PTX.
         if let Some(itself) = lanes.names_itself() {
             let skip = self.branch(itself);
-            self.push(Op::fence(Tags::of(&["MISUSE"]), None));
+            self.push(Op::fence(Tags::of(&[Tag::Misuse]), None));
             self.leave();
             let end = self.code.len();
             self.patch(skip, end);

@@ -30,7 +30,7 @@ use super::scope::{Atomic, Binding};
 use super::types::{Qualified, Type, Value};
 use program::mbarrier as state;
 use program::words::Order;
-use program::{Access, BinOp, Class, CmpOp, Expr, Op, RegId, Tags, Ty, Update};
+use program::{Access, BinOp, Class, CmpOp, Expr, Op, RegId, Tag, Tags, Ty, Update};
 
 /// A member function: its class, its name, and its smallest and largest numbers of arguments.
 type Member = (&'static str, &'static str, usize, usize);
@@ -274,7 +274,7 @@ impl Lowering<'_, '_> {
             _ => Expr::Select(most.into(), addr.into(), Expr::Const(0).into()),
         };
         let access = Access {
-            tags: Tags::of(&["OBJECT"]),
+            tags: Tags::of(&[Tag::Object]),
             scope: None,
             ty: Ty::WORD,
         };
@@ -285,10 +285,10 @@ impl Lowering<'_, '_> {
         });
     }
 
-    fn half(object: &Atomic, order: &'static str, rmw: bool) -> Access {
-        let mut tags = Tags::of(&["A", "OBJECT", order]);
+    fn half(object: &Atomic, order: Tag, rmw: bool) -> Access {
+        let mut tags = Tags::of(&[Tag::Atomic, Tag::Object, order]);
         if rmw {
-            tags.insert("RMW");
+            tags.insert(Tag::Rmw);
         }
         Access {
             tags,
@@ -335,7 +335,7 @@ impl Lowering<'_, '_> {
     ) -> RegId {
         let old = self.rmw(object, order, &ok, new);
         let skip = self.branch(ok(Expr::Reg(old)));
-        self.push(Op::fence(Tags::of(&["MISUSE"]), None));
+        self.push(Op::fence(Tags::of(&[Tag::Misuse]), None));
         self.leave();
         let end = self.code.len();
         self.patch(skip, end);
@@ -414,7 +414,7 @@ impl Lowering<'_, '_> {
         if drop {
             // This event marks that no thread remains. It has no meaning here, but one in PTX.
             let skip = self.branch(cmp(CmpOp::Gt, state::expected(Expr::Reg(old)), n));
-            self.push(Op::fence(Tags::of(&["OBJECT"]), None));
+            self.push(Op::fence(Tags::of(&[Tag::Object]), None));
             let end = self.code.len();
             self.patch(skip, end);
         }
@@ -431,7 +431,7 @@ impl Lowering<'_, '_> {
             value: both(complete, may.clone()),
         });
         let skip = self.branch(may);
-        self.push(Op::fence(Tags::of(&["MISUSE"]), None));
+        self.push(Op::fence(Tags::of(&[Tag::Misuse]), None));
         self.leave();
         let end = self.code.len();
         self.patch(skip, end);

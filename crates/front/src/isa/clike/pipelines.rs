@@ -26,7 +26,7 @@ use super::scope::{Atomic, Binding, Pipeline, PipelineState, SharedPipeline, Thr
 use super::types::{Enumeration, Qualified, Type, Value};
 use program::words::CUDA_SCOPES;
 use program::{
-    Access, BarrierAction, BinOp, Class, CmpOp, Expr, Op, RegId, Scope, Tags, Ty, Update,
+    Access, BarrierAction, BinOp, Class, CmpOp, Expr, Op, RegId, Scope, Tag, Tags, Ty, Update,
 };
 
 /// The two barriers of a stage.
@@ -259,9 +259,9 @@ impl Lowering<'_, '_> {
             Some(role) if by_role => {
                 let (addr, scope) = (Expr::Address(state.count), Some(Scope::Cta));
                 let access = |rmw: bool| {
-                    let mut tags = Tags::of(&["A", "RLX"]);
+                    let mut tags = Tags::of(&[Tag::Atomic, Tag::Relaxed]);
                     if rmw {
-                        tags.insert("RMW");
+                        tags.insert(Tag::Rmw);
                     }
                     Access {
                         tags,

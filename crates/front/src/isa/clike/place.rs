@@ -17,7 +17,7 @@ use super::ast::{Expr as Tree, ExprKind, TypeName};
 use super::lower::Lowering;
 use super::scope::{Binding, Variable};
 use super::types::{Qualified, Record, Type, Value};
-use program::{Access, BinOp, Expr, LocId, Op, Tags, Ty, Update};
+use program::{Access, BinOp, Expr, LocId, Op, Tag, Tags, Ty, Update};
 
 /// A place.
 #[derive(Clone, Debug)]
@@ -93,7 +93,7 @@ impl Lowering<'_, '_> {
     fn access(&mut self, of: &Qualified, ty: Ty) -> Access {
         let mut access = self.plain(ty);
         if of.atomic {
-            access.tags = Tags::of(&["A", "SC"]);
+            access.tags = Tags::of(&[Tag::Atomic, Tag::SeqCst]);
             if self.env.language.row().regions {
                 let (span, id) = (self.here(), "atomic-object");
                 self.sink.error(id, span, "an operator on an atomic object", |d| {
@@ -104,7 +104,7 @@ impl Lowering<'_, '_> {
             }
         }
         if of.volatile {
-            access.tags.insert("VOLATILE");
+            access.tags.insert(Tag::Volatile);
         }
         access
     }
@@ -830,7 +830,7 @@ impl Lowering<'_, '_> {
         }
         let dst = self.temporary(ty);
         let mut half = access;
-        half.tags.insert("RMW");
+        half.tags.insert(Tag::Rmw);
         let operand = value.fit(ty);
         let update = Update::Apply(op, operand.clone());
         self.push(Op::Rmw {

@@ -3,7 +3,7 @@
 use super::{Env, Language, Unit};
 use crate::isa::{Object, SymbolKind, Symbols};
 use diag::{MappedText, Sink, SourceFile, Style, render};
-use program::{Access, BarrierNaming, Dialect, Expr, Op, Scope, Seat, Update};
+use program::{Access, BarrierNaming, Dialect, Expr, Op, Scope, Seat, Tag, Update};
 
 /// The environment of a thread of a dialect that is alone.
 pub(super) fn env(dialect: Dialect) -> Env {
@@ -58,7 +58,12 @@ fn lowered(dialect: Dialect, code: &str) -> String {
 }
 
 fn access(a: &Access) -> String {
-    let tags: Vec<&str> = a.tags.iter().filter(|t| *t != "A" && *t != "RMW").collect();
+    let tags: Vec<&str> = a
+        .tags
+        .without(&[Tag::Atomic, Tag::Rmw])
+        .iter()
+        .map(Tag::name)
+        .collect();
     let scope = a.scope.map_or(String::new(), |s| format!("@{s:?}"));
     format!(
         "{}{scope}",

@@ -32,7 +32,7 @@ use super::memory::{addresses, is_ordinary};
 use super::operands::plus;
 use super::table::{B128, DATA, Group, GroupKind, Role, Row, SCOPES, TYPES};
 use diag::Sink;
-use program::{Op, Program, Scope, Space, Tags};
+use program::{Op, Program, Scope, Space, Tag, Tags};
 
 const STORE: Group = Group {
     kind: GroupKind::Sem,
@@ -100,7 +100,7 @@ pub(super) const ROWS: &[Row] = &[
         "what comes before it comes before matrix instructions that begin behind it",
         &[ALIGNED],
         &[],
-        |e, _| e.push(mark(&["WGF"], None)),
+        |e, _| e.push(mark(&[Tag::WgmmaFence], None)),
     )
     .keyed(&["fence"]),
     Row::new(
@@ -109,7 +109,7 @@ pub(super) const ROWS: &[Row] = &[
         "makes the matrix instructions since the last such group a group",
         &[ALIGNED],
         &[],
-        |e, _| e.push(mark(&["CG", "WGMMA"], None)),
+        |e, _| e.push(mark(&[Tag::CommitGroup, Tag::Wgmma], None)),
     )
     .keyed(&["commit_group"]),
     Row::new(
@@ -118,7 +118,7 @@ pub(super) const ROWS: &[Row] = &[
         "waits until all groups of matrix instructions but the `n` last ones are complete",
         &[ALIGNED],
         &[Role::Loose],
-        |e, c| wait_group(e, c, &["GW", "WGMMA"]),
+        |e, c| wait_group(e, c, &[Tag::WaitGroup, Tag::Wgmma]),
     )
     .keyed(&["wait_group"]),
 ];
@@ -239,7 +239,7 @@ fn store(e: &mut Emit<'_, '_>, c: &Call) {
     }
     let how = Accesses {
         strong: c.quals.scope().filter(|_| release),
-        ..Accesses::weak("GEN")
+        ..Accesses::weak(Tag::Generic)
     };
     let Some(all) = addresses(e, c, c.expr(0)) else {
         return;
@@ -250,7 +250,7 @@ fn store(e: &mut Emit<'_, '_>, c: &Call) {
     }
     // Where there is no other CTA (PTX ISA, st.async).
     if !release && e.env.cluster.len() < 2 {
-        e.push(Op::fence(Tags::of(&["MISUSE"]), None));
+        e.push(Op::fence(Tags::of(&[Tag::Misuse]), None));
         e.leave();
         return;
     }
@@ -263,7 +263,7 @@ fn store(e: &mut Emit<'_, '_>, c: &Call) {
         Op::Store {
             addr,
             value: e.fit(value, c.ty),
-            access: how.target("REL", c.ty),
+            access: how.target(Tag::Release, c.ty),
         }
     });
     let ops = ops.collect();
@@ -310,9 +310,14 @@ fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
     let how = Accesses {
         strong: c.quals.scope(),
         away: !release,
-        ..Accesses::weak("GEN")
+        ..Accesses::weak(Tag::Generic)
     };
-    e.push(how.reduction(if release { "REL" } else { "RLX" }, c.ty, c.expr(0), update));
+    e.push(how.reduction(
+        if release { Tag::Release } else { Tag::Relaxed },
+        c.ty,
+        c.expr(0),
+        update,
+    ));
     if !release {
         mbarrier::complete(e, c, 2, c.expr(2), i64::from(c.ty.bytes()));
     }
@@ -331,8 +336,8 @@ fn multiply(e: &mut Emit<'_, '_>, c: &Call) {
         return;
     };
     let from = aligned(c.expr(1), UNIT);
-    let mut access = Accesses::weak("ASYNC").source(ty);
-    access.tags.insert("WGMMA");
+    let mut access = Accesses::weak(Tag::AsyncProxy).source(ty);
+    access.tags.insert(Tag::Wgmma);
     for k in 0..bytes / i64::from(ty.bytes()) {
         let first = c.dst(0).filter(|_| k == 0);
         let Some(dst) = first.or_else(|| e.temporary(c, "matrix operand", ty)) else {
@@ -353,7 +358,7 @@ pub fn refuse_accumulators(program: &Program, sink: &mut Sink) {
         let code = &thread.code;
         for written in code
             .iter()
-            .filter(|i| i.op.accesses().any(|access| access.tags.has("WGMMA")))
+            .filter(|i| i.op.accesses().any(|access| access.tags.has(Tag::Wgmma)))
         {
             let Some(dst) = written.op.defines() else {
                 continue;

@@ -23,7 +23,7 @@ use super::table::{
     B128, CACHE, Group, GroupKind, NOFTZ, NUMBERS, Role, Row, SCOPES, SPACES, TYPES, VECTORS, WIDE,
 };
 use program::{
-    Access, BinOp, CmpOp, Expr, FloatOp, Format, Op, RegId, Rounding, Scope, Tags, Ty, Update,
+    Access, BinOp, CmpOp, Expr, FloatOp, Format, Op, RegId, Rounding, Scope, Tag, Tags, Ty, Update,
 };
 
 pub(super) const SEM: Group = Group {
@@ -391,15 +391,15 @@ fn rmw(
     };
     let scope = Some(c.quals.scope().unwrap_or(Scope::Gpu));
     let half = |order| {
-        let mut tags = Tags::of(&["GEN", "A", "RMW", order]);
+        let mut tags = Tags::of(&[Tag::Generic, Tag::Atomic, Tag::Rmw, order]);
         if c.row.opcode == "red" {
-            tags.insert("RED");
+            tags.insert(Tag::Reduction);
         }
         Access { tags, scope, ty }
     };
     let (read, write) = (
-        half(if acquire { "ACQ" } else { "RLX" }),
-        half(if release { "REL" } else { "RLX" }),
+        half(if acquire { Tag::Acquire } else { Tag::Relaxed }),
+        half(if release { Tag::Release } else { Tag::Relaxed }),
     );
     Op::Rmw {
         dst,

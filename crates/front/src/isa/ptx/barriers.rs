@@ -15,7 +15,7 @@ use super::copies::mark;
 use super::lanes::{Lanes, combine, named};
 use super::lower::{Call, Emit};
 use super::table::{Group, GroupKind, ResultTy, Role, Row};
-use program::{Barrier, BarrierAction, BarrierNaming, BinOp, Expr, Op, Scope, Tags};
+use program::{Barrier, BarrierAction, BarrierNaming, BinOp, Expr, Op, Scope, Tag, Tags};
 
 const CTA_SYNC: &[Group] = &[Group {
     kind: GroupKind::Ignored,
@@ -137,9 +137,9 @@ pub(super) const ROWS: &[Row] = &[
         &[],
         |e, c| {
             let order = if c.quals.get(GroupKind::Sem) == Some("relaxed") {
-                "RLX"
+                Tag::Relaxed
             } else {
-                "REL"
+                Tag::Release
             };
             cluster(e, c, BarrierAction::Arrive, order);
         },
@@ -151,7 +151,7 @@ pub(super) const ROWS: &[Row] = &[
         "waits until all threads of the cluster have arrived; acquire",
         &[WAIT_SEM, ALIGNED],
         &[],
-        |e, c| cluster(e, c, BarrierAction::Wait, "ACQ"),
+        |e, c| cluster(e, c, BarrierAction::Wait, Tag::Acquire),
     )
     .keyed(&["cluster", "wait"]),
     Row::new(
@@ -160,7 +160,7 @@ pub(super) const ROWS: &[Row] = &[
         "lets kernels that depend on this one start, as soon as all CTAs have said so or ended",
         &[],
         &[],
-        |e, _| e.push(mark(&["GDL"], None)),
+        |e, _| e.push(mark(&[Tag::LaunchDependents], None)),
     )
     .keyed(&["launch_dependents"]),
     Row::new(
@@ -169,7 +169,7 @@ pub(super) const ROWS: &[Row] = &[
         "waits until the kernel on which this one depends is complete, if there is one",
         &[],
         &[],
-        |e, _| e.push(mark(&["GDW"], None)),
+        |e, _| e.push(mark(&[Tag::GridWait], None)),
     )
     .keyed(&["wait"]),
 ];
@@ -234,9 +234,9 @@ fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
         wait,
         scope: None,
     }));
-    let op = if c.quals.has("popc") {
+    let op = if c.quals.contains("popc") {
         BinOp::Add
-    } else if c.quals.has("and") {
+    } else if c.quals.contains("and") {
         BinOp::And
     } else {
         BinOp::Or
@@ -244,21 +244,21 @@ fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
     combine(e, c, all, op);
 }
 
-fn tags(half: &'static str) -> Tags {
-    Tags::of(&["B", half])
+fn tags(half: Tag) -> Tags {
+    Tags::of(&[Tag::Barrier, half])
 }
 
 /// The tags of both halves of a barrier of a CTA or of a cluster. Which is aligned, the instruction
 /// says once: with its arrival, if it has one. `bar` is `barrier` with `.aligned`.
 fn halves(c: &Call, action: BarrierAction) -> (Tags, Tags) {
-    let (mut arrive, mut wait) = (tags("BA"), tags("BW"));
+    let (mut arrive, mut wait) = (tags(Tag::BarrierArrive), tags(Tag::BarrierWait));
     if c.row.opcode == "bar" || c.quals.all(GroupKind::Ignored).any(|w| w == "aligned") {
         let half = if action == BarrierAction::Wait {
             &mut wait
         } else {
             &mut arrive
         };
-        half.extend(&["ALIGNED"]);
+        half.extend(&[Tag::Aligned]);
     }
     (arrive, wait)
 }
@@ -364,20 +364,20 @@ fn warp(e: &mut Emit<'_, '_>, c: &Call) {
             id: Expr::Const(WARP_BARRIER),
             count: None,
         },
-        arrive: tags("BA"),
-        wait: tags("BW"),
+        arrive: tags(Tag::BarrierArrive),
+        wait: tags(Tag::BarrierWait),
         scope: None,
     }));
 }
 
-fn cluster(e: &mut Emit<'_, '_>, c: &Call, action: BarrierAction, order: &'static str) {
+fn cluster(e: &mut Emit<'_, '_>, c: &Call, action: BarrierAction, order: Tag) {
     let (mut arrive, mut wait) = halves(c, action);
     let half = if action == BarrierAction::Arrive {
         &mut arrive
     } else {
         &mut wait
     };
-    half.extend(&[order, "A"]);
+    half.extend(&[order, Tag::Atomic]);
     e.push(Op::Barrier(Barrier {
         action,
         domain: Scope::Cluster,

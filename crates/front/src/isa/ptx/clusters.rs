@@ -25,7 +25,7 @@ use super::lower::{Arg, Call, Emit};
 use super::mbarrier::{self, misused_unless};
 use super::operands::plus;
 use super::table::{B128, Group, GroupKind, ResultTy, Role, Row};
-use program::{BinOp, Expr, Op, Space, Ty};
+use program::{BinOp, Expr, Op, Space, Tag, Ty};
 
 /// The first byte of a response.
 const GRANTED: i64 = 0x59;
@@ -141,10 +141,10 @@ fn request(e: &mut Emit<'_, '_>, c: &Call) {
         Expr::Const(GRANTED).into(),
         Expr::Const(REFUSED).into(),
     );
-    let mut access = Accesses::weak("ASYNC").target("RLX", ty);
-    access.tags.insert("CLC");
+    let mut access = Accesses::weak(Tag::AsyncProxy).target(Tag::Relaxed, ty);
+    access.tags.insert(Tag::LaunchControl);
     if !everywhere {
-        access.tags.insert("OWN");
+        access.tags.insert(Tag::OwnCta);
     }
     for (to, object) in targets {
         let to = aligned(to, UNIT);
@@ -204,7 +204,7 @@ fn is_granted(e: &mut Emit<'_, '_>, c: &Call) {
     misused_unless(e, op(BinOp::Or, Ty::U32, granted.clone(), refused));
     let behind = e.here() + 2;
     e.jump(granted.clone(), behind);
-    e.push(mark(&["REFUSED"], None));
+    e.push(mark(&[Tag::CancelRefused], None));
     if let Some(dst) = c
         .elements(0)
         .first()

@@ -11,7 +11,7 @@
 
 use super::lower::{Arg, Call, Emit};
 use super::table::{Group, GroupKind, Role, Row, TYPES};
-use program::{Access, CmpOp, Expr, Op, Tags, Ty};
+use program::{Access, CmpOp, Expr, Op, Tag, Tags, Ty};
 
 const REGISTERS: Group = Group {
     kind: GroupKind::Ignored,
@@ -145,7 +145,7 @@ fn leave(e: &mut Emit<'_, '_>, c: &Call) {
 pub(super) fn abort(e: &mut Emit<'_, '_>, c: &Call) {
     if let Some(dst) = e.temporary(c, "trap", Ty::U32) {
         let access = Access {
-            tags: Tags::of(&["GEN", "WEAK"]),
+            tags: Tags::of(&[Tag::Generic, Tag::Weak]),
             scope: None,
             ty: Ty::U32,
         };

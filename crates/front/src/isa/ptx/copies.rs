@@ -43,8 +43,8 @@ use super::tensormap::{PLACES, tensor_map};
 use crate::isa::Object;
 use diag::{Sink, Span};
 use program::{
-    Access, BinOp, CmpOp, EventKind, Expr, Instr, LocId, Mark, Op, Program, Scope, Space, Tags,
-    Thread, Ty, Update,
+    Access, BinOp, CmpOp, EventKind, Expr, Instr, LocId, Mark, Op, Program, Scope, Space, Tag,
+    Tags, Thread, Ty, Update,
 };
 
 const CACHE: Group = Group {
@@ -130,7 +130,7 @@ pub(super) const ROWS: &[Row] = &[
         "makes the thread's copies since the last group a group",
         &[],
         &[],
-        |e, _| e.push(mark(&["CG"], None)),
+        |e, _| e.push(mark(&[Tag::CommitGroup], None)),
     )
     .keyed(&["async", "commit_group"]),
     Row::new(
@@ -139,7 +139,7 @@ pub(super) const ROWS: &[Row] = &[
         "waits until all groups of the thread but the `n` last ones are complete",
         &[],
         &[Role::Loose],
-        |e, c| wait_group(e, c, &["GW"]),
+        |e, c| wait_group(e, c, &[Tag::WaitGroup]),
     )
     .keyed(&["async", "wait_group"]),
     Row::new(
@@ -149,8 +149,8 @@ pub(super) const ROWS: &[Row] = &[
         &[],
         &[],
         |e, _| {
-            e.push(mark(&["CG"], None));
-            e.push(mark(&["GW"], Some(0)));
+            e.push(mark(&[Tag::CommitGroup], None));
+            e.push(mark(&[Tag::WaitGroup], Some(0)));
         },
     )
     .keyed(&["async", "wait_all"]),
@@ -225,7 +225,7 @@ pub(super) const ROWS: &[Row] = &[
         "makes the thread's bulk copies since the last bulk group a group",
         &[],
         &[],
-        |e, _| e.push(mark(&["CG", "BULK"], None)),
+        |e, _| e.push(mark(&[Tag::CommitGroup, Tag::Bulk], None)),
     )
     .keyed(&["async", "bulk", "commit_group"]),
     Row::new(
@@ -234,7 +234,7 @@ pub(super) const ROWS: &[Row] = &[
         "waits until all bulk groups of the thread but the `n` last ones are complete",
         &[],
         &[Role::Loose],
-        |e, c| wait_group(e, c, &["GW", "BULK"]),
+        |e, c| wait_group(e, c, &[Tag::WaitGroup, Tag::Bulk]),
     )
     .keyed(&["async", "bulk", "wait_group"]),
     Row::new(
@@ -243,12 +243,12 @@ pub(super) const ROWS: &[Row] = &[
         "waits until all bulk groups of the thread but the `n` last ones have read what they copy",
         &[],
         &[Role::Loose],
-        |e, c| wait_group(e, c, &["GR", "BULK"]),
+        |e, c| wait_group(e, c, &[Tag::WaitGroupRead, Tag::Bulk]),
     )
     .keyed(&["async", "bulk", "wait_group", "read"]),
 ];
 
-pub(super) fn mark(tags: &[&'static str], pending: Option<u32>) -> Op {
+pub(super) fn mark(tags: &[Tag], pending: Option<u32>) -> Op {
     Op::Mark {
         addr: None,
         mark: Mark {
@@ -261,7 +261,7 @@ pub(super) fn mark(tags: &[&'static str], pending: Option<u32>) -> Op {
 }
 
 /// Waits until all groups but a number of last ones are complete, or have been read.
-pub(super) fn wait_group(e: &mut Emit<'_, '_>, c: &Call, tags: &[&'static str]) {
+pub(super) fn wait_group(e: &mut Emit<'_, '_>, c: &Call, tags: &[Tag]) {
     match c.expr(0) {
         Expr::Const(n) if (0..MOST_GROUPS).contains(&n) => e.push(mark(tags, Some(n as u32))),
         _ => e.error(
@@ -275,13 +275,13 @@ pub(super) fn wait_group(e: &mut Emit<'_, '_>, c: &Call, tags: &[&'static str]) 
 
 /// Which groups an access or a mark is of, and what instructions are called that have to do with
 /// them.
-fn groups(tags: &Tags) -> (&'static str, &'static str) {
+fn groups(tags: &Tags) -> (Option<Tag>, &'static str) {
     match () {
-        () if tags.has("WGMMA") => ("WGMMA", "wgmma"),
-        () if tags.has("BULK") || tags.has("ASYNC") || tags.has("TMAP") => {
-            ("BULK", "cp.async.bulk")
+        () if tags.has(Tag::Wgmma) => (Some(Tag::Wgmma), "wgmma"),
+        () if tags.has_any(&[Tag::Bulk, Tag::AsyncProxy, Tag::TensormapProxy]) => {
+            (Some(Tag::Bulk), "cp.async.bulk")
         }
-        () => ("", "cp.async"),
+        () => (None, "cp.async"),
     }
 }
 
@@ -294,7 +294,7 @@ pub fn warn_of_empty_waits(program: &Program, sink: &mut Sink) {
             let Some(mark) = wait
                 .op
                 .mark(EventKind::Fence)
-                .filter(|m| m.tags.has("GW") || m.tags.has("GR"))
+                .filter(|m| m.tags.has(Tag::WaitGroup) || m.tags.has(Tag::WaitGroupRead))
             else {
                 continue;
             };
@@ -319,17 +319,17 @@ pub fn warn_of_empty_waits(program: &Program, sink: &mut Sink) {
 /// Bytes that an mbarrier object expects where no operation tells one of bytes, for the bulk
 /// operations are of groups: a warning says so.
 pub fn warn_of_lost_bytes(program: &Program, sink: &mut Sink) {
-    let brings = |i: &Instr| i.op.has("MBT") || i.text.contains("complete_tx");
+    let brings = |i: &Instr| i.op.has(Tag::MbarrierBytes) || i.text.contains("complete_tx");
     let all = || program.threads.iter().flat_map(|thread| &thread.code);
     let grouped = |i: &&Instr| {
         i.op.accesses()
-            .any(|a| a.tags.has("ASY") && a.tags.has("ASYNC"))
+            .any(|a| a.tags.has(Tag::Asynchronous) && a.tags.has(Tag::AsyncProxy))
     };
     let Some(copy) = all().find(grouped).filter(|_| !all().any(brings)) else {
         return;
     };
     let mut found: Vec<Span> = all()
-        .filter(|i| i.op.has("MB") && i.text.contains("expect_tx"))
+        .filter(|i| i.op.has(Tag::Mbarrier) && i.text.contains("expect_tx"))
         .map(|i| i.span)
         .collect();
     found.dedup();
@@ -348,23 +348,23 @@ fn empty(thread: &Thread, at: usize, mark: &Mark) -> Option<String> {
     let (own, name) = groups(&mark.tags);
     // Of copies by `cp.async`, all accesses are weak.
     let is_copy = |i: &usize| {
-        let of = |access: &Access| access.tags.has("ASYNC") || access.tags.has("WEAK");
+        let of = |access: &Access| access.tags.has(Tag::AsyncProxy) || access.tags.has(Tag::Weak);
         code[*i]
             .op
             .accesses()
-            .any(|a| a.tags.has("ASY") && of(a) && groups(&a.tags).0 == own)
+            .any(|a| a.tags.has(Tag::Asynchronous) && of(a) && groups(&a.tags).0 == own)
     };
     // Bulk operations that an mbarrier object tells of are in no group, but for what they read of
     // tensor maps.
     let is_tracked = |i: &usize| {
-        !code[*i].op.has("TMAP")
+        !code[*i].op.has(Tag::TensormapProxy)
             && (i + 1..code.len())
                 .take_while(|&j| code[j].span == code[*i].span)
-                .any(|j| code[j].op.has("MB"))
+                .any(|j| code[j].op.has(Tag::Mbarrier))
     };
     let makes = |i: &Instr| {
         i.op.mark(EventKind::Fence)
-            .is_some_and(|m| m.tags.has("CG") && groups(&m.tags).0 == own)
+            .is_some_and(|m| m.tags.has(Tag::CommitGroup) && groups(&m.tags).0 == own)
     };
     // In a loop, what stands behind it may come before it.
     let before = if thread.has_loop() {
@@ -479,7 +479,7 @@ fn copy(e: &mut Emit<'_, '_>, c: &Call) {
         if elements(
             e,
             c,
-            &Accesses::weak("GEN"),
+            &Accesses::weak(Tag::Generic),
             ty,
             (ends.0.clone(), ends.1.clone(), of_source),
         )
@@ -505,7 +505,7 @@ fn zero(to: &Expr, k: i64, ty: Ty) -> Op {
     Op::Store {
         addr: plus(to.clone(), k, ty),
         value: Expr::Const(0),
-        access: Accesses::weak("GEN").target("RLX", ty),
+        access: Accesses::weak(Tag::Generic).target(Tag::Relaxed, ty),
     }
 }
 
@@ -637,7 +637,7 @@ fn bulk(e: &mut Emit<'_, '_>, c: &Call) {
     let how = Accesses {
         strong,
         away: way.away,
-        ..Accesses::weak("ASYNC")
+        ..Accesses::weak(Tag::AsyncProxy)
     };
     let Some(targets) = targets(e, c, c.given(4).is_some()) else {
         return;
@@ -703,8 +703,8 @@ fn tensor(e: &mut Emit<'_, '_>, c: &Call) {
     let Some(at) = e.temporary(c, "tensor map", Ty::U64) else {
         return;
     };
-    let mut access = Accesses::weak("TMAP").source(Ty::U64);
-    access.tags.insert("ASY");
+    let mut access = Accesses::weak(Tag::TensormapProxy).source(Ty::U64);
+    access.tags.insert(Tag::Asynchronous);
     e.push(Op::Load {
         dst: at,
         addr: c.expr(map),
@@ -712,7 +712,16 @@ fn tensor(e: &mut Emit<'_, '_>, c: &Call) {
     });
     let (there, here) = (aligned(Expr::Reg(at), UNIT), aligned(c.expr(shared), UNIT));
     let (to, from) = if loads { (here, there) } else { (there, here) };
-    if elements(e, c, &Accesses::weak("ASYNC"), ty, (to, from, bytes)).is_some() && loads {
+    if elements(
+        e,
+        c,
+        &Accesses::weak(Tag::AsyncProxy),
+        ty,
+        (to, from, bytes),
+    )
+    .is_some()
+        && loads
+    {
         mbarrier::complete(e, c, 3, c.expr(3), bytes);
     }
 }
@@ -745,7 +754,7 @@ fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
     let how = Accesses {
         strong: Some(scope),
         away: way.away,
-        ..Accesses::weak("ASYNC")
+        ..Accesses::weak(Tag::AsyncProxy)
     };
     if reductions(e, c, &how, ends, bytes).is_none() {
         return;
@@ -788,8 +797,8 @@ fn reduce_tensor(e: &mut Emit<'_, '_>, c: &Call) {
     let Some(at) = e.temporary(c, "tensor map", Ty::U64) else {
         return;
     };
-    let mut access = Accesses::weak("TMAP").source(Ty::U64);
-    access.tags.insert("ASY");
+    let mut access = Accesses::weak(Tag::TensormapProxy).source(Ty::U64);
+    access.tags.insert(Tag::Asynchronous);
     e.push(Op::Load {
         dst: at,
         addr: c.expr(0),
@@ -801,7 +810,7 @@ fn reduce_tensor(e: &mut Emit<'_, '_>, c: &Call) {
         c,
         &Accesses {
             strong: Some(Scope::Gpu),
-            ..Accesses::weak("ASYNC")
+            ..Accesses::weak(Tag::AsyncProxy)
         },
         ends,
         bytes,
@@ -837,9 +846,9 @@ fn reductions(
         e.push(Op::Load {
             dst,
             addr: plus(from.clone(), k, c.ty),
-            access: Accesses::weak("ASYNC").source(c.ty),
+            access: Accesses::weak(Tag::AsyncProxy).source(c.ty),
         });
-        e.push(how.reduction("RLX", c.ty, plus(to.clone(), k, c.ty), update));
+        e.push(how.reduction(Tag::Relaxed, c.ty, plus(to.clone(), k, c.ty), update));
     }
     Some(())
 }
@@ -942,7 +951,7 @@ pub(super) fn in_ctas(
 #[derive(Clone, Copy)]
 pub(super) struct Accesses {
     /// What they go through.
-    pub(super) proxy: &'static str,
+    pub(super) proxy: Tag,
     /// The scope of strong ones.
     pub(super) strong: Option<Scope>,
     /// What is written is memory of another CTA.
@@ -951,7 +960,7 @@ pub(super) struct Accesses {
 
 impl Accesses {
     /// Weak ones.
-    pub(super) const fn weak(proxy: &'static str) -> Accesses {
+    pub(super) const fn weak(proxy: Tag) -> Accesses {
         Accesses {
             proxy,
             strong: None,
@@ -965,22 +974,22 @@ impl Accesses {
             away: false,
             ..self
         }
-        .target("RLX", ty)
+        .target(Tag::Relaxed, ty)
     }
 
     /// One to the destination, of that order if they are strong.
-    pub(super) fn target(self, order: &'static str, ty: Ty) -> Access {
-        let mut tags = Tags::of(&["ASY", self.proxy]);
+    pub(super) fn target(self, order: Tag, ty: Ty) -> Access {
+        let mut tags = Tags::of(&[Tag::Asynchronous, self.proxy]);
         tags.extend(if self.strong.is_some() {
-            &["A"]
+            &[Tag::Atomic]
         } else {
-            &["WEAK"]
+            &[Tag::Weak]
         });
         if self.strong.is_some() {
             tags.insert(order);
         }
         if self.away {
-            tags.insert("AWAY");
+            tags.insert(Tag::OtherCta);
         }
         Access {
             tags,
@@ -990,17 +999,17 @@ impl Accesses {
     }
 
     /// A reduction, of that order.
-    pub(super) fn reduction(self, order: &'static str, ty: Ty, addr: Expr, update: Update) -> Op {
+    pub(super) fn reduction(self, order: Tag, ty: Ty, addr: Expr, update: Update) -> Op {
         let half = |order| {
             let mut access = self.target(order, ty);
-            access.tags.extend(&["RMW", "RED"]);
+            access.tags.extend(&[Tag::Rmw, Tag::Reduction]);
             access
         };
         Op::Rmw {
             dst: None,
             addr,
             update,
-            read: half("RLX"),
+            read: half(Tag::Relaxed),
             write: half(order),
         }
     }
@@ -1044,7 +1053,7 @@ fn elements(
             writes.push(Op::Store {
                 addr,
                 value,
-                access: how.target("RLX", ty),
+                access: how.target(Tag::Relaxed, ty),
             });
         }
         match how.strong {

@@ -18,7 +18,7 @@ use super::lower::{Call, Emit};
 use super::table::{Group, GroupKind, Role, Row, SCOPES};
 use super::tensormap::{PLACES, release, tensor_map};
 use program::proxy::{ASYNC_HALVES, ASYNC_SPACES, PROXY_FENCE_WORDS, PROXY_FENCES};
-use program::{EventKind, Expr, Mark, Op, Scope, Tags};
+use program::{EventKind, Expr, Mark, Op, Scope, Tag, Tags};
 
 const SEM: Group = Group {
     kind: GroupKind::Sem,
@@ -63,10 +63,10 @@ pub(super) const ROWS: &[Row] = &[
                 return restricted(e, c);
             }
             let order = match c.quals.get(GroupKind::Sem) {
-                Some("sc") => "SC",
-                Some("acquire") => "ACQ",
-                Some("release") => "REL",
-                _ => "ACQ_REL",
+                Some("sc") => Tag::SeqCst,
+                Some("acquire") => Tag::Acquire,
+                Some("release") => Tag::Release,
+                _ => Tag::AcqRel,
             };
             fence(e, c, order);
         },
@@ -77,7 +77,7 @@ pub(super) const ROWS: &[Row] = &[
         "the same as `fence.sc` at cta, gpu or system scope",
         &[LEVELS],
         NO_OPERANDS,
-        |e, c| fence(e, c, "SC"),
+        |e, c| fence(e, c, Tag::SeqCst),
     ),
     Row::new(
         "fence",
@@ -125,9 +125,9 @@ pub(super) const ROWS: &[Row] = &[
     .keyed(&["proxy"]),
 ];
 
-fn fence(e: &mut Emit<'_, '_>, c: &Call, order: &'static str) {
+fn fence(e: &mut Emit<'_, '_>, c: &Call, order: Tag) {
     match c.quals.scope() {
-        Some(scope) => e.push(Op::fence(Tags::of(&[order, "GEN"]), Some(scope))),
+        Some(scope) => e.push(Op::fence(Tags::of(&[order, Tag::Generic]), Some(scope))),
         None => e.error(
             "missing-scope",
             c.opcode.clone(),
@@ -149,8 +149,11 @@ fn proxy_fence(e: &mut Emit<'_, '_>, c: &Call) {
         return;
     };
     let space = c.quals.get(GroupKind::Space);
-    if let (Some(_), Some(place), true) = (space, c.quals.place(GroupKind::Space), *kind != "ASYNC")
-    {
+    if let (Some(_), Some(place), true) = (
+        space,
+        c.quals.place(GroupKind::Space),
+        *kind != Tag::AsyncProxy,
+    ) {
         e.error(
             "conflicting-qualifiers",
             place,
@@ -159,7 +162,7 @@ fn proxy_fence(e: &mut Emit<'_, '_>, c: &Call) {
         );
         return;
     }
-    let mut tags = Tags::of(&["PF", kind]);
+    let mut tags = Tags::of(&[Tag::ProxyFence, *kind]);
     ASYNC_SPACES
         .iter()
         .filter(|row| Some(row.0) == space)
@@ -175,7 +178,7 @@ fn restricted(e: &mut Emit<'_, '_>, c: &Call) {
         .find(|row| Some(row.0) == of && Some(row.1) == order);
     match (row, c.quals.scope()) {
         (Some((.., tags)), Some(Scope::Cluster)) => {
-            let mut all = Tags::of(&["PF", "HALF"]);
+            let mut all = Tags::of(&[Tag::ProxyFence, Tag::Half]);
             all.extend(tags);
             e.push(Op::fence(all, Some(Scope::Cluster)));
         }
@@ -190,8 +193,8 @@ fn restricted(e: &mut Emit<'_, '_>, c: &Call) {
 /// One of the two fences that let the tensormap proxy see what the generic one wrote.
 fn map_half(e: &mut Emit<'_, '_>, c: &Call) {
     let order = match (c.quals.get(GroupKind::Sem), c.quals.scope(), c.given(0)) {
-        (Some("release"), Some(_), None) => "REL",
-        (Some("acquire"), Some(_), Some(_)) => "ACQ",
+        (Some("release"), Some(_), None) => Tag::Release,
+        (Some("acquire"), Some(_), Some(_)) => Tag::Acquire,
         (_, None, _) => {
             e.error(
                 "missing-scope",
@@ -214,7 +217,7 @@ fn map_half(e: &mut Emit<'_, '_>, c: &Call) {
             return;
         }
     };
-    if order == "ACQ"
+    if order == Tag::Acquire
         && (c.given(1) != Some(Expr::Const(128)) || tensor_map(e, c, 0, &PLACES).is_none())
     {
         if c.given(1) != Some(Expr::Const(128)) {
@@ -227,10 +230,10 @@ fn map_half(e: &mut Emit<'_, '_>, c: &Call) {
         }
         return;
     }
-    if order == "REL" {
+    if order == Tag::Release {
         return release(e, c);
     }
-    let tags = Tags::of(&["ACQ", "GEN", "TMAP", "HALF"]);
+    let tags = Tags::of(&[Tag::Acquire, Tag::Generic, Tag::TensormapProxy, Tag::Half]);
     let mark = Mark {
         kind: EventKind::Fence,
         tags,
@@ -251,7 +254,7 @@ fn async_half(e: &mut Emit<'_, '_>, c: &Call) {
         .find(|row| Some(row.0) == of && Some(row.1) == order);
     match (row, c.quals.scope()) {
         (Some((.., tags)), Some(Scope::Cluster)) => {
-            let mut all = Tags::of(&["PF", "ASYNC", "HALF"]);
+            let mut all = Tags::of(&[Tag::ProxyFence, Tag::AsyncProxy, Tag::Half]);
             all.extend(tags);
             e.push(Op::fence(all, Some(Scope::Cluster)));
         }
@@ -270,13 +273,13 @@ fn async_half(e: &mut Emit<'_, '_>, c: &Call) {
 /// One of the two fences of aliases that order them together: a fence of memory, too.
 fn half(e: &mut Emit<'_, '_>, c: &Call, order: Option<&str>, scope: Option<Scope>) {
     let order = match order {
-        Some("release") => Some("REL"),
-        Some("acquire") => Some("ACQ"),
+        Some("release") => Some(Tag::Release),
+        Some("acquire") => Some(Tag::Acquire),
         _ => None,
     };
     match (c.quals.get(GroupKind::Op), c.quals.get(GroupKind::Space), order, scope) {
         (Some("alias"), None, Some(order), Some(Scope::Sys)) => {
-            e.push(Op::fence(Tags::of(&[order, "GEN", "ALIAS", "HALF"]), scope));
+            e.push(Op::fence(Tags::of(&[order, Tag::Generic, Tag::Alias, Tag::Half]), scope));
         }
         (Some(other), ..) if other != "alias" => {
             let message = format!("`fence.proxy.{other}` has no order and no scope");

@@ -24,7 +24,7 @@ use crate::isa::Symbols;
 use diag::{Diagnostic, Sink, SourceLine, Span};
 use program::{
     Access, Barrier, BarrierAction, BarrierNaming, CmpOp, Element, Expr, Init, Instr, LocId, Op,
-    RegId, Register, Scope, Space, Tags, Ty,
+    RegId, Register, Scope, Space, Tag, Tags, Ty,
 };
 
 /// An operand, resolved.
@@ -607,7 +607,7 @@ impl<'a> Emit<'a, '_> {
             && !matches!(m.row.opcode, "bar" | "barrier");
         let parts = around.is_some() || !self.converged && !self.together;
         if aligned && parts && self.env.warp.of > 1 && !self.env.nameless {
-            self.push(mark(&["ALIGNED", "LANES"], None));
+            self.push(mark(&[Tag::Aligned, Tag::Lanes], None));
             self.together = true;
         }
         let call = Call {

@@ -17,7 +17,7 @@ use super::lanes::{Lanes, taken};
 use super::lower::{Arg, Call, Emit};
 use super::operands::plus;
 use super::table::{Group, GroupKind, ResultTy, Role, Row};
-use program::{Access, BinOp, Expr, Op, RegId, Scope, Space, Tags, Ty};
+use program::{Access, BinOp, Expr, Op, RegId, Scope, Space, Tag, Tags, Ty};
 
 const COUNT: Group = Group {
     kind: GroupKind::Op,
@@ -157,7 +157,7 @@ const HALF: Ty = Ty {
 
 fn weak(ty: Ty) -> Access {
     Access {
-        tags: Tags::of(&["GEN", "WEAK"]),
+        tags: Tags::of(&[Tag::Generic, Tag::Weak]),
         scope: None,
         ty,
     }

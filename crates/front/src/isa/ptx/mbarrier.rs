@@ -24,7 +24,7 @@ use super::lower::{Call, Emit};
 use super::table::{Group, GroupKind, ResultTy, Role, Row, SCOPES};
 use crate::isa::Symbols;
 use program::mbarrier::{self as object, MOST_ARRIVALS, MOST_BYTES};
-use program::{Access, CmpOp, Expr, LocId, Op, RegId, Scope, Tags, Ty, Update};
+use program::{Access, CmpOp, Expr, LocId, Op, RegId, Scope, Tag, Tags, Ty, Update};
 
 const B64: Group = Group {
     kind: GroupKind::Type,
@@ -72,7 +72,7 @@ pub(super) const ROWS: &[Row] = &[
         |e, c| {
             let Some(count) = counted(e, c, c.expr(1), MOST_ARRIVALS) else { return };
             let ok = |old: &Expr| dead(old);
-            let what = Operation { order: "WEAK", own: true, role: Some("MBI"), ..Operation::default() };
+            let what = Operation { own: true, role: Some(Tag::MbarrierInit), ..Operation::of(Tag::Weak) };
             operation(e, c, &what, &count, ok, |old| object::init(old, count.clone()));
         },
     )
@@ -84,7 +84,7 @@ pub(super) const ROWS: &[Row] = &[
         &[OWN, B64],
         &[Role::Addr],
         |e, c| {
-            let what = Operation { order: "WEAK", own: true, ..Operation::default() };
+            let what = Operation { own: true, ..Operation::of(Tag::Weak) };
             operation(e, c, &what, &Expr::Const(1), |old| object::live(old.clone()), object::inval);
         },
     )
@@ -222,7 +222,7 @@ pub(super) const ROWS: &[Row] = &[
         &[],
         |e, c| match (c.quals.get(GroupKind::Sem), c.quals.scope()) {
             (Some("release"), Some(Scope::Cluster)) => {
-                e.push(Op::fence(Tags::of(&["MBI", "GEN"]), Some(Scope::Cluster)));
+                e.push(Op::fence(Tags::of(&[Tag::MbarrierInit, Tag::Generic]), Some(Scope::Cluster)));
             }
             _ => e.error("missing-scope", c.opcode.clone(), "`fence.mbarrier_init` has one form", |d| {
                 d.label(format!("expected the form {}", c.row.syntax))
@@ -268,20 +268,33 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 /// What an operation is, besides what it does to the word.
-#[derive(Default)]
 struct Operation {
     /// The order of its write half.
-    order: &'static str,
+    order: Tag,
     /// Only the thread's own CTA may hold the object.
     own: bool,
     /// The operand with the address.
     at: usize,
     /// What models know it by.
-    role: Option<&'static str>,
+    role: Option<Tag>,
     /// Where the object is, if not where the operand says.
     address: Option<Expr>,
     /// It is done when copies are complete, not by the thread.
     asynchronous: bool,
+}
+
+impl Operation {
+    /// An operation of the thread, at its first operand, without a role.
+    const fn of(order: Tag) -> Operation {
+        Operation {
+            order,
+            own: false,
+            at: 0,
+            role: None,
+            address: None,
+            asynchronous: false,
+        }
+    }
 }
 
 /// The kinds of arrival.
@@ -335,7 +348,7 @@ fn attempt(
     };
     is_object(e, c, what.at)?;
     let addr = what.address.clone().unwrap_or_else(|| c.expr(what.at));
-    let most = if c.quals.has("expect_tx") || c.quals.has("complete_tx") {
+    let most = if c.quals.contains("expect_tx") || c.quals.contains("complete_tx") {
         MOST_BYTES
     } else {
         MOST_ARRIVALS
@@ -355,17 +368,17 @@ fn attempt(
         }
     };
     let scope = match what.order {
-        "WEAK" => None,
+        Tag::Weak => None,
         _ => Some(scope),
     };
-    let half = |order: &'static str, role: Option<&'static str>| {
-        let mut tags = Tags::of(&["GEN", "A", "RMW", "MB", order]);
+    let half = |order: Tag, role: Option<Tag>| {
+        let mut tags = Tags::of(&[Tag::Generic, Tag::Atomic, Tag::Rmw, Tag::Mbarrier, order]);
         role.into_iter().for_each(|role| tags.insert(role));
         if what.asynchronous {
-            tags.insert("ASY");
+            tags.insert(Tag::Asynchronous);
         }
         if what.own && role.is_none() {
-            tags.insert("OWN");
+            tags.insert(Tag::OwnCta);
         }
         Access {
             tags,
@@ -379,7 +392,14 @@ fn attempt(
         cond: writes(&word),
         new: new(word),
     };
-    let read = half(if what.order == "WEAK" { "WEAK" } else { "RLX" }, None);
+    let read = half(
+        if what.order == Tag::Weak {
+            Tag::Weak
+        } else {
+            Tag::Relaxed
+        },
+        None,
+    );
     let write = half(what.order, what.role);
     e.push(Op::Rmw {
         dst: Some(old),
@@ -395,7 +415,7 @@ fn attempt(
 pub(super) fn misused_unless(e: &mut Emit<'_, '_>, ok: Expr) {
     let skip = e.here();
     e.jump(ok, skip + 3);
-    e.push(Op::fence(Tags::of(&["MISUSE"]), None));
+    e.push(Op::fence(Tags::of(&[Tag::Misuse]), None));
     e.leave();
 }
 
@@ -404,9 +424,8 @@ pub(super) fn misused_unless(e: &mut Emit<'_, '_>, ok: Expr) {
 pub(super) fn track(e: &mut Emit<'_, '_>, c: &Call, adds: bool) {
     let one = Expr::Const(1);
     let by_thread = Operation {
-        order: "WEAK",
         own: true,
-        ..Operation::default()
+        ..Operation::of(Tag::Weak)
     };
     if adds {
         let ok = |old: &Expr| {
@@ -427,8 +446,8 @@ pub(super) fn track(e: &mut Emit<'_, '_>, c: &Call, adds: bool) {
         }
     }
     let later = Operation {
-        order: "RLX",
-        role: Some("MBA"),
+        order: Tag::Relaxed,
+        role: Some(Tag::MbarrierArrive),
         asynchronous: true,
         ..by_thread
     };
@@ -447,12 +466,11 @@ pub(super) fn track(e: &mut Emit<'_, '_>, c: &Call, adds: bool) {
 pub(super) fn complete(e: &mut Emit<'_, '_>, c: &Call, at: usize, address: Expr, bytes: i64) {
     let bytes = Expr::Const(bytes);
     let what = Operation {
-        order: "RLX",
         at,
-        role: Some("MBT"),
+        role: Some(Tag::MbarrierBytes),
         address: Some(address),
         asynchronous: true,
-        ..Operation::default()
+        ..Operation::of(Tag::Relaxed)
     };
     let ok = |old: &Expr| {
         object::both(
@@ -480,15 +498,15 @@ fn signal(
     };
     let skip = e.here();
     e.jump(ok(&Expr::Reg(old)), skip + 2);
-    e.push(Op::fence(Tags::of(&["ASY", "MISUSE"]), None));
+    e.push(Op::fence(Tags::of(&[Tag::Asynchronous, Tag::Misuse]), None));
 }
 
 fn arrive(e: &mut Emit<'_, '_>, c: &Call, how: &Arrival) {
     let remote = c.quals.get(GroupKind::Space) == Some("shared::cluster");
     let order = if c.quals.get(GroupKind::Sem) == Some("relaxed") {
-        "RLX"
+        Tag::Relaxed
     } else {
-        "REL"
+        Tag::Release
     };
     if let (true, Some(_)) = (remote, c.dst(0)) {
         e.error(
@@ -500,7 +518,7 @@ fn arrive(e: &mut Emit<'_, '_>, c: &Call, how: &Arrival) {
         return;
     }
     if how.incomplete
-        && (remote || order == "RLX" || !matches!(c.quals.scope(), None | Some(Scope::Cta)))
+        && (remote || order == Tag::Relaxed || !matches!(c.quals.scope(), None | Some(Scope::Cta)))
     {
         e.error(
             "conflicting-qualifiers",
@@ -570,11 +588,10 @@ fn arrive(e: &mut Emit<'_, '_>, c: &Call, how: &Arrival) {
         Some("shared" | "shared::cta")
     ) || c.dst(0).is_some();
     let what = Operation {
-        order,
         own,
         at: 1,
-        role: Some("MBA"),
-        ..Operation::default()
+        role: Some(Tag::MbarrierArrive),
+        ..Operation::of(order)
     };
     let Some(old) = operation(e, c, &what, &operand, ok, |old| {
         object::settled(arrived(&old))
@@ -604,9 +621,8 @@ fn bytes(e: &mut Emit<'_, '_>, c: &Call, sign: i64) {
         Some("shared" | "shared::cta")
     );
     let what = Operation {
-        order: "RLX",
         own,
-        ..Operation::default()
+        ..Operation::of(Tag::Relaxed)
     };
     operation(e, c, &what, &operand, ok, |old| {
         object::settled(object::expect(old, operand.clone(), sign))
@@ -659,16 +675,15 @@ fn look(e: &mut Emit<'_, '_>, c: &Call, at: usize, parity: bool) -> Option<(RegI
     };
     let both = |old: &Expr| object::both(done(old), may(old));
     let order = if c.quals.get(GroupKind::Sem) == Some("relaxed") {
-        "RLX"
+        Tag::Relaxed
     } else {
-        "ACQ"
+        Tag::Acquire
     };
     let what = Operation {
-        order,
         own: true,
         at,
-        role: Some("MBW"),
-        ..Operation::default()
+        role: Some(Tag::MbarrierWait),
+        ..Operation::of(order)
     };
     let old = attempt(e, c, &what, &Expr::Const(0), both, |old| old)?;
     let old_word = Expr::Reg(old);

@@ -23,7 +23,9 @@ use super::operands::plus;
 use super::table::{
     B128, BARE, CACHE, DATA, Group, GroupKind, ResultTy, Role, Row, SCOPES, SPACES, TYPES, VECTORS,
 };
-use program::{Access, BinOp, Class, CmpOp, Expr, Instr, LocId, Op, Proxy, Scope, Space, Tags, Ty};
+use program::{
+    Access, BinOp, Class, CmpOp, Expr, Instr, LocId, Op, Proxy, Scope, Space, Tag, Tags, Ty,
+};
 
 pub(super) const LOAD_SEM: Group = Group {
     kind: GroupKind::Sem,
@@ -255,7 +257,7 @@ fn discard(e: &mut Emit<'_, '_>, c: &Call) {
     let first = copies::aligned(c.expr(0), LINE);
     for k in 0..LINE / i64::from(ty.bytes()) {
         let access = Access {
-            tags: Tags::of(&["GEN", "WEAK"]),
+            tags: Tags::of(&[Tag::Generic, Tag::Weak]),
             scope: None,
             ty,
         };
@@ -354,7 +356,7 @@ fn load(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) {
 
 /// Whether the elements are the halves of one scalar.
 fn is_scalar(c: &Call, access: &Access) -> bool {
-    c.quals.get(GroupKind::Vector) == Some(B128) && access.tags.has("A")
+    c.quals.get(GroupKind::Vector) == Some(B128) && access.tags.has(Tag::Atomic)
 }
 
 fn store(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) {
@@ -523,7 +525,7 @@ pub(super) fn access(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) -> Option<Acc
             );
             return None;
         }
-        tags.extend(&["RLX", "A", "VOLATILE"]);
+        tags.extend(&[Tag::Relaxed, Tag::Atomic, Tag::Volatile]);
         return Some(Access {
             tags,
             scope: Some(Scope::Sys),
@@ -532,11 +534,11 @@ pub(super) fn access(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) -> Option<Acc
     }
     let order = match sem {
         None | Some("weak") => None,
-        Some("relaxed") => Some("RLX"),
-        Some("acquire") => Some("ACQ"),
-        Some(_) => Some("REL"),
+        Some("relaxed") => Some(Tag::Relaxed),
+        Some("acquire") => Some(Tag::Acquire),
+        Some(_) => Some(Tag::Release),
     };
-    if flag == Some("mmio") && (order != Some("RLX") || scope != Some(Scope::Sys)) {
+    if flag == Some("mmio") && (order != Some(Tag::Relaxed) || scope != Some(Scope::Sys)) {
         e.error(
             "conflicting-qualifiers",
             c.opcode.clone(),
@@ -555,7 +557,7 @@ pub(super) fn access(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) -> Option<Acc
             None
         }
         (None, None) => {
-            tags.insert("WEAK");
+            tags.insert(Tag::Weak);
             Some(Access {
                 tags,
                 scope: None,
@@ -571,9 +573,9 @@ pub(super) fn access(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) -> Option<Acc
             None
         }
         (Some(order), Some(_)) => {
-            tags.extend(&[order, "A"]);
+            tags.extend(&[order, Tag::Atomic]);
             if flag == Some("mmio") {
-                tags.insert("MMIO");
+                tags.insert(Tag::Mmio);
             }
             Some(Access {
                 tags,

@@ -16,7 +16,7 @@ use super::lower::{Arg, Call, Emit};
 use super::memory::{LOAD_SEM, STORE_SEM, access};
 use super::operands::plus;
 use super::table::{Group, GroupKind, NUMBERS, Role, Row, SCOPES};
-use program::{Access, BinOp, Expr, Op, Proxy, Scope, Tags, Ty, Update};
+use program::{Access, BinOp, Expr, Op, Proxy, Scope, Tag, Tags, Ty, Update};
 
 const RED_SEM: Group = Group {
     kind: GroupKind::Sem,
@@ -259,12 +259,12 @@ fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
     let operand = values(e, c, 1);
     let scope = Some(c.quals.scope().unwrap_or(Scope::Sys));
     let order = if c.quals.get(GroupKind::Sem) == Some("release") {
-        "REL"
+        Tag::Release
     } else {
-        "RLX"
+        Tag::Relaxed
     };
     let half = |order| Access {
-        tags: Tags::of(&["GEN", "A", "RMW", "RED", order]),
+        tags: Tags::of(&[Tag::Generic, Tag::Atomic, Tag::Rmw, Tag::Reduction, order]),
         scope,
         ty: number(c),
     };
@@ -272,7 +272,7 @@ fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
         dst: None,
         addr,
         update: Update::Apply(op, operand[k].clone()),
-        read: half("RLX"),
+        read: half(Tag::Relaxed),
         write: half(order),
     };
     e.push_elements(of_numbers(c, all).map(red).collect());

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::offsets::Offsets;
 use diag::{Sink, Span};
 use program::points::{Points, access_of};
-use program::{Field, Init, Layout, LocId, LocationKind, Program, Ty, mbarrier};
+use program::{Field, Init, Layout, LocId, LocationKind, Program, Tag, Ty, mbarrier};
 
 /// How many cells accesses are to, by thread and micro-op: those that can be to objects with
 /// several fields.
@@ -96,7 +96,7 @@ pub(super) fn accesses(
             .filter(|object| objects.contains(object))
         {
             threads.insert(t);
-            let of_object = instr.op.has("MB");
+            let of_object = instr.op.has(Tag::Mbarrier);
             let access = Access {
                 at: (t, i),
                 span: instr.span,

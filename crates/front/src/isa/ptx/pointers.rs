@@ -27,7 +27,7 @@ use diag::{Sink, Span};
 use program::mbarrier;
 use program::points::{Points, Targets, access_of};
 use program::{
-    BinOp, Class, Expr, Init, Layout, LocId, LocationKind, Op, Program, RegId, Space, Ty,
+    BinOp, Class, Expr, Init, Layout, LocId, LocationKind, Op, Program, RegId, Space, Tag, Ty,
     is_further,
 };
 
@@ -150,7 +150,11 @@ fn objects(program: &mut Program, points: &Points, untyped: &[Untyped], sink: &m
         .enumerate()
         .filter(|(t, _)| untyped[*t].is_some())
     {
-        for instr in thread.code.iter().filter(|instr| instr.op.has("MB")) {
+        for instr in thread
+            .code
+            .iter()
+            .filter(|instr| instr.op.has(Tag::Mbarrier))
+        {
             let reached = instr
                 .op
                 .address()

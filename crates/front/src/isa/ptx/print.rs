@@ -10,7 +10,7 @@ use super::table::PRED;
 use program::proxy::{ASYNC_HALVES, ASYNC_SPACES, PROXY_FENCES};
 use program::{
     Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, EventKind, Expr, Instr, Mark, Op,
-    Program, Proxy, RegId, Scope, Thread, Ty, Update, is_further,
+    Program, Proxy, RegId, Scope, Tag, Thread, Ty, Update, is_further,
 };
 
 /// Why a micro-op cannot be printed, with its index in the thread.
@@ -47,18 +47,20 @@ pub fn print(thread: &Thread, program: &Program) -> Result<String, Unprintable> 
                 continue;
             }
             // The text of another language, which was mapped to this.
-            if (instr.op.has("ASY") || instr.op.has("MB")) && instr.text.contains('(') {
+            if (instr.op.has(Tag::Asynchronous) || instr.op.has(Tag::Mbarrier))
+                && instr.text.contains('(')
+            {
                 return Err(Unprintable {
                     index,
                     what: instr.text.clone(),
                 });
             }
             // A copy has neither order nor scope.
-            if instr.op.has("ASY") {
+            if instr.op.has(Tag::Asynchronous) {
                 let _ = writeln!(out, "{}", instr.text);
                 continue;
             }
-            if instr.op.has("MB") {
+            if instr.op.has(Tag::Mbarrier) {
                 let line = on_object(instr).ok_or_else(|| Unprintable {
                     index,
                     what: instr.text.clone(),
@@ -93,7 +95,7 @@ pub fn opcode(op: &Op) -> Option<String> {
             write,
             ..
         } => {
-            let order = match (read.tags.has("ACQ"), write.tags.has("REL")) {
+            let order = match (read.tags.has(Tag::Acquire), write.tags.has(Tag::Release)) {
                 (true, true) => "acq_rel",
                 (true, false) => "acquire",
                 (false, true) => "release",
@@ -105,7 +107,11 @@ pub fn opcode(op: &Op) -> Option<String> {
                 Update::CompareExchange { .. } => "cas",
                 Update::When { .. } => return None,
             };
-            let kind = if read.tags.has("RED") { "red" } else { "atom" };
+            let kind = if read.tags.has(Tag::Reduction) {
+                "red"
+            } else {
+                "atom"
+            };
             Some(format!(
                 "{kind}.{order}.{}.{name}",
                 scope_name(read.scope?)?
@@ -129,7 +135,11 @@ fn on_object(instr: &Instr) -> Option<String> {
     let name: Vec<&str> = words()
         .filter(|w| !said.contains(w) && !of_space(w))
         .collect();
-    let orders = [("REL", "release"), ("ACQ", "acquire"), ("RLX", "relaxed")];
+    let orders = [
+        (Tag::Release, "release"),
+        (Tag::Acquire, "acquire"),
+        (Tag::Relaxed, "relaxed"),
+    ];
     let order = orders.into_iter().find(|o| write.tags.has(o.0))?.1;
     let rest: String = words().filter(of_space).map(|w| format!(".{w}")).collect();
     Some(format!(
@@ -327,7 +337,7 @@ impl Printer<'_> {
             }
         };
         let (place, suffix) = (self.address(addr)?, self.suffix(addr, ty));
-        Some(if read.tags.has("RED") {
+        Some(if read.tags.has(Tag::Reduction) {
             format!("{opcode}{suffix} {place}, {operands}")
         } else {
             let dst = dst.map_or("_", |r| self.reg(r));
@@ -351,7 +361,7 @@ impl Printer<'_> {
                 quorum,
             } => list(instance.to_string(), [id, quorum])?,
         };
-        let relaxed = barrier.arrive.has("RLX");
+        let relaxed = barrier.arrive.has(Tag::Relaxed);
         Some(match (barrier.domain, barrier.action) {
             (Scope::Cta, BarrierAction::Sync) => format!("bar.cta.sync {operands}"),
             (Scope::Cta, BarrierAction::Arrive) => format!("bar.cta.arrive {operands}"),
@@ -429,15 +439,19 @@ impl Printer<'_> {
 /// Order and scope of a load or store.
 fn order(access: &Access) -> Option<String> {
     let tags = &access.tags;
-    if tags.has("VOLATILE") {
+    if tags.has(Tag::Volatile) {
         return Some(".volatile".to_string());
     }
     let Some(scope) = access.scope else {
-        return tags.has("WEAK").then(|| ".weak".to_string());
+        return tags.has(Tag::Weak).then(|| ".weak".to_string());
     };
-    let order = [("RLX", "relaxed"), ("ACQ", "acquire"), ("REL", "release")];
+    let order = [
+        (Tag::Relaxed, "relaxed"),
+        (Tag::Acquire, "acquire"),
+        (Tag::Release, "release"),
+    ];
     let order = order.into_iter().find(|o| tags.has(o.0))?.1;
-    let mmio = if tags.has("MMIO") { ".mmio" } else { "" };
+    let mmio = if tags.has(Tag::Mmio) { ".mmio" } else { "" };
     Some(format!("{mmio}.{order}.{}", scope_name(scope)?))
 }
 
@@ -452,49 +466,49 @@ fn fence(
     if *kind != EventKind::Fence {
         return None;
     }
-    let groups = [("BULK", "cp.async.bulk"), ("WGMMA", "wgmma")]
+    let groups = [(Tag::Bulk, "cp.async.bulk"), (Tag::Wgmma, "wgmma")]
         .into_iter()
         .find(|row| tags.has(row.0));
     let groups = groups.map_or("cp.async", |row| row.1);
     let alone = [
-        ("WGF", "wgmma.fence"),
-        ("GDL", "griddepcontrol.launch_dependents"),
-        ("GDW", "griddepcontrol.wait"),
+        (Tag::WgmmaFence, "wgmma.fence"),
+        (Tag::LaunchDependents, "griddepcontrol.launch_dependents"),
+        (Tag::GridWait, "griddepcontrol.wait"),
     ];
     if let Some((_, text)) = alone.into_iter().find(|row| tags.has(row.0)) {
         return Some(text.to_owned());
     }
     // What it names is no part of it; what lanes execute together is told by the instruction.
-    if tags.has("TMAP") || tags.has("LANES") {
+    if tags.has(Tag::TensormapProxy) || tags.has(Tag::Lanes) {
         return None;
     }
-    if tags.has("CG") {
+    if tags.has(Tag::CommitGroup) {
         return Some(format!("{groups}.commit_group"));
     }
-    if let Some(read) = [("GW", ""), ("GR", ".read")]
+    if let Some(read) = [(Tag::WaitGroup, ""), (Tag::WaitGroupRead, ".read")]
         .into_iter()
         .find(|row| tags.has(row.0))
     {
         return Some(format!("{groups}.wait_group{} {}", read.1, (*pending)?));
     }
-    if tags.has("MBI") {
+    if tags.has(Tag::MbarrierInit) {
         return Some("fence.mbarrier_init.release.cluster".to_string());
     }
-    let is_half = |row: &&(&str, &str, &[&str])| row.2.iter().all(|tag| tags.has(tag));
+    let is_half = |row: &&(&str, &str, &[Tag])| tags.has_all(row.2);
     if let Some((of, order, _)) = ASYNC_HALVES
         .iter()
         .rev()
         .find(is_half)
-        .filter(|_| tags.has("PF") && tags.has("HALF"))
+        .filter(|_| tags.has(Tag::ProxyFence) && tags.has(Tag::Half))
     {
-        let proxies = if tags.has("ASYNC") {
+        let proxies = if tags.has(Tag::AsyncProxy) {
             ".proxy.async::generic"
         } else {
             ""
         };
         return Some(format!("fence{proxies}.{order}.{of}.cluster"));
     }
-    if tags.has("PF") {
+    if tags.has(Tag::ProxyFence) {
         let (kind, _) = PROXY_FENCES.iter().find(|kind| tags.has(kind.1))?;
         let space = ASYNC_SPACES
             .iter()
@@ -503,13 +517,17 @@ fn fence(
         return Some(format!("fence.proxy.{kind}{space}"));
     }
     let orders = [
-        ("SC", "sc"),
-        ("ACQ_REL", "acq_rel"),
-        ("ACQ", "acquire"),
-        ("REL", "release"),
+        (Tag::SeqCst, "sc"),
+        (Tag::AcqRel, "acq_rel"),
+        (Tag::Acquire, "acquire"),
+        (Tag::Release, "release"),
     ];
     let order = orders.into_iter().find(|o| tags.has(o.0))?.1;
-    let proxy = if tags.has("HALF") { "proxy.alias." } else { "" };
+    let proxy = if tags.has(Tag::Half) {
+        "proxy.alias."
+    } else {
+        ""
+    };
     Some(format!("fence.{proxy}{order}.{}", scope_name((*scope)?)?))
 }
 

@@ -27,7 +27,7 @@ use diag::Span;
 use program::points::{Points, access_of};
 use program::{
     Access, BinOp, CmpOp, Element, Expr, Init, Instr, LocId, LocationKind, Op, Program, RegId,
-    Register, Scope, Tags, Ty, Update, mbarrier, memory,
+    Register, Scope, Tag, Tags, Ty, Update, mbarrier, memory,
 };
 
 /// The bytes of an mbarrier object.
@@ -174,7 +174,10 @@ fn changes(
         let instr = &program.threads[t].code[i];
         let (addr, _) = access_of(&instr.op)?;
         let followed = untyped[t].is_some() && points.of(t, addr).len() == 1;
-        if !followed || (!access.of_object && (instr.op.has("ASY") || !instr.op.has("GEN"))) {
+        if !followed
+            || (!access.of_object
+                && (instr.op.has(Tag::Asynchronous) || !instr.op.has(Tag::Generic)))
+        {
             return None;
         }
         let within: HashSet<i64> = access.places.iter().map(|place| place % SIZE).collect();
@@ -197,7 +200,7 @@ fn begins_or_ends(instr: &Instr) -> bool {
         .split_whitespace()
         .find(|word| word.starts_with("mbarrier."))
         .unwrap_or_default();
-    instr.op.has("MBI") || opcode.split('.').nth(1) == Some("inval")
+    instr.op.has(Tag::MbarrierInit) || opcode.split('.').nth(1) == Some("inval")
 }
 
 /// The address so many bytes further on; of what is no address, itself.
@@ -278,7 +281,7 @@ fn rewrite(program: &mut Program, t: usize, changes: &Changes) -> Vec<usize> {
             };
             for at in (0..SIZE).step_by(*piece as usize) {
                 let access = Access {
-                    tags: Tags::of(&["GEN", "WEAK"]),
+                    tags: Tags::of(&[Tag::Generic, Tag::Weak]),
                     scope: None,
                     ty,
                 };
@@ -319,7 +322,13 @@ fn rewrite(program: &mut Program, t: usize, changes: &Changes) -> Vec<usize> {
 /// test that does not succeed, it writes nothing and orders nothing.
 fn look(addr: Expr, word: RegId, skip: usize, end: usize) -> [Op; 4] {
     let half = || Access {
-        tags: Tags::of(&["GEN", "A", "RMW", "MB", "WEAK"]),
+        tags: Tags::of(&[
+            Tag::Generic,
+            Tag::Atomic,
+            Tag::Rmw,
+            Tag::Mbarrier,
+            Tag::Weak,
+        ]),
         scope: None,
         ty: mbarrier::WORD,
     };
@@ -341,7 +350,7 @@ fn look(addr: Expr, word: RegId, skip: usize, end: usize) -> [Op; 4] {
             cond: dead,
             target: skip,
         },
-        Op::fence(Tags::of(&["MISUSE"]), None),
+        Op::fence(Tags::of(&[Tag::Misuse]), None),
         Op::Branch {
             cond: Expr::Const(1),
             target: end,

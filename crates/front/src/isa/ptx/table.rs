@@ -375,7 +375,7 @@ impl Quals {
     }
 
     /// Whether a key was written.
-    pub(super) fn has(&self, key: &str) -> bool {
+    pub(super) fn contains(&self, key: &str) -> bool {
         self.0.iter().any(|q| q.0 == GroupKind::Key && q.1 == key)
     }
 

@@ -16,7 +16,7 @@ use super::copies::{End, one_address};
 use super::lower::{Call, Emit};
 use super::memory::is_ordinary;
 use super::table::{Group, GroupKind, Role, Row, SCOPES};
-use program::{Access, EventKind, Expr, Mark, Op, Space, Tags, Ty};
+use program::{Access, EventKind, Expr, Mark, Op, Space, Tag, Tags, Ty};
 
 /// Where a tensor map is that a copy goes by.
 pub(super) const PLACES: [Space; 2] = [Space::Global, Space::Constant];
@@ -103,7 +103,7 @@ pub(super) const ROWS: &[Row] = &[
 
 fn weak() -> Access {
     Access {
-        tags: Tags::of(&["GEN", "WEAK"]),
+        tags: Tags::of(&[Tag::Generic, Tag::Weak]),
         scope: None,
         ty: Ty::U64,
     }
@@ -129,7 +129,7 @@ fn moved(e: &mut Emit<'_, '_>, c: &Call, to: usize, from: usize) {
 /// Reports a replacement that is none, of a field with a value of that size.
 fn is_replaced(e: &mut Emit<'_, '_>, c: &Call, size: &str) -> Option<()> {
     e.through_register = false;
-    let is_field = c.quals.has("global_address") || c.quals.get(GroupKind::Op).is_some();
+    let is_field = c.quals.contains("global_address") || c.quals.get(GroupKind::Op).is_some();
     if !is_field || !c.quals.all(GroupKind::Ignored).eq(["b1024", size]) {
         e.error(
             "conflicting-qualifiers",
@@ -184,7 +184,7 @@ fn copy_and_release(e: &mut Emit<'_, '_>, c: &Call) {
 
 /// The release half of a fence that lets the tensormap proxy see what was written.
 pub(super) fn release(e: &mut Emit<'_, '_>, c: &Call) {
-    let tags = Tags::of(&["REL", "GEN", "TMAP", "HALF"]);
+    let tags = Tags::of(&[Tag::Release, Tag::Generic, Tag::TensormapProxy, Tag::Half]);
     e.push(Op::Mark {
         addr: None,
         mark: Mark {

@@ -18,7 +18,7 @@ use diag::Sink;
 use program::host::{Command, CommandKind, HostProgram, Origin};
 use program::{
     Access, BinOp, Element, Expr, Init, Instr, LocId, MemoryKind, NdRange, Op, Place, RegId,
-    Register, Tags, Thread, ThreadId, Ty,
+    Register, Tag, Tags, Thread, ThreadId, Ty,
 };
 
 /// The threads of a command, and the group of each.
@@ -280,9 +280,9 @@ impl<'a> Bodies<'a> {
     ) -> Body {
         let ty = self.symbols.ty(memory);
         let tag = if request.does == Does::Map {
-            "MAP"
+            Tag::Map
         } else {
-            "UNMAP"
+            Tag::Unmap
         };
         let access = || Access {
             tags: Tags::of(&[tag]),

@@ -11,7 +11,7 @@ use super::graph::{Contents, Kind};
 use super::language::Uniform;
 use crate::code::{Code, eval};
 use crate::record::{Hazard, HazardKind};
-use program::{Barrier, BarrierAction, BarrierNaming, Expr, Scope, ThreadId};
+use program::{Barrier, BarrierAction, BarrierNaming, Expr, Scope, Tag, ThreadId};
 
 /// An execution of a barrier: who, where, and which phase.
 struct Call<'a> {
@@ -74,7 +74,7 @@ fn calls<'a>(code: &'a Code, m: &Contents, kind: Kind) -> Vec<Call<'a>> {
 }
 
 fn arguments(b: &Barrier) -> (bool, bool, Option<Scope>) {
-    (b.arrive.has("GLOBAL"), b.arrive.has("LOCAL"), b.scope)
+    (b.arrive.has(Tag::Global), b.arrive.has(Tag::Local), b.scope)
 }
 
 /// Whether a barrier brings together the thread at a call with another one.

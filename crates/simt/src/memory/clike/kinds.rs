@@ -59,13 +59,15 @@ pub(super) fn all(code: &Code) -> Result<Vec<Atomicity>, String> {
             | MemoryKind::SvmFineAtomic
             | MemoryKind::SvmSystem
             | MemoryKind::ProgramScope => Atomicity::Everything,
-            MemoryKind::System => when(machine.has("pageableMemoryAccess")),
+            MemoryKind::System => when(machine.supports("pageableMemoryAccess")),
             MemoryKind::File => when(
-                machine.has("pageableMemoryAccess")
-                    && machine.has("pageableMemoryAccessUsesHostPageTables"),
+                machine.supports("pageableMemoryAccess")
+                    && machine.supports("pageableMemoryAccessUsesHostPageTables"),
             ),
-            MemoryKind::Managed => when(machine.has("concurrentManagedAccess")),
-            MemoryKind::Mapped if machine.has("hostNativeAtomicSupported") => Atomicity::Everything,
+            MemoryKind::Managed => when(machine.supports("concurrentManagedAccess")),
+            MemoryKind::Mapped if machine.supports("hostNativeAtomicSupported") => {
+                Atomicity::Everything
+            }
             MemoryKind::Mapped => Atomicity::Simple,
             MemoryKind::Device(_) => {
                 let host = users().any(|p| p.host);

@@ -53,7 +53,7 @@ use crate::code::{Act, Code, Fence, Regions};
 use crate::record::{self, Hazard};
 use crate::thread::Thread;
 use crate::{Early, Halt, Result};
-use program::{Barrier, Scope};
+use program::{Barrier, Scope, Tag};
 
 /// The region of global memory; the only one where regions mean nothing.
 const GLOBAL: usize = 0;
@@ -149,14 +149,14 @@ impl Clike {
         } else {
             &b.wait
         };
-        let regions = Regions::of(tags.has("GLOBAL"), tags.has("LOCAL"));
+        let regions = Regions::of(tags.has(Tag::Global), tags.has(Tag::Local));
         let mut e = self.strait(
             code,
             at,
             kind,
             (
                 regions,
-                tags.has("CAPPED"),
+                tags.has(Tag::Capped),
                 b.scope.unwrap_or(Scope::Thread),
             ),
         );

@@ -70,7 +70,7 @@ use crate::code::{Code, Fence};
 use crate::record::{Event, Source};
 use crate::thread::Thread;
 use crate::{Early, Halt, Result};
-use program::{Barrier, Scope};
+use program::{Barrier, Scope, Tag};
 use tail::Pending;
 use view::{Key, Row, View};
 use write::{Location, Origin, Write};
@@ -337,7 +337,7 @@ impl Backend for Weak {
         if !self.rules.barriers {
             return Ok(View::default());
         }
-        if !barrier.arrive.has("RLX") {
+        if !barrier.arrive.has(Tag::Relaxed) {
             return Ok(me.known.clone());
         }
         // A relaxed arrival hands on only what a release fence before it published.

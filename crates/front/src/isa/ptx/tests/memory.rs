@@ -1,6 +1,7 @@
 //! Addresses, accesses and parameters.
 
 use super::*;
+use program::Tag;
 
 #[test]
 fn elements_of_vectors_are_accesses_of_their_own() {
@@ -662,7 +663,7 @@ fn storage_of_objects_is_used_again() {
         "{all:?}"
     );
     let code = &program.threads[0].code;
-    let objects = code.iter().filter(|i| i.op.has("MB")).count();
+    let objects = code.iter().filter(|i| i.op.has(Tag::Mbarrier)).count();
     let unknown = |i: &&program::Instr| matches!(&i.op, Op::Store { value, .. } if value.any(&|e| matches!(e, Expr::Bin(program::BinOp::Unknown, ..))));
     // Three operations, and a look in front of each access: a vector in one word has one.
     assert_eq!((objects, code.iter().filter(unknown).count()), (5, 4));
