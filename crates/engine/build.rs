@@ -6,8 +6,8 @@
 //! 3. `tools/get_z3.py`, which has pip download the pinned wheel and unpacks it into `.z3/`.
 //!
 //! # Invariants
-//! - libz3 lies in `OUT_DIR`, the first place the linker looks, and cargo adds `OUT_DIR` to the
-//!   loader's path for `cargo run`, `cargo test` and doctests. z3-sys only prints `-lz3`; the final
+//! - libz3 lies in `OUT_DIR`, the first place the linker looks. Cargo adds it to the loader's path
+//!   for `cargo run`, `cargo test` and doctests. The crate z3-sys only prints `-lz3`; the final
 //!   link, after this script, needs the library.
 //! - Binaries carry an rpath, which the build script of the command line prints, because cargo does
 //!   not pass linker arguments on to other packages. So this script publishes where it put libz3

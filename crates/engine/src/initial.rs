@@ -4,7 +4,7 @@
 //! # Invariants
 //! - Programs run with 0 in place of such a value. The value may be 0, so an execution that an
 //!   engine finds is real. The checker answers "no execution" only if that does not depend on the
-//!   value: a read that can observe it returns a value that is not worked out
+//!   value. To this end, a read that can observe it returns a value that is not worked out
 //!   ([`program::unknown`]).
 //! - The 0 hides no such read. In any execution, the first read of such memory depends on no such
 //!   value. Up to that read, the execution is also one with zeros. So executions count even if they

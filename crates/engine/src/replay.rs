@@ -92,8 +92,8 @@ impl Candidate<'_> {
     }
 }
 
-/// The value of a node in an execution, for a node of a declaration that does not depend on the
-/// free relations: a bound of one.
+/// The value in an execution of a bound in a declaration, which does not depend on the free
+/// relations.
 pub fn declared(task: &Task<'_>, execution: &Execution, node: NodeId) -> Rel {
     let candidate = Candidate {
         task,

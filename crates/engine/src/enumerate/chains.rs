@@ -3,7 +3,7 @@
 //! Each operation finds the word that the previous one left. So the search takes a write with a
 //! known value and decides which operation comes next. It does not take an operation and decide
 //! which of all others it follows. Thus each decision makes a value known at once. An impossible
-//! position, such as a wait whose phase is incomplete, fails at once.
+//! position, such as a wait before its phase is complete, fails at once.
 //!
 //! # Invariants
 //! - The module assumes nothing about a model. It puts an operation behind all decided ones only if

@@ -251,8 +251,8 @@ fn brinks(program: &Program, sure: &[bool], stops: bool) -> Vec<Brink> {
     all
 }
 
-/// The point that the end of a command's thread contributes to: the end of its work-group, if a
-/// command waits for it, otherwise the end of the command.
+/// The point that the end of a command's thread contributes to. If a command waits for its
+/// work-group, this is the end of the group, otherwise the end of the command.
 pub(super) fn end_of(program: &Program, command: CommandId, t: ThreadId) -> Node {
     let host = host(program);
     let group = |t: ThreadId| {

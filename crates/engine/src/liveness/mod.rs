@@ -7,8 +7,8 @@
 //! passes the replay, and then [`evidence`], which checks it against the definition.
 //!
 //! # Invariants
-//! - The test's condition is ignored, but its filter is not: a thread that does not run to its end
-//!   has the register values that it holds where it stops.
+//! - The test's condition is ignored, but its filter applies. A thread that does not run to its end
+//!   has the register values from the place where it stops.
 //! - The answer `terminates` requires that no fair execution continues at the loop bound.
 //!
 //! # Sources

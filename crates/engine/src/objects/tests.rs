@@ -98,9 +98,9 @@ fn known(task: &Task<'_>) -> Option<Found> {
     (!found.words.is_empty()).then_some(found)
 }
 
-/// A block whose threads all arrive at one object, wait for its phase, and read the earlier write
-/// of their neighbour. If the object expects one arrival less, a wait may pass before the last one
-/// comes.
+/// A block in which all threads arrive at one object, wait for its phase, and read the earlier
+/// write of their neighbour. If the object expects one arrival less, a wait may pass before the
+/// last one comes.
 const MEET: &str = r#"name = "meet"
 condition = 'out[0] == 0'
 

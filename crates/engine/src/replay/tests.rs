@@ -167,8 +167,8 @@ fn fences_that_causality_leaves_alone_come_in_any_order() {
     assert!(rejected(&test, &model("ptx"), &[], &[], &[(second, first)]).is_empty());
 }
 
-/// Store buffering on one location that two proxies reach: causality order does not cross from one
-/// to the other without a proxy fence, but the accesses of each proxy are morally strong, and
+/// Store buffering on one location that two proxies reach. Causality order does not cross from one
+/// proxy to the other without a proxy fence. But the accesses of each proxy are morally strong, and
 /// program order relates the two.
 #[test]
 fn one_location_is_sequentially_consistent_across_proxies() {

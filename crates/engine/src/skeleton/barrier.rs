@@ -5,9 +5,9 @@
 //! found first, so that code after an ordinary barrier is not conditional.
 //!
 //! There are two kinds (see [`program::BarrierNaming`]):
-//! - *Counted* barriers are PTX's: an arrival belongs to a phase. If every thread that uses the
-//!   barrier takes part in every phase (no count, or as many threads as the count), the phase is
-//!   the number of earlier arrivals of the same thread. If fewer threads make up a phase, or
+//! - *Counted* barriers are PTX's: an arrival belongs to a phase. Every thread that uses the
+//!   barrier may take part in every phase (no count, or as many threads as the count). The phase is
+//!   then the number of earlier arrivals of the same thread. If fewer threads make up a phase, or
 //!   threads give different counts, the phases are free choices. After an arrival without a wait, a
 //!   thread waits before it arrives again. The exception is a barrier of all threads of the group:
 //!   there such arrivals and waits have to take turns ([`turns`]).
@@ -62,7 +62,7 @@ pub(super) struct BarrierEdges {
     /// next. If phases are chosen, also the order from lanes that meet.
     pub(super) order: Edges,
     /// The base relation `divergence`. It relates an arrival to itself if some thread of the group
-    /// ends, or waits elsewhere without end, without arriving at that barrier in that phase. In PTX
+    /// never arrives at that barrier in that phase: it ends, or waits elsewhere without end. In PTX
     /// it also relates aligned arrivals of a warp that diverges.
     pub(super) divergence: Edges,
     /// Arrivals at one barrier with different thread counts, in either order of their phases: the

@@ -234,8 +234,8 @@ pub(super) fn remote(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     rel
 }
 
-/// Events of threads, each with the accesses of other CTAs to its CTA's shared memory; only if the
-/// test contains the start and exit of CTAs of clusters.
+/// Events of threads, each with the accesses of other CTAs to its CTA's shared memory. Empty unless
+/// CTAs of clusters start and exit in the test.
 pub(super) fn lends(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
     if !has_launched_clusters(&sk.program) {
@@ -380,8 +380,8 @@ pub(super) fn objects<'a>(
         .filter_map(object)
 }
 
-/// Whether an event is of a GPU, and any device memory that it accesses surely belongs to that GPU
-/// or to a peer with native atomics.
+/// Whether an event is of a GPU and surely accesses no memory of another GPU, except of a peer with
+/// native atomics.
 pub(super) fn near(sk: &Skeleton, domains: &Domains, event: EventId) -> bool {
     let Some(thread) = sk.event(event).thread else {
         return false;

@@ -1,10 +1,10 @@
 //! Computes dependencies that values really carry.
 //!
-//! A write depends on a read if the read occurs in the term of its value (or address) after
-//! folding, under the condition that the term takes that branch. An event has a control dependency
-//! on the reads in its guard. Terms and guards are canonical forms. So `r ^ r`, `r * 0` and a guard
-//! that disappears at a join carry nothing. If both sides of a branch begin with the same store,
-//! that store does not depend on the branch, like a store after the join.
+//! A write depends on a read if the folded term of its value (or address) contains the read. The
+//! condition of the dependency is that the term takes that branch. An event has a control
+//! dependency on the reads in its guard. Terms and guards are canonical forms. So `r ^ r`, `r * 0`
+//! and a guard that disappears at a join carry nothing. If both sides of a branch begin with the
+//! same store, that store does not depend on the branch, like a store after the join.
 //!
 //! Events behind a wait at a barrier depend on the reads that decide whether it passes, in any
 //! thread, if their thread reached the wait. So a thread that waits for another to end cannot

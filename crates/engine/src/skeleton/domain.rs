@@ -2,7 +2,7 @@
 //! operations.
 //!
 //! # Invariants
-//! - *Complete for values with a beginning*: take an execution in which no value depends on itself
+//! - *Complete for values with a beginning*. Take an execution in which no value depends on itself
 //!   through `rf` and value flow. There every read returns a value of its domain, and every address
 //!   is a listed one. A value travels through each read at most once, so as many rounds of
 //!   propagation as there are reads reach everything.

@@ -4,9 +4,9 @@
 //! return any value, guards and addresses would stay open unnecessarily.
 //!
 //! # Why nothing is lost
-//! - A read of such memory can only read from the initial write, in every execution and under every
-//!   model, because `rf` relates accesses to one location. So it returns that value. A value
-//!   without alternatives carries no dependency ([`super::deps`]); syntactic dependencies are
+//! - A read of such memory can only read from the initial write. This holds in every execution and
+//!   under every model, because `rf` relates accesses to one location. So it returns that value. A
+//!   value without alternatives carries no dependency ([`super::deps`]); syntactic dependencies are
 //!   recorded as before.
 //! - The read remains an event: it may race, it is ordered, and it is shown.
 //! - All writing instructions decide which objects are written, whatever their conditions and

@@ -8,8 +8,8 @@
 //! the readers of W read from V.
 //!
 //! # Why the rest is still an execution of the model
-//! - All accesses to the location are atomic, of one size, through one address, and the scope of
-//!   each includes every other thread ([`holds`] checks it). So coherence is total there, and W
+//! - All accesses to the location are atomic, of one size, through one address, and with scopes
+//!   that include each other's thread ([`holds`] checks it). So coherence is total there, and W
 //!   comes right after V. The readers of W then come before the same writes as before.
 //! - V reaches the readers of W through R and W, by reads-from between morally strong accesses and
 //!   the read-modify-write. Chains of synchronization pass through it (PTX ISA, Memory Consistency

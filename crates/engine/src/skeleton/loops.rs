@@ -1,6 +1,6 @@
 //! Finds the loops of a thread's code, and gives each state of an unrolled thread a position.
 //!
-//! The instructions are put into a weak topological order: every step of control flow leads to a
+//! The instructions are put into a weak topological order. Every step of control flow leads to a
 //! later instruction, or back to the head of a loop around both. A loop is a strongly connected
 //! part of the code. It has one head, its entry; without the head it falls apart into instructions
 //! and inner loops, which are ordered in the same way. The order of blocks in the text matters only
@@ -255,8 +255,8 @@ impl Loops {
             .is_some_and(|&rank| self.loops.iter().any(|l| l.head == rank))
     }
 
-    /// A position in the numbering of the thread's loops, independent of the code between them: the
-    /// index of the loop at `round`, and the iteration numbers up to it.
+    /// A position in the numbering of the thread's loops, independent of the code between them.
+    /// Gives the index of the loop at `round`, and the iteration numbers up to it.
     pub(super) fn number(&self, at: &Position, round: usize) -> Vec<u32> {
         let which = self
             .loops

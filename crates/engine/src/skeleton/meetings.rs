@@ -7,12 +7,12 @@
 //! - Lanes meet exactly in the executions in which every named lane arrives. [`Unrolled::unmet`]
 //!   lists the other executions, or [`Reason::Apart`] gives up.
 //! - For questions about progress, a lane is blocked if it waits for a lane that ended before it
-//!   arrived, other than at the end of its code. A lane that repeats iterations with meetings does
+//!   arrived, unless that lane finished its code. A lane that repeats iterations with meetings does
 //!   so together with its partners.
 //!
 //! # Sources
 //! - PTX ISA 9.4, *shfl.sync*: it waits "until all non-exited threads corresponding to
-//!   `membermask`" have executed it; a value taken from an exited thread is undefined.
+//!   `membermask`" have executed it. A value taken from an exited thread is undefined.
 
 use std::rc::Rc;
 

@@ -303,8 +303,8 @@ fn phases(out: &mut Unrolled) -> Vec<(EventId, TermId, TermId)> {
 }
 
 /// Program order. It does not relate elements of one execution of a vector instruction (PTX ISA,
-/// Memory Consistency Model, Vector Data-types), nor cells of one access; their events are
-/// adjacent. It contains no asynchronous events.
+/// Memory Consistency Model, Vector Data-types). Nor does it relate cells of one access; their
+/// events are adjacent. It contains no asynchronous events.
 fn program_order(program: &Program, events: &[Event]) -> Rel {
     let element = |e: &Event| Some(program.thread(e.thread?).code.get(e.instr)?.element);
     let elements: Vec<_> = events

@@ -3,7 +3,7 @@
 //! Whether a kernel races seldom depends on its results: sums and products are stored, read again
 //! and stored. They decide neither which instructions execute nor which memory they access. If the
 //! values of a program are too many to list, those that nothing depends on are given up. A write
-//! whose value no relevant read needs counts as a write of zero.
+//! counts as a write of zero if no relevant read needs its value.
 //!
 //! # Why nothing is lost
 //! - A backward search finds the terms that matter. It begins with every condition and every

@@ -1,8 +1,8 @@
 //! Stores values and conditions as hash-consed terms, before the results of reads are known.
 //!
 //! A [`Term`] is an integer that depends on reads. A [`Cond`] is a condition, kept as a reduced
-//! ordered binary decision diagram over [`Atom`]s, so that equal conditions are equal ids and `(g ∧
-//! c) ∨ (g ∧ ¬c)` *is* `g` at every join.
+//! ordered binary decision diagram over [`Atom`]s. So equal conditions are equal ids, and `(g ∧ c)
+//! ∨ (g ∧ ¬c)` *is* `g` at every join.
 //!
 //! # Invariants
 //! - Terms and conditions are created bottom-up; an id refers to smaller ids only.

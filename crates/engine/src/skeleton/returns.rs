@@ -6,7 +6,7 @@
 //! thread did nothing that others can notice, except to write what it had read ([`super::kept`]).
 //! The iterations between, a *round*, can be left out of any execution.
 //!
-//! A thread that continues without end and without effect can repeat a single round, in which each
+//! A thread that continues without end and without effect can repeat a single round. In it, each
 //! read returns a value that it returns there infinitely often. To see it, leave out all rounds
 //! before the first state that recurs without end, and from there take the shortest path back to
 //! it. The argument is only about states and jumps. So it holds for nested loops, for loops with
@@ -19,8 +19,8 @@
 //! Threads that meet in a round, at a barrier or to exchange values, can leave it out together
 //! ([`super::barrier`]). This module only records when each of them is back where it was.
 //!
-//! An iteration does not count against the bound if constants decided a branch that could have
-//! ended the loop, and they differ from those of the last time: `i < 4` in `for (i = 0; i < 4;
+//! An iteration does not count against the bound if constants, other ones than the last time,
+//! decided a branch that could have ended the loop. An example is `i < 4` in `for (i = 0; i < 4;
 //! i++)`. Such a loop is unrolled to its end, unless it takes more than [`MAX_COUNTED`] iterations;
 //! then its iterations count like those of other loops.
 //!

@@ -3,7 +3,7 @@
 //!
 //! # Invariants
 //! - A relation is about two events *given that both execute*. Pairs that depend on more (an
-//!   address known only at run time, the phase of a barrier) are *open*: each has the condition
+//!   address known only at run time, the phase of a barrier) are *open*. Each has the condition
 //!   under which it holds.
 //! - Initial writes belong to no thread: scope relations leave them out.
 //! - A tag ([`program::tags`]) is the set of events that carry it; it needs no row here.
@@ -449,8 +449,8 @@ fn sets() -> Vec<Row> {
     rows
 }
 
-/// Whether an instruction requires threads of a group to converge: in PTX, an aligned barrier in a
-/// warp of the test, or a mask of lanes.
+/// Whether an instruction requires threads of a group to converge. In PTX, this is an aligned
+/// barrier in a warp of the test, or a mask of lanes.
 fn may_diverge(program: &Program) -> bool {
     let aligned = program.dialect.row().convergence == Convergence::Aligned;
     !aligned

@@ -14,7 +14,7 @@
 //! - Events of a thread are created in an order that contains program order.
 //! - At every point of a thread the guards of done, spinning, cut and waiting states are disjoint
 //!   and cover everything.
-//! - Every state has a value for every register: a register set on one side of a branch keeps, on
+//! - Every state has a value for every register. A register set on one side of a branch keeps, on
 //!   the other side, the value it had before.
 //! - Unrolled for questions about progress ([`Purpose::Progress`]), threads end in further ways
 //!   (see [`super::progress`]); nothing else here depends on them.
@@ -428,8 +428,8 @@ impl Unroller<'_> {
         Ok(())
     }
 
-    /// The condition that a thread is neither here nor ended: it is at another place, from where it
-    /// continues, or at the end of its code.
+    /// The condition that a thread is neither here nor ended: it is at another place and continues,
+    /// or at the end of its code.
     pub(super) fn elsewhere(&mut self, run: &Run, here: &Position) -> Cond {
         let stands = run
             .meets
@@ -493,7 +493,7 @@ impl Unroller<'_> {
         self.ends(state)
     }
 
-    /// Records the barriers of the suites on a way that is never taken, if no other way leads there
+    /// Records the barriers of the suites on a way that is never taken. No other way may lead there
     /// in the same iterations of the outer loops. If the thread `leaves` a loop instead, no way in
     /// any iteration may lead there. These barriers count for waits for all matching barriers of
     /// the program, even if only values rule the way out.

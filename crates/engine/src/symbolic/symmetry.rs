@@ -3,20 +3,20 @@
 //! Two threads are *alike* if exchanging their events, one by one in their order, maps the whole
 //! task to itself. The task consists of guards, addresses and values of all events, the memory at
 //! addresses, base sets and relations, constraints, barrier order, and the final values with their
-//! condition. A model's definitions do not depend on the numbers of events, so such an exchange
+//! condition. A model's definitions do not depend on the numbers of events. So such an exchange
 //! maps an execution that satisfies its axioms to another one that does. Exchanges of pairs
 //! generate all permutations of a class of threads that are alike.
 //!
 //! So take a query that has an answer, with requirements that the exchange preserves. It then also
 //! has an answer in which the threads of a class are sorted by a [`Key`] that moves with them. The
-//! key is the order of their writes to one location, which may be partial and has a linear
-//! extension, or the values of their first reads. The search covers only such answers
+//! key is the order of their writes to one location, or the values of their first reads. The order
+//! may be partial, but has a linear extension. The search covers only such answers
 //! ([`Encoding::sorted`]). A list of final states is then the permutations of the states found
 //! ([`permuted`]).
 //!
 //! # Invariants
-//! - Only the task decides whether threads are alike ([`classes`]), not the text of the program;
-//!   threads that cannot be mapped for any reason are not alike.
+//! - Only the task decides whether threads are alike ([`classes`]), not the text of the program.
+//!   Threads that cannot be mapped for any reason are not alike.
 //! - The classes of a query are parts of those of the task.
 
 use std::collections::BTreeSet;

@@ -2,14 +2,14 @@
 //! relation `divergence` of PTX.
 //!
 //! Threads of a warp that run the same code must execute the same such instructions in the same
-//! order: the first of one thread is the first of each other, and so on. Branches around them need
+//! order. The first of one thread is the first of each other, and so on. Branches around them need
 //! no check. If threads differ in a branch around such an instruction, their orders differ; after
 //! they join, the orders agree again.
 //!
 //! # Invariants
 //! - A thread that has ended is neither awaited nor missed, if it executed nothing behind the
-//!   instruction: compilers turn an early return into a branch to the end. A thread that continues
-//!   behind it, or waits elsewhere without end, is missed.
+//!   instruction. The reason is that compilers turn an early return into a branch to the end. A
+//!   thread that continues behind it, or waits elsewhere without end, is missed.
 //! - A test can give threads different code. Such threads have no instruction in common, and no
 //!   rule applies.
 //! - An instruction that arrives and waits counts once, as its arrival; a mask of a warp's barrier
@@ -17,9 +17,10 @@
 //!
 //! # Sources
 //! - PTX ISA 9.4, *barrier*: for `.aligned`, all threads in the warp must execute the same
-//!   instruction; "in conditionally executed code", only if "it is known that all threads in the
-//!   warp evaluate the condition identically, otherwise behavior is undefined"; it waits for the
-//!   threads of the warp that have not exited. *barrier.cluster* has the same words.
+//!   instruction. "In conditionally executed code", this holds only if "it is known that all
+//!   threads in the warp evaluate the condition identically, otherwise behavior is undefined". It
+//!   waits for the threads of the warp that have not exited. The section *barrier.cluster* has the
+//!   same words.
 //! - PTX ISA 9.4, *bar.warp.sync*: undefined, if the executing thread is not in the mask.
 
 use std::collections::BTreeMap;

@@ -25,7 +25,7 @@ impl Rules<'_> {
     ///   `__syncthreads` must not differ in the block. Threads of a warp may meet wherever their
     ///   masks agree, but each must be in its own mask.
     /// - For threads of several blocks, at a barrier of a cluster or a grid, no source demands
-    ///   this: in PTX, `barrier.cluster` demands it only of the threads of a warp.
+    ///   this. In PTX, `barrier.cluster` demands it only of the threads of a warp.
     pub(super) fn other_call(&mut self, i: usize, a: &Arrival, chosen: &Chosen) -> Cond {
         let lane = self.program.lane(a.at.thread);
         if a.at
@@ -67,9 +67,9 @@ impl Rules<'_> {
     }
 
     /// The condition that some thread of the group never reaches the barrier of arrival `i`, given
-    /// that it executes. In CUDA, a thread that has ended need not arrive, unless the call is a
-    /// collective of its group (CUDA Programming Guide, Cooperative Groups, *Collective
-    /// Operations*: all threads of the group take part).
+    /// that it executes. In CUDA, a thread that has ended need not arrive. The exception is a
+    /// collective of its group: all threads of the group take part (CUDA Programming Guide,
+    /// Cooperative Groups, *Collective Operations*).
     pub(super) fn diverges(&mut self, i: usize, a: &Arrival, chosen: &Chosen) -> Cond {
         let to = a.at;
         if matches!(to.naming, Naming::Counted { count: Some(_), .. }) {

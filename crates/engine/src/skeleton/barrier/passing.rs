@@ -116,8 +116,8 @@ impl Rules<'_> {
         full
     }
 
-    /// The condition that every thread of the group has arrived in a phase, or has ended at a
-    /// barrier that does not wait for ended threads.
+    /// The condition that every thread of the group has arrived in a phase. At a barrier that does
+    /// not wait for ended threads, an ended thread counts, too.
     fn all_came(&mut self, to: Use, in_phase: &[(Use, Cond)]) -> Cond {
         let (mut all, threads) = (Cond::TRUE, self.threads(in_phase));
         for t in self.program.thread_ids() {
@@ -186,8 +186,8 @@ impl Rules<'_> {
         Ok(())
     }
 
-    /// The events of threads of the group that do not arrive in the phase that `event` waits for,
-    /// if the barrier waits for all threads that have not ended. Also, for each such thread, the
+    /// The events of threads of the group that do not arrive in the phase that `event` waits for;
+    /// none if the barrier does not wait for all running threads. Also, for each such thread, the
     /// condition that it does not arrive.
     fn ended_before(
         &mut self,

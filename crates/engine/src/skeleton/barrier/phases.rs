@@ -242,8 +242,8 @@ impl Rules<'_> {
         list
     }
 
-    /// The condition that the phase is for all threads of the group that have not ended: one of
-    /// them arrived without a count, and none with another count.
+    /// The condition that the phase is for all running threads of the group: one of them arrived
+    /// without a count, and none with another count.
     pub(super) fn for_all(&mut self, in_phase: &[(Use, Cond)]) -> Cond {
         let without = in_phase
             .iter()

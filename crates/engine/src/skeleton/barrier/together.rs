@@ -1,15 +1,15 @@
 //! Leaves out iterations that threads go through together.
 //!
-//! `while (__syncthreads_or(!ready)) { ready = flag; }` waits like a loop of one thread, but no
-//! thread can leave out an iteration alone: the others would wait for it at a barrier. Take an
-//! execution, a set of threads, and for each of these some consecutive iterations of a loop, its
+//! `while (__syncthreads_or(!ready)) { ready = flag; }` waits like a loop of one thread. But no
+//! thread can leave out an iteration alone, because the others would wait for it at a barrier. Take
+//! an execution, a set of threads, and for each of these some consecutive iterations of a loop, its
 //! *segment*, such that
-//! - each thread of the set runs through its segment and continues, back in the state in which it
-//!   began (the same values in all registers that are still needed). In the segment it executes
-//!   only reads, fences, writes of the value read there ([`super::super::kept`]), barriers and
-//!   meetings (`shfl.sync` and its like);
-//! - if some segment takes part in a phase of a barrier, or in a meeting, then all participants are
-//!   in the set and take part within their segments;
+//! - each thread of the set runs through its segment and continues in the state in which it began
+//!   (equal values in all registers that are still needed). In the segment it executes only reads,
+//!   fences, writes of the value read there ([`super::super::kept`]), barriers and meetings
+//!   (`shfl.sync` and its like);
+//! - if a segment takes part in a phase of a barrier, or in a meeting, all participants are in the
+//!   set, and take part within their segments;
 //! - these barriers reset, and each instruction at them arrives and waits: nothing that a segment
 //!   begins ends outside of it.
 //!
@@ -20,7 +20,7 @@
 //! removed one come before those of the phase after it, by way of the latter.
 //!
 //! The rest is an execution of the model, with the same outcome, because every relation on it is
-//! part of the old one. *Events that the barriers of the segments ordered may be unordered now*,
+//! part of the old one. So *events that the barriers of the segments ordered may be unordered now*,
 //! and a model that allows a program with more order allows it with less. This orders nothing that
 //! raced, so every race remains, unless it was in a segment. If it may be, one segment has to
 //! remain. Of two in a row, at least one has no part in the race and can be left out

@@ -7,10 +7,10 @@
 //! arrival waits for its own arrival.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *barrier.cluster*: each thread arrives only once before the barrier completes;
-//!   after a wait has seen the completion, the thread may arrive again.
+//! - PTX ISA 9.4, *barrier.cluster*: each thread arrives only once before the barrier completes.
+//!   After a wait has seen the completion, the thread may arrive again.
 //! - CUDA C++ Programming Guide, Cooperative Groups, *barrier_arrive and barrier_wait*: all threads
-//!   of the group arrive and wait once per phase, and use the group for nothing else between.
+//!   of the group arrive and wait once per phase. They use the group for nothing else between.
 
 use super::Rules;
 use crate::skeleton::graph::Edges;
