@@ -1,7 +1,7 @@
 //! Computes the words that operations on one mbarrier object can find.
 //!
-//! Seen one by one, an arrival can find the word that any other one leaves, which could even be its
-//! own result. But operations on an object come in one order, each of them once, and respect the
+//! Seen one by one, an arrival can find the word that any other one leaves, even one that follows
+//! from its own. But operations on an object come in one order, each of them once, and respect the
 //! order of their thread. Over all such orders, `n` arrivals find `n` words, none of a later phase.
 //! So engines see without trying orders that a completed wait comes behind all arrivals of its
 //! phase. Threads that do the same with an object are counted, not distinguished: only how many of
@@ -155,7 +155,7 @@ struct Step {
     leaves: Option<i64>,
     /// Whether it can write nothing.
     may_fail: bool,
-    /// Operations of its thread that do not write if this one writes.
+    /// Operations of its thread that cannot write after it.
     dead: u64,
 }
 

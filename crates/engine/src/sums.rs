@@ -67,7 +67,7 @@ impl Sum {
 enum Added {
     /// It leaves the value unchanged.
     Nothing,
-    /// The operator and the other operand; the operator commutes with itself.
+    /// The operator and the other operand; the operands of several may come in any order.
     By(BinOp, TermId),
 }
 

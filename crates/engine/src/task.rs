@@ -67,8 +67,8 @@ pub struct Task<'a> {
     pub check_barrier_order: bool,
     /// By node of the model: whether it is empty in all executions ([`signature::absent`]).
     pub absent: Vec<bool>,
-    /// The conditions under which writes of several threads store different values, if equal values
-    /// are no race.
+    /// The conditions under which writes of several threads store different values, if the option
+    /// `same-value` makes equal values no race.
     pub rivals: Option<Rivals>,
     /// Values that the checker cannot work out; no answer may depend on them.
     pub unknowns: Unknowns,

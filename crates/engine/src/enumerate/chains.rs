@@ -223,7 +223,7 @@ impl Search<'_, '_, '_> {
     }
 
     /// The writes with a known value that no operation reads from yet, each with the operations
-    /// that may come next. Of each thread, only the first operation at the location counts.
+    /// that may come next. Only the first operation of each thread at the location counts.
     fn heads(
         &self,
         partial: &Partial,

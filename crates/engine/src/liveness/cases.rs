@@ -43,7 +43,7 @@ pub struct Stretch {
     pub range: Range<usize>,
 }
 
-/// A point that may never be reached, although all calls before it are issued.
+/// A point that may never be reached, although everything that calls order before it takes place.
 #[derive(Clone, Debug)]
 pub(super) struct Brink {
     pub(super) node: Node,

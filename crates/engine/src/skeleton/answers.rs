@@ -156,8 +156,8 @@ impl<'a> Answers<'a> {
             .collect()
     }
 
-    /// By view and view: the condition that answers and calls order an answer in the first view,
-    /// with everything before it, before an answer in the second. `fine` means fine-grained memory.
+    /// By two views: the condition that answers and calls order everything before an answer in the
+    /// first view before an answer in the second. `fine` means fine-grained memory.
     fn chains(&mut self, fine: bool) -> Vec<Vec<Cond>> {
         let asked: Vec<(ThreadId, usize)> =
             self.answers.iter().map(|a| (a.thread, a.instr)).collect();

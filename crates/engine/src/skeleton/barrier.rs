@@ -62,8 +62,8 @@ pub(super) struct BarrierEdges {
     /// next. If phases are chosen, also the order from lanes that meet.
     pub(super) order: Edges,
     /// The base relation `divergence`. It relates an arrival to itself if some thread of the group
-    /// never arrives at that barrier in that phase: it ends, or waits elsewhere without end. In PTX
-    /// it also relates aligned arrivals of a warp that diverges.
+    /// never arrives in that phase: it ends, or waits elsewhere without end. In PTX it also relates
+    /// aligned arrivals of a warp that diverges.
     pub(super) divergence: Edges,
     /// Arrivals at one barrier with different thread counts, in either order of their phases: the
     /// base relation `unlike-count`.

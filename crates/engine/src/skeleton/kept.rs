@@ -21,14 +21,14 @@
 //!   reader. If W or its value depends on R, as for an addition of 0, the old path was already a
 //!   chain of reads-from and dependencies. If not, as for an exchange, the old chain broke at R,
 //!   and the new pair may close a cycle. [`holds`] admits three cases without such a cycle:
-//! - Nothing depends on a reader.
-//! - No remaining reader has the value, because a thread that reads it repeats its loop. The
-//!   possible values matter if they are few numbers: a thread that continues only if it reads
-//!   neither 0 nor 1 never continues.
-//! - Every write to the location depends only on reads of the location, as in a lock. Then a cycle
-//!   consists only of such writes and reads. Each write but V follows a read of the previous write,
-//!   or, for the first one, a read of W. So each comes later in coherence than the previous one,
-//!   and V later than W, which is impossible.
+//!   - Nothing depends on a reader.
+//!   - No remaining reader has the value, because a thread that reads it repeats its loop. The
+//!     possible values matter if they are few numbers: a thread that continues only if it reads
+//!     neither 0 nor 1 never continues.
+//!   - Every write to the location depends only on reads of the location, as in a lock. Then a
+//!     cycle consists only of such writes and reads. Each write but V follows a read of the
+//!     previous write, or, for the first one, a read of W. So each comes later in coherence than
+//!     the previous one, and V later than W, which is impossible.
 //!
 //! # Invariants
 //! - Unrolling assumes this for every such instruction in a loop, and checks it afterwards. If the

@@ -176,7 +176,7 @@ impl Loops {
                 .filter(move |&j| j != i)
         };
         (0..components.len()).for_each(|i| leaving(i).for_each(|j| before[j] += 1));
-        // Of the ready components, the first in the text comes first.
+        // The first ready component in the text comes first.
         let ready = |i: usize| Reverse((components[i].first().copied(), i));
         let mut open: BinaryHeap<_> = (0..components.len())
             .filter(|&i| before[i] == 0)

@@ -6,9 +6,9 @@
 //!   them continues.
 //! - Lanes meet exactly in the executions in which every named lane arrives. [`Unrolled::unmet`]
 //!   lists the other executions, or [`Reason::Apart`] gives up.
-//! - For questions about progress, a lane is blocked if it waits for a lane that ended before it
-//!   arrived, unless that lane finished its code. A lane that repeats iterations with meetings does
-//!   so together with its partners.
+//! - For questions about progress, a lane is blocked if it waits for a lane that ended before
+//!   arriving, unless that lane finished its code. A lane that repeats iterations with meetings
+//!   does so together with its partners.
 //!
 //! # Sources
 //! - PTX ISA 9.4, *shfl.sync*: it waits "until all non-exited threads corresponding to

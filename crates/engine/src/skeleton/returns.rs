@@ -19,10 +19,10 @@
 //! Threads that meet in a round, at a barrier or to exchange values, can leave it out together
 //! ([`super::barrier`]). This module only records when each of them is back where it was.
 //!
-//! An iteration does not count against the bound if constants, other ones than the last time,
-//! decided a branch that could have ended the loop. An example is `i < 4` in `for (i = 0; i < 4;
-//! i++)`. Such a loop is unrolled to its end, unless it takes more than [`MAX_COUNTED`] iterations;
-//! then its iterations count like those of other loops.
+//! An iteration does not count against the bound if constants decided a branch that could have
+//! ended the loop, and they changed since the last time. An example is `i < 4` in `for (i = 0; i <
+//! 4; i++)`. Such a loop is unrolled to its end, unless it takes more than [`MAX_COUNTED`]
+//! iterations; then its iterations count like those of other loops.
 //!
 //! # Invariants
 //! - A visit has its guard. Every execution takes one path, so the guards of two positions hold
@@ -212,9 +212,9 @@ impl Past {
 
     /// The rounds that end with a jump from `state` to `to`, in another iteration of the loop at
     /// `round`. They exclude each other; the latest beginning takes precedence. A round that may
-    /// race is left out only if it occurs twice in a row. With `seen`, this includes rounds that
-    /// write the value that was there. First occurrences exclude nothing, and neither do rounds of
-    /// several threads.
+    /// race is left out only if it occurs twice in a row. With `seen`, this holds instead for a
+    /// round that writes the value that was there. First occurrences exclude nothing, and neither
+    /// do rounds of several threads.
     pub(super) fn rounds(
         &self,
         pool: &mut Pool,
@@ -270,8 +270,8 @@ impl Past {
             let alone = pool.not(meets);
             let alone = pool.and(back, alone);
             let twice = if seen { keeps } else { shows };
-            // A first round occurred before if the iterations before it form one of the same
-            // length.
+            // A first round of half this length means that the iterations before it form such a
+            // round, too.
             let halves = found
                 .iter()
                 .filter(|r| r.how == How::First && 2 * r.length == length);

@@ -1,11 +1,11 @@
 //! Finds threads that can be exchanged, so that one arrangement of them represents all.
 //!
 //! Two threads are *alike* if exchanging their events, one by one in their order, maps the whole
-//! task to itself. The task consists of guards, addresses and values of all events, the memory at
-//! addresses, base sets and relations, constraints, barrier order, and the final values with their
-//! condition. A model's definitions do not depend on the numbers of events. So such an exchange
-//! maps an execution that satisfies its axioms to another one that does. Exchanges of pairs
-//! generate all permutations of a class of threads that are alike.
+//! task to itself. The task consists of guards, addresses and values of all events, and the memory
+//! at addresses. It also has base sets and relations, constraints, barrier order, and the final
+//! values with their condition. A model's definitions do not depend on the numbers of events. So
+//! such an exchange maps an execution that satisfies its axioms to another one that does. Exchanges
+//! of pairs generate all permutations of a class of threads that are alike.
 //!
 //! So take a query that has an answer, with requirements that the exchange preserves. It then also
 //! has an answer in which the threads of a class are sorted by a [`Key`] that moves with them. The

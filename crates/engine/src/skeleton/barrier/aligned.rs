@@ -17,10 +17,9 @@
 //!
 //! # Sources
 //! - PTX ISA 9.4, *barrier*: for `.aligned`, all threads in the warp must execute the same
-//!   instruction. "In conditionally executed code", this holds only if "it is known that all
-//!   threads in the warp evaluate the condition identically, otherwise behavior is undefined". It
-//!   waits for the threads of the warp that have not exited. The section *barrier.cluster* has the
-//!   same words.
+//!   instruction. "In conditionally executed code", only if "it is known that all threads in the
+//!   warp evaluate the condition identically, otherwise behavior is undefined". It waits for the
+//!   threads of the warp that have not exited. The section *barrier.cluster* has the same words.
 //! - PTX ISA 9.4, *bar.warp.sync*: undefined, if the executing thread is not in the mask.
 
 use std::collections::BTreeMap;

@@ -186,8 +186,8 @@ impl Rules<'_> {
         Ok(())
     }
 
-    /// The events of threads of the group that do not arrive in the phase that `event` waits for;
-    /// none if the barrier does not wait for all running threads. Also, for each such thread, the
+    /// The events of threads of the group that are absent from the phase that `event` waits for.
+    /// None, unless the barrier waits for all running threads. Also, for each such thread, the
     /// condition that it does not arrive.
     fn ended_before(
         &mut self,

@@ -4,12 +4,12 @@
 //! thread can leave out an iteration alone, because the others would wait for it at a barrier. Take
 //! an execution, a set of threads, and for each of these some consecutive iterations of a loop, its
 //! *segment*, such that
-//! - each thread of the set runs through its segment and continues in the state in which it began
-//!   (equal values in all registers that are still needed). In the segment it executes only reads,
+//! - each thread of the set leaves its segment in the state in which it began (equal values in all
+//!   registers that are still needed), and continues. In the segment it executes only reads,
 //!   fences, writes of the value read there ([`super::super::kept`]), barriers and meetings
 //!   (`shfl.sync` and its like);
-//! - if a segment takes part in a phase of a barrier, or in a meeting, all participants are in the
-//!   set, and take part within their segments;
+//! - if a segment takes part in a phase of a barrier, or in a meeting, all participants do so
+//!   within segments of the set;
 //! - these barriers reset, and each instruction at them arrives and waits: nothing that a segment
 //!   begins ends outside of it.
 //!
@@ -20,10 +20,10 @@
 //! removed one come before those of the phase after it, by way of the latter.
 //!
 //! The rest is an execution of the model, with the same outcome, because every relation on it is
-//! part of the old one. So *events that the barriers of the segments ordered may be unordered now*,
-//! and a model that allows a program with more order allows it with less. This orders nothing that
+//! part of the old one. So *events that the barriers of the segments ordered may be unordered now*.
+//! A model that allows a program with more order allows it with less. This orders nothing that
 //! raced, so every race remains, unless it was in a segment. If it may be, one segment has to
-//! remain. Of two in a row, at least one has no part in the race and can be left out
+//! remain. At least one of two in a row has no part in the race and can be left out
 //! ([`super::super::racing`]). The same holds in questions about progress, which detect endless
 //! behaviour by a repetition.
 //!
