@@ -1,17 +1,17 @@
-//! Finds libz3, or gets it, and tells the linker and the loader where it is.
+//! Finds or fetches libz3, and gives its place to the linker and the loader.
 //!
-//! Where it comes from, in this order:
+//! The script takes libz3 from the first of these that has it:
 //! 1. the folder named by `FENCEPOST_Z3_DIR` (it, or its `lib` or `bin`, holds libz3 5.3);
 //! 2. `.z3/` at the top of the repository, as left by an earlier build;
 //! 3. `tools/get_z3.py`, which has pip download the pinned wheel and unpacks it into `.z3/`.
 //!
-//! What always holds:
-//! - libz3 lies in `OUT_DIR`, the first place the linker looks, and cargo adds `OUT_DIR` to the
-//!   loader's path for `cargo run`, `cargo test` and doctests. z3-sys only prints `-lz3`; the
-//!   library is needed at the final link, after this script.
-//! - Binaries carry an rpath, which the build script of the command line prints: arguments of the
-//!   linker are not handed on to other packages. So this one tells it where libz3 was put and where
-//!   it was found.
+//! # Invariants
+//! - libz3 lies in `OUT_DIR`, the first place the linker looks. Cargo adds it to the loader's path
+//!   for `cargo run`, `cargo test` and doctests. The crate z3-sys only prints `-lz3`; the final
+//!   link, after this script, needs the library.
+//! - Binaries carry an rpath, which the build script of the command line prints, because cargo does
+//!   not pass linker arguments on to other packages. So this script publishes where it put libz3
+//!   and where it found it.
 //! - Without the feature `z3` this script does nothing.
 
 use std::env;
@@ -20,7 +20,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The version that `tools/get_z3.py` pins; it writes it to `VERSION`.
+/// The version that `tools/get_z3.py` pins and writes to `VERSION`.
 const VERSION: &str = "5.3.2.0";
 
 /// Names the folder that holds libz3, instead of `.z3/`.
@@ -40,7 +40,7 @@ fn main() {
     }
 }
 
-/// Puts libz3 into `OUT_DIR` and says where it is.
+/// Puts libz3 into `OUT_DIR` and prints its place for cargo.
 fn provide() -> Result<(), String> {
     let out = PathBuf::from(variable("OUT_DIR")?);
     let system = variable("CARGO_CFG_TARGET_OS")?;
@@ -65,7 +65,7 @@ fn variable(name: &str) -> Result<String, String> {
     env::var(name).map_err(|e| format!("cargo did not set {name}: {e}"))
 }
 
-/// The folder that holds libz3, fetched if need be.
+/// The folder that holds libz3; runs the download if necessary.
 fn find(system: &str) -> Result<PathBuf, String> {
     if let Some(named) = env::var_os(FOLDER_VARIABLE) {
         let named = PathBuf::from(named);
@@ -124,7 +124,7 @@ fn fetch(script: &Path, folder: &Path, system: &str) -> Result<(), String> {
     Err(message)
 }
 
-/// Every file of `folder` that is libz3 under one of its names, in order of names; none if there is
+/// Every file of `folder` that is libz3 under one of its names, sorted by name; none if there is
 /// nothing to link.
 fn libraries(folder: &Path, system: &str) -> Vec<(String, PathBuf)> {
     let (linked, ending) = match system {
@@ -146,7 +146,7 @@ fn libraries(folder: &Path, system: &str) -> Vec<(String, PathBuf)> {
     found
 }
 
-/// Hard link, or copy where that is impossible (another disk).
+/// Makes a hard link, or a copy where that is impossible (another disk).
 fn place(from: &Path, to: &Path) -> std::io::Result<()> {
     let from = fs::canonicalize(from)?;
     if to.exists() {

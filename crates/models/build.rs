@@ -1,4 +1,4 @@
-//! A folder that is embedded: cargo has to be told when a file joins it.
+//! Cargo does not see new files in an embedded folder without this line.
 
 fn main() {
     println!("cargo:rerun-if-changed=../../models");

@@ -1,5 +1,5 @@
-//! Bounds of a model's leaves, for what is known of a task's open cells and free relations; and
-//! what they say before anything is chosen of who can read from whom.
+//! Bounds the leaves of a model, given the known part of a task's open cells and free relations.
+//! Before any choice, the bounds already limit which write each read can read from.
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -19,7 +19,7 @@ use cat::rel::{EventSet, Rel};
 pub(super) struct BoundLeaves<'x, 'a> {
     pub(super) task: &'x Task<'a>,
     pub(super) algebra: &'x Bounds,
-    /// What is known of [`Task::open`].
+    /// The known values of [`Task::open`].
     pub(super) open: &'x [Option<bool>],
     pub(super) free: &'x [Bound<Rel>],
 }
@@ -65,7 +65,7 @@ impl Leaves<Bounds> for BoundLeaves<'_, '_> {
     }
 }
 
-/// What the declaration of an order says of it.
+/// The bounds that the declaration of an order gives.
 pub(super) fn declared_order(within: &Bound<Rel>, containing: Option<&Bound<Rel>>) -> Bound<Rel> {
     let n = within.may.universe_len();
     let must = containing.map_or_else(|| Rel::empty(n), |c| c.must.clone());
@@ -77,38 +77,38 @@ pub(super) fn declared_order(within: &Bound<Rel>, containing: Option<&Bound<Rel>
     }
 }
 
-/// Bounds of every node, and of the free relations, before anything is chosen.
+/// Bounds of every node, and of the free relations, before any choice.
 ///
-/// Axioms tell of pairs that are in a free relation, or are not, in every execution in which they
-/// hold ([`implied`]). Where they are known beforehand, as the writes of one thread to one location
-/// are in PTX's coherence order, or that what a barrier has made known is not read any more once it
-/// is overwritten, they cost neither inputs nor clauses. What starts from such bounds is of use
-/// where these axioms are asked for: [`TaskBounds::rests_on`].
+/// Axioms imply pairs that are in a free relation, or outside it, in every execution in which they
+/// hold ([`implied`]). Such pairs cost neither inputs nor clauses. In PTX, for example, coherence
+/// orders the writes of one thread to one location. And a read never takes a value that was
+/// overwritten before a barrier that precedes it.
+///
+/// The bounds hold only for queries that include these axioms: [`TaskBounds::rests_on`].
 pub(crate) struct TaskBounds {
     /// Events that surely and possibly execute.
     pub(crate) algebra: Rc<Bounds>,
-    /// By node.
+    /// By node: its bounds.
     pub(crate) values: Rc<Values<Bounds>>,
-    /// By free relation.
+    /// By free relation: its bounds.
     pub(crate) free: Vec<Bound<Rel>>,
-    /// By axiom: the closures that it makes agree with an order.
+    /// By axiom: the closures that it makes equal to an order.
     pub(crate) agreed: Vec<(usize, Agreed)>,
-    /// The axioms without which these bounds do not hold, or what is agreed.
+    /// The axioms that these bounds, or `agreed`, depend on.
     pub(crate) rests_on: Vec<usize>,
-    /// The node of from-reads, if the model has one, and pairs that are never in it.
+    /// The node of from-reads, if the model has one, and pairs that it never contains.
     from_reads: Option<(NodeId, Rel)>,
 }
 
-/// With more events than these, only such axioms are read backwards as say that nothing of a
-/// relation lies outside a free order: one step, where others go through products of relations,
-/// which take time that grows with the third power.
+/// With more events, only axioms that keep a relation inside a free order are read backwards. That
+/// takes one step, while others go through products of relations, in cubic time.
 const MANY: usize = 4_096;
 
-/// How often bounds are made narrower at most, where axioms go on to tell of more.
+/// How often bounds are narrowed at most, while axioms still imply more.
 const MAX_ROUNDS: usize = 6;
 
 impl TaskBounds {
-    /// Computes them, for executions in which certain axioms hold. `None`: out of time.
+    /// Computes the bounds for executions in which certain axioms hold. `None` means out of time.
     pub(crate) fn new(
         task: &Task<'_>,
         axioms: &[bool],
@@ -133,8 +133,8 @@ impl TaskBounds {
             open: &open,
             free: &[],
         };
-        // What is empty in every execution is so under any bounds, and most of a large model is
-        // that.
+        // A node that is empty in every execution is empty under any bounds. Most nodes of a large
+        // model are.
         let absent = |id: NodeId| task.absent[id.index()];
         let nothing = [Kind::Set, Kind::Rel].map(|kind| Rc::new(empty(&algebra, kind)));
         let nothing: Values<Bounds> = (model.nodes.iter().zip(&task.absent))
@@ -232,7 +232,7 @@ impl TaskBounds {
                     let bound = &mut free[f.0 as usize];
                     let mut heard = false;
                     if decl.shape == Shape::Order {
-                        // Of two that it orders, the one comes first if the other does not.
+                        // If the order covers a pair, one direction holds if the other does not.
                         let turned = |pairs: &Option<Rel>| pairs.as_ref().map(Rel::inverse);
                         let covered = decl
                             .covering
@@ -287,12 +287,12 @@ impl TaskBounds {
         })
     }
 
-    /// Whether they hold in all executions in which certain axioms do.
+    /// Whether the bounds hold in all executions that satisfy certain axioms.
     pub(crate) fn serve(&self, axioms: &[bool]) -> bool {
         self.rests_on.iter().all(|&i| axioms[i])
     }
 
-    /// How many pairs are open of the relations that axioms rest on.
+    /// The number of open pairs in the relations that axioms use.
     pub(crate) fn open(&self, task: &Task<'_>) -> usize {
         let model = task.model;
         let axioms = model.axioms.iter().map(|axiom| axiom.node);
@@ -314,7 +314,7 @@ impl TaskBounds {
         self.from_reads.as_ref().map(|from_reads| from_reads.0)
     }
 
-    /// Whether a write never comes behind the one that a read reads.
+    /// Whether a write never comes behind the source of a read.
     pub(crate) fn is_never_behind(&self, write: usize, read: usize) -> bool {
         self.from_reads.as_ref().is_some_and(|(node, never)| {
             let bound = self.values[node.index()]
@@ -324,8 +324,8 @@ impl TaskBounds {
         })
     }
 
-    /// The pairs of a write and a read that may access the same memory, where the one is never read
-    /// by the other.
+    /// The pairs of a write and a read that may access the same memory, but where the read never
+    /// reads from the write.
     pub(crate) fn never_read(&self, task: &Task<'_>) -> Rel {
         let sk = &task.sk;
         let may = &self.free[task.model.values.0 as usize].may;
@@ -339,7 +339,7 @@ impl TaskBounds {
     }
 }
 
-/// The node of a model that says which writes come behind the one that a read reads.
+/// The node of a model for from-reads: the writes behind the source of a read.
 fn from_reads(model: &Model) -> Option<NodeId> {
     let is = |id: NodeId, free: FreeId| matches!(model.node(id).op, NodeOp::Free(f) if f == free);
     let turned =

@@ -1,15 +1,14 @@
-//! Values that executions compute: what an outcome must be made of to be worth telling that it is
-//! forbidden.
+//! Finds the values that executions compute, so that reports list only forbidden outcomes made of
+//! them.
 //!
-//! An observable has a value at the end of some consistent execution, or one can come to it that is
-//! written: an initial value, what the code writes as a number, or what a consistent execution
-//! writes on its way. Other values come about only where reads return what no axiom lets them
-//! return, and are computed from that: a sum of what a barrier keeps apart, say. There may be
-//! thousands.
+//! An observable can take its value at the end of some consistent execution. It can also take a
+//! written value: an initial value, a constant that the code writes, or a value that a consistent
+//! execution writes. All other values require reads that no axiom allows, such as a sum of values
+//! that a barrier separates. There may be thousands.
 //!
 //! # Invariants
-//! - Of the executions that end in one state, one is looked at. What only others write on their way
-//!   may be missing.
+//! - It examines one of the executions that end in a state. Values that only the others write may
+//!   be missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,14 +20,14 @@ use program::CmpOp;
 use program::litmus::{Atom, Observable, Prop};
 use program::memory::CellId;
 
-/// So many ways to give the reads of a register numbers are gone through.
+/// The number of ways to assign values to the reads of a register that it tries.
 const WAYS: usize = 256;
 
-/// By the memory of a cell: the numbers that are written there.
+/// By the memory of a cell: the numbers written there.
 type Numbers = BTreeMap<CellId, BTreeSet<i64>>;
 
-/// That every observable has a value that executions compute. Those that are consistent end in
-/// these states, and some of them are given.
+/// The proposition that every observable has a value that executions compute. `consistent` are the
+/// final states of consistent executions, and `executions` are some of these.
 pub fn computed(task: &Task<'_>, consistent: &[FinalState], executions: &[Execution]) -> Prop {
     let mut numbers = numbers(task);
     executions
@@ -72,7 +71,7 @@ fn numbers(task: &Task<'_>) -> Numbers {
     numbers
 }
 
-/// Adds what an execution writes.
+/// Adds the values that an execution writes.
 fn written(task: &Task<'_>, execution: &Execution, numbers: &mut Numbers) {
     let known = execution.known();
     let mut eval = Eval::new(&task.sk, &known);
@@ -100,7 +99,7 @@ pub fn ends_in(task: &Task<'_>, state: &FinalState) -> Prop {
     Prop::And(task.observed.iter().zip(state).map(is).collect())
 }
 
-/// The numbers that can come to an observable.
+/// The numbers that an observable can take.
 fn come_to(task: &Task<'_>, numbers: &Numbers, o: Observable) -> BTreeSet<i64> {
     let sk = &task.sk;
     if let Some(cell) = sk.observed_cell(o) {

@@ -1,4 +1,4 @@
-//! All engines on one task: who is asked, and what to make of several answers.
+//! Runs all engines on one task: chooses the engine, and combines several answers.
 //!
 //! # Invariants
 //! - An execution leaves this module only after its replay.
@@ -22,32 +22,31 @@ use cat::algebra::gates::LARGEST;
 use program::options::Setting;
 use verdict::Reason;
 
-/// How large a circuit `auto` makes at once, in gates or clauses. Where a larger one would be
-/// needed, the enumerating engine tries first. These figures are from `cargo bench --bench
-/// families`: what is spent in vain is less than half of what comes after.
+/// The largest circuit that `auto` builds at once, in gates or clauses. If a larger one is needed,
+/// the enumerating engine tries first. `cargo bench --bench families` gave these figures: wasted
+/// work is less than half of the work that follows.
 const SMALL: usize = 8_000;
 
-/// With so few events circuits are small, whatever is open.
+/// With at most this number of events circuits are small, however many cells are open.
 const FEW: usize = 24;
 
-/// How long it tries, unless it turns out sooner that it will not be enough; each state that it
-/// finds spares a call of the solver.
+/// How long the enumerating engine tries, unless a probe shows earlier that this will not suffice.
+/// Each state that it finds saves a call of the solver.
 const PATIENCE: Patience = Patience {
     steps: 28,
     probe: 32,
     more_by_state: 20,
 };
 
-/// For how many clauses about values it takes one step more: computed values make a solver slow,
-/// and a search little.
+/// How many clauses about values buy one more step: computed values slow a solver down, but hardly
+/// a search.
 const VALUES: usize = 20;
 
-/// How many words a relation of a task may have for all of these steps: with larger ones each step
-/// takes longer, and there are fewer, down to none.
+/// The largest relation size, in words, that gets all of these steps. With larger relations each
+/// step takes longer, so the number falls, down to zero.
 const STEPPED: u64 = 256;
 
-/// How long to try on a task of so many events: what is spent in vain is to be no more on a large
-/// one.
+/// How long to try on a task with this number of events: a large task should not waste more time.
 fn patience(events: usize, values: usize) -> Patience {
     let words = (events * events.div_ceil(64)) as u64;
     let steps = PATIENCE.steps + (values / VALUES) as u64;
@@ -57,50 +56,50 @@ fn patience(events: usize, values: usize) -> Patience {
     }
 }
 
-/// How much there is to do, as far as that is known.
+/// The known size of the work.
 #[derive(Clone, Copy, Default)]
 struct Size {
-    /// What was expected of the circuit.
+    /// The expected size of the circuit.
     expected: Expected,
-    /// Whether that is large, or it was found to be.
+    /// Whether the circuit is large, by expectation or by trial.
     large: bool,
-    /// Whether the enumerating engine tried, and gave up.
+    /// Whether the enumerating engine tried and gave up.
     in_vain: bool,
 }
 
 /// A task with its engines.
 pub struct Prepared<'a> {
-    /// What is asked about.
+    /// The task.
     pub task: Rc<Task<'a>>,
     enumerate: Enumerate<'a>,
-    /// What is known before anything is chosen: of executions in which all axioms hold, and, once
-    /// it is needed, of others.
+    /// Bounds before any choice: for executions in which all axioms hold and, once needed, for
+    /// others.
     starts: Vec<Rc<TaskBounds>>,
-    /// Circuits, one for each of these.
+    /// One circuit for each entry of `starts`.
     symbolic: Vec<Symbolic<'a>>,
     size: Size,
-    /// Executions that were found, of this task and of those that share its events; and whether
-    /// they are looked at first, as nobody will see which one it was.
+    /// Executions of this task and of those that share its events. The flag says whether to try
+    /// them first, when no report shows the execution.
     seen: (Rc<RefCell<Vec<Execution>>>, bool),
 }
 
-/// An execution that passed its replay, and what that says of it.
+/// An execution that passed its replay, and the results of the replay.
 pub type Checked = (Execution, Replayed);
 
-/// What the engines said.
+/// The engines' answer.
 pub enum Said {
-    /// There is one.
+    /// An execution exists.
     Yes(Box<Checked>),
-    /// There is none.
+    /// No execution exists.
     No,
-    /// A limit was met.
+    /// An engine reached a limit.
     Unknown(Reason),
     /// A law was broken.
     Defect(String),
 }
 
 impl Said {
-    /// The execution, if there is one.
+    /// The execution, if one exists.
     pub fn found(self) -> Result<Option<Box<Checked>>, Halt> {
         match self {
             Said::Yes(found) => Ok(Some(found)),
@@ -112,15 +111,15 @@ impl Said {
 }
 
 impl<'a> Prepared<'a> {
-    /// A task without any work done for it yet.
+    /// A task before any work.
     pub fn new(task: Task<'a>) -> Self {
         Prepared::with(task, Size::default(), Default::default())
     }
 
-    /// A task, when it is known what of it depends on what is in memory that nothing has written.
+    /// A task, after working out which of its values depend on memory before any write to it.
     ///
     /// # Errors
-    /// Why that is not known.
+    /// Why this could not be worked out.
     pub fn settled(mut task: Task<'a>, deadline: Deadline) -> Result<Self, Reason> {
         let ask = |task: Task<'_>, query: &Query<'_>| match Prepared::new(task)
             .ask(Engine::Auto, query, deadline)
@@ -140,8 +139,8 @@ impl<'a> Prepared<'a> {
         })
     }
 
-    /// The same task under other settings, for who wants to know whether there is an execution, and
-    /// not which; `None` if it has to be built anew.
+    /// The same task under other settings, for questions about existence that do not show the
+    /// execution. `None` if it has to be built anew.
     pub fn under(&self, set: &[Setting]) -> Option<Self> {
         Some(Prepared::with(
             self.task.under(set)?,
@@ -162,8 +161,8 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// An execution that was found before, if the plain evaluator says of one that it is what a
-    /// query describes: it judges what engines find, wherever that comes from.
+    /// An earlier execution that the plain evaluator accepts for this query. The evaluator judges
+    /// executions whatever their origin, so this is sound.
     fn known(&self, query: &Query<'_>) -> Option<Checked> {
         self.seen
             .0
@@ -176,7 +175,7 @@ impl<'a> Prepared<'a> {
             })
     }
 
-    /// Puts a query to the engine or engines, and replays what they find.
+    /// Puts a query to the engine or engines, and replays their executions.
     pub fn ask(
         &mut self,
         engine: Engine,
@@ -193,7 +192,7 @@ impl<'a> Prepared<'a> {
         (rests_on(&said).map_or(said, Said::Unknown), who)
     }
 
-    /// The same, with 0 in memory that nothing has written.
+    /// As [`Prepared::ask`], with 0 in memory before any write to it.
     fn put_to(
         &mut self,
         engine: Engine,
@@ -224,9 +223,9 @@ impl<'a> Prepared<'a> {
         (said, who.name())
     }
 
-    /// Has the engine answer that the size of the circuit speaks for: a small one is solved at
-    /// once; where a large one would be needed, the enumerating engine tries first. What is too
-    /// large for any circuit may still be small enough to walk through.
+    /// Chooses the engine by the size of the circuit. A small circuit is solved at once; before a
+    /// large one, the enumerating engine tries. It also takes tasks that are too large for any
+    /// circuit.
     fn by_size<T: Gap>(
         &mut self,
         (query, deadline): (&Query<'_>, Deadline),
@@ -258,7 +257,7 @@ impl<'a> Prepared<'a> {
                 Some(_) => return whole(&self.enumerate),
             }
         }
-        // A circuit that is there answers further questions sooner.
+        // A circuit that exists already answers further questions sooner.
         if !self.size.in_vain && self.symbolic.iter().all(|circuit| circuit.size() < LARGEST) {
             match walk(
                 &self.enumerate,
@@ -275,7 +274,7 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// Puts a query to all engines, and compares what they say.
+    /// Puts a query to all engines, and compares their answers.
     fn ask_all(&mut self, query: &Query<'_>, deadline: Deadline) -> Said {
         let (mut yes, mut no, mut unknown) = (None, None, None);
         for &engine in Engine::ALONE {
@@ -288,7 +287,7 @@ impl<'a> Prepared<'a> {
             }
         }
         match (yes, no, unknown) {
-            // Where values out of thin air go on without end, each engine sees another part of
+            // If values out of thin air continue without end, each engine sees another part of
             // them.
             (Some((some, _)), Some(none), _) if !self.task.misses_values(&query.axioms) => {
                 Said::Defect(format!(
@@ -303,7 +302,7 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// What an engine said, its execution replayed.
+    /// An engine's answer, with its execution replayed.
     fn judge(&self, found: Found, who: Engine, query: &Query<'_>) -> Said {
         match found {
             Found::No => Said::No,
@@ -351,7 +350,7 @@ impl<'a> Prepared<'a> {
         (states, reason.map(Halt::Undecided), who.name())
     }
 
-    /// The final states as all engines find them, compared.
+    /// The final states that all engines find, compared.
     fn states_of_all(
         &mut self,
         query: &Query<'_>,
@@ -399,7 +398,7 @@ impl<'a> Prepared<'a> {
         (all, gap.map(Halt::Undecided))
     }
 
-    /// Puts a query to one engine, with a circuit of at most that size.
+    /// Puts a query to one engine, with a circuit of at most this size.
     fn find(
         &mut self,
         engine: Engine,
@@ -433,7 +432,7 @@ impl<'a> Prepared<'a> {
         )
     }
 
-    /// Has one engine answer.
+    /// Runs one engine.
     fn put<T: Gap>(
         &mut self,
         engine: Engine,
@@ -452,7 +451,7 @@ impl<'a> Prepared<'a> {
         asked.unwrap_or_else(T::of)
     }
 
-    /// What is known of executions in which certain axioms hold, worked out when first needed.
+    /// Bounds for executions in which certain axioms hold, computed at first need.
     fn start(&mut self, axioms: &[bool], deadline: Deadline) -> Result<Rc<TaskBounds>, Reason> {
         if let Some(start) = self.starts.iter().find(|start| start.serve(axioms)) {
             return Ok(start.clone());
@@ -468,8 +467,8 @@ impl<'a> Prepared<'a> {
         Ok(start)
     }
 
-    /// The circuit for executions in which certain axioms hold, of at most that size unless a
-    /// larger one is there; it is made when first needed.
+    /// The circuit for executions in which certain axioms hold, built at first need. It has at most
+    /// this size, unless a larger one exists.
     fn symbolic(
         &mut self,
         axioms: &[bool],
@@ -477,8 +476,8 @@ impl<'a> Prepared<'a> {
         deadline: Deadline,
     ) -> Result<&mut Symbolic<'a>, Reason> {
         let start = self.start(axioms, deadline)?;
-        // An encoding that ran out of time is of no use to the next question, which has its own;
-        // and of a large task there is no room for a small one beside it.
+        // An encoding that ran out of time is useless to the next question, which has its own
+        // deadline. A large task has no room for a small circuit in addition.
         let is_of = |circuit: &Symbolic<'_>| Rc::ptr_eq(circuit.start(), &start);
         self.symbolic.retain(|circuit| {
             !circuit.out_of_time() && (!is_of(circuit) || circuit.size() >= size)
@@ -492,15 +491,15 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// Final states, and why there may be more.
+/// Final states, and why the list may be incomplete.
 type States = (Vec<FinalState>, Option<Reason>);
 
-/// What may be less than was asked for.
+/// A result that may be incomplete.
 trait Gap {
-    /// Nothing, for a reason.
+    /// The empty result, for a reason.
     fn of(reason: Reason) -> Self;
 
-    /// Why it is less, if it is.
+    /// Why the result is incomplete, if it is.
     fn gap(&self) -> Option<&Reason>;
 }
 
@@ -528,7 +527,7 @@ impl Gap for States {
     }
 }
 
-/// What solves the circuit for an engine that answers alone; `None`: no circuit is needed.
+/// The solver for an engine that answers alone; `None` if it needs no circuit.
 fn backend(engine: Engine) -> Result<Option<Backend>, Reason> {
     match engine {
         #[cfg(feature = "z3")]
@@ -549,8 +548,8 @@ mod tests {
     use crate::skeleton::signature::signature;
     use cat::model::load_shipped;
 
-    /// Two threads that store to a location of their own, in turn with a fence, and read that of
-    /// the other.
+    /// Two threads that each store to their own location, in turn with a fence, and read the
+    /// other's.
     fn store_buffering(rounds: usize, fence: &str) -> String {
         let mut text =
             "name = \"SB\"\ncondition = 'P0:r0 == 0 /\\ P1:r0 == 0'\nmemory = { x = 0, y = 0 }\n"
@@ -594,13 +593,13 @@ mod tests {
                 answered_by(&store_buffering(1, "fence.sc.gpu;"), all),
                 ("sat", false, 1)
             );
-            // The enumerating engine needs too long for so many fences.
+            // The enumerating engine takes too long with this number of fences.
             assert_eq!(
                 answered_by(&store_buffering(16, "fence.sc.gpu;"), all),
                 ("sat", true, 1)
             );
         }
-        // Many threads, of which the first way through is one.
+        // Many threads; the first path is already an answer.
         let one = |k: usize| {
             format!(
                 "ld.relaxed.gpu r{k}, x; setp.eq p, r{k}, 0; @p bra L{k}; st.relaxed.gpu y, {}; L{k}: ",
@@ -616,7 +615,7 @@ mod tests {
             branches += &format!("[[thread]]\ncode = \"{code}\"\n");
         }
         assert_eq!(answered_by(&branches, false), ("enumerate", true, 0));
-        // More than 28 steps, which values that are computed from each other are worth.
+        // The search takes more than 28 steps; the values computed from each other justify them.
         let code = "atom.relaxed.gpu.add.u32 r0, x, 1; ld.relaxed.gpu.u32 r1, x; ".repeat(8);
         let counter = format!(
             "name = \"Counter\"\ncondition = 'P0:r1 == 8 /\\ P1:r1 == 16'\nmemory = {{ x = 0 }}\n\
@@ -646,7 +645,7 @@ mod tests {
                 patience,
             )
         };
-        // What is not long is gone through.
+        // A short search runs to its end.
         let whole = searched(2, None);
         let early = Patience {
             steps: 400,
@@ -667,7 +666,7 @@ mod tests {
 
     #[test]
     fn what_nothing_speaks_against_is_not_gone_through_for_every_way_of_it() {
-        // Of four atomic additions none finds five; loads of other locations come first.
+        // None of four atomic additions finds five; loads of other locations come first.
         let searched = |beside: usize| {
             let others: Vec<String> = (0..beside).map(|i| format!("x{i}")).collect();
             let each = |of: &dyn Fn(&String) -> String| others.iter().map(of).collect::<String>();
@@ -704,12 +703,12 @@ mod tests {
             steps
         };
         let (alone, beside) = (searched(0), searched(10));
-        // In the order of events there would be a thousand times as many.
+        // In the order of events the search would take a thousand times as long.
         assert!(alone > 20 && beside < 60 * alone, "{alone} {beside}");
     }
 
-    /// Operations on one location follow each other: who comes next is decided, and not which of
-    /// the others each comes behind.
+    /// Operations on one location follow each other: the search decides which comes next, not which
+    /// others each one follows.
     #[test]
     fn operations_are_put_one_behind_the_other() {
         let searched = |n: usize, condition: &str| {
@@ -738,7 +737,7 @@ mod tests {
                 None,
             )
         };
-        // The sum is what it is in each order of them; the last one finds what all others leave.
+        // The sum is the same in each order; the last operation finds the sum of all others.
         for (n, condition) in (3..6).zip(["c == 6", "c == 14", "c == 30"]) {
             let orders: u64 = (1..=n as u64).product();
             let (steps, whole) = searched(n, condition);
@@ -779,8 +778,7 @@ mod tests {
 
     #[test]
     fn a_question_that_ran_out_of_time_takes_nothing_from_the_next() {
-        // Large enough that the circuit itself runs out of time, and not only the hand-over to the
-        // solver.
+        // Large enough that building the circuit runs out of time, not only the solver.
         let mut text =
             "name = \"SB\"\ncondition = 'P0:r0 == 0 /\\ P1:r0 == 0'\nmemory = { x = 0, y = 0 }\n"
                 .to_string();
@@ -802,8 +800,7 @@ mod tests {
             props: vec![(test.condition.as_ref().expect("has one"), true)],
             ..Query::complete(&model)
         };
-        // The circuit is there already when the axioms are asked for without time to build their
-        // part of it.
+        // The circuit exists already when a query needs the axioms but has no time to encode them.
         let no_axioms = Query {
             axioms: vec![false; model.axioms.len()],
             ..query.clone()

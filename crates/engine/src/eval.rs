@@ -1,7 +1,8 @@
-//! Evaluating terms, conditions and propositions under what is known so far.
+//! Evaluates terms, conditions and propositions under a partial assignment.
 //!
 //! # Invariants
-//! - Three-valued and sound: a known result is the result under every completion of the assignment.
+//! - Evaluation is three-valued and sound: a known result is the result under every completion of
+//!   the assignment.
 
 use rustc_hash::FxHashMap;
 
@@ -11,17 +12,17 @@ use program::litmus::{Atom as PropAtom, Prop, Side};
 use program::memory::CellId;
 use program::{RegId, ThreadId};
 
-/// What is known of reads and choices.
+/// The known values of reads and choices.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assignment {
     /// By event: the value that a read returns.
     pub reads: Vec<Option<i64>>,
-    /// By choice.
+    /// By choice: its value.
     pub choices: Vec<Option<bool>>,
 }
 
 impl Assignment {
-    /// Of what nothing is known.
+    /// The assignment without any value.
     pub fn nothing(sk: &Skeleton) -> Assignment {
         Assignment {
             reads: vec![None; sk.len()],
@@ -30,7 +31,7 @@ impl Assignment {
     }
 }
 
-/// An evaluator with a memo, for one assignment.
+/// An evaluator for one assignment; it caches its results.
 pub struct Eval<'a> {
     sk: &'a Skeleton,
     known: &'a Assignment,
@@ -39,7 +40,7 @@ pub struct Eval<'a> {
 }
 
 impl<'a> Eval<'a> {
-    /// An evaluator that knows nothing yet.
+    /// An evaluator with an empty cache.
     pub fn new(sk: &'a Skeleton, known: &'a Assignment) -> Self {
         Eval {
             sk,
@@ -115,8 +116,8 @@ impl<'a> Eval<'a> {
         v
     }
 
-    /// A read that keeps a term from being known; `None` if it is known, or waits for choices
-    /// alone.
+    /// A read that the value of a term waits for; `None` if the value is known, or waits only for
+    /// choices.
     pub fn waits_for(&mut self, t: TermId) -> Option<usize> {
         if self.term(t).is_some() {
             return None;
@@ -135,7 +136,7 @@ impl<'a> Eval<'a> {
         }
     }
 
-    /// As [`Eval::waits_for`].
+    /// As [`Eval::waits_for`], for a condition.
     fn cond_waits_for(&mut self, c: Cond) -> Option<usize> {
         if self.cond(c).is_some() {
             return None;
@@ -167,19 +168,20 @@ impl<'a> Eval<'a> {
         self.term(self.sk.events[event].addr?)
     }
 
-    /// The memory that an access is to, if its address is known; `Some(None)`: none that it can
-    /// access.
+    /// The memory cell of an access, if its address is known; `Some(None)` if it can access none
+    /// there.
     pub fn memory(&mut self, event: usize) -> Option<Option<CellId>> {
         self.address(event)
             .map(|address| self.sk.accessed(event, address))
     }
 
-    /// Whether an access names no memory that it can access: then it has no source and reads 0.
+    /// Whether an access has an address without memory that it can access. It then has no source
+    /// and reads 0.
     pub fn is_astray(&mut self, event: usize) -> bool {
         self.memory(event).flatten().is_none()
     }
 
-    /// Whether threads surely wait for each other at barriers in a circle of these events.
+    /// Whether threads surely wait for each other in a cycle at barriers, among these events.
     pub fn waits_in_circle(&mut self, executed: &EventSet) -> bool {
         let mut order = self.sk.program_order().clone();
         for &(a, b, cond) in &self.sk.barrier_order {
@@ -191,7 +193,7 @@ impl<'a> Eval<'a> {
     }
 }
 
-/// Evaluates a proposition, given final values as far as they are known.
+/// Evaluates a proposition; `value` gives the final values that are known.
 pub fn prop(p: &Prop, value: &mut dyn FnMut(&PropAtom) -> Option<i64>) -> Option<bool> {
     match p {
         Prop::And(ps) => {

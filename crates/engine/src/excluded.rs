@@ -1,7 +1,9 @@
-//! What the axioms of a model exclude of a few events, whatever else there is.
+//! Decides which relations among a few events the axioms of a model exclude, whatever other events
+//! execute.
 //!
 //! # Invariants
-//! - An answer of yes holds in every execution in which the axioms do; one of no says nothing.
+//! - The answer "yes" holds in every execution in which the axioms do; the answer "no" means
+//!   nothing.
 
 use rustc_hash::FxHashMap;
 
@@ -13,26 +15,25 @@ use cat::algebra::{Value, Values, empty, interpret, needed_unless};
 use cat::model::ir::{FreeId, NodeId, NodeOp};
 use cat::rel::{EventSet, Rel};
 
-/// What axioms exclude, whatever else there is.
+/// Decides which relations among a few events the axioms exclude.
 ///
-/// That a few events are related in some way, is excluded if an axiom fails of these alone. There,
-/// only such axioms are asked as go on to fail where there are more events: what they test grows
-/// with them.
+/// A relation is excluded if an axiom already fails on these events alone. This is sound only for
+/// axioms that keep failing when events are added: the node that they test grows with the events.
 pub(crate) struct Excluded<'x, 'a> {
     task: &'x Task<'a>,
     bounds: &'x TaskBounds,
     from_reads: NodeId,
     axioms: Vec<usize>,
     needed: Vec<bool>,
-    /// By what is known of the events: whether it is excluded.
+    /// By the known facts about the events: whether the axioms exclude them.
     known: FxHashMap<Vec<u64>, bool>,
 }
 
 impl<'x, 'a> Excluded<'x, 'a> {
     pub(crate) fn new(task: &'x Task<'a>, bounds: &'x TaskBounds, from_reads: NodeId) -> Self {
         let model = task.model;
-        // By node: whether a pair of it is one wherever there are more events; and whether that
-        // hangs on its two events alone.
+        // By node: whether a pair remains when events are added, and whether a pair depends only on
+        // its two events.
         let (mut grows, mut is_local) = (Vec::new(), Vec::new());
         for (node, absent) in model.nodes.iter().zip(&task.absent) {
             let all = |of: &[bool]| node.op.operands().all(|a| of[a.index()]);
@@ -62,8 +63,8 @@ impl<'x, 'a> Excluded<'x, 'a> {
         }
     }
 
-    /// Whether it is excluded that these events execute, where some pairs are in free relations and
-    /// one is in from-reads.
+    /// Whether the axioms exclude that these events execute with these pairs in free relations and
+    /// this pair in from-reads.
     pub(crate) fn is(
         &mut self,
         events: &[usize],
@@ -119,14 +120,14 @@ impl<'x, 'a> Excluded<'x, 'a> {
         excluded
     }
 
-    /// Whether of two atomics on one location, each with its read and its write half, if both
-    /// execute, one comes as a whole before the other: they are ordered, the other one is not
-    /// between the halves of the one, and what the one reads does not stand behind what it writes.
+    /// Whether one of two atomics on one location, each a read and a write half, comes wholly
+    /// before the other if both execute. This means [`Excluded::whole`] and
+    /// [`Excluded::reads_no_later`].
     pub(crate) fn apart(&mut self, one: (usize, usize), other: (usize, usize)) -> bool {
         self.whole(one, other) && self.reads_no_later(one, other)
     }
 
-    /// Whether they are ordered, and none is between the halves of the other.
+    /// Whether the two are ordered, and neither write falls between the halves of the other.
     pub(crate) fn whole(&mut self, one: (usize, usize), other: (usize, usize)) -> bool {
         let finals = self.task.model.finals;
         let co = &self.bounds.free[finals.0 as usize].must;
@@ -142,7 +143,7 @@ impl<'x, 'a> Excluded<'x, 'a> {
                 })
     }
 
-    /// Whether none reads what the other writes behind it.
+    /// Whether neither reads a write of the other that comes behind its own write.
     pub(crate) fn reads_no_later(&mut self, one: (usize, usize), other: (usize, usize)) -> bool {
         let [values, finals] = [self.task.model.values, self.task.model.finals];
         let events = [one.0, one.1, other.0, other.1];
@@ -153,7 +154,7 @@ impl<'x, 'a> Excluded<'x, 'a> {
             })
     }
 
-    /// All that the answer depends on.
+    /// All facts that the answer depends on.
     fn key(
         &self,
         events: &[usize],

@@ -1,20 +1,19 @@
-//! Executions: a skeleton with every choice made.
+//! Defines executions: a skeleton with every choice made.
 
 use super::eval::Assignment;
 use cat::rel::{EventSet, Rel};
 use program::memory::CellId;
 
-/// A candidate execution, as an engine hands it over: nothing in it is trusted before it was
-/// replayed.
+/// A candidate execution as an engine returns it; nothing may rely on it before its replay.
 #[derive(Clone, Debug)]
 pub struct Execution {
     /// The events that execute.
     pub executed: EventSet,
-    /// By event: what each executed read returns.
+    /// By event: the value that each executed read returns.
     pub reads: Vec<Option<i64>>,
-    /// By choice of the skeleton.
+    /// By choice of the skeleton: its value.
     pub choices: Vec<bool>,
-    /// By free relation of the model.
+    /// By free relation of the model: its pairs.
     pub free: Vec<Rel>,
     /// For each observed cell, the write that gives its final value.
     pub finals: Vec<(CellId, usize)>,
@@ -29,7 +28,7 @@ impl Execution {
             .map(|last| last.1)
     }
 
-    /// What it fixes of reads and choices.
+    /// The values of its reads and choices.
     pub fn known(&self) -> Assignment {
         Assignment {
             reads: self.reads.clone(),

@@ -1,12 +1,13 @@
-//! What a flag of a model marks in an execution: which events, and why the model objects to them.
+//! Describes the events that a flag of a model marks in an execution, and why the model objects to
+//! them.
 //!
-//! The model says it: a flag tests a relation, which is a union of named relations; the pair is one
-//! of the first of them that is not empty. What a relation takes away (`conflict \ (both-atomic |
-//! hb)`) is what would have excused the pair.
+//! The model gives the reasons. A flag tests a relation, which is a union of named relations; the
+//! pair comes from the first non-empty one. The right side of a difference (`conflict \
+//! (both-atomic | hb)`) names what would have excused the pair.
 //!
 //! # Invariants
-//! - Reads the values that replay computed, and nothing that an engine claims.
-//! - No name of a model occurs in here.
+//! - It reads the values that replay computed, and no claim of an engine.
+//! - It contains no name of a model.
 
 use std::collections::BTreeSet;
 
@@ -24,8 +25,8 @@ use program::tags::SCOPE_TAGS;
 use program::{Dialect, Place, Scope, Tag};
 use verdict::{Fault, FaultEvent, RacingPair};
 
-/// Describes the first thing that one of `flags` marks, other than pairs that are spared. `races`
-/// are the flags that mean a data race.
+/// Describes the first events that one of `flags` marks outside `spared`. `races` are the flags
+/// that mean a data race.
 pub fn describe(
     task: &Task<'_>,
     execution: &Execution,
@@ -47,7 +48,7 @@ pub fn describe(
     for (node, name) in parts(model, model.flags[flag].node) {
         let events = match replayed.values[node.index()].as_deref() {
             Some(Value::Rel(rel)) => {
-                // A pair once, in the order of the events.
+                // Each pair once, in the order of the events.
                 let counts =
                     |&(i, j): &(usize, usize)| spared.is_none_or(|spared| !spared.has(i, j));
                 let pair = rel.iter().filter(counts).find(|(i, j)| i <= j);
@@ -105,7 +106,7 @@ pub fn describe(
         .map(|clause| said(task, &events, &clause))
         .collect();
     why.extend(met(task, execution, &events));
-    // Of what the model itself has words for, two events that access no one place need no more.
+    // If the model itself has words for it, two events at different places need no further reason.
     if why.is_empty() || place.is_some() && events.len() > 1 {
         why.extend(reasons(task, node, &events, place.as_deref()));
     }
@@ -138,8 +139,8 @@ pub fn describe(
     })
 }
 
-/// The pairs of events that one of `races` marks in an execution; what marks single events is no
-/// pair.
+/// The pairs of events that one of `races` marks in an execution; a flag on single events yields
+/// none.
 pub fn pairs(task: &Task<'_>, replayed: &Replayed, races: &[usize]) -> Vec<(usize, usize)> {
     let mut all = BTreeSet::new();
     for &flag in races {
@@ -172,7 +173,7 @@ pub fn racing(task: &Task<'_>, execution: &Execution, (i, j): (usize, usize)) ->
     }
 }
 
-/// What the model says of a relation of events, as a clause.
+/// The model's clause about a relation, with the events filled in.
 fn said(task: &Task<'_>, events: &[usize], clause: &str) -> String {
     let called = |e: &usize| {
         format!(
@@ -185,7 +186,7 @@ fn said(task: &Task<'_>, events: &[usize], clause: &str) -> String {
     clause.replace("{a}", &ends[0]).replace("{b}", &ends[1])
 }
 
-/// What an operation on an mbarrier object finds that must not be done to it.
+/// The state of an mbarrier object that a misused operation finds.
 fn met(task: &Task<'_>, execution: &Execution, events: &[usize]) -> Option<String> {
     let (sk, &[misuse]) = (&task.sk, events) else {
         return None;
@@ -216,8 +217,8 @@ fn met(task: &Task<'_>, execution: &Execution, events: &[usize]) -> Option<Strin
     ))
 }
 
-/// The members of a union, in order, and what each is called: one without a name, as the union is
-/// that it is a member of. A node that is no union is its own only member.
+/// The members of a union, in order, each with its name; a member without a name gets that of the
+/// union. Any other node is its own only member.
 fn parts(model: &Model, node: NodeId) -> Vec<(NodeId, Option<String>)> {
     let name = name(model, node);
     let NodeOp::Union(a, b) = model.node(node).op else {
@@ -229,13 +230,13 @@ fn parts(model: &Model, node: NodeId) -> Vec<(NodeId, Option<String>)> {
         .collect()
 }
 
-/// What the model calls a node.
+/// The model's name of a node.
 fn name(model: &Model, node: NodeId) -> Option<String> {
     let found = model.node(node);
     match (&found.name, &found.op) {
         (Some(name), _) => Some(name.clone()),
         (None, NodeOp::Base(id)) => Some(model.base(*id).name.to_owned()),
-        // In either direction it is the same relation.
+        // The inverse has the name of its operand.
         (None, NodeOp::Inverse(of)) => name_of_operand(model, *of),
         (None, NodeOp::IdentityOn(set)) => name_of_operand(model, *set),
         (None, NodeOp::Free(free)) => model.free.get(free.0 as usize).map(|f| f.name.clone()),
@@ -251,12 +252,12 @@ fn name_of_operand(model: &Model, node: NodeId) -> Option<String> {
     })
 }
 
-/// The named relations that a difference takes away, in the order of writing, each once.
+/// The named relations on the right side of a difference, in source order, each once.
 fn excuses(model: &Model, mut node: NodeId) -> Vec<String> {
     let mut taken = Vec::new();
     while let NodeOp::Diff(rest, away) = model.node(node).op {
         let names = named_parts(model, away);
-        // The innermost difference was written first.
+        // The source has the innermost difference first.
         taken.splice(0..0, names);
         node = rest;
     }
@@ -269,7 +270,7 @@ fn excuses(model: &Model, mut node: NodeId) -> Vec<String> {
     once
 }
 
-/// The names in a union; a union that has a name of its own counts as one.
+/// The names in a union; a named union counts as one.
 fn named_parts(model: &Model, node: NodeId) -> Vec<String> {
     match (name(model, node), &model.node(node).op) {
         (Some(name), _) => vec![name],
@@ -278,7 +279,7 @@ fn named_parts(model: &Model, node: NodeId) -> Vec<String> {
     }
 }
 
-/// Why the model objects, from what it takes away and from what the two events carry.
+/// Why the model objects: the excuses that the pair lacks, and the properties of the two events.
 fn reasons(task: &Task<'_>, node: NodeId, events: &[usize], place: Option<&str>) -> Vec<String> {
     let mut why = Vec::new();
     let named = match &task.model.node(node).op {
@@ -331,7 +332,7 @@ fn reasons(task: &Task<'_>, node: NodeId, events: &[usize], place: Option<&str>)
     why
 }
 
-/// Of two accesses: which is not atomic, whose scope leaves out the other.
+/// Reasons about two accesses: one is not atomic, or its scope does not include the other.
 fn access_reasons(task: &Task<'_>, a: &Event, b: &Event, why: &mut Vec<String>) {
     let plain: Vec<&Event> = [a, b].into_iter().filter(|e| !is_atomic(e)).collect();
     match plain.as_slice() {
@@ -381,7 +382,7 @@ fn is_atomic(event: &Event) -> bool {
             && event.scope != Some(Scope::Thread))
 }
 
-/// Which group of the other thread is another one, by the scope that leaves it out.
+/// The group in which the other thread differs, by the scope that does not include it.
 pub fn elsewhere(from: &Place, to: &Place, scope: Scope, dialect: Dialect) -> String {
     match scope {
         _ if to.host && !from.host => ", a thread of the host".to_owned(),
@@ -397,7 +398,7 @@ pub fn scope_word(task: &Task<'_>, scope: Scope) -> String {
     task.sk.program.dialect.row().scope_word(scope)
 }
 
-/// Who performs an event: the name of its thread, or the agent of one, or `init`.
+/// The performer of an event: the name of its thread, an agent of it, or `init`.
 pub fn owner(task: &Task<'_>, event: &Event) -> String {
     let Some(thread) = event.thread.map(|t| &task.sk.program.thread(t).name) else {
         return "init".to_owned();
@@ -409,7 +410,7 @@ pub fn owner(task: &Task<'_>, event: &Event) -> String {
     }
 }
 
-/// What an event is, in a word or two.
+/// The kind of event in a word or two.
 pub fn noun(task: &Task<'_>, event: &Event) -> String {
     let plain = !task.sk.program.dialect.row().weak && event.is_memory() && !is_atomic(event);
     let plain = if plain { "plain " } else { "" };
@@ -422,7 +423,8 @@ pub fn noun(task: &Task<'_>, event: &Event) -> String {
     format!("{plain}{word}")
 }
 
-/// What one event carries and another does not, apart from what makes them halves of a barrier.
+/// Tags and scope that `event` has and `other` lacks, except the tags that mark halves of a
+/// barrier.
 fn odd_tags(event: &Event, other: &Event) -> Vec<String> {
     const HALVES: &[Tag] = &[
         Tag::Barrier,

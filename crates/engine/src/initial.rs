@@ -1,13 +1,14 @@
-//! Memory that nothing has written yet, where that may hold any value (`Init::Unknown`): which
-//! reads can find it so.
+//! Finds the reads that can observe memory before any write to it, where that memory may hold any
+//! value (`Init::Unknown`).
 //!
 //! # Invariants
-//! - Programs run with 0 in the place of such a value. It may be that, so an execution that is
-//!   found is one. That there is none is said only if it does not depend on the value: a read that
-//!   can find it gives one that is not worked out ([`program::unknown`]).
-//! - That 0 stands there does not hide a read. In any execution the first read that finds such
-//!   memory depends on no such value, and up to that read the execution is one with zeros. So
-//!   executions count that do not run to their end.
+//! - Programs run with 0 in place of such a value. The value may be 0, so an execution that an
+//!   engine finds is real. The checker answers "no execution" only if that does not depend on the
+//!   value. To this end, a read that can observe it returns a value that is not worked out
+//!   ([`program::unknown`]).
+//! - The 0 hides no such read. In any execution, the first read of such memory depends on no such
+//!   value. Up to that read, the execution is also one with zeros. So executions count even if they
+//!   do not run to their end.
 //!
 //! # Sources
 //! - CUDA C++ Programming Guide, *Variable Memory Space Specifiers*; PTX ISA 9.4, *Initializers*
@@ -30,26 +31,28 @@ use program::memory::CellId;
 use program::unknown::Unknowns;
 use verdict::Reason;
 
-/// What the flag is called with which the reads are asked for.
+/// The name of the flag that marks these reads.
 const FLAG: &str = "unwritten";
 
-/// After so many searches all reads that are left count.
+/// After this number of searches, all remaining reads count.
 const MOST: usize = 16;
 
-/// What asks engines: an execution of a task that a query describes, if there is one.
+/// A function that runs the engines: it returns an execution of the task that the query describes,
+/// if one exists.
 pub(crate) type Ask<'x> =
     dyn for<'t> Fn(Task<'t>, &Query<'t>) -> Result<Option<Execution>, Reason> + 'x;
 
-/// Whether a flag is the one that the reads are asked for with: it does not treat threads alike.
+/// Whether this is the flag that marks these reads. It distinguishes threads that are otherwise
+/// alike.
 pub(crate) fn is_ours(model: &Model, flag: usize) -> bool {
     model.flags[flag].name == FLAG && model.flags[flag].effect == Effect::Hazard
 }
 
-/// What a task has of reads that can find memory in which nothing was written, and of such memory
-/// at the end; with the bounds of the task, if they were needed.
+/// Finds the reads that can observe memory before any write to it, and the memory that can keep its
+/// initial value to the end. Also returns the bounds of the task, if it computed them.
 ///
 /// # Errors
-/// Why that is not known.
+/// Why this could not be worked out.
 pub(crate) fn unwritten(
     task: &Task<'_>,
     deadline: Option<Instant>,
@@ -137,7 +140,7 @@ pub(crate) fn unwritten(
     Ok((found, Some(bounds)))
 }
 
-/// Memory that the test observes, and that can be as it was at the end.
+/// Observed memory cells that can keep their initial value to the end.
 fn at_the_end(task: &Task<'_>, ask: &Ask<'_>) -> Result<BTreeSet<CellId>, Reason> {
     let mut task = task.clone();
     let mut open = Vec::new();
@@ -174,7 +177,7 @@ fn at_the_end(task: &Task<'_>, ask: &Ask<'_>) -> Result<BTreeSet<CellId>, Reason
     Ok(found)
 }
 
-/// A model with one more flag: some read of a set takes its value from some write of another one.
+/// A model with one more flag: some read of one set takes its value from some write of another set.
 fn asking(model: &Model) -> Model {
     let mut model = model.clone();
     let free = NodeOp::Free(model.values);

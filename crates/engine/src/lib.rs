@@ -1,15 +1,15 @@
-//! Checkers: questions about a test under a model, answered by one engine or by all.
+//! Checks a test against a model: answers questions with one engine or with all.
 //!
-//! | Module | What |
+//! | Module | Content |
 //! |---|---|
 //! | [`skeleton`] | what a program fixes: events, guards, values, base relations |
 //! | [`task`] | one test under one model at one loop bound, ready for any engine |
 //! | `enumerate` | the engine that tries every candidate, with bounds |
-//! | `symbolic` | the engines that ask a solver: Z3, or one in Rust |
+//! | `symbolic` | the engines that use a solver: Z3, or one in Rust |
 //! | [`liveness`] | questions about executions that never end |
-//! | [`replay`] | the plain evaluator that every witness passes before anyone sees it |
-//! | [`fault`] | what is wrong with an execution that a model flags |
-//! | `initial` | which reads can find memory that nothing has written |
+//! | [`replay`] | the plain evaluator that every witness passes before it leaves the crate |
+//! | [`fault`] | the faults of an execution that a model flags |
+//! | `initial` | which reads can observe memory before any write to it |
 
 mod bounds;
 pub mod computed;

@@ -1,28 +1,28 @@
-//! Which engine to ask, and when to give up.
+//! Defines the choice of engine, and the limits at which a question ends undecided.
 
 use std::time::Duration;
 
 use program::litmus::LitmusTest;
 use verdict::{Answer, Place, Reason};
 
-/// Which engine answers.
+/// The engine that answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Engine {
-    /// The SAT solver for small circuits; for others, enumeration for a limited number of steps
-    /// first.
+    /// The SAT solver for small circuits. For others, enumeration tries first, for a limited number
+    /// of steps.
     Auto,
-    /// A circuit, and Z3.
+    /// A circuit, solved by Z3.
     Symbolic,
-    /// The same circuit, and a SAT solver in Rust.
+    /// The same circuit, solved by a SAT solver in Rust.
     Sat,
     /// Explicit enumeration.
     Enumerate,
-    /// All that there are; a difference is a defect.
+    /// All engines of this build; a difference is a defect.
     Both,
 }
 
 impl Engine {
-    /// Whether it asks Z3.
+    /// Whether it calls Z3.
     pub fn asks_z3(self) -> bool {
         cfg!(feature = "z3") && matches!(self, Engine::Symbolic | Engine::Both)
     }
@@ -35,7 +35,7 @@ impl Engine {
         Engine::Enumerate,
     ];
 
-    /// The engine that answers, where no other one was needed.
+    /// The name of the engine; for `Auto`, that of the engine which answers if no other was needed.
     pub fn name(self) -> &'static str {
         match self {
             Engine::Both => "both",
@@ -46,38 +46,38 @@ impl Engine {
     }
 }
 
-/// When to give up.
+/// The limits of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// At most this many iterations of a loop; `None`: as the test says, or [`DEFAULT_BOUND`].
+    /// The largest number of iterations of a loop; `None`: the test's number, or [`DEFAULT_BOUND`].
     pub bound: Option<u32>,
     /// Wall time per question; `None` for no limit.
     pub timeout: Option<Duration>,
 }
 
-/// Where neither a test nor a user says how many iterations of a loop there may be.
+/// The loop bound if neither test nor user gives one.
 pub const DEFAULT_BOUND: u32 = 4;
 
-/// What can be said at one loop bound.
+/// The state of the search after one loop bound.
 pub struct Tried {
-    /// Where a larger one may tell more: the first loop that a thread can go on with.
+    /// The first loop that a thread can continue; `None` if a larger bound adds nothing.
     pub open: Option<Place>,
-    /// Whether a thread is cut at the bound in some execution, consistent or not.
+    /// Whether the bound cuts a thread in some execution, consistent or not.
     pub cut: bool,
-    /// The bound with which none would be, if none is.
+    /// If the bound cuts no thread: the smallest bound that cuts none.
     pub deepest: u32,
 }
 
-/// Why there is no answer, or not the whole of it.
+/// Why the answer is missing or incomplete.
 pub enum Halt {
-    /// A limit was met.
+    /// A limit was reached.
     Undecided(Reason),
     /// A law was broken.
     Defect(String),
 }
 
 impl Halt {
-    /// An answer that ends so.
+    /// The answer that results from it.
     pub fn end(self, answer: Answer) -> Answer {
         match self {
             Halt::Undecided(reason) => answer.undecided(reason),
@@ -86,13 +86,13 @@ impl Halt {
     }
 }
 
-/// What came of asking at one loop bound after the other.
+/// The result of trying one loop bound after the other.
 pub enum Depth<T> {
-    /// An answer, and the smallest bound that gives it, if it depends on that.
+    /// An answer, and the smallest bound that gives it, if it depends on the bound.
     Told(T, Option<u32>),
-    /// The largest bound is not enough: what it gave, and why.
+    /// The largest bound is too small: its result, and the reason.
     Open(T, Reason),
-    /// Something else got in the way.
+    /// Another problem ended the search.
     Halted(T, Halt),
 }
 
@@ -110,8 +110,8 @@ impl Limits {
         bounds
     }
 
-    /// Asks `at` one loop bound after the other, each time beginning from `start`, until it says
-    /// that a larger one can tell no more; then looks for the smallest bound that gives an answer.
+    /// Calls `at` for one loop bound after the other, each time from `start`, until a larger bound
+    /// adds nothing. Then it looks for the smallest bound that gives an answer.
     pub fn deepen<T: Clone>(
         &self,
         test: &LitmusTest,
@@ -134,7 +134,7 @@ impl Limits {
                     } else {
                         tried.deepest.clamp(low + 1, bound)
                     };
-                    // Where nothing is cut, one iteration less is what was likely not enough.
+                    // If nothing is cut, one iteration less was likely too few.
                     let mut next = if tried.cut {
                         low.midpoint(high)
                     } else {
@@ -157,7 +157,7 @@ impl Limits {
         Depth::Open(told, reason)
     }
 
-    /// The same of an answer.
+    /// As [`Limits::deepen`], for an answer.
     pub fn answer(
         &self,
         test: &LitmusTest,

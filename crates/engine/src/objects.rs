@@ -1,19 +1,18 @@
-//! mbarrier objects: which words the operations on one of them can find.
+//! Computes the words that operations on one mbarrier object can find.
 //!
-//! Taken one by one, an arrival can find whatever another one leaves, and itself be that other one.
-//! But operations on an object come in one order, each of them once, and in that of their thread.
-//! Followed through all such orders, `n` arrivals find `n` words, none of a later phase; so engines
-//! need not try orders to see that a wait that has passed stands behind all arrivals of its phase.
-//! Threads that do the same with an object are counted, not told apart: what matters is how many of
-//! them have come how far.
+//! Seen one by one, an arrival can find the word that any other one leaves, even one that follows
+//! from its own. But operations on an object come in one order, each of them once, and respect the
+//! order of their thread. Over all such orders, `n` arrivals find `n` words, none of a later phase.
+//! So engines see without trying orders that a completed wait comes behind all arrivals of its
+//! phase. Threads that do the same with an object are counted, not distinguished: only how many of
+//! them have come how far matters.
 //!
 //! # Invariants
-//! - The axioms, as far as they are known beforehand, exclude every execution in which an operation
-//!   finds another word: operations come one at a time ([`Excluded::whole`]), none reads what is
-//!   written behind it, and those of a thread, and of what it begins, in the order that is required
-//!   of them here.
-//! - An operation that writes nothing may have found any word with which it does not write, in
-//!   whatever order.
+//! - The known axioms exclude every execution in which an operation finds another word. Operations
+//!   come one at a time ([`Excluded::whole`]), and none reads a write behind its own. Those of one
+//!   thread, and of the operations that it starts, come in the order that this module requires.
+//! - An operation that writes nothing may have found any word with which it does not write, in any
+//!   order.
 
 use program::Tag;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,14 +33,14 @@ use verdict::Place;
 #[cfg(test)]
 mod tests;
 
-/// With so many operations on an object, engines try the orders in which they can come.
+/// Up to this number of operations on an object, engines try their orders.
 const FEW: usize = 6;
 #[cfg(test)]
 thread_local! {
     static FROM: std::cell::Cell<usize> = const { std::cell::Cell::new(FEW) };
 }
 
-/// With so many operations on an object, nothing is followed.
+/// Up to this number of operations on an object, this module does nothing.
 fn few() -> usize {
     #[cfg(test)]
     return FROM.get();
@@ -49,32 +48,33 @@ fn few() -> usize {
     FEW
 }
 
-/// At most so many states of an object and of who uses it are followed.
+/// The largest number of states of an object and its users to explore.
 const MAX_STATES: usize = 100_000;
-/// At most so many operations on one object are followed of one thread.
+/// The largest number of operations of one thread on one object to explore.
 const MAX_OF_THREAD: usize = 64;
 
-/// Both halves of an operation.
+/// The read half and the write half of an operation.
 pub(crate) type Halves = (usize, usize);
 
-/// What is found.
+/// The results.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Found {
     /// By read half: the words that it can find.
     pub(crate) words: BTreeMap<usize, Values>,
-    /// By object: an order in which operations can come, each with the write before it and the word
+    /// By object: a possible order of its operations, each with the write before it and the word
     /// that it finds.
     pub(crate) runs: Vec<Vec<Turn>>,
-    /// By write half: the phase in which it falls, where it falls in one alone.
+    /// By write half: the phase in which it falls, if it falls in only one.
     pub(crate) phases: FxHashMap<usize, i64>,
-    /// Operations that come before others wherever both write: those of an earlier phase.
+    /// Pairs of operations in which the first comes before the second if both write, because its
+    /// phase is earlier.
     pub(crate) before: Vec<(Halves, Halves)>,
 }
 
 /// An operation, the write before it, and the word that it finds.
 pub(crate) type Turn = (Halves, usize, i64);
 
-/// By object with many operations: these, if nothing else writes there.
+/// By object with many operations: these, if nothing else writes to the object.
 fn objects(task: &Task<'_>) -> BTreeMap<CellId, Vec<Halves>> {
     let sk = &task.sk;
     let mut objects: BTreeMap<CellId, Vec<Halves>> = BTreeMap::new();
@@ -105,14 +105,14 @@ fn objects(task: &Task<'_>) -> BTreeMap<CellId, Vec<Halves>> {
     objects
 }
 
-/// An operation on an object with many.
+/// The place of an operation on an object with many.
 pub(crate) fn of_many(task: &Task<'_>) -> Option<Place> {
     objects(task)
         .values()
         .find_map(|operations| task.sk.place(operations[0].1))
 }
 
-/// What the operations on such objects can find.
+/// The words that operations on objects with many operations can find.
 pub(crate) fn found(task: &Task<'_>, bounds: &TaskBounds, deadline: Option<Instant>) -> Found {
     let Some(from_reads) = bounds.node_of_from_reads() else {
         return Found::default();
@@ -131,43 +131,42 @@ pub(crate) fn found(task: &Task<'_>, bounds: &TaskBounds, deadline: Option<Insta
     found
 }
 
-/// What one thread does with an object, and what it begins does.
+/// The operations of one thread on an object, and those that it starts.
 struct User {
     operations: Vec<Halves>,
-    /// By operation: those that come first, if they write at all. Operations are bits of a number
-    /// here.
+    /// By operation: the operations that come first, if they write. Sets of operations are bits of
+    /// a number here.
     earlier: Vec<u64>,
     /// By operation: whether it may write nothing, and which others then write nothing either.
     spared: Vec<(bool, u64)>,
 }
 
-/// An object and who uses it.
+/// An object and its users.
 struct Object<'x, 'a> {
     task: &'x Task<'a>,
-    /// What is written first, and what that is.
+    /// The first write, and its value.
     start: (usize, i64),
     users: Vec<User>,
 }
 
-/// What an operation does where it finds a word.
+/// The effect of an operation that finds a certain word.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Step {
-    /// What it leaves, if it can write.
+    /// The word that it leaves, if it can write.
     leaves: Option<i64>,
     /// Whether it can write nothing.
     may_fail: bool,
-    /// Operations of its thread that do not write if it does.
+    /// Operations of its thread that cannot write after it.
     dead: u64,
 }
 
-/// Users of one kind that have the same operations before them: kind, operations, number.
+/// Users of one kind with the same remaining operations: kind, operations, number of users.
 type Group = (usize, u64, usize);
 
-/// What the object holds, and how far its users are.
+/// The word of the object, and the progress of its users.
 type State = (i64, Vec<Group>);
 
-/// From which state one user of a kind goes on, with which operation, and which are open before and
-/// after.
+/// How a user of a kind leaves a state: the operation, and the open operations before and after.
 struct Move {
     from: usize,
     kind: usize,
@@ -176,11 +175,11 @@ struct Move {
     after: u64,
 }
 
-/// Two users of one kind that do not do the same after all.
+/// Users of one kind that turn out to differ, and the new kinds.
 struct Differ(usize, Vec<Vec<usize>>);
 
 impl<'x, 'a> Object<'x, 'a> {
-    /// `None`: nothing is known of it.
+    /// The object; `None` if this module cannot analyse it.
     fn new(
         task: &'x Task<'a>,
         bounds: &TaskBounds,
@@ -196,8 +195,8 @@ impl<'x, 'a> Object<'x, 'a> {
                 && task.surely_at(s) == Some(cell)
         })?;
         let from = |s: usize, w: usize| s == start || s != w && operations.iter().any(|o| o.1 == s);
-        // What stands behind an operation has its word by way of it, so no operation reads that
-        // where values have a beginning.
+        // A write behind an operation takes its word from that operation. So the operation never
+        // reads that write, if the model excludes values out of thin air.
         let fed = |&(r, w): &Halves| {
             sk.data
                 .iter()
@@ -263,7 +262,7 @@ impl<'x, 'a> Object<'x, 'a> {
         })
     }
 
-    /// What an operation of a user does with a word. `None`: it is not known.
+    /// The effect of an operation of a user that finds a word; `None` if it cannot be worked out.
     fn step(&self, user: &User, at: usize, word: i64) -> Option<Step> {
         let sk = &self.task.sk;
         let (r, w) = user.operations[at];
@@ -286,7 +285,7 @@ impl<'x, 'a> Object<'x, 'a> {
         })
     }
 
-    /// What every operation can find. `None`: that would take too long.
+    /// The words that every operation can find; `None` if that would take too long.
     fn found(&self, deadline: Option<Instant>) -> Option<Found> {
         let mut kinds: BTreeMap<_, Vec<usize>> = BTreeMap::new();
         for (i, user) in self.users.iter().enumerate() {
@@ -307,7 +306,8 @@ impl<'x, 'a> Object<'x, 'a> {
         }
     }
 
-    /// The same, taking users for alike until they are found not to be.
+    /// As [`Object::found`], with the users of one kind treated as alike until they turn out to
+    /// differ.
     fn follow(
         &self,
         kinds: &[Vec<usize>],
@@ -465,13 +465,13 @@ impl<'x, 'a> Object<'x, 'a> {
 }
 
 impl User {
-    /// All of its operations.
+    /// The set of all its operations.
     fn all(&self) -> u64 {
         bits(&self.operations, |_| true)
     }
 
-    /// Which operations may still write once one does, whatever it finds; `None`: it may not write
-    /// before others do.
+    /// The operations that may still write after operation `at` writes, whatever it finds. `None`
+    /// if others must write first.
     fn passed_over(&self, at: usize, left: u64) -> Option<u64> {
         let mut after = left;
         for first in
@@ -487,7 +487,7 @@ impl User {
     }
 }
 
-/// The operations of which something holds.
+/// The operations for which `has` is true, as a set.
 fn bits(operations: &[Halves], mut has: impl FnMut(&Halves) -> bool) -> u64 {
     operations
         .iter()
@@ -495,7 +495,7 @@ fn bits(operations: &[Halves], mut has: impl FnMut(&Halves) -> bool) -> u64 {
         .fold(0, |bits, (at, one)| bits | u64::from(has(one)) << at)
 }
 
-/// Groups of which one user of one has gone on.
+/// The groups after one user of a group has performed an operation.
 fn moved(groups: &[Group], from: usize, left: u64) -> Vec<Group> {
     let mut groups = groups.to_vec();
     let kind = groups[from].0;

@@ -1,4 +1,4 @@
-//! Queries: what an engine is asked, in one form for all properties.
+//! Defines queries: one form of question for all properties, which every engine takes.
 
 use std::time::Instant;
 
@@ -9,27 +9,27 @@ use cat::rel::Rel;
 use program::litmus::Prop;
 use verdict::Reason;
 
-/// Find an execution such that …
+/// Describes the execution to find: it meets the requirement of every field.
 #[derive(Clone, Debug)]
 pub struct Query<'q> {
-    /// … every thread runs to its end,
+    /// Every thread runs to its end.
     pub complete: bool,
-    /// … each proposition has the given truth (implies `complete`),
+    /// Each proposition has the given truth (implies `complete`).
     pub props: Vec<(&'q Prop, bool)>,
-    /// … one of these flags of the model is raised,
+    /// The execution raises one of these flags of the model.
     pub flags: Option<Vec<usize>>,
-    /// … by other pairs than these,
+    /// It raises the flag by other pairs than these.
     pub spared: Option<Rel>,
-    /// … this condition of the skeleton holds,
+    /// This condition of the skeleton holds.
     pub require: Cond,
-    /// … no access names memory that does not exist,
+    /// No access addresses memory that does not exist.
     pub no_fault: bool,
-    /// … and these axioms of the model hold.
+    /// These axioms of the model hold.
     pub axioms: Vec<bool>,
 }
 
 impl Query<'_> {
-    /// Any execution of a model in which every thread runs to its end and every access names
+    /// Any execution of a model in which every thread runs to its end and every access addresses
     /// memory.
     pub fn complete(model: &Model) -> Self {
         Query {
@@ -44,18 +44,18 @@ impl Query<'_> {
     }
 }
 
-/// What came out of a query.
+/// The result of a query.
 #[derive(Debug)]
 pub enum Found {
     /// An execution.
     Yes(Box<Execution>),
-    /// There is none.
+    /// No such execution exists.
     No,
-    /// A limit was hit.
+    /// A limit was reached.
     Unknown(Reason),
 }
 
-/// A deadline that is cheap to ask about.
+/// A deadline that is cheap to check.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline(pub Option<Instant>);
 
@@ -75,5 +75,5 @@ impl Deadline {
     }
 }
 
-/// Final values of what a task observes, in its order.
+/// Final values of a task's observables, in its order.
 pub type FinalState = Vec<i64>;

@@ -1,8 +1,8 @@
-//! The plain evaluator: checks a complete candidate execution from scratch.
+//! Checks a complete candidate execution from scratch, with a plain evaluator.
 //!
 //! # Invariants
-//! - Reads only the skeleton, the model and the execution; it shares no search, no bounds and no
-//!   circuit with the engines whose witnesses it judges.
+//! - It reads only the skeleton, the model and the execution. It shares no search, no bounds and no
+//!   circuit with the engines, so it can judge their witnesses.
 //!
 //! # Sources
 //! - An independent checker behind the search: regalloc2's `checker`, egg's proof checking.
@@ -20,7 +20,7 @@ use cat::model::signature::BaseId;
 use cat::rel::{EventSet, Rel};
 use program::litmus::Observable;
 
-/// What an execution turned out to be.
+/// The result of replaying an execution.
 #[derive(Clone, Debug)]
 pub struct Replayed {
     /// Values of all nodes of the model.
@@ -36,7 +36,7 @@ pub struct Replayed {
 }
 
 impl Replayed {
-    /// Whether a flag is raised by other pairs than those that are spared.
+    /// Whether a flag is raised by pairs outside `spared`.
     pub(crate) fn is_raised(&self, task: &Task<'_>, flag: usize, spared: Option<&Rel>) -> bool {
         let tested = &task.model.flags[flag];
         match (self.values[tested.node.index()].as_deref(), spared) {
@@ -79,7 +79,7 @@ impl Leaves<Bits> for Candidate<'_> {
 }
 
 impl Candidate<'_> {
-    /// The values of some nodes, among which are their operands.
+    /// The values of the chosen nodes, which include all their operands.
     fn values(&self, nodes: &[bool]) -> Values<Bits> {
         let algebra = Bits {
             executed: self.execution.executed.clone(),
@@ -92,8 +92,8 @@ impl Candidate<'_> {
     }
 }
 
-/// What a declaration of a model comes to in an execution, where it does not depend on the free
-/// relations: their bounds.
+/// The value in an execution of a bound in a declaration, which does not depend on the free
+/// relations.
 pub fn declared(task: &Task<'_>, execution: &Execution, node: NodeId) -> Rel {
     let candidate = Candidate {
         task,
@@ -108,7 +108,8 @@ pub fn declared(task: &Task<'_>, execution: &Execution, node: NodeId) -> Rel {
         .clone()
 }
 
-/// The values of all nodes in something that need be no candidate execution: no law is checked.
+/// The values of all nodes under an assignment that may be no candidate execution: it checks no
+/// law.
 pub fn evaluate(task: &Task<'_>, execution: &Execution) -> Values<Bits> {
     Candidate {
         task,
@@ -121,7 +122,7 @@ pub fn evaluate(task: &Task<'_>, execution: &Execution) -> Values<Bits> {
 /// Replays an execution.
 ///
 /// # Errors
-/// The law that it breaks, if it is no candidate execution at all. (Axioms are not laws: see
+/// The law that it breaks, if it is not a candidate execution. (Axioms are not laws: see
 /// [`Replayed::rejected_by`].)
 pub fn replay(task: &Task<'_>, execution: &Execution) -> Result<Replayed, String> {
     replay_known(task, execution, &execution.known())
@@ -265,7 +266,7 @@ fn check_free(
         }
         match f.shape {
             Shape::Function => {
-                // What a model calls a function from writes to reads: one source for each executed
+                // A function of the model goes from writes to reads: one source for each executed
                 // read.
                 let sources = r.inverse();
                 for i in

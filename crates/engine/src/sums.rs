@@ -1,15 +1,15 @@
-//! Sums: what atomics add to one location, in whatever order, where nothing else reads what some of
-//! them have made of it.
+//! Replaces the partial sums that atomics write to one location by the whole sum, if nothing else
+//! reads the partial ones.
 //!
-//! Atomics write as many values as their operands have sums in part; but what reads the location
-//! behind all of them reads one. So that nobody has to list the others, each of these writes is
-//! taken for one of the whole sum ([`Skeleton::seen`]). That is what is read of the last of them;
-//! of the others, only atomics that add to it read, and of what these return nothing depends.
+//! The atomics write one value for each partial sum of their operands, but a read behind all of
+//! them sees one value. To keep domains small, each of these writes gets the value of the whole sum
+//! ([`Skeleton::seen`]). It is the value of the last write. Only atomics that add to the sum read
+//! the others, and nothing depends on what these atomics return.
 //!
 //! # Invariants
-//! - The axioms, as far as they are known beforehand, exclude every execution in which it would be
-//!   another value: coherence is total on these writes, each atomic reads what stands directly
-//!   before its write, and who else reads one of them comes before none.
+//! - The known axioms exclude every execution with another value. Coherence is total on these
+//!   writes, and each atomic reads the write directly before its own. Any other read of one of them
+//!   comes before none of them.
 //! - An execution that leaves the engines has the values that these atomics really return
 //!   ([`settled`]).
 //!
@@ -31,8 +31,7 @@ use program::litmus::observables;
 use program::memory::CellId;
 use verdict::Place;
 
-/// Where so many values are listed for what atomics write, as sums in part or not, they are not any
-/// more.
+/// The number of values of atomics' writes from which sums are worthwhile.
 const MANY_VALUES: usize = 64;
 
 /// Atomics that add to one location.
@@ -40,17 +39,17 @@ const MANY_VALUES: usize = 64;
 pub(crate) struct Sum {
     /// The write that they start from.
     start: usize,
-    /// Both halves of each.
+    /// The read half and the write half of each atomic.
     members: Vec<(usize, usize)>,
 }
 
 impl Sum {
-    /// The instruction of one of them.
+    /// The instruction of one of the atomics.
     pub(crate) fn place(&self, sk: &Skeleton) -> Option<Place> {
         sk.place(self.members[0].1)
     }
 
-    /// What the location holds behind all of them.
+    /// Gives the write of each atomic the value of the location behind all of them.
     pub(crate) fn seen(&self, sk: &mut Skeleton) -> Vec<(usize, TermId)> {
         let mut sum = sk.events[self.start].value.expect("writes have values");
         for &(r, w) in &self.members {
@@ -64,11 +63,11 @@ impl Sum {
     }
 }
 
-/// What an atomic makes of what it reads.
+/// How an atomic changes the value that it reads.
 enum Added {
-    /// Nothing else.
+    /// It leaves the value unchanged.
     Nothing,
-    /// The other operand of an operation to which order does not matter.
+    /// The operator and the other operand; the operands of several may come in any order.
     By(BinOp, TermId),
 }
 
@@ -91,14 +90,14 @@ fn added(sk: &Skeleton, r: usize, w: usize) -> Option<Added> {
 /// Atomics that add to one cell.
 #[derive(Default)]
 struct Adders {
-    /// The operation, and whether it is signed, once one is known.
+    /// The operation, and whether it is signed, after the first atomic.
     operation: Option<(BinOp, bool)>,
-    /// Whether there are several.
+    /// Whether the atomics use different operations.
     differ: bool,
     members: Vec<(usize, usize)>,
 }
 
-/// Atomics that may be parts of sums, by cell: nothing but what they write depends on what they
+/// Atomics that may be parts of sums, by cell: only their own writes depend on the values that they
 /// return.
 fn candidates(task: &Task<'_>) -> Vec<Vec<(usize, usize)>> {
     let sk = &task.sk;
@@ -164,7 +163,7 @@ fn candidates(task: &Task<'_>) -> Vec<Vec<(usize, usize)>> {
     candidates
 }
 
-/// Whether it is worthwhile to look for sums: many values are listed.
+/// Whether looking for sums is worthwhile: the domains list many values.
 pub(crate) fn are_large(task: &Task<'_>) -> bool {
     let listed = |(_, w): &(usize, usize)| {
         let value = task.sk.events[*w].value.expect("writes have values");
@@ -202,7 +201,7 @@ pub(crate) fn sums(task: &Task<'_>, bounds: &TaskBounds) -> Vec<Sum> {
         let whole = |sum: &Sum| sum.members.len() > 1 && is_whole(task, bounds, &mut excluded, sum);
         sums.extend(by_start.into_iter().map(sum).filter(whole));
     }
-    // What is added up first is not seen by what starts from it.
+    // A sum that starts from another sum does not see the values of that sum.
     let of_another = |sums: &[Sum], start: usize| {
         sums.iter()
             .flat_map(|sum| &sum.members)
@@ -213,8 +212,7 @@ pub(crate) fn sums(task: &Task<'_>, bounds: &TaskBounds) -> Vec<Sum> {
     sums
 }
 
-/// Whether all executions in which the axioms hold are of the kind that the module's head
-/// describes.
+/// Whether all executions in which the axioms hold meet the conditions in the module's head.
 fn is_whole(
     task: &Task<'_>,
     bounds: &TaskBounds,
@@ -227,8 +225,8 @@ fn is_whole(
     let is_member = |e: usize| members.iter().any(|&(r, w)| r == e || w == e);
     let cell = task.surely_at(members[0].1);
     let mut events = 0..sk.len();
-    // They start from one write, which is there, and all that is written besides comes before it or
-    // behind them.
+    // The atomics start from one write that surely executes. Every other write comes before it or
+    // behind all of them.
     task.surely_at(*start) == cell
         && sk.events[*start].guard == Cond::TRUE
         && members.iter().all(|&(_, w)| co.must.has(*start, w))
@@ -254,7 +252,7 @@ fn is_whole(
         })
 }
 
-/// An execution with what the members of sums really return.
+/// An execution with the values that the atomics really return.
 pub(crate) fn settled(task: &Task<'_>, mut execution: Execution) -> Execution {
     for sum in &task.sums {
         let co = &execution.free[task.model.finals.0 as usize];

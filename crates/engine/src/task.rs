@@ -1,8 +1,8 @@
-//! A task: one test under one model at one loop bound, ready for any engine.
+//! Prepares a task: one test under one model at one loop bound, ready for any engine.
 //!
 //! # Invariants
 //! - All engines read the same task and nothing else.
-//! - `Task::open_values` is set only if values could matter that no domain holds; a negative answer
+//! - `Task::open_values` is set only if values outside all domains could matter; a negative answer
 //!   is then `undecided`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,65 +41,66 @@ pub struct Task<'a> {
     pub model: &'a Model,
     /// The test's events.
     pub sk: Skeleton,
-    /// Possible values.
+    /// The possible values of terms.
     pub domains: Domains,
     /// Base sets and relations that the model uses, each with the number of open cells of those
     /// before it.
     pub bases: FxHashMap<BaseId, (usize, Base)>,
-    /// When the open cells of base relations hold.
+    /// The condition under which each open cell of a base relation holds.
     pub open: Vec<Cond>,
-    /// When some access names no memory, or a thread meets others that do not come.
+    /// The condition under which some access addresses no memory, or a thread meets others that do
+    /// not arrive.
     pub fault: Cond,
-    /// When all that runs has been let run: see [`crate::liveness::parts`].
+    /// The condition under which every started command has run: see [`crate::liveness::parts`].
     pub started: Cond,
     /// Whether a negative answer may have missed values out of thin air.
     pub open_values: bool,
-    /// What outcomes show, in order.
+    /// The observables that outcomes show, in order.
     pub observed: Vec<Observable>,
-    /// What each of these is called.
+    /// The name of each observable.
     names: Vec<Arc<str>>,
     /// Memory cells among [`Task::observed`].
     pub observed_cells: Vec<CellId>,
-    /// By observed cell: the writes that may be to it, each with the condition under which it is.
+    /// By observed cell: the writes that may go to it, each with the condition for that.
     pub at_cell: Vec<Vec<(usize, Cond)>>,
-    /// Pairs of `po` and barrier order can be cyclic: the checkers must exclude that.
+    /// Whether `po` and barrier order together can be cyclic: the checkers must exclude that.
     pub check_barrier_order: bool,
     /// By node of the model: whether it is empty in all executions ([`signature::absent`]).
     pub absent: Vec<bool>,
-    /// When writes of several threads store different values, where two of one value are no race.
+    /// The conditions under which writes of several threads store different values, if the option
+    /// `same-value` makes equal values no race.
     pub rivals: Option<Rivals>,
-    /// Values that are not worked out, which no answer may depend on.
+    /// Values that the checker cannot work out; no answer may depend on them.
     pub unknowns: Unknowns,
-    /// What reads can find that nothing has written.
+    /// The reads of memory before any write to it.
     pub unwritten: Unwritten,
-    /// Which values were not given up, and why others were: they could not be listed.
+    /// The values that the task keeps, and why it gave up the others: it could not list them.
     pub needed: Option<(Needed, Reason)>,
     /// Whether descriptions of executions have every relation that the model names.
     pub detail: bool,
-    /// Whether the domains leave out what the axioms exclude.
+    /// Whether the domains leave out values that the axioms exclude.
     pub narrowed: bool,
-    /// Why they have to: without the axioms, values could not be listed.
+    /// Why the domains have to: without the axioms, the values could not be listed.
     pub unlisted: Option<Reason>,
-    /// What atomics add up.
+    /// The sums of atomics at one location.
     pub(crate) sums: Vec<Sum>,
-    /// What is known of mbarrier objects with many operations.
+    /// The results for mbarrier objects with many operations.
     pub(crate) objects: Found,
 }
 
-/// What reads find that nothing has written, where memory begins with any value (`Init::Unknown`),
-/// and where it ends so.
+/// The reads and final values that show memory before any write to it, where memory begins with any
+/// value (`Init::Unknown`).
 #[derive(Clone, Debug, Default)]
 pub struct Unwritten {
-    /// Micro-ops that can read memory before anything is written there, with the name of that
-    /// memory.
+    /// Micro-ops that can read memory before any write to it, with the name of that memory.
     pub reads: BTreeMap<Site, String>,
-    /// Memory that the test observes, and that can be as it was at the end.
+    /// Observed memory cells that can keep their initial value to the end.
     pub ends: BTreeSet<CellId>,
-    /// What depends on what these reads find.
+    /// The values that depend on these reads.
     pub unknowns: Unknowns,
 }
 
-/// Whether some memory begins with any value.
+/// Whether some memory cell begins with any value.
 pub(crate) fn has_unknown(memory: &Memory) -> bool {
     memory.cells.iter().any(|cell| cell.unknown)
 }
@@ -111,10 +112,10 @@ fn not_worked_out(program: &Program, made: Site, depends: String) -> Reason {
     }
 }
 
-/// What depends on a value, of a proposition.
+/// Names the question's propositions as the thing that depends on a value.
 const ASKED: &str = "what is asked about";
 
-/// The options of a test under a model, where `set` overrides both.
+/// The options of a test under a model; `set` overrides both.
 fn options(test: &LitmusTest, model: &Model, set: &[Setting]) -> Options {
     let of_model = model
         .options
@@ -124,8 +125,8 @@ fn options(test: &LitmusTest, model: &Model, set: &[Setting]) -> Options {
 }
 
 impl<'a> Task<'a> {
-    /// Whether values out of thin air go on without end under these axioms: no engine sees all of
-    /// them. A model that excludes them does so by an axiom, which a query may leave out.
+    /// Whether values out of thin air continue without end under these axioms, so that no engine
+    /// sees all of them. A model excludes such values by an axiom, which a query may leave out.
     pub fn misses_values(&self, axioms: &[bool]) -> bool {
         self.open_values || (self.domains.open && axioms.contains(&false))
     }
@@ -144,9 +145,9 @@ impl<'a> Task<'a> {
         Task::build(Purpose::Outcomes, test, model, set, bound, false, deadline)
     }
 
-    /// As [`Task::new`], for a purpose: under one that is about progress, the model may use the
-    /// words of [`signature::of_endless`]. With `thin_air`, domains hold values out of thin air
-    /// even where an axiom excludes them: for questions that leave that axiom out.
+    /// As [`Task::new`], for a purpose. Under a purpose about progress, the model may use the names
+    /// of [`signature::of_endless`]. With `thin_air`, domains hold values out of thin air even if
+    /// an axiom excludes them: queries that leave that axiom out need this.
     pub fn build(
         purpose: Purpose,
         test: &'a LitmusTest,
@@ -199,7 +200,7 @@ impl<'a> Task<'a> {
             },
             Err(_) => return first,
         };
-        // There are fewer values where a read has fewer sources.
+        // A read with fewer sources has fewer values.
         let all = vec![true; model.axioms.len()];
         let bounds = TaskBounds::new(rough, &all, deadline).ok_or(Reason::Time)?;
         let never = bounds.never_read(rough);
@@ -226,7 +227,7 @@ impl<'a> Task<'a> {
             false,
         ) {
             Ok(mut again) if again.sk.len() == rough.sk.len() && again.needed.is_none() => {
-                // That they are never read rests on the axioms.
+                // The axioms justify that those values are never read.
                 again.domains.open = true;
                 again.narrowed = true;
                 again.objects = found;
@@ -245,8 +246,8 @@ impl<'a> Task<'a> {
         }
     }
 
-    /// As [`Task::build`], given what is known of all executions; and, if it is done `rough`ly, for
-    /// nothing but the bounds of relations, with values that are not listed.
+    /// As [`Task::build`], with facts that hold in all executions. With `rough`, values are not
+    /// listed, and the task serves only to bound relations.
     fn build_without(
         purpose: Purpose,
         test: &'a LitmusTest,
@@ -356,7 +357,7 @@ impl<'a> Task<'a> {
         let excluded = !thin_air && excludes_thin_air(model);
         let props: Vec<&Prop> = test.condition.iter().chain(&test.filter).collect();
         let fewer = |sk: &Skeleton, why: &Reason| {
-            // Of no value is it asked whether it exists.
+            // No proposition requires any value to exist.
             let may = excluded && matches!(why, Reason::TooManyValues(_));
             let filtered = litmus::observables(&test.filter, &[]);
             let asked = [test.observables(), filtered].into_iter().filter(|_| may);
@@ -395,7 +396,7 @@ impl<'a> Task<'a> {
         if sk.fixed.is_hit(&sk, &domains) {
             (sk, domains, needed) = unrolled(false)?;
         }
-        // What is computed of a value that nothing names may be any other.
+        // A value computed from an unnamed value may be any other value.
         domains.open |= domains.seeded && props.iter().any(|p| p.computes());
         let open_values = domains.open && !excluded;
         let (mut bases, mut open) = (FxHashMap::default(), Vec::new());
@@ -470,7 +471,7 @@ impl<'a> Task<'a> {
             }
             at_cell.push(writers);
         }
-        // Others, with more time, go on with it.
+        // Later users of the pool have their own deadline.
         sk.pool.unwatch()?;
         let check_barrier_order = !sk.barrier_order.is_empty() && {
             let mut order = sk.program_order().clone();
@@ -512,9 +513,8 @@ impl<'a> Task<'a> {
 
     /// The same task under other settings; `None` if it has to be built anew.
     ///
-    /// Where settings differ in readings that no event depends on, unrolling finds the same events,
-    /// guards, terms and domains: of all that a task is made of, only the sets that say which
-    /// reading is chosen are others.
+    /// If the settings differ only in readings that no event depends on, unrolling finds the same
+    /// events, guards, terms and domains. Then only the sets that name the chosen reading change.
     pub fn under(&self, set: &[Setting]) -> Option<Task<'a>> {
         let options = options(self.test, self.model, set);
         if self.narrowed || !options.same_events(self.sk.options) || has_unknown(&self.sk.memory) {
@@ -530,8 +530,8 @@ impl<'a> Task<'a> {
         Some(task)
     }
 
-    /// Why an answer is not to be had that rests on some propositions, and on what all outcomes
-    /// show if it `lists` them: they depend on values that are not worked out.
+    /// Why an answer about these propositions is unavailable: they depend on values that the
+    /// checker cannot work out. With `lists`, the answer also covers all observables of outcomes.
     pub fn unknown<'p>(
         &self,
         props: impl IntoIterator<Item = &'p Prop>,
@@ -552,9 +552,9 @@ impl<'a> Task<'a> {
         Some(not_worked_out(program, made, ASKED.to_owned()))
     }
 
-    /// Why an answer that there is no execution rests on what is in memory that nothing has
-    /// written, if it does; for some propositions, and what all outcomes show if it `lists` them.
-    /// An execution that there is stands: what is in that memory may be 0.
+    /// Why the answer "no execution" depends on memory before any write to it, if it does. With
+    /// `lists`, the answer also covers all observables of outcomes. An execution that an engine
+    /// found remains valid: that memory may hold 0.
     pub fn first_value<'p>(
         &self,
         props: impl IntoIterator<Item = &'p Prop>,
@@ -600,7 +600,7 @@ impl<'a> Task<'a> {
         Some(read((made, ASKED.to_owned())))
     }
 
-    /// The reads that can find memory in which nothing was written.
+    /// The reads that can observe memory before any write to it.
     pub fn reads_of_nothing_written(&self) -> Vec<verdict::Unwritten> {
         let of = |(site, memory): (&Site, &String)| {
             let Place { text, thread, line } = place(&self.sk.program, *site);
@@ -614,7 +614,8 @@ impl<'a> Task<'a> {
         self.unwritten.reads.iter().map(of).collect()
     }
 
-    /// What its loop bound leaves open: the cut at which a thread can go on, if there is one.
+    /// The part that the loop bound leaves open: the cut at which a thread can go on, if one
+    /// exists.
     pub fn tried(&self, goes_on: Option<usize>) -> Tried {
         let open = goes_on.map(|cut| {
             let (_, thread, header) = self.sk.cuts[cut];
@@ -632,7 +633,8 @@ impl<'a> Task<'a> {
         &self.bases[&id].1
     }
 
-    /// The memory that an access is to in all executions in which it executes.
+    /// The memory cell of an access, if it is the same in all executions in which the access
+    /// executes.
     pub(crate) fn surely_at(&self, e: usize) -> Option<CellId> {
         let cells = &self.domains.cells[e];
         let one = cells
@@ -641,12 +643,12 @@ impl<'a> Task<'a> {
         Some(self.sk.memory.cell(*one).memory)
     }
 
-    /// A final state by name.
+    /// A final state with its names.
     pub fn name_state(&self, state: &FinalState) -> State {
         self.name_states([state]).next().expect("there is one")
     }
 
-    /// Final states by name, one after the other.
+    /// Final states with their names, in the order given.
     pub fn name_states<'s>(
         &self,
         states: impl IntoIterator<Item = &'s FinalState>,
@@ -663,7 +665,7 @@ impl<'a> Task<'a> {
         })
     }
 
-    /// Why what an observable shows was given up, if it was.
+    /// Why the task gave up the values of an observable, if it did.
     fn given_up(&self, o: Observable) -> Option<&Reason> {
         self.needed
             .as_ref()
@@ -671,7 +673,7 @@ impl<'a> Task<'a> {
             .map(|(_, why)| why)
     }
 
-    /// Whether what is in a cell may not be worked out.
+    /// Whether the value of a cell may be impossible to work out.
     pub fn is_unknown(&self, cell: CellId) -> bool {
         let memory = self.sk.memory.cell(cell).memory;
         self.needed
@@ -683,7 +685,8 @@ impl<'a> Task<'a> {
                 .is_some()
     }
 
-    /// A value as shown in outcomes: addresses by name, `?` for one that is not worked out.
+    /// A value as outcomes show it: addresses by name, `?` for a value that the checker cannot work
+    /// out.
     pub fn show_value(&self, o: Observable, v: i64) -> String {
         if self
             .unknowns
@@ -698,8 +701,7 @@ impl<'a> Task<'a> {
             .show_held(&self.sk.program, o, self.observable_ty(o), v)
     }
 
-    /// A value, or the name of the memory of which it is the address, if the program handles
-    /// addresses as values.
+    /// A value; if the program uses addresses as values, the name of the memory at that address.
     pub fn show(&self, v: i64) -> String {
         self.sk.memory.show(&self.sk.program, v)
     }
@@ -726,7 +728,7 @@ impl<'a> Task<'a> {
     }
 }
 
-/// Constants that a value out of nowhere could be compared with, and one that occurs nowhere.
+/// Constants that a value out of thin air could be compared with, and one that occurs nowhere.
 fn seeds(sk: &Skeleton, props: &[&Prop]) -> Vec<i64> {
     fn constants(p: &Prop, out: &mut BTreeSet<i64>) {
         match p {
@@ -749,7 +751,7 @@ fn seeds(sk: &Skeleton, props: &[&Prop]) -> Vec<i64> {
         seeds.extend(sk.pool.as_const(t));
     }
     let fresh = seeds.iter().max().map_or(1, |m| m.saturating_add(1));
-    // Only what the propositions and the tests of the program name can be told apart from `fresh`.
+    // The program distinguishes from `fresh` only constants in its propositions and tests.
     let mut named: BTreeSet<i64> = domain::compared_constants(sk).into_iter().collect();
     props.iter().for_each(|p| constants(p, &mut named));
     named.insert(fresh);
@@ -764,8 +766,8 @@ fn excludes_thin_air(model: &Model) -> bool {
         .any(|a| closes_value_flow(model, a, true))
 }
 
-/// The axioms that do nothing but exclude values out of thin air: cycles of `rf` and program order
-/// or dependencies, and of no other relation that is chosen.
+/// The axioms that only exclude values out of thin air. They forbid cycles of `rf` with program
+/// order or dependencies, and mention no other free relation.
 pub fn thin_air_axioms(model: &Model) -> Vec<usize> {
     let alone = |a: &Axiom| {
         let mut seen = vec![false; model.nodes.len()];
@@ -790,8 +792,8 @@ pub fn thin_air_axioms(model: &Model) -> Vec<usize> {
         .collect()
 }
 
-/// Whether an axiom is `acyclic` over a union that holds the values relation and either program
-/// order or all three dependencies; of dependencies alone, unless `by_order`.
+/// Whether an axiom is `acyclic` over a union that holds the values relation and all three
+/// dependencies. With `by_order`, program order may replace the dependencies.
 pub(crate) fn closes_value_flow(model: &Model, a: &Axiom, by_order: bool) -> bool {
     if a.test != Test::Acyclic || a.negated {
         return false;

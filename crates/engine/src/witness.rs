@@ -1,4 +1,4 @@
-//! Executions as plain data to print: [`verdict::Witness`].
+//! Turns executions into plain data to print: [`verdict::Witness`].
 
 use super::eval::Eval;
 use super::execution::Execution;
@@ -12,16 +12,17 @@ use program::{EventKind, Program, Scope};
 use verdict::Reason;
 use verdict::{Seat, Style, Witness, WitnessEvent};
 
-/// A relation with more pairs tells nobody anything.
+/// A relation with more pairs is not readable.
 const MOST_PAIRS: usize = 20_000;
 
-/// Describes a replayed execution: its events, `po`, the free relations, `fr` and what the model
-/// shows. Orders are reduced to their immediate pairs.
+/// Describes a replayed execution: its events, `po`, the free relations, `fr` and the relations
+/// that the model shows. Orders are reduced to their immediate pairs.
 pub fn describe(task: &Task<'_>, execution: &Execution, replayed: &Replayed) -> Witness {
     describe_with(task, execution, replayed, &[]).0
 }
 
-/// As [`describe`], with these events whatever they are; also says at which position each event is.
+/// As [`describe`], and the result always includes the events `also`. Also returns the position of
+/// each event.
 pub fn describe_with(
     task: &Task<'_>,
     execution: &Execution,
@@ -111,10 +112,10 @@ pub fn describe_with(
     )
 }
 
-/// The events that are shown, in order; `also` are, whatever they are.
+/// The events to show, in order; always includes `also`.
 fn shown(task: &Task<'_>, execution: &Execution, also: &[usize]) -> Vec<usize> {
     let sk = &task.sk;
-    // Initial writes that nothing refers to would only be noise.
+    // An initial write without any pair would only be noise.
     let mut touched = EventSet::empty(sk.len());
     also.iter().for_each(|&e| touched.insert(e));
     for rel in &execution.free {
@@ -134,13 +135,13 @@ fn shown(task: &Task<'_>, execution: &Execution, also: &[usize]) -> Vec<usize> {
         .collect()
 }
 
-/// The place of an event in the description of its execution.
+/// The position of an event in the description of its execution.
 pub fn position(task: &Task<'_>, execution: &Execution, event: usize) -> Option<usize> {
     shown(task, execution, &[]).iter().position(|&e| e == event)
 }
 
-/// The relations that have a name: base relations of the program that the model speaks of, then its
-/// definitions, each by its last meaning.
+/// The relations that have a name: base relations that the model uses, then its definitions, each
+/// by its last meaning.
 fn named(task: &Task<'_>) -> Vec<(String, NodeId)> {
     let model = task.model;
     let mut found: Vec<(String, NodeId)> = Vec::new();
@@ -156,7 +157,7 @@ fn named(task: &Task<'_>) -> Vec<(String, NodeId)> {
     found
 }
 
-/// Where each thread of a program runs, in the words of its dialect.
+/// The groups of each thread of a program, in the words of its dialect.
 fn seats(program: &Program) -> Vec<Seat> {
     let levels = program.dialect.row().levels;
     let domains = program.threads.iter().any(|t| t.place.domain != 0);
@@ -248,8 +249,8 @@ pub fn event(task: &Task<'_>, execution: &Execution, e: usize) -> WitnessEvent {
     }
 }
 
-/// Which agent of its thread performs an event, if one does: they are counted where there are
-/// several in the execution.
+/// The agent of its thread that performs an event, if one does. Agents have numbers if the
+/// execution has several.
 fn agent(task: &Task<'_>, execution: &Execution, e: usize) -> Option<String> {
     let sk = &task.sk;
     let own = sk.operation(e)?;
@@ -268,20 +269,20 @@ fn agent(task: &Task<'_>, execution: &Execution, e: usize) -> Option<String> {
     Some(at.map_or_else(|| "agent".to_owned(), |at| format!("agent {}", at + 1)))
 }
 
-/// The pairs of an order that do not follow by transitivity.
+/// The pairs of an order that transitivity does not imply.
 fn immediate(order: &Rel) -> Rel {
     let all = EventSet::full(order.universe_len());
     let long = order.seq(order, &all);
     order.clone().minus(&long)
 }
 
-/// Whether a thread is cut at the loop bound in an execution.
+/// Whether the loop bound cuts a thread in an execution.
 pub fn is_cut(task: &Task<'_>, execution: &Execution) -> bool {
     Eval::new(&task.sk, &execution.known()).cond(task.sk.cut) == Some(true)
 }
 
-/// Why a question stays open of which an execution shows that an access can name no memory, or that
-/// a thread meets others that do not come.
+/// Why a question stays open, given an execution in which an access addresses no memory, or a
+/// thread meets others that do not arrive.
 pub fn astray(task: &Task<'_>, execution: &Execution) -> Reason {
     let sk = &task.sk;
     let known = execution.known();

@@ -1,23 +1,23 @@
-//! Is libz3 there, and the one the bindings are made for?
+//! Checks that libz3 is there and has the version that the bindings need.
 //!
-//! Nothing else asks: another version links, and may then answer wrongly, because the numbers of
-//! its enumerations moved; and libz3 is loaded when it is first called, which is too late to tell
-//! that it is not there. So every program that uses Z3 calls [`check`] before its first question.
+//! No other code checks this. Another version links, and may then answer wrongly, because the
+//! numbers of its enumerations differ. A missing libz3 would show only at the first call, too late
+//! for an error. So every program that uses Z3 calls [`check`] before its first question.
 
-/// What the bindings are made for: major and minor version. Patch releases within it are alike.
+/// Major and minor version of Z3 that the bindings need. Patch releases of it are alike.
 const EXPECTED: (u32, u32) = (5, 3);
 
-/// The version of libz3, as it names itself. It is loaded if it is not.
+/// The version that libz3 reports. Loads it first if necessary.
 ///
 /// # Errors
-/// It cannot be loaded.
+/// libz3 cannot be loaded.
 #[cfg(feature = "z3")]
 pub fn loaded() -> Result<&'static str, UnusableZ3> {
     libz3::load()?;
     Ok(z3::full_version())
 }
 
-/// Without Z3 there is no version.
+/// The empty version: this build has no Z3.
 ///
 /// # Errors
 /// None.
@@ -26,10 +26,10 @@ pub fn loaded() -> Result<&'static str, UnusableZ3> {
     Ok("")
 }
 
-/// Loads libz3 and compares it with the bindings.
+/// Loads libz3 and compares its version with that of the bindings.
 ///
 /// # Errors
-/// It cannot be loaded, or is not the version that the bindings are made for.
+/// libz3 cannot be loaded, or has another version than the bindings need.
 ///
 /// ```
 /// engine::z3_version::check()?;
@@ -40,7 +40,7 @@ pub fn check() -> Result<(), UnusableZ3> {
     compare(loaded()?)
 }
 
-/// Without Z3 there is nothing to check.
+/// Checks nothing: this build has no Z3.
 ///
 /// # Errors
 /// None.
@@ -49,21 +49,21 @@ pub fn check() -> Result<(), UnusableZ3> {
     Ok(())
 }
 
-/// Z3 cannot be asked.
+/// Why Z3 is unusable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnusableZ3 {
-    /// There is no libz3 to load.
+    /// The loader found no libz3.
     #[cfg(feature = "z3")]
     #[error(transparent)]
     Missing(#[from] libz3::Missing),
-    /// A libz3 of another version was loaded.
+    /// The loader loaded a libz3 of another version.
     #[error(
         "the loader found {found} as libz3, but this program is made for Z3 {}.{}; see that LD_LIBRARY_PATH (macOS: \
          DYLD_LIBRARY_PATH) names no other libz3, and build inside the repository, so that its .cargo/config.toml is read",
         EXPECTED.0, EXPECTED.1
     )]
     Other {
-        /// How it names itself.
+        /// The version that it reports.
         found: String,
     },
 }

@@ -1,36 +1,37 @@
-//! libz3, loaded when it is first called.
+//! Loads libz3 at the first call of one of its functions.
 //!
-//! A program that names libz3 as a library it needs has it loaded before `main`: 60,000 addresses
-//! are relocated, which takes longer than most small tests, and only `--engine symbolic` and `both`
-//! ever call it. So the functions that the crate `z3` calls are defined here, under Z3's names:
-//! each hands its arguments on to libz3, which is opened at the first of these calls. As no
-//! function is left that libz3 has to give, the linker leaves it out of what the program needs.
+//! If a program lists libz3 as a needed library, the loader loads it before `main`. It then
+//! relocates 60,000 addresses, which takes longer than most small tests. Only `--engine symbolic`
+//! and `both` ever call it.
+//!
+//! So this crate defines the functions that the crate `z3` calls, under Z3's names. Each forwards
+//! its arguments to libz3, which the first call opens. The linker finds every function here, so it
+//! leaves libz3 out of the needed libraries.
 //!
 //! # Invariants
-//! - [`load`] is called, and its error told, before anything else of Z3: a function of a library
-//!   has no way to say that the library is not there.
-//! - Each function here has the type of the one of that name in `z3-sys`: it would not compile
-//!   otherwise.
-//! - A function that is missing here is found in libz3 by the linker, as everywhere: the program
-//!   then needs libz3 to begin. A test of the command line sees that.
-//! - On other systems than Linux nothing is defined here, and libz3 is loaded when the program
-//!   begins.
+//! - The caller calls [`load`], and reports its error, before any other function of Z3: those
+//!   functions cannot report a missing library.
+//! - Each function here has the type of its namesake in `z3-sys`; otherwise it does not compile.
+//! - The linker takes a function that is missing here from libz3, as usual; the program then needs
+//!   libz3 to start. A test of the command line detects that.
+//! - On systems other than Linux this crate defines nothing, and the loader loads libz3 when the
+//!   program starts.
 
-/// libz3 cannot be loaded.
+/// Error: libz3 cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "libz3 cannot be loaded: {0}; it is looked for beside the program, in ../lib/fencepost from there, where the build found \
      it, and where LD_LIBRARY_PATH says"
 )]
 pub struct Missing(
-    /// What the loader says.
+    /// The loader's message.
     pub String,
 );
 
 #[cfg(target_os = "linux")]
 pub use linux::load;
 
-/// Loads nothing: the loader did.
+/// Does nothing: the loader has loaded libz3 already.
 ///
 /// # Errors
 /// None.
@@ -50,19 +51,19 @@ mod linux {
 
     use super::Missing;
 
-    /// Under which names libz3 is looked for: with the version that the bindings are made for, else
-    /// as one that was built by hand.
+    /// File names of libz3: first the one with the version of the bindings, then that of a manual
+    /// build.
     const NAMES: [&str; 2] = ["libz3.so.5.3", "libz3.so"];
 
-    /// Loads libz3, if it is not.
+    /// Loads libz3, unless it is loaded.
     ///
     /// # Errors
-    /// It is not there, or lacks a function that is called.
+    /// libz3 is absent, or lacks a function that is called.
     pub fn load() -> Result<(), Missing> {
         functions().as_ref().map(drop).map_err(Clone::clone)
     }
 
-    /// What the loader says, which is behind what the crate says.
+    /// The loader's message, which the crate's error wraps.
     fn missing(error: &libloading::Error) -> Missing {
         Missing(
             error
@@ -71,7 +72,7 @@ mod linux {
         )
     }
 
-    /// The library under the first name under which it is there.
+    /// Opens the library under the first of its names that exists.
     fn open() -> Result<Library, Missing> {
         let mut errors = NAMES.into_iter().map(|name| {
             // SAFETY: its initializers set up Z3's own state and touch nothing else; it is never
@@ -93,10 +94,10 @@ mod linux {
             fn functions() -> &'static Result<Functions, Missing> {
                 static FUNCTIONS: OnceLock<Result<Functions, Missing>> = OnceLock::new();
                 FUNCTIONS.get_or_init(|| {
-                    // It stays for as long as its functions may be called: always.
+                    // Leaks the library, because its functions may be called at any time.
                     let library: &'static Library = Box::leak(Box::new(open()?));
                     Ok(Functions {
-                        // SAFETY: the type is that of Z3's C interface, as `z3-sys` has it.
+                        // SAFETY: the type is that of Z3's C interface, as `z3-sys` declares it.
                         $($name: *unsafe { library.get(stringify!($name)) }.map_err(|error| missing(&error))?,)*
                     })
                 })
@@ -106,15 +107,15 @@ mod linux {
                 /// Z3's function of this name.
                 ///
                 /// # Safety
-                /// As Z3 says of it.
+                /// The same as for Z3's function.
                 #[unsafe(no_mangle)]
                 unsafe extern "C" fn $name($($arg: $type),*) $(-> $result)? {
-                    // The same type, or this does not compile.
+                    // Compiles only if the types are the same.
                     const _: unsafe extern "C" fn($($type),*) $(-> $result)? = z3_sys::$name;
                     match functions() {
-                        // SAFETY: who calls this keeps what Z3 asks for.
+                        // SAFETY: the caller keeps the contract of Z3's function.
                         Ok(functions) => unsafe { (functions.$name)($($arg),*) },
-                        // `load` was to be called first. A panic here ends the program: it cannot
+                        // The caller skipped `load`. A panic here ends the program: it cannot
                         // unwind through C.
                         Err(error) => panic!("{error}"),
                     }

@@ -1,4 +1,4 @@
-//! The shipped memory models: the files of `models/`, embedded.
+//! Embeds the shipped memory models, the files of `models/`.
 
 use include_dir::{Dir, include_dir};
 

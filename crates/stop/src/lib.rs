@@ -1,15 +1,14 @@
-//! A request to stop, from outside: what a signal handler sets, and everything that may run for
-//! long asks for.
+//! Stops long work on request: a signal handler sets the request, and everything that runs long
+//! polls it.
 //!
 //! # Invariants
-//! - Wherever a deadline is asked for, a request to stop is as good as one that has passed:
-//!   [`late`] is the one place. So is a question that has spent its share of memory or of the stack
-//!   ([`share`]).
+//! - [`late`] is the one place that decides whether work has to end. A request, and
+//!   a used-up share of memory or stack ([`share`]), act like a passed deadline.
 //! - A request is never taken back.
-//! - Without [`listen`] nothing is ever requested, and asking costs one load.
+//! - Without [`listen`] there is never a request, and a poll costs one load.
 //!
-//! This is state of the process, because signals are. It is a leaf: it knows nothing of who asks or
-//! who is stopped.
+//! The request is state of the process, because signals are. This crate depends on neither the
+//! senders nor the stopped work.
 
 mod share;
 
@@ -19,20 +18,20 @@ use std::time::Instant;
 
 pub use share::{Share, Spent, deep, memory_for_all, share, spent};
 
-/// Holds the number of the signal that was received; 0: none yet.
+/// Holds the number of the received signal; 0 before the first one.
 static REQUEST: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
 
 type Interrupt = Box<dyn Fn() + Send>;
 
-/// What ends the work of others that cannot ask.
+/// Callbacks that end work which cannot poll.
 static INTERRUPTS: Mutex<Vec<Interrupt>> = Mutex::new(Vec::new());
 
-/// Begins to listen; whoever stores a number other than 0 here requests a stop.
+/// Begins to listen. Storing a number other than 0 in the returned cell requests a stop.
 pub fn listen() -> Arc<AtomicUsize> {
     Arc::clone(REQUEST.get_or_init(Arc::default))
 }
 
-/// Whether anybody may request a stop.
+/// Whether [`listen`] was called.
 pub fn is_listening() -> bool {
     REQUEST.get().is_some()
 }
@@ -45,19 +44,19 @@ pub fn requested() -> Option<usize> {
         .filter(|&number| number != 0)
 }
 
-/// Whether work has to end: the deadline has passed, a stop was requested, or this thread's
-/// question has spent its share.
+/// Whether work has to end: the deadline has passed, a request came, or this thread's question has
+/// used up its share.
 pub fn late(deadline: Option<Instant>) -> bool {
     deadline.is_some_and(|d| Instant::now() >= d) || requested().is_some() || share::is_spent()
 }
 
-/// Registers what ends work that cannot ask [`late`], for as long as the process lives. It may be
-/// called more than once, from any thread.
+/// Registers a callback that ends work which cannot poll [`late`]; it stays registered while the
+/// process lives. [`interrupt_all`] may call it more than once, from any thread.
 pub fn on_request(interrupt: impl Fn() + Send + 'static) {
     interrupts().push(Box::new(interrupt));
 }
 
-/// Calls everything that was registered.
+/// Calls every registered callback.
 pub fn interrupt_all() {
     interrupts().iter().for_each(|interrupt| interrupt());
 }

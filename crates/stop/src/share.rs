@@ -1,25 +1,23 @@
-//! What one question may use of memory and of the stack, on the thread that answers it.
+//! Limits the memory and the stack of one question, on the thread that answers it.
 //!
 //! # Invariants
-//! - What is spent stays spent until the [`Share`] is dropped: nothing that was cut short is taken
-//!   up again for the same question.
-//! - A thread without a share is bounded by nothing, and asking costs two loads.
-//! - The stack is measured by the addresses of local variables, so to measure it takes no unsafe
-//!   code.
+//! - A used-up share stays so until the [`Share`] is dropped: work that was cut short never resumes
+//!   for the same question.
+//! - A thread without a share has no limit, and a poll costs two loads.
+//! - The addresses of local variables measure the stack, which takes no unsafe code.
 //!
-//! Memory that other libraries allocate by themselves is not counted here: [`memory_for_all`] says
-//! how much they may hold.
+//! The count excludes memory that other libraries allocate: [`memory_for_all`] gives their limit.
 
 use std::cell::Cell;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What a question had too little of.
+/// The resource that a question used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spent {
     /// Memory.
     Memory,
-    /// The stack: something calls itself too often.
+    /// The stack: functions call themselves too deeply.
     Stack,
 }
 
@@ -27,11 +25,11 @@ pub enum Spent {
 struct Limits {
     /// How much more memory the thread may hold than when the question began.
     memory: Option<usize>,
-    /// What it held then.
+    /// The memory that the thread held when the question began.
     held: usize,
     /// How much of the stack may be used.
     stack: usize,
-    /// Where the stack was then.
+    /// The stack's address when the question began.
     top: usize,
 }
 
@@ -40,17 +38,17 @@ thread_local! {
     static SPENT: Cell<Option<Spent>> = const { Cell::new(None) };
 }
 
-/// How many shares there are.
+/// How many shares exist.
 static SHARES: AtomicUsize = AtomicUsize::new(0);
 
-/// A question is being answered on this thread until this is dropped.
+/// Limits the question of this thread until it is dropped.
 #[must_use = "the share ends where this is dropped"]
 pub struct Share {
     outer: (Option<Limits>, Option<Spent>),
 }
 
-/// Begins a question on this thread: it may hold so much memory, in bytes, and use so much of the
-/// stack from here on. Inside another one, that is put off until this one ends.
+/// Begins a question on this thread and sets its limits, in bytes, for memory and for stack from
+/// here on. A nested question suspends the outer one until it ends.
 pub fn share(memory: Option<usize>, stack: usize) -> Share {
     let limits = Limits {
         memory,
@@ -72,14 +70,14 @@ impl Drop for Share {
     }
 }
 
-/// What the question of this thread has spent, if it has. Memory is looked at now.
+/// The resource that this thread's question has used up, if any. Checks the memory now.
 pub fn spent() -> Option<Spent> {
     is_spent();
     SPENT.get()
 }
 
-/// How much memory a library may hold that all questions use and that counts for all of them
-/// together: the share of each that is being answered now. `None`: as much as there is.
+/// The memory limit for a library that all questions share: the sum of their shares. `None` means
+/// no limit.
 pub fn memory_for_all() -> Option<usize> {
     let shares = SHARES.load(Ordering::Relaxed).max(1);
     LIMITS
@@ -88,7 +86,7 @@ pub fn memory_for_all() -> Option<usize> {
         .map(|memory| memory.saturating_mul(shares))
 }
 
-/// Whether memory or stack of this thread's question is used up.
+/// Whether this thread's question has used up its memory or stack.
 pub(crate) fn is_spent() -> bool {
     if SPENT.get().is_some() {
         return true;
@@ -101,7 +99,7 @@ pub(crate) fn is_spent() -> bool {
     else {
         return false;
     };
-    // More was freed than allocated where this is negative.
+    // A negative value means that the thread freed more than it allocated.
     let more = streams::held().wrapping_sub(held).cast_signed();
     if usize::try_from(more).is_ok_and(|more| more > most) {
         SPENT.set(Some(Spent::Memory));
@@ -109,8 +107,8 @@ pub(crate) fn is_spent() -> bool {
     SPENT.get().is_some()
 }
 
-/// Whether functions that call themselves have to end now: the stack of this thread's question is
-/// used up. What they return then means nothing, and [`late`](super::late) holds from here on.
+/// Whether recursive functions have to return now, because this thread's question has used up its
+/// stack. Their results are then meaningless, and [`late`](super::late) holds from here on.
 pub fn deep() -> bool {
     let Some(Limits { stack, top, .. }) = LIMITS.get() else {
         return false;
@@ -122,7 +120,7 @@ pub fn deep() -> bool {
     deep
 }
 
-/// Where the stack is now, about.
+/// The approximate address of the stack's top.
 #[inline(always)]
 fn here() -> usize {
     let local = 0_u8;
@@ -133,7 +131,7 @@ fn here() -> usize {
 mod tests {
     use super::*;
 
-    /// Calls itself until it may not; how often that was.
+    /// Recurses until [`deep`] stops it; the depth that it reached.
     fn down(times: usize) -> usize {
         let room = black_box([0_u8; 64]);
         if deep() || times == 1_000_000 {

@@ -1,15 +1,13 @@
-//! What takes unsafe code when the program begins: whether standard output was open, that freed
+//! Holds the unsafe code of the program's start: whether standard output was open, that freed
 //! memory is kept, and how much memory each thread holds.
 //!
-//! Before `main`, the standard library opens `/dev/null` in the place of a standard stream that is
-//! closed, so that no other file takes its number. Every write then goes well, and is lost: who
-//! asks for a result with `>&-` would be told that all is well. So this is looked up earlier, by an
-//! initializer of the program.
+//! Before `main`, the standard library opens `/dev/null` in place of a closed standard stream, so
+//! that no other file takes its number. Every write then succeeds and is lost, so a user of `>&-`
+//! would miss the error. Therefore an initializer of the program checks the stream earlier.
 //!
 //! # Invariants
-//! - The initializer makes one system call and stores one flag, and the allocator is told one
-//!   number.
-//! - [`Counted`] hands every request on as it came, and only adds up sizes.
+//! - The initializer makes one system call and stores one flag; the allocator gets one number.
+//! - [`Counted`] forwards every request unchanged, and only adds up sizes.
 //!
 //! # Sources
 //! - *System V Application Binary Interface*, Dynamic Linking, Initialization and Termination
@@ -24,13 +22,12 @@ use mimalloc::MiMalloc;
 
 thread_local! {
     /// Bytes that this thread has allocated, less those that it has freed. It has no destructor, so
-    /// that an allocator may use it at any time.
+    /// an allocator may use it at any time.
     static HELD: Cell<usize> = const { Cell::new(0) };
 }
 
-/// How many bytes this thread has allocated, less those that it has freed. Only differences mean
-/// something: memory that one thread allocates and another one frees makes the number of the second
-/// one wrap.
+/// How many bytes this thread has allocated, less those that it has freed. Only differences are
+/// meaningful: freeing memory of another thread can make the number wrap.
 pub fn held() -> usize {
     HELD.get()
 }
@@ -38,9 +35,9 @@ pub fn held() -> usize {
 /// The allocator of the program: mimalloc, and a count of bytes for each thread.
 pub struct Counted;
 
-// SAFETY: every request goes to mimalloc with the same arguments, and its answer comes back
-// unchanged. The counter is a `Cell` of this thread without destructor: to change it allocates
-// nothing, and cannot panic.
+// SAFETY: every request goes to mimalloc with the same arguments, and its result comes back
+// unchanged. The counter is a `Cell` of this thread without destructor: changing it allocates
+// nothing and cannot panic.
 unsafe impl GlobalAlloc for Counted {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -73,22 +70,24 @@ unsafe impl GlobalAlloc for Counted {
 
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Whether standard output was closed. Where that cannot be looked up, it was not.
+/// Whether standard output was closed at the start; false on systems without the check.
 pub fn stdout_was_closed() -> bool {
     CLOSED.load(Ordering::Relaxed)
 }
 
-/// Has the allocator keep what is freed for what is allocated next. Relations of a thousand events
-/// are large blocks, made and freed by the hundred: given back to the system in between, as is
-/// usual after 10 ms, each of their pages is cleared anew, which took longer than all else.
+/// Makes the allocator keep freed memory for later allocations.
+///
+/// Relations of a thousand events are large blocks, made and freed by the hundred. By default
+/// mimalloc returns them to the system after 10 ms. The system then clears each page anew, which
+/// took longer than all other work.
 pub fn keep_freed_memory() {
     // mimalloc.h: `mi_option_purge_delay` of `mi_option_t`, and the function that sets it.
     const PURGE_DELAY: c_int = 15;
     unsafe extern "C" {
         fn mi_option_set(option: c_int, value: c_long);
     }
-    // SAFETY: this stores a number in a table of the allocator's, which looks it up whenever it
-    // frees; -1 is "never".
+    // SAFETY: this stores a number in a table of the allocator, which reads it whenever it frees;
+    // -1 means "never".
     unsafe { mi_option_set(PURGE_DELAY, -1) };
 }
 
@@ -99,8 +98,8 @@ extern "C" fn look() {
     CLOSED.store(flags == -1, Ordering::Relaxed);
 }
 
-// SAFETY: what the section holds are pointers to functions of this type, called once before `main`;
-// `look` needs nothing of what the runtime sets up.
+// SAFETY: the section holds pointers to functions of this type, called once before `main`; `look`
+// uses nothing that the runtime sets up.
 #[cfg(unix)]
 #[used]
 #[cfg_attr(not(target_vendor = "apple"), unsafe(link_section = ".init_array"))]

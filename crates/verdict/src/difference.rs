@@ -1,29 +1,29 @@
-//! How two models stand to each other on a test, and why.
+//! Compares two models on one test: how their answers relate, and why.
 
 use crate::Place;
 
-/// How two models stand to each other on a test.
+/// How the answers of two models on one test relate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Relation {
-    /// They give the same answers.
+    /// Both models give the same answers.
     Agree,
-    /// They do not.
+    /// The models give different answers.
     Differ,
-    /// A mapping allows nothing that its source model forbids.
+    /// The mapping allows only outcomes that its source model allows.
     Respected,
-    /// It does, in a way that is known: an order of sequentially consistent accesses that the
-    /// mapping does not keep.
+    /// The mapping allows a forbidden outcome, but the cause is documented: it does not keep an
+    /// order of sequentially consistent accesses.
     KnownGap,
-    /// It does.
+    /// The mapping allows an outcome that its source model forbids.
     Violated,
-    /// The source program is undefined, so nothing is asked of the mapping.
+    /// The source program is undefined, so the mapping has no obligation.
     Exempt,
-    /// It cannot be said.
+    /// The comparison was not decided.
     Undecided,
 }
 
 impl Relation {
-    /// The words in reports.
+    /// The word that reports print.
     pub fn word(self) -> &'static str {
         match self {
             Relation::Agree => "agree",
@@ -38,7 +38,8 @@ impl Relation {
 }
 
 impl Place {
-    /// In a sentence about several; without a line, it is something else of a program.
+    /// The text for a sentence that names several places. A place without a line prints its text
+    /// alone.
     pub fn long(&self) -> String {
         match &self.line {
             line if line.is_known() => {
@@ -52,7 +53,7 @@ impl Place {
         }
     }
 
-    /// The same without the instruction.
+    /// As [`Place::long`], without the instruction.
     pub fn short(&self) -> String {
         match &self.line {
             line if line.is_known() => format!("line {line} ({})", self.thread),
@@ -61,22 +62,22 @@ impl Place {
     }
 }
 
-/// What came out for two of the models.
+/// The result of comparing two of the models.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// The first of the models.
+    /// The first model.
     pub left: String,
-    /// The other one.
+    /// The second model.
     pub right: String,
     /// Whether they differ on the test's condition; `None` if one is undecided.
     pub differs: Option<bool>,
-    /// How they stand to each other.
+    /// How their answers relate.
     pub relation: Relation,
-    /// The rule that makes the difference; for counting.
+    /// The rule that makes the difference; reports count by it.
     pub rule: Option<String>,
-    /// The axioms by which the stronger model forbids what the other one allows.
+    /// The axioms by which the stronger model forbids an outcome that the other one allows.
     pub by: Option<String>,
-    /// Where the rule bites.
+    /// The instructions to which the rule applies.
     pub places: Vec<Place>,
     /// The reason, in one sentence.
     pub why: String,

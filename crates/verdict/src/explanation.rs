@@ -1,31 +1,31 @@
-//! Why an outcome is forbidden, or what is missing for it to be.
+//! Explains an answer: why an outcome is forbidden, or which change would forbid it.
 //!
 //! # Invariants
-//! - Everything in here was verified: every link holds in the execution beside it (or does not,
-//!   where [`Link::holds`] says so), every chain breaks its axiom, every edit was decided by an
-//!   engine.
-//! - Links name events by their position in the execution beside them.
+//! - An engine or the evaluator verified all of it. Every link holds in its execution, or fails
+//!   there if [`Link::holds`] says so.
+//! - Every chain breaks its axiom, and an engine decided every edit.
+//! - Links name events by their position in the execution of the same breach.
 
 use diag::SourceLine;
 use serde::{Deserialize, Serialize};
 
 use super::{Reason, Witness};
 
-/// Why an answer about reachability is what it is.
+/// Why a reachability answer holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Explanation {
-    /// Of a forbidden outcome: the axioms that together forbid it, a minimal set, each with an
+    /// For a forbidden outcome: a minimal set of axioms that together forbid it. Each comes with an
     /// execution that has the outcome and breaks this axiom alone.
     pub broken: Vec<Breach>,
-    /// Of an outcome that no execution has, whatever the axioms: which values cannot occur, each
+    /// For an outcome that no execution has under any axioms: the values that cannot occur, each
     /// with a reason.
     pub impossible: Vec<String>,
-    /// Of a forbidden outcome: the orders, scopes, fences, barriers and dependencies that this
-    /// rests on.
+    /// For a forbidden outcome: the orders, scopes, fences, barriers and dependencies that it
+    /// depends on.
     pub needs: Option<Needs>,
-    /// Of an allowed outcome: what is missing for it to be forbidden.
+    /// For an allowed outcome: changes that would forbid it.
     pub missing: Option<Missing>,
-    /// Why there is less here than there could be: a limit that was hit.
+    /// The limit that cut the explanation short, if one did.
     #[serde(skip)]
     pub given_up: Option<Reason>,
 }
@@ -37,86 +37,86 @@ pub struct Breach {
     pub axiom: String,
     /// The axiom as written: `irreflexive (rf | fr) ; causality`.
     pub text: String,
-    /// What the model says of it: source section, tests that it forbids.
+    /// The model's comment on the axiom: source section, tests that it forbids.
     pub doc: String,
     /// An execution that has the outcome and satisfies the other axioms of the set.
     pub execution: Witness,
-    /// The edges that break it, each beginning where the one before ends; where `closes`, the last
-    /// ends where the first begins. Empty if the axiom demands that something exists.
+    /// The edges that break the axiom, each beginning where the previous one ends. If `closes`, the
+    /// last edge ends where the first begins. Empty if the axiom demands that something exists.
     pub chain: Vec<Link>,
-    /// The relations of the axiom that several edges of the chain make up.
+    /// Relations of the axiom that combine several edges of the chain.
     pub made: Vec<Made>,
     /// Whether the chain is a cycle.
     pub closes: bool,
-    /// What else makes the chain break the axiom: other relations between its ends, sets that its
-    /// events are in.
+    /// Further links that make the chain break the axiom: other relations between its ends, sets
+    /// that contain its events.
     pub besides: Vec<Link>,
 }
 
-/// A link of an axiom that a part of a chain makes up.
+/// A link of the axiom that combines a part of the chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Made {
     /// Position of the first edge in [`Breach::chain`].
     pub first: usize,
-    /// Of the last.
+    /// Position of the last edge.
     pub last: usize,
-    /// What they make up, with all that it is made of.
+    /// The combined link, with all its parts.
     pub link: Link,
 }
 
-/// A pair of a relation in one execution, or (`from` is `to`) a member of a set.
+/// A pair of a relation in one execution, or (if `from` is `to`) a member of a set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {
     /// The first event.
     pub from: usize,
     /// The second event.
     pub to: usize,
-    /// The relation or set as the model calls it; an expression, where it has no name.
+    /// The model's name of the relation or set; its expression if it has no name.
     pub relation: String,
-    /// Whether it is a set, and `from` is `to`.
+    /// Whether the link is a set membership; then `from` is `to`.
     pub is_set: bool,
-    /// Whether it holds. One that does not stands where the model says `\`.
+    /// Whether the link holds. A link that fails comes from the right side of a `\` in the model.
     pub holds: bool,
-    /// A clause in words, in which `{a}` and `{b}` stand for the two events.
+    /// A clause in words; `{a}` and `{b}` are placeholders for the two events.
     pub says: String,
-    /// What it is made of, one level down; empty for base relations.
+    /// The links that this one is made of, one level down; empty for base relations.
     pub because: Vec<Link>,
 }
 
-/// What of a program a forbidden outcome rests on.
+/// The parts of a program that make an outcome forbidden.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Needs {
     /// Together they forbid the outcome; without any one of them it is allowed.
     pub needed: Vec<Need>,
-    /// What may be weaker, or missing, all at once, and the outcome is still forbidden.
+    /// Parts that may be weaker or missing, all at once, while the outcome stays forbidden.
     pub spare: Vec<Need>,
-    /// Why the search was given up, if it was: then more may be spare.
+    /// Why the search ended early, if it did: then more may be spare.
     #[serde(skip)]
     pub given_up: Option<Reason>,
 }
 
-/// Something of a program: an order, a scope, a fence, a barrier, a dependency.
+/// A part of a program: an order, a scope, a fence, a barrier, a dependency.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Need {
-    /// The thread's name; empty for what belongs to none.
+    /// The thread's name; empty for a part outside all threads.
     pub thread: String,
-    /// 1-based line in the test file; 0 for what has none.
+    /// 1-based line in the test file; 0 if it has none.
     pub line: SourceLine,
     /// The instruction as written.
     pub text: String,
-    /// What of it: ``the order `.release` ``.
+    /// The part of that instruction: ``the order `.release` ``.
     pub what: String,
-    /// What would be there instead: `` `.relaxed` ``.
+    /// The text that would replace it: `` `.relaxed` ``.
     pub instead: String,
-    /// Where that would be.
+    /// The position of that text.
     pub place: Where,
 }
 
-/// Where something would be.
+/// The position at which an edit puts its text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Where {
-    /// In place of what is there.
+    /// In place of the current text.
     #[default]
     Instead,
     /// In front of the instruction.
@@ -125,34 +125,34 @@ pub enum Where {
     After,
 }
 
-/// What is missing for an allowed outcome to be forbidden.
+/// Changes that would forbid an allowed outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missing {
-    /// Changes to the program that together forbid the outcome; none can be spared. Empty if none
-    /// were found.
+    /// Changes to the program that together forbid the outcome; each is necessary. Empty if the
+    /// search found none.
     pub edits: Vec<Need>,
-    /// The reading of the source in which they do, if it is another one than that of the answer:
+    /// The reading of the source in which they forbid it, if the answer used another one:
     /// `alias-overlap=fenced`.
     #[serde(default)]
     pub under: Option<String>,
-    /// How the changed program breaks an axiom; links that do not hold in the program as it is are
-    /// marked so by [`MissingLink`]. Positions are those of the breach's own execution.
+    /// How the changed program breaks an axiom. [`MissingLink`] marks links that do not hold in the
+    /// unchanged program. Positions refer to the breach's own execution.
     pub breach: Option<Breach>,
-    /// The links of the breach's chain that do not hold in the program as it is.
+    /// The links of the breach's chain that do not hold in the unchanged program.
     pub links: Vec<MissingLink>,
-    /// Why there is no more to say, if there is none.
+    /// Why the search found no changes, if it found none.
     pub none: Option<String>,
 }
 
-/// A link that holds in a changed program only.
+/// A link that holds only in a changed program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MissingLink {
-    /// Which link of [`Breach::chain`]; `None`: something beside it.
+    /// Position in [`Breach::chain`]; `None` for a link outside the chain.
     pub link: Option<usize>,
-    /// The relations that it is made of, down to the one that fails: `synchronizes`,
+    /// The relations that the link consists of, down to the one that fails: `synchronizes`,
     /// `morally-strong`, `sr`.
     pub path: Vec<String>,
-    /// Why it does not hold: ``the scope of `st.release.cta [f]`, `.cta`, does not include P1,
-    /// which runs in another CTA``.
+    /// Why the link fails: ``the scope of `st.release.cta [f]`, `.cta`, does not include P1, which
+    /// runs in another CTA``.
     pub why: String,
 }

@@ -1,7 +1,7 @@
-//! What is wrong with an execution that a model flags: a data race, or other undefined behaviour.
+//! Describes an execution that a model flags: a data race, or other undefined behaviour.
 //!
 //! # Invariants
-//! - A [`Remedy::Changes`] was verified: the changed program was decided anew, and it does not
+//! - An engine verified each [`Remedy::Changes`]: it decided the changed program anew and found no
 //!   race.
 
 use diag::SourceLine;
@@ -9,36 +9,36 @@ use serde::{Deserialize, Serialize};
 
 use super::{Need, Reason, Witness, WitnessEvent};
 
-/// Whether a program is defined under a model that knows undefined behaviour.
+/// Whether a program is defined under a model that has undefined behaviour.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Definedness {
     /// No execution is undefined.
     Defined,
-    /// Some execution is; one thing that is wrong with it.
+    /// Some execution is undefined; one of its faults.
     Undefined(Box<Fault>),
-    /// It was not decided, and why.
+    /// The question was not decided; the reason.
     #[serde(skip)]
     Undecided(Reason),
 }
 
-/// Something that a flag of the model marks in one execution.
+/// The events that a flag of the model marks in one execution.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
     /// The flag's name.
     pub flag: String,
-    /// What the model calls the relation that has the events: `data-race`, `divergence`.
+    /// The model's name for the relation that contains the events: `data-race`, `divergence`.
     pub relation: String,
     /// Whether it is a data race.
     pub race: bool,
-    /// The memory that both events access, as outcomes call it.
+    /// The memory that both events access, as outcomes name it.
     pub place: Option<String>,
-    /// The location that it is part of.
+    /// The location that contains this memory.
     pub object: Option<String>,
-    /// Two events, or one; none if the flag marks no events.
+    /// One or two events; none if the flag marks no events.
     pub events: Vec<FaultEvent>,
     /// Why the model objects, one reason each.
     pub why: Vec<String>,
-    /// What would help; `None` if nobody looked for it.
+    /// Changes that would help; `None` if the question did not include them.
     pub remedy: Option<Remedy>,
     /// The whole execution.
     pub execution: Option<Witness>,
@@ -49,7 +49,7 @@ pub struct Fault {
 pub struct FaultEvent {
     /// The event.
     pub event: WitnessEvent,
-    /// What it is: `plain store`, `load`, `barrier`.
+    /// The kind of event: `plain store`, `load`, `barrier`.
     pub noun: String,
     /// Its position in [`Fault::execution`].
     pub at: Option<usize>,
@@ -58,14 +58,14 @@ pub struct FaultEvent {
 /// Two accesses that race.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RacingPair {
-    /// The memory that both access, as outcomes call it.
+    /// The memory that both access, as outcomes name it.
     pub place: Option<String>,
-    /// The two.
+    /// The two accesses.
     pub events: [FaultEvent; 2],
 }
 
 impl RacingPair {
-    /// Where: `P0 line 3 with P1 line 8`.
+    /// The places as text: `P0 line 3 with P1 line 8`.
     pub fn places(&self) -> String {
         self.events
             .iter()
@@ -75,23 +75,23 @@ impl RacingPair {
     }
 }
 
-/// All accesses of a program that race: two for each two lines that do in some execution.
+/// All races of a program: one pair of accesses for each two lines that race in some execution.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RacingPairs {
-    /// They, that of the answer's own execution first.
+    /// The pairs; the one of the answer's own execution comes first.
     pub pairs: Vec<RacingPair>,
-    /// Whether there are no others, at the loop bound of the answer.
+    /// Whether the list is complete at the answer's loop bound.
     pub complete: bool,
 }
 
-/// What makes a program race-free.
+/// Changes that make a program race-free.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Remedy {
-    /// These changes together do; none of them can be spared or made weaker.
+    /// These changes together remove all races; each is necessary and as weak as possible.
     Changes(Vec<Change>),
-    /// No change of orders, scopes and atomicity that was tried does, and why.
+    /// No tried change of orders, scopes and atomicity removes the races; the reason.
     None(String),
-    /// It was not found out.
+    /// The search was not completed; the reason.
     #[serde(skip)]
     Undecided(Reason),
 }
@@ -99,25 +99,25 @@ pub enum Remedy {
 /// One change to a program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// The line of the operation; 0: all accesses to a location.
+    /// The line of the operation; 0 means all accesses to a location.
     pub line: SourceLine,
-    /// What has to be, as a clause: ``P0's store at line 5 has `thread_scope_device` ``.
+    /// The requirement, as a clause: ``P0's store at line 5 has `thread_scope_device` ``.
     pub text: String,
-    /// Why what is there does not do; empty if the reasons of the fault say so.
+    /// Why the current code does not suffice; empty if the reasons of the fault say so.
     pub reason: String,
-    /// The same as text to be put into the code; `None`: it is no change of the code.
+    /// The change as text to insert into the code; `None` if it does not change the code.
     pub edit: Option<Need>,
 }
 
 impl FaultEvent {
-    /// Where: `P0 line 3`.
+    /// The place as text: `P0 line 3`.
     pub fn place(&self) -> String {
         format!("{} line {}", self.event.who(), self.event.line)
     }
 }
 
 impl Fault {
-    /// What it is called: `data race`, `unsequenced race`, `divergence`.
+    /// The name of the fault: `data race`, `unsequenced race`, `divergence`.
     pub fn name(&self) -> String {
         if self.race {
             "data race".to_owned()
@@ -126,7 +126,7 @@ impl Fault {
         }
     }
 
-    /// Where: `P0 line 3 with P1 line 8`.
+    /// The places as text: `P0 line 3 with P1 line 8`.
     pub fn places(&self) -> String {
         self.events
             .iter()
@@ -135,7 +135,7 @@ impl Fault {
             .join(" with ")
     }
 
-    /// In a few words, for a result line: `racy: undefined behaviour, P0 line 3 with P1 line 8`.
+    /// A short text for a result line: `racy: the program is undefined (P0 line 3 with P1 line 8)`.
     pub fn brief(&self) -> String {
         let places = self.places();
         let at = if places.is_empty() {

@@ -1,7 +1,7 @@
-//! Who waits for whom in an execution that does not end, and the picture of it.
+//! Describes why an execution does not end: which thread waits for which, and the picture of it.
 //!
-//! Plain data: the engines and the executor fill it in, each with what it knows, and it is printed
-//! alike.
+//! This is plain data: the engines and the executor fill in the parts that they have, and both
+//! print alike.
 
 use std::fmt::Write as _;
 
@@ -10,31 +10,31 @@ use serde::{Deserialize, Serialize};
 
 use super::{Ending, ThreadEnd};
 
-/// What a thread waits for.
+/// One thing that a thread waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wait {
-    /// What has to come.
+    /// The awaited event or value.
     pub goal: Goal,
-    /// Instructions that bring it, of threads that have not come to them. Line 0: some instruction
-    /// of that thread.
+    /// Instructions that would bring it, of threads that have not reached them. Line 0 means some
+    /// instruction of that thread.
     pub helpers: Vec<Site>,
-    /// Whether nobody else can bring it.
+    /// Whether these instructions are the only ones that can bring it.
     pub only: bool,
-    /// Writes that brought it, and are not seen: they are overwritten, or come before another in
+    /// Writes that brought it unseen: another write overwrote them, or they come before another in
     /// coherence order.
     pub missed: Vec<Site>,
 }
 
-/// What has to come.
+/// The awaited event or value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Goal {
     /// A value: `x == 1`, `x != 0`.
     Value(String),
-    /// Another value of a location, together with others.
+    /// Another value of a location, together with other goals.
     Change(String),
-    /// Others at a barrier.
+    /// Other threads at a barrier.
     Barrier,
-    /// Something of the host program: `` `K1` to complete ``.
+    /// An event of the host program: `` `K1` to complete ``.
     Event(String),
 }
 
@@ -43,12 +43,12 @@ pub enum Goal {
 pub struct Site {
     /// The thread's name.
     pub thread: String,
-    /// 1-based line; 0 if it is not known.
+    /// 1-based line; 0 if it is unknown.
     pub line: SourceLine,
 }
 
 impl Wait {
-    /// At a barrier at which those threads never arrive.
+    /// A wait at a barrier at which the threads `absent` never arrive.
     pub fn at_barrier(absent: &[String]) -> Wait {
         let site = |name: &String| Site {
             thread: name.clone(),
@@ -64,7 +64,7 @@ impl Wait {
     }
 }
 
-/// Why a thread waits for ever at a barrier at which those threads never arrive.
+/// Why a thread waits without end at a barrier at which the threads `absent` never arrive.
 pub fn never_arrive(absent: &[String]) -> String {
     match absent {
         [] => "waits for ever: too few threads arrive".to_string(),
@@ -73,7 +73,7 @@ pub fn never_arrive(absent: &[String]) -> String {
     }
 }
 
-/// `, reading x = 0 and y = 1`.
+/// The values that a loop polls: `, reading x = 0 and y = 1`.
 pub fn reading(polls: &[(String, String)]) -> String {
     let mut said: Vec<String> = polls
         .iter()
@@ -88,7 +88,7 @@ pub fn reading(polls: &[(String, String)]) -> String {
 }
 
 impl Goal {
-    /// `waits for x == 1`, `waits at the barrier`.
+    /// The goal as a clause: `waits for x == 1`, `waits at the barrier`.
     fn text(&self) -> String {
         match self {
             Goal::Value(what) => format!("waits for {what}"),
@@ -110,7 +110,7 @@ impl Site {
 }
 
 impl ThreadEnd {
-    /// Of a thread that runs to its end.
+    /// The end of a thread that runs to its end.
     pub fn done(thread: &str) -> ThreadEnd {
         ThreadEnd {
             thread: thread.to_owned(),
@@ -126,7 +126,7 @@ impl ThreadEnd {
         }
     }
 
-    /// `P0 line 12`.
+    /// The place as text: `P0 line 12`.
     fn place(&self) -> String {
         Site {
             thread: self.thread.clone(),
@@ -136,7 +136,7 @@ impl ThreadEnd {
     }
 }
 
-/// Whether somebody waits in a circle, and lines that follow the arrows from waiter to helper,
+/// Whether threads wait in a circle, and lines that follow the arrows from waiter to helper,
 /// circles first: `P0 line 12 waits for x == 1 -> only P1 line 20 writes it -> P1 line 18 waits at
 /// the barrier -> P0 never arrives`.
 pub fn picture(ends: &[ThreadEnd]) -> (bool, Vec<String>) {
@@ -157,13 +157,13 @@ pub fn picture(ends: &[ThreadEnd]) -> (bool, Vec<String>) {
     (circle.is_some(), lines)
 }
 
-/// The threads that could help a thread, in order.
+/// The threads that could help thread `t`, in order.
 fn helpers(ends: &[ThreadEnd], t: usize) -> impl Iterator<Item = usize> + '_ {
     let sites = ends[t].waits.iter().flat_map(|w| &w.helpers);
     sites.filter_map(|s| ends.iter().position(|e| e.thread == s.thread))
 }
 
-/// Threads of which each waits for the next one, and the last for the first.
+/// A cycle of threads: each waits for the next one, the last for the first.
 fn circle(ends: &[ThreadEnd]) -> Option<Vec<usize>> {
     fn follow(
         ends: &[ThreadEnd],
@@ -187,7 +187,7 @@ fn circle(ends: &[ThreadEnd]) -> Option<Vec<usize>> {
     (0..ends.len()).find_map(|t| follow(ends, t, &mut Vec::new(), &mut dead))
 }
 
-/// The arrows from one thread on, through the circle if it is on it.
+/// The arrows from thread `start` on, along the circle if the thread is on it.
 fn line(ends: &[ThreadEnd], start: usize, circle: &[usize], told: &mut [bool]) -> String {
     let mut text = String::new();
     let mut at = start;

@@ -1,11 +1,11 @@
-//! Answers: what was asked, what came out, and the evidence.
+//! Defines answers: the question, the verdict, and its evidence.
 //!
 //! # Invariants
-//! - A verdict speaks of the proposition itself: `Allowed` means that some consistent, complete
-//!   execution satisfies it (`forall`: violates it). How a test's quantifier is judged is the
-//!   reporter's matter.
-//! - Every `Allowed` comes with a [`Witness`] that was replayed by the plain evaluator.
-//! - Everything in here is plain data, ready to print and to keep; nothing refers to an engine.
+//! - A verdict judges the proposition itself. `Allowed` means that some consistent, complete
+//!   execution satisfies it (for `forall`: violates it). The reporter applies the test's
+//!   quantifier.
+//! - Every `Allowed` comes with a [`Witness`] that the plain evaluator replayed.
+//! - All types here are plain data, ready to print and to store; none refers to an engine.
 
 use std::fmt;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub enum Property {
     Race,
     /// Does some consistent execution raise one of the model's other flags (undefined behaviour)?
     Undefined,
-    /// Does it end, under the named progress model?
+    /// Does every execution end under the named progress model?
     Liveness(String),
 }
 
@@ -51,30 +51,30 @@ impl fmt::Display for Property {
 /// An answer about one property.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
-    /// Reachability: possible.
+    /// Reachability: the condition can hold.
     Allowed,
-    /// Reachability: impossible.
+    /// Reachability: the condition cannot hold.
     Forbidden,
     /// Race: some execution races.
     Racy,
-    /// Race: none does.
+    /// Race: no execution races.
     RaceFree,
     /// Undefined: some execution is undefined.
     Undefined,
-    /// Undefined: none is.
+    /// Undefined: no execution is undefined.
     Defined,
     /// Liveness: some fair execution never ends.
     Hangs,
-    /// Liveness: all end.
+    /// Liveness: all fair executions end.
     Terminates,
-    /// No answer, and why: a limit (time, loop bound, events), or something the model cannot speak
-    /// of.
+    /// No answer. The reason is a limit (time, loop bound, events), or something that the model
+    /// does not define.
     #[serde(skip)]
     Undecided(Reason),
 }
 
 impl Verdict {
-    /// The word in result lines.
+    /// The word that result lines print.
     pub fn word(&self) -> &'static str {
         match self {
             Verdict::Allowed => "allowed",
@@ -98,11 +98,11 @@ impl Verdict {
     }
 }
 
-/// Final values by name, in a fixed order: `[("P1:r0", "1"), ("x", "2")]`. Those of one test have
-/// names and values in common.
+/// Final values by name, in a fixed order: `[("P1:r0", "1"), ("x", "2")]`. The states of one test
+/// share names and values.
 pub type State = Vec<(Arc<str>, Arc<str>)>;
 
-/// The proposition that holds in one final state.
+/// The proposition that exactly this final state satisfies.
 pub fn as_prop(state: &State) -> String {
     if state.is_empty() {
         return "true".into();
@@ -117,7 +117,7 @@ pub fn as_prop(state: &State) -> String {
 /// The answer to one question.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Answer {
-    /// What came out.
+    /// The verdict.
     pub verdict: Verdict,
     /// `symbolic`, `enumerate` or `both`.
     #[serde(deserialize_with = "engine")]
@@ -127,37 +127,34 @@ pub struct Answer {
     /// For a negative answer: names of axioms that together exclude every execution, in model
     /// order.
     pub axioms: Vec<String>,
-    /// For a positive answer: an execution that shows it.
+    /// For a positive answer: an execution that proves it.
     pub witness: Option<Witness>,
-    /// Broken laws (engines differ, a witness failed its replay): exit code 70.
+    /// A broken law (engines differ, a witness failed its replay): exit code 70.
     pub defect: Option<String>,
-    /// For `racy` and `undefined`: what the witness does wrong.
+    /// For `racy` and `undefined`: the fault of the witness.
     pub fault: Option<Box<Fault>>,
-    /// For `racy`: all that races, if it was asked for.
+    /// For `racy`: all races, if the question included them.
     pub races: Option<Box<RacingPairs>>,
-    /// For reachability: whether the program is defined at all; `None` if nobody asked, or the
-    /// model knows no undefined behaviour.
+    /// For reachability: whether the program is defined. `None` if the question did not include it,
+    /// or the model has no undefined behaviour.
     pub definedness: Option<Definedness>,
-    /// For reachability: why, if it was asked for.
+    /// For reachability: the explanation, if the question included it.
     pub explanation: Option<Box<Explanation>>,
-    /// Where the source of the model can be read in several ways, and the answer is not the same
-    /// under all of them.
+    /// The open points of the model's source whose readings change the answer.
     pub dependences: Vec<Dependence>,
-    /// For `forbidden`: no execution at all runs to its end, or none that the filter lets through
-    /// does, so that every condition is forbidden.
+    /// For `forbidden`: no execution runs to its end, or the filter admits none. Every condition is
+    /// then forbidden.
     pub vacuous: bool,
-    /// How many events the program has at the loop bound that was asked about; `None`: it was not
-    /// unrolled.
+    /// How many events the program has at the question's loop bound; `None` if it was not unrolled.
     pub events: Option<usize>,
-    /// What else was tried, and what there is to try.
+    /// Further attempts, and options to try.
     pub remarks: Vec<String>,
-    /// Reads that can find memory in which nothing was written.
+    /// Reads that can observe memory before any write to it.
     #[serde(default)]
     pub unwritten: Vec<Unwritten>,
 }
 
-/// A read that can find memory before anything is written there, where that begins with an unknown
-/// value.
+/// A read that can observe memory before any write to it, where the initial value is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unwritten {
     /// The name of its thread.
@@ -166,12 +163,12 @@ pub struct Unwritten {
     pub line: SourceLine,
     /// The instruction as written.
     pub text: String,
-    /// What it reads.
+    /// The memory that it reads.
     pub memory: String,
 }
 
 impl Unwritten {
-    /// In a sentence.
+    /// The read in a sentence.
     pub fn said(&self) -> String {
         let Unwritten {
             thread,
@@ -190,16 +187,16 @@ impl Unwritten {
 pub struct Dependence {
     /// The option of the model that chooses a reading.
     pub option: String,
-    /// What the answer depends on.
+    /// The open point.
     pub on: String,
-    /// Where the source is silent on it.
+    /// The section of the source that leaves it open.
     pub source: String,
-    /// The answer's word, by value of the option; the model's own value has the answer itself.
+    /// The answer's word, by value of the option. The model's own value has the answer itself.
     pub verdicts: Vec<(String, String)>,
 }
 
 impl Dependence {
-    /// In a sentence.
+    /// The dependence in a sentence.
     pub fn text(&self) -> String {
         let mut by_word: Vec<(&str, Vec<String>)> = Vec::new();
         for (value, word) in &self.verdicts {
@@ -224,7 +221,7 @@ impl Dependence {
 }
 
 impl Answer {
-    /// An answer with nothing to show for it.
+    /// An answer without evidence.
     pub fn new(verdict: Verdict, engine: EngineName) -> Answer {
         Answer {
             verdict,
@@ -245,7 +242,7 @@ impl Answer {
         }
     }
 
-    /// The same, given up for a reason.
+    /// The same answer, given up for a reason.
     pub fn undecided(mut self, reason: Reason) -> Answer {
         if let Reason::Unwritten {
             read: Some(read),
@@ -270,7 +267,7 @@ impl Answer {
         }
     }
 
-    /// The same, of which nothing may be believed: a law was broken.
+    /// The same answer, marked as untrustworthy because a law was broken.
     pub fn defective(self, law: String) -> Answer {
         Answer {
             defect: Some(law),
@@ -279,13 +276,13 @@ impl Answer {
     }
 }
 
-/// The name of an engine. By this name, for what is read back borrows nothing.
+/// The name of an engine: static, so that answers read back from storage borrow nothing.
 pub type EngineName = &'static str;
 
-/// That of an answer that rests on a run of the executor.
+/// The engine name of an answer from a run of the executor.
 pub const EXECUTOR: EngineName = "executor";
 
-/// Names of engines, as answers have them.
+/// All engine names that answers can have.
 const ENGINES: [&str; 5] = ["symbolic", "sat", "enumerate", "both", EXECUTOR];
 
 fn engine<'de, D: Deserializer<'de>>(deserializer: D) -> Result<EngineName, D::Error> {
@@ -299,41 +296,41 @@ fn engine<'de, D: Deserializer<'de>>(deserializer: D) -> Result<EngineName, D::E
 pub struct Witness {
     /// Its executed events; relations refer to them by position.
     pub events: Vec<WitnessEvent>,
-    /// Non-empty relations worth showing, by name: `po`, the free relations, then what the model
-    /// shows.
+    /// Non-empty relations to show, by name: `po`, the free relations, then those that the model
+    /// marks for display.
     pub relations: Vec<(String, Vec<(usize, usize)>)>,
-    /// Final values of what the test observes.
+    /// Final values of everything that the test observes.
     pub state: State,
-    /// Of an execution that hangs: how each thread ends.
+    /// For an execution that hangs: how each thread ends.
     pub ends: Vec<ThreadEnd>,
     /// Every thread of the program, by [`WitnessEvent::thread`].
     pub threads: Vec<Seat>,
-    /// If it was asked for: what else the model and the program relate, by name, in the order of
-    /// the model; base relations first.
+    /// If the question included them: further relations of model and program, by name. Base
+    /// relations come first, then those of the model in its order.
     pub derived: Vec<(String, Vec<(usize, usize)>)>,
-    /// What relations are, by name, if it is one of these.
+    /// The styles of relations, by name, for those that have one.
     pub styles: Vec<(String, Style)>,
 }
 
-/// What a relation is, for those who know no model.
+/// The role of a relation, for readers without knowledge of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Style {
     /// Program order.
     ProgramOrder,
-    /// What carries values from writes to reads.
+    /// Carries values from writes to reads.
     ReadsFrom,
     /// An order of writes.
     Coherence,
-    /// From a read to writes that come after what it took.
+    /// From a read to writes that come after its source.
     FromReads,
     /// Order between threads.
     Synchronization,
-    /// Between instructions of a thread.
+    /// A dependency between instructions of a thread.
     Dependency,
 }
 
 impl Style {
-    /// By the word that models use.
+    /// The style that models call `word`.
     pub fn named(word: &str) -> Option<Style> {
         Some(match word {
             "po" => Style::ProgramOrder,
@@ -348,15 +345,16 @@ impl Style {
 }
 
 impl Witness {
-    /// Relations that every execution is described with besides the free ones, whatever the model.
+    /// Relations that every description of an execution has, in addition to the free ones, under
+    /// any model.
     pub const ALWAYS: [(&str, Style); 2] = [("po", Style::ProgramOrder), ("fr", Style::FromReads)];
 
-    /// What a relation is.
+    /// The style of the relation `name`.
     pub fn style(&self, name: &str) -> Option<Style> {
         self.styles.iter().find(|s| s.0 == name).map(|s| s.1)
     }
 
-    /// The pairs of the relation that is drawn so; of several, the first.
+    /// The pairs of the relation that has this style; of several relations, the first.
     pub fn drawn_as(&self, style: Style) -> &[(usize, usize)] {
         let found = self
             .relations
@@ -379,8 +377,8 @@ impl Witness {
 pub struct Seat {
     /// The thread's name.
     pub thread: String,
-    /// The groups that it is in, from the widest to the narrowest, as its dialect calls them: `GPU
-    /// 0`, `CTA 1`.
+    /// The groups that contain it, from the widest to the narrowest, as its dialect calls them:
+    /// `GPU 0`, `CTA 1`.
     pub groups: Vec<String>,
 }
 
@@ -389,16 +387,16 @@ pub struct Seat {
 pub enum Ending {
     /// It runs to its end.
     Done,
-    /// It waits for ever at a barrier.
+    /// It waits at a barrier without end.
     Blocked,
-    /// Its last iterations repeat for ever.
+    /// Its last iterations repeat without end.
     Looping,
-    /// It is never run again.
+    /// The scheduler never runs it again.
     Stopped,
 }
 
 impl Ending {
-    /// The word in output.
+    /// The word that output prints.
     pub fn word(self) -> &'static str {
         match self {
             Ending::Done => "done",
@@ -417,21 +415,21 @@ pub struct ThreadEnd {
     /// In which way.
     pub ending: Ending,
     /// 1-based line of the barrier, of the beginning of the loop, or of the last instruction of a
-    /// stopped thread; 0 if there is none.
+    /// stopped thread; 0 if it has none.
     pub line: SourceLine,
-    /// That instruction as written.
+    /// The instruction at this line, as written.
     pub text: String,
-    /// Whether the progress model has it run as far as it can.
+    /// Whether the thread runs as far as the progress model lets it.
     pub served: bool,
     /// Blocked: the threads that never arrive.
     pub waits_for: Vec<String>,
-    /// Looping: what it reads again and again, locations and values.
+    /// Looping: the locations and values that it reads again and again.
     pub polls: Vec<(String, String)>,
     /// Looping with effect: how many iterations repeat.
     pub period: Option<u32>,
-    /// What it waits for, and who could bring it.
+    /// The goals that it waits for, and the instructions that could bring them.
     pub waits: Vec<hang::Wait>,
-    /// All that in words.
+    /// The whole ending in words.
     pub why: String,
 }
 
@@ -442,19 +440,19 @@ pub struct WitnessEvent {
     pub thread: Option<usize>,
     /// Thread name, or `init`.
     pub thread_name: String,
-    /// Of an asynchronous operation: which agent of the thread performs it, `agent`, or `agent 2`
-    /// of several.
+    /// For an asynchronous operation: the agent of the thread that performs it, `agent`, or `agent
+    /// 2` of several.
     pub agent: Option<String>,
     /// 1-based line of its instruction in the test file; 0 for initial writes.
     pub line: SourceLine,
-    /// `R x = 1`, `W flag = 1`, `F`, `BA`, `BW`: what it did.
+    /// Its effect: `R x = 1`, `W flag = 1`, `F`, `BA`, `BW`.
     pub action: String,
     /// The instruction as written.
     pub text: String,
 }
 
 impl WitnessEvent {
-    /// Who performs it: `P0`, `P0's agent 2`.
+    /// The thread or agent that performs it: `P0`, `P0's agent 2`.
     pub fn who(&self) -> String {
         match &self.agent {
             Some(agent) => format!("{}'s {agent}", self.thread_name),
@@ -472,7 +470,7 @@ pub struct Outcome {
     pub allowed: bool,
     /// Whether some consistent execution that ends so raises the model's race flag.
     pub racy: bool,
-    /// The race of such an execution, if it was asked for.
+    /// The race of such an execution, if the question included it.
     pub race: Option<Box<Fault>>,
 }
 
@@ -481,12 +479,12 @@ pub struct Outcome {
 pub struct Outcomes {
     /// Whether the list is complete.
     pub complete: bool,
-    /// If not: why.
+    /// If not: the reason.
     pub reason: Option<Reason>,
-    /// The outcomes, sorted by state: the allowed ones, and those of candidate executions that the
-    /// model rejects.
+    /// The outcomes, sorted by state: those that the model allows, and those of candidate
+    /// executions that it rejects.
     pub outcomes: Vec<Outcome>,
-    /// Which engine.
+    /// The engine that answered.
     pub engine: &'static str,
     /// As in [`Answer::bound`].
     pub bound: Option<u32>,

@@ -1,12 +1,12 @@
-//! Why a question is left undecided.
+//! Defines why a question is left undecided.
 
 use std::fmt;
 
 use diag::SourceLine;
 use thiserror::Error;
 
-/// A reason, as data; how it reads is made at the end. Answers that have one are not kept, so it is
-/// never written as such.
+/// A reason, as data; `Display` makes its text. Undecided answers are not stored, so it needs no
+/// serialization.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Reason {
     /// Time was up.
@@ -18,10 +18,10 @@ pub enum Reason {
     /// Functions of the checker call themselves too often for this question.
     #[error("out of stack")]
     Stack,
-    /// The program was told to end.
+    /// A signal interrupted the program.
     #[error("interrupted")]
     Interrupted,
-    /// A consistent execution goes on after that many iterations.
+    /// A consistent execution continues after `bound` iterations.
     #[error("loop bound: {}", going_on(*.bound, .at))]
     LoopBound {
         /// The largest bound that was tried.
@@ -32,48 +32,48 @@ pub enum Reason {
     /// The model does not exclude values that depend on themselves.
     #[error("values out of thin air: this model does not exclude them, and they are too many")]
     ThinAir,
-    /// Lanes of a warp hand each other values where it is not known that they meet.
+    /// Lanes of a warp exchange values at a place where they may not meet.
     #[error("{}", apart(place, *.named))]
     Apart {
-        /// Where one of them waits.
+        /// The place where one of them waits.
         place: Place,
-        /// Whether it names itself.
+        /// Whether the lane names itself.
         named: bool,
     },
-    /// An access can name no memory that it may access: which, if it is of a thread.
+    /// An access may address memory outside all locations; the access, if it belongs to a thread.
     #[error("{}", astray(.0))]
     Astray(Option<Place>),
-    /// A consistent execution comes to a trap, to an assertion that does not hold, or to a call of
-    /// an unknown function.
+    /// A consistent execution reaches a trap, a failing assertion, or a call of an unknown
+    /// function.
     #[error("{_0} {}", aborted(_0))]
     Aborted(Place),
-    /// The answer depends on a value that is not worked out.
+    /// The answer depends on a value that the checker cannot work out.
     #[error("not worked out: the value of {made}, on which {depends} depends")]
     Unknown {
-        /// What makes the value.
+        /// The instruction that makes the value.
         made: Place,
-        /// What depends on it, in words.
+        /// The part of the answer that depends on it, in words.
         depends: String,
     },
-    /// The answer depends on what is in memory that nothing has written.
+    /// The answer depends on the content of memory before any write to it.
     #[error("not worked out: {}", unwritten(.read, .memory, .depends))]
     Unwritten {
-        /// What reads it; `None`: it is there at the end.
+        /// The read; `None` if the outcome shows the memory's final value.
         read: Option<Box<Place>>,
         /// The memory.
         memory: String,
-        /// What depends on it, in words.
+        /// The part of the answer that depends on it, in words.
         depends: String,
     },
-    /// Implementations may settle what these instructions do: in what way, by the model.
+    /// Implementations may define the behaviour of these instructions.
     #[error("implementation-defined: {}; {what}", .at.iter().map(Place::to_string).collect::<Vec<_>>().join(" and "))]
     ImplementationDefined {
-        /// Where.
+        /// The instructions.
         at: Vec<Place>,
-        /// What the model says.
+        /// The choice, in the model's words.
         what: String,
     },
-    /// Only executions in which a thread does not end show what was asked for.
+    /// Only executions in which a thread does not end have the outcome.
     #[error(
         "only executions in which a thread does not end show it, and then later commands may not run"
     )]
@@ -81,21 +81,21 @@ pub enum Reason {
     /// A host program in which some wait never ends.
     #[error("deadlock: {0}")]
     Deadlock(String),
-    /// What calls of host threads can come to is not known.
+    /// The checker cannot work out the results of calls by host threads.
     #[error("{0}")]
     Calls(String),
-    /// A progress model leaves something open.
+    /// A progress model does not say which thread runs.
     #[error("{model} does not say who is run where {what}")]
     Unserved {
         /// The progress model.
         model: String,
-        /// What it does not speak of.
+        /// The case that it leaves open.
         what: String,
     },
-    /// The model has no words for it.
+    /// The model cannot express it.
     #[error("not in this model: {0}")]
     NotInModel(String),
-    /// We have none.
+    /// Fencepost does not support it.
     #[error("not supported: {0}")]
     Unsupported(String),
     /// More events than relations can hold.
@@ -110,47 +110,46 @@ pub enum Reason {
     /// Conditions and values take too much memory.
     #[error("too many paths: conditions and values of the test have more than {0} parts")]
     TooManyParts(usize),
-    /// A barrier with more possible phase assignments than are worth trying.
+    /// A barrier has more possible phase assignments than the checker tries.
     #[error("too many barrier phases: more than {0} arrivals share a barrier with a smaller count")]
     TooManyPhases(usize),
-    /// A term takes too many values, where they have to be listed; the first instruction that needs
-    /// it.
+    /// A term takes too many values to list; the first instruction that needs the list.
     #[error("too many values: {}", many(.0))]
     TooManyValues(Option<Place>),
-    /// What atomics add to one location is worked out as a whole, which rests on all axioms; one of
-    /// them.
+    /// The checker works out the sum of atomics at one location as a whole, given all axioms. One
+    /// of the atomics.
     #[error("what {} and others add up is worked out only where all axioms hold, so which of them it takes is not known", .0)]
     AddedUp(Place),
-    /// What operations on one mbarrier object find is worked out as a whole, which rests on all
-    /// axioms; one of them.
+    /// The checker works out the results of operations on one mbarrier object as a whole, given all
+    /// axioms. One of the operations.
     #[error("what {} and others find in one mbarrier object is worked out only where all axioms hold, so which of them it takes is not known", .0)]
     InOrder(Place),
-    /// More outcomes than anybody would read.
+    /// More outcomes than a person would read.
     #[error("too many outcomes: there are more than {0}")]
     TooManyOutcomes(usize),
     /// The circuit is too large for a solver.
     #[error("too large: the circuit has more than 2 million gates or clauses")]
     TooManyGates,
-    /// The orders between decisions and open questions take too much memory.
+    /// The orders between decisions and open cells take too much memory.
     #[error("too large: the orders that are being decided take more than a gigabyte")]
     TooManyOrders,
-    /// Runs that are too long to be put before the checkers.
+    /// Runs that are too long for the checkers.
     #[error(
         "its {0} accesses are too many for the checkers; the runs were looked through for races alone"
     )]
     TooManyAccesses(usize),
-    /// A program of which the outcomes that a model allows are not listed.
+    /// A program with too many accesses to list the outcomes that a model allows.
     #[error(
         "its {0} accesses are too many to list what the model allows; it was asked of each outcome that was observed"
     )]
     NotListed(usize),
-    /// A search through changes of the program was given up.
+    /// A search through changes of the program ended early.
     #[error("there are too many changes to try")]
     TooManyChanges,
     /// An engine failed.
     #[error("{0}")]
     Engine(String),
-    /// A law was broken: the answer comes with it.
+    /// A law was broken: the answer has its text.
     #[error("defect")]
     Defect,
     /// The checker itself failed.
@@ -159,7 +158,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Whether the program is too large for the engines, whatever time they have.
+    /// Whether the program is too large for the engines, however much time they have.
     pub fn is_size(&self) -> bool {
         matches!(
             self,
@@ -174,7 +173,7 @@ impl Reason {
         )
     }
 
-    /// In short, without the details: which line, which instruction.
+    /// A short text, without the details such as line and instruction.
     pub fn kind(&self) -> String {
         let text = self.to_string();
         text.split(": ").next().unwrap_or(&text).to_owned()
@@ -184,11 +183,11 @@ impl Reason {
 /// An instruction of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// As written.
+    /// The instruction as written.
     pub text: String,
     /// The name of its thread.
     pub thread: String,
-    /// Its 1-based line in the test file; 0: none.
+    /// Its 1-based line in the test file; 0 if it has none.
     pub line: SourceLine,
 }
 

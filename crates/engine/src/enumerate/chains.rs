@@ -1,18 +1,18 @@
-//! Read-modify-writes of one location, one behind the other.
+//! Decides the order of read-modify-writes of one location, each one behind the previous one.
 //!
-//! Each operation finds what the one before it left. So the search asks of a write whose value is
-//! known, who comes next; not of an operation, which of all the others it comes behind: values are
-//! known as soon as they are decided, and what cannot stand where it was put, as a wait that finds
-//! its phase not complete, is seen at once.
+//! Each operation finds the word that the previous one left. So the search takes a write with a
+//! known value and decides which operation comes next. It does not take an operation and decide
+//! which of all others it follows. Thus each decision makes a value known at once. An impossible
+//! position, such as a wait before its phase is complete, fails at once.
 //!
 //! # Invariants
-//! - Nothing is assumed of a model: that an operation stands behind all that are decided, and that
-//!   it does not read what another one has read, is kept only where the axioms, or the query's
-//!   flags, fail for sure otherwise, by the bounds of the candidate at hand. It then holds of all
-//!   that this becomes.
-//! - That nobody of those who may comes next is one of the ways to go on. It ends where reads are
-//!   left that can only read what they make themselves, if an axiom keeps values from coming out of
-//!   themselves; elsewhere these reads are decided first.
+//! - The module assumes nothing about a model. It puts an operation behind all decided ones only if
+//!   the axioms, or the query's flags, surely fail otherwise, by the bounds of this candidate. The
+//!   same holds for the rule that no two operations read one write. Both then hold in every
+//!   extension of the candidate.
+//! - One of the ways to go on is that no candidate comes next. It ends if the remaining reads can
+//!   only read their own results, and an axiom keeps values from depending on themselves. Under
+//!   other models these reads are decided first.
 
 use std::cmp::Reverse;
 
@@ -20,7 +20,7 @@ use super::prune::{Open, put_before};
 use super::search::{Partial, Search, Seen, Stop};
 use crate::eval::Eval;
 
-/// A set of pairs, sorted: there are few.
+/// A sorted set of pairs; it stays small.
 #[derive(Clone, Default)]
 struct Pairs(Vec<(usize, usize)>);
 
@@ -36,14 +36,14 @@ impl Pairs {
     }
 }
 
-/// What is known of operations that follow each other.
+/// The known facts about operations that follow each other.
 #[derive(Clone, Default)]
 pub(super) struct Chains {
-    /// A read and a write that it does not read from.
+    /// Pairs of a read and a write that it does not read from.
     barred: Pairs,
-    /// Two writes in the order of their location.
+    /// Pairs of writes in the order of their location.
     ordered: Pairs,
-    /// Two writes that were asked about, and may be in either order.
+    /// Pairs of writes that were tested and may be in either order.
     either: Pairs,
 }
 
@@ -53,12 +53,12 @@ impl Chains {
         self.barred.has(r, w)
     }
 
-    /// Has a read not read from a write.
+    /// Records that a read does not read from a write.
     pub(super) fn bar(&mut self, r: usize, w: usize) {
         self.barred.insert(r, w);
     }
 
-    /// Whether some write is barred for a read.
+    /// Whether a read is barred from some write.
     fn bars_any(&self, r: usize) -> bool {
         let place = self.barred.0.partition_point(|pair| pair.0 < r);
         self.barred.0.get(place).is_some_and(|pair| pair.0 == r)
@@ -82,20 +82,20 @@ impl Chains {
     }
 }
 
-/// What to decide next.
+/// The next decision.
 pub(super) enum Next {
-    /// Nothing: the candidate cannot be completed.
+    /// None: the candidate cannot be completed.
     Nothing,
-    /// Which of these reads reads from a write, or that none does.
+    /// Which of these reads reads from the write; possibly none.
     Of(usize, Vec<usize>),
-    /// What a read reads from.
+    /// The source of this read.
     Read(usize),
-    /// What any other read reads from.
+    /// The source of any other read.
     Any,
 }
 
 impl Search<'_, '_, '_> {
-    /// Follows chains as far as they are known, and finds who may come next.
+    /// Follows chains as far as they are known, and finds the operations that may come next.
     pub(super) fn follow(
         &mut self,
         partial: &Partial,
@@ -126,7 +126,7 @@ impl Search<'_, '_, '_> {
             let ends = self.closed && self.goes_in_circle(partial, chains, seen, eval);
             return Ok(if ends { Next::Nothing } else { Next::Read(r) });
         }
-        // Best where all who may come next surely execute, and they are few.
+        // Prefers a write whose possible successors all surely execute and are few.
         let key = |(w, readers): &(usize, Vec<usize>)| {
             (
                 weight(*w),
@@ -144,7 +144,7 @@ impl Search<'_, '_, '_> {
         }))
     }
 
-    /// The operations whose source is decided: that one, and their own write.
+    /// The operations with a decided source: that source, and their own write.
     fn decided(&self, partial: &Partial) -> impl Iterator<Item = (usize, usize)> {
         partial
             .source
@@ -153,8 +153,8 @@ impl Search<'_, '_, '_> {
             .filter_map(|(&source, &own)| source.zip(own))
     }
 
-    /// Puts the writes of operations in order as far as axioms do: what is not decided stands
-    /// behind all that is. False if they fail for sure.
+    /// Orders the writes of operations as far as the axioms imply it: undecided operations come
+    /// behind all decided ones. Returns false if the axioms surely fail.
     fn put_in_order(
         &mut self,
         partial: &Partial,
@@ -167,7 +167,7 @@ impl Search<'_, '_, '_> {
             .decided(partial)
             .filter(|&(source, own)| executes(source) && executes(own));
         let mut decided: Vec<(usize, usize)> = decided.collect();
-        // From the first operation on: each step rests on those before.
+        // Begins with the first operation, because each step uses the previous ones.
         decided.sort_by_key(|&(_, own)| chains.ordered().filter(|pair| pair.1 == own).count());
         let mut pairs = Vec::new();
         for (source, own) in decided {
@@ -195,8 +195,9 @@ impl Search<'_, '_, '_> {
         Ok(!found || self.is_plausible(bounds)?)
     }
 
-    /// Bars reads from what another operation has read, where axioms do. Of an operation whose
-    /// write may not execute little is seen before its source is decided.
+    /// Bars reads from the sources of other operations, where the axioms imply it. It skips
+    /// operations with a conditional write: too little about them is known before their source is
+    /// decided.
     fn bar_taken(
         &mut self,
         partial: &Partial,
@@ -221,8 +222,8 @@ impl Search<'_, '_, '_> {
         Ok(())
     }
 
-    /// The writes whose values are known and that no operation reads from yet, each with those that
-    /// may come next: of a thread, the first one at the location.
+    /// The writes with a known value that no operation reads from yet, each with the operations
+    /// that may come next. Only the first operation of each thread at the location counts.
     fn heads(
         &self,
         partial: &Partial,
@@ -263,7 +264,7 @@ impl Search<'_, '_, '_> {
         heads.filter(|(_, readers)| !readers.is_empty()).collect()
     }
 
-    /// Whether two writes have to stand in an order, and the axioms fail for sure in the other one.
+    /// Whether two writes must be ordered, and the axioms surely fail in the reverse order.
     fn stands_before(&mut self, bounds: &Open, a: usize, b: usize) -> Result<bool, Stop> {
         let model = self.task.model;
         let order = model.finals.0 as usize;
@@ -282,7 +283,7 @@ impl Search<'_, '_, '_> {
         Ok(!self.is_plausible(&other)?)
     }
 
-    /// Whether no axiom fails for sure where a read takes its value from a write.
+    /// Whether no axiom surely fails if a read takes its value from a write.
     fn may_also_read(&mut self, bounds: &Open, r: usize, w: usize) -> Result<bool, Stop> {
         self.tick()?;
         let mut with = bounds.clone();
@@ -295,8 +296,8 @@ impl Search<'_, '_, '_> {
         self.is_plausible(&with)
     }
 
-    /// Whether reads are left that can only read what they, or others of them, make themselves. All
-    /// have a source: their locations are known.
+    /// Whether the remaining reads can only read results of their own group. Every read has a
+    /// source, because its location is known.
     fn goes_in_circle(
         &self,
         partial: &Partial,

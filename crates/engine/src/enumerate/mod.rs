@@ -1,18 +1,23 @@
-//! Candidate executions by explicit enumeration.
+//! Enumerates candidate executions explicitly.
 //!
-//! A depth-first search over the choices that make a candidate, in this order: which operation
-//! comes next at a location ([`chains`]); the source of any other read that surely executes at a
-//! known address; a choice of the skeleton; where a value depends on itself, the value; then the
-//! final write of each observed cell, the pairs that an order must decide, and other pairs, until
-//! every axiom is sure. Guards, values and addresses follow.
+//! The engine searches depth-first over the choices that make a candidate, in this order:
+//! 1. the operation that comes next at a location ([`chains`]);
+//! 2. the source of any other read that surely executes at a known address;
+//! 3. a choice of the skeleton;
+//! 4. a value that depends on itself;
+//! 5. the final write of each observed cell;
+//! 6. the pairs that an order must decide, and other pairs, until every axiom is sure.
+//!
+//! Guards, values and addresses follow from these.
 //!
 //! # Invariants
-//! - Complete: a branch is cut only when an axiom, a shape or the query fails in every completion
-//!   of it, by the bounds of [`cat::algebra::bounds`], or because reads are left that can only read
-//!   what they make themselves.
-//! - The search stops below a node as soon as every axiom holds in every completion; the open pairs
-//!   of an order are then left out, which is a completion because the pairs kept are transitively
+//! - The search is complete. It cuts a branch only if an axiom, a shape or the query fails in every
+//!   completion, by the bounds of [`cat::algebra::bounds`]. It also cuts one if the remaining reads
+//!   can only read their own results.
+//! - The search stops below a node as soon as every axiom holds in every completion. It then leaves
+//!   out the open pairs of an order. The result is a completion, because the kept pairs are transitively
 //!   closed.
+//!
 //! # Sources
 //! - Resolving read sources before paths: see the pitfalls of path enumeration in Kokologiannakis
 //!   et al., GenMC.
@@ -37,12 +42,12 @@ pub(crate) struct Enumerate<'a> {
 }
 
 impl<'a> Enumerate<'a> {
-    /// Prepares nothing.
+    /// Creates the engine; does no work yet.
     pub(crate) fn new(task: &Rc<Task<'a>>) -> Self {
         Enumerate { task: task.clone() }
     }
 
-    /// Looks for one execution; `None` when patience is over.
+    /// Looks for one execution; `None` when patience ends.
     pub(crate) fn find_within(
         &self,
         query: &Query<'_>,
@@ -62,8 +67,8 @@ impl<'a> Enumerate<'a> {
         }
     }
 
-    /// The final states of all executions that the query describes, sorted; or the reason for
-    /// giving up, with those found so far. `None` when patience is over.
+    /// The final states of all executions that the query describes, sorted, and why the list is
+    /// incomplete, if it is. `None` when patience ends.
     pub(crate) fn states_within(
         &self,
         query: &Query<'_>,
@@ -89,13 +94,13 @@ impl<'a> Enumerate<'a> {
         }
     }
 
-    /// As [`Enumerate::find_within`], with patience without end.
+    /// As [`Enumerate::find_within`], with unlimited patience.
     pub(crate) fn find(&self, query: &Query<'_>, deadline: Deadline) -> Found {
         self.find_within(query, deadline, None)
             .expect("patience is not limited")
     }
 
-    /// As [`Enumerate::states_within`], with patience without end.
+    /// As [`Enumerate::states_within`], with unlimited patience.
     pub(crate) fn states(
         &self,
         query: &Query<'_>,
@@ -106,7 +111,7 @@ impl<'a> Enumerate<'a> {
     }
 }
 
-/// How many steps a search takes, and whether it comes to an end.
+/// The number of steps of a search, and whether it ends.
 #[cfg(test)]
 pub(crate) fn steps(task: &Task<'_>, query: &Query<'_>, patience: Option<Patience>) -> (u64, bool) {
     let mut search = Search::new(task, query, Goal::One, Deadline(None), patience);

@@ -1,4 +1,4 @@
-//! Partial orders under construction: what must and what may be in them.
+//! Builds partial orders: each keeps the pairs that it must contain and those that it may contain.
 //!
 //! # Invariants
 //! - `must` is transitive inside `within` and irreflexive; no pair of `may` contradicts it.
@@ -14,7 +14,7 @@ pub(super) struct OrderBounds {
 }
 
 impl OrderBounds {
-    /// From the declared bounds, over events that execute. `None` if they contradict each other.
+    /// The declared bounds, over events that execute. `None` if they contradict each other.
     pub(super) fn new(
         within: Rel,
         containing: Option<Rel>,
@@ -41,13 +41,13 @@ impl OrderBounds {
         Some(order)
     }
 
-    /// In words: those that hold what was decided.
+    /// The size of `must` and `may`, in words.
     pub(super) fn size(&self) -> usize {
         let n = self.must.universe_len();
         2 * n * n.div_ceil(64)
     }
 
-    /// Puts a pair in, with what follows by transitivity. False if that is impossible.
+    /// Inserts a pair, and all pairs that follow by transitivity. False if that is impossible.
     pub(super) fn require(&mut self, i: usize, j: usize) -> bool {
         let mut todo = vec![(i, j)];
         while let Some((i, j)) = todo.pop() {
@@ -78,11 +78,11 @@ impl OrderBounds {
                 }
             }
         }
-        // A pair is impossible if it would close a cycle with what must be.
+        // A pair that would close a cycle with `must` is impossible.
         true
     }
 
-    /// Leaves a pair out. False if it must be in.
+    /// Excludes a pair. False if the order must contain it.
     pub(super) fn exclude(&mut self, i: usize, j: usize) -> bool {
         if self.must.has(i, j) {
             return false;
@@ -91,7 +91,7 @@ impl OrderBounds {
         true
     }
 
-    /// The first pair that is neither in nor out.
+    /// The first pair that is neither required nor excluded.
     pub(super) fn first_open(&self) -> Option<(usize, usize)> {
         self.may.clone().minus(&self.must).iter().next()
     }

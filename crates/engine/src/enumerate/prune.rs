@@ -1,4 +1,4 @@
-//! What the bounds of a partial candidate say: whether an axiom fails in every completion, and
+//! Evaluates the bounds of a partial candidate: whether an axiom fails in every completion, and
 //! whether all hold.
 
 use std::rc::Rc;
@@ -11,11 +11,11 @@ use cat::algebra::{Value, Values, empty, interpret, interpret_while};
 use cat::model::ir::{Node, NodeId, Shape};
 use cat::rel::Rel;
 
-/// What bounds a partial candidate.
+/// The bounds of a partial candidate.
 #[derive(Clone)]
 pub(super) struct Open {
     pub(super) known: Rc<Static>,
-    /// Of each free relation.
+    /// The bounds of each free relation.
     pub(super) free: Vec<Bound<Rel>>,
 }
 
@@ -78,7 +78,7 @@ impl Search<'_, '_, '_> {
         Ok(known)
     }
 
-    /// The bounds of a candidate; `None` if an axiom fails for sure.
+    /// The bounds of a candidate; `None` if an axiom surely fails.
     pub(super) fn plausible(
         &mut self,
         partial: &Partial,
@@ -124,14 +124,14 @@ impl Search<'_, '_, '_> {
         Ok(self.is_plausible(&bounds)?.then_some(bounds))
     }
 
-    /// Whether no axiom fails for sure.
+    /// Whether no axiom surely fails.
     pub(super) fn is_plausible(&mut self, bounds: &Open) -> Result<bool, Stop> {
         let (axioms, flags) = self.judged(&bounds.known, &bounds.free)?;
         Ok(axioms != Truth::No && flags != Truth::No)
     }
 
-    /// Whether the axioms hold, and whether one of the flags asked for is raised, given bounds of
-    /// the free relations.
+    /// Whether the axioms hold, and whether one of the query's flags is raised, given bounds of the
+    /// free relations.
     pub(super) fn judged(
         &mut self,
         known: &Static,
@@ -140,7 +140,7 @@ impl Search<'_, '_, '_> {
         let algebra = &known.algebra;
         let last = self.last.take().filter(|last| last.0 == *algebra);
         let before = last.as_ref().map_or(&[] as &[_], |last| &last.1);
-        // Static nodes are all known, so no base relation is asked for.
+        // The values of static nodes are all known, so the interpreter calls no base leaf.
         let leaves = BoundLeaves {
             task: self.task,
             algebra,
@@ -149,7 +149,7 @@ impl Search<'_, '_, '_> {
         };
         let known = (known.values.as_slice(), before);
         let (model, mut axioms) = (self.task.model, Truth::Yes);
-        // Of an axiom that fails, nobody asks what the others say.
+        // After one axiom fails, the others need no evaluation.
         let mut go_on = |node: NodeId, value: &Value<_, _>| {
             if self.tested[node.index()] {
                 let here = model
@@ -182,7 +182,7 @@ impl Search<'_, '_, '_> {
         Ok((axioms, flags))
     }
 
-    /// Whether one of the flags asked for is raised.
+    /// Whether one of the query's flags is raised.
     fn flags(&self, algebra: &Bounds, values: &Values<Bounds>) -> Truth {
         let Some(flags) = &self.query.flags else {
             return Truth::Yes;
@@ -208,7 +208,7 @@ impl Search<'_, '_, '_> {
     }
 }
 
-/// Has one event stand before another in an order.
+/// Puts one event before another in an order.
 pub(super) fn put_before(order: &mut Bound<Rel>, a: usize, b: usize) {
     order.must.insert(a, b);
     order.may.remove(b, a);

@@ -1,4 +1,4 @@
-//! The depth-first search over sources, values and choices of the program.
+//! Searches depth-first over sources, values and choices of the program.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -21,58 +21,58 @@ use cat::rel::{EventSet, Rel};
 use program::litmus::Observable;
 use program::memory::CellId;
 
-/// What the search collects.
+/// The result that the search collects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Goal {
     /// One execution.
     One,
-    /// The final states of all.
+    /// The final states of all executions.
     States,
 }
 
-/// How far a search goes before somebody else is asked.
+/// How far a search goes before another engine takes over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Patience {
-    /// In steps.
+    /// The number of steps.
     pub(crate) steps: u64,
-    /// After how many of them it is asked how many the whole search is expected to need.
+    /// The number of steps after which the search estimates its whole length.
     pub(crate) probe: u64,
-    /// And so many more for each state that it finds.
+    /// The number of extra steps for each state that it finds.
     pub(crate) more_by_state: u64,
 }
 
 /// Why a search ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// Out of time.
+    /// The deadline has passed.
     Time,
-    /// Out of steps.
+    /// The steps are used up.
     Steps,
-    /// A value that depends on itself may be any at all.
+    /// A value that depends on itself has no listed domain.
     Values,
-    /// Time to begin again, in the order that was learnt.
+    /// The search begins again, in the order that it learnt.
     Again,
-    /// Out of memory for what is decided on the way.
+    /// The orders of the decisions take too much memory.
     Room,
 }
 
-/// So many words for the orders of all decisions that a search has taken: each keeps its own.
+/// The memory, in words, for the orders of all decisions on the path: each keeps its own.
 const ROOM: usize = 1 << 27;
 
-/// After how many steps a search begins again, which is then so many times more the next time.
-/// Shorter ones go by the order of events, and so do all that `auto` has patience for.
+/// The number of steps after which a search begins again; it grows by the factor [`LONGER`] each
+/// time. Shorter searches, such as all within `auto`'s patience, take the order of events.
 const FIRST_TRY: u64 = 1_000;
 const LONGER: u64 = 4;
 
-/// What is decided so far of sources, values and choices.
+/// The decisions so far about sources, values and choices.
 #[derive(Clone)]
 pub(super) struct Partial {
     pub(super) known: Assignment,
     /// By event: the source of a read.
     pub(super) source: Vec<Option<usize>>,
-    /// Reads that name no memory, and return 0 from nowhere.
+    /// Reads with an address without memory, which return 0 without a source.
     pub(super) astray: Vec<bool>,
-    /// What is known of read-modify-writes that follow each other.
+    /// The known facts about read-modify-writes that follow each other.
     pub(super) chains: Chains,
 }
 
@@ -83,33 +83,33 @@ impl Partial {
     }
 }
 
-/// What follows for events from what is decided.
+/// The facts about events that follow from the decisions.
 pub(super) struct Seen {
-    /// Those that surely and possibly execute.
+    /// Events that surely and possibly execute.
     pub(super) algebra: Bounds,
-    /// By event: the memory that it accesses, as by [`Eval::memory`].
+    /// By event: the memory that it accesses, as in [`Eval::memory`].
     memory: Vec<Option<Option<CellId>>>,
 }
 
 impl Seen {
-    /// The location of an access, if it is known and there is one.
+    /// The location of an access, if it is known and exists.
     pub(super) fn at(&self, event: usize) -> Option<CellId> {
         self.memory[event].flatten()
     }
 }
 
-/// What rests on executed events and on open base cells alone.
+/// Values that depend only on executed events and on open base cells.
 pub(super) struct Static {
     pub(super) algebra: Bounds,
-    /// What is known of [`Task::open`].
+    /// The known values of [`Task::open`].
     pub(super) open: Vec<Option<bool>>,
     /// Values of static nodes.
     pub(super) values: Values<Bounds>,
-    /// Free relations as they are declared.
+    /// Free relations with their declared bounds.
     pub(super) free: Vec<Bound<Rel>>,
 }
 
-/// Everything decided but the orders.
+/// A candidate with everything decided except the orders.
 pub(super) struct Settled {
     pub(super) partial: Partial,
     pub(super) known: Rc<Static>,
@@ -118,16 +118,16 @@ pub(super) struct Settled {
     pub(super) covering: Vec<Option<Rel>>,
 }
 
-/// What has been decided of the orders below a [`Settled`] candidate.
+/// The decisions about the orders of a [`Settled`] candidate.
 #[derive(Clone)]
 pub(super) struct Chosen {
     pub(super) orders: Vec<Option<OrderBounds>>,
-    /// The last writes of the first of the cells that are asked for.
+    /// The last writes of the first of the required cells.
     pub(super) finals: Vec<(CellId, usize)>,
 }
 
 impl Chosen {
-    /// In words.
+    /// The size of the orders, in words.
     pub(super) fn size(&self) -> usize {
         self.orders.iter().flatten().map(OrderBounds::size).sum()
     }
@@ -140,36 +140,36 @@ pub(super) struct Search<'t, 'a, 'q> {
     pub(super) deadline: Deadline,
     pub(super) patience: Option<Patience>,
     pub(super) steps: u64,
-    /// By decision that was taken: how many other ways are left. Of those that lie behind: the
-    /// steps below the first way, for each of the others, and the steps below these.
+    /// By decision on the path: how many other ways are left. For decisions that are complete: the
+    /// steps below the first way, counted once per other way, and the steps below the other ways.
     left: Vec<usize>,
     firsts: u64,
     others: u64,
-    /// By location: how many sources of its reads left nothing to decide and led to nothing, so far
-    /// and when the search last began again. Where most were is decided first: what nothing speaks
-    /// against, as in locations that the question does not touch, is not to be gone through once
-    /// for each way of theirs. (Boussemart, Hemery, Lecoutre, Sais, "Boosting Systematic Search by
-    /// Weighting Constraints", ECAI 2004.)
+    /// By location: how many sources of its reads failed without a further decision, so far and
+    /// when the search last began again. The search decides the location with the most failures
+    /// first. Otherwise it would repeat locations that no axiom and no part of the query restricts,
+    /// once for each of their ways. (Boussemart, Hemery, Lecoutre, Sais, "Boosting Systematic
+    /// Search by Weighting Constraints", ECAI 2004.)
     failures: FxHashMap<CellId, u64>,
     learnt: FxHashMap<CellId, u64>,
-    /// When it begins again, and how often the search went on in several ways of a read, a choice
+    /// The step at which the search begins again, and how often it branched over a read, a choice
     /// or a value.
     again_at: u64,
     decisions: u64,
-    /// How many words are left of [`ROOM`].
+    /// The words that are left of [`ROOM`].
     pub(super) room: usize,
-    /// By event: the write of a read-modify-write whose read it is.
+    /// By event: for the read of a read-modify-write, its write.
     pub(super) updates: Vec<Option<usize>>,
-    /// Whether an axiom of the query keeps values from coming out of themselves.
+    /// Whether an axiom of the query keeps values from depending on themselves.
     pub(super) closed: bool,
     /// Nodes below the axioms and flags of the query.
     pub(super) wanted: Vec<bool>,
     /// The nodes of these axioms.
     pub(super) tested: Vec<bool>,
-    /// Nodes below the bounds of free relations, and nodes among `wanted` that are static, or empty
-    /// whatever is chosen.
+    /// Nodes below the bounds of free relations, and those of `wanted` that are static or always
+    /// empty.
     pub(super) fixed: Vec<bool>,
-    /// What was computed last of static nodes, and of all that are wanted.
+    /// The last computed values of static nodes, and of all wanted nodes.
     pub(super) known: Option<Rc<Static>>,
     pub(super) last: Option<Rc<(Bounds, Values<Bounds>)>>,
     pub(super) cells: Vec<usize>,
@@ -258,7 +258,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
     /// Runs to the end, or to the first execution.
     ///
     /// # Errors
-    /// If a limit was hit; what was found so far stays.
+    /// A limit was reached; the results so far remain.
     pub(super) fn run(&mut self) -> Result<(), Stop> {
         let sk = &self.task.sk;
         let partial = Partial {
@@ -297,8 +297,8 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         }
     }
 
-    /// Whether patience is over: enough was spent, or what is to be expected of the whole is too
-    /// much.
+    /// Whether patience is over: the steps are used up, or the expected length of the whole search
+    /// is too large.
     fn is_spent(&self, patience: Patience) -> bool {
         let share = if self.steps > patience.probe {
             self.share()
@@ -309,10 +309,11 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         self.steps as f64 > patience.steps as f64 * share + for_states as f64
     }
 
-    /// How much of the tree lies behind, as it seems: where ways are left, each is expected to take
-    /// as long, beside the first one there, as others did beside the first ones of theirs. (Kilby,
-    /// Slaney, Thiébaux, Walsh, "Estimating Search Tree Size", AAAI 2006, take all ways for equally
-    /// long. Here the others often end at once: one of a condition's values can be right.)
+    /// The estimated share of the tree that is complete. For each open decision, the other ways are
+    /// expected to take as long, relative to the first way, as in complete decisions. (Kilby,
+    /// Slaney, Thiébaux, Walsh, "Estimating Search Tree Size", AAAI 2006, assume that all ways take
+    /// equally long. Here the other ways often end at once: only one of a condition's values can be
+    /// right.)
     fn share(&self) -> f64 {
         if self.firsts == 0 {
             return 1.0;
@@ -361,8 +362,8 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         if self.goal == Goal::States && self.all_found(&mut eval, &guards) {
             return Ok(());
         }
-        // A write that is read from executes, whatever is known of its guard, and so does the read
-        // of its read-modify-write: a circle of sources is seen before values are drawn for it.
+        // A write that is read from executes, whatever its guard, and so does the read of its
+        // read-modify-write. This reveals a cycle of sources before values are chosen for it.
         let mut must = EventSet::from_fn(sk.len(), |e| guards[e.index()] == Some(true));
         partial
             .source
@@ -381,7 +382,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
             },
             memory: (0..sk.len()).map(|e| eval.memory(e)).collect(),
         };
-        // A chosen source that does not execute, or an execution that a later decision took away.
+        // A chosen source may not execute, or a later decision may have removed the read.
         for (r, &w) in partial.source.iter().enumerate() {
             let Some(w) = w else { continue };
             if guards[r] == Some(false)
@@ -397,7 +398,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         let Some(mut bounds) = self.plausible(&partial, &seen, &mut eval)? else {
             return Ok(());
         };
-        // Next decision: a read that surely executes at a known address.
+        // The next decision: a read that surely executes at a known address.
         let open = |&r: &usize| sk.events[r].is_read() && partial.is_open(r);
         let next = seen
             .algebra
@@ -447,11 +448,11 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
                 next.known.choices[choice] = Some(value)
             });
         }
-        // Only values that depend on themselves are left.
+        // Only values that depend on themselves remain.
         let unknown = |r: &usize| partial.source[*r].is_some() && partial.known.reads[*r].is_none();
         if let Some(mut r) = (0..sk.len()).find(unknown) {
-            // One that is in the circle, and does not hang from it: what is drawn for it is held
-            // against its source.
+            // Chooses a read on the cycle, not one that depends on it: its source then checks the
+            // chosen value.
             let mut passed = EventSet::empty(sk.len());
             while !passed.has(r) {
                 passed.insert(r);
@@ -474,7 +475,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         self.settle(partial)
     }
 
-    /// Whether every completion ends in a state that was found already, as far as values are known.
+    /// Whether every completion ends in a known state, as far as values are known.
     fn all_found(&self, eval: &mut Eval<'_>, guards: &[Option<bool>]) -> bool {
         let task = self.task;
         let mut values = |&o: &Observable| -> Option<Vec<i64>> {
@@ -497,15 +498,15 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         values.is_some_and(|values| includes(&self.states, &values, &mut Vec::new()))
     }
 
-    /// How many sources of reads at a location led to nothing.
+    /// The number of sources of reads at a location that failed.
     pub(super) fn weight(&self, at: Option<CellId>) -> u64 {
         at.and_then(|cell| self.learnt.get(&cell))
             .copied()
             .unwrap_or(0)
     }
 
-    /// Goes on with every way to decide one thing; the first so many are sources of reads at a
-    /// location.
+    /// Continues with every way to decide one thing; the first `sources` ways are sources of reads
+    /// at location `at`.
     fn each<T>(
         &mut self,
         partial: &Partial,
@@ -517,8 +518,8 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         let ways: Vec<T> = ways.into_iter().collect();
         let (others, before) = (ways.len().saturating_sub(1), self.steps);
         let mut first = 0;
-        // What was computed for all ways has more in common with each than what was computed below
-        // the last one.
+        // The values before the decision have more in common with each way than the values below
+        // the previous way.
         let last = self.last.clone();
         self.left.push(others);
         for (i, way) in ways.into_iter().enumerate() {
@@ -544,13 +545,13 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         Ok(())
     }
 
-    /// Whether read `r` may take its value from write `w`, as far as addresses are known and
-    /// nothing speaks against it.
+    /// Whether read `r` may take its value from write `w`: addresses permit it, as far as they are
+    /// known, and no chain bars it.
     pub(super) fn may_read(&self, chains: &Chains, seen: &Seen, r: usize, w: usize) -> bool {
         !chains.bars(r, w) && self.may_meet(seen, r, w)
     }
 
-    /// Whether read `r` and write `w` may be at one location.
+    /// Whether read `r` and write `w` may access the same location.
     fn may_meet(&self, seen: &Seen, r: usize, w: usize) -> bool {
         match (seen.memory[r], seen.memory[w]) {
             (Some(x), Some(y)) => x.is_some() && x == y,
@@ -558,7 +559,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         }
     }
 
-    /// Values follow sources. False if a drawn value turns out wrong.
+    /// Propagates values from sources to reads. False if a chosen value turns out wrong.
     pub(super) fn propagate(&self, partial: &mut Partial) -> bool {
         let sk = &self.task.sk;
         loop {
@@ -585,8 +586,8 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
     }
 }
 
-/// Whether `states` has all that begin with `first` and go on with one of the values of each
-/// further place.
+/// Whether `states` contains every state that begins with `first` and continues with a value of
+/// each further place.
 fn includes(states: &BTreeSet<FinalState>, values: &[Vec<i64>], first: &mut FinalState) -> bool {
     let Some(here) = values.get(first.len()) else {
         return states.contains(first);

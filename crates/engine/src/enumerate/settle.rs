@@ -1,5 +1,5 @@
-//! The second half of the search: sources, values and choices are known; final writes and orders
-//! are not.
+//! Runs the second half of the search: sources, values and choices are known; final writes and
+//! orders are not.
 
 use super::orders::OrderBounds;
 use super::search::{Chosen, Goal, Partial, Search, Settled, Stop};
@@ -15,7 +15,7 @@ use program::litmus::Observable;
 use program::memory::CellId;
 
 impl Search<'_, '_, '_> {
-    /// All sources, values and choices are known: go on with final writes and orders.
+    /// Continues with final writes and orders after all sources, values and choices are known.
     pub(super) fn settle(&mut self, partial: Partial) -> Result<(), Stop> {
         let task = self.task;
         let mut eval = Eval::new(&task.sk, &partial.known);
@@ -103,7 +103,7 @@ impl Search<'_, '_, '_> {
         Ok(())
     }
 
-    /// All final values are known: compare with what is asked.
+    /// Compares the final values with the query.
     fn evaluate(&mut self, settled: &Settled, chosen: Chosen) -> Result<(), Stop> {
         let task = self.task;
         let mut eval = Eval::new(&task.sk, &settled.partial.known);
@@ -221,8 +221,8 @@ impl Search<'_, '_, '_> {
         Ok(())
     }
 
-    /// Final writes of all observed cells: those chosen, and where the query asked for none, a
-    /// write that nothing follows.
+    /// Final writes of all observed cells: the chosen ones, and for other cells a write that no
+    /// write follows.
     fn all_finals(&self, settled: &Settled, chosen: &Chosen) -> Vec<(CellId, usize)> {
         let task = self.task;
         let mut finals = chosen.finals.clone();

@@ -1,8 +1,9 @@
-//! What runs beside threads of a kernel that may not end, and what progress models say of that.
+//! Finds commands that may run beside threads of a kernel that may not end, and decides whether
+//! progress models cover them.
 //!
-//! A progress model names the threads of one kernel that must be run, some by the order of their
-//! groups. Commands that are ordered are never there at once. Of those that are not, occupancy is
-//! settled: a group that has started is run.
+//! A progress model names the threads of one kernel that must be run; some models use the order of
+//! their groups. Ordered commands never run at the same time. For unordered ones, only occupancy
+//! models give an answer: a group that has started is run.
 //!
 //! # Sources
 //! - Sorensen et al., "Specifying and Testing GPU Workgroup Progress Models", OOPSLA 2021:
@@ -17,18 +18,18 @@ use program::host::{CommandId, LaunchGraph, Node};
 use program::progress::ProgressModel;
 use verdict::Reason;
 
-/// What may run at the same time as threads of a kernel that may not end.
+/// The commands that may run at the same time as threads of a kernel that may not end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Beside {
     Nothing,
     /// Other kernels on the device.
     Kernels,
-    /// Commands that are no kernels.
+    /// Commands other than kernels.
     Others,
 }
 
 impl Beside {
-    /// `sure`: by thread, whether it ends for certain.
+    /// Classifies a program's commands. `sure`: by thread, whether it surely ends.
     pub(super) fn of(
         (program, sure): (&Program, &[bool]),
         graph: &LaunchGraph,
@@ -70,7 +71,7 @@ impl Beside {
         found
     }
 
-    /// Why a progress model does not say who is served, if it does not.
+    /// Why a progress model does not decide which threads are served, if it does not.
     pub(super) fn unsettled(self, model: ProgressModel) -> Option<Reason> {
         let what = match (self, model) {
             (_, ProgressModel::Fair)

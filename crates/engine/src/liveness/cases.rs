@@ -1,17 +1,17 @@
-//! The cases into which the liveness of a host program falls: which of its points are never reached
-//! because threads before them never end.
+//! Splits the liveness of a host program into cases: the points that are never reached because
+//! threads before them never end.
 //!
-//! A command ends when its threads do, and a call is issued when its thread comes to it. Each such
-//! point that threads may fail to come to is a [`Brink`]. For each set of them there is a case:
-//! that just these are never reached, and nothing that they do not hold up. What they hold up then
-//! never runs, and the program without it waits for nothing that may not come to pass: it is a
-//! program like any other.
+//! A command ends when its threads do, and a call is issued when its thread reaches it. Each such
+//! point that threads may fail to reach is a [`Brink`]. Each set of them gives a case: exactly
+//! these points are never reached, and the points that they hold up. The commands behind them never
+//! run. The program without those waits only for points that it reaches, so it is a program like
+//! any other.
 //!
 //! # Invariants
-//! - Every execution that never ends belongs to one case, and every one of a case's program that
-//!   keeps what the case says of threads is one of the program.
-//! - Where a flush is never issued, implementations may or may not start what it would submit: both
-//!   are cases.
+//! - Every execution that never ends belongs to one case. Every execution of a case's program that
+//!   satisfies the case's conditions on threads is one of the original program.
+//! - If a flush is never issued, implementations may or may not start the commands that it would
+//!   submit: both are cases.
 //!
 //! # Sources
 //! - See [`program::host`]; OpenCL API specification, *Flush and Finish*; clGetEventInfo, for the
@@ -31,10 +31,10 @@ use program::{Expr, Op, Program, ThreadId};
 use verdict::hang::Wait;
 use verdict::{Reason, ThreadEnd};
 
-/// More sets of points than this are too many.
+/// The largest number of sets of points to try.
 const MAX_SETS: usize = 128;
 
-/// A part of a thread's code in which it may loop or wait for ever, without a call in it.
+/// A part of a thread's code, without calls, in which it may loop or wait without end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stretch {
     /// The thread.
@@ -43,34 +43,34 @@ pub struct Stretch {
     pub range: Range<usize>,
 }
 
-/// A point that may never be reached, although everything before it that calls order comes to pass.
+/// A point that may never be reached, although everything that calls order before it takes place.
 #[derive(Clone, Debug)]
 pub(super) struct Brink {
     pub(super) node: Node,
-    /// It is reached just if no thread stays in one of these; none for a command that nobody need
-    /// start.
+    /// It is reached exactly if no thread stays in one of these parts; empty for a command that
+    /// implementations need not start.
     pub(super) behind: Vec<Stretch>,
 }
 
-/// That just some points are never reached, and what they hold up.
+/// A set of points that are never reached, with everything that they hold up.
 pub(super) struct Case {
-    /// The program, without what never runs.
+    /// The program without the parts that never run.
     pub(super) program: Program,
-    /// The program with it.
+    /// The program with those parts.
     pub(super) whole: Program,
-    /// Of each of these, at least one thread never leaves its part.
+    /// In each of these lists, at least one thread never leaves its part.
     pub(super) stay: Vec<Vec<Stretch>>,
-    /// Of these, every thread leaves its part.
+    /// Every thread leaves these parts.
     pub(super) leave: Vec<Stretch>,
-    /// How those stand that never run, or not to their end.
+    /// The ends of the threads that never run, or not to their end.
     pub(super) held: Vec<(ThreadId, ThreadEnd)>,
-    /// What those wait for who ask about what never completes, by thread and instruction.
+    /// The waits of queries for work that never completes, by thread and instruction.
     pub(super) polls: Vec<(ThreadId, usize, Wait)>,
-    /// What may run at the same time as threads of a kernel that may not end.
+    /// The commands that may run at the same time as threads of a kernel that may not end.
     pub(super) beside: Beside,
 }
 
-/// A query about what never completes.
+/// A query about work that never completes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) thread: ThreadId,
@@ -80,7 +80,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// The point that brings what the query would tell, if it is asked after all calls.
+    /// The point that brings the awaited answer, if the query comes after all calls.
     pub(super) fn awaits(&self, program: &Program, graph: &LaunchGraph) -> Node {
         let host = host(program);
         match host.query(self.of).of {
@@ -94,7 +94,7 @@ impl Asked {
 }
 
 impl Case {
-    /// The only one of a program in which nothing waits for what may not end.
+    /// The only case of a program without waits for threads that may not end.
     pub(super) fn only(program: &Program) -> Case {
         let (stay, leave, held, polls) = Default::default();
         let beside = Beside::Nothing;
@@ -110,11 +110,11 @@ impl Case {
     }
 }
 
-/// The cases of a program whose calls can be issued in these ways, which all end where threads do.
-/// `stops`: threads of kernels may be stopped.
+/// The cases of a program with these orders of calls, which all end if their threads do. `stops`:
+/// the scheduler may stop threads of kernels.
 ///
 /// # Errors
-/// Why nobody knows them.
+/// Why they are unknown.
 pub(super) fn cases(
     program: &Program,
     ways: &[LaunchGraph],
@@ -151,7 +151,7 @@ fn queries(program: &Program) -> impl Iterator<Item = Asked> + '_ {
     })
 }
 
-/// Has these queries tell that what they ask for is not complete.
+/// Makes these queries always return "not complete".
 fn never_complete(program: &mut Program, asked: &[Asked]) {
     for Asked { thread, at, .. } in asked {
         let instr = &mut program.threads[usize::from(thread.0)].code[*at];
@@ -164,7 +164,7 @@ fn never_complete(program: &mut Program, asked: &[Asked]) {
     }
 }
 
-/// The cases of a program that has no query about what is never set.
+/// The cases of a program without queries about unset user events.
 fn of_polled(program: &Program, ways: &[LaunchGraph], stops: bool) -> Result<Vec<Case>, Reason> {
     let sure = sure::all(program);
     let mut all = if sure.iter().all(|sure| *sure) {
@@ -215,7 +215,7 @@ fn host(program: &Program) -> &program::host::HostProgram {
     program.host.as_deref().expect("a host program")
 }
 
-/// The points of a program that threads may fail to come to.
+/// The points of a program that threads may fail to reach.
 fn brinks(program: &Program, sure: &[bool], stops: bool) -> Vec<Brink> {
     let host = host(program);
     let mut all: Vec<Brink> = Vec::new();
@@ -251,8 +251,8 @@ fn brinks(program: &Program, sure: &[bool], stops: bool) -> Vec<Brink> {
     all
 }
 
-/// What the end of a command's thread brings on: the end of its work-group, if something waits for
-/// that, else of the command.
+/// The point that the end of a command's thread contributes to. If a command waits for its
+/// work-group, this is the end of the group, otherwise the end of the command.
 pub(super) fn end_of(program: &Program, command: CommandId, t: ThreadId) -> Node {
     let host = host(program);
     let group = |t: ThreadId| {
@@ -276,7 +276,7 @@ pub(super) fn end_of(program: &Program, command: CommandId, t: ThreadId) -> Node
     }
 }
 
-/// Whether a thread may loop or wait for ever there.
+/// Whether a thread may loop or wait without end in that part.
 fn may_stay(program: &Program, t: ThreadId, range: &Range<usize>) -> bool {
     let code = &program.thread(t).code;
     range
@@ -284,7 +284,8 @@ fn may_stay(program: &Program, t: ThreadId, range: &Range<usize>) -> bool {
         .any(|at| code[at].op.jumps_back(at) || code[at].op.barrier().is_some())
 }
 
-/// The commands that nobody need start if threads do not end, as a flush is not issued.
+/// The commands that implementations need not start if threads do not end, because a flush is not
+/// issued.
 fn unsubmitted(program: &Program, brinks: &[Brink]) -> Result<Vec<CommandId>, Reason> {
     let mut stops: Vec<Node> = brinks.iter().map(|b| b.node).collect();
     let mut found: BTreeSet<CommandId> = BTreeSet::new();
@@ -302,8 +303,8 @@ fn unsubmitted(program: &Program, brinks: &[Brink]) -> Result<Vec<CommandId>, Re
     }
 }
 
-/// Whether several threads record an event: what it stands for depends on which of them come to
-/// that.
+/// Whether several threads record an event: the event then depends on which of them reach that
+/// call.
 fn records_compete(program: &Program) -> bool {
     let host = host(program);
     let recorders = |h: &HostOp| {
@@ -316,7 +317,7 @@ fn records_compete(program: &Program) -> bool {
     host.calls.iter().any(|c| recorders(&c.op) > 1)
 }
 
-/// Whether anything else that does something has to wait for a point, or asks about what does.
+/// Whether another thread with an effect waits for the point, or a query covers it.
 fn matters(program: &Program, way: &LaunchGraph, brink: &Brink) -> bool {
     let graph = LaunchGraph::untimed(program, &way.order);
     let never = graph.never(&[brink.node]);
@@ -333,10 +334,10 @@ fn matters(program: &Program, way: &LaunchGraph, brink: &Brink) -> bool {
     waits || asked(program, &graph, &never).map_or(true, |asked| !asked.is_empty())
 }
 
-/// The queries about what is never complete.
+/// The queries about work that never completes.
 ///
 /// # Errors
-/// If it depends on when one is asked.
+/// Whether the work can complete depends on the time of the query.
 fn asked(
     program: &Program,
     graph: &LaunchGraph,
@@ -358,7 +359,7 @@ fn asked(
     Ok(found)
 }
 
-/// The search for sets of points, of which none holds up another.
+/// A search over sets of points, none of which holds up another.
 struct Search<'a> {
     program: &'a Program,
     sure: &'a [bool],
@@ -368,7 +369,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Takes a set, and all that begin with it.
+    /// Handles a set, and all sets that begin with it.
     fn from(&mut self, set: &mut Vec<usize>) -> Result<(), Reason> {
         self.sets += 1;
         if self.sets > MAX_SETS {
@@ -412,8 +413,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Whether each point of a set is one that the others do not hold up, and none is of a command
-    /// that is submitted.
+    /// Whether the others hold up no point of the set, and no point is the start of a submitted
+    /// command.
     fn is_minimal(&self, set: &[usize], partial: &Partial) -> bool {
         set.iter().all(|&i| {
             let others: Vec<Node> = set
@@ -430,7 +431,7 @@ impl Search<'_> {
         })
     }
 
-    /// What an order of calls makes of the program if just these points are never reached.
+    /// The program that an order of calls leaves if exactly these points are never reached.
     fn kind(&self, set: &[usize], partial: &Partial) -> Result<Kind, Reason> {
         let (program, never) = (self.program, &partial.never);
         let reached = self
@@ -477,13 +478,13 @@ impl Search<'_> {
     }
 }
 
-/// What an order of calls makes of a program if some points are never reached.
+/// The part of a program that an order of calls leaves if some points are never reached.
 #[derive(PartialEq, Eq)]
 struct Kind {
-    /// By thread: how many of its instructions run.
+    /// By thread: the number of its instructions that run.
     runs: Vec<usize>,
     asked: Vec<Asked>,
-    /// The parts that every thread leaves, as something behind them is reached.
+    /// The parts that every thread leaves, because a point behind them is reached.
     leave: Vec<Stretch>,
 }
 

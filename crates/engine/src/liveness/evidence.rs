@@ -1,12 +1,13 @@
-//! A second look at an execution that is said to hang: the definition, read off one execution with
-//! plain loops.
+//! Checks an execution that hangs a second time: applies the definition to one execution with plain
+//! loops.
 //!
 //! The engines find such executions by the conditions of [`super::fairness`] and by the axioms of
-//! `lib/liveness.cat`. What they find is judged here anew, from how each thread ends and from `rf`
-//! and `co` alone, before anyone sees it.
+//! `lib/liveness.cat`. This module judges them again before any report, using only the ends of the
+//! threads, `rf` and `co`.
 //!
 //! # Invariants
-//! - Shares with the search only the skeleton's list of ways to end, not a condition made from it.
+//! - It shares with the search only the skeleton's list of ways to end, and no condition derived
+//!   from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +20,7 @@ use program::ThreadId;
 use program::memory::CellId;
 use program::progress::{ProgressModel, Stand, serve, tree};
 
-/// How a thread ends.
+/// The way in which a thread ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum End<'s> {
     Done,
@@ -36,15 +37,15 @@ impl End<'_> {
     }
 }
 
-/// An execution that hangs, as found out here.
+/// An execution that hangs, by this module's judgement.
 pub(super) struct Evidence<'s> {
-    /// By thread.
+    /// By thread: its end.
     pub(super) ends: Vec<End<'s>>,
-    /// By thread: whether it is run for ever, as far as it can.
+    /// By thread: whether it is run without end, as far as it can.
     pub(super) served: Vec<bool>,
 }
 
-/// One execution, with what is known of it.
+/// One execution, with its values.
 pub(super) struct Seen<'t, 'a> {
     task: &'t Task<'a>,
     execution: &'t Execution,
@@ -93,7 +94,7 @@ impl Seen<'_, '_> {
             .ok_or_else(|| "how a thread ends is not determined".to_string())
     }
 
-    /// How each thread ends: in exactly one way.
+    /// The end of each thread; exactly one.
     fn ends<'s>(&mut self, progress: &'s Progress) -> Result<Vec<End<'s>>, String> {
         let mut all = Vec::new();
         for (t, thread) in progress.threads.iter().enumerate() {
@@ -132,7 +133,7 @@ impl Seen<'_, '_> {
         Ok(all)
     }
 
-    /// Chooses who is served, and checks that it is fair; by thread.
+    /// Decides which threads are served, and checks that this is fair; by thread.
     fn fair(
         &mut self,
         progress: &Progress,
@@ -160,7 +161,7 @@ impl Seen<'_, '_> {
         Ok(served)
     }
 
-    /// That who waits for lanes names one that neither comes nor runs to its end.
+    /// Checks that a thread blocked on lanes names one that neither arrives nor runs to its end.
     fn wait_in_vain(&mut self, ends: &[End<'_>]) -> Result<(), String> {
         let program = &self.task.sk.program;
         for (t, end) in program.thread_ids().zip(ends) {
@@ -198,12 +199,12 @@ impl Seen<'_, '_> {
         self.task.sk.events[e].is_write()
     }
 
-    /// What an executed event did.
+    /// The address and the value of an executed event.
     fn content(&mut self, e: usize) -> (Option<i64>, Option<i64>) {
         (self.eval.address(e), self.eval.value(e))
     }
 
-    /// That what repeats can repeat.
+    /// Checks that repeated events can repeat.
     fn repeats(&mut self, progress: &Progress, ends: &[End<'_>]) -> Result<(), String> {
         let mut repeated: BTreeSet<usize> = BTreeSet::new();
         let mut blocks: BTreeSet<usize> = BTreeSet::new();

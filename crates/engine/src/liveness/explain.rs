@@ -1,4 +1,4 @@
-//! What to tell about an execution that hangs: how each thread ends, and why.
+//! Describes an execution that hangs: how each thread ends, and why.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use program::{BarrierNaming, EventKind, LocId, Program, ThreadId};
 use verdict::hang::{Goal, Site, Wait, never_arrive, reading};
 use verdict::{Ending, ThreadEnd};
 
-/// How each thread of an execution ends that hangs under a progress model.
+/// The end of each thread in an execution that hangs under a progress model.
 pub(super) fn explain(
     task: &Task<'_>,
     execution: &Execution,
@@ -41,7 +41,7 @@ pub(super) fn explain(
         .thread_ids()
         .map(|t| teller.thread(t))
         .collect();
-    // Who never comes to where it would be held up says so itself.
+    // A thread that never reaches the point at which it would be held up has its own reason.
     let comes = |t: &ThreadId| matches!(evidence.ends[usize::from(t.0)], End::Done);
     case.held
         .iter()
@@ -91,7 +91,7 @@ impl Teller<'_, '_> {
                     Held::Lanes(apart) => self.missing(t, apart),
                 };
                 end.why = never_arrive(&end.waits_for);
-                // Who is done without having come cannot help any more.
+                // A thread that is done without arriving cannot help any more.
                 let over = |name: &String| {
                     let mut all = sk.program.thread_ids().zip(&self.evidence.ends);
                     all.any(|(u, end)| {
@@ -150,7 +150,7 @@ impl Teller<'_, '_> {
         end
     }
 
-    /// What a read of an iteration sees: location and value.
+    /// The location and the value of a read in an iteration.
     fn poll(&mut self, e: usize) -> Option<(String, String)> {
         let event = &self.task.sk.events[e];
         if !event.is_read() || !self.execution.executed.has(e) {
@@ -169,10 +169,10 @@ impl Teller<'_, '_> {
         ))
     }
 
-    /// What a thread waits for in a loop.
+    /// The goals that a thread waits for in a loop.
     fn for_values(&mut self, t: ThreadId, header: usize) -> Vec<Wait> {
         let sk = &self.task.sk;
-        // Who is held up may be who would write.
+        // A held-up thread may be the one with the awaited write.
         let (program, memory) = (&self.case.whole, &sk.memory);
         let Some(range) = loop_at(program, t, header) else {
             return Vec::new();
@@ -193,7 +193,7 @@ impl Teller<'_, '_> {
             same: &same,
             rest,
         };
-        // Its reads again, up to where the next iteration would read.
+        // Replays its reads, up to the place where the next iteration would read.
         let mine = self
             .execution
             .executed
@@ -261,8 +261,8 @@ impl Teller<'_, '_> {
         waits
     }
 
-    /// Threads whose last calls wait for others that never end. No case has them: they hold nothing
-    /// up.
+    /// Threads whose last calls wait for threads that never end. No case contains them, because
+    /// they hold nothing up.
     fn waiting(&mut self) -> Vec<(ThreadId, ThreadEnd)> {
         let sk = &self.task.sk;
         let Some(Ok(launches)) = sk.program.host.as_ref().map(|_| Launches::of(&sk.program)) else {
@@ -278,7 +278,7 @@ impl Teller<'_, '_> {
         held::waiting(&self.case.whole, &way.order, &self.rest())
     }
 
-    /// By thread: where the code begins that it never comes to, unless it is done.
+    /// By thread: where the part of the code begins that it never reaches; `None` if it is done.
     fn rest(&self) -> Vec<Option<usize>> {
         let sk = &self.task.sk;
         let after_last = |t: ThreadId| {
@@ -305,7 +305,7 @@ impl Teller<'_, '_> {
             .collect()
     }
 
-    /// The lanes that a thread waits for and that never come.
+    /// The lanes that a thread waits for and that never arrive.
     fn missing(&mut self, t: ThreadId, apart: &Apart) -> Vec<String> {
         let program = &self.task.sk.program;
         let named = self.eval.term(apart.named).unwrap_or(0);
@@ -328,7 +328,8 @@ impl Teller<'_, '_> {
         else {
             return Vec::new();
         };
-        // The wait itself never executes, so it has no partners; its thread's last arrival has.
+        // The wait itself never executes, so it has no partners; the last arrival of its thread
+        // has.
         let executed = |e: usize| self.execution.executed.has(e);
         let mine = (0..wait).rev().find(|&e| {
             executed(e) && sk.events[e].thread == Some(t) && sk.events[e].kind == EventKind::Arrive
@@ -359,7 +360,7 @@ impl Teller<'_, '_> {
             .collect()
     }
 
-    /// Why the progress model lets a thread be stopped.
+    /// Why the progress model lets the scheduler stop a thread.
     fn excuse(&self) -> String {
         let whom = match self.model {
             ProgressModel::Fair => return "no thread may be stopped".to_string(),

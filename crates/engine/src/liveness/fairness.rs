@@ -1,5 +1,4 @@
-//! Fairness to threads as conditions on a skeleton: what [`program::progress`] defines, asked of
-//! all executions.
+//! Turns fairness to threads, as [`program::progress`] defines it, into conditions on a skeleton.
 
 use std::ops::Range;
 
@@ -8,26 +7,27 @@ use crate::skeleton::progress::ThreadProgress;
 use crate::skeleton::{Cond, Skeleton};
 use program::progress::{Node, ProgressModel, tree};
 
-/// The conditions that questions about one progress model ask for.
+/// The conditions for queries about one progress model.
 #[derive(Clone, Debug)]
 pub(super) struct Conditions {
-    /// Some thread is blocked or loops for ever, no thread is cut, and threads are treated fairly.
+    /// Some thread is blocked or loops without end, no thread is cut, and scheduling is fair.
     pub(super) hangs: Cond,
-    /// Some thread is cut at the loop bound, and threads are treated fairly if it goes on for ever.
+    /// Some thread is cut at the loop bound, and scheduling is fair if it continues without end.
     pub(super) goes_on: Cond,
-    /// The same for each of the skeleton's cuts.
+    /// As `goes_on`, for each of the skeleton's cuts.
     pub(super) loops: Vec<Cond>,
 }
 
-/// What is known of a node: conditions.
+/// The conditions of a node.
 struct Known {
     live: Cond,
     started: Cond,
-    /// It can be served: no thread that must be run is stopped.
+    /// The node can be served: no thread that must be run is stopped.
     servable: Cond,
 }
 
-/// That a thread is blocked or loops for ever, at instructions of a part of its code.
+/// The condition that a thread is blocked or loops without end, at instructions of a part of its
+/// code.
 fn never_ends(sk: &mut Skeleton, thread: &ThreadProgress, part: &Range<usize>) -> Cond {
     let looping = thread.spins.iter().map(|s| (s.header, s.cond));
     let repeating = thread.repeats.iter().map(|r| (r.header, r.choice));
@@ -45,13 +45,13 @@ fn never_ends(sk: &mut Skeleton, thread: &ThreadProgress, part: &Range<usize>) -
 }
 
 impl Conditions {
-    /// The conditions of executions that belong to a case.
+    /// The conditions for executions that belong to a case.
     pub(super) fn of_case(mut self, sk: &mut Skeleton, case: &Case) -> Conditions {
         let progress = sk.progress.clone().expect("built for progress");
         let in_part = |sk: &mut Skeleton, part: &Stretch| {
             let thread = &progress.threads[usize::from(part.thread.0)];
             let never = never_ends(sk, thread, &part.range);
-            // It may also stop just before it leaves.
+            // The scheduler may also stop it just before it leaves.
             let stopped = thread
                 .stopped
                 .iter()

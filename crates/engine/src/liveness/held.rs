@@ -1,5 +1,5 @@
-//! Who is held up by points of a host program that are never reached, and how to tell: what each
-//! thread waits for, and who could bring it.
+//! Describes threads held up by points of a host program that are never reached: the goal of each,
+//! and the threads that could bring it.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use program::{LocId, Program, ThreadId};
 use verdict::hang::{Goal, Site, Wait, reading};
 use verdict::{Ending, ThreadEnd, Witness};
 
-/// How many instructions of a thread run if some points are never reached.
+/// The number of a thread's instructions that run if some points are never reached.
 pub(super) fn runs(program: &Program, never: &BTreeSet<Node>, t: ThreadId) -> usize {
     let code = &program.thread(t).code;
     if never.contains(&Node::Enter(t)) {
@@ -30,7 +30,7 @@ pub(super) fn runs(program: &Program, never: &BTreeSet<Node>, t: ThreadId) -> us
     stop.unwrap_or(code.len())
 }
 
-/// How each thread ends if some points are never reached, for a reason.
+/// The end of each thread if some points are never reached; `why` is the reason.
 pub(super) fn witness(
     program: &Program,
     graph: &LaunchGraph,
@@ -58,8 +58,8 @@ pub(super) fn witness(
     }
 }
 
-/// How those threads stand that are held up, where just these points are never reached, and those
-/// that wait for them.
+/// The ends of the threads that are held up, or wait for those, if exactly these points are never
+/// reached.
 pub(super) fn held(
     program: &Program,
     partial: &Partial,
@@ -71,7 +71,7 @@ pub(super) fn held(
         never: &partial.never,
     };
     let point = |t: ThreadId| Some((t, teller.held(t)?));
-    // Who could come to a point, and does not, says so himself.
+    // A thread that could reach a point, but does not, has its own reason.
     let own = |t: ThreadId, point: Node| {
         brinks
             .iter()
@@ -88,9 +88,9 @@ pub(super) fn held(
     .collect()
 }
 
-/// How those threads stand that wait for points that others never bring about, though nothing that
-/// they would do after that is missed: the calls are issued in an order, and threads stand before
-/// the code of `rest`, `None` if they come to their end.
+/// The ends of finished threads whose calls wait for points that others never reach, although
+/// nothing later depends on them. The calls are issued in this order. Each thread is before the
+/// instruction in `rest`, or at its end (`None`).
 pub(super) fn waiting(
     program: &Program,
     order: &[CallId],
@@ -104,7 +104,7 @@ pub(super) fn waiting(
         .map(|(t, at)| next_point(program, t, at))
         .collect();
     let never = graph.never(&stops.iter().copied().collect::<Vec<_>>());
-    // What others hold up is no reason of its own.
+    // A point that others hold up is not a separate reason.
     let alone = |stop: &Node| {
         !stops
             .iter()
@@ -129,7 +129,7 @@ pub(super) fn waiting(
     .collect()
 }
 
-/// The point to which a thread comes next that stands before an instruction.
+/// The next point of a thread that is before an instruction.
 fn next_point(program: &Program, t: ThreadId, at: usize) -> Node {
     let code = &program.thread(t).code;
     let next = code
@@ -142,7 +142,7 @@ fn next_point(program: &Program, t: ThreadId, at: usize) -> Node {
         .unwrap_or_else(|| of().map_or(Node::Leave(t), |c| end_of(program, c, t)))
 }
 
-/// What those wait for who ask again and again for a status.
+/// The waits of threads that repeat a status query.
 pub(super) fn polls(
     program: &Program,
     partial: &Partial,
@@ -165,7 +165,7 @@ pub(super) fn polls(
         .collect()
 }
 
-/// The same of user events that no call sets.
+/// As [`polls`], for user events that no call sets.
 pub(super) fn unset(program: &Program, asked: &[Asked]) -> Vec<(ThreadId, usize, Wait)> {
     let host = program.host.as_deref().expect("a host program");
     let wait = |of: QueryId| match host.query(of).of {
@@ -193,7 +193,7 @@ struct Teller<'a> {
 }
 
 impl Teller<'_> {
-    /// The point that a thread is held up at.
+    /// The point at which a thread is held up.
     fn held(&self, t: ThreadId) -> Option<Node> {
         if self.never.contains(&Node::Enter(t)) {
             return Some(Node::Enter(t));
@@ -209,8 +209,8 @@ impl Teller<'_> {
             .find(|point| self.never.contains(point))
     }
 
-    /// How a thread ends that no call holds up: it may loop for what only those bring that never
-    /// run.
+    /// The end of a thread that no call holds up: it may still loop for a write of threads that
+    /// never run.
     fn at_liberty(&self, t: ThreadId) -> ThreadEnd {
         let (program, thread) = (self.program, self.program.thread(t));
         let mut end = ThreadEnd::done(&thread.name);
@@ -222,7 +222,7 @@ impl Teller<'_> {
         let Some(header) = jumps.filter_map(|(_, i)| i.op.target()).min() else {
             return end;
         };
-        // Whether it ends may depend on what other threads do, which the graph does not tell.
+        // Its end may depend on other threads, which the graph does not cover.
         end.why = "no call holds it up".to_owned();
         let Some(range) = loop_at(program, t, header) else {
             return end;
@@ -243,8 +243,7 @@ impl Teller<'_> {
                 rest: rest.collect(),
             }
         };
-        // What is there at the start stays unless somebody who runs writes it, the thread itself or
-        // another.
+        // An initial value remains unless a running thread, itself or another, writes the location.
         let (running, idle) = (ways(false), ways(true));
         let stays = |a: i64| !running.may_write(a);
         let seen = |a: i64| {
@@ -312,7 +311,7 @@ impl Teller<'_> {
                 if let Some(command) = self.program.host.as_ref().and_then(|h| h.command_of(t)) {
                     wait_for(Node::Start(command));
                 }
-                // Whose command does not start is not said to wait for points that nobody sees.
+                // If its command never starts, the report omits waits for invisible points.
                 end.waits_for.clear();
                 end.ending = Ending::Stopped;
                 end.why = format!("never starts: {why}");
@@ -329,14 +328,14 @@ impl Teller<'_> {
         end
     }
 
-    /// Why a point is never reached, where just some are not that threads bring about.
+    /// Why a point is never reached; `stops` are the points that threads fail to reach.
     fn why(&self, point: Node, stops: impl Iterator<Item = Node>) -> String {
         let holds = |stop: &Node| self.graph.never(&[*stop]).contains(&point);
         let why: Vec<String> = stops.filter(holds).map(|stop| self.reason(stop)).collect();
         why.join(" and ")
     }
 
-    /// Why a point is never reached that threads bring about.
+    /// Why threads fail to reach a point.
     fn reason(&self, point: Node) -> String {
         let host = self.program.host.as_deref().expect("a host program");
         let name = |c: CommandId| format!("`{}`", host.name_of(c));
@@ -360,7 +359,7 @@ impl Teller<'_> {
         }
     }
 
-    /// What has to come: `` `K1` to complete ``.
+    /// The goal in words: `` `K1` to complete ``.
     fn goal(&self, node: Node) -> String {
         let host = self.program.host.as_deref().expect("a host program");
         let name = |c: CommandId| format!("`{}`", host.name_of(c));
@@ -380,7 +379,7 @@ impl Teller<'_> {
         }
     }
 
-    /// The threads that could bring a point about, or that say themselves what they wait for.
+    /// The threads that could reach a point, or that state their own wait.
     fn bringers(&self, node: Node, seen: &mut BTreeSet<Node>, found: &mut Vec<Site>) {
         if !self.never.contains(&node) || !seen.insert(node) {
             return;
@@ -412,7 +411,7 @@ impl Teller<'_> {
                     .filter(|c| host.call(*c).op == HostOp::SetUser(h));
                 sets.for_each(|c| self.bringers(Node::Call(c), seen, found));
             }
-            // Its own threads say what they wait for, or where they stay.
+            // The command's own threads state their waits, or where they stay.
             Node::Done(c) | Node::End(c) | Node::GroupEnd(c, _) | Node::Start(c)
                 if self.never.contains(&Node::Start(c)) && !host.command(c).threads.is_empty() =>
             {

@@ -1,15 +1,14 @@
-//! Liveness of host programs: what the launch graph alone decides.
+//! Decides liveness of host programs as far as the launch graph alone allows.
 //!
-//! Waits that never end and commands that nobody submits are seen in the graph. Otherwise only
-//! threads that loop, or wait at barriers, can fail to end, and the question falls into
-//! [`super::cases`].
+//! Endless waits and commands that no call submits show in the graph. Otherwise only threads that
+//! loop, or wait at barriers, can fail to end, and the question falls into [`super::cases`].
 //!
 //! # Invariants
-//! - A program that a graph says to hang does so whatever the memory model and the progress model:
-//!   no thread can go on.
+//! - If the graph shows that a program hangs, it does so under every memory model and progress
+//!   model: no thread can continue.
 //!
 //! # Sources
-//! - See [`program::host`]; OpenCL API specification, *Flush and Finish*, for commands that nobody
+//! - See [`program::host`]; OpenCL API specification, *Flush and Finish*, for commands that no call
 //!   submits.
 
 use super::held::witness;
@@ -17,18 +16,18 @@ use program::Program;
 use program::host::{LaunchGraph, Launches, Node};
 use verdict::{Reason, Witness};
 
-/// What launches alone say about the end of a program.
+/// The launches' answer about the end of a program.
 pub(super) enum Ends {
-    /// Nothing that keeps it from ending: all depends on threads. The ways in which calls can be
-    /// issued, if it has some.
+    /// Nothing in the launches prevents the end: it depends on threads. Holds the possible orders
+    /// of calls, if the program has some.
     Open(Vec<LaunchGraph>),
-    /// It can hang so.
+    /// The program can hang so.
     Hangs(Box<Witness>),
-    /// Nobody knows.
+    /// The answer is unknown.
     Undecided(Reason),
 }
 
-/// What launches alone say about the end of a program.
+/// The launches' answer about the end of a program.
 pub(super) fn ends(program: &Program) -> Ends {
     let Some(host) = program.host.as_deref() else {
         return Ends::Open(Vec::new());

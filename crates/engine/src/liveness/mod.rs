@@ -1,16 +1,15 @@
-//! Liveness: can some fair execution go on for ever, or wait for ever?
+//! Answers liveness questions: can some fair execution continue, or wait, without end?
 //!
-//! One mechanism serves all engines: the skeleton lets threads end in further ways
-//! ([`crate::skeleton::progress`]), which of them are fair to threads is a condition on it
-//! ([`fairness`]), and what is fair to memory are further axioms, in `models/lib/liveness.cat`. So
-//! a question about liveness is a question about reachability of another program under another
-//! model. What is found passes the replay, and then [`evidence`], which reads the definition off
-//! the execution.
+//! One mechanism serves all engines. The skeleton lets threads end in further ways
+//! ([`crate::skeleton::progress`]). Fairness to threads is a condition on it ([`fairness`]), and
+//! fairness to memory is further axioms, in `models/lib/liveness.cat`. So a liveness question is a
+//! reachability question of another program under another model. An execution that an engine finds
+//! passes the replay, and then [`evidence`], which checks it against the definition.
 //!
 //! # Invariants
-//! - The test's condition is ignored; its filter is not: where a thread does not run to its end,
-//!   its registers have the values that they hold where it ends.
-//! - `terminates` is answered only if no fair execution goes on at the loop bound.
+//! - The test's condition is ignored, but its filter applies. A thread that does not run to its end
+//!   has the register values from the place where it stops.
+//! - The answer `terminates` requires that no fair execution continues at the loop bound.
 //!
 //! # Sources
 //! - See [`program::progress`] and `models/lib/liveness.cat`.
@@ -58,14 +57,14 @@ static RULES: LazyLock<Model> = LazyLock::new(|| {
     load(text, "liveness", &Shipped, &of_endless(), None).expect("it is valid")
 });
 
-/// A test and a model, made ready for questions about liveness.
+/// A test and a model, prepared for questions about liveness.
 pub struct Setting {
     model: Model,
     test: LitmusTest,
     ends: Ends,
-    /// Whether all threads end, whatever they read and whoever is run.
+    /// Whether all threads end, whatever they read and whichever are run.
     sure: bool,
-    /// The cases where every thread is run, and where threads may be stopped.
+    /// The cases if every thread is run, and the cases if threads may be stopped.
     posed: [OnceCell<Result<Vec<Posed>, Reason>>; 2],
 }
 
@@ -95,10 +94,10 @@ impl Setting {
         }
     }
 
-    /// The cases of what depends on threads, `stops`: if they may be stopped.
+    /// The cases of the part that depends on threads. `stops`: the scheduler may stop them.
     ///
     /// # Errors
-    /// Why nobody knows them.
+    /// Why they are unknown.
     fn posed(&self, stops: bool) -> Result<&[Posed], Reason> {
         let (program, ways) = match &self.ends {
             Ends::Open(ways) => (&self.test.program, ways),
@@ -127,22 +126,22 @@ pub struct Liveness<'a> {
     engine: Engine,
     limits: Limits,
     set: Vec<options::Setting>,
-    /// By loop bound, whether threads may stop, and case.
+    /// By loop bound, whether threads may stop, and case: the prepared task.
     ready: BTreeMap<(u32, bool, usize), Result<Ready<'a>, Reason>>,
 }
 
-/// A task with its engines and the conditions to ask for.
+/// A task with its engines and the conditions for queries.
 struct Ready<'a> {
     prepared: Prepared<'a>,
     conditions: BTreeMap<ProgressModel, Conditions>,
-    /// An execution that hangs though every thread is run, if one was found: it hangs under any
+    /// An execution that hangs although every thread is run, if one was found: it hangs under any
     /// progress model.
     hangs: Option<Rc<Checked>>,
 }
 
 impl<'a> Liveness<'a> {
-    /// Prepares nothing yet; every failure shows up as an `undecided` answer.
-    /// `set` overrides options of the test and of the model .
+    /// Does no work yet; every failure becomes an `undecided` answer. `set` overrides options of
+    /// the test and of the model.
     pub fn new(
         setting: &'a Setting,
         engine: Engine,
@@ -160,7 +159,7 @@ impl<'a> Liveness<'a> {
 
     /// Does every execution that is fair under the progress model end?
     pub fn ask(&mut self, model: ProgressModel) -> Answer {
-        // Whether an access goes astray does not depend on who is stopped.
+        // Whether an access goes astray does not depend on the stopped threads.
         let model = if self.setting.sure {
             ProgressModel::Fair
         } else {
@@ -205,9 +204,9 @@ impl<'a> Liveness<'a> {
         })
     }
 
-    /// The answer where the progress model leaves none, for a reason. What is fair to every thread
-    /// is so under each of them; and who is served under `obe` is so under those that serve more,
-    /// whatever the order of groups.
+    /// The answer if the progress model gives none, for a reason. Execution that is fair to every
+    /// thread is fair under each model. And threads served under `obe` are served under the models
+    /// that serve more, whatever the order of groups.
     fn by_others(&mut self, model: ProgressModel, reason: Reason) -> Answer {
         let undecided = Answer::new(Verdict::Terminates, self.engine.name()).undecided(reason);
         if !model.may_stop() {
@@ -226,7 +225,7 @@ impl<'a> Liveness<'a> {
         undecided
     }
 
-    /// Asks about one case, at one loop bound.
+    /// Queries one case at one loop bound.
     fn at(
         &mut self,
         (case, bound): (usize, u32),
@@ -292,7 +291,7 @@ impl<'a> Liveness<'a> {
         if task.sk.cut == Cond::FALSE {
             return Ok(Found::Not(task.tried(None)));
         }
-        // A filter speaks of an end that was not reached.
+        // A filter is about an end that was not reached.
         (query.require, query.props) = (conditions.goes_on, Vec::new());
         if ready
             .prepared
@@ -303,7 +302,7 @@ impl<'a> Liveness<'a> {
         {
             return Ok(Found::Not(task.tried(None)));
         }
-        // Of the loops with which a thread can go on, the first: any engine would name it.
+        // The first loop that a thread can continue, so that every engine names the same one.
         let mut first = conditions.loops.len() - 1;
         for (i, goes_on) in conditions.loops.iter().enumerate() {
             query.require = *goes_on;
@@ -329,7 +328,7 @@ impl<'a> Liveness<'a> {
     ) -> Result<&mut Ready<'a>, Reason> {
         let (setting, set, stops) = (self.setting, &self.set, model.may_stop());
         let (test, of, key) = (&posed.test, &posed.case, (bound, stops, case));
-        // Time is per question: what ran out of it for one may do for the next.
+        // Time is per question: the next question may have enough.
         if matches!(self.ready.get(&key), Some(Err(Reason::Time))) {
             self.ready.remove(&key);
         }
@@ -360,11 +359,11 @@ impl<'a> Liveness<'a> {
     }
 }
 
-/// What came of a question about one case at one loop bound.
+/// The result for one case at one loop bound.
 enum Found {
     /// An execution that hangs.
     Hang(Tried),
-    /// None does, as far as the bound goes.
+    /// None hangs within the bound.
     Not(Tried),
 }
 

@@ -1,29 +1,29 @@
-//! What of a host program can run while some of its threads have not ended.
+//! Finds the parts of a host program that can run while some of its threads have not ended.
 //!
-//! A race is a fact about what has run so far. So it can be there although a thread loops for ever,
-//! or waits for ever; but commands behind that thread have not started, and host threads that wait
-//! for it have issued no further call. The points that are not reached fall into the
-//! [`cases`](super::cases) that liveness knows, and each leaves a smaller program.
+//! A race is a fact about the execution so far. So it can exist although a thread loops or waits
+//! without end. Commands behind that thread have not started, and host threads that wait for it
+//! have issued no further call. The unreached points fall into the [`cases`](super::cases) of
+//! liveness, and each case leaves a smaller program.
 //!
 //! # Invariants
-//! - Each execution so far of the program is one of a part in which the threads in [`Part::left`]
-//!   have gone on, and the other way round. Whether those go on that the others wait for does not
-//!   matter: what comes later may just not have run yet.
+//! - Each partial execution of the program is one of a part in which the threads have left
+//!   [`Part::left`], and vice versa. Whether the awaited threads continue does not matter: later
+//!   events may just not have run yet.
 
 use super::cases::{self, Case, Stretch};
 use super::host::{Ends, ends};
 use crate::skeleton::{Cond, Skeleton};
 use program::Program;
 
-/// A part of a host program that can run by itself.
+/// A part of a host program that can run alone.
 pub struct Part {
-    /// The program, without what has not started.
+    /// The program, without the parts that have not started.
     pub program: Program,
-    /// What its threads have left, as something in it runs after that.
+    /// Stretches that its threads have left, because something in the part runs after them.
     pub left: Vec<Stretch>,
 }
 
-/// The parts of a program of which some can run without the rest; `None` if they are not known.
+/// The parts of a program that can run without the rest; `None` if they are unknown.
 pub fn parts(program: &Program) -> Option<Vec<Part>> {
     let Ends::Open(ways) = ends(program) else {
         return None;
@@ -44,8 +44,9 @@ pub fn parts(program: &Program) -> Option<Vec<Part>> {
 }
 
 impl Skeleton {
-    /// Takes only executions in which no thread stays in one of these for ever. When none is cut
-    /// there either: what waits for it runs then, too.
+    /// Restricts the skeleton to executions in which no thread stays in these stretches without
+    /// end. Returns the condition that no thread is cut in them: then the commands that wait for it
+    /// run, too.
     pub fn leave(&mut self, left: &[Stretch]) -> Cond {
         if left.is_empty() {
             return Cond::TRUE;

@@ -1,28 +1,27 @@
-//! Threads that end whatever they read: loops go so many rounds, and every way through their code
-//! leads to the same barriers, which are met.
+//! Finds threads that end whatever they read. Their loops have constant numbers of rounds, and
+//! every path through their code has the same barriers, at which all partners arrive.
 //!
 //! # Invariants
-//! - Of a thread for which that is said, it is true of all threads that it meets at barriers: any
-//!   two come to the barriers of the groups that both are in, in the same order, so that whoever is
-//!   behind brings the others on.
-//! - So if it is said of all threads of a program, that ends under every progress model: of those
-//!   that have not ended, one that is least far (by barriers of the widest group, among those by
-//!   barriers of the next) waits for nobody, so that it is live. Who is live and run for ever, as
-//!   someone must be, comes to its end.
+//! - If a thread is sure, so are all threads that it meets at barriers. Any two come to the
+//!   barriers of their common groups in the same order, so the slower one lets the others continue.
+//! - So if all threads of a program are sure, it ends under every progress model. Among the threads
+//!   that have not ended, take one that is least far (by barriers of the widest group, then of the
+//!   next). It waits for no other thread, so it is live. Some live thread must be run without end,
+//!   and it reaches its end.
 
 use program::{Barrier, BarrierNaming, Expr, Init, Op, Program, Scope, Thread, ThreadId};
 
-/// A thread that takes more steps than this may go on for ever.
+/// A thread that takes more steps may never end.
 const MAX_STEPS: usize = 10_000;
 
-/// More branches than this that depend on what is read are not followed, one behind the other.
+/// The largest number of branches in sequence that depend on reads.
 const MAX_BRANCHES: u32 = 40;
 
-/// A barrier, as far as it matters who meets there: its level, which one of that level, and what it
-/// does.
+/// The properties of a barrier that decide which threads meet there: its level, its number in that
+/// level, and its action.
 type Meeting = (Scope, Option<i64>, String);
 
-/// By thread: whether it ends for certain once it has started, if nothing in its code waits but
+/// By thread: whether it surely ends once it has started, if nothing in its code waits except
 /// barriers.
 pub(super) fn all(program: &Program) -> Vec<bool> {
     let met: Vec<Option<Vec<Meeting>>> = program.threads.iter().map(meetings).collect();
@@ -42,18 +41,18 @@ pub(super) fn all(program: &Program) -> Vec<bool> {
                 .same(&program.thread(t).place, scope)
         };
         program.thread_ids().filter(|u| same(*u, widest)).all(|u| {
-            // Barriers of a smaller group are none of its business.
+            // Barriers of a group without this thread do not matter to it.
             let shared = |m: &&Meeting| same(u, m.0);
             let alike = |other: &Vec<Meeting>| {
                 other == own || other.iter().filter(shared).eq(own.iter().filter(shared))
             };
-            // Who is not of the command may start much later.
+            // A thread of another command may start much later.
             sure[usize::from(u.0)]
                 && command(u) == command(t)
                 && met[usize::from(u.0)].as_ref().is_some_and(alike)
         })
     };
-    // Who waits for one that is not sure is none either.
+    // A thread that waits for an unsure thread is unsure.
     loop {
         let next: Vec<bool> = program
             .thread_ids()
@@ -66,7 +65,8 @@ pub(super) fn all(program: &Program) -> Vec<bool> {
     }
 }
 
-/// The barriers on every way through a thread's code; `None` if they may differ, or it may not end.
+/// The barriers on every path through a thread's code; `None` if they may differ, or if the thread
+/// may not end.
 fn meetings(thread: &Thread) -> Option<Vec<Meeting>> {
     let initial = |init: &Init| {
         if let Init::Int(value) = init {
@@ -83,7 +83,7 @@ fn meetings(thread: &Thread) -> Option<Vec<Meeting>> {
     )
 }
 
-/// The same from an instruction on, behind so many branches that depend on what is read.
+/// As [`meetings`], from an instruction on, behind `branches` branches that depend on reads.
 fn behind(
     thread: &Thread,
     (mut pc, branches): (usize, u32),
@@ -136,7 +136,7 @@ fn meeting(b: &Barrier, regs: &[Option<i64>]) -> Option<Meeting> {
     }
 }
 
-/// The value of an expression, if it does not depend on what is read.
+/// The value of an expression, if it does not depend on reads.
 fn value(e: &Expr, regs: &[Option<i64>]) -> Option<i64> {
     e.value(&|leaf| {
         if let Expr::Reg(r) = leaf {
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
     use front::litmus::parse;
 
-    /// Who is sure to end, of threads of one block.
+    /// Whether each of these threads of one block surely ends.
     fn sure(codes: &[(u32, &str)]) -> Vec<bool> {
         let mut text = "name = \"T\"\n[memory]\nx = 0\n".to_string();
         for (warp, code) in codes {

@@ -1,7 +1,7 @@
-//! Each rule about endless executions by hand: an execution that hangs, changed in one edge.
+//! Tests each rule about endless executions by hand: an execution that hangs, changed in one edge.
 //!
 //! The rules are stated twice, as axioms in `models/lib/liveness.cat` and as loops in
-//! [`super::evidence`]. Both must reject what is changed, and accept what was found.
+//! [`super::evidence`]. Both must reject the changed execution, and accept the original one.
 
 use super::super::replay;
 use super::*;
@@ -30,7 +30,7 @@ fn hang(codes: &[&str], bound: u32) -> Hang {
     let model = load_shipped("sc", &signature())
         .expect("shipped")
         .expect("valid");
-    // Tasks borrow from what they are about; a test has few of them.
+    // Tasks borrow their test and model; a test leaks only a few.
     let setting: &'static Setting = Box::leak(Box::new(Setting::new(&test, &model)));
     let limits = Limits {
         bound: Some(bound),
@@ -66,7 +66,7 @@ fn query(task: &Task<'_>, require: Cond) -> Query<'static> {
 }
 
 impl Hang {
-    /// The nth executed event of a kind of a thread, or the nth initial write.
+    /// The nth executed event of a kind in a thread, or the nth initial write.
     fn event(&self, thread: usize, kind: EventKind, nth: usize) -> usize {
         let events = &self.task.sk.events;
         let mine = |e: &usize| {
@@ -109,7 +109,7 @@ impl Hang {
         }
     }
 
-    /// What the definition says, and which rules of the text reject it.
+    /// The verdict of the definition, and the axioms of the model that reject the execution.
     fn judged(&self) -> (Result<(), String>, Vec<String>) {
         let progress = self
             .task
@@ -132,7 +132,7 @@ impl Hang {
         assert_eq!(self.judged(), (Ok(()), Vec::new()));
     }
 
-    /// The definition rejects it with these words, the text by these rules.
+    /// The definition rejects it with these words, the model by these axioms.
     #[track_caller]
     fn rejected(&self, words: &str, rules: &[&str]) {
         let (law, by) = self.judged();
@@ -220,8 +220,8 @@ fn the_later_block_does_what_the_earlier_one_did() {
         2,
     );
     h.accepted();
-    // The earlier block reads its own write; the later one reads that too, which has the same
-    // value.
+    // The earlier block reads its own write; the later one reads that write, too, which has the
+    // same value.
     h.read_from(
         h.event(0, EventKind::Read, 1),
         h.event(0, EventKind::Write, 0),
@@ -250,7 +250,7 @@ fn blocks_of_two_threads_repeat_side_by_side() {
         2,
     );
     h.accepted();
-    // All writes of the one thread after all of the other: so it cannot go on.
+    // All writes of one thread come after all of the other, which cannot continue.
     h.put_last(h.event(1, EventKind::Write, 0));
     h.put_last(h.event(1, EventKind::Write, 1));
     h.rejected("of an earlier block is after write", &["Blocks-In-Order"]);
@@ -260,8 +260,8 @@ fn blocks_of_two_threads_repeat_side_by_side() {
 fn who_meets_at_a_barrier_for_ever_does_so_together() {
     let met = hang(&["L: bar.sync 0, 2; goto L", "L: bar.sync 0, 2; goto L"], 2);
     met.accepted();
-    // Where one thread leaves after two rounds, the other is blocked in its third, and does not
-    // repeat its second.
+    // If one thread leaves after two rounds, the other is blocked in its third, and does not repeat
+    // its second.
     let left = hang(
         &["L: bar.sync 0, 2; goto L", "bar.sync 0, 2; bar.sync 0, 2"],
         4,

@@ -1,4 +1,5 @@
-//! What is known of mbarrier objects holds in all executions: asked of engines that do not know it.
+//! Tests that the results for mbarrier objects hold in all executions, by queries to engines
+//! without these results.
 
 use std::fs;
 use std::path::Path;
@@ -55,7 +56,7 @@ fn shipped() -> Vec<LitmusTest> {
         .collect()
 }
 
-/// The program of `n` threads with this code, where objects expect an arrival of each.
+/// The program of `n` threads with this code; its objects expect one arrival of each.
 fn alike(n: usize, code: &str) -> LitmusTest {
     let mut text = format!(
         "name = \"alike\"\n[memory]\nb = {{ type = \"mbarrier\", init = {n}, space = \"shared\" }}\n"
@@ -66,7 +67,7 @@ fn alike(n: usize, code: &str) -> LitmusTest {
         .remove(0)
 }
 
-/// A task, with what is known of objects with more operations than so many.
+/// A task that uses results for objects with more than `few` operations.
 fn task<'a>(
     test: &'a LitmusTest,
     model: &'a Model,
@@ -88,7 +89,7 @@ fn task<'a>(
     task
 }
 
-/// What is known of a task that was made without it.
+/// The results for a task that was built without them.
 fn known(task: &Task<'_>) -> Option<Found> {
     let bounds = TaskBounds::new(task, &vec![true; task.model.axioms.len()], None)?;
     FROM.set(0);
@@ -97,9 +98,9 @@ fn known(task: &Task<'_>) -> Option<Found> {
     (!found.words.is_empty()).then_some(found)
 }
 
-/// A block whose threads all arrive at one object, wait for its phase, and read what their
-/// neighbour wrote before. Where the object expects an arrival less than there are, a wait may pass
-/// before the last one comes.
+/// A block in which all threads arrive at one object, wait for its phase, and read the earlier
+/// write of their neighbour. If the object expects one arrival less, a wait may pass before the
+/// last one comes.
 const MEET: &str = r#"name = "meet"
 condition = 'out[0] == 0'
 
@@ -185,8 +186,8 @@ fn arrivals_find_as_many_words_as_there_are_and_waits_one() {
         .expect("a task");
         let found = known(&task).expect("an object");
         for &((r, w), _, _) in &found.runs[0] {
-            // By operation of its thread: the phases in which it can write, and how many words it
-            // can find there.
+            // By operation of its thread: the phases in which it can write, and the number of words
+            // that it can find there.
             let at = found.runs[0].iter().filter(|turn| {
                 turn.0.1 < w && task.sk.events[turn.0.1].thread == task.sk.events[w].thread
             });
@@ -247,7 +248,7 @@ fn no_execution_has_what_is_not_found() {
                 others.push(pool.and(guard, differs));
             }
         }
-        // There are values for the numbers that were made here, too.
+        // Lists values for the new constants, too.
         task.domains = Domains::compute(&task.sk, &[], Known::default(), None, false, None)
             .expect("as before");
         objects += 1;

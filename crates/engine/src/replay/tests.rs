@@ -1,5 +1,5 @@
-//! Executions given by hand that one axiom rejects: the axioms on which the outcomes of ordinary
-//! programs never rest.
+//! Tests axioms by executions given by hand, for axioms that decide no outcome of ordinary
+//! programs.
 //!
 //! Each comes with a twin that differs in one edge, or one access, and that no axiom rejects.
 
@@ -16,8 +16,8 @@ use front::litmus;
 use program::EventKind::{self, Fence, Init, Read, Write};
 use program::litmus::LitmusTest;
 
-/// An event: the number of its thread (any, for initial writes), what it is, and how many of that
-/// kind come before it.
+/// An event: the number of its thread (any, for initial writes), its kind, and its index among the
+/// events of that kind.
 type Name = (usize, EventKind, usize);
 
 const X: Name = (0, Init, 0);
@@ -50,7 +50,7 @@ fn event(task: &Task<'_>, (thread, kind, nth): Name) -> usize {
         .expect("the test has that event")
 }
 
-/// The execution with these edges; every read returns what its source writes, and coherence has
+/// The execution with these edges; every read returns the value of its source, and coherence has
 /// initial writes first.
 fn execution(
     task: &Task<'_>,
@@ -147,7 +147,8 @@ fn fence_sc_order_does_not_run_against_causality() {
         rejected(&test, &model("ptx-v7.5"), &[], &[], &against),
         ["Fence-SC"]
     );
-    // Base causality order holds Fence-SC order, so it is cyclic too wherever that is a rule.
+    // Base causality order contains Fence-SC order, so it is cyclic too under models with that
+    // rule.
     assert_eq!(
         rejected(&test, &model("ptx"), &[], &[], &against),
         ["Fence-SC", "Well-Formedness"]
@@ -157,7 +158,7 @@ fn fence_sc_order_does_not_run_against_causality() {
     }
 }
 
-/// Without the barrier, both orders of the fences will do.
+/// Without the barrier, the fences may come in either order.
 #[test]
 fn fences_that_causality_leaves_alone_come_in_any_order() {
     let test = test("x = 0", &[(0, "fence.sc.gpu"), (0, "fence.sc.gpu")]);
@@ -166,8 +167,8 @@ fn fences_that_causality_leaves_alone_come_in_any_order() {
     assert!(rejected(&test, &model("ptx"), &[], &[], &[(second, first)]).is_empty());
 }
 
-/// Store buffering on one location that two proxies reach: causality order does not cross from one
-/// to the other without a proxy fence, but the accesses of each proxy are morally strong, and
+/// Store buffering on one location that two proxies reach. Causality order does not cross from one
+/// proxy to the other without a proxy fence. But the accesses of each proxy are morally strong, and
 /// program order relates the two.
 #[test]
 fn one_location_is_sequentially_consistent_across_proxies() {
@@ -188,7 +189,7 @@ fn one_location_is_sequentially_consistent_across_proxies() {
             rejected(&code("ld.relaxed.gpu"), &model, &stale, &[], &[]),
             ["SC-per-Location"]
         );
-        // A weak read is morally strong with nothing in another thread.
+        // A weak read is not morally strong with any access of another thread.
         assert!(rejected(&code("ld.weak"), &model, &stale, &[], &[]).is_empty());
         // One of the reads sees the other thread's write.
         let fresh = [((1, Write, 0), (0, Read, 0)), (X, (1, Read, 0))];

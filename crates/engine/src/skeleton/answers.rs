@@ -1,23 +1,23 @@
-//! What the answers of queries order, in one launch graph.
+//! Orders events by the answers of queries, in one launch graph.
 //!
-//! That all is complete is an answer that orders, in CUDA, what was asked about before all that
-//! follows the query; where its host thread goes on to launch something, that follows, too. So a
-//! pair of events may be ordered by several answers in a row. That something is not complete orders
-//! nothing, but it cannot be said once all is.
+//! In CUDA, the answer "all complete" orders the queried work before everything behind the query.
+//! That includes work that the host thread launches later. So several answers in a row may order a
+//! pair of events. The answer "not complete" orders nothing, but it is impossible once all is
+//! complete.
 //!
-//! What is asked about may depend on when: each time a query is asked, it is asked in one of its
-//! [`View`](program::host::View)s, which is a choice like the answer itself. An answer in a view is
-//! one of the [`Said`].
+//! The queried work may depend on the time of the query. Each query executes in one of its
+//! [`View`](program::host::View)s, which is a choice like the answer. [`Said`] is an answer in one
+//! view.
 //!
 //! # Invariants
-//! - An answer is a choice under the guard of its query. The choices are those of executions in
-//!   time: nothing that was seen to be complete is incomplete later, and what is complete has
-//!   ended; views of a thread come in the order of the calls.
-//! - Answers of OpenCL order nothing and are bound by one rule: an event that is complete has
-//!   ended.
+//! - An answer is a choice under the guard of its query. The choices match an execution in time.
+//!   Work that was seen complete is never incomplete later, and complete work has ended. Views of a
+//!   thread come in the order of the calls.
+//! - Answers of OpenCL order nothing and obey one rule: an event that is complete has ended.
+//!
 //! # Sources
-//! - See [`program::host::Query`]; CUDA Programming Guide, *Asynchronous Concurrent Execution*, for
-//!   work that need not start before the host waits or asks again and again: it does in the end.
+//! - See [`program::host::Query`]; CUDA Programming Guide, *Asynchronous Concurrent Execution*:
+//!   work need not start before the host waits or polls, but it starts in the end.
 
 use super::pool::Cond;
 use super::unrolled::{Answer, Unrolled};
@@ -26,44 +26,44 @@ use program::{Program, ThreadId};
 
 /// An answer in one view of its query.
 struct Said {
-    /// Which answer.
+    /// Index of the answer.
     answer: usize,
-    /// Which view, by its number among all.
+    /// Index of the view among all views.
     view: usize,
-    /// That it is asked in that view.
+    /// The condition that the query executes in that view.
     asked: Cond,
-    /// And says that all is complete.
+    /// The condition that it also answers "all complete".
     complete: Cond,
-    /// Or that something is not.
+    /// The condition that it answers "not complete".
     open: Cond,
 }
 
-/// Answers in one launch graph, over the operations of all events.
+/// Answers in one launch graph, and the operations of all events.
 pub(super) struct Answers<'a> {
     host: &'a HostProgram,
     program: &'a Program,
     out: &'a mut Unrolled,
     way: &'a LaunchGraph,
-    /// Events of threads, and what they are operations of.
+    /// Events of threads, and the operation of each.
     events: &'a [usize],
     operations: &'a [(ThreadId, usize)],
     answers: Vec<Answer>,
-    /// All views: of which query, and their number there.
+    /// All views: the query of each, and its number there.
     views: Vec<(QueryId, usize)>,
     said: Vec<Said>,
-    /// By answer and operation: whether it comes before the answer, or after: in another thread,
-    /// because calls say so, or in its own.
+    /// By answer and operation: whether the operation comes before the answer, or after. It does so
+    /// in another thread, by the order of calls, or in the answer's thread.
     earlier: Vec<Vec<bool>>,
     later: Vec<Vec<bool>>,
-    /// Whether answers come after each other so.
+    /// By answer and answer: whether the second comes after the first in the same way.
     follows: Vec<Vec<bool>>,
-    /// By view and operation or answer: whether it comes after all that is asked about is complete.
+    /// By view and operation or answer: whether it comes after the completion of all work that the
+    /// view queries.
     after: Vec<Vec<bool>>,
     after_answers: Vec<Vec<bool>>,
-    /// By view and view: whether an answer in the second one that all is complete says so of what
-    /// the first one asks about.
+    /// By view and view: whether "all complete" in the second view covers the work of the first.
     covered: Vec<Vec<bool>>,
-    /// That every query is asked in one view.
+    /// Each query executes in exactly one view.
     choices: Vec<Cond>,
 }
 
@@ -148,7 +148,7 @@ impl<'a> Answers<'a> {
         }
     }
 
-    /// Those that order, by number.
+    /// Indices of the answers that order events.
     fn ordering(&self) -> Vec<usize> {
         let orders = |s: &Said| self.host.query(self.views[s.view].0).orders(self.host);
         (0..self.said.len())
@@ -156,8 +156,8 @@ impl<'a> Answers<'a> {
             .collect()
     }
 
-    /// By view and view: when answers, by way of calls, make all that is before an answer in the
-    /// first one come before one in the second. `fine`: in fine-grained memory.
+    /// By two views: the condition that answers and calls order everything before an answer in the
+    /// first view before an answer in the second. `fine` means fine-grained memory.
     fn chains(&mut self, fine: bool) -> Vec<Vec<Cond>> {
         let asked: Vec<(ThreadId, usize)> =
             self.answers.iter().map(|a| (a.thread, a.instr)).collect();
@@ -175,7 +175,7 @@ impl<'a> Answers<'a> {
                 chains[view][to] = self.out.pool.or(chains[view][to], complete);
             }
         }
-        // Through others: as in the algorithm of Warshall.
+        // Chains through other views, by Warshall's algorithm.
         for middle in 0..views {
             for from in 0..views {
                 for to in 0..views {
@@ -187,13 +187,14 @@ impl<'a> Answers<'a> {
         chains
     }
 
-    /// Adds to a table of pairs of operations when answers order them.
+    /// Adds to a table of pairs of operations the conditions under which answers order them.
     pub(super) fn order(&mut self, fine: bool, table: &mut [Vec<Cond>]) {
         let views = self.views.len();
         let before = self.way.before_views(self.operations, fine);
         let chains = self.chains(fine);
         for (a, row) in table.iter_mut().enumerate() {
-            // When all of the operation is before what each view asks about is complete.
+            // By view: the condition under which the whole operation precedes the completion of its
+            // work.
             let known: Vec<Cond> = (0..views)
                 .map(|v| {
                     let direct = Cond::constant(before[v][a]);
@@ -221,7 +222,7 @@ impl<'a> Answers<'a> {
         }
     }
 
-    /// When others, one by one, have said that all is complete that this one asks about.
+    /// The other answers that report the work of answer `i` complete, each with its condition.
     fn told_by(&mut self, i: usize, chains: &[Vec<Cond>]) -> Vec<(usize, Cond)> {
         let (views, asks) = (self.views.len(), self.said[i].view);
         let mut told = Vec::new();
@@ -240,9 +241,8 @@ impl<'a> Answers<'a> {
         told
     }
 
-    /// Adds to a table of pairs of operations those that come in that order in time: because
-    /// something is not complete between them, or because what is asked about was changed before,
-    /// or is changed later.
+    /// Adds to a table the pairs of operations that come in that order in time. Either an answer
+    /// "not complete" comes between them, or the queried work changes before or after them.
     pub(super) fn times(&mut self, table: &mut [Vec<Cond>]) {
         let chains = self.chains(true);
         for i in self.ordering() {
@@ -264,7 +264,7 @@ impl<'a> Answers<'a> {
                 self.put(table, asked, &self.earlier[answer].clone(), &later);
             }
             if self.after_answers[view][answer] {
-                // It cannot say so: see the constraints.
+                // Such an answer is impossible: see the constraints.
                 continue;
             }
             let told = self.told_by(i, &chains);
@@ -296,7 +296,7 @@ impl<'a> Answers<'a> {
         }
     }
 
-    /// What holds of all answers.
+    /// The constraints of all answers.
     pub(super) fn constraints(&mut self) -> Vec<Cond> {
         let mut all = self.choices.clone();
         let chains = self.chains(true);
@@ -318,7 +318,7 @@ impl<'a> Answers<'a> {
                 self.out.pool.and(all, done)
             });
             all.push(self.out.pool.implies(complete, ended));
-            // What has ended is complete in the end.
+            // Work that has ended is complete in the end.
             let in_vain = self.out.pool.and(self.answers[answer].for_ever, open);
             let in_vain = self.out.pool.and(in_vain, ended);
             all.push(self.out.pool.not(in_vain));
@@ -335,7 +335,8 @@ impl<'a> Answers<'a> {
             let against = self.out.pool.and(open, known);
             all.push(self.out.pool.not(against));
         }
-        // A thread asks in the order of its code, and the calls of others come in theirs.
+        // A thread queries in the order of its code, and the calls of other threads come in their
+        // order.
         for (i, j) in (0..self.said.len()).flat_map(|i| (0..self.said.len()).map(move |j| (i, j))) {
             let (one, other) = (&self.said[i], &self.said[j]);
             let (x, y) = (one.answer, other.answer);
@@ -347,7 +348,7 @@ impl<'a> Answers<'a> {
                 }
             }
         }
-        // Answers that wait for each other are never given.
+        // Answers that wait for each other in a cycle are impossible.
         all.extend(
             chains
                 .iter()

@@ -1,23 +1,24 @@
-//! Barriers: who lets whom pass, and which arrivals are ordered before which waits.
+//! Decides which waits at barriers pass, and which arrivals come before which waits.
 //!
 //! A barrier instruction is an arrival and a wait. Whether a wait passes is a choice of the
-//! program, tied by a constraint to what the other threads reach; waits that pass whatever happens
-//! are found first, so that code after an ordinary barrier is not conditional.
+//! program; a constraint ties it to the arrivals of the other threads. Waits that always pass are
+//! found first, so that code after an ordinary barrier is not conditional.
 //!
-//! Two kinds (see [`program::BarrierNaming`]):
-//! - *Counted* barriers are PTX's: an arrival belongs to a phase. Where every thread that uses the
-//!   barrier takes part in every phase (no count, or as many threads as the count), the phase is
-//!   the number of earlier arrivals of the same thread. Where fewer threads than use it make up a
-//!   phase, or threads say different counts, the phases are free choices. Who has arrived without
-//!   waiting waits before it arrives again, unless all threads of the group take part: such
-//!   arrivals and waits have to take turns ([`turns`]).
+//! There are two kinds (see [`program::BarrierNaming`]):
+//! - *Counted* barriers are PTX's: an arrival belongs to a phase. Every thread that uses the
+//!   barrier may take part in every phase (no count, or as many threads as the count). The phase is
+//!   then the number of earlier arrivals of the same thread. If fewer threads make up a phase, or
+//!   threads give different counts, the phases are free choices. After an arrival without a wait, a
+//!   thread waits before it arrives again. The exception is a barrier of all threads of the group:
+//!   there such arrivals and waits have to take turns ([`turns`]).
 //! - *Instance* barriers are those of the published suites: events with equal instance numbers and
 //!   identifiers match; nothing resets.
 //!
 //! # Invariants
-//! - A circular wait never passes, be it for an arrival or for the end of a thread: barrier edges
-//!   together with program order must be acyclic, which the checkers enforce on
+//! - A circular wait never passes, whether it waits for an arrival or for the end of a thread.
+//!   Barrier edges together with program order must be acyclic, which the checkers enforce on
 //!   [`BarrierEdges::order`].
+//!
 //! # Sources
 //! - PTX ISA, Parallel Synchronization and Communication Instructions, `bar`/`barrier`.
 
@@ -44,7 +45,7 @@ use program::Program;
 use program::dialect::Convergence;
 use verdict::Reason;
 
-/// What barriers contribute to a skeleton.
+/// The edges and constraints that barriers add to a skeleton.
 #[derive(Default)]
 pub(super) struct BarrierEdges {
     /// Arrival to wait of one barrier and phase: the base relation `syncbar`.
@@ -52,36 +53,36 @@ pub(super) struct BarrierEdges {
     /// Event of a thread to a wait that passes because that thread has ended: the base relation
     /// `exitbar`.
     pub(super) exits: Edges,
-    /// A wait, when its thread comes to it, and when it passes then because some thread has ended
-    /// and has not arrived.
+    /// A wait, the condition that its thread reaches it, and the condition that it passes because
+    /// some thread ended without arriving.
     pub(super) absent: Vec<(EventId, Cond, Cond)>,
-    /// Event of a phase to an arrival of the next one that waited until it was over: the base
-    /// relation `nextbar`.
+    /// Event of a phase to an arrival of the next one that waited for the end of the phase: the
+    /// base relation `nextbar`.
     pub(super) next: Edges,
-    /// Order in time that barriers impose: `sync`, `exits`, and arrivals of one phase before those
-    /// of the next; where phases are chosen, also that of lanes that meet.
+    /// Order in time from barriers: `sync`, `exits`, and arrivals of one phase before those of the
+    /// next. If phases are chosen, also the order from lanes that meet.
     pub(super) order: Edges,
-    /// Arrivals to themselves, where some thread of the group ends, or waits elsewhere for ever,
-    /// without having arrived at that barrier in that phase; in PTX, pairs of aligned ones where a
-    /// warp parts: the base relation `divergence`.
+    /// The base relation `divergence`. It relates an arrival to itself if some thread of the group
+    /// never arrives in that phase: it ends, or waits elsewhere without end. In PTX it also relates
+    /// aligned arrivals of a warp that diverges.
     pub(super) divergence: Edges,
     /// Arrivals at one barrier with different thread counts, in either order of their phases: the
     /// base relation `unlike-count`.
     pub(super) unlike: Edges,
-    /// The same of those that are in one phase: the base relation `unlike-met`.
+    /// Such pairs within one phase: the base relation `unlike-met`.
     pub(super) unlike_met: Edges,
-    /// What a thread does twice at a barrier with separate arrivals and waits, where it has to do
-    /// each in its turn: the base relation `out-of-turn`.
+    /// Repeated arrivals or waits of a thread at a barrier where they have to take turns: the base
+    /// relation `out-of-turn`.
     pub(super) out_of_turn: Edges,
     /// Events of one barrier and phase, in either direction, for questions about progress.
     pub(super) partners: Edges,
     /// Conditions that every execution satisfies.
     pub(super) constraints: Vec<Cond>,
-    /// By choice: what decides whether the wait that it stands for passes.
+    /// By choice: the conditions that decide whether its wait passes.
     pub(super) decided: FxHashMap<u32, Decided>,
 }
 
-/// Waits that pass whenever they are reached, whatever the other threads read.
+/// Waits that pass whenever a thread reaches them, whatever the other threads read.
 pub(super) fn passing(
     program: &Program,
     out: &mut Unrolled,
@@ -90,8 +91,7 @@ pub(super) fn passing(
     let mut known: FxHashSet<WaitKey> = FxHashSet::default();
     let waits = out.waits.clone();
     let mut rules = Rules::new(program, out, purpose);
-    // When a wait passes does not depend on what is known of others, only whether that is sure
-    // does.
+    // The known waits decide only whether another wait surely passes, not when it passes.
     let passes = waits
         .iter()
         .map(|w| rules.passes(w))
@@ -131,7 +131,7 @@ pub(super) fn edges(
     let mut rules = Rules::new(program, out, purpose);
     let chosen = rules.choose(&mut result.constraints)?;
     if chosen.phase.iter().any(Option::is_some) {
-        // Phases are chosen in the order in which threads come, and lanes that meet keep to one.
+        // Phases are chosen in the order in which threads arrive, and lanes that meet respect it.
         result.order.extend_from_slice(&rules.out.meets);
     }
     for w in &waits {
@@ -153,7 +153,7 @@ pub(super) fn edges(
         for (i, a) in arrivals.iter().enumerate() {
             let cond = rules.synchronises(i, a, w, &chosen)?;
             if cond != Cond::FALSE {
-                // Who waits only to arrive takes nothing along.
+                // A wait before an arrival does not synchronize.
                 let edges = if w.to_arrive() {
                     &mut result.next
                 } else {
@@ -215,16 +215,16 @@ pub(super) fn edges(
     Ok(result)
 }
 
-/// The rules of barriers, and what was unrolled: [`matching`] who meets whom, [`phases`] when,
-/// [`passing()`] and [`divergence`] and [`aligned`] what follows.
+/// The rules of barriers, over the unrolled events. [`matching`] finds the partners, [`phases`] the
+/// phases; [`passing()`], [`divergence`] and [`aligned`] derive the results.
 struct Rules<'a> {
     program: &'a Program,
     purpose: Purpose,
     out: &'a mut Unrolled,
-    /// By arrival, where the program determines its phase: when it is in which.
+    /// By arrival with a determined phase: the condition for each phase.
     determined: FxHashMap<usize, Rc<[Cond]>>,
-    /// By wait, under what is chosen, which is settled before the first wait is looked at: when it
-    /// is for which phase.
+    /// By wait, under the chosen phases: the condition for each phase. The phases are chosen before
+    /// the first wait is examined.
     waited: FxHashMap<(EventId, bool), Rc<[Cond]>>,
 }
 

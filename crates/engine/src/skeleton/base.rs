@@ -1,5 +1,5 @@
-//! How base sets and relations of a skeleton are built: the rows of [`super::signature`] are put
-//! together from these.
+//! Builds the base sets and relations of a skeleton; the rows of [`super::signature`] combine these
+//! builders.
 
 use rustc_hash::FxHashMap;
 
@@ -25,7 +25,7 @@ pub struct BaseRel {
 }
 
 impl BaseRel {
-    /// A relation that is known.
+    /// A relation without open pairs.
     pub(super) fn fixed(fixed: Rel) -> BaseRel {
         BaseRel {
             fixed,
@@ -81,15 +81,15 @@ pub fn base(sk: &mut Skeleton, domains: &Domains, id: BaseId) -> Base {
     }
 }
 
-/// Events of some kind.
+/// Events with a property.
 pub(super) fn events(is: impl Fn(&Skeleton, &Event) -> bool + Send + Sync + 'static) -> Build {
     Build::Set(Box::new(move |sk, _| {
         EventSet::from_fn(sk.len(), |e| is(sk, sk.event(e)))
     }))
 }
 
-/// Accesses that may be to an object of some kind. Of initial writes this is exact; models that
-/// must be exact for other accesses to addresses from registers say `range([IW & X]; loc)`.
+/// Accesses that may go to an object with a property. The set is exact for initial writes. Models
+/// that need exact sets for other accesses through registers use `range([IW & X]; loc)`.
 pub(super) fn accesses(to: impl Fn(&Skeleton, Known) -> bool + Send + Sync + 'static) -> Build {
     Build::Set(Box::new(move |sk, domains| {
         EventSet::from_fn(sk.len(), |e| {
@@ -98,12 +98,12 @@ pub(super) fn accesses(to: impl Fn(&Skeleton, Known) -> bool + Send + Sync + 'st
     }))
 }
 
-/// A relation in its own way.
+/// A relation with its own builder.
 pub(super) fn relation(build: fn(&mut Skeleton, &Domains) -> BaseRel) -> Build {
     Build::Rel(Box::new(build))
 }
 
-/// Pairs of events.
+/// Pairs of events with a property.
 pub(super) fn pairs(
     holds: impl Fn(&Skeleton, &Event, &Event) -> bool + Send + Sync + 'static,
 ) -> Build {
@@ -149,7 +149,7 @@ pub(super) fn cells<K: PartialEq + 'static>(key: fn(&Memory, CellId) -> K) -> Bu
     Build::Rel(Box::new(move |sk, domains| location(sk, domains, key)))
 }
 
-/// Each one's scope includes the other's thread.
+/// Whether the scope of each event includes the other's thread.
 pub(super) fn includes(sk: &Skeleton, a: &Event, b: &Event) -> bool {
     let (Some(x), Some(y), Some(sa), Some(sb)) = (a.thread, b.thread, a.scope, b.scope) else {
         return false;
@@ -166,14 +166,14 @@ pub(super) fn halves(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     ))
 }
 
-/// Cells of one access.
+/// Pairs of cells of one access.
 pub(super) fn whole(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     BaseRel::fixed(Rel::from_fn(sk.len(), |i, j| {
         i != j && sk.first_part(i) == sk.first_part(j)
     }))
 }
 
-/// Accesses of commands that map memory, each with those of the command that ends its mapping.
+/// Accesses of commands that map memory, each with those of the command that unmaps it.
 pub(super) fn mapping(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let host = sk.program.host.as_deref();
     let mappings = host.map_or(Vec::new(), |host| host.mappings(&sk.program));
@@ -186,8 +186,8 @@ pub(super) fn mapping(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     BaseRel::fixed(Rel::from_fn(sk.len(), ends))
 }
 
-/// Operations on one mbarrier object that fall in one phase, or (`after`) the second in the phase
-/// after that of the first.
+/// Operations on one mbarrier object in one phase. With `after`, the second is in the phase after
+/// that of the first.
 pub(super) fn phases(after: bool) -> Build {
     Build::Rel(Box::new(move |sk, domains| {
         let same = location(sk, domains, |memory, c| memory.cell(c).memory);
@@ -211,7 +211,7 @@ pub(super) fn phases(after: bool) -> Build {
     }))
 }
 
-/// Accesses to shared memory of another CTA than that of the thread.
+/// Accesses to shared memory of another CTA, each with itself.
 pub(super) fn remote(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
     for i in 0..sk.len() {
@@ -234,8 +234,8 @@ pub(super) fn remote(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     rel
 }
 
-/// Events of threads, where CTAs of clusters start and exit in the test, each with the accesses of
-/// other CTAs to its shared memory.
+/// Events of threads, each with the accesses of other CTAs to its CTA's shared memory. Empty unless
+/// CTAs of clusters start and exit in the test.
 pub(super) fn lends(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
     if !has_launched_clusters(&sk.program) {
@@ -278,7 +278,7 @@ pub(super) fn lends(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     rel
 }
 
-/// Arrivals at the barrier of a grid whose launch is not cooperative, with themselves.
+/// Arrivals at the barrier of a grid with a non-cooperative launch, each with itself.
 pub(super) fn not_cooperative(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
     for i in (0..sk.len()).filter(|&i| sk.events[i].kind == EventKind::Arrive) {
@@ -295,8 +295,8 @@ pub(super) fn not_cooperative(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     rel
 }
 
-/// Accesses to shared memory of another CTA that starts and exits in the test, all of whose threads
-/// come to their end.
+/// Accesses to shared memory of another CTA that starts and exits in the test, if all its threads
+/// end. Each is related to itself.
 pub(super) fn leaves(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
     if !has_launched_clusters(&sk.program) {
@@ -334,7 +334,7 @@ pub(super) fn leaves(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     rel
 }
 
-/// What is known of an object.
+/// The properties of an object.
 pub(super) struct Known {
     pub(super) atomic: bool,
     pub(super) opencl: OpenClMemory,
@@ -380,8 +380,8 @@ pub(super) fn objects<'a>(
         .filter_map(object)
 }
 
-/// Whether an event is of a GPU and, as an access to memory of a GPU, surely of that one or of a
-/// peer with native atomics.
+/// Whether an event is of a GPU and surely accesses no memory of another GPU, except of a peer with
+/// native atomics.
 pub(super) fn near(sk: &Skeleton, domains: &Domains, event: EventId) -> bool {
     let Some(thread) = sk.event(event).thread else {
         return false;
@@ -403,9 +403,9 @@ pub(super) fn location<K: PartialEq>(
     let n = sk.len();
     let mut rel = BaseRel::fixed(Rel::empty(n));
     let accesses: Vec<usize> = (0..n).filter(|&i| sk.events[i].addr.is_some()).collect();
-    // The condition that an access is to a cell, made once per pair of access and cell; those of
-    // one cell after another, so that they stand side by side in diagrams: that two accesses are to
-    // one of many cells would take exponentially many nodes else.
+    // Makes the condition that an access goes to a cell once per pair of access and cell, sorted by
+    // cell. The conditions of one cell are then adjacent in diagrams. Otherwise the condition that
+    // two accesses share one of many cells takes exponentially many nodes.
     let of_access = |&i: &usize| domains.cells[i].iter().map(move |&c| (c, i));
     let mut pairs: Vec<(CellId, usize)> = accesses.iter().flat_map(of_access).collect();
     pairs.sort_unstable();
@@ -434,7 +434,7 @@ pub(super) fn location<K: PartialEq>(
     rel
 }
 
-/// When an access is to a cell.
+/// The condition that an access goes to a cell.
 pub fn is_at(sk: &mut Skeleton, event: usize, cell: CellId) -> Cond {
     let addr = sk.events[event].addr.expect("accesses have addresses");
     let address = sk.memory.cell(cell).address;
@@ -442,7 +442,7 @@ pub fn is_at(sk: &mut Skeleton, event: usize, cell: CellId) -> Cond {
     sk.pool.cmp(CmpOp::Eq, Ty::WORD, addr, value)
 }
 
-/// When an access names no memory that it can access.
+/// The condition that an access has an address without memory that it can access.
 pub fn faults(sk: &mut Skeleton, domains: &Domains, event: usize) -> Cond {
     if !domains.may_fault[event] {
         return Cond::FALSE;

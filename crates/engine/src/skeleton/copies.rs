@@ -1,19 +1,22 @@
-//! Asynchronous copies: after what they start, and what waits for them.
+//! Orders asynchronous copies: the events before their start, and the waits for them.
 //!
 //! # Invariants
-//! - Events of asynchronous operations are in no thread's program order; the relations here are all
-//!   that orders them. The list of events has them where their instructions stand, those of one
-//!   instruction side by side.
-//! - What an mbarrier object tracks has an operation on it behind its accesses; without, a bulk
-//!   operation is of a bulk group, one of matrices of a group of its own, weak accesses are copies
-//!   by `cp.async`, and others are in no group.
+//! - Events of asynchronous operations are in no thread's program order; only the relations here
+//!   order them. In the list of events they follow the order of instructions, with those of one
+//!   instruction adjacent.
+//! - If an mbarrier object tracks an operation, an operation on the object follows its accesses.
+//!   Otherwise a bulk operation is in a bulk group, and a matrix operation in a matrix group. Weak
+//!   accesses are copies by `cp.async`; all others are in no group.
 //!
 //! # Sources
-//! - PTX ISA 9.4, Memory Consistency Model, *Asynchronous Operations*; *Async-group mechanism*: a
-//!   group is what its thread has begun since the one before, and a wait is for groups of its own
-//!   thread; *cp.async.mbarrier.arrive*: an arrival is for all copies that its thread began before,
-//!   of whatever group. *Mbarrier-based Completion Mechanism*: of a bulk copy, the operation on the
-//!   object tells of that copy alone. *cp.async.bulk.wait_group*: with `.read`, of its reads alone.
+//! - PTX ISA 9.4, Memory Consistency Model, *Asynchronous Operations*.
+//! - *Async-group mechanism*: a group holds the operations that its thread started since the
+//!   previous group. A wait is for groups of its own thread.
+//! - *cp.async.mbarrier.arrive*: an arrival is for all copies that its thread started before, of
+//!   any group.
+//! - *Mbarrier-based Completion Mechanism*: the operation on the object for a bulk copy covers only
+//!   that copy.
+//! - *cp.async.bulk.wait_group*: with `.read`, the wait covers only its reads.
 
 use super::base::{BaseRel, is_at, location};
 use super::domain::Domains;
@@ -40,8 +43,8 @@ fn pairs(sk: &Skeleton, holds: impl Fn(&Event, &Event) -> bool) -> Rel {
     })
 }
 
-/// What comes before an operation begins: of one of matrices, what comes before a `wgmma.fence` in
-/// front of it.
+/// Events before an operation starts. For a matrix operation, these are the events before a
+/// `wgmma.fence` in front of it.
 pub(super) fn starts(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let of_matrices = |e: &Event| e.tags.has(Tag::Wgmma);
     let begins = |a: &Event, b: &Event| !a.is_asynchronous() && b.is_asynchronous();
@@ -53,7 +56,7 @@ pub(super) fn starts(sk: &mut Skeleton, _: &Domains) -> BaseRel {
             .filter(fences)
             .map(|e| e.guard)
             .collect();
-        // A fence comes before what it stands in front of, if it executes.
+        // A fence comes before the operations behind it, if it executes.
         let first = if sk.events[i].tags.has(Tag::WgmmaFence) {
             Cond::TRUE
         } else {
@@ -67,8 +70,8 @@ pub(super) fn starts(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     rel
 }
 
-/// Reads of an operation, and the accesses that they feed: the writes of atomics, and what depends
-/// on a read.
+/// Reads of an operation, each with the accesses that depend on it: the writes of atomics, and
+/// dependent accesses.
 pub(super) fn inop(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let inside = |&(a, b): &(usize, usize)| [a, b].iter().all(|&e| sk.events[e].is_asynchronous());
     let fed = sk
@@ -85,21 +88,21 @@ fn is_bulk(e: &Event) -> bool {
     e.tags.has(Tag::AsyncProxy)
 }
 
-/// Of a tensor copy that an mbarrier object tells of, what it reads of the tensor map is of a bulk
-/// group all the same.
+/// A tensor copy's reads of the tensor map are in a bulk group, even if an mbarrier object tracks
+/// the copy.
 fn is_map(e: &Event) -> bool {
     e.tags.has(Tag::TensormapProxy)
 }
 
-/// Whose groups they are that an access belongs to, or that a mark makes or waits for: those of
-/// `cp.async` have no tag.
+/// The tag for the groups that an access belongs to, or that a mark makes or waits for; empty for
+/// those of `cp.async`.
 fn groups(e: &Event) -> Option<Tag> {
     [Tag::Wgmma, Tag::Bulk]
         .into_iter()
         .find(|tag| e.tags.has(*tag))
 }
 
-/// The same of an access of an asynchronous operation; `None`: it is in no group.
+/// As [`groups`], for an access of an asynchronous operation; `None` if it is in no group.
 fn groups_of(sk: &Skeleton, i: usize) -> Option<Option<Tag>> {
     let e = &sk.events[i];
     match groups(e) {
@@ -111,7 +114,7 @@ fn groups_of(sk: &Skeleton, i: usize) -> Option<Option<Tag>> {
 }
 
 impl Skeleton {
-    /// The first event of the asynchronous operation that an event is of.
+    /// The first event of the asynchronous operation that contains an event.
     pub fn operation(&self, e: usize) -> Option<usize> {
         let first = |&i: &usize| i == 0 || !goes_on(self, i);
         self.events[e]
@@ -120,12 +123,12 @@ impl Skeleton {
     }
 }
 
-/// Whether an event is of the same instruction as the one before it: fences that are tried may
-/// stand between its accesses.
+/// Whether an event is of the same instruction as the previous one. Trial fences may lie between
+/// its accesses.
 fn goes_on(sk: &Skeleton, j: usize) -> bool {
     let (a, b) = (&sk.events[j - 1], &sk.events[j]);
     let span = |e: &Event| Some(sk.program.thread(e.thread?).code.get(e.instr)?.span);
-    // Where a loop comes to the instruction again, it begins anew.
+    // If a loop reaches the instruction again, a new operation begins.
     let further =
         (a.instr, a.part) < (b.instr, b.part) || a.instr == b.instr && a.is_read() && b.is_write();
     a.thread == b.thread
@@ -134,7 +137,7 @@ fn goes_on(sk: &Skeleton, j: usize) -> bool {
         && (further || b.tags.has(Tag::Mbarrier))
 }
 
-/// The operation on an mbarrier object that an asynchronous one ends with: its events.
+/// The events of the operation on an mbarrier object that ends an asynchronous operation.
 fn told(sk: &Skeleton, i: usize) -> Vec<usize> {
     let behind = (i + 1..sk.len())
         .take_while(|&j| goes_on(sk, j))
@@ -144,7 +147,8 @@ fn told(sk: &Skeleton, i: usize) -> Vec<usize> {
         .collect()
 }
 
-/// What tells of operations: what they end with, and, of copies by `cp.async`, later arrivals.
+/// Operations with the events that signal them: the operation that ends each and, for copies by
+/// `cp.async`, later arrivals.
 pub(super) fn carries(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let arrives = |e: &Event| {
         e.is_asynchronous() && e.tags.has(Tag::Mbarrier) && !e.tags.has(Tag::MbarrierBytes)
@@ -160,12 +164,12 @@ pub(super) fn carries(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     BaseRel::fixed(rel)
 }
 
-/// Copies, and waits with fewer groups of the thread left out than were made since the copy.
+/// Copies with waits for them: fewer groups may be pending than the thread made since the copy.
 pub(super) fn group_done(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     waits(sk, Tag::WaitGroup, |_| true)
 }
 
-/// Reads of copies, and waits for such alone.
+/// Reads of copies with waits that cover only reads.
 pub(super) fn group_read(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     waits(sk, Tag::WaitGroupRead, Event::is_read)
 }
@@ -193,7 +197,7 @@ fn waits(sk: &mut Skeleton, tag: Tag, of: fn(&Event) -> bool) -> BaseRel {
     rel
 }
 
-/// Copies by `cp.async` of one group: one that the thread makes behind both, and none between them.
+/// Copies by `cp.async` in one group: the thread makes a group behind both, and none between them.
 pub(super) fn same_group(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
     let plain: Vec<bool> = (0..sk.len())
@@ -211,8 +215,8 @@ pub(super) fn same_group(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     rel
 }
 
-/// Fences of the async proxy, or restricted to a state space, and accesses to memory of the state
-/// spaces that they name.
+/// Fences of the async proxy, or restricted to a state space, each with accesses to memory of the
+/// state spaces that it names.
 pub(super) fn covers(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
     for i in 0..sk.len() {
@@ -273,8 +277,9 @@ pub(super) fn covers(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     rel
 }
 
-/// The CTA of an event, by a thread of it, and when it is this one: of an asynchronous operation
-/// that writes shared memory, the CTA that has it; else that of the thread.
+/// The CTA of an event, by one of its threads, with conditions. An asynchronous operation that
+/// writes shared memory belongs to the CTA with that memory; other events belong to the CTA of
+/// their thread.
 fn blocks(sk: &mut Skeleton, domains: &Domains, i: usize) -> Vec<(ThreadId, Cond)> {
     let Some(thread) = sk.events[i].thread else {
         return Vec::new();
@@ -292,7 +297,7 @@ fn blocks(sk: &mut Skeleton, domains: &Domains, i: usize) -> Vec<(ThreadId, Cond
     let same = |j: &usize| {
         sk.events[*j].is_asynchronous() && stands(&sk.events[*j]) == stands(&sk.events[i])
     };
-    // A read stands before the write that it feeds.
+    // A read precedes the write that depends on it.
     let write = (i..sk.len())
         .take_while(same)
         .find(|&j| sk.events[j].is_write() && !sk.events[j].tags.has(Tag::Mbarrier));
@@ -314,7 +319,7 @@ fn blocks(sk: &mut Skeleton, domains: &Domains, i: usize) -> Vec<(ThreadId, Cond
     cells.iter().map(owned).collect()
 }
 
-/// Events of one CTA, where an asynchronous operation is of the one to which it writes.
+/// Events of one CTA; an asynchronous operation belongs to the CTA to which it writes.
 pub(super) fn at_destination(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
     if !speaks_of_readings(&sk.program) {
@@ -345,7 +350,7 @@ pub(super) fn at_destination(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     rel
 }
 
-/// Accesses to memory that one CTA has, or that all have.
+/// Accesses to memory that one CTA owns, or that all share.
 pub(super) fn one_memory(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     if sk.program.asynchronous().is_none() {
         return BaseRel::fixed(Rel::empty(sk.len()));
@@ -353,7 +358,8 @@ pub(super) fn one_memory(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     location(sk, domains, |memory, c| memory.cell(c).owner)
 }
 
-/// Whether the thread of the first event makes so many groups among these events.
+/// The condition that the thread of the first event makes at least `count` groups among these
+/// events.
 fn at_least(sk: &mut Skeleton, count: usize, among: std::ops::Range<usize>) -> Cond {
     let (thread, own) = (sk.events[among.start].thread, groups_of(sk, among.start));
     let makes =
@@ -366,7 +372,7 @@ fn at_least(sk: &mut Skeleton, count: usize, among: std::ops::Range<usize>) -> C
     if guards.len() < count {
         return Cond::FALSE;
     }
-    // By number: whether there are at least so many so far.
+    // By number: the condition that at least this number was made so far.
     let mut so_far = vec![Cond::FALSE; count + 1];
     so_far[0] = Cond::TRUE;
     for guard in guards {

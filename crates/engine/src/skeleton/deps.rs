@@ -1,20 +1,20 @@
-//! Dependencies that values really carry.
+//! Computes dependencies that values really carry.
 //!
-//! A write depends on a read if the read occurs in the term of its value (or address) after
-//! folding, under the condition that the term takes that branch; an event depends by control on the
-//! reads that occur in its guard. Both are canonical forms, so `r ^ r`, `r * 0` and a guard that
-//! folds away at a join carry nothing. A store that both sides of a branch begin with depends on
-//! the branch no more than a store after the join would.
+//! A write depends on a read if the folded term of its value (or address) contains the read. The
+//! condition of the dependency is that the term takes that branch. An event has a control
+//! dependency on the reads in its guard. Terms and guards are canonical forms. So `r ^ r`, `r * 0`
+//! and a guard that disappears at a join carry nothing. If both sides of a branch begin with the
+//! same store, that store does not depend on the branch, like a store after the join.
 //!
-//! What comes behind a wait at a barrier depends, where the thread came to it, on the reads that
-//! decide whether it passes, in whatever thread they are: a thread that waits for another one to
-//! end cannot supply the value for which that one waits. Where another thread has ended, or else
-//! arrives, the wait passes either way; if it has ended, what comes behind depends on the reads for
-//! which it did: these are over, and cannot return what is written only now.
+//! Events behind a wait at a barrier depend on the reads that decide whether it passes, in any
+//! thread, if their thread reached the wait. So a thread that waits for another to end cannot
+//! supply the value that the other one waits for. If the other thread either ends or arrives, the
+//! wait passes in both cases. If it has ended, later events depend on the reads that made it end.
+//! These reads are complete, and cannot return a value that is written only later.
 //!
 //! # Sources
-//! - PTX ISA, Memory Consistency Model, No-Thin-Air: dependencies as a matter of what a value
-//!   depends on, not of syntax.
+//! - PTX ISA, Memory Consistency Model, No-Thin-Air: dependencies follow from values, not from
+//!   syntax.
 
 use std::collections::BTreeMap;
 
@@ -28,23 +28,23 @@ use verdict::Reason;
 
 type Support = BTreeMap<EventId, Cond>;
 
-/// What decides whether a wait at a barrier passes.
+/// The conditions that decide whether a wait at a barrier passes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Decided {
-    /// Its thread comes to it.
+    /// Its thread reaches it.
     pub(super) reached: Cond,
-    /// It passes if that is so.
+    /// If so, it passes under this condition.
     pub(super) passes: Cond,
 }
 
-/// Computes supports of terms, with a memo.
+/// Computes supports of terms, and caches them.
 pub(super) struct Dependencies<'a> {
     pool: &'a mut Pool,
-    /// What decides a choice, where something does: when a wait at a barrier passes.
+    /// By choice of a wait at a barrier: the conditions that decide it.
     choices: &'a FxHashMap<u32, Decided>,
     terms: FxHashMap<TermId, Support>,
     conds: FxHashMap<Cond, Support>,
-    /// By choice: what [`Dependencies::asked`] says of it.
+    /// By choice: the result of [`Dependencies::asked`].
     decided: FxHashMap<u32, Vec<(AtomId, Cond)>>,
 }
 
@@ -59,12 +59,12 @@ impl<'a> Dependencies<'a> {
         }
     }
 
-    /// Whether what was computed means nothing, since the pool gave up.
+    /// An error if the pool gave up, so that the results are meaningless.
     pub(super) fn given_up(&self) -> Result<(), Reason> {
         self.pool.given_up()
     }
 
-    /// When all conditions hold.
+    /// The conjunction of the conditions.
     pub(super) fn all(&mut self, conds: [Cond; 3]) -> Cond {
         conds
             .into_iter()
@@ -109,9 +109,9 @@ impl<'a> Dependencies<'a> {
         }
     }
 
-    /// The reads that a condition depends on, each with when it does: those of the choices that it
-    /// comes to, by way of others too. Waits depend on each other, along more paths than can be
-    /// walked.
+    /// The reads that a condition depends on, each with the condition of the dependency. Includes
+    /// the reads behind its choices, also through other choices. Waits depend on each other along
+    /// too many paths to walk each one.
     pub(super) fn of_cond(&mut self, c: Cond) -> Support {
         if let Some(reads) = self.conds.get(&c) {
             return reads.clone();
@@ -143,7 +143,7 @@ impl<'a> Dependencies<'a> {
                     let Some(&Decided { reached, passes }) = self.choices.get(&i) else {
                         continue;
                     };
-                    // Who does not come to a wait does not depend on whether it would pass.
+                    // A thread that does not reach a wait does not depend on whether it would pass.
                     let when = self.pool.and(when, reached);
                     if !self.decided.contains_key(&i) {
                         let asked = self.asked(passes);
@@ -169,9 +169,9 @@ impl<'a> Dependencies<'a> {
         reads
     }
 
-    /// The atoms that are asked, one behind the other, until a condition is decided, each with when
-    /// it is: what they say justifies it, and nothing else needs to. A thread that came to a
-    /// barrier is not waited for to end.
+    /// The atoms that a decision of the condition tests in turn, each with the condition that it is
+    /// tested. Their values justify the result, so nothing else has to. No wait for the end of a
+    /// thread is needed if the thread reached the barrier.
     fn asked(&mut self, c: Cond) -> Vec<(AtomId, Cond)> {
         let mut found = Vec::new();
         let mut open: BTreeMap<AtomId, BTreeMap<Cond, Cond>> = BTreeMap::new();
@@ -202,7 +202,7 @@ impl<'a> Dependencies<'a> {
         found
     }
 
-    /// The reads on which the execution of an event depends.
+    /// The reads that decide whether an event executes.
     pub(super) fn control(&mut self, events: &[Event], id: EventId) -> Support {
         let event = &events[id.index()];
         let mut guard = event.guard;
@@ -223,9 +223,9 @@ impl<'a> Dependencies<'a> {
         self.of_cond(guard)
     }
 
-    /// Whether everything before the two events in their thread either always executes when one of
-    /// them does, or is not earlier than one of them on any path: both are the first thing that
-    /// their side of the branch does.
+    /// Whether both events are the first action on their side of the branch. Everything before them
+    /// in their thread must always execute when one of them does, or come no earlier than one of
+    /// them on any path.
     fn first_in_both(&mut self, events: &[Event], i: usize, j: usize, either: Cond) -> bool {
         let thread = events[i].thread;
         let first = |k: usize| k - usize::from(events[k].part);
@@ -237,7 +237,8 @@ impl<'a> Dependencies<'a> {
             if related == Cond::FALSE || self.pool.implies(either, g) == Cond::TRUE {
                 return true;
             }
-            // Created between the two, on the side of the earlier one: after it, so harmless.
+            // Unrolled between the two, on the side of the earlier one: it comes after that one, so
+            // it is harmless.
             let (first, last) = (i.min(j), i.max(j));
             k > first && self.pool.and(g, events[last].guard) == Cond::FALSE
         })

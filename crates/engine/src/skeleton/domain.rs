@@ -1,14 +1,15 @@
-//! Which values a read can return: the closure of the program's constants under its own operations.
+//! Computes the values that each read can return: the closure of the program's constants under its
+//! operations.
 //!
 //! # Invariants
-//! - *Complete for values with a beginning*: in an execution in which no value depends on itself
-//!   through `rf` and value flow, every read returns a value of its domain, and every address is
-//!   one of those listed. A value travels through each read at most once, so as many rounds of
+//! - *Complete for values with a beginning*. Take an execution in which no value depends on itself
+//!   through `rf` and value flow. There every read returns a value of its domain, and every address
+//!   is a listed one. A value travels through each read at most once, so as many rounds of
 //!   propagation as there are reads reach everything.
-//! - Where the model does not exclude values that depend on themselves (out of thin air), the
-//!   domains are *seeded* with the constants that the condition names and one that occurs nowhere;
-//!   if they are not closed even then, and such values are made by more than adding constants,
-//!   [`Domains::open`] says so and negative answers become `undecided`.
+//! - A model may admit values that depend on themselves (out of thin air). Then the domains are
+//!   *seeded* with the constants that the condition names, and with one that occurs nowhere. If the
+//!   domains are still not closed, and such values come from more than adding constants,
+//!   [`Domains::open`] is set and negative answers become `undecided`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -22,46 +23,48 @@ use program::BinOp;
 use program::memory::CellId;
 use verdict::Reason;
 
-/// At most this many values of one term are listed.
+/// The largest number of values of one term that are listed.
 pub(crate) const MAX_VALUES: usize = 1024;
 
-/// For so many rounds nobody asks which values may depend on themselves.
+/// The number of rounds before the search for values that depend on themselves.
 const PATIENT_ROUNDS: usize = 4;
 
 /// A sorted set of values.
 pub type Values = Vec<i64>;
 
-/// What is known of all executions that are asked for.
+/// Known facts about all executions of interest.
 #[derive(Clone, Copy, Default)]
 pub struct Known<'k> {
-    /// Pairs of a write and a read that never returns what it wrote.
+    /// Pairs of a write and a read that never reads from it.
     pub never: Option<&'k Rel>,
-    /// By read: the values of which it returns one.
+    /// By read: a list that contains its value in every execution.
     pub found: Option<&'k BTreeMap<usize, Values>>,
 }
 
 /// Possible values of every term, and possible cells of every access.
 #[derive(Clone, Debug)]
 pub struct Domains {
-    /// By term: which function of the reads it is, and its values.
+    /// By term: the function of reads that it computes, and its values.
     images: Images,
     /// By event: the cells it may access. Cells of aliases appear as such.
     pub cells: Vec<Vec<CellId>>,
-    /// By event: whether its address may name nothing, or something that the access does not fit.
+    /// By event: whether its address may be outside memory, or in memory that does not fit the
+    /// access.
     pub may_fault: Vec<bool>,
     /// Whether values may be missing.
     pub open: bool,
-    /// Whether a read may return a value out of nowhere, which stands for those that nothing names.
+    /// Whether a read may return a value out of thin air that represents all unnamed values.
     pub seeded: bool,
 }
 
 impl Domains {
-    /// Computes the domains. `seeds`: values that a read that can depend on itself may return out
-    /// of nowhere; `needed`: which terms matter, if not all do; `rough`: nothing but addresses has
-    /// to be listed.
+    /// Computes the domains.
+    /// - `seeds` are values out of thin air, for reads that can depend on themselves.
+    /// - `needed` limits the terms that matter.
+    /// - With `rough`, only addresses have to be listed.
     ///
     /// # Errors
-    /// If an address, or an operand of floating point, takes more than a thousand values, or
+    /// An address, or an operand of floating point, takes more than a thousand values, or
     /// `deadline` passes.
     pub fn compute(
         sk: &Skeleton,
@@ -73,7 +76,8 @@ impl Domains {
     ) -> Result<Domains, Reason> {
         let n = sk.len();
         let needs = |t: TermId| needed.is_none_or(|needed| needed.rests_on(sk, t));
-        // What is known is said of other events where there are more or fewer of them.
+        // The known facts use event numbers, so they apply only if the number of events is the
+        // same.
         let Known { never, found } = if known.never.is_some_and(|never| never.universe_len() == n) {
             known
         } else {
@@ -114,8 +118,8 @@ impl Domains {
         };
         let rounds = reads.len() + 1;
         let mut knots: Vec<Knot> = Vec::new();
-        // What is known of reads, terms and cells only grows: after the first round, what a read
-        // can return is what it could, and what follows from a change.
+        // The knowledge about reads, terms and cells only grows. After the first round, a read's
+        // values are the old ones and those that follow from a change.
         let (mut stale, mut moved) = (vec![true; n], vec![true; n]);
         for round in 0.. {
             update(&mut d.images, &of_read, &stale)?;
@@ -149,7 +153,7 @@ impl Domains {
                 let fed = knot.reads.iter().any(|&r| moved[r] || outside(r))
                     || sk.flow.iter().any(entered);
                 knot.rounds = if fed { 0 } else { knot.rounds + 1 };
-                // Of what has a beginning in what entered it, all has gone round by then.
+                // By then, every value that entered the knot has passed through all its reads.
                 let done = knot.rounds > knot.reads.len();
                 knot.again = std::mem::replace(&mut knot.is_done, done) && !done;
                 knot.goes_on &= !knot.again;
@@ -162,7 +166,7 @@ impl Domains {
                 }
                 let knot = knots.iter_mut().find(|knot| knot.events.has(r));
                 let again = knot.as_ref().is_some_and(|knot| knot.again);
-                // Once they are not listed, nothing can be added.
+                // The values of a read that is not listed cannot grow.
                 let Some(known) = &mut of_read[r] else {
                     continue;
                 };
@@ -216,9 +220,9 @@ impl Domains {
                 break;
             }
             if !changed || round >= rounds {
-                // What has a beginning was reached by now. A value that depends on itself through
-                // shifts by constants alone contradicts itself, or is any value at all, and then
-                // the seeds stand for it.
+                // All values with a beginning are known now. A value that depends on itself through
+                // shifts by constants alone contradicts itself, or is arbitrary; the seeds
+                // represent an arbitrary one.
                 d.open = !shifting;
                 break;
             }
@@ -227,7 +231,7 @@ impl Domains {
         Ok(d)
     }
 
-    /// The possible values of a term, sorted; `None`: any at all.
+    /// The possible values of a term, sorted; `None` if it may have any value.
     pub fn of(&self, t: TermId) -> Option<&Values> {
         self.images.sorted[Pool::term_index(t)].as_ref()
     }
@@ -238,12 +242,12 @@ impl Domains {
             .expect("where an address is not listed, there are no domains")
     }
 
-    /// Which function of the reads a term is.
+    /// The function of reads that a term computes.
     pub fn image(&self, t: TermId) -> &Image {
         &self.images.all[Pool::term_index(t)]
     }
 
-    /// Whether two accesses may be to the same memory.
+    /// Whether two accesses may go to the same memory.
     pub fn may_overlap(&self, sk: &Skeleton, a: usize, b: usize) -> bool {
         self.cells[a].iter().any(|&x| {
             self.cells[b]
@@ -273,14 +277,15 @@ impl Domains {
     }
 }
 
-/// Accesses whose values may depend on themselves through what other threads write, as those of a
-/// counter do. Of what enters it, a value travels through each read at most once.
+/// Accesses whose values may depend on themselves through writes of other threads, like those of a
+/// counter. A value that enters the group travels through each read at most once.
 struct Knot {
     events: EventSet,
     reads: Vec<usize>,
-    /// Rounds of propagation since something entered that is new.
+    /// Rounds of propagation since a new value entered.
     rounds: usize,
-    /// Whether there were enough; it was so before, and is no more; or values would go on and on.
+    /// Whether these rounds sufficed; whether they did before and no longer do; whether values
+    /// would grow without end.
     is_done: bool,
     again: bool,
     goes_on: bool,
@@ -306,12 +311,12 @@ impl Knot {
     }
 }
 
-/// Why values are not known, with the first instruction that has to do with it.
+/// Why values are unknown, with the first instruction that causes it.
 fn stuck(sk: &Skeleton, why: Stuck) -> Reason {
     let Stuck::At(term) = why else {
         return Reason::Time;
     };
-    // Operands come first.
+    // Operands come before the terms that use them.
     let mut rests: Vec<bool> = Vec::new();
     for t in sk.pool.term_ids() {
         rests.push(
@@ -335,7 +340,7 @@ fn stuck(sk: &Skeleton, why: Stuck) -> Reason {
     Reason::TooManyValues((0..sk.len()).find(here).and_then(|e| sk.place(e)))
 }
 
-/// Groups of accesses whose values may depend on themselves through what other threads write.
+/// Groups of accesses whose values may depend on themselves through writes of other threads.
 pub fn self_dependent(sk: &Skeleton, may: &dyn Fn(usize, usize) -> bool) -> Vec<Vec<usize>> {
     let accesses = |kind: fn(&Event) -> bool| {
         (0..sk.len())
@@ -343,7 +348,7 @@ pub fn self_dependent(sk: &Skeleton, may: &dyn Fn(usize, usize) -> bool) -> Vec<
             .collect::<Vec<_>>()
     };
     let (reads, writes) = (accesses(Event::is_read), accesses(Event::is_write));
-    // Coarse on purpose: dynamic addresses may reach anything.
+    // Deliberately coarse: dynamic addresses may reach anything.
     let constant_cell = |e: &Event| {
         let cell = e
             .addr
@@ -369,14 +374,14 @@ pub fn self_dependent(sk: &Skeleton, may: &dyn Fn(usize, usize) -> bool) -> Vec<
         .collect()
 }
 
-/// Whether every value that the writes of a group make of its reads is one of them, plus or minus a
-/// constant.
+/// Whether every value that the writes of a group derive from its reads is one of them, plus or
+/// minus a constant.
 fn only_shifts(sk: &Skeleton, group: &[usize]) -> bool {
     let values = group
         .iter()
         .filter(|&&e| sk.events[e].is_write())
         .filter_map(|&e| sk.events[e].value);
-    // Each term with whether it is inside an operation that is no shift.
+    // Each term, and whether it is inside an operation other than a shift.
     let mut open: Vec<(TermId, bool)> = values.map(|t| (t, false)).collect();
     let mut seen: BTreeSet<(usize, bool)> = BTreeSet::new();
     while let Some((t, opaque)) = open.pop() {
@@ -403,8 +408,8 @@ fn only_shifts(sk: &Skeleton, group: &[usize]) -> bool {
     true
 }
 
-/// Constants that a program's conditions compare with: what a value out of nowhere could be tested
-/// against.
+/// Constants that a program's conditions compare with: a value out of thin air could be tested
+/// against them.
 pub fn compared_constants(sk: &Skeleton) -> Vec<i64> {
     let mut constants = BTreeSet::new();
     let mut conds: Vec<Cond> = sk.events.iter().map(|e| e.guard).collect();

@@ -1,4 +1,5 @@
-//! Events: what a program's instructions do to memory, each under the condition that it executes.
+//! Defines events: the effects of a program's instructions on memory, each under the condition that
+//! it executes.
 
 use super::pool::{Cond, TermId};
 use program::{EventKind, Scope, Tag, Tags, ThreadId, Ty};
@@ -6,28 +7,29 @@ use program::{EventKind, Scope, Tag, Tags, ThreadId, Ty};
 /// One event of a skeleton.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// What it is.
+    /// Its kind.
     pub kind: EventKind,
     /// Its thread; `None` for initial writes.
     pub thread: Option<ThreadId>,
     /// Index of its instruction in the thread's code; 0 for initial writes.
     pub instr: usize,
-    /// Executes if and only if this holds.
+    /// The event executes if and only if this holds.
     pub guard: Cond,
     /// Order, proxy, flags.
     pub tags: Tags,
     /// Scope of the operation.
     pub scope: Option<Scope>,
-    /// Address, for reads, writes and what else names one.
+    /// Address, for reads, writes and other events with one.
     pub addr: Option<TermId>,
     /// Value read or written.
     pub value: Option<TermId>,
-    /// Type of the access; [`Ty::WORD`] for other events. Of one to several cells, that of a cell.
+    /// Type of the access; [`Ty::WORD`] for other events. An event of an access to several cells
+    /// has the type of its cell.
     pub ty: Ty,
-    /// An access to several cells is one event for each, one behind the other: how many of them
-    /// come before this one.
+    /// An access to several cells is one event for each, in sequence. This is the number of its
+    /// events before this one.
     pub part: u8,
-    /// How many there are.
+    /// The number of events of the access.
     pub parts: u8,
 }
 
@@ -42,7 +44,7 @@ impl Event {
         self.kind == EventKind::Read
     }
 
-    /// Whether it is of an asynchronous operation: then it is not in program order.
+    /// Whether it belongs to an asynchronous operation: then it is not in program order.
     pub fn is_asynchronous(&self) -> bool {
         self.tags.has(Tag::Asynchronous)
     }

@@ -1,7 +1,8 @@
-//! One instruction executed symbolically: the events it adds, and what registers hold afterwards.
+//! Executes one instruction symbolically: adds its events, and updates the registers.
 //!
 //! # Invariants
-//! - An event is added under the guard of the state; a wait narrows the guard to where it passes.
+//! - An event is added under the guard of the state; a wait narrows the guard to the executions in
+//!   which it passes.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -21,7 +22,7 @@ use program::{
 };
 use verdict::Reason;
 
-/// Where an instruction is executed.
+/// The place of an instruction.
 struct Here<'a> {
     thread: ThreadId,
     pc: usize,
@@ -49,7 +50,7 @@ impl Here<'_> {
 }
 
 impl Unroller<'_> {
-    /// The value of an expression, and what it depends on.
+    /// The value of an expression, and the reads that it depends on.
     pub(super) fn eval(&mut self, state: &State, e: &Expr, thread: ThreadId) -> (TermId, Taint) {
         match e {
             Expr::Const(v) => (self.out.pool.constant(*v), Taint::default()),
@@ -111,8 +112,8 @@ impl Unroller<'_> {
         Ok(id)
     }
 
-    /// Executes one instruction other than a branch. Says when it has an effect in the sense of
-    /// spin loops: when it writes, or takes part in a barrier.
+    /// Executes one instruction other than a branch. Returns its effect for the detection of spin
+    /// loops: whether it writes, or takes part in a barrier.
     pub(super) fn execute(
         &mut self,
         state: &mut State,
@@ -254,7 +255,7 @@ impl Unroller<'_> {
                 if b.action != BarrierAction::Wait {
                     if self.may_have_arrived(state, named) {
                         self.may_stop(state, pc)?;
-                        // The event is the arrival that comes next.
+                        // The arrival is the next event.
                         let event = EventId::new(self.out.events.len());
                         self.waits(state, named, (thread, at.clone(), true), event)?;
                     }
@@ -274,7 +275,7 @@ impl Unroller<'_> {
         }
     }
 
-    /// When a read has to be there wherever iterations with it are left out.
+    /// The condition under which a read has to remain if iterations that contain it are left out.
     fn shows(&mut self, guard: Cond, here: &Here<'_>) -> Cond {
         let read = (here.thread, here.pc);
         if here.at.iterations().next().is_some() {
@@ -287,8 +288,8 @@ impl Unroller<'_> {
         }
     }
 
-    /// A read-modify-write of 128 bits: all of its pieces are read before one of them is written.
-    /// The first micro-op does what all of them do.
+    /// A read-modify-write of 128 bits: it reads all pieces before it writes one. The first
+    /// micro-op executes for all of them.
     fn whole_rmw(&mut self, state: &mut State, here: &Here<'_>) -> Result<Effect, Reason> {
         let program = self.program;
         let code = &program.thread(here.thread).code;
@@ -336,7 +337,7 @@ impl Unroller<'_> {
         Ok(Effect::when(changes))
     }
 
-    /// A barrier as a thread names it.
+    /// The barrier that an instruction of a thread names.
     pub(super) fn barrier(
         &mut self,
         state: &State,
@@ -382,7 +383,7 @@ impl Unroller<'_> {
         })
     }
 
-    /// Whether the thread may have arrived at that barrier without having waited there since.
+    /// Whether the thread may have arrived at that barrier without waiting there since.
     fn may_have_arrived(&mut self, state: &State, to: Use) -> bool {
         let Naming::Counted { id, .. } = to.naming else {
             return false;
@@ -402,7 +403,7 @@ impl Unroller<'_> {
             (other.thread, other.group) == (to.thread, to.group)
                 && pool.cmp(CmpOp::Eq, Ty::WORD, x, id) != Cond::FALSE
         };
-        // At one for all threads of the group, that is undefined.
+        // If all threads of the group take part, this case is undefined.
         let splits = |a: &Arrival| {
             let barrier = code[events[a.event.index()].instr].op.barrier();
             barrier.is_some_and(|b| b.action == BarrierAction::Arrive && !b.takes_turns())
@@ -426,7 +427,7 @@ impl Unroller<'_> {
         pool.and(state.guard, missed) != Cond::FALSE
     }
 
-    /// Lets a thread go on only if it passes a barrier.
+    /// Lets a thread continue only if it passes a barrier.
     fn waits(
         &mut self,
         state: &mut State,
@@ -456,7 +457,8 @@ impl Unroller<'_> {
         Ok(())
     }
 
-    /// Adds a read, an event for each cell; answers with these, and with what it returns.
+    /// Adds a read, one event for each cell. Returns these events, and the value with its
+    /// dependencies.
     fn read(
         &mut self,
         state: &mut State,
@@ -510,7 +512,7 @@ impl Unroller<'_> {
         ))
     }
 
-    /// Adds a write of a value, an event for each cell.
+    /// Adds a write of a value, one event for each cell.
     fn write(
         &mut self,
         state: &mut State,
@@ -552,14 +554,14 @@ impl Unroller<'_> {
         Ok(first..self.out.events.len())
     }
 
-    /// How many cells an access is to.
+    /// The number of cells of an access.
     fn cells(&self, here: &Here<'_>) -> u8 {
         self.program.thread(here.thread).code[here.pc].element.cells
     }
 
-    /// How many cells of its access come before those of a micro-op of that type, and how many
-    /// there are: a scalar of 128 bits has several micro-ops, and is one access of all, or, under
-    /// `b128 = split`, one of each 64 bits unless it is an atomic.
+    /// How many cells of the access precede those of this micro-op, and how many the access has. A
+    /// scalar of 128 bits has several micro-ops. They are one access or, under `b128 = split`, one
+    /// access per 64 bits unless it is an atomic.
     fn among(&self, here: &Here<'_>, ty: Ty) -> (u8, u8) {
         let instr = &self.program.thread(here.thread).code[here.pc];
         let Element {
@@ -588,7 +590,7 @@ impl Unroller<'_> {
         }
     }
 
-    /// The value whose pieces these are, the lowest bits first.
+    /// The value that consists of these pieces, the lowest bits first.
     fn whole(&mut self, ty: Ty, pieces: Vec<TermId>) -> TermId {
         if let [value] = pieces[..] {
             return value;
@@ -610,7 +612,8 @@ impl Unroller<'_> {
         whole
     }
 
-    /// A piece of a value. Of one that was read in such pieces, it depends on no other.
+    /// A piece of a value. If the value was read in such pieces, the result depends only on its own
+    /// piece.
     fn piece(&mut self, ty: Ty, value: TermId, part: u8, parts: u8) -> TermId {
         if parts == 1 {
             return value;
@@ -670,7 +673,7 @@ impl State {
     }
 }
 
-/// What two values depend on.
+/// The union of two dependencies.
 pub(super) fn union(a: &Taint, b: &Taint) -> Taint {
     if b.is_empty() || Rc::ptr_eq(a, b) {
         a.clone()

@@ -1,18 +1,18 @@
-//! Memory that nobody writes: what is read there is known while the program is unrolled.
+//! Finds memory that no thread writes: unrolling knows the values of its reads.
 //!
-//! The inputs of a kernel decide which threads do something, and at which addresses. Where they are
-//! taken for what a read may return, guards and addresses stay open that are not.
+//! The inputs of a kernel decide which threads act, and at which addresses. If a read of them could
+//! return any value, guards and addresses would stay open unnecessarily.
 //!
 //! # Why nothing is lost
-//! - The only write that a read of such memory can take its value from is the initial one, in every
-//!   execution and under every model: `rf` relates accesses to one location. So the value is that
-//!   one, and a value that can be no other one carries no dependency ([`super::deps`]); syntactic
-//!   dependencies are noted as before.
-//! - The read stays an event: it may race, it is ordered, and it is shown.
-//! - Which objects are written follows from all instructions that write, whatever decides whether
-//!   they execute and whatever is read, so that no value out of thin air brings another one about.
-//!   What is left are addresses that lead out of their object: [`Fixed::is_hit`] asks for them once
-//!   all addresses are known, and the program is unrolled without this.
+//! - A read of such memory can only read from the initial write. This holds in every execution and
+//!   under every model, because `rf` relates accesses to one location. So it returns that value. A
+//!   value without alternatives carries no dependency ([`super::deps`]); syntactic dependencies are
+//!   recorded as before.
+//! - The read remains an event: it may race, it is ordered, and it is shown.
+//! - All writing instructions decide which objects are written, whatever their conditions and
+//!   whatever is read. So no value out of thin air adds another object. Only addresses outside
+//!   their object remain: [`Fixed::is_hit`] checks them once all addresses are known, and the
+//!   program is then unrolled without this optimization.
 
 use super::Skeleton;
 use super::domain::Domains;
@@ -20,12 +20,13 @@ use program::memory::{CellId, Memory};
 use program::points::Points;
 use program::{LocId, Op, Program, ThreadId, Ty};
 
-/// Objects that nobody writes.
+/// Objects that no thread writes.
 #[derive(Clone, Debug, Default)]
 pub struct Fixed(Vec<bool>);
 
 impl Fixed {
-    /// Those of a program. In a host program the runtime writes memory, too.
+    /// The objects of a program that no thread writes; none in a host program, because the runtime
+    /// writes memory, too.
     pub(super) fn of(program: &Program) -> Fixed {
         if program.host.is_some() {
             return Fixed::default();
@@ -39,9 +40,9 @@ impl Fixed {
             .flat_map(|(t, thread)| thread.code.iter().map(move |i| (t, i)))
         {
             let (gives, addr) = match &instr.op {
-                // Whoever takes it may write there.
+                // The lane that takes the address may write there.
                 Op::Give { value, .. } => (true, Some(value)),
-                // What a mark says of its address is for the model to tell.
+                // The model interprets the address of a mark.
                 op => (
                     false,
                     op.address()
@@ -66,7 +67,7 @@ impl Fixed {
             .is_some_and(|fixed| *fixed)
     }
 
-    /// What a read returns, if nobody writes what it is to.
+    /// The value that a read returns, if no thread writes its memory.
     pub(super) fn value(
         &self,
         program: &Program,
@@ -79,7 +80,7 @@ impl Fixed {
         (!first.unknown && self.has(program, cell.location.0)).then(|| ty.wrap(first.init))
     }
 
-    /// Whether a write may be to such memory after all.
+    /// Whether a write may reach such memory after all.
     pub(crate) fn is_hit(&self, sk: &Skeleton, domains: &Domains) -> bool {
         let hits = |c: &CellId| self.has(&sk.program, sk.memory.cell(*c).location.0);
         let writes =

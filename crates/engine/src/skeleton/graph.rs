@@ -1,4 +1,4 @@
-//! The guarded event graph itself, and how large it may become.
+//! Defines the guarded event graph, and its size limits.
 
 use std::sync::Arc;
 
@@ -15,15 +15,15 @@ use super::fixed::Fixed;
 use super::pool::{Cond, Pool, TermId};
 use super::progress::{Progress, ThreadProgress};
 
-/// At most this many events: relations are dense, so memory grows with the square.
+/// The largest number of events: relations are dense, so memory grows with the square.
 pub const MAX_EVENTS: usize = 6144;
-/// At most this many steps of one thread while it is unrolled.
+/// The largest number of steps of one thread during unrolling.
 pub(crate) const MAX_STEPS: usize = 200_000;
-/// At most this deep values may nest: whatever walks over them goes as deep.
+/// The largest depth of nested values: functions that walk them recurse as deep.
 pub(crate) const MAX_VALUE_DEPTH: u32 = 4_000;
-/// At most this many terms and decisions of conditions.
+/// The largest number of terms and of decisions of conditions.
 pub(crate) const MAX_POOL: usize = 2_000_000;
-/// At most this many arrivals at one barrier whose phases are not determined.
+/// The largest number of arrivals at one barrier with undetermined phases.
 pub(crate) const MAX_PHASE_CHOICES: usize = 12;
 
 /// Pairs of events, each under a condition that holds given that both execute.
@@ -45,7 +45,7 @@ pub(crate) fn place(program: &Program, (thread, at): (ThreadId, usize)) -> Place
 pub struct Skeleton {
     /// The program it was built from.
     pub program: Arc<Program>,
-    /// What it was built for.
+    /// The options it was built for.
     pub options: Options,
     /// The loop bound it was built for.
     pub bound: u32,
@@ -53,47 +53,44 @@ pub struct Skeleton {
     pub pool: Pool,
     /// The address map.
     pub memory: Memory,
-    /// What nobody writes.
+    /// The objects that no thread writes.
     pub fixed: Fixed,
     /// All events.
     pub events: Vec<Event>,
     /// The cell of each initial write, by event index.
     pub init_cells: Vec<CellId>,
-    /// When each thread runs to its end.
+    /// The condition that each thread runs to its end.
     pub done: Vec<Cond>,
-    /// When final values exist: every thread runs to its end, or was unrolled to have some wherever
-    /// it ends.
+    /// The condition that final values exist: every thread runs to its end, or was unrolled to have
+    /// final values wherever it stops.
     pub complete: Cond,
-    /// When some thread is cut at the loop bound.
+    /// The condition that the loop bound cuts some thread.
     pub cut: Cond,
-    /// The same by thread, with the first instruction of the loop.
+    /// As `cut`, by thread, with the first instruction of the loop.
     pub cuts: Vec<(Cond, ThreadId, usize)>,
-    /// Where threads can wait at barriers: when one comes there, and when it passes.
+    /// Waits at barriers: the condition that a thread reaches it, and the condition that it passes.
     pub(crate) waits: Vec<(Cond, Cond, ThreadId, usize)>,
-    /// When a thread loops for ever without effect, with the instruction at which it does.
+    /// The condition that a thread loops without end and without effect, and its instruction.
     pub(crate) spins: Vec<(Cond, ThreadId, usize)>,
-    /// The bound with which nothing would be cut, if nothing is.
+    /// The smallest bound that cuts nothing, if nothing is cut.
     pub deepest: u32,
     /// Whether any thread has a loop.
     pub has_loops: bool,
-    /// Final value of every register of every thread, meaningful where the thread is done.
+    /// Final value of every register of every thread, meaningful if the thread is done.
     pub final_regs: Vec<Vec<TermId>>,
-    /// What holds in every execution, whatever the model.
+    /// Conditions that hold in every execution under every model.
     pub constraints: Vec<Cond>,
-    /// When a thread waits for some of its group that do not come, with its place.
+    /// The condition that a thread waits for lanes of its group that do not arrive, with its place.
     pub unmet: Vec<(Cond, Place)>,
-    /// Order in time that barriers impose; with program order it must be acyclic.
+    /// Order in time from barriers; with program order it must be acyclic.
     pub barrier_order: Vec<(EventId, EventId, Cond)>,
     /// Read half and write half of each RMW.
     pub rmw: Vec<(EventId, EventId)>,
-    /// By write of an atomic: what it is taken to write, where that is the sum of several
-    /// ([`crate::sums`]).
+    /// By write of an atomic: the sum of several that replaces its value ([`crate::sums`]).
     pub(crate) sums: FxHashMap<usize, TermId>,
-    /// Writes whose values were given up ([`super::needed`]): what stands there is not what they
-    /// write.
+    /// Writes with given-up values ([`super::needed`]): their terms are not the written values.
     pub(crate) given_up: Vec<usize>,
-    /// The write halves of operations on mbarrier objects, each with the phase in which it falls,
-    /// and the one after it.
+    /// The write halves of operations on mbarrier objects, each with its phase and the next phase.
     pub(crate) phases: Vec<(EventId, TermId, TermId)>,
     pub(super) order: Rel,
     /// How threads end that do not run to their end, if the skeleton was built for that question.
@@ -106,7 +103,7 @@ pub struct Skeleton {
     pub(crate) unlike_count: Vec<(EventId, EventId, Cond)>,
     pub(crate) unlike_met: Vec<(EventId, EventId, Cond)>,
     pub(crate) out_of_turn: Vec<(EventId, EventId, Cond)>,
-    /// By way in which the calls of a host program can be issued: when it is that one.
+    /// By possible order of the calls of a host program: the condition for that order.
     pub(crate) launch_ways: Vec<Cond>,
     pub(crate) launch: Vec<(EventId, EventId, Cond)>,
     pub(crate) launch_fine: Vec<(EventId, EventId, Cond)>,
@@ -115,8 +112,8 @@ pub struct Skeleton {
     pub(crate) addr: Vec<(EventId, EventId, Cond)>,
     pub(crate) data: Vec<(EventId, EventId, Cond)>,
     pub(crate) ctrl: Vec<(EventId, EventId, Cond)>,
-    /// Real value flow, whatever the option `dep`: from reads to the writes whose value, address or
-    /// execution they decide.
+    /// Real value flow, independent of the option `dep`: from reads to the writes whose value,
+    /// address or execution they decide.
     pub(crate) flow: Vec<(EventId, EventId, Cond)>,
 }
 
@@ -126,13 +123,13 @@ impl Skeleton {
         self.events.len()
     }
 
-    /// Program order over all events; pairs on different sides of a branch are in it, and never
+    /// Program order over all events. It contains pairs on different sides of a branch, which never
     /// both execute.
     pub fn program_order(&self) -> &Rel {
         &self.order
     }
 
-    /// The cell that an access to that address is to, if it can access what is there.
+    /// The cell of an access to that address, if the event can access it.
     pub fn cell(&self, event: usize, address: i64) -> Option<CellId> {
         let Event {
             thread,
@@ -142,7 +139,7 @@ impl Skeleton {
             parts,
             ..
         } = self.events[event];
-        // An access is at a multiple of its size, whatever its cells are.
+        // The whole access is aligned to its size, whatever its cells are.
         let size = i64::from(ty.bytes());
         if (address - i64::from(part) * size) % (i64::from(parts) * size) != 0 && parts > 1 {
             return None;
@@ -159,13 +156,13 @@ impl Skeleton {
         }
     }
 
-    /// The same, of an alias the memory that it names.
+    /// As [`Skeleton::cell`], with aliases resolved to their memory.
     pub fn accessed(&self, event: usize, address: i64) -> Option<CellId> {
         self.cell(event, address)
             .map(|c| self.memory.cell(c).memory)
     }
 
-    /// What a read of a write returns.
+    /// The value that a read of this write returns.
     pub(crate) fn seen(&self, write: usize) -> TermId {
         self.sums
             .get(&write)
@@ -173,7 +170,7 @@ impl Skeleton {
             .unwrap_or_else(|| self.events[write].value.expect("writes have values"))
     }
 
-    /// What an observable shows, if it is a register.
+    /// The term of an observable, if it is a register.
     pub(crate) fn observed_register(&self, observable: Observable) -> Option<TermId> {
         let Observable::Reg(t, r) = observable else {
             return None;
@@ -181,7 +178,7 @@ impl Skeleton {
         Some(self.final_regs[usize::from(t.0)][usize::from(r.0)])
     }
 
-    /// The event of the first cell of an access; of other events, the event itself.
+    /// The event of the first cell of an access; for other events, the event itself.
     pub fn first_part(&self, event: usize) -> usize {
         event - usize::from(self.events[event].part)
     }
@@ -192,10 +189,10 @@ impl Skeleton {
         Some(place(&self.program, (thread?, instr)))
     }
 
-    /// Conditions and terms on which it depends which events execute, what they access, and how
-    /// they are related; not the values that are written, and not those of registers at the end.
+    /// Conditions and terms that decide which events execute, which memory they access, and how
+    /// they are related. Excludes written values, and final values of registers.
     pub(crate) fn decisive(&self) -> (Vec<Cond>, Vec<TermId>) {
-        // Every field is named, so that a new one is thought of.
+        // Names every field, so that a new field needs a decision here.
         #[rustfmt::skip]
         let Skeleton {
             events, done, complete, cut, cuts, waits, spins, unmet, constraints, barrier_order, phases, syncbar, exitbar, nextbar, meets, divergence,
@@ -267,7 +264,7 @@ impl Skeleton {
                         .map(|spin| spin.cond)
                         .chain(repeats.iter().map(|repeat| repeat.choice)),
                 );
-                // What repeats is the same, what is written, too.
+                // A repetition also repeats the written values.
                 let pairs = repeats
                     .iter()
                     .flat_map(|repeat| &repeat.pairs)

@@ -1,13 +1,12 @@
-//! The possible values of terms, given those of the reads.
+//! Computes the possible values of terms from those of the reads.
 //!
-//! A term over few reads is a function of them: it is computed for each of their combinations, so
-//! that what it makes of one value is not mixed with what it makes, or a condition asks, of
-//! another. Of other terms only a set of values is known; or, where that is too large to be listed,
-//! nothing.
+//! A term over few reads is a function of them, with one value for each combination of theirs. This
+//! keeps the results for one value apart from those for another, also in conditions. For other
+//! terms only a set of values is known, or nothing if the set is too large to list.
 //!
 //! # Invariants
 //! - A superset: every value that a term has in some execution is listed.
-//! - Where a term that is a function has a value, all reads that it is a function of execute.
+//! - If a term that is a function has a value, all reads that it depends on execute.
 
 use std::time::Instant;
 
@@ -18,20 +17,20 @@ use super::pool::{Atom, Cond, Pool, Term, TermId};
 use cat::rel::EventId;
 use program::{BinOp, CmpOp, Ty};
 
-/// What is known of one term.
+/// The possible values of one term.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Image {
-    /// A function of these reads, in their order (of none: a number), with its value for each
-    /// combination of theirs; that of the last read changes fastest.
+    /// A function of these reads, in their order, with a value for each combination of their
+    /// values; the last read changes fastest. Without reads it is a number.
     Of(Vec<EventId>, Values),
-    /// Any of these.
+    /// One of these values.
     Any(Values),
-    /// Any value at all: there are too many to be listed.
+    /// Any value: there are too many to list.
     Word,
 }
 
 impl Image {
-    /// The values, if they are listed; those of a function stand where its reads have theirs.
+    /// The values, if they are listed; those of a function in the order of combinations.
     fn values(&self) -> Option<&Values> {
         match self {
             Image::Of(_, all) | Image::Any(all) => Some(all),
@@ -39,7 +38,7 @@ impl Image {
         }
     }
 
-    /// Any of these, if they are few enough to be listed.
+    /// The set of these values, if they are few enough to list.
     fn any(values: impl IntoIterator<Item = i64>) -> Image {
         let mut all = FxHashSet::default();
         for value in values {
@@ -51,35 +50,35 @@ impl Image {
     }
 }
 
-/// Why values are not known.
+/// Why values are unknown.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Stuck {
-    /// Time is up.
+    /// The deadline has passed.
     Late,
-    /// Operands of that term have to be listed, and take too many values.
+    /// The operands of this term have to be listed, and take too many values.
     At(TermId),
 }
 
-/// What is known of all terms.
+/// The possible values of all terms.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Images {
-    /// By term.
+    /// By term: its image.
     pub(super) all: Vec<Image>,
     /// By term: its values, sorted, if they are listed.
     pub(super) sorted: Vec<Option<Values>>,
-    /// By term: whether the last [`Images::update`] found something else than the one before.
+    /// By term: whether the last [`Images::update`] changed its image.
     pub(super) changed: Vec<bool>,
 }
 
 impl Images {
-    /// Computes what rests on reads that have other values than before. `of_read`: their values,
-    /// `None` for any at all.
+    /// Recomputes the terms that depend on reads with changed values. `of_read` gives the values of
+    /// reads; `None` means any.
     ///
-    /// What is known of a term follows from what is known of its parts, and from how many values
-    /// there are of the reads of which they are functions; a function has a value for each of them,
-    /// so it is another one where they are more. So a term of which no part changed is as it was.
-    /// Nothing is known of terms that nobody `needs`, nor, if it is done `rough`ly, of those whose
-    /// operands would have to be listed and take too many values.
+    /// The image of a term follows from those of its parts, and from the number of values of the
+    /// reads that they depend on. A function changes if one of its reads gains a value. So a term
+    /// without a changed part stays the same. Terms that `needs` rejects get no image. With
+    /// `rough`, the same holds for terms with operands that must be listed but have too many
+    /// values.
     pub(super) fn update(
         &mut self,
         pool: &Pool,
@@ -165,7 +164,7 @@ pub(super) fn distinct(mut values: Values) -> Values {
     values
 }
 
-/// `None`: it or its operands have to be listed, and take too many values.
+/// The image of a term; `None` if its operands have to be listed, and take too many values.
 fn image(
     pool: &Pool,
     sizes: &impl Fn(EventId) -> usize,
@@ -190,7 +189,7 @@ fn image(
                 .wrap(-1),
             ),
         },
-        // Whatever its operands are.
+        // An unknown value has this image for any operands.
         Term::Bin(BinOp::Unknown, ..) => Image::Of(Vec::new(), vec![0]),
         Term::Bin(op, ty, a, b) => {
             match together(sizes, &[get(a), get(b)], |row| op.apply(ty, row[0], row[1])) {
@@ -201,7 +200,7 @@ fn image(
                             a.iter()
                                 .flat_map(|&x| b.iter().map(move |&y| op.apply(ty, x, y))),
                         ) {
-                            // There are no bits of what is made of others in floating point.
+                            // Results of floating point have no bits to bound them by.
                             Image::Word if matches!(op, BinOp::Float(..)) => return None,
                             image => image,
                         }
@@ -238,7 +237,7 @@ fn image(
                 let of = |t: TermId| row[terms.iter().position(|&x| x == t).expect("it is tested")];
                 if holds(pool, c, of) { row[0] } else { row[1] }
             };
-            // A read in one of the branches need not execute where the other one is taken.
+            // A read in one branch may not execute if the other branch is taken.
             let alone = decidable && of_one_read(&parts);
             match alone.then(|| together(sizes, &parts, value)).flatten() {
                 Some((reads, values)) => Image::Of(reads, values),
@@ -251,8 +250,8 @@ fn image(
     })
 }
 
-/// What an operation leaves of values that are not all listed: bits under a mask, a rest, the upper
-/// bits.
+/// The possible results of an operation with an unlisted operand: bits under a mask, a remainder,
+/// the upper bits.
 fn narrowed(op: BinOp, ty: Ty, a: Option<&Values>, b: Option<&Values>) -> Image {
     let listed = |values: Option<&Values>| {
         values
@@ -275,7 +274,7 @@ fn narrowed(op: BinOp, ty: Ty, a: Option<&Values>, b: Option<&Values>) -> Image 
     }
 }
 
-/// All values of a type with no bits but those of a mask.
+/// All values of a type that have only bits of a mask.
 fn masked(ty: Ty, mask: i64) -> Image {
     if mask.count_ones() > MAX_VALUES.ilog2() {
         return Image::Word;
@@ -287,7 +286,7 @@ fn masked(ty: Ty, mask: i64) -> Image {
     Image::any(values.into_iter().map(|v| ty.wrap(v)))
 }
 
-/// Whether they are functions of one read at most.
+/// Whether the images are functions of at most one read.
 fn of_one_read(images: &[&Image]) -> bool {
     let mut reads = images.iter().flat_map(|image| match image {
         Image::Of(reads, _) => reads.as_slice(),
@@ -297,9 +296,9 @@ fn of_one_read(images: &[&Image]) -> bool {
     reads.all(|read| Some(read) == first)
 }
 
-/// What is made of the values of several functions for each combination of the values of their
-/// reads, and those reads; `None` if one of them is no function, or if the combinations are too
-/// many.
+/// Applies `of` to the values of several functions, for each combination of the values of their
+/// reads; also returns those reads. `None` if one image is not a function, or if there are too many
+/// combinations.
 pub(crate) fn together<T>(
     sizes: &impl Fn(EventId) -> usize,
     images: &[&Image],
@@ -320,7 +319,7 @@ pub(crate) fn together<T>(
         n.checked_mul(sizes(e)).filter(|n| *n <= MAX_VALUES)
     })?;
     let mut row = vec![0; images.len()];
-    // Most are functions of the same reads.
+    // Fast path: most images are functions of the same reads.
     if images
         .iter()
         .all(|image| matches!(image, Image::Of(reads, _) if reads.is_empty() || *reads == all))
@@ -334,14 +333,14 @@ pub(crate) fn together<T>(
         let made = made.collect();
         return Some((all, made));
     }
-    // By image and read of its own: how far a step of that read goes in it.
+    // By image and read: how far one step of the read moves in the image's values.
     let strides: Vec<Vec<usize>> = images
         .iter()
         .map(|image| strides(sizes, &all, image))
         .collect();
     let lengths: Vec<usize> = all.iter().map(|&e| sizes(e)).collect();
     let mut at = vec![0; all.len()];
-    // By image: where its value is.
+    // By image: the position of its value.
     let mut offsets = vec![0; images.len()];
     let mut made = Vec::with_capacity(n);
     for _ in 0..n {
@@ -363,7 +362,7 @@ pub(crate) fn together<T>(
     Some((all, made))
 }
 
-/// By read of `all`: how far a step of it goes in the values of an image.
+/// By read of `all`: how far one step of it moves in the values of an image.
 fn strides(sizes: &impl Fn(EventId) -> usize, all: &[EventId], image: &Image) -> Vec<usize> {
     let Image::Of(reads, _) = image else {
         return Vec::new();
@@ -382,7 +381,7 @@ fn strides(sizes: &impl Fn(EventId) -> usize, all: &[EventId], image: &Image) ->
     list
 }
 
-/// Adds the terms that a condition compares; `false`: it also depends on a choice.
+/// Adds the terms that a condition compares. False if it also depends on a choice.
 fn tested(pool: &Pool, c: Cond, terms: &mut Vec<TermId>) -> bool {
     pool.support(c)
         .into_iter()
@@ -395,7 +394,7 @@ fn tested(pool: &Pool, c: Cond, terms: &mut Vec<TermId>) -> bool {
         })
 }
 
-/// Whether a condition holds where terms have these values.
+/// Whether a condition holds, if terms have these values.
 fn holds(pool: &Pool, mut c: Cond, of: impl Fn(TermId) -> i64) -> bool {
     while let Some((atom, low, high)) = pool.decision(c) {
         let yes = match pool.atom(atom) {

@@ -1,37 +1,39 @@
-//! Read-modify-writes that write what they read: when an iteration that does nothing else can be
-//! left out.
+//! Finds read-modify-writes that write the value they read, so that an iteration without another
+//! effect can be left out.
 //!
 //! `while (atomicExch(&lock, 1)) ;`, `while (atomicAdd(&flag, 0) == 0) ;`, `while (atomicMax(&flag, 0)
 //! == 0) ;`, `while (atomicOr(&lock, 1) & 1) ;` and `while (atomicCAS(&flag, 0, 0) == 0) ;` write
-//! in each iteration, and yet wait as a loop of loads does. Take an execution with such an
-//! iteration, whose read R takes the value from a write V, and whose write W has the same value.
-//! Leave the iteration out, and let those that read from W read from V.
+//! in each iteration, but wait like a loop of loads. Take an execution with such an iteration. Its
+//! read R reads from a write V, and its write W has the same value. Remove the iteration, and let
+//! the readers of W read from V.
 //!
 //! # Why the rest is still an execution of the model
-//! - All accesses to the location are atomic, of one size, through one address, and each one's
-//!   scope includes every other one's thread ([`holds`] asks for it). So coherence is total there,
-//!   W comes right after V, and what reads from W comes before the same writes as before.
+//! - All accesses to the location are atomic, of one size, through one address, and with scopes
+//!   that include each other's thread ([`holds`] checks it). So coherence is total there, and W
+//!   comes right after V. The readers of W then come before the same writes as before.
 //! - V reaches the readers of W through R and W, by reads-from between morally strong accesses and
 //!   the read-modify-write. Chains of synchronization pass through it (PTX ISA, Memory Consistency
-//!   Model, Observation Order; ISO C++, intro.races, release sequence), and communication, closed
-//!   under composition, holds the new pair. Every order of what is left is part of what it was, so
-//!   that nothing that has to be acyclic, irreflexive or empty breaks, and what raced races still.
-//! - Where values must not justify themselves (No-Thin-Air), the new pair takes the place of V → R
-//!   → W → reader. If the value of W depends on R, as that of an addition of 0 does, or whether W
-//!   is written at all, that is a chain of reads-from and dependencies. If it does not, as that of
-//!   an exchange, the chain was broken at R, and the new pair may close a cycle; but not if nothing
-//!   depends on a reader, or if no reader is left that has the value: those that read it go round
-//!   themselves. Which values there are to read counts where they are few numbers: a thread that
-//!   goes on if it has read neither 0 nor 1 is none. Nor if every write to the location depends on
-//!   reads of the location alone, as in a lock: then the cycle goes from one to the next through
-//!   such writes and reads only. Each write but V stands behind a read that reads from the one
-//!   before, or, the first of them, from W, so that each comes later in coherence than the one
-//!   before, and V later than W.
+//!   Model, Observation Order; ISO C++, intro.races, release sequence). Communication is closed
+//!   under composition, so it contains the new pair. Every order on the remaining events is part of
+//!   the old one. So every relation that must be acyclic, irreflexive or empty remains so, and
+//!   every race remains.
+//! - Values must not justify themselves (No-Thin-Air), and the new pair replaces V → R → W →
+//!   reader. If W or its value depends on R, as for an addition of 0, the old path was already a
+//!   chain of reads-from and dependencies. If not, as for an exchange, the old chain broke at R,
+//!   and the new pair may close a cycle. [`holds`] admits three cases without such a cycle:
+//!   - Nothing depends on a reader.
+//!   - No remaining reader has the value, because a thread that reads it repeats its loop. The
+//!     possible values matter if they are few numbers: a thread that continues only if it reads
+//!     neither 0 nor 1 never continues.
+//!   - Every write to the location depends only on reads of the location, as in a lock. Then a
+//!     cycle consists only of such writes and reads. Each write but V follows a read of the
+//!     previous write, or, for the first one, a read of W. So each comes later in coherence than
+//!     the previous one, and V later than W, which is impossible.
 //!
 //! # Invariants
-//! - It is assumed of every such instruction in a loop, and asked when the program is unrolled.
-//!   Where it does not hold, the program is unrolled again, and the writes of that instruction
-//!   count.
+//! - Unrolling assumes this for every such instruction in a loop, and checks it afterwards. If the
+//!   check fails, it unrolls the program again and counts the writes of that instruction as
+//!   effects.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -44,7 +46,7 @@ use cat::rel::EventId;
 use program::memory::{CellId, Memory};
 use program::{BinOp, Program, Tag, ThreadId, Update};
 
-/// Where a location may hold more values than this, nothing is made of which they are.
+/// The largest number of values of a location for which the values themselves matter.
 const MAX_VALUES: usize = 4;
 
 /// A read-modify-write in a loop that may write what it reads.
@@ -54,12 +56,12 @@ pub(super) struct Kept {
     pub(super) instr: usize,
     pub(super) read: EventId,
     pub(super) write: EventId,
-    /// Whether what it writes depends on what it reads.
+    /// Whether the written value depends on the read.
     pub(super) depends: bool,
 }
 
-/// When a read-modify-write that writes under `guard` writes what it reads, as far as it is worth
-/// asking, and whether what it writes depends on it.
+/// The condition that a read-modify-write with this `guard` writes the value it reads, if that is
+/// plausible. The flag says whether the written value depends on the read.
 pub(super) fn keeps(
     pool: &mut Pool,
     update: &Update,
@@ -70,17 +72,16 @@ pub(super) fn keeps(
     let same = |pool: &mut Pool| pool.cmp(program::CmpOp::Eq, ty, old, new);
     match (update, pool.term(new)) {
         (Update::Exchange(_), _) => (same(pool), false),
-        // An operand that is 0 in whatever register, too.
+        // The operand is 0, possibly through a register.
         (Update::Apply(..), _) if new == old => (Cond::TRUE, true),
-        // What these make of a value is often that value. Whatever was read, all ones may come out
-        // of it.
+        // These operations often return their operand. All ones can result whatever was read.
         (Update::Apply(..), Term::Const(_)) => (same(pool), false),
         (
             Update::Apply(..),
             Term::Bin(BinOp::And | BinOp::Or | BinOp::Min | BinOp::Max, _, a, b),
         ) if a == old && matches!(pool.term(b), Term::Const(_)) => (same(pool), true),
-        // It writes what it expects, `atomicCAS(&flag, 0, 0)`, or what such an operation makes of
-        // that, as for a byte of a word.
+        // It writes the expected value, `atomicCAS(&flag, 0, 0)`, or the result of such an
+        // operation on it, as for a byte of a word.
         (Update::CompareExchange { .. }, made) => {
             let same = same(pool);
             let often = matches!(
@@ -101,8 +102,7 @@ pub(super) fn keeps(
     }
 }
 
-/// Those instructions of which iterations may not be left out: their writes count whatever they
-/// write.
+/// The instructions whose iterations must stay: their writes count as effects, whatever the value.
 pub(super) fn writing(program: &Program, memory: &Memory, out: &mut Unrolled) -> Instructions {
     let mut found = Instructions::default();
     if out.kept.is_empty() || !out.left_out.contains(&true) {
@@ -120,7 +120,7 @@ pub(super) fn writing(program: &Program, memory: &Memory, out: &mut Unrolled) ->
     found
 }
 
-/// By event, the reads on which it depends.
+/// By event: the reads that it depends on.
 fn reads(out: &mut Unrolled) -> Vec<FxHashSet<EventId>> {
     let decided = FxHashMap::default();
     let mut deps = Dependencies::new(&mut out.pool, &decided);
@@ -144,8 +144,8 @@ fn reads(out: &mut Unrolled) -> Vec<FxHashSet<EventId>> {
     reads
 }
 
-/// Whether iterations in which an instruction keeps the value may be left out, as far as the
-/// instruction is concerned.
+/// Whether iterations in which this instruction keeps the value may be left out, by the conditions
+/// on this instruction.
 fn holds(
     program: &Program,
     memory: &Memory,
@@ -200,7 +200,7 @@ fn holds(
             }
         }
     }
-    // What comes behind a wait at a barrier depends on more than is noted here.
+    // Events behind a wait at a barrier depend on more reads than `reads` lists.
     let passes: Vec<AtomId> = out
         .waits
         .iter()
@@ -228,7 +228,7 @@ fn holds(
     })
 }
 
-/// That reads of a location find one of the values that are written there, as far as these are few
+/// The condition that each read returns one of the written values; true if these are not few
 /// numbers.
 fn known(out: &mut Unrolled, reads: &[EventId], values: Vec<Option<i64>>) -> Cond {
     let Some(mut values) = values.into_iter().collect::<Option<Vec<i64>>>() else {
@@ -276,8 +276,7 @@ pub(super) fn strong(program: &Program, a: &Event, b: &Event) -> bool {
         && reaches(b, a)
 }
 
-/// Whether a condition does not hold where a read has a value, as far as that can be told from the
-/// value alone.
+/// Whether a condition fails if a read has this value, by the value alone.
 fn never(pool: &mut Pool, cond: Cond, read: EventId, value: i64) -> bool {
     let mut care = Cond::TRUE;
     for atom in pool.support(cond) {
@@ -300,7 +299,7 @@ fn truth(pool: &Pool, atom: Atom, read: EventId, value: i64) -> Option<bool> {
     }
 }
 
-/// What a term is if a read has a value; `None` if that does not say.
+/// The value of a term if a read has this value; `None` if that does not determine it.
 fn number(pool: &Pool, t: TermId, read: EventId, value: i64) -> Option<i64> {
     match pool.term(t) {
         Term::Const(v) => Some(v),

@@ -1,8 +1,8 @@
-//! What the launch graph of a host program orders, as pairs of events.
+//! Turns the order of a host program's launch graph into pairs of events.
 //!
-//! The order in which the calls of several host threads are issued is a free choice of the
-//! skeleton: each way to issue them has a condition, of which exactly one holds. What answers of
-//! queries order depends on the answers ([`super::answers`]).
+//! The order in which several host threads issue calls is a free choice of the skeleton. Each
+//! possible order has a condition, and exactly one of these holds. The order from queries depends
+//! on their answers ([`super::answers`]).
 //!
 //! # Sources
 //! - See [`program::host`].
@@ -18,7 +18,7 @@ use program::host::{LaunchGraph, Launches};
 use program::{Program, ThreadId};
 use verdict::Reason;
 
-/// What launches order.
+/// The pairs of events that launches order.
 #[derive(Default)]
 pub(super) struct LaunchEdges {
     /// The base relation `launch`.
@@ -29,13 +29,13 @@ pub(super) struct LaunchEdges {
     pub(super) calls: Edges,
     /// The base relation `dependents`.
     pub(super) dependents: Edges,
-    /// Exactly one way is taken, and answers are what they can be.
+    /// Exactly one order of calls holds, and the answers are possible ones.
     pub(super) constraints: Vec<Cond>,
-    /// By way in which calls can be issued ([`Launches::ways`]): when it is that one.
+    /// By possible order of the calls ([`Launches::ways`]): the condition for that order.
     pub(super) ways: Vec<Cond>,
 }
 
-/// When pairs of operations are ordered: a table by their indices.
+/// A table by pairs of operations: the condition that the first comes before the second.
 type Table = Vec<Vec<Cond>>;
 
 /// The pairs of events that launches order.

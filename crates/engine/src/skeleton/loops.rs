@@ -1,20 +1,20 @@
-//! Loops of a thread's code, and where in an unrolled thread a state stands.
+//! Finds the loops of a thread's code, and gives each state of an unrolled thread a position.
 //!
-//! The instructions are put into a weak topological order: every step of control flow leads to a
+//! The instructions are put into a weak topological order. Every step of control flow leads to a
 //! later instruction, or back to the head of a loop around both. A loop is a strongly connected
 //! part of the code. It has one head, its entry; without the head it falls apart into instructions
-//! and inner loops, which are ordered in the same way. Where blocks stand in the text does not
-//! matter, unless the flow leaves it open which comes first.
+//! and inner loops, which are ordered in the same way. The order of blocks in the text matters only
+//! if control flow does not decide which comes first.
 //!
 //! # Invariants
 //! - A loop is an interval of that order that begins with its head; any two are disjoint or nested,
 //!   and have different heads.
 //! - [`Position`]s of one thread are totally ordered, and every step of control flow goes to a
-//!   larger one: that is the order in which a thread is unrolled.
+//!   larger one. A thread is unrolled in that order.
 //!
 //! # Sources
 //! - F. Bourdoncle, "Efficient chaotic iteration strategies with widenings", 1993: weak topological
-//!   orderings. Of a loop with several entries the first one in the text is the head.
+//!   orderings. In a loop with several entries, the first one in the text is the head.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -24,7 +24,7 @@ use petgraph::graphmap::DiGraphMap;
 use program::{Expr, Op, RegId, Thread, live_registers};
 use verdict::Reason;
 
-/// Loops may be nested this deep.
+/// The deepest nesting of loops.
 const MAX_NESTING: usize = 200;
 
 /// One loop, as an interval of the order: `head ..= end`.
@@ -40,9 +40,9 @@ impl Loop {
     }
 }
 
-/// Where a state of an unrolled thread stands: for each enclosing loop, outermost first, its head
-/// and the number of the iteration; then the instruction. Heads and instructions are given by their
-/// rank in the order.
+/// The place of a state in an unrolled thread. For each enclosing loop, outermost first, it has the
+/// head and the iteration number; then the instruction. Heads and instructions are ranks in the
+/// order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Position {
     at: Vec<u32>,
@@ -55,27 +55,27 @@ impl Position {
         self.pc as usize
     }
 
-    /// What follows in it after the given beginning, if it begins so.
+    /// The part of the position behind `beginning`, if it begins so.
     pub(super) fn suffix(&self, beginning: &[u32]) -> Option<&[u32]> {
         self.at.strip_prefix(beginning)
     }
 
-    /// The loop iterations it is in, outermost first, each as a prefix that identifies it.
+    /// The loop iterations around it, outermost first, each as a prefix that identifies it.
     pub(super) fn iterations(&self) -> impl Iterator<Item = &[u32]> {
         (2..self.at.len()).step_by(2).map(|end| &self.at[..end])
     }
 
-    /// The loop whose iterations have their numbers at `round`, as a prefix.
+    /// The loop with its iteration number at `round`, as a prefix.
     pub(super) fn around(&self, round: usize) -> &[u32] {
         &self.at[..round]
     }
 
-    /// The head of that loop, by its rank.
+    /// The rank of that loop's head.
     pub(super) fn head(&self, round: usize) -> u32 {
         self.at[round - 1]
     }
 
-    /// The number of its iteration.
+    /// The number of that loop's iteration.
     pub(super) fn number(&self, round: usize) -> u32 {
         self.at[round]
     }
@@ -90,32 +90,32 @@ impl Position {
 
 /// A step from one position to another.
 pub(super) enum Step {
-    /// To a later instruction, or to the end.
+    /// A step to a later instruction, or to the end.
     Forward(Position),
-    /// To another iteration of a loop, which begins there; which loop, as the place in the position
-    /// where its iteration has its number.
+    /// A step to another iteration of a loop, which begins there. `round` is the place of the
+    /// loop's iteration number in the position.
     Back { to: Position, round: usize },
 }
 
-/// The loops of a thread and, if there are any, the registers needed at each instruction.
+/// The loops of a thread; if it has any, also the registers needed at each instruction.
 pub(super) struct Loops {
-    /// Sorted: outer ones first.
+    /// Sorted with outer loops first.
     loops: Vec<Loop>,
-    /// By instruction: its rank in the order. Without loops, that of the text is as good.
+    /// By instruction: its rank in the order. Without loops, the order of the text serves as well.
     ranks: Vec<usize>,
     /// By rank: its instruction.
     code: Vec<usize>,
-    /// By branch: the loops whose iterations it can count, each with the registers that they change
-    /// and that decide it.
+    /// By branch: the loops that it can count the iterations of, each with the registers that
+    /// change in the loop and decide the branch.
     tests: Vec<Vec<(Loop, Vec<RegId>)>>,
     live: Vec<Vec<bool>>,
 }
 
 impl Loops {
-    /// Analyses a thread. `observed` tells which registers are needed at the end.
+    /// Analyses a thread. `observed` gives the registers needed at the end.
     ///
     /// # Errors
-    /// If its loops are nested too deep.
+    /// Its loops are nested too deeply.
     pub(super) fn new(thread: &Thread, observed: &[bool]) -> Result<Loops, Reason> {
         let n = thread.code.len();
         let mut all = Loops {
@@ -125,7 +125,7 @@ impl Loops {
             tests: Vec::new(),
             live: Vec::new(),
         };
-        // Nobody asks without loops, and the tables are large.
+        // Without loops the tables, which are large, have no use.
         if !thread
             .code
             .iter()
@@ -145,7 +145,7 @@ impl Loops {
         Ok(all)
     }
 
-    /// Appends the instructions of a loop of that depth to the order.
+    /// Appends the instructions of a loop at this depth to the order.
     fn arrange(&mut self, part: &BTreeSet<usize>, flow: &Flow, depth: usize) -> Result<(), Reason> {
         if depth > MAX_NESTING {
             return Err(Reason::Unsupported(format!(
@@ -176,7 +176,7 @@ impl Loops {
                 .filter(move |&j| j != i)
         };
         (0..components.len()).for_each(|i| leaving(i).for_each(|j| before[j] += 1));
-        // What is ready and stands first in the text comes first.
+        // The first ready component in the text comes first.
         let ready = |i: usize| Reverse((components[i].first().copied(), i));
         let mut open: BinaryHeap<_> = (0..components.len())
             .filter(|&i| before[i] == 0)
@@ -219,8 +219,8 @@ impl Loops {
         Ok(())
     }
 
-    /// The loops of which a branch can count the iterations: what decides it is a register that
-    /// they change, and one of its ways, but not the other, comes back to a jump to the head within
+    /// The loops that a branch can count the iterations of. A register that changes in the loop
+    /// decides the branch. One of its ways, but not the other, leads to a jump to the head within
     /// the iteration.
     fn counted_by(&self, thread: &Thread, flow: &Flow, pc: usize) -> Vec<(Loop, Vec<RegId>)> {
         let Op::Branch { cond, target } = &thread.code[pc].op else {
@@ -248,15 +248,15 @@ impl Loops {
         found
     }
 
-    /// Whether it is the head of a loop.
+    /// Whether the instruction is the head of a loop.
     pub(super) fn is_head(&self, pc: usize) -> bool {
         self.ranks
             .get(pc)
             .is_some_and(|&rank| self.loops.iter().any(|l| l.head == rank))
     }
 
-    /// A position as its loop counts, whatever stands between loops: which loop of the thread the
-    /// one at `round` is, and the numbers of the iterations up to that.
+    /// A position in the numbering of the thread's loops, independent of the code between them.
+    /// Gives the index of the loop at `round`, and the iteration numbers up to it.
     pub(super) fn number(&self, at: &Position, round: usize) -> Vec<u32> {
         let which = self
             .loops
@@ -278,8 +278,8 @@ impl Loops {
             .unwrap_or(rank as usize)
     }
 
-    /// The loops whose iterations a branch may count, each as the place of its iteration's number
-    /// in a position of that branch, with the registers by which it does.
+    /// The loops that a branch may count the iterations of. Each comes as the place of its
+    /// iteration number in a position of that branch, and the registers that count.
     pub(super) fn tested(&self, pc: usize) -> impl Iterator<Item = (usize, &[RegId])> {
         let tests = self.tests.get(pc).into_iter().flatten();
         let round = |l: &Loop| {
@@ -293,7 +293,7 @@ impl Loops {
         tests.map(move |(l, counters)| (round(l), counters.as_slice()))
     }
 
-    /// How many loops are around both of two instructions; the second one may be the end.
+    /// The number of loops around both instructions; the second may be the end.
     pub(super) fn around(&self, pc: usize, other: usize) -> usize {
         let (rank, other) = (self.rank(pc), self.rank(other));
         self.loops
@@ -369,7 +369,7 @@ impl Loops {
     }
 }
 
-/// The registers that some instructions compute and that an expression depends on through such
+/// The registers that these instructions compute and that an expression depends on through such
 /// computations.
 fn changed(thread: &Thread, body: &[usize], e: &Expr) -> Vec<RegId> {
     let (mut found, mut todo) = (BTreeSet::new(), Vec::new());
@@ -387,7 +387,7 @@ fn changed(thread: &Thread, body: &[usize], e: &Expr) -> Vec<RegId> {
     found.into_iter().collect()
 }
 
-/// The steps of control flow in a thread's code, but those to its end.
+/// The steps of control flow in a thread's code, except those to its end.
 struct Flow {
     after: Vec<[Option<usize>; 2]>,
     before: Vec<Vec<usize>>,
@@ -412,7 +412,8 @@ impl Flow {
         self.after[pc].into_iter().flatten()
     }
 
-    /// The instructions from which `from` can be reached without passing `head`, and that.
+    /// The natural loop: `head`, and the instructions from which `from` is reachable without
+    /// passing `head`.
     fn natural_loop(&self, head: usize, from: usize) -> BTreeSet<usize> {
         let mut found: BTreeSet<usize> = [head].into();
         let mut todo = vec![from];

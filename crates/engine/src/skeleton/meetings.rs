@@ -1,18 +1,18 @@
-//! Lanes of a warp that meet to hand each other values ([`Op::Give`]): who meets whom, and what
-//! each takes.
+//! Lets lanes of a warp meet to exchange values ([`Op::Give`]): decides which lanes meet, and which
+//! values each takes.
 //!
 //! # Invariants
-//! - Threads are unrolled up to where they meet; what they bring is known before one of them goes
-//!   on.
-//! - Whoever meets does so in just the executions in which all that it names come; the others are
-//!   told ([`Unrolled::unmet`]), or nothing is known of what follows ([`Reason::Apart`]).
-//! - For questions about progress, who waits for one that has ended before it came there, and not
-//!   at the end of its code, is blocked. Who repeats iterations in which it meets others does so
-//!   together with them.
+//! - Threads are unrolled up to their meeting; the values that they bring are known before one of
+//!   them continues.
+//! - Lanes meet exactly in the executions in which every named lane arrives. [`Unrolled::unmet`]
+//!   lists the other executions, or [`Reason::Apart`] gives up.
+//! - For questions about progress, a lane is blocked if it waits for a lane that ended before
+//!   arriving, unless that lane finished its code. A lane that repeats iterations with meetings
+//!   does so together with its partners.
 //!
 //! # Sources
 //! - PTX ISA 9.4, *shfl.sync*: it waits "until all non-exited threads corresponding to
-//!   `membermask`" have executed it; what is taken from one that has exited is not defined.
+//!   `membermask`" have executed it. A value taken from an exited thread is undefined.
 
 use std::rc::Rc;
 
@@ -24,45 +24,45 @@ use super::unrolled::Met;
 use program::{BinOp, CmpOp, Instr, Op, Scope, Thread, Ty};
 use verdict::Reason;
 
-/// What a thread meets others for ([`Op::Give`]).
+/// The request of a thread that waits to meet others ([`Op::Give`]).
 #[derive(Clone, Copy, PartialEq)]
 struct Meeting {
     among: Scope,
-    /// Who meets.
+    /// The set of lanes that meet.
     lanes: i64,
-    /// When.
+    /// The condition that the thread is there.
     guard: Cond,
 }
 
 impl Meeting {
-    /// Whether it is for the thread of that rank in its group.
+    /// Whether the request names the thread of that rank in its group.
     fn names(self, rank: u32) -> bool {
         self.lanes.checked_shr(rank).unwrap_or(0) & 1 != 0
     }
 }
 
-/// Of so many threads, all sets are listed that may run together.
+/// Up to this number of threads, all sets of threads that may run together are listed.
 const MOST_LISTED: usize = 8;
 
-/// By lane: what it brought.
+/// By lane: the value that it brought.
 pub(super) type Taken = Vec<Option<(TermId, Taint)>>;
 
-/// What becomes of some that come to a place, in their order.
+/// The outcome for the lanes at one place, by lane in their order.
 #[derive(Default)]
 struct Came {
-    /// Who meets, and when.
+    /// Groups of lanes that meet, each with its condition.
     meet: Vec<(Vec<usize>, Cond)>,
-    /// When it names one that comes, but not to meet it.
+    /// The condition that it names a lane that arrives but does not meet it.
     unmet: Vec<Cond>,
-    /// When all that it lacks are gone for ever.
+    /// The condition that every lane it lacks has ended.
     blocked: Vec<Cond>,
-    /// When it goes on.
+    /// The condition that it continues.
     on: Vec<Cond>,
 }
 
 impl Came {
-    /// Adds one that is there under a guard: when it names some that it does not meet and that are
-    /// not gone, and when nobody lacks.
+    /// Adds a lane that arrives under `guard`. `lacks`: it names a lane that it does not meet and
+    /// that has not ended. `complete`: it meets all lanes that it names.
     fn push(&mut self, pool: &mut Pool, guard: Cond, lacks: Cond, complete: Cond) {
         self.unmet.push(pool.and(guard, lacks));
         let known = pool.or(complete, lacks);
@@ -72,7 +72,7 @@ impl Came {
     }
 }
 
-/// What a thread asks for at a place where only some may come.
+/// The request of a thread at a place that only some lanes may reach.
 struct Asked {
     rank: u32,
     lanes: TermId,
@@ -81,14 +81,14 @@ struct Asked {
 }
 
 impl Asked {
-    /// Whom all of some name, if that is known and the same.
+    /// The set of lanes that all requests name, if it is constant and the same.
     fn named_by_all(&self, all: &[Asked], pool: &Pool) -> Option<i64> {
         pool.as_const(self.lanes)
             .filter(|_| all.iter().all(|other| other.lanes == self.lanes))
     }
 }
 
-/// Whether two threads have the same instructions, but for their operands.
+/// Whether two threads have the same instructions, except for their operands.
 fn is_alike(a: &Thread, b: &Thread) -> bool {
     let same = |a: &Instr, b: &Instr| {
         let [kind, of] = [a, b].map(|instr| std::mem::discriminant(&instr.op));
@@ -98,8 +98,8 @@ fn is_alike(a: &Thread, b: &Thread) -> bool {
 }
 
 impl Unroller<'_> {
-    /// The meeting that a thread waits for; `None` if it waits for none, or it depends on what is
-    /// read for which.
+    /// The meeting that a thread waits for. `None` if it waits for none, or if the lanes depend on
+    /// reads.
     fn asks(&mut self, run: &Run) -> Option<Meeting> {
         let (at, state) = run.meets.as_ref()?;
         let Op::Give {
@@ -119,8 +119,8 @@ impl Unroller<'_> {
         })
     }
 
-    /// Lets threads stop before they meet others, `came`: those that have just come there. If
-    /// nothing was executed `since` the last meeting, to stop before that is the same for everyone.
+    /// Lets the threads `came`, which just reached a meeting, stop before it. If nothing was
+    /// executed `since` the last meeting, a stop here equals a stop before that one.
     pub(super) fn may_stop_before(
         &mut self,
         runs: &mut [Run],
@@ -142,11 +142,11 @@ impl Unroller<'_> {
         Ok(())
     }
 
-    /// Lets those of a group's threads go on that meet. Whether some do.
+    /// Continues the threads of a group that meet. Returns whether some do.
     ///
-    /// Threads meet if all that are named stand at a [`Op::Give`] that names the same ones, in just
-    /// the same executions: then each of them comes, whatever is read, and nothing has to be said
-    /// of who waits for whom.
+    /// Threads meet if all named lanes are at a [`Op::Give`] that names the same lanes, under the
+    /// same condition. Then each of them arrives whatever is read, and no question of waiting
+    /// remains.
     pub(super) fn meet(&mut self, runs: &mut [Run]) -> Result<bool, Reason> {
         let asked: Vec<Option<Meeting>> = runs.iter().map(|run| self.asks(run)).collect();
         for first in 0..runs.len() {
@@ -195,13 +195,13 @@ impl Unroller<'_> {
         self.meet_in_part(runs)
     }
 
-    /// Lets threads go on that stand at the first place where some of their group do: no other one
-    /// comes there any more.
+    /// Continues the threads at the first place that some of their group reached: no other thread
+    /// can still arrive there.
     ///
-    /// Each meets those of whom it turns out, once values are known, that they come there and name
-    /// the same ones. Executions in which one of those that it names is not among them are put
-    /// aside ([`Unrolled::unmet`]). If not all that are named have to come, some of those that are
-    /// there run together: the execution chooses.
+    /// Each meets the lanes that arrive there and name the same lanes, once values are known.
+    /// [`Unrolled::unmet`] sets aside executions in which a named lane is not among them. If not
+    /// all named lanes have to arrive, an execution chooses which of the present lanes run
+    /// together.
     fn meet_in_part(&mut self, runs: &mut [Run]) -> Result<bool, Reason> {
         let program = self.program;
         let stands = |i: &usize| runs[*i].meets.is_some();
@@ -226,11 +226,11 @@ impl Unroller<'_> {
         };
         let id = runs[first].id;
         let mates = |i: &usize| program.same_group(id, runs[*i].id, among);
-        // Where their code differs, places of one are none of the other.
+        // If their code differs, places of one thread do not exist in the other.
         let alike = (0..runs.len())
             .filter(mates)
             .all(|i| is_alike(thread, program.thread(runs[i].id)));
-        // In a loop, one may run together with others that are in another iteration.
+        // In a loop, a thread may run together with others in another iteration.
         let progress = self.purpose.is_progress();
         if converged && (!alike || progress || here.iterations().next().is_some()) {
             let what = "which threads of a warp run together (`activemask`) in a loop, in different code, or for ever";
@@ -334,8 +334,9 @@ impl Unroller<'_> {
         Ok(true)
     }
 
-    /// What becomes of some that come to a place, of whom each names whom it names; `elsewhere`:
-    /// when those of its group, by rank, are neither there nor gone, if it matters who is gone.
+    /// The outcome for lanes at a place, where each names its own set. `elsewhere` is, by rank, the
+    /// condition that a lane of the group is neither there nor ended; `None` if that does not
+    /// matter.
     fn named(&mut self, all: &[Asked], size: u32, elsewhere: Option<&Vec<Cond>>) -> Came {
         let mut came = Came::default();
         for (i, one) in all.iter().enumerate() {
@@ -375,7 +376,7 @@ impl Unroller<'_> {
         came
     }
 
-    /// The same if all of them name the same ones.
+    /// As [`Unroller::named`], if all of them name the same lanes.
     fn all_or_none(&mut self, all: &[Asked], lanes: i64, elsewhere: &[Cond]) -> Came {
         let pool = &mut self.out.pool;
         let (mut complete, mut lacks) = (Cond::TRUE, Cond::FALSE);
@@ -403,14 +404,14 @@ impl Unroller<'_> {
             came.push(pool, one.guard, lacks, complete);
         }
         if lacks == Cond::FALSE {
-            // Of all the same, so that nothing is said twice of who goes on.
+            // The condition is the same for all of them, so none is recorded twice.
             came.on.fill(complete);
         }
         came
     }
 
-    /// Who repeats iterations in which it meets others does so for ever only if they do, in the
-    /// same ones.
+    /// A thread that repeats iterations in which it meets others repeats them without end only if
+    /// the others repeat the same ones.
     pub(super) fn repeat_together(&mut self, runs: &[Run]) {
         let program = self.program;
         for run in runs {
@@ -443,8 +444,8 @@ impl Unroller<'_> {
         }
     }
 
-    /// Which of some that are at one place run together, which is an equivalence, and what each of
-    /// them takes.
+    /// The lanes at one place that run together, as an equivalence relation, and the value that
+    /// each of them takes.
     fn converged(&mut self, all: &[Asked]) -> (Came, Vec<Rc<Taken>>) {
         let mut came = Came {
             on: all.iter().map(|one| one.guard).collect(),
@@ -484,7 +485,7 @@ impl Unroller<'_> {
         (came, brought)
     }
 
-    /// What some of those that are at one place bring, as one set of bits together with `first`.
+    /// The union of the bits that the lanes `some` bring and of `first`.
     fn set(&mut self, some: &[Cond], all: &[Asked], first: i64) -> TermId {
         let Some((one, others)) = all.split_first() else {
             return self.out.pool.constant(first);
@@ -503,7 +504,7 @@ impl Unroller<'_> {
                 pool.ite(with, more, set)
             });
         };
-        // A choice between numbers, of which everything that rests on it is known for each.
+        // A choice between constants: terms over it have a known value for each.
         match with {
             Cond::TRUE => self.set(others_of, others, first | value),
             Cond::FALSE => self.set(others_of, others, first),
@@ -515,7 +516,8 @@ impl Unroller<'_> {
         }
     }
 
-    /// Gives up what waits for lanes that it does not meet: nothing is known of what follows.
+    /// Gives up threads that wait for lanes they do not meet, because their continuation is
+    /// unknown.
     pub(super) fn part(&mut self, runs: &mut [Run]) {
         for run in runs {
             let named = self

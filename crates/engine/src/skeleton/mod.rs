@@ -1,16 +1,16 @@
-//! The skeleton: what the program fixes, as one guarded event graph per test.
+//! Builds the skeleton: the parts that a program fixes, as one guarded event graph per test.
 //!
 //! Threads are unrolled into events, each with a *guard*, the condition under which it executes.
-//! Values are terms over what reads return; conditions are decision diagrams over comparisons of
-//! such terms. Nothing here knows a memory model; a model sees a skeleton through the base
+//! Values are terms over the results of reads; conditions are decision diagrams over comparisons of
+//! such terms. Nothing here depends on a memory model; a model uses a skeleton through the base
 //! relations of [`signature`].
 //!
 //! # Invariants
 //! - Events are numbered: initial writes first, then the threads in order, each in an order that
 //!   contains its `po`.
-//! - The graph is built for one set of [`Options`] and one loop bound; [`Skeleton::cut`] tells when
-//!   the bound was met.
-//! - A base relation speaks of two events *given that both execute* ([`base`]).
+//! - The graph is built for one set of [`Options`] and one loop bound; [`Skeleton::cut`] is the
+//!   condition that the bound was reached.
+//! - A base relation is about two events *given that both execute* ([`base`]).
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -59,7 +59,7 @@ use returns::LongLoops;
 use unroll::Unroller;
 use unrolled::{Ending, Unrolled};
 
-/// That there is time left, between one step and the next.
+/// Checks that time is left, between one phase and the next.
 fn in_time(deadline: Option<Instant>) -> Result<(), Reason> {
     if stop::late(deadline) {
         Err(Reason::Time)
@@ -69,7 +69,7 @@ fn in_time(deadline: Option<Instant>) -> Result<(), Reason> {
 }
 
 impl Skeleton {
-    /// Unrolls a test's program for questions about its outcomes, however long it takes.
+    /// Unrolls a test's program for questions about its outcomes, without a deadline.
     ///
     /// # Errors
     /// As [`Skeleton::build_for`].
@@ -77,12 +77,12 @@ impl Skeleton {
         Skeleton::build_for(Purpose::Outcomes, test, options, bound, true, None)
     }
 
-    /// Unrolls a test's program; to `fold` is to take what nobody writes for what it is
-    /// ([`fixed`]).
+    /// Unrolls a test's program. With `fold`, reads of memory that no thread writes have their
+    /// fixed values ([`fixed`]).
     ///
     /// # Errors
-    /// If a limit is exceeded, `deadline` passes, or the program uses something that has no meaning
-    /// under the options.
+    /// A limit is exceeded, `deadline` passes, or a part of the program has no meaning under the
+    /// options.
     pub fn build_for(
         purpose: Purpose,
         test: &LitmusTest,
@@ -111,14 +111,14 @@ impl Skeleton {
             )?;
             let known = barrier::passing(&program, &mut out, purpose)?;
             out.pool.given_up()?;
-            // Waits that were found to pass keep their key from one unrolling to the next.
+            // Waits that surely pass keep their key from one unrolling to the next.
             let grown: rustc_hash::FxHashSet<_> = passing.union(&known).cloned().collect();
             if grown.len() == passing.len() {
                 if let Some(reason) = out.apart.take() {
                     return Err(reason);
                 }
-                // What was found while threads stood where lanes meet may not hold of all that come
-                // after that.
+                // Facts found while threads waited for a meeting may fail for threads that arrive
+                // later.
                 if known.len() < passing.len() {
                     let what =
                         "a barrier for part of the threads, to which more come once lanes have met";
@@ -253,7 +253,7 @@ impl Skeleton {
         }
         self.flow = addr.iter().chain(&data).chain(&ctrl).copied().collect();
         if self.options.dep_syntactic() {
-            // Syntax shows nothing of a wait that depends on what another thread reads.
+            // Syntactic dependencies miss waits that depend on reads of other threads.
             let across = |&(r, e, _): &(EventId, EventId, Cond)| {
                 self.events[r.index()].thread != self.events[e.index()].thread
             };
@@ -266,7 +266,7 @@ impl Skeleton {
 }
 
 impl Skeleton {
-    /// Operations on mbarrier objects fall in phases that are known: by write half.
+    /// Replaces the phases of operations on mbarrier objects by known ones, by write half.
     pub(crate) fn fall_in(&mut self, known: &rustc_hash::FxHashMap<usize, i64>) {
         let Skeleton { phases, pool, .. } = self;
         for (write, now, next) in phases {
@@ -280,8 +280,8 @@ impl Skeleton {
     }
 }
 
-/// The phases of mbarrier objects in which operations fall: terms, so that they are made before
-/// values are known.
+/// The phases of operations on mbarrier objects, as terms, because they are built before values are
+/// known.
 fn phases(out: &mut Unrolled) -> Vec<(EventId, TermId, TermId)> {
     let Unrolled {
         rmw, events, pool, ..
@@ -302,23 +302,23 @@ fn phases(out: &mut Unrolled) -> Vec<(EventId, TermId, TermId)> {
     on_object.map(phase).collect()
 }
 
-/// Program order. Elements of one execution of a vector instruction are in none among themselves
-/// (PTX ISA, Memory Consistency Model, Vector Data-types), nor are the cells of an access: their
-/// events stand side by side. What is asynchronous is in none at all.
+/// Program order. It does not relate elements of one execution of a vector instruction (PTX ISA,
+/// Memory Consistency Model, Vector Data-types). Nor does it relate cells of one access; their
+/// events are adjacent. It contains no asynchronous events.
 fn program_order(program: &Program, events: &[Event]) -> Rel {
     let element = |e: &Event| Some(program.thread(e.thread?).code.get(e.instr)?.element);
     let elements: Vec<_> = events
         .iter()
         .map(|e| element(e).filter(|e| e.of > 1))
         .collect();
-    // Cells of one access have one number.
+    // Cells of one access share a number.
     let mut count = 0;
     let mut number = |e: &Event| {
         count += usize::from(e.part == 0);
         count
     };
     let numbers: Vec<usize> = events.iter().map(&mut number).collect();
-    // Both halves of a read-modify-write are of one execution of an element.
+    // Both halves of a read-modify-write belong to one execution of an element.
     let mut count = 0;
     let mut execution = |e: &Event| {
         count += usize::from(e.part == 0 && !(e.is_write() && e.tags.has(Tag::Rmw)));
@@ -343,7 +343,7 @@ fn program_order(program: &Program, events: &[Event]) -> Rel {
     })
 }
 
-/// What a test asks about: the registers needed at the end of each thread.
+/// The registers of each thread that a test observes at the end.
 fn observed_registers(test: &LitmusTest) -> Vec<Vec<bool>> {
     let mut needed: Vec<Vec<bool>> = test
         .program
@@ -363,7 +363,8 @@ fn observed_registers(test: &LitmusTest) -> Vec<Vec<bool>> {
     needed
 }
 
-/// Unrolls all threads: loops that are known to end up to there, if the whole stays within limits.
+/// Unrolls all threads. Loops that surely end are unrolled to their end, if the result stays within
+/// the limits.
 fn unroll(
     (program, memory): (&Program, &Memory),
     options: Options,
@@ -499,8 +500,7 @@ impl Unroller<'_> {
         Ok(init_cells)
     }
 
-    /// The threads that are unrolled together with one: those of its group, if they hand each other
-    /// values.
+    /// The threads to unroll together with this one: those of its group, if they exchange values.
     fn met_by(&self, thread: ThreadId) -> Vec<ThreadId> {
         let place = &self.program.thread(thread).place;
         let mates = |scope| {

@@ -1,24 +1,23 @@
-//! Values on which nothing depends, for programs of which not all values can be listed.
+//! Drops values that nothing depends on, for programs with too many values to list.
 //!
-//! Whether a kernel races seldom depends on what it computes: sums and products are stored, read
-//! again and stored, and decide neither which instructions execute nor what they access. Where the
-//! values of a program are too many to be listed, those that nothing depends on are given up: what
-//! is written where no read matters is taken for zero.
+//! Whether a kernel races seldom depends on its results: sums and products are stored, read again
+//! and stored. They decide neither which instructions execute nor which memory they access. If the
+//! values of a program are too many to list, those that nothing depends on are given up. A write
+//! counts as a write of zero if no relevant read needs its value.
 //!
 //! # Why nothing is lost
-//! - What matters is found backwards. It begins with every condition and every address of the
-//!   skeleton, and with what is asked for. What a read returns that matters was written to one of
-//!   the cells that it may access; all that is written there matters, with the reads that it is
-//!   made of.
-//! - So executions with the values and executions without them are the same but for those values:
-//!   the same events execute and access the same memory, reads have the same sources, and reads
-//!   that matter return the same. For that, each of the latter must have values: it has if no value
-//!   depends on itself, so this is for models that exclude values out of thin air.
-//! - Dependencies were found before, of the values as they were.
-//! - Which cells an access may be to follows from its address, if that is a constant, else from
-//!   [`Points`]; addresses that lead out of their object are none of its matter. [`Needed::covers`]
-//!   asks for them once all addresses are known.
-//! - An answer that shows or tests a value that was given up is none: [`Needed::knows`].
+//! - A backward search finds the terms that matter. It begins with every condition and every
+//!   address of the skeleton, and with the observables of the question. If a read matters, all
+//!   values written to its possible cells matter, with the reads in them.
+//! - So executions with and without these values differ only in them. The same events execute and
+//!   access the same memory, reads have the same sources, and reads that matter return the same.
+//!   That requires a value for each of the latter, which exists if no value depends on itself. So
+//!   this is for models that exclude values out of thin air.
+//! - Dependencies were computed before, from the full values.
+//! - The address of an access gives its possible cells if it is a constant, otherwise [`Points`]
+//!   does, which ignores addresses outside their object. [`Needed::covers`] checks those once all
+//!   addresses are known.
+//! - An answer must not show or test a value that was given up: [`Needed::knows`].
 
 use std::collections::BTreeSet;
 
@@ -29,21 +28,21 @@ use program::litmus::Observable;
 use program::memory::CellId;
 use program::points::Points;
 
-/// What something depends on.
+/// The terms and memory that something depends on.
 #[derive(Clone, Debug)]
 pub struct Needed {
-    /// By event: the memory that it may access, as far as that is known before values are.
+    /// By event: the memory that it may access, as far as known before values are.
     places: Vec<BTreeSet<CellId>>,
-    /// Memory of which it matters what is there.
+    /// Memory whose content matters.
     cells: BTreeSet<CellId>,
     /// By term: whether it matters.
     terms: Vec<bool>,
-    /// Terms that were found to matter, with what they are made of still to be looked at.
+    /// Terms that matter but have unexamined parts.
     open: Vec<TermId>,
 }
 
 impl Needed {
-    /// Finds what matters where that is asked for, and gives up all other values.
+    /// Finds the terms that matter for these observables, and gives up all other values.
     pub(crate) fn alone(sk: &mut Skeleton, asked: &[Observable]) -> Needed {
         let mut needed = Needed {
             places: places(sk),
@@ -110,12 +109,12 @@ impl Needed {
         }
     }
 
-    /// Whether a term matters; those that have no parts are always known.
+    /// Whether a term matters; terms without parts are always known.
     pub(super) fn rests_on(&self, sk: &Skeleton, t: TermId) -> bool {
         matches!(sk.pool.term(t), Term::Const(_) | Term::Read(_)) || self.terms[Pool::term_index(t)]
     }
 
-    /// Whether no access is to memory that it was not thought to be to.
+    /// Whether every access stays within the memory assumed for it.
     pub(crate) fn covers(&self, sk: &Skeleton, domains: &Domains) -> bool {
         let memory = |c: &CellId| sk.memory.cell(*c).memory;
         domains
@@ -125,12 +124,12 @@ impl Needed {
             .all(|(cells, places)| cells.iter().map(memory).all(|c| places.contains(&c)))
     }
 
-    /// Whether what is in memory was not given up.
+    /// Whether the values of this memory were kept.
     pub(crate) fn has(&self, cell: CellId) -> bool {
         self.cells.contains(&cell)
     }
 
-    /// Whether what an observable shows was not given up.
+    /// Whether the value of an observable was kept.
     pub(crate) fn knows(&self, sk: &Skeleton, observable: Observable) -> bool {
         match observable {
             Observable::Reg(t, r) => {

@@ -1,17 +1,17 @@
-//! Values and conditions as hash-consed terms: what a skeleton says before anyone knows what the
-//! reads return.
+//! Stores values and conditions as hash-consed terms, before the results of reads are known.
 //!
 //! A [`Term`] is an integer that depends on reads. A [`Cond`] is a condition, kept as a reduced
-//! ordered binary decision diagram over [`Atom`]s, so that equal conditions are equal ids and `(g ∧
-//! c) ∨ (g ∧ ¬c)` *is* `g` at every join.
+//! ordered binary decision diagram over [`Atom`]s. So equal conditions are equal ids, and `(g ∧ c)
+//! ∨ (g ∧ ¬c)` *is* `g` at every join.
 //!
 //! # Invariants
 //! - Terms and conditions are created bottom-up; an id refers to smaller ids only.
-//! - A term is wrapped to its type wherever an operation says so; a [`Term::Read`] is wrapped to
-//!   the type of its access.
+//! - Every typed operation wraps its term to the type; a [`Term::Read`] is wrapped to the type of
+//!   its access.
 //! - Atoms are canonical: comparisons are `==`, `<` only; operands of `==` are sorted.
-//! - While a pool is watched, an operation that finds it too large or too late gives up: what it
-//!   and all later ones return means nothing, and [`Pool::given_up`] says so.
+//! - A watched pool gives up in an operation that finds it too large or too late. The results of
+//!   that operation and of all later ones are then meaningless, and [`Pool::given_up`] returns the
+//!   reason.
 
 use std::time::Instant;
 
@@ -26,12 +26,12 @@ use verdict::Reason;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TermId(u32);
 
-/// An integer that depends on what reads return.
+/// An integer that depends on the results of reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Term {
-    /// Known.
+    /// A constant.
     Const(i64),
-    /// What a read event returns.
+    /// The result of a read event.
     Read(EventId),
     /// An operation, wrapped to the type.
     Bin(BinOp, Ty, TermId, TermId),
@@ -48,17 +48,17 @@ pub enum Term {
 pub struct Cond(u32);
 
 impl Cond {
-    /// Never.
+    /// False.
     pub const FALSE: Cond = Cond(0);
-    /// Always.
+    /// True.
     pub const TRUE: Cond = Cond(1);
 
-    /// The constant.
+    /// The constant condition for `b`.
     pub fn constant(b: bool) -> Cond {
         if b { Cond::TRUE } else { Cond::FALSE }
     }
 
-    /// Whether it is known.
+    /// Whether it is a constant.
     pub fn is_const(self) -> bool {
         self.0 < 2
     }
@@ -68,7 +68,7 @@ impl Cond {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AtomId(pub u32);
 
-/// What a condition is made of.
+/// The test at a node of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Atom {
     /// Two terms are equal in a type.
@@ -91,7 +91,7 @@ struct Decision {
 pub struct Pool {
     terms: Vec<Term>,
     term_ids: FxHashMap<Term, TermId>,
-    /// Type to which a term is known to be wrapped.
+    /// The type that a term is surely wrapped to.
     types: Vec<Option<Ty>>,
     atoms: Vec<Atom>,
     atom_ids: FxHashMap<Atom, AtomId>,
@@ -99,18 +99,18 @@ pub struct Pool {
     decision_ids: FxHashMap<(AtomId, Cond, Cond), Cond>,
     ite_memo: FxHashMap<(Cond, Cond, Cond), Cond>,
     restrict_memo: FxHashMap<(Cond, Cond), Cond>,
-    /// What became of operations and comparisons that were pushed into choices. Choices share their
-    /// branches: without these, a counter takes time exponential in its increments.
+    /// Results of operations and comparisons that were pushed into choices. Choices share their
+    /// branches: without these caches, a counter takes time exponential in its increments.
     cast_memo: FxHashMap<(Ty, TermId), TermId>,
     bin_memo: FxHashMap<(BinOp, Ty, TermId, TermId), TermId>,
     cmp_memo: FxHashMap<Atom, Cond>,
-    /// By term: how deep it nests.
+    /// By term: its nesting depth.
     depths: Vec<u32>,
     choices: u32,
     watch: Option<Watch>,
 }
 
-/// What a pool that is watched keeps to.
+/// The limits of a watched pool.
 #[derive(Clone, Debug)]
 struct Watch {
     deadline: Option<Instant>,
@@ -120,7 +120,7 @@ struct Watch {
 }
 
 impl Pool {
-    /// An empty pool that gives up when it becomes too large, or at a deadline, if there is one.
+    /// An empty pool that gives up when it becomes too large, or at the deadline.
     pub fn watched(deadline: Option<Instant>) -> Pool {
         Pool {
             watch: Some(Watch {
@@ -132,10 +132,10 @@ impl Pool {
         }
     }
 
-    /// Why nothing that came of operations means anything, if it does not.
+    /// Checks whether the results of operations are meaningful.
     ///
     /// # Errors
-    /// That reason.
+    /// The reason why they are not.
     pub fn given_up(&self) -> Result<(), Reason> {
         self.watch
             .as_ref()
@@ -143,7 +143,7 @@ impl Pool {
             .map_or(Ok(()), Err)
     }
 
-    /// Ends the watch: operations are carried out from now on, however long they take.
+    /// Ends the watch: later operations run to their end, however long they take.
     ///
     /// # Errors
     /// As [`Pool::given_up`].
@@ -153,7 +153,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Counts a piece of work, one that operations go down to or one outside; whether to give up.
+    /// Counts a step of work, here or in a caller; returns whether to give up.
     pub(super) fn tick(&mut self) -> bool {
         let size = self.size();
         let deep = stop::deep();
@@ -173,7 +173,7 @@ impl Pool {
         watch.given_up.is_some()
     }
 
-    /// Gives the events that terms read other numbers.
+    /// Renumbers the events that terms read.
     pub(super) fn renumber(&mut self, of: &[EventId]) {
         for term in &mut self.terms {
             if let Term::Read(e) = term {
@@ -198,12 +198,12 @@ impl Pool {
         self.terms.len()
     }
 
-    /// How deep a term nests.
+    /// The nesting depth of a term.
     pub fn depth(&self, id: TermId) -> u32 {
         self.depths[id.0 as usize]
     }
 
-    /// Number of terms and of decisions in conditions: what the pool's memory grows with.
+    /// Number of terms and of decisions in conditions; the pool's memory is proportional to it.
     pub fn size(&self) -> usize {
         self.terms.len() + self.decisions.len()
     }
@@ -251,7 +251,7 @@ impl Pool {
         self.intern(Term::Const(v), None)
     }
 
-    /// What `event` returns, wrapped to `ty`.
+    /// The result of `event`, wrapped to `ty`.
     pub fn read(&mut self, event: EventId, ty: Ty) -> TermId {
         self.intern(Term::Read(event), Some(ty))
     }
@@ -264,7 +264,7 @@ impl Pool {
         }
     }
 
-    /// Conversion.
+    /// A term converted to a type.
     pub fn cast(&mut self, ty: Ty, a: TermId) -> TermId {
         match self.term(a) {
             Term::Const(v) => self.constant(ty.wrap(v)),
@@ -282,8 +282,8 @@ impl Pool {
         }
     }
 
-    /// An operation in type `ty`. Folds constants and what is constant whatever the operands are
-    /// (`x ^ x`, `x * 0`), so that a value carries only dependencies that it really has.
+    /// An operation in type `ty`. Folds constants, and results that are constant for any operands
+    /// (`x ^ x`, `x * 0`), so that a value carries only real dependencies.
     pub fn bin(&mut self, op: BinOp, ty: Ty, a: TermId, b: TermId) -> TermId {
         let (ca, cb) = (self.as_const(a), self.as_const(b));
         if let (Some(x), Some(y)) = (ca, cb) {
@@ -315,7 +315,7 @@ impl Pool {
             BinOp::Mul | BinOp::And if zero(ca) || zero(cb) => return self.constant(0),
             BinOp::Shl if zero(ca) => return self.constant(0),
             BinOp::And | BinOp::Or | BinOp::Min | BinOp::Max if a == b => return self.cast(ty, a),
-            // What leaves the other operand as it is.
+            // Identity operands leave the other operand unchanged.
             BinOp::And if ones(ca) => return self.cast(ty, b),
             BinOp::And if ones(cb) => return self.cast(ty, a),
             BinOp::Max if least(ca) => return self.cast(ty, b),
@@ -328,7 +328,8 @@ impl Pool {
             }
             _ => {}
         }
-        // Whether two conditions hold is one: each of them may be asked for elsewhere.
+        // The conjunction of two conditions is a condition, because other code may test each of
+        // them alone.
         if matches!(op, BinOp::And | BinOp::Or) && self.is_truth(a) && self.is_truth(b) {
             let (a, b) = (self.non_zero(a), self.non_zero(b));
             let both = if op == BinOp::And {
@@ -338,7 +339,7 @@ impl Pool {
             };
             return self.truth(both);
         }
-        // A choice between constants stays one: keeps conditions on it exact.
+        // A choice between constants remains one, which keeps conditions on it exact.
         let of_choice = match (self.term(a), self.term(b)) {
             (Term::Ite(c, x, y), Term::Const(_)) => Some((c, [(x, b), (y, b)])),
             (Term::Const(_), Term::Ite(c, x, y)) => Some((c, [(a, x), (a, y)])),
@@ -356,7 +357,7 @@ impl Pool {
         self.intern(Term::Bin(op, ty, a, b), Some(ty))
     }
 
-    /// A product and a sum in floating point.
+    /// A fused product and sum in floating point.
     pub fn fused(&mut self, fused: Fused, three: [TermId; 3]) -> TermId {
         if let [Some(a), Some(b), Some(c)] = three.map(|t| self.as_const(t)) {
             return self.constant(fused.apply(a, b, c));
@@ -385,7 +386,7 @@ impl Pool {
         self.intern(Term::Ite(c, a, b), ty)
     }
 
-    /// Whether it is a condition as a value.
+    /// Whether a term is a condition as a value.
     fn is_truth(&self, a: TermId) -> bool {
         let Term::Ite(_, x, y) = self.term(a) else {
             return false;
@@ -446,8 +447,9 @@ impl Pool {
         self.literal(atom)
     }
 
-    /// The type that the values of two terms are of. They are equal in it just if they are in any
-    /// type as wide: one condition, whatever type the program compares them in.
+    /// The common type of two terms' values. They are equal in this type exactly if they are equal
+    /// in any type as wide. So the condition is the same whatever type the program compares them
+    /// in.
     fn common(&self, a: TermId, b: TermId) -> Option<Ty> {
         let known = |t: TermId| self.types[t.0 as usize];
         let own = known(a).or(known(b))?;
@@ -469,7 +471,7 @@ impl Pool {
         self.literal(atom)
     }
 
-    /// Pushes a comparison, `atom`, into a choice on either side.
+    /// Pushes the comparison `atom` into a choice on either side.
     fn distribute(
         &mut self,
         atom: Atom,
@@ -525,7 +527,7 @@ impl Pool {
         }
     }
 
-    /// That an atom holds.
+    /// The condition that an atom holds.
     pub(crate) fn of_atom(&mut self, atom: AtomId) -> Cond {
         self.decide(atom, Cond::FALSE, Cond::TRUE)
     }
@@ -611,7 +613,7 @@ impl Pool {
         self.ite_cond(a, b, not_b)
     }
 
-    /// Whether at least `k` of the conditions hold.
+    /// The condition that at least `k` of the conditions hold.
     pub fn at_least(&mut self, k: usize, conds: &[Cond]) -> Cond {
         let sure = conds.iter().filter(|&&c| c == Cond::TRUE).count();
         let open: Vec<Cond> = conds.iter().copied().filter(|c| !c.is_const()).collect();
@@ -621,7 +623,7 @@ impl Pool {
         if open.len() < k {
             return Cond::FALSE;
         }
-        // counts[j]: at least j of those seen so far
+        // counts[j]: at least j of the previous conditions hold
         let mut counts = vec![Cond::FALSE; k + 1];
         counts[0] = Cond::TRUE;
         for c in open {
@@ -632,7 +634,7 @@ impl Pool {
         counts[k]
     }
 
-    /// Whether exactly `k` of the conditions hold.
+    /// The condition that exactly `k` of the conditions hold.
     pub fn exactly(&mut self, k: usize, conds: &[Cond]) -> Cond {
         let enough = self.at_least(k, conds);
         let more = self.at_least(k + 1, conds);
@@ -640,7 +642,7 @@ impl Pool {
         self.and(enough, not_more)
     }
 
-    /// Replaces a condition by a simpler one that agrees with it wherever `care` holds.
+    /// Replaces a condition by a simpler one that agrees with it whenever `care` holds.
     pub fn restrict(&mut self, c: Cond, care: Cond) -> Cond {
         if c.is_const() || care == Cond::TRUE {
             return c;
@@ -695,7 +697,7 @@ impl Pool {
         atoms.into_iter().collect()
     }
 
-    /// The terms that a condition compares; what else it depends on are choices.
+    /// The terms that a condition compares; its other atoms are choices.
     pub(crate) fn compared(&self, c: Cond) -> impl Iterator<Item = TermId> + '_ {
         let of = |atom: AtomId| match self.atom(atom) {
             Atom::Eq(_, a, b) | Atom::Lt(_, a, b) => Some([a, b]),
@@ -704,7 +706,7 @@ impl Pool {
         self.support(c).into_iter().filter_map(of).flatten()
     }
 
-    /// The terms that a term is made of, those that its condition compares included.
+    /// The parts of a term, including the terms that its condition compares.
     pub(crate) fn parts(&self, t: TermId) -> Vec<TermId> {
         match self.term(t) {
             Term::Const(_) | Term::Read(_) => Vec::new(),

@@ -1,20 +1,21 @@
-//! Threads that never end: what questions about progress need to know beyond a skeleton of events.
+//! Describes threads that never end, for questions about progress.
 //!
-//! Unrolled for such a question, a thread ends in one of these ways, which exclude each other:
+//! Unrolled for such a question, a thread ends in exactly one of these ways:
 //! - *done*: it ran to its end;
-//! - *blocked*: it reached a barrier that does not let it pass, or waits for lanes that never come;
-//! - *looping without effect*: an iteration that changes nothing stands for all further ones
+//! - *blocked*: it reached a barrier that does not let it pass, or waits for lanes that never
+//!   arrive;
+//! - *looping without effect*: one iteration that changes nothing represents all further ones
 //!   ([`Spin`]);
-//! - *looping with effect*: its last iterations are two consecutive blocks of equal content, of
-//!   which the later one repeats for ever ([`Repeat`]);
-//! - *stopped*: it is never run again, possibly before its first instruction;
-//! - *cut*: the loop bound was met. That is no way to end, but a gap in what is known.
+//! - *looping with effect*: its last iterations are two consecutive blocks of equal content, and
+//!   the later one repeats without end ([`Repeat`]);
+//! - *stopped*: the scheduler never runs it again, possibly before its first instruction;
+//! - *cut*: the thread reached the loop bound. This is not an end, but a gap in the knowledge.
 //!
 //! # Invariants
-//! - To stop and to repeat are choices of the program; a choice is true only where the thread takes
-//!   it, so each execution is described once.
-//! - The relations of [`ROWS`] are what rules about endless executions speak of; outside
-//!   [`Purpose::Progress`] they do not exist.
+//! - Stopping and repeating are choices of the program. A choice is true only if the thread takes
+//!   it, so each execution has one description.
+//! - Rules about endless executions use the relations of [`ROWS`]; outside [`Purpose::Progress`]
+//!   these do not exist.
 //!
 //! # Sources
 //! - T. Sorensen, L. F. Salvador, H. Raval, H. Evrard, J. Wickerson, M. Martonosi, A. F. Donaldson,
@@ -39,14 +40,14 @@ use cat::rel::{EventId, Rel};
 use program::{CmpOp, EventKind, Program, RegId, Scope, ThreadId, Ty};
 use verdict::Reason;
 
-/// What a skeleton is built for.
+/// The kind of question that a skeleton is built for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {
-    /// Executions that end.
+    /// Questions about executions that end.
     Outcomes,
-    /// Executions that do not.
+    /// Questions about executions that do not end.
     Progress {
-        /// Whether threads may stop for ever.
+        /// Whether threads may stop without end.
         stops: bool,
         /// Whether registers have a final value wherever the thread ends.
         registers: bool,
@@ -71,10 +72,10 @@ impl Purpose {
     }
 }
 
-/// An iteration without effect in which a thread may loop for ever.
+/// An iteration without effect that a thread may repeat without end.
 #[derive(Clone, Debug)]
 pub struct Spin {
-    /// When the thread ends there.
+    /// The condition that the thread ends there.
     pub cond: Cond,
     /// Instruction at which its rounds begin.
     pub header: usize,
@@ -82,7 +83,7 @@ pub struct Spin {
     pub events: Vec<EventId>,
 }
 
-/// Two consecutive blocks of iterations with effect, of which the later one may repeat for ever.
+/// Two consecutive blocks of iterations with effect; the later one may repeat without end.
 #[derive(Clone, Debug)]
 pub struct Repeat {
     /// The choice to end there; true only if the blocks have equal content.
@@ -100,12 +101,12 @@ pub struct Repeat {
     pub(super) range: Range<Position>,
 }
 
-/// Where a thread can be blocked.
+/// A place where a thread can be blocked.
 #[derive(Clone, Debug)]
 pub enum Held {
-    /// At that wait.
+    /// A wait at a barrier.
     Barrier(EventId),
-    /// Where it meets lanes to hand them a value, of which some never come.
+    /// A meeting with lanes to exchange values, at which some never arrive.
     Lanes(Apart),
 }
 
@@ -113,9 +114,9 @@ pub enum Held {
 #[derive(Clone, Debug)]
 pub struct Apart {
     pub(super) place: Position,
-    /// The group is that of this scope.
+    /// The scope of the group.
     pub among: Scope,
-    /// Whom it names, as a set of bits.
+    /// The lanes that it names, as a set of bits.
     pub named: TermId,
 }
 
@@ -125,7 +126,7 @@ impl Apart {
         self.place.pc()
     }
 
-    /// Whether two wait at the same place, in the same iterations.
+    /// Whether both wait at the same place, in the same iterations.
     pub fn is_with(&self, other: &Apart) -> bool {
         (&self.place, self.among) == (&other.place, other.among)
     }
@@ -141,16 +142,16 @@ impl Held {
     }
 }
 
-/// How one thread can end.
+/// The ways in which one thread can end, each with its condition.
 #[derive(Clone, Debug)]
 pub struct ThreadProgress {
     /// It runs to its end.
     pub done: Cond,
-    /// The bound was met.
+    /// It reached the loop bound.
     pub cut: Cond,
-    /// It executes anything.
+    /// It executes at least one instruction.
     pub started: Cond,
-    /// It is blocked, by where.
+    /// It is blocked, by place.
     pub blocked: Vec<(Held, Cond)>,
     /// It loops without effect.
     pub spins: Vec<Spin>,
@@ -160,7 +161,7 @@ pub struct ThreadProgress {
     pub stopped: Vec<(usize, Cond)>,
 }
 
-/// How all threads can end, and which barrier events belong together.
+/// The ways in which all threads can end, and the barrier events that belong together.
 #[derive(Clone, Debug)]
 pub struct Progress {
     /// By thread.
@@ -169,11 +170,11 @@ pub struct Progress {
     pub partners: Vec<(EventId, EventId, Cond)>,
 }
 
-/// What can be said of how threads end: pairs of events, each under a condition.
+/// A relation about how threads end: pairs of events, each under a condition.
 pub(super) type Pairs = fn(&Skeleton, &Progress) -> Edges;
 
-/// Base relations of rules about endless executions. Sets that depend on the execution are parts of
-/// the identity.
+/// Base relations of rules about endless executions. Sets that depend on the execution are subsets
+/// of the identity.
 pub(super) const ROWS: &[(&str, &str, Pairs)] = &[
     (
         "repeated",
@@ -244,7 +245,7 @@ impl Progress {
     }
 }
 
-/// Collects what an unrolling says about progress.
+/// Collects the facts about progress from an unrolling.
 pub(super) fn collect(
     program: &Program,
     out: &mut Unrolled,
@@ -273,8 +274,8 @@ pub(super) fn collect(
                 .into_iter()
                 .map(|(apart, stuck)| (Held::Lanes(apart), stuck)),
         );
-        // The first place to stop is before the first instruction; without instructions nothing is
-        // executed.
+        // A thread can first stop before its first instruction; without instructions it executes
+        // nothing.
         let started = match ending.progress.stopped.first() {
             Some(&(_, first)) => out.pool.not(first),
             None => Cond::constant(!program.threads[t].code.is_empty()),
@@ -292,7 +293,7 @@ pub(super) fn collect(
     Progress { threads, partners }
 }
 
-/// How one of [`ROWS`] is built.
+/// The builder for one of [`ROWS`].
 pub(super) fn relation(pairs: Pairs) -> Build {
     Build::Rel(Box::new(move |sk, _| {
         let progress = sk
@@ -317,7 +318,7 @@ pub(super) fn relation(pairs: Pairs) -> Build {
 }
 
 impl Unroller<'_> {
-    /// A thread that ends in a round without effect that began at a position, in `state`.
+    /// Records a thread that ends in a round without effect, which began at `from`, in `state`.
     pub(super) fn spins(
         &mut self,
         state: &State,
@@ -339,8 +340,8 @@ impl Unroller<'_> {
         self.ends(state)
     }
 
-    /// Notes which queries are asked for ever: that they are not in vain depends on what they ask
-    /// about.
+    /// Records the queries that a thread repeats without end; whether their answers can stay the
+    /// same depends on the queried work.
     pub(super) fn asks_for_ever(
         &mut self,
         repeats: Cond,
@@ -356,7 +357,7 @@ impl Unroller<'_> {
         }
     }
 
-    /// A weak compare-exchange does not fail spuriously for ever (ISO C++
+    /// A weak compare-exchange does not fail spuriously without end (ISO C++
     /// [atomics.types.operations]).
     fn not_for_ever(
         &mut self,
@@ -383,9 +384,9 @@ impl Unroller<'_> {
             .filter(move |(e, _)| self.out.events[e.index()].thread == Some(thread))
     }
 
-    /// Lets a thread that jumps back to `to` in `state`, in the loop at `round`, repeat its last
-    /// iterations for ever, if they are two blocks of equal content. What is left in `state` goes
-    /// on.
+    /// Records that a thread may repeat its last iterations without end, if they are two blocks of
+    /// equal content. The thread jumps back to `to` in `state`, in the loop at `round`; `state`
+    /// keeps the rest of the executions.
     pub(super) fn repeats(
         &mut self,
         state: &mut State,
@@ -450,8 +451,8 @@ impl Unroller<'_> {
         Ok(())
     }
 
-    /// The events of the last two blocks of `period` iterations of the loop at `round` before one
-    /// begins at `to`, by place.
+    /// The events of the last two blocks of `period` iterations of the loop at `round`, before the
+    /// iteration at `to`, paired by place.
     fn paired(
         &self,
         thread: ThreadId,
@@ -489,7 +490,7 @@ impl Unroller<'_> {
         order.iter().map(|key| found[key]).collect()
     }
 
-    /// When two blocks have equal content: events, addresses, values, barriers.
+    /// The condition that two blocks have equal content: events, addresses, values, barriers.
     fn same_content(&mut self, pairs: &[(Option<EventId>, Option<EventId>)]) -> Cond {
         let mut all = Cond::TRUE;
         let guard = |out: &Unrolled, e: Option<EventId>| {
@@ -512,7 +513,8 @@ impl Unroller<'_> {
     }
 }
 
-/// What an event has besides its instruction: address and value, or the name of its barrier.
+/// The content of an event in addition to its instruction: address and value, or the name of its
+/// barrier.
 fn content(out: &Unrolled, e: EventId) -> Vec<TermId> {
     let event = &out.events[e.index()];
     let naming = out

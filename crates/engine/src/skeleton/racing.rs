@@ -1,11 +1,11 @@
-//! Reads in iterations that could be left out, were it not for races.
+//! Finds reads in iterations that could be left out if they could not race.
 //!
-//! An iteration in which nothing but reads is executed can be left out of an execution, but a race
-//! with one of them cannot. Where a thread leaves out an iteration alone it is seen all the same,
-//! in executions in which the thread stays there. These do not show a race with a write that comes
-//! after the thread has left the loop: `P1` reads a flag that `P0` sets behind its loop, and writes
-//! what the loop reads. So one iteration with such reads has to be there ([`super::returns`]), and
-//! wherever iterations of several threads are left out together, as nobody stays in these.
+//! An iteration that executes only reads can be left out of an execution, but a race with one of
+//! them cannot. If a thread alone leaves out an iteration, executions in which it remains there
+//! show the race. These do not show a race with a write after the thread has left the loop. For
+//! example, `P1` reads a flag that `P0` sets behind its loop, and writes the location that the loop
+//! reads. So one iteration with such reads has to remain ([`super::returns`]). The same holds
+//! whenever several threads leave out iterations together, because none remains in them.
 
 use std::cell::LazyCell;
 
@@ -21,13 +21,13 @@ use program::{Program, Tag, ThreadId};
 /// Instructions of threads.
 pub(super) type Instructions = FxHashSet<(ThreadId, usize)>;
 
-/// The reads of loops that may race with a write of which their thread knows when it has left the
+/// The reads of loops that may race with a write whose thread can know that the reader has left the
 /// loop.
 pub(super) fn reads(program: &Program, out: &Unrolled) -> Instructions {
     if out.left_out.is_empty() {
         return Instructions::default();
     }
-    // Others know of it, too, where they wait for its end.
+    // Other threads know it, too, if they wait for its end.
     let ends = program.host.is_some() || !out.waits.is_empty();
     let events = |of: fn(&Event) -> bool| {
         out.events
@@ -40,7 +40,7 @@ pub(super) fn reads(program: &Program, out: &Unrolled) -> Instructions {
     let goes_on = |i: usize, e: &Event| {
         ends || together(e) || events(Event::is_write).any(|(j, w)| j > i && w.thread == e.thread)
     };
-    // Seldom needed: most addresses are known.
+    // Lazy, because most addresses are known.
     let points = LazyCell::new(|| Points::compute(program));
     let objects = |e: &Event| -> Targets {
         let at = e.thread.map(|t| {
@@ -52,7 +52,7 @@ pub(super) fn reads(program: &Program, out: &Unrolled) -> Instructions {
         at.and_then(|(t, addr)| Some(points.of(t, addr?)))
             .unwrap_or_default()
     };
-    // Operations on mbarrier objects are one kind of access among themselves.
+    // Operations on mbarrier objects do not race with each other.
     let kind = |e: &Event, w: &Event| {
         (e.tags.has(Tag::Mbarrier) && w.tags.has(Tag::Mbarrier)) || strong(program, e, w)
     };
@@ -67,7 +67,7 @@ pub(super) fn reads(program: &Program, out: &Unrolled) -> Instructions {
         .collect()
 }
 
-/// Whether two accesses may be to the same memory.
+/// Whether two accesses may go to the same memory.
 fn overlap(pool: &Pool, (a, b): (&Event, &Event), objects: &dyn Fn(&Event) -> Targets) -> bool {
     let at = |e: &Event| {
         pool.as_const(e.addr?)

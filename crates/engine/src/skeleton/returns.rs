@@ -1,32 +1,35 @@
-//! Where an unrolled thread has been before: when it is back in the state of an earlier visit, and
-//! which iterations of its loops count against the bound.
+//! Detects that an unrolled thread is back in an earlier state, and counts loop iterations against
+//! the bound.
 //!
-//! A thread that jumps back is *back where it was* if an earlier visit to that instruction found
-//! the same values in all registers that are still needed, and the thread did nothing since that
-//! others can notice, or nothing but write what it had read ([`super::kept`]). What lies between, a *round*,
-//! can be left out of any execution. One that goes on for ever without effect can go round for ever
-//! in a single one, in which each read returns what it returns there again and again: leave out all
-//! rounds before the first state that occurs for ever, and from there on walk the shortest way back
-//! to it. That speaks of states and of jumps alone, so it holds for nested loops, for loops with
+//! A thread that jumps back is *back where it was* under two conditions. An earlier visit to that
+//! instruction found the same values in all registers that are still needed. And since then the
+//! thread did nothing that others can notice, except to write what it had read ([`super::kept`]).
+//! The iterations between, a *round*, can be left out of any execution.
+//!
+//! A thread that continues without end and without effect can repeat a single round. In it, each
+//! read returns a value that it returns there infinitely often. To see it, leave out all rounds
+//! before the first state that recurs without end, and from there take the shortest path back to
+//! it. The argument is only about states and jumps. So it holds for nested loops, for loops with
 //! several entries, and for rounds of several iterations.
 //!
-//! A round with a read that may race (`racing`) must be there to be seen to. Of two such rounds in
-//! a row one can be left out: a race is of a read in one of them, and stays when the other one is
-//! gone, as nothing is ordered by what is gone.
+//! A round with a read that may race (`racing`) must be present for the race to show. One of two
+//! such rounds in a row can be left out. A race involves a read in one of them, and remains without
+//! the other, because the removed events order nothing.
 //!
-//! Threads that meet in a round, at a barrier or to hand each other values, can leave it out
-//! together ([`super::barrier`]); here is only noted when each of them is back where it was.
+//! Threads that meet in a round, at a barrier or to exchange values, can leave it out together
+//! ([`super::barrier`]). This module only records when each of them is back where it was.
 //!
-//! An iteration does not count against the bound if a branch that could have ended the loop was
-//! decided by numbers, other ones than the last time: `i < 4` in `for (i = 0; i < 4; i++)`. Such a
-//! loop is unrolled to its end, unless it takes more than [`MAX_COUNTED`] iterations; then they
-//! count as those of other loops do.
+//! An iteration does not count against the bound if constants decided a branch that could have
+//! ended the loop, and they changed since the last time. An example is `i < 4` in `for (i = 0; i <
+//! 4; i++)`. Such a loop is unrolled to its end, unless it takes more than [`MAX_COUNTED`]
+//! iterations; then its iterations count like those of other loops.
 //!
 //! # Invariants
 //! - A visit has its guard. Every execution takes one path, so the guards of two positions hold
-//!   together just if the path leads through both.
-//! - After as many iterations as the bound allows, a thread goes on as long as nobody can notice,
-//!   and is cut where somebody could: who leaves the loop by then is not cut.
+//!   together exactly if the path leads through both.
+//! - After as many iterations as the bound allows, a thread continues while others can notice
+//!   nothing. It is cut at the first noticeable action, so a thread that leaves the loop before is
+//!   not cut.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -35,12 +38,12 @@ use super::pool::{Cond, Pool, TermId};
 use super::unroll::State;
 use program::{CmpOp, RegId, ThreadId, Ty};
 
-/// Loops that are known to end are unrolled up to this many iterations, whatever the bound.
+/// Loops that surely end are unrolled up to this number of iterations, whatever the bound.
 pub(crate) const MAX_COUNTED: u32 = 256;
-/// Rounds of more iterations than this are not looked for.
+/// The largest number of iterations in a round.
 const MAX_ROUND: u32 = 64;
 
-/// Loops that take too many iterations to be unrolled to their end, by thread and rank of the head.
+/// Loops that take too many iterations to unroll to their end, by thread and rank of the head.
 pub(super) type LongLoops = FxHashSet<(ThreadId, u32)>;
 
 /// A state at an instruction to which a jump leads back.
@@ -49,25 +52,25 @@ pub(super) struct Visit {
     pub(super) regs: Vec<TermId>,
 }
 
-/// An iteration of a loop, while it is unrolled.
+/// An iteration of a loop during unrolling.
 #[derive(Clone, Copy, Default)]
 struct Iteration {
-    /// How many of those before it count against the bound.
+    /// How many earlier iterations count against the bound.
     spent: u32,
-    /// Whether it does not count itself.
+    /// Whether this one does not count.
     free: bool,
 }
 
-/// When an instruction does something that others can notice.
+/// The conditions under which an instruction does something that others can notice.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Effect {
-    /// Something else than to write what was there.
+    /// It does more than write the value that was there.
     pub(super) changes: Cond,
-    /// It writes what was there.
+    /// It writes the value that was there.
     pub(super) keeps: Cond,
     /// It meets other threads.
     pub(super) meets: Cond,
-    /// It reads what may race.
+    /// It performs a read that may race.
     pub(super) shows: Cond,
 }
 
@@ -79,7 +82,7 @@ impl Effect {
         shows: Cond::FALSE,
     };
 
-    /// Something that changes what others see.
+    /// An effect that changes the state of others.
     pub(super) fn when(changes: Cond) -> Effect {
         Effect {
             changes,
@@ -87,7 +90,7 @@ impl Effect {
         }
     }
 
-    /// To meet other threads.
+    /// An effect that meets other threads.
     pub(super) fn meeting(meets: Cond) -> Effect {
         Effect {
             meets,
@@ -98,41 +101,41 @@ impl Effect {
 
 /// Iterations that bring a thread back where it was.
 pub(super) struct Round {
-    /// Where they begin.
+    /// The position at which they begin.
     pub(super) from: Position,
-    /// How many they are.
+    /// The number of iterations.
     pub(super) length: u32,
     pub(super) when: Cond,
-    /// Whether something was written in them that was there.
+    /// Whether they contain a write of the value that was there.
     pub(super) keeps: bool,
     pub(super) how: How,
 }
 
-/// Who can leave a round out.
+/// The threads that can leave a round out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum How {
-    /// Its thread.
+    /// Its thread alone.
     Alone,
-    /// Nobody yet: one such round has to be there.
+    /// No thread yet: one such round has to remain.
     First,
-    /// All that meet in it; one such round has to be there if something in it may race.
+    /// All threads that meet in it together; one such round has to remain if something in it may
+    /// race.
     Together { shows: bool },
 }
 
-/// Where the present thread has been.
+/// The history of the current thread.
 #[derive(Default)]
 pub(super) struct Past {
     visits: FxHashMap<Position, Visit>,
-    /// When something was done there that others can notice, and when it was to write what was
-    /// there; in the order of positions.
+    /// Noticeable effects, with their places, in the order of positions.
     effects: Vec<(Position, Effect)>,
     iterations: FxHashMap<Vec<u32>, Iteration>,
-    /// What a branch that may count iterations was decided by the last time, by loop.
+    /// By loop and branch that may count its iterations: the values that decided it the last time.
     decided: FxHashMap<(Vec<u32>, usize), Vec<Option<i64>>>,
 }
 
 impl Past {
-    /// Notes that a state stands at a position.
+    /// Records that a state reached a position.
     pub(super) fn arrives(&mut self, at: &Position, state: &State, loops: &Loops) {
         for iteration in at.iterations() {
             if self.iterations.contains_key(iteration) {
@@ -155,15 +158,15 @@ impl Past {
         }
     }
 
-    /// Notes when an instruction does something that others can notice.
+    /// Records a noticeable effect of an instruction.
     pub(super) fn does(&mut self, at: &Position, effect: Effect) {
         if effect != Effect::NONE && at.iterations().next().is_some() {
             self.effects.push((at.clone(), effect));
         }
     }
 
-    /// How many iterations that count lie before the one that a position is in, of the loop with
-    /// the most; and the rank of its head.
+    /// The number of counted iterations before the position's current one, for the loop with the
+    /// most; and the rank of its head.
     pub(super) fn spent(&self, at: &Position) -> (u32, u32) {
         let all = at
             .iterations()
@@ -171,16 +174,15 @@ impl Past {
         all.max_by_key(|(spent, _)| *spent).unwrap_or((0, 0))
     }
 
-    /// The same after the iteration of the loop at `round` that a position is in.
+    /// As [`Past::spent`], for the loop at `round`, after the position's current iteration.
     pub(super) fn spent_after(&self, at: &Position, round: usize) -> u32 {
         let iteration =
             &self.iterations[[at.around(round), &[at.number(round)]].concat().as_slice()];
         iteration.spent + u32::from(!iteration.free)
     }
 
-    /// Notes that a branch which may count the iterations of a loop was decided, by what its
-    /// counters hold where that are numbers. Answers with the loop if it took too many such
-    /// iterations.
+    /// Records that a branch which may count the iterations of a loop was decided, with the
+    /// constant values of its counters. Returns the loop if it took too many such iterations.
     pub(super) fn decided(
         &mut self,
         at: &Position,
@@ -203,15 +205,16 @@ impl Past {
         None
     }
 
-    /// The visit to an instruction in another iteration.
+    /// The visit at this position.
     pub(super) fn visit(&self, at: &Position) -> Option<&Visit> {
         self.visits.get(at)
     }
 
-    /// The rounds that end in a state which jumps back to `to`, in another iteration of the loop at
-    /// `round`. They exclude each other, the latest beginning goes first. What may race is left out
-    /// where it is done twice in a row, and what writes what was there if that is to be `seen`;
-    /// those that are done for the first time exclude nothing, nor do those of several threads.
+    /// The rounds that end with a jump from `state` to `to`, in another iteration of the loop at
+    /// `round`. They exclude each other; the latest beginning takes precedence. A round that may
+    /// race is left out only if it occurs twice in a row. With `seen`, this holds instead for a
+    /// round that writes the value that was there. First occurrences exclude nothing, and neither
+    /// do rounds of several threads.
     pub(super) fn rounds(
         &self,
         pool: &mut Pool,
@@ -267,7 +270,8 @@ impl Past {
             let alone = pool.not(meets);
             let alone = pool.and(back, alone);
             let twice = if seen { keeps } else { shows };
-            // It has been there if what came before was as long.
+            // A first round of half this length means that the iterations before it form such a
+            // round, too.
             let halves = found
                 .iter()
                 .filter(|r| r.how == How::First && 2 * r.length == length);

@@ -1,11 +1,10 @@
-//! Writes to one place in memory by several threads: when what they store differs. Whoever takes
-//! two writes of one value for no race (option `same-value`) asks whether there is an execution in
-//! which it does.
+//! Finds writes of several threads to one place in memory that store different values. The option
+//! `same-value` makes two writes of one value no race; it needs to know whether they can differ.
 //!
 //! # Invariants
-//! - Two writes of which nothing is said here store the same value in every execution in which both
-//!   are to one place.
-//! - A value that is not worked out, or was given up, differs from any other; so do accesses to
+//! - Two writes without an entry store the same value in every execution in which both go to one
+//!   place.
+//! - A value that is given up, or cannot be worked out, differs from any other; so do accesses to
 //!   different bytes.
 
 use std::collections::BTreeMap;
@@ -16,20 +15,20 @@ use super::{Cond, Skeleton};
 use program::CmpOp;
 use program::unknown::Unknowns;
 
-/// An instruction, by its place in the text.
+/// An instruction, by its position in the text.
 pub type Spot = (u32, u32);
 
-/// So many conditions are one, as none of them alone takes long to decide: the diagram of a whole
-/// lot would be large.
+/// The number of conditions joined into one. A small group is quick to decide, but the diagram of
+/// all would be large.
 const TOGETHER: usize = 32;
 
-/// By the places of two writes in the text, the earlier one first: when there are two there that
-/// store different values, under one of these conditions.
+/// By the text positions of two writes, the earlier one first: conditions under which they store
+/// different values at one place.
 #[derive(Clone, Debug, Default)]
 pub struct Rivals(BTreeMap<[Spot; 2], Vec<Cond>>);
 
 impl Rivals {
-    /// Finds all.
+    /// Finds all such writes.
     pub(crate) fn of(sk: &mut Skeleton, domains: &Domains, unknowns: &Unknowns) -> Rivals {
         let known = |sk: &Skeleton, e: usize| {
             let worked_out = |cell| unknowns.in_cell(&sk.program, &sk.memory, cell).is_none();
@@ -44,8 +43,8 @@ impl Rivals {
             .map(|(i, j)| (i, j, Cond::TRUE))
             .collect();
         let mut all: BTreeMap<[Spot; 2], Vec<Cond>> = BTreeMap::new();
-        // By places: writes that are always there, each with one that stores the same value unless
-        // something was said.
+        // By text positions: pairs of writes that always execute at one place, and store the same
+        // value unless a condition is recorded.
         let mut alike: BTreeMap<[Spot; 2], BTreeMap<usize, usize>> = BTreeMap::new();
         for (i, j, here) in fixed.into_iter().chain(there.open) {
             let (a, b) = (&sk.events[i], &sk.events[j]);
@@ -64,7 +63,7 @@ impl Rivals {
             let places = spots(sk, i, j);
             let known = same_bytes && known(sk, i) && known(sk, j);
             if known && both == Cond::TRUE {
-                // What is the same as a third one is the same.
+                // Equality is transitive.
                 let alike = alike.entry(places).or_default();
                 let first = |of: usize| {
                     let next = |&e: &usize| alike.get(&e).copied().filter(|&n| n != e);
@@ -99,14 +98,14 @@ impl Rivals {
         )
     }
 
-    /// When writes at these places store different values: under any of these conditions.
+    /// The conditions under which writes at these positions store different values: any of them
+    /// suffices.
     pub fn differ(&self, places: [Spot; 2]) -> &[Cond] {
         self.0.get(&places).map_or(&[], Vec::as_slice)
     }
 }
 
-/// Where two events stand in the text, whichever of the two comes first; what stands nowhere is at
-/// the beginning.
+/// The text positions of two events, in text order; an event without one is at the beginning.
 pub fn spots(sk: &Skeleton, i: usize, j: usize) -> [Spot; 2] {
     let spot = |e: usize| {
         sk.events[e].thread.map_or((0, 0), |thread| {

@@ -1,12 +1,12 @@
-//! The one table of base names: what a model may say about a skeleton. A row has everything: the
-//! name, what it means, how explanations say it, and how it is built.
+//! Lists all base names that a model may use about a skeleton, in one table. A row has the name,
+//! its meaning, its wording in explanations, and its builder.
 //!
 //! # Invariants
-//! - A relation speaks of two events *given that both execute*. Pairs that depend on more than that
-//!   (an address known only at run time, the phase of a barrier) are *open*: each has the condition
+//! - A relation is about two events *given that both execute*. Pairs that depend on more (an
+//!   address known only at run time, the phase of a barrier) are *open*. Each has the condition
 //!   under which it holds.
 //! - Initial writes belong to no thread: scope relations leave them out.
-//! - A tag ([`program::tags`]) is the set of the events that carry it; it needs no row here.
+//! - A tag ([`program::tags`]) is the set of events that carry it; it needs no row here.
 //! - The words of rules about endless executions come last, so that a model that may not use them
 //!   has the same ids.
 
@@ -37,39 +37,40 @@ use program::{
 pub struct Row {
     /// Its name in models.
     pub name: &'static str,
-    /// One line; what stands before a colon is the dialect that has it.
+    /// One line; a prefix before a colon names the dialect that has it.
     pub doc: &'static str,
-    /// As a clause, in which `{a}` and `{b}` stand for the events: if it has them, and if not. What
-    /// depends on the program (which memory, which groups) is added by whoever has the events.
+    /// Clauses for a member and for a non-member; `{a}` and `{b}` are placeholders for the events.
+    /// Callers with the events add the parts that depend on the program (which memory, which
+    /// groups).
     pub says: [String; 2],
-    /// What tools know it as.
+    /// Its role for tools.
     pub role: Role,
-    /// How it is built.
+    /// Its builder.
     pub(super) build: Build,
-    /// Whether a program may have members of it.
+    /// Whether a program can give it members.
     needs: Needs,
 }
 
-/// Given the name of the row.
+/// Receives the name of the row.
 type Needs = fn(&'static str, &Program) -> bool;
 
-/// What any program may have.
+/// For base names that any program can have members of.
 const NOTHING: Needs = |_, _| true;
 
-/// What tools know a base relation as, so that none of them knows its name.
+/// The role of a base relation, so that tools need not know its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Nothing.
+    /// No role.
     None,
     /// Program order.
     ProgramOrder,
     /// One kind of dependency.
     Dependency,
-    /// What calls of the runtime order.
+    /// Order from calls of the runtime.
     Launch,
     /// Cells of one access.
     Whole,
-    /// What orders asynchronous operations.
+    /// Order of asynchronous operations.
     Asynchronous,
     /// Accesses to the same memory.
     Memory,
@@ -77,7 +78,7 @@ pub enum Role {
     Address,
     /// Scopes that include each other's thread.
     Inclusion,
-    /// That a reading of the source is chosen.
+    /// Whether a reading of the source is chosen.
     Reading,
 }
 
@@ -89,13 +90,13 @@ impl Row {
         }
     }
 
-    /// What it means, without the dialect that has it.
+    /// Its meaning, without the dialect prefix.
     pub fn meaning(&self) -> &'static str {
         self.doc.split_once(": ").map_or(self.doc, |(_, doc)| doc)
     }
 }
 
-/// A set, of which an event is said to be `noun`.
+/// A set; explanations call its members `noun`.
 fn called(name: &'static str, doc: &'static str, noun: &str, build: Build) -> Row {
     Row {
         name,
@@ -107,7 +108,7 @@ fn called(name: &'static str, doc: &'static str, noun: &str, build: Build) -> Ro
     }
 }
 
-/// A set that is said by its name.
+/// A set; explanations use its name.
 fn set(name: &'static str, doc: &'static str, build: Build) -> Row {
     called(name, doc, &format!("in `{name}`"), build)
 }
@@ -117,12 +118,12 @@ pub fn row(id: BaseId) -> &'static Row {
     &ROWS[id.index()]
 }
 
-/// How many base relations have a role.
+/// The number of base relations with a role.
 pub fn count(role: Role) -> usize {
     ROWS.iter().filter(|row| row.role == role).count()
 }
 
-/// Whether a model speaks of a base relation with that role.
+/// Whether a model uses a base relation with that role.
 pub fn speaks_of(model: &Model, role: Role) -> bool {
     model
         .nodes
@@ -130,8 +131,8 @@ pub fn speaks_of(model: &Model, role: Role) -> bool {
         .any(|n| matches!(n.op, NodeOp::Base(id) if row(id).role == role))
 }
 
-/// By node of a model, whether it is empty in all executions of a program, since what it speaks of
-/// needs instructions that the program does not have. Nothing is said of fixpoints.
+/// By node of a model: whether it is empty in all executions of a program, because it needs
+/// instructions that the program lacks. Fixpoints count as non-empty.
 pub fn absent(model: &Model, program: &Program) -> Vec<bool> {
     struct Present<'p>(&'p Program);
     impl Leaves<Presence> for Present<'_> {
@@ -166,9 +167,9 @@ pub fn absent(model: &Model, program: &Program) -> Vec<bool> {
     absent
 }
 
-/// What a model says of a program, as numbers: models of equal ones say the same of it, as far as
-/// its axioms and the flags of these effects go. Models with fixpoints do if their tables are
-/// equal.
+/// The meaning of a model for a program, as numbers. Models with equal numbers agree on the
+/// program, in their axioms and in the flags with these effects. For models with fixpoints, equal
+/// numbers mean equal node tables.
 pub fn fingerprint(model: &Model, program: &Program, effects: &[Effect]) -> BTreeSet<u64> {
     struct Numbers<'p>(&'p Program);
     impl Leaves<Fingerprint> for Numbers<'_> {
@@ -219,8 +220,8 @@ pub fn fingerprint(model: &Model, program: &Program, effects: &[Effect]) -> BTre
         .flags
         .iter()
         .filter(|flag| effects.contains(&flag.effect));
-    // What has no members is empty, irreflexive and acyclic: an axiom asks nothing then, a flag
-    // marks nothing.
+    // A node without members is empty, irreflexive and acyclic. An axiom on it demands nothing, and
+    // a flag marks nothing.
     let asks = |a: &&Axiom| value(a.node) != 0 || a.negated != (a.effect != Effect::Rejects);
     let tests = model.axioms.iter().chain(flags).filter(asks);
     let tests = tests.map(|a| number((a.effect, a.test, a.negated, value(a.node))));
@@ -235,25 +236,25 @@ pub fn fingerprint(model: &Model, program: &Program, effects: &[Effect]) -> BTre
     tests.chain(bounds).chain(options).collect()
 }
 
-/// Whether a program may have members of a base set or relation.
+/// Whether a program can have members of a base set or relation.
 pub fn is_present(id: BaseId, program: &Program) -> bool {
     let Row { name, needs, .. } = row(id);
     needs(name, program)
 }
 
-/// Whether a flag of a model can mark an execution of a program at all, by [`absent`].
+/// Whether a flag of a model can mark any execution of a program, by [`absent`].
 pub fn may_raise(model: &Model, flag: usize, program: &Program) -> bool {
     let flag = &model.flags[flag];
     Presence::may_raise(flag, !absent(model, program)[flag.node.index()])
 }
 
-/// Whether a model says what each value of an option means.
+/// Whether a model defines each value of an option.
 pub fn has_readings(model: &Model, option: &str) -> bool {
     let of = |name: &str| {
         name.strip_prefix(option)
             .is_some_and(|rest| rest.starts_with('.'))
     };
-    // What cells an access has is no matter of the model, which relates them.
+    // The skeleton splits an access into cells; the model only relates them.
     let cells = option == "b128" && speaks_of(model, Role::Whole);
     cells
         || model
@@ -262,7 +263,7 @@ pub fn has_readings(model: &Model, option: &str) -> bool {
             .any(|n| matches!(n.op, NodeOp::Base(id) if of(row(id).name)))
 }
 
-/// Whether a model has a word that stands for something which only programs in PTX have.
+/// Whether a model uses a word for a feature that only PTX programs have.
 pub fn has_words_of_ptx(model: &Model) -> bool {
     tags_of(model).any(|tag| tag.row().speakers == Speakers::Ptx)
 }
@@ -287,18 +288,17 @@ pub fn is_deaf_to(model: &Model, tag: Tag) -> bool {
     tags_of(model).any(|of| !OF_LAUNCHES.contains(&of)) && !tags_of(model).any(|of| of == tag)
 }
 
-/// The words of models.
+/// The base names of models.
 pub fn signature() -> Signature {
     of(&ROWS[..ROWS.len() - progress::ROWS.len() - CHECKER.len()])
 }
 
-/// The words of rules about endless executions: those of models, and [`progress::ROWS`].
+/// The base names of rules about endless executions: those of models, and [`progress::ROWS`].
 pub fn of_endless() -> Signature {
     of(&ROWS[..ROWS.len() - CHECKER.len()])
 }
 
-/// Two sets that no model can name. A task says what is in them, to ask for pairs of a write and a
-/// read.
+/// Two sets that no model can name. A task fills them, to query pairs of a write and a read.
 const CHECKER: [&str; 2] = ["first writes", "first reads"];
 
 /// The ids of these sets.
@@ -432,8 +432,8 @@ fn sets() -> Vec<Row> {
             events(move |_, e| e.scope == Some(scope)),
         )
     }));
-    // Tags of other dialects are sets without members. A dialect that makes such events lists the
-    // tag in `TAGS`.
+    // Tags of other dialects are sets without members. A dialect with such events lists the tag in
+    // `TAGS`.
     rows.extend(
         DIALECT_TAGS
             .iter()
@@ -442,8 +442,8 @@ fn sets() -> Vec<Row> {
     rows
 }
 
-/// Whether something asks threads of a group to come together: in PTX, an aligned barrier in a warp
-/// that the test speaks of, a mask of lanes.
+/// Whether an instruction requires threads of a group to converge. In PTX, this is an aligned
+/// barrier in a warp of the test, or a mask of lanes.
 fn may_diverge(program: &Program) -> bool {
     let aligned = program.dialect.row().convergence == Convergence::Aligned;
     !aligned
@@ -465,7 +465,7 @@ fn may_diverge(program: &Program) -> bool {
         })
 }
 
-/// Whether its barriers may say different thread counts.
+/// Whether barriers of the program may give different thread counts.
 fn may_say_unlike_counts(program: &Program) -> bool {
     let count = |of: &Op| match of {
         Op::Barrier(Barrier {
@@ -483,8 +483,8 @@ fn may_say_unlike_counts(program: &Program) -> bool {
     counts.len() > 1 || counts.contains(&Some(None))
 }
 
-/// Whether it has a barrier for all threads of a group at which arrivals and waits are instructions
-/// of their own.
+/// Whether the program has a barrier for all threads of a group with separate instructions for
+/// arrival and wait.
 fn may_miss_turns(program: &Program) -> bool {
     let barriers = program.instrs().filter_map(|(_, _, i)| i.op.barrier());
     barriers
@@ -492,7 +492,7 @@ fn may_miss_turns(program: &Program) -> bool {
         .any(|b| b.takes_turns() && b.action != BarrierAction::Sync)
 }
 
-/// Whether it has the barrier of a grid whose launch is not cooperative.
+/// Whether the program has the barrier of a grid with a non-cooperative launch.
 fn has_uncooperative(program: &Program) -> bool {
     program.instrs().any(|(t, _, i)| {
         i.op.barrier()
@@ -500,7 +500,7 @@ fn has_uncooperative(program: &Program) -> bool {
     })
 }
 
-/// Whether it has CTAs of clusters that start and exit in it.
+/// Whether CTAs of clusters start and exit within the program.
 pub(super) fn has_launched_clusters(program: &Program) -> bool {
     program
         .threads
@@ -508,14 +508,15 @@ pub(super) fn has_launched_clusters(program: &Program) -> bool {
         .any(|t| t.place.launched && t.place.cluster.is_some())
 }
 
-/// Whether it has what readings speak of.
+/// Whether the program has a feature that readings are about.
 pub(super) fn speaks_of_readings(program: &Program) -> bool {
     program.asynchronous().is_some()
         || program.has_mbarriers()
         || program.of_several_cells().is_some()
 }
 
-/// Whether it has what readings speak of, or what one of them does, which is called `OPTION.VALUE`.
+/// Whether the program has a feature that readings are about, or one that the reading
+/// `OPTION.VALUE` is about.
 fn speaks_of_reading(name: &str, program: &Program) -> bool {
     let row = || {
         OPTIONS.iter().find(|row| {
@@ -531,7 +532,7 @@ fn speaks_of_reading(name: &str, program: &Program) -> bool {
     speaks_of_readings(program) || bears()
 }
 
-/// All events, if a reading is chosen and the program has what readings speak of.
+/// All events, if a reading is chosen and the program has a feature that readings are about.
 fn reading(chosen: Setting, option: &str, value: &str) -> Row {
     let doc = format!(
         "PTX: with `{option} = {value}`, every event of a program with what that speaks of, else none"
@@ -554,7 +555,7 @@ fn reading(chosen: Setting, option: &str, value: &str) -> Row {
     }
 }
 
-/// The events that carry a tag; of a region of memory also the accesses to it.
+/// The events that carry a tag; for the tag of a memory region, also the accesses to it.
 fn tag(tag: &TagRow) -> Row {
     let (tag, name, doc) = (tag.tag, tag.name, tag.doc);
     let to = REGIONS.iter().find(|r| r.0 == tag).map(|r| r.1);
@@ -582,17 +583,17 @@ fn tag(tag: &TagRow) -> Row {
     }
 }
 
-/// Whether an object is of some kind.
+/// Whether an object has a property.
 type Is = fn(Known) -> bool;
 
-/// Tags that fences have by their flags, and accesses by their memory.
+/// Tags that fences get from their flags, and accesses from their memory.
 const REGIONS: &[(Tag, Is)] = &[
     (Tag::Global, |object| object.opencl.global),
     (Tag::Local, |object| object.opencl.local),
     (Tag::Capped, |object| object.opencl.capped),
 ];
 
-/// Accesses by who allocated the memory ([`program::MemoryKind`]).
+/// Accesses by the allocator of the memory ([`program::MemoryKind`]).
 const MEMORY_KINDS: &[(&str, &str)] = &[
     ("MANAGED", "CUDA: accesses to managed memory"),
     (
@@ -638,8 +639,8 @@ const MEMORY_KINDS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Tags of single dialects that published models speak of: an event is in such a set if it carries
-/// the tag.
+/// Tags of single dialects that published models use: an event is in such a set if it carries the
+/// tag.
 const DIALECT_TAGS: &[(&str, &str)] = &[
     ("ATOM", "Vulkan: atomic access"),
     ("NONPRIV", "Vulkan: non-private access"),
@@ -660,8 +661,8 @@ const DIALECT_TAGS: &[(&str, &str)] = &[
     ("CBAR", "Vulkan: control barrier"),
 ];
 
-/// Base relations: the role, the name, how it is built and what it means; then what is said of a
-/// pair that is in it, and of one that is not.
+/// Base relations: the role, the name, the builder and the meaning; then the clauses for a member
+/// and for a non-member.
 fn relations() -> Vec<Row> {
     macro_rules! rows {
         ($($role:ident $name:literal = $build:expr $(, if $needs:expr)? => $doc:literal, $yes:literal, $no:literal;)*) => {

@@ -1,22 +1,24 @@
-//! Unrolling a thread into guarded events.
+//! Unrolls a thread into guarded events.
 //!
 //! A thread is executed symbolically, all paths at once. States that reach the same [`Position`]
 //! are merged: their guards by disjunction, each register by a choice between its values. A round
-//! through a loop that executes no write and no barrier and leaves every register that is still
-//! needed unchanged has no effect; one such round stands for all that could follow, and the thread *spins*
-//! there ([`super::returns`]). Other iterations are continued up to the bound, where the thread is *cut*.
+//! through a loop has no effect if it executes no write and no barrier, and leaves every register
+//! that is still needed unchanged. One such round represents all further ones, and the thread
+//! *spins* there ([`super::returns`]). Other iterations are continued up to the bound, at which the
+//! thread is *cut*.
 //!
-//! Lanes of a warp that hand each other values ([`Op::Give`]) are unrolled together, each up to
-//! where they meet ([`super::meetings`]).
+//! Lanes of a warp that exchange values ([`Op::Give`]) are unrolled together, each up to the
+//! meeting ([`super::meetings`]).
 //!
 //! # Invariants
 //! - Events of a thread are created in an order that contains program order.
 //! - At every point of a thread the guards of done, spinning, cut and waiting states are disjoint
 //!   and cover everything.
-//! - Every state has a value for every register: a register set on one side of a branch keeps, on
+//! - Every state has a value for every register. A register set on one side of a branch keeps, on
 //!   the other side, the value it had before.
 //! - Unrolled for questions about progress ([`Purpose::Progress`]), threads end in further ways
-//!   (see [`super::progress`]); otherwise nothing here depends on them.
+//!   (see [`super::progress`]); nothing else here depends on them.
+//!
 //! # Sources
 //! - Iterations without effect: specification of liveness in the style of Dartagnan's spin-loop
 //!   detection.
@@ -42,19 +44,20 @@ use program::options::Options;
 use program::{BarrierNaming, Op, Program, ThreadId};
 use verdict::Reason;
 
-/// Read events that a value depends on in the eyes of the syntax.
+/// Read events that a value depends on by syntax.
 pub(super) type Taint = Rc<BTreeSet<EventId>>;
 
 #[derive(Clone, Debug)]
 pub(super) struct State {
     pub(super) guard: Cond,
     pub(super) regs: Vec<TermId>,
-    /// What each register depends on, and whether the thread is here at all.
+    /// The dependencies of each register, and those of the control flow that led here.
     pub(super) taints: Vec<Taint>,
     pub(super) ctrl: Taint,
-    /// By lane: what it brought when this thread met others last, as long as no other way joins.
+    /// By lane: the value that it brought when this thread last met others, until another path
+    /// joins.
     pub(super) brought: Rc<Taken>,
-    /// Whether nothing was executed since the thread could last stop.
+    /// Whether nothing was executed since the last place where the thread could stop.
     pub(super) fresh: bool,
 }
 
@@ -64,44 +67,44 @@ pub(super) struct Unroller<'a> {
     pub(super) memory: &'a Memory,
     pub(super) options: Options,
     pub(super) bound: u32,
-    /// Waits that are known to let their thread pass.
+    /// Waits that surely let their thread pass.
     pub(super) passing: &'a FxHashSet<WaitKey>,
-    /// Loops that are known to take too many iterations to be unrolled to their end.
+    /// Loops that surely take too many iterations to unroll to their end.
     pub(super) long: &'a LongLoops,
-    /// What nobody writes.
+    /// Memory that no thread writes.
     pub(super) fixed: &'a Fixed,
-    /// Read-modify-writes that are not waits even where they write what they read.
+    /// Read-modify-writes that are not waits even if they write the value they read.
     pub(super) writing: &'a Instructions,
-    /// Reads of which one has to be there wherever iterations with them are left out.
+    /// Reads that have to remain once if iterations with them are left out.
     pub(super) racing: &'a Instructions,
     pub(super) purpose: Purpose,
     pub(super) out: Unrolled,
-    /// Ways in which the present thread ends.
+    /// The ways in which the current thread ends.
     pub(super) endings: Endings,
 }
 
-/// A thread while it is unrolled.
+/// A thread during unrolling.
 pub(super) struct Run {
     pub(super) id: ThreadId,
     loops: Loops,
     past: Past,
     ending: Ending,
-    /// Ways in which it ends, while others are unrolled.
+    /// The ways in which it ends, kept here while others are unrolled.
     pub(super) endings: Endings,
     pending: BTreeMap<Position, State>,
     end: Option<State>,
     steps: usize,
-    /// Whether it has barriers of the published suites; then: what is reached, and the ways never
-    /// taken, each with whether the thread leaves a loop instead.
+    /// Whether it has barriers of the published suites. If so: the reached positions and the ways
+    /// never taken, each with whether the thread leaves a loop instead.
     suites: bool,
     reached: BTreeSet<Position>,
     unreached: Vec<(Position, usize, bool, State)>,
-    /// Where it waits for lanes of its warp to meet.
+    /// The place where it waits for lanes of its warp to meet.
     pub(super) meets: Option<(Position, State)>,
 }
 
 impl Unroller<'_> {
-    /// Begins with a thread. `observed`: the registers needed at its end.
+    /// Begins with a thread. `observed` gives the registers needed at its end.
     pub(super) fn begin(&mut self, id: ThreadId, observed: &[bool]) -> Result<Run, Reason> {
         let program = self.program;
         let thread = program.thread(id);
@@ -161,12 +164,12 @@ impl Unroller<'_> {
         Ok(run)
     }
 
-    /// Adds the events of a thread, until it meets lanes of its warp or nothing is left of it.
+    /// Adds the events of a thread, until it waits for lanes of its warp or ends.
     pub(super) fn advance(&mut self, run: &mut Run) -> Result<(), Reason> {
         self.of_run(run, |unroller, run| unroller.until_a_meeting(run))
     }
 
-    /// Does something for a thread whose endings are the present ones meanwhile.
+    /// Runs `what` with this thread's endings as the current ones.
     pub(super) fn of_run<T>(
         &mut self,
         run: &mut Run,
@@ -189,7 +192,7 @@ impl Unroller<'_> {
             self.out.pool.tick();
             self.out.pool.given_up()?;
             if !self.out.long.is_empty() {
-                // It is unrolled anew, with their iterations counted.
+                // The program is unrolled again, with the iterations of these loops counted.
                 return Ok(());
             }
             let pc = at.pc();
@@ -241,7 +244,7 @@ impl Unroller<'_> {
         Ok(())
     }
 
-    /// Lets a state go to where it jumps, each under its condition.
+    /// Sends a state to the targets of its jumps, each under its condition.
     fn go_on(
         &mut self,
         run: &mut Run,
@@ -255,7 +258,7 @@ impl Unroller<'_> {
             .filter(|(guard, _)| run.suites && *guard == Cond::FALSE)
         {
             let live = jumps.iter().filter(|(guard, _)| *guard != Cond::FALSE);
-            // An iteration that does not take place is none of the program: the thread leaves a
+            // An iteration that does not take place is not part of the program: the thread leaves a
             // loop.
             let around = |to: usize| run.loops.around(at.pc(), to);
             let leaves =
@@ -266,7 +269,7 @@ impl Unroller<'_> {
         jumps.retain(|(guard, _)| *guard != Cond::FALSE);
         let mut state = Some(state);
         for (i, &(guard, target)) in jumps.iter().enumerate() {
-            // Threads have many registers and few branches: only a branch copies them.
+            // Threads have many registers and few branches, so only a branch copies the registers.
             let last_jump = i + 1 == jumps.len();
             let mut next = if last_jump {
                 state.take()
@@ -321,8 +324,7 @@ impl Unroller<'_> {
                         run.ending.spinning = pool.or(run.ending.spinning, idle);
                         run.ending.spins.push((idle, from.pc()));
                         if keeps && progress {
-                            // One that is gone through for ever is found where two follow each
-                            // other.
+                            // A round that repeats without end is found when two follow each other.
                             left_out = pool.or(left_out, idle);
                             continue;
                         }
@@ -332,7 +334,8 @@ impl Unroller<'_> {
                             next.guard = idle;
                             self.spins(&next, &from, id)?;
                         } else {
-                            // A run in which all is complete that is asked about goes on to see it.
+                            // An execution in which all queried work is complete continues until
+                            // the query shows it.
                             self.asks_for_ever(idle, id, &|place| *place >= from);
                         }
                         next.guard = going_on;
@@ -367,7 +370,7 @@ impl Unroller<'_> {
         Ok(())
     }
 
-    /// Lets one that met others go on.
+    /// Continues a thread after a meeting.
     pub(super) fn leave(
         &mut self,
         run: &mut Run,
@@ -380,7 +383,7 @@ impl Unroller<'_> {
         })
     }
 
-    /// Says how a thread ends of which nothing is left.
+    /// Describes the end of a thread without remaining states.
     pub(super) fn finish(&mut self, mut run: Run) -> Result<Ending, Reason> {
         std::mem::swap(&mut self.endings, &mut run.endings);
         let (id, program) = (run.id, self.program);
@@ -390,7 +393,8 @@ impl Unroller<'_> {
         }
         let mut ending = run.ending;
         if let Some(mut state) = run.end {
-            // A command ends when its threads do, so that it matters whether they come to that.
+            // A command ends when its threads do, so it matters whether they reach the end of their
+            // code.
             let last = thread.code.len();
             if last > 0
                 && program
@@ -413,7 +417,7 @@ impl Unroller<'_> {
         Ok(ending)
     }
 
-    /// Notes the registers of a state in which the thread ends, if somebody asks for them.
+    /// Records the registers of a state in which the thread ends, if the question needs them.
     pub(super) fn ends(&mut self, state: &State) -> Result<(), Reason> {
         if !self.purpose.asks_for_registers() || state.guard == Cond::FALSE {
             return Ok(());
@@ -424,7 +428,7 @@ impl Unroller<'_> {
         Ok(())
     }
 
-    /// When a thread is neither there nor gone for ever: at another place, from where it goes on,
+    /// The condition that a thread is neither here nor ended: it is at another place and continues,
     /// or at the end of its code.
     pub(super) fn elsewhere(&mut self, run: &Run, here: &Position) -> Cond {
         let stands = run
@@ -436,7 +440,7 @@ impl Unroller<'_> {
         states.fold(Cond::FALSE, |any, state| self.out.pool.or(any, state.guard))
     }
 
-    /// A place where a thread may stop for ever, if it executed anything since the last one.
+    /// A place where a thread may stop without end, if it executed anything since the last one.
     pub(super) fn may_stop(&mut self, state: &mut State, at: usize) -> Result<(), Reason> {
         if !matches!(self.purpose, Purpose::Progress { stops: true, .. })
             || state.fresh
@@ -482,17 +486,17 @@ impl Unroller<'_> {
         Ok(())
     }
 
-    /// Ends a thread at the loop bound of the loop with that first instruction.
+    /// Ends a thread at the loop bound; `header` is the first instruction of the loop.
     fn cuts(&mut self, ending: &mut Ending, state: &State, header: usize) -> Result<(), Reason> {
         ending.cut = self.out.pool.or(ending.cut, state.guard);
         ending.cuts.push((state.guard, header));
         self.ends(state)
     }
 
-    /// Notes the barriers of the suites on a way that is never taken, if no other way leads there
-    /// in the same iterations of the loops around; in any, if the thread `leaves` a loop instead.
-    /// That values alone show that it is not taken makes no difference: to those who wait for all
-    /// matching barriers of the program they count.
+    /// Records the barriers of the suites on a way that is never taken. No other way may lead there
+    /// in the same iterations of the outer loops. If the thread `leaves` a loop instead, no way in
+    /// any iteration may lead there. These barriers count for waits for all matching barriers of
+    /// the program, even if only values rule the way out.
     fn never_reached(
         &mut self,
         mut state: State,
@@ -520,7 +524,7 @@ impl Unroller<'_> {
                 state.set(*dst, value, taint);
             }
             if let (Some(barrier), true) = (op.barrier(), is_of_suites(op)) {
-                // They name no lanes, so that there is always one.
+                // These barriers name no lanes, so the barrier always exists.
                 let never = self.barrier(&state, barrier, thread).ok();
                 self.out.unreached.extend(never);
             }
@@ -532,7 +536,7 @@ impl Unroller<'_> {
         }
     }
 
-    /// Notes that a branch was decided, by what registers of loops hold.
+    /// Records that a branch was decided, with the values of loop registers.
     fn counts(&mut self, state: &State, at: &Position, run: &mut Run) {
         let thread = run.id;
         for (round, counters) in run.loops.tested(at.pc()) {

@@ -1,4 +1,5 @@
-//! What unrolling produces: guarded events, the operations of barriers, and how threads end.
+//! Defines the results of unrolling: guarded events, the operations of barriers, and the ends of
+//! threads.
 
 use super::event::Event;
 use super::kept::Kept;
@@ -15,8 +16,8 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use verdict::{Place, Reason};
 
-/// Identifies one dynamic instance of a wait, across repeated unrollings of the same thread: where
-/// it is, and whether it waits to arrive.
+/// Identifies one dynamic instance of a wait, across repeated unrollings of the same thread: its
+/// position, and whether it waits to arrive.
 pub(super) type WaitKey = (ThreadId, Position, bool);
 
 /// An arrival at a barrier, as unrolled.
@@ -24,35 +25,34 @@ pub(super) type WaitKey = (ThreadId, Position, bool);
 pub(super) struct Arrival {
     pub(super) event: EventId,
     pub(super) guard: Cond,
-    /// Where it arrives.
+    /// The barrier.
     pub(super) at: Use,
     pub(super) place: Position,
 }
 
-/// Threads that meet to hand each other values.
+/// Threads that meet to exchange values.
 #[derive(Clone, Debug)]
 pub(super) struct Met {
     pub(super) guard: Cond,
-    /// How many events there were when they came.
+    /// The number of events when they met.
     pub(super) events: usize,
-    /// They, each with where it comes.
+    /// The threads, each with its position.
     pub(super) threads: Vec<(ThreadId, Position)>,
 }
 
-/// Iterations in which a thread does nothing but read and meet others, and that bring it back where
-/// it was.
+/// Iterations in which a thread only reads and meets others, and that bring it back where it was.
 #[derive(Clone, Debug)]
 pub(super) struct Segment {
     pub(super) thread: ThreadId,
     pub(super) from: Position,
-    /// Where they end, in the iteration that follows.
+    /// The position at which they end, in the following iteration.
     pub(super) to: Position,
-    /// Which iteration of which loop that is; how many they are.
+    /// Identifies the loop and the iteration; `length` is the number of iterations.
     pub(super) number: Vec<u32>,
     pub(super) length: u32,
-    /// When it goes through them, and on.
+    /// The condition that the thread runs through them and continues.
     pub(super) when: Cond,
-    /// Whether they must have been there once before they can be left out.
+    /// Whether they must have occurred once before they can be left out.
     pub(super) twice: bool,
 }
 
@@ -60,19 +60,19 @@ pub(super) struct Segment {
 #[derive(Clone, Debug)]
 pub(super) struct Wait {
     pub(super) key: WaitKey,
-    /// The event that executes if it passes: a wait, or the arrival that it lets come.
+    /// The event that executes if it passes: a wait, or the arrival that it delays.
     pub(super) event: EventId,
-    /// Guard of the instruction: the thread wants to pass.
+    /// Guard of the instruction: the thread reached the wait.
     pub(super) reached: Cond,
-    /// Whether it passes: a choice, or true where that is known.
+    /// Whether it passes: a choice, or true if that is sure.
     pub(super) pass: Cond,
-    /// Where it waits.
+    /// The barrier.
     pub(super) at: Use,
 }
 
 impl Wait {
-    /// Whether it only waits to arrive: who has arrived cannot arrive again before the phase
-    /// completes.
+    /// Whether it only delays an arrival: a thread that has arrived cannot arrive again before the
+    /// phase completes.
     pub(super) fn to_arrive(&self) -> bool {
         self.key.2
     }
@@ -86,11 +86,11 @@ pub(super) struct Use {
     pub(super) naming: Naming,
 }
 
-/// Which threads a barrier can bring together.
+/// The threads that a barrier can bring together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Group {
     pub(super) domain: Scope,
-    /// Of a warp: the lanes named.
+    /// For a warp: the named lanes.
     pub(super) lanes: Option<u32>,
 }
 
@@ -108,62 +108,62 @@ pub(super) enum Naming {
     },
 }
 
-/// How a thread's states end.
+/// The ways in which a thread's states end.
 #[derive(Clone, Debug)]
 pub(super) struct Ending {
-    /// Ran to its end.
+    /// It ran to its end.
     pub(super) done: Cond,
-    /// Cut at the loop bound.
+    /// The loop bound cut it.
     pub(super) cut: Cond,
-    /// The same, with the first instruction of the loop.
+    /// As `cut`, with the first instruction of the loop.
     pub(super) cuts: Vec<(Cond, usize)>,
-    /// In an iteration without effect.
+    /// It spins in an iteration without effect.
     pub(super) spinning: Cond,
-    /// The same, by iteration, with the instruction at which it begins.
+    /// As `spinning`, by iteration, with the instruction at which it begins.
     pub(super) spins: Vec<(Cond, usize)>,
-    /// The same, with iterations that are only left out where several follow each other.
+    /// As `spinning`, and with iterations that are left out only if several follow each other.
     pub(super) idle: Cond,
-    /// Final value of each register where done; for questions about progress, wherever the thread
+    /// Final value of each register, if done; for questions about progress, wherever the thread
     /// ends.
     pub(super) regs: Vec<TermId>,
-    /// What questions about progress ask about.
+    /// The further ends for questions about progress.
     pub(super) progress: Endings,
 }
 
 /// The further ways in which a thread can end, for questions about progress.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Endings {
-    /// Never run again, by place.
+    /// The scheduler never runs it again, by place.
     pub(super) stopped: Vec<(usize, Cond)>,
-    /// Waiting for lanes that never come.
+    /// It waits for lanes that never arrive.
     pub(super) apart: Vec<(Apart, Cond)>,
-    /// In an iteration without effect, by iteration.
+    /// It spins in an iteration without effect, by iteration.
     pub(super) spins: Vec<Spin>,
-    /// In blocks of iterations that repeat.
+    /// It repeats blocks of iterations.
     pub(super) repeats: Vec<Repeat>,
-    /// The states in which the thread ends, merged, if their registers are asked for.
+    /// The merged states in which the thread ends, if the question needs their registers.
     pub(super) at_end: Option<State>,
 }
 
-/// Everything the unrolling produces.
+/// The results of unrolling.
 #[derive(Default)]
 pub(super) struct Unrolled {
     pub(super) pool: Pool,
     pub(super) events: Vec<Event>,
     pub(super) rmw: Vec<(EventId, EventId)>,
-    /// What was read of several cells: of which pieces it is made.
+    /// By value read from several cells: its pieces.
     pub(super) pieces: FxHashMap<TermId, Vec<TermId>>,
     pub(super) arrivals: Vec<Arrival>,
     pub(super) waits: Vec<Wait>,
-    /// Barriers of the suites that stand on a way that no execution takes: they are never reached.
+    /// Barriers of the suites on ways that no execution takes: they are never reached.
     pub(super) unreached: Vec<Use>,
     pub(super) endings: Vec<Ending>,
-    /// Syntactic dependencies, if the options ask for them: address, data, control.
+    /// Syntactic dependencies, if the options require them: address, data, control.
     pub(super) addr: Vec<(EventId, EventId)>,
     pub(super) data: Vec<(EventId, EventId)>,
     pub(super) ctrl: Vec<(EventId, EventId)>,
     pub(super) has_loops: bool,
-    /// Read-modify-writes in loops that may write what they read.
+    /// Read-modify-writes in loops that may write the value they read.
     pub(super) kept: Vec<Kept>,
     /// Reads in loops.
     pub(super) looped: Instructions,
@@ -171,32 +171,33 @@ pub(super) struct Unrolled {
     pub(super) left_out: BTreeSet<bool>,
     /// Iterations that several threads can leave out together.
     pub(super) segments: Vec<Segment>,
-    /// With this bound nothing would be cut, as far as it was unrolled.
+    /// The smallest bound that cuts nothing in the unrolled part.
     pub(super) deepest: u32,
-    /// Whether iterations were not counted against the bound, and the loops that take too many of
+    /// Whether some iterations did not count against the bound, and the loops with too many of
     /// them.
     pub(super) counted: bool,
     pub(super) long: LongLoops,
-    /// For questions about progress: what choices of this module demand, and the place of every
-    /// event of a thread.
+    /// For questions about progress: the constraints on choices of this module, and the position of
+    /// every event of a thread.
     pub(super) constraints: Vec<Cond>,
     pub(super) places: Vec<(EventId, Position)>,
     /// For questions about progress: the choices of weak compare-exchanges to fail spuriously, with
-    /// their places.
+    /// their positions.
     pub(super) spurious: Vec<(ThreadId, Position, Cond)>,
-    /// Every time that a query is asked.
+    /// Every execution of a query.
     pub(super) answers: Vec<Answer>,
-    /// Event before lanes meet to one of another lane after that: the base relation `meets`.
+    /// Pairs of an event before a meeting of lanes and an event of another lane after it: the base
+    /// relation `meets`.
     pub(super) meets: Vec<(EventId, EventId, Cond)>,
     pub(super) meetings: Vec<Met>,
-    /// Where a thread waits for lanes of its warp of which it is not known that they come.
+    /// The place where a thread waits for lanes that may not arrive.
     pub(super) apart: Option<Reason>,
-    /// When a thread waits for some that do not come, with its place.
+    /// The condition that a thread waits for lanes that do not arrive, with its place.
     pub(super) unmet: Vec<(Cond, Place)>,
 }
 
 impl Unrolled {
-    /// Says which events meetings stand between, and numbers all events anew, thread by thread:
+    /// Records which events meetings separate. Renumbers all events thread by thread, because
     /// threads that meet were unrolled together.
     pub(super) fn in_order_of_threads(&mut self) {
         let is_of = |e: &usize, t: ThreadId| self.events[*e].thread == Some(t);
@@ -281,19 +282,19 @@ impl Unrolled {
     }
 }
 
-/// One time that a query is asked, as unrolled.
+/// One execution of a query, as unrolled.
 #[derive(Clone, Debug)]
 pub(super) struct Answer {
     pub(super) query: QueryId,
     pub(super) thread: ThreadId,
     pub(super) instr: usize,
     pub(super) place: Position,
-    /// How many events there were before: those of its thread that come later have higher numbers.
+    /// The number of events before it: later events of its thread have higher numbers.
     pub(super) events: usize,
     pub(super) guard: Cond,
-    /// Whether the answer is that something is not complete: a choice.
+    /// Whether the answer is "not complete": a choice.
     pub(super) open: Cond,
-    /// When it is asked for ever: in an iteration without effect that stands for all further ones,
-    /// or one that repeats.
+    /// The condition that it repeats without end: in an iteration without effect that represents
+    /// all further ones, or in a repeated one.
     pub(super) for_ever: Cond,
 }

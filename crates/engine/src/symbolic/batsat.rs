@@ -1,9 +1,9 @@
-//! The crate `batsat`, a CDCL solver in Rust, behind [`Solver`]: the only file of the program that
-//! names it.
+//! Wraps the crate `batsat`, a CDCL solver in Rust, as a [`Solver`]: the only file of the program
+//! that names it.
 //!
 //! # Invariants
-//! - Nothing is left to chance: what is found depends on the clauses and questions alone.
-//! - A deadline and a request to stop are looked at while it searches, see [`DECISIONS`].
+//! - The search is deterministic: its result depends only on the clauses and questions.
+//! - The search polls the deadline and requests to stop, see [`DECISIONS`].
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use batsat::{Callbacks, Lit, SolverInterface, lbool};
 use super::sat::{Outcome, SatLit, Solver};
 use verdict::Reason;
 
-/// How often it asks whether time is up: once in so many decisions.
+/// The number of decisions between two polls of the deadline.
 const DECISIONS: u32 = 64;
 
 /// A batsat solver.
@@ -23,8 +23,8 @@ pub(super) struct Batsat {
     clause: Vec<Lit>,
 }
 
-/// When to stop searching: from then on for good, since the solver asks once to leave its search
-/// and once more to end.
+/// Decides when to stop the search. Once late it stays late, because the solver polls once to leave
+/// its search and once more to end.
 #[derive(Default)]
 struct Clock {
     deadline: Option<Instant>,
@@ -51,7 +51,7 @@ impl Batsat {
 
 impl Solver for Batsat {
     fn new_var(&mut self, likely: Option<bool>) -> u32 {
-        // Where nothing is said, it begins with false, and then with what was last the case.
+        // Without a guess, the solver begins with false, later with the variable's last value.
         let likely = likely.map_or(lbool::UNDEF, lbool::from);
         self.solver.new_var(likely, true).idx()
     }
@@ -60,7 +60,7 @@ impl Solver for Batsat {
         let mut lits = std::mem::take(&mut self.clause);
         lits.clear();
         lits.extend(clause.iter().map(|&l| self.lit(l)));
-        // What it returns, whether anything is possible still, the next question will tell.
+        // The result, whether the clauses are still satisfiable, is left to the next question.
         self.solver.add_clause_reuse(&mut lits);
         self.clause = lits;
     }

@@ -1,7 +1,7 @@
-//! A task as a circuit: what holds in every execution, axioms, flags, final values.
+//! Encodes a task as a circuit: the constraints of every execution, axioms, flags, final values.
 //!
 //! # Invariants
-//! - A gate of an axiom, a flag or a final value is made when it is first asked for.
+//! - A gate of an axiom, a flag or a final value is built at its first use.
 
 use std::rc::Rc;
 
@@ -26,16 +26,16 @@ use program::memory::CellId;
 /// The circuit of a task, built on demand.
 pub(super) struct Encoding<'a> {
     pub(super) gates: Gates,
-    /// What holds in every execution.
+    /// The constraints of every execution.
     pub(super) clauses: Vec<Vec<Lit>>,
     pub(super) task: Rc<Task<'a>>,
     pub(super) start: Rc<TaskBounds>,
     pub(super) inner: Circuit<'a, LeafGates<'a>>,
-    /// By cell: the writes that may be its last, and when they are.
+    /// By cell: the writes that may be its last, each with the literal that it is.
     pub(super) finals: Vec<(CellId, Vec<(usize, Lit)>)>,
     axioms: Vec<Option<Lit>>,
     flags: Vec<Option<Lit>>,
-    /// Good guesses at inputs.
+    /// Likely values of inputs.
     pub(super) likely: Rc<FxHashMap<usize, bool>>,
 }
 
@@ -114,7 +114,7 @@ pub(super) fn with_encoding<'a>(
             Shape::Order => e.order(i),
         }
     }
-    // What was given up is of no use, whatever else is built.
+    // An encoding that was given up is useless, so the rest is left out.
     if e.gates.exhausted().is_some() {
         return e;
     }
@@ -125,12 +125,12 @@ pub(super) fn with_encoding<'a>(
 }
 
 impl Encoding<'_> {
-    /// A condition of the skeleton.
+    /// The literal of a condition of the skeleton.
     pub(super) fn cond(&mut self, c: Cond) -> Lit {
         self.inner.leaves.cond(&mut self.gates, c)
     }
 
-    /// When an event executes.
+    /// The literal that an event executes.
     pub(super) fn executes(&mut self, e: usize) -> Lit {
         if self.start.algebra.must.has(e) {
             Lit::TRUE
@@ -144,12 +144,12 @@ impl Encoding<'_> {
         self.inner.leaves.value(&mut self.gates, t)
     }
 
-    /// The cases of a value of the skeleton that are listed, as those of addresses are.
+    /// The cases of a value of the skeleton, if they are listed, as those of addresses always are.
     pub(super) fn term(&mut self, t: TermId) -> Rc<Cases> {
         self.inner.leaves.term(&mut self.gates, t)
     }
 
-    /// What is known of a relation beforehand.
+    /// The bounds of a relation before any choice.
     pub(super) fn bound(&self, id: NodeId) -> Bound<Rel> {
         self.start.values[id.index()]
             .as_deref()
@@ -184,7 +184,7 @@ impl Encoding<'_> {
         l
     }
 
-    /// Whether a flag is raised, by other pairs than those that are spared.
+    /// Whether a flag is raised, by pairs outside `spared`.
     pub(super) fn flag(&mut self, i: usize, spared: Option<&Rel>) -> Lit {
         let flag = &self.task.model.flags[i];
         if let Some(spared) = spared.filter(|_| flag.test == Test::Empty) {
@@ -243,7 +243,8 @@ impl Encoding<'_> {
         Value::Word(Rc::new(chosen))
     }
 
-    /// What inputs are where operations on mbarrier objects come in an order in which they can.
+    /// Input values of an execution in which operations on mbarrier objects come in a possible
+    /// order.
     fn guesses(&self) -> FxHashMap<usize, bool> {
         let (task, leaves) = (&self.task, &self.inner.leaves);
         let [values, finals] =
@@ -317,13 +318,13 @@ impl Encoding<'_> {
         }
     }
 
-    /// The execution that an assignment of all gates describes; of no use if the circuit was given
-    /// up meanwhile.
+    /// The execution that an assignment of all gates describes; meaningless if the circuit was
+    /// given up in the meantime.
     pub(super) fn decode(&mut self, values: &[bool]) -> Execution {
         let task = self.task.clone();
         let sk = &task.sk;
         let is = |l: Lit| values.get(l.gate()).copied().unwrap_or(false) != l.negated();
-        // Guards that no clause asked about have no gate yet.
+        // Guards outside all clauses have no gate yet.
         let lits: Vec<Lit> = (0..sk.len())
             .map(|e| self.inner.leaves.executes(&mut self.gates, e))
             .collect();

@@ -1,10 +1,10 @@
-//! The leaves of the circuit of a task: conditions, values, and cells of relations.
+//! Builds the leaves of a task's circuit: conditions, values, and cells of relations.
 //!
 //! # Invariants
-//! - A value is a list of (integer, condition): the conditions of one value exclude each other and
-//!   cover everything, given that the reads in it execute. Where its integers are too many to be
-//!   listed, it is its bits.
-//! - Leaf cells speak of two events given that both execute.
+//! - A value is a list of (integer, condition). The conditions of one value exclude each other and
+//!   cover everything, given that its reads execute. A value with too many integers to list is a
+//!   word of bits.
+//! - Leaf cells are about two events given that both execute.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -37,7 +37,7 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// A number.
+    /// A constant.
     pub(super) fn constant(v: i64) -> Value {
         Value::Cases(Rc::new(vec![(v, Lit::TRUE)]))
     }
@@ -50,7 +50,7 @@ impl Value {
         }
     }
 
-    /// Which number it is, and the literals that together say so.
+    /// The value under an assignment, and the literals that determine it.
     pub(super) fn read(&self, is: impl Fn(Lit) -> bool) -> Option<(i64, Vec<Lit>)> {
         match self {
             Value::Cases(cases) => cases
@@ -79,7 +79,7 @@ pub(super) struct LeafGates<'a> {
     pub(super) choices: Vec<Lit>,
     /// Values of reads, as inputs.
     pub(super) reads: Vec<Option<Value>>,
-    /// By reads: their combinations.
+    /// By list of reads: the combinations of their values.
     pub(super) combined: FxHashMap<Vec<EventId>, Rc<Vec<Lit>>>,
     pub(super) free: Vec<FxHashMap<(u32, u32), Lit>>,
 }
@@ -130,8 +130,8 @@ impl LeafGates<'_> {
         }
     }
 
-    /// For each combination of the values of some reads, when it is theirs; the values of the last
-    /// one change fastest.
+    /// For each combination of the values of some reads, the literal that they have it; the values
+    /// of the last read change fastest.
     fn combinations(&mut self, gates: &mut Gates, reads: &[EventId]) -> Rc<Vec<Lit>> {
         if let Some(known) = self.combined.get(reads) {
             return known.clone();
@@ -156,7 +156,7 @@ impl LeafGates<'_> {
         !matches!(self.task.domains.image(t), Image::Word)
     }
 
-    /// Whether what a term is made of is known by its bits only.
+    /// Whether an operand of a term is known only by its bits.
     fn is_of_words(&self, t: TermId) -> bool {
         let whole = |t: TermId| !self.is_listed(t);
         match self.task.sk.pool.term(t) {
@@ -208,7 +208,7 @@ impl LeafGates<'_> {
         made
     }
 
-    /// The cases of a value of the skeleton that are listed.
+    /// The cases of a value of the skeleton, which must be listed.
     pub(super) fn term(&mut self, gates: &mut Gates, t: TermId) -> Rc<Cases> {
         if let Some(c) = self.terms.get(&t) {
             return c.clone();
@@ -288,7 +288,7 @@ pub(super) fn collect(gates: &mut Gates, list: impl IntoIterator<Item = (i64, Li
     )
 }
 
-/// When a comparison holds of two values.
+/// The literal that a comparison of two values holds.
 pub(super) fn compare_cases(
     gates: &mut Gates,
     a: &Cases,
@@ -311,8 +311,7 @@ pub(super) fn holds(gates: &mut Gates, op: CmpOp, ty: Ty, a: &Value, b: &Value) 
     Word::holds(gates, op, ty, &a, &b)
 }
 
-/// What an operation makes of two values: cases, where these are no more than a list has, else
-/// bits.
+/// The result of an operation on two values: cases if they are few enough to list, otherwise bits.
 pub(super) fn calculated(gates: &mut Gates, op: BinOp, ty: Ty, a: &Value, b: &Value) -> Value {
     match (a, b) {
         (Value::Cases(a), Value::Cases(b)) if a.len() * b.len() <= MAX_VALUES => {
@@ -335,13 +334,13 @@ fn calculated_cases(gates: &mut Gates, op: BinOp, ty: Ty, a: &Cases, b: &Cases) 
     collect(gates, list)
 }
 
-/// When it is a case that says yes.
+/// The literal that one of the cases marked true holds.
 fn the_yes(gates: &mut Gates, cases: impl IntoIterator<Item = (bool, Lit)>) -> Lit {
     let (mut yes, mut no) = (Vec::new(), Vec::new());
     for (says, lit) in cases {
         if says { yes.push(lit) } else { no.push(lit) }
     }
-    // Exactly one case holds, so the shorter list is enough.
+    // Exactly one case holds, so the shorter list suffices.
     if no.is_empty() {
         Lit::TRUE
     } else if no.len() < yes.len() {

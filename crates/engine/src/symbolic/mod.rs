@@ -1,11 +1,11 @@
-//! The symbolic engines: one circuit per task, given to one solver or the other; questions and
-//! axioms as assumptions.
+//! Runs the symbolic engines: one circuit per task, for either solver, with axioms and questions as
+//! assumptions.
 //!
 //! # Invariants
-//! - What a program and a model's shapes demand is clauses; what a question demands is assumptions.
-//!   So one solver answers every question about a task.
-//! - The circuit is the same for every solver; what one of them has learnt no other one sees.
-//! - Every execution found is decoded to plain data before anyone sees it.
+//! - The requirements of a program and of a model's shapes are clauses; those of a question are
+//!   assumptions. So one solver answers every question about a task.
+//! - The circuit is the same for every solver; each solver learns separately.
+//! - Every execution is decoded to plain data before it leaves the module.
 
 mod batsat;
 mod encode;
@@ -29,7 +29,7 @@ use sat::{Cnf, Outcome, SatLit, Solver};
 use symmetry::Class;
 use verdict::Reason;
 
-/// What solves the circuit.
+/// The solver of the circuit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Backend {
     /// Z3.
@@ -40,8 +40,8 @@ pub(crate) enum Backend {
 }
 
 impl Backend {
-    /// Whether of threads that are alike only one way round is looked for. Z3 is the reference, and
-    /// looks for all.
+    /// Whether the search covers only one arrangement of exchangeable threads. Z3 is the reference,
+    /// and searches all.
     fn uses_symmetry(self) -> bool {
         self == Backend::Sat
     }
@@ -61,18 +61,18 @@ pub(crate) struct Symbolic<'a> {
     size: usize,
     encoding: Encoding<'a>,
     told: Vec<(Backend, Told)>,
-    /// Threads that are alike, once that was asked for.
+    /// Threads that are alike, after the first query that needs them.
     classes: Option<Vec<Class>>,
 }
 
-/// A solver, and how much of the circuit it has been told.
+/// A solver, and the part of the circuit that it has.
 struct Told {
     cnf: Cnf<Box<dyn Solver>>,
     emitted: usize,
 }
 
 impl Told {
-    /// Hands new clauses to the solver; what is left when time is up stays for later.
+    /// Passes new clauses to the solver; if time runs out, the rest stays for later.
     fn flush(&mut self, encoding: &Encoding<'_>, deadline: Deadline) -> Result<(), Reason> {
         self.cnf
             .count_uses(&encoding.gates, &encoding.clauses[self.emitted..]);
@@ -97,16 +97,17 @@ impl Told {
     }
 }
 
-/// A question put: a solver that knows the circuit, and what the question assumes.
+/// A query to a solver that has the circuit, with the query's assumptions.
 struct Asked<'s, 'a> {
     told: &'s mut Told,
     encoding: &'s mut Encoding<'a>,
     assumptions: Vec<SatLit>,
-    /// Threads whose exchange changes nothing about the question: only one way round is looked for.
+    /// Threads that can be exchanged without changing the query: the search covers only one
+    /// arrangement.
     alike: Vec<Class>,
 }
 
-/// Why an encoding is of no use, if it is not.
+/// Why an encoding is useless, if it is.
 fn given_up(encoding: &Encoding<'_>) -> Result<(), Reason> {
     match encoding.gates.exhausted() {
         Some(Exhausted::Time) => Err(Reason::Time),
@@ -118,20 +119,20 @@ fn given_up(encoding: &Encoding<'_>) -> Result<(), Reason> {
     }
 }
 
-/// What makes a circuit large, in gates or clauses.
+/// The expected size of a circuit, in gates or clauses, by cause.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Expected {
-    /// What is read is what was written, for each value that is itself computed from others.
+    /// Clauses that equate read and written values, for each value that is computed from others.
     pub(crate) values: usize,
-    /// Listed values of reads are inputs, triples of orders are clauses, and an open pair of a
-    /// relation costs a quarter of a gate to two, where circuits have some thousands (`cargo bench --bench
-    /// families`).
+    /// Listed values of reads (inputs), triples of orders (clauses), and open pairs of relations.
+    /// An open pair costs a quarter of a gate to two gates, in circuits of some thousands (`cargo
+    /// bench --bench families`).
     pub(crate) relations: usize,
 }
 
 impl<'a> Symbolic<'a> {
-    /// Encodes what holds in every execution of the task that these bounds are about, in a circuit
-    /// of at most that size.
+    /// Encodes the executions of the task that these bounds cover, in a circuit of at most this
+    /// size.
     pub(crate) fn new(
         task: &Rc<Task<'a>>,
         start: Rc<TaskBounds>,
@@ -155,8 +156,8 @@ impl<'a> Symbolic<'a> {
         }
     }
 
-    /// About how large a circuit from these bounds is at least; triples of orders are counted up to
-    /// `most`.
+    /// A rough lower bound on the size of a circuit from these bounds; triples of orders are
+    /// counted up to `most`.
     pub(crate) fn expected(task: &Task<'a>, start: &TaskBounds, most: usize) -> Expected {
         let events = &task.sk.events;
         let listed = |e: usize| {
@@ -182,22 +183,22 @@ impl<'a> Symbolic<'a> {
         Expected { values, relations }
     }
 
-    /// What the circuit starts from.
+    /// The bounds that the circuit starts from.
     pub(crate) fn start(&self) -> &Rc<TaskBounds> {
         &self.encoding.start
     }
 
-    /// How large the circuit may become.
+    /// The size limit of the circuit.
     pub(crate) fn size(&self) -> usize {
         self.size
     }
 
-    /// Whether the encoding was given up for lack of time.
+    /// Whether the encoding ran out of time.
     pub(crate) fn out_of_time(&self) -> bool {
         self.encoding.gates.exhausted() == Some(Exhausted::Time)
     }
 
-    /// What a query demands; `None` if some of it is plainly false.
+    /// The requirements of a query; `None` if one of them is constantly false.
     fn demands(&mut self, query: &Query<'_>, complete: bool) -> Result<Option<Vec<Lit>>, Reason> {
         let mut lits: Vec<Lit> = Vec::new();
         for (i, _) in query.axioms.iter().enumerate().filter(|(_, on)| **on) {
@@ -230,7 +231,7 @@ impl<'a> Symbolic<'a> {
         Ok(Some(lits))
     }
 
-    /// The threads that are alike as far as a query, or one for final states, is concerned.
+    /// The threads that a query treats alike; with `states`, also in the final states.
     fn alike(&mut self, query: &Query<'_>, states: bool) -> Vec<Class> {
         let classes = self
             .classes
@@ -238,7 +239,7 @@ impl<'a> Symbolic<'a> {
         symmetry::of_query(&self.task, classes, query, states)
     }
 
-    /// Puts a query to a solver; `None` if some of what it demands is plainly false.
+    /// Prepares a query for a solver; `None` if one of its requirements is constantly false.
     fn question(
         &mut self,
         with: Backend,
@@ -310,15 +311,14 @@ impl<'a> Symbolic<'a> {
             Outcome::Sat => {
                 let values = told.cnf.values(&encoding.gates);
                 let execution = encoding.decode(&values);
-                // What nobody asked about before is made for the execution, and time may have been
-                // up by then.
+                // Decoding builds gates that no clause used before, and may run out of time.
                 given_up(encoding).map_or_else(Found::Unknown, |()| Found::Yes(Box::new(execution)))
             }
         }
     }
 
-    /// The final states of all executions that the query describes, sorted; or the reason for
-    /// giving up, with those found so far.
+    /// The final states of all executions that the query describes, sorted, and why the list is
+    /// incomplete, if it is.
     pub(crate) fn states(
         &mut self,
         with: Backend,
@@ -338,8 +338,8 @@ impl<'a> Symbolic<'a> {
         };
         let mut states: BTreeSet<FinalState> = BTreeSet::new();
         let finish = |states: BTreeSet<FinalState>, reason| (states.into_iter().collect(), reason);
-        // States found are excluded under a switch of their own, so that later questions do not see
-        // it.
+        // A separate switch excludes known states, so that later questions do not see the
+        // exclusion.
         let switch = encoding.gates.input();
         let on = told.cnf.lit(&encoding.gates, switch);
         assumptions.push(on);

@@ -1,7 +1,7 @@
-//! The free relations as clauses: sources of reads, orders, and which writes are the last.
+//! Encodes the free relations as clauses: sources of reads, orders, and last writes.
 //!
 //! # Invariants
-//! - What a clause demands of events it demands only where they execute.
+//! - A clause constrains events only in executions in which they execute.
 
 use rustc_hash::FxHashMap;
 
@@ -17,7 +17,7 @@ use cat::rel::{EventSet, Rel, ones};
 use program::Ty;
 
 impl Encoding<'_> {
-    /// When two accesses are to the same memory, as far as their addresses say.
+    /// The literal that two accesses go to the same memory, by their addresses.
     fn same_memory(&mut self, a: usize, b: usize) -> Lit {
         let task = self.task.clone();
         let sk = &task.sk;
@@ -32,7 +32,7 @@ impl Encoding<'_> {
         })
     }
 
-    /// When an access names no memory.
+    /// The literal that an access has an address without memory.
     fn astray(&mut self, e: usize) -> Lit {
         if !self.task.domains.may_fault[e] {
             return Lit::FALSE;
@@ -192,7 +192,7 @@ impl Encoding<'_> {
                 self.clauses.push([clause, there].concat());
             }
         }
-        // Transitivity inside `within` makes an order acyclic if `within` is transitive itself.
+        // Transitivity inside `within` makes an order acyclic if `within` itself is transitive.
         let all = &self.start.algebra.clone().may;
         if !free_bound
             .may
@@ -212,7 +212,7 @@ impl Encoding<'_> {
         }
     }
 
-    /// Barriers impose an order in time, together with program order: no circle of waits passes.
+    /// Barriers impose an order in time, together with program order: waits in a cycle never pass.
     pub(super) fn barrier_order(&mut self) {
         if !self.task.check_barrier_order {
             return;
@@ -237,7 +237,7 @@ impl Encoding<'_> {
         self.clauses.push(vec![l]);
     }
 
-    /// For each observed cell one write without executed successor.
+    /// Chooses one write without executed successor for each observed cell.
     pub(super) fn final_writes(&mut self) {
         let task = self.task.clone();
         let order = task.model.finals;
@@ -270,8 +270,7 @@ impl Encoding<'_> {
     }
 }
 
-/// How many triples of free orders are demanded to be transitive; counted until there are more than
-/// `most`.
+/// The number of transitivity clauses for triples of free orders; stops counting beyond `most`.
 pub(super) fn triples(task: &Task<'_>, start: &TaskBounds, most: usize) -> usize {
     let mut count = 0;
     for (f, order) in task
@@ -296,7 +295,7 @@ pub(super) fn triples(task: &Task<'_>, start: &TaskBounds, most: usize) -> usize
     count
 }
 
-/// Clauses for "what is read is what was written", as a value of the type that reads it.
+/// Clauses that equate the read and the written value, in the type of the read.
 fn same_value(gates: &mut Gates, read: &Value, written: &Value, ty: Ty) -> Vec<Vec<Lit>> {
     if let (Value::Cases(read), Value::Cases(written)) = (read, written) {
         let case = |v: i64| {
@@ -318,23 +317,23 @@ fn same_value(gates: &mut Gates, read: &Value, written: &Value, ty: Ty) -> Vec<V
         .collect()
 }
 
-/// Triples whose transitivity follows from that of others, and from antisymmetry: those of an order
-/// that is known in part.
+/// Finds triples of a partly known order whose transitivity follows from other triples and from
+/// antisymmetry.
 ///
-/// Along `i`, `m`, `j` with known pairs: `j` before `k` gives `m` before `k`, and that `i` before
-/// `k`; and so it is at the other end. Where `k` is known to be before `i`, `i` before `j` gives
-/// `k` before `j`, against `j` before `k`. The triples that these use are said, or implied by
-/// shorter steps; that they hold without a condition is what [`Implied::new`] asks for.
+/// Take known pairs `i`, `m` and `m`, `j`. Then `j` before `k` gives `m` before `k`, and that gives
+/// `i` before `k`; the other end is symmetric. If `k` is known to be before `i`, then `i` before
+/// `j` gives `k` before `j`, which contradicts `j` before `k`. The triples used here have clauses,
+/// or follow by shorter steps. [`Implied::new`] checks that they hold without a condition.
 struct Implied<'a> {
     order: &'a Bound<Rel>,
-    /// What the order can be of.
+    /// The pairs that the order may contain.
     within: &'a Rel,
-    /// Known pairs between which another event is known to lie.
+    /// Known pairs with another event known between them.
     steps: Rel,
-    /// Known pairs, the other way round.
+    /// Known pairs, reversed.
     back: Rel,
-    /// Events that surely execute, if of these all that could be ordered surely can be, and what is
-    /// known is transitive.
+    /// Events that surely execute, if the order on them is fully determined by `within` and its
+    /// known part is transitive.
     sure: Option<&'a EventSet>,
 }
 
@@ -359,8 +358,7 @@ impl<'a> Implied<'a> {
         }
     }
 
-    /// The events behind `j` for which it has to be said that they are behind `i`, which comes
-    /// before `j`.
+    /// The events behind `j` that need a clause to be behind `i`, which comes before `j`.
     fn others(&self, i: usize, j: usize) -> Vec<usize> {
         let Bound { must, may } = self.order;
         let sure = self
@@ -383,13 +381,14 @@ impl<'a> Implied<'a> {
     }
 }
 
-/// Clauses for "exactly one of them".
+/// Clauses for "exactly one of these literals".
 pub(super) fn exactly_one(gates: &mut Gates, clauses: &mut Vec<Vec<Lit>>, lits: &[Lit]) {
     clauses.push(lits.to_vec());
     at_most_one(gates, clauses, lits);
 }
 
-/// Clauses for "at most one of them": pairs if there are few, else a ladder (sequential counter).
+/// Clauses for "at most one of these literals": pairs if they are few, otherwise a ladder
+/// (sequential counter).
 fn at_most_one(gates: &mut Gates, clauses: &mut Vec<Vec<Lit>>, lits: &[Lit]) {
     if lits.len() <= 6 {
         for (i, &a) in lits.iter().enumerate() {

@@ -1,12 +1,12 @@
-//! From gates to clauses, and the small interface that a solver has to offer.
+//! Turns gates into clauses, and defines the small interface that a solver implements.
 //!
 //! # Invariants
 //! - A gate is defined in the polarities in which it is used, and only there (Plaisted, Greenbaum
-//!   1986). One that is used once is written out where it is used, if a clause can hold it, and has
-//!   no variable.
+//!   1986). A gate with one use is written out at that use, if a clause can hold it, and has no
+//!   variable.
 //! - Clauses are only ever added: questions are assumptions.
-//! - The solver is asked only when every gate it has a variable for is defined ([`Cnf::define`] ran
-//!   to its end).
+//! - The solver runs only when every gate with a variable is defined ([`Cnf::define`] ran to its
+//!   end).
 
 use std::rc::Rc;
 
@@ -33,27 +33,27 @@ impl std::ops::Not for SatLit {
     }
 }
 
-/// What a solver says.
+/// The result of a solver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// There is an assignment.
+    /// The clauses have a satisfying assignment.
     Sat,
-    /// There is none.
+    /// They have none.
     Unsat,
-    /// A limit was hit.
+    /// A limit was reached.
     Unknown(Reason),
 }
 
 /// A propositional solver.
 pub(super) trait Solver {
-    /// A new variable; variables are numbered from 0. `likely`: what is a good guess at its value,
-    /// if there is one.
+    /// A new variable; variables are numbered from 0. `likely` is a guess at its value, if there is
+    /// one.
     fn new_var(&mut self, likely: Option<bool>) -> u32;
     /// Adds a disjunction.
     fn add_clause(&mut self, clause: &[SatLit]);
-    /// Solves under assumptions, for at most that many milliseconds.
+    /// Solves under assumptions, for at most that number of milliseconds.
     fn solve(&mut self, assumptions: &[SatLit], milliseconds: Option<u64>) -> Outcome;
-    /// The value of a variable in the assignment found last.
+    /// The value of a variable in the last assignment.
     fn value(&self, var: u32) -> bool;
 }
 
@@ -78,14 +78,14 @@ impl Solver for Box<dyn Solver> {
 /// Gates as clauses of a solver, emitted on demand.
 pub(super) struct Cnf<S> {
     pub(super) solver: S,
-    /// Good guesses at inputs.
+    /// Likely values of inputs.
     likely: Rc<FxHashMap<usize, bool>>,
     /// By gate: its variable and the polarities defined so far (bit 0: positive, bit 1: negative).
     vars: Vec<Option<(u32, u8)>>,
-    /// By gate, as far as [`Cnf::count_uses`] has seen them: by how many gates and clauses it is
-    /// used; 2 stands for more.
+    /// By gate that [`Cnf::count_uses`] has seen: the number of gates and clauses that use it; 2
+    /// means two or more.
     uses: Vec<u8>,
-    /// Gates used in a polarity in which they may still have to be defined.
+    /// Gates used in a polarity that may still need a definition.
     pending: Vec<Lit>,
     pub(super) clauses: usize,
 }
@@ -122,8 +122,7 @@ impl<S: Solver> Cnf<S> {
         }
     }
 
-    /// The solver literal of a gate literal; [`Cnf::define`] will define it in the polarity in
-    /// which it is used here.
+    /// The solver literal of a gate literal; [`Cnf::define`] will define it in this polarity.
     pub(super) fn lit(&mut self, gates: &Gates, lit: Lit) -> SatLit {
         self.pending.push(lit);
         SatLit {
@@ -132,7 +131,7 @@ impl<S: Solver> Cnf<S> {
         }
     }
 
-    /// Counts what uses which gate, in the circuit and in clauses that are about to be demanded.
+    /// Counts the uses of each gate, in the circuit and in clauses that will be added next.
     pub(super) fn count_uses(&mut self, gates: &Gates, clauses: &[Vec<Lit>]) {
         for gate in self.uses.len()..gates.len() {
             self.uses.push(0);
@@ -148,8 +147,8 @@ impl<S: Solver> Cnf<S> {
         *uses = (*uses + 1).min(2);
     }
 
-    /// Adds the definitions that are missing. `false`: time was up first; what is left stays for
-    /// the next call.
+    /// Adds the missing definitions. Returns `false` if time ran out; the rest stays for the next
+    /// call.
     pub(super) fn define(&mut self, gates: &Gates, deadline: Deadline) -> bool {
         let mut steps = 0usize;
         while let Some(l) = self.pending.pop() {
@@ -176,7 +175,7 @@ impl<S: Solver> Cnf<S> {
                     }
                 }
                 Gate::And(operands) => {
-                    // A gate that implies its operands uses them as they are, one that they imply
+                    // Clauses from the gate to its operands use them unchanged; the reverse clause
                     // uses their negations.
                     let mine = SatLit {
                         var,
@@ -207,8 +206,7 @@ impl<S: Solver> Cnf<S> {
         true
     }
 
-    /// The operands of a conjunction that is to be written out where it is used, since it is used
-    /// there alone.
+    /// The operands of a conjunction that has only this use, so that it is written out here.
     fn alone<'g>(&self, gates: &'g Gates, l: Lit) -> Option<&'g [Lit]> {
         let at = l.gate();
         let alone = self.uses.get(at) == Some(&1) && self.vars.get(at).is_none_or(Option::is_none);
@@ -218,7 +216,7 @@ impl<S: Solver> Cnf<S> {
         }
     }
 
-    /// Adds to a clause that not all of these hold.
+    /// Adds to a clause that not all of these literals hold.
     fn disjoin(&mut self, gates: &Gates, all: &[Lit], clause: &mut Vec<SatLit>) {
         let mut all = all.to_vec();
         while let Some(l) = all.pop() {
@@ -244,7 +242,7 @@ impl<S: Solver> Cnf<S> {
         self.add(&lits);
     }
 
-    /// Values of all gates in the assignment found last; inputs that no clause mentions are false.
+    /// Values of all gates in the last assignment; inputs outside all clauses are false.
     pub(super) fn values(&self, gates: &Gates) -> Vec<bool> {
         gates.evaluate(|i| match self.vars.get(i) {
             Some(Some((var, _))) => self.solver.value(*var),
@@ -332,7 +330,7 @@ mod tests {
             assert!(cnf.define(&gates, Deadline(None)));
             (cnf.solver.vars, cnf.clauses)
         };
-        // The inputs and the outer gate; then, besides another outer one, the inner one.
+        // The inputs and the outer gate; then a second outer gate, and the inner one.
         assert_eq!((vars(false), vars(true)), ((5, 3), (7, 6)));
     }
 

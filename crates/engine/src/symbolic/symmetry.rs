@@ -1,23 +1,22 @@
-//! Threads that may be exchanged: where a program has several that are alike, one way round stands
-//! for all.
+//! Finds threads that can be exchanged, so that one arrangement of them represents all.
 //!
 //! Two threads are *alike* if exchanging their events, one by one in their order, maps the whole
-//! task to itself: guards, addresses and values of all events, what addresses name, base sets and
-//! relations, constraints, the order that barriers impose, when final values exist and what they
-//! are. What the model makes of base relations does not know events by name, so such an exchange
-//! turns an execution that satisfies its axioms into another one that does. Exchanges of pairs make
-//! up all permutations of a class of threads that are alike.
+//! task to itself. The task consists of guards, addresses and values of all events, and the memory
+//! at addresses. It also has base sets and relations, constraints, barrier order, and the final
+//! values with their condition. A model's definitions do not depend on the numbers of events. So
+//! such an exchange maps an execution that satisfies its axioms to another one that does. Exchanges
+//! of pairs generate all permutations of a class of threads that are alike.
 //!
-//! So if a query has an answer, and an exchange leaves what it demands as it was, it also has an
-//! answer in which the threads of a class come in the order of something that moves with them
-//! ([`Key`]): the order of their writes to one location, which may be partial and has a linear
-//! extension, or what their first reads return. Only such answers are looked for
-//! ([`Encoding::sorted`]). A list of final states is then the permutations of those found
+//! So take a query that has an answer, with requirements that the exchange preserves. It then also
+//! has an answer in which the threads of a class are sorted by a [`Key`] that moves with them. The
+//! key is the order of their writes to one location, or the values of their first reads. The order
+//! may be partial, but has a linear extension. The search covers only such answers
+//! ([`Encoding::sorted`]). A list of final states is then the permutations of the states found
 //! ([`permuted`]).
 //!
 //! # Invariants
-//! - Whether threads are alike is found out from the task alone ([`classes`]), not from how the
-//!   program was written; what cannot be mapped for whatever reason is not alike.
+//! - Only the task decides whether threads are alike ([`classes`]), not the text of the program.
+//!   Threads that cannot be mapped for any reason are not alike.
 //! - The classes of a query are parts of those of the task.
 
 use std::collections::BTreeSet;
@@ -41,11 +40,11 @@ use program::litmus::{Atom as PropAtom, Observable, Prop, Side};
 use program::{BinOp, CmpOp, ThreadId, Ty};
 use verdict::Reason;
 
-/// Programs with more events have no classes: it takes time to find out.
+/// Programs with more events have no classes, because the search for them takes time.
 const MOST_EVENTS: usize = 600;
-/// How many final states are made of those found.
+/// The largest number of final states after permutation.
 const MOST_STATES: usize = 2_000_000;
-/// How many reads of a thread are compared.
+/// The number of reads of a thread that are compared.
 const MOST_READS: usize = 8;
 
 /// Threads that are alike, each with its events in order.
@@ -53,7 +52,7 @@ pub(super) struct Class {
     threads: Vec<(ThreadId, Vec<usize>)>,
 }
 
-/// What the threads of a class are sorted by: something of each that moves with it.
+/// A property of each thread that moves with it, to sort the threads of a class by.
 enum Key {
     /// The places of writes, by thread, in an order of the model.
     Order(usize, Vec<usize>),
@@ -61,7 +60,7 @@ enum Key {
     Values(Vec<Vec<usize>>),
 }
 
-/// An exchange of events, carried over to terms and conditions.
+/// An exchange of events, extended to terms and conditions.
 struct Exchange<'p> {
     pool: &'p mut Pool,
     events: &'p [Event],
@@ -118,7 +117,7 @@ impl Exchange<'_> {
                 let (a, b) = (self.term(a), self.term(b));
                 self.pool.cmp(CmpOp::Lt, ty, a, b)
             }
-            // A choice stays as it is; what depends on it has to stay as well.
+            // A choice stays unchanged, so conditions on it must stay, too.
             Atom::Choice(_) => self.pool.of_atom(atom),
         };
         let (low, high) = (self.cond(low), self.cond(high));
@@ -127,7 +126,7 @@ impl Exchange<'_> {
         made
     }
 
-    /// Whether pairs of events, each with its condition, are mapped to each other.
+    /// Whether the exchange maps these pairs of events, with their conditions, to each other.
     fn keeps(&mut self, pairs: &[(usize, usize, Cond)]) -> bool {
         let all: FxHashSet<(usize, usize, Cond)> = pairs.iter().copied().collect();
         all.iter()
@@ -178,7 +177,7 @@ pub(super) fn classes(task: &Task<'_>) -> Vec<Class> {
     classes
 }
 
-/// Whether it is worth a closer look.
+/// Whether a detailed comparison is worthwhile.
 fn looks_alike(task: &Task<'_>, a: &[usize], b: &[usize]) -> bool {
     let sk = &task.sk;
     let kind = |e: usize| {
@@ -232,7 +231,7 @@ fn alike(
         conds: FxHashMap::default(),
     };
     let of = |thread: ThreadId| usize::from(thread.0);
-    // Events: all of them, as what happens to one may depend on any read.
+    // All events, because any of them may depend on any read.
     for (e, event) in sk.events.iter().enumerate() {
         let image = &sk.events[exchange.to[e]];
         if exchange.cond(event.guard) != image.guard
@@ -242,7 +241,7 @@ fn alike(
             return false;
         }
     }
-    // What addresses name may depend on the thread, which has memory of its own.
+    // The memory at an address may depend on the thread, which has private memory.
     let names_the_same = moved.iter().all(|&e| {
         let image = exchange.to[e];
         let cells: BTreeSet<_> = task.domains.cells[e].iter().collect();
@@ -264,7 +263,7 @@ fn alike(
     {
         return false;
     }
-    // Base sets and relations: only what moves can differ.
+    // Base sets and relations can differ only at moved events.
     let bases = task.bases.values().all(|(_, base)| match base {
         Base::Set(set) => moved.iter().all(|&e| set.has(e) == set.has(exchange.to[e])),
         Base::Rel(rel) => {
@@ -291,7 +290,7 @@ fn alike(
     {
         return false;
     }
-    // When final values exist, and what they are.
+    // The final values, and the condition that they exist.
     let (regs, others) = (&sk.final_regs[of(a.0)], &sk.final_regs[of(b.0)]);
     let types = |thread: ThreadId| {
         sk.program
@@ -311,7 +310,7 @@ fn alike(
         && exchange.cond(task.fault) == task.fault
 }
 
-/// Whether values and addresses of the events of two threads are listed alike.
+/// Whether the domains of values and addresses are the same for two threads' events.
 fn have_same_values(task: &Task<'_>, a: &[usize], b: &[usize]) -> bool {
     let listed = |term: Option<TermId>| term.map(|term| task.domains.of(term));
     a.iter().zip(b).all(|(&a, &b)| {
@@ -320,9 +319,9 @@ fn have_same_values(task: &Task<'_>, a: &[usize], b: &[usize]) -> bool {
     })
 }
 
-/// The parts of a task's classes that a query leaves alike: what it demands of final values stays
-/// what it is when two threads of a part are exchanged, and, if it is for `states`, what they show
-/// does.
+/// The parts of a task's classes that a query treats alike. Exchanging two threads of a part
+/// preserves the query's requirements on final values; with `states`, it also preserves the
+/// observables.
 pub(super) fn of_query(
     task: &Task<'_>,
     classes: &[Class],
@@ -333,7 +332,7 @@ pub(super) fn of_query(
     if !query.require.is_const() || query.flags.iter().flatten().any(ours) {
         return Vec::new();
     }
-    // Where values may be missing, the image of an execution may be among those.
+    // If values may be missing, an execution may map to one with missing values.
     let misses_values = task.misses_values(&query.axioms);
     let props: Vec<(String, bool)> = query
         .props
@@ -370,7 +369,7 @@ pub(super) fn of_query(
         let shown = || {
             task.observed.iter().all(|&o| match o {
                 Observable::Reg(..) => task.observed.contains(&observable(o)),
-                // Of memory that each thread or block has for itself.
+                // A location that each thread or block has privately.
                 Observable::Mem { viewer, .. } => {
                     viewer.is_none_or(|viewer| exchanged(viewer) == viewer)
                 }
@@ -406,7 +405,7 @@ pub(super) fn of_query(
     parts
 }
 
-/// A proposition in words that do not depend on the order in which its parts were written.
+/// A proposition as text that does not depend on the order of its parts.
 fn written(prop: &Prop, observable: &dyn Fn(Observable) -> Observable) -> String {
     let sorted = |parts: &[Prop]| {
         let mut parts: Vec<String> = parts.iter().map(|p| written(p, observable)).collect();
@@ -442,9 +441,9 @@ fn written(prop: &Prop, observable: &dyn Fn(Observable) -> Observable) -> String
 }
 
 impl Encoding<'_> {
-    /// What a class can be sorted by: rather by an order, which makes it easiest to see that there
-    /// is nothing else; but where no axiom `ties` what is read to orders, all that can be read
-    /// would be found beside the one order.
+    /// The sort key for a class. An order is preferred, because it makes the end of a search
+    /// quickest. But without an axiom that `ties` reads to orders, the search would repeat all read
+    /// values under each order.
     fn key(&self, class: &Class, ties: bool) -> Option<Key> {
         let task = &self.task;
         let sk = &task.sk;
@@ -460,7 +459,7 @@ impl Encoding<'_> {
         let orders: Vec<usize> = (0..task.model.free.len())
             .filter(|&f| task.model.free[f].shape == Shape::Order)
             .collect();
-        // An order in which any two of them may come.
+        // An order that can relate any two of these writes.
         let order_of = |column: &[usize]| {
             let among = |f: usize, a: usize, b: usize| {
                 a == b || self.inner.leaves.free[f].contains_key(&(a as u32, b as u32))
@@ -475,8 +474,8 @@ impl Encoding<'_> {
                 .copied()
                 .find(|&f| sk.events[column[0]].is_write() && all(f))
         };
-        // The last one, which is behind loops; rather one whose value depends on reads: others say
-        // little about the rest.
+        // Prefers the last write, which is behind loops, and a value that depends on reads: other
+        // values determine little else.
         let by_order = |sure: bool| {
             let computed = |column: &[usize]| {
                 sk.events[column[0]]
@@ -514,8 +513,8 @@ impl Encoding<'_> {
             .or_else(|| by_order(false))
     }
 
-    /// That the threads of each class come in the order of their key, for a question with these
-    /// axioms.
+    /// Literals that the threads of each class come in the order of their key, for a query with
+    /// these axioms.
     pub(super) fn sorted(&mut self, classes: &[Class], axioms: &[bool]) -> Vec<Lit> {
         let ties = axioms.contains(&true);
         let mut lits = Vec::new();
@@ -539,7 +538,7 @@ impl Encoding<'_> {
         lits
     }
 
-    /// That some reads return, one after the other, no more than others do, in lexicographic order.
+    /// The literal that the values of `these` reads are lexicographically at most those of `those`.
     fn at_most(&mut self, these: &[usize], those: &[usize]) -> Lit {
         let value = |e: usize| self.task.sk.events[e].value.expect("reads have values");
         let terms: Vec<(TermId, TermId)> = these
@@ -559,10 +558,10 @@ impl Encoding<'_> {
     }
 }
 
-/// The final states that those found stand for.
+/// The final states that the found ones represent.
 ///
 /// # Errors
-/// There are too many, or it takes too long.
+/// There are too many, or time ran out.
 pub(super) fn permuted(
     task: &Task<'_>,
     classes: &[Class],
@@ -571,7 +570,7 @@ pub(super) fn permuted(
 ) -> Result<BTreeSet<FinalState>, Reason> {
     let mut states = found.clone();
     for class in classes {
-        // By thread: where a state shows it, in the order of its registers.
+        // By thread: its positions in a state, in the order of its registers.
         let columns: Vec<Vec<usize>> = class
             .threads
             .iter()
@@ -606,7 +605,7 @@ pub(super) fn permuted(
                         .zip(part)
                         .for_each(|(&at, &value)| image[at] = value);
                 }
-                // What is there already came with all of its permutations.
+                // A known image already came with all of its permutations.
                 if !all.insert(image) && parts.is_sorted() {
                     break;
                 }
@@ -620,8 +619,8 @@ pub(super) fn permuted(
     Ok(states)
 }
 
-/// The next arrangement in lexicographic order, if there is one: each is met once, from the sorted
-/// one on.
+/// Moves to the next permutation in lexicographic order, and returns whether there is one. From the
+/// sorted one on, this visits each permutation once.
 fn next_permutation<T: Ord>(of: &mut [T]) -> bool {
     let Some(pivot) = (1..of.len())
         .rev()
@@ -645,8 +644,8 @@ mod tests {
     use crate::skeleton::signature::signature;
     use cat::model::load_shipped;
 
-    /// How many threads each class has, of the task and of the question whether the condition can
-    /// hold; and of that for all candidates, whatever the axioms say.
+    /// The sizes of the classes: of the task, of the reachability query, and of the same query over
+    /// all candidates without axioms.
     fn sizes_of_all(threads: &[(u32, &str)], condition: &str) -> [Vec<usize>; 3] {
         let mut text =
             format!("name = \"T\"\ncondition = '{condition}'\nmemory = {{ x = 0, y = 0 }}\n");
@@ -686,7 +685,7 @@ mod tests {
     fn threads_are_alike_by_what_they_do_and_where() {
         assert_eq!(sizes(&[(0, ADD), (1, ADD), (2, ADD)], "x == 3").0, [3]);
         assert_eq!(sizes(&[(0, ADD), (0, ADD), (0, ADD)], "x == 3").0, [3]);
-        // The third is not in the block of the other two.
+        // The third thread is not in the block of the other two.
         assert_eq!(sizes(&[(0, ADD), (0, ADD), (1, ADD)], "x == 3").0, [2]);
         assert_eq!(
             sizes(&[(0, ADD), (1, READ), (2, ADD), (3, READ)], "x == 2").0,
@@ -705,13 +704,13 @@ mod tests {
 
     #[test]
     fn candidates_are_alike_if_their_values_are() {
-        // Without the axioms, additions go on without end, and what is listed of them ends
-        // somewhere: for all threads alike.
+        // Without the axioms, additions continue without end, and the lists of their values end
+        // somewhere: at the same place for all threads.
         assert_eq!(
             sizes_of_all(&[(0, ADD), (1, ADD), (2, ADD)], "x == 3"),
             [[3], [3], [3]]
         );
-        // What the first two can read of each other, the third adds to.
+        // The third thread adds to the location that the first two read.
         let twice = "ld.relaxed.gpu r0, x; st.relaxed.gpu y, r0";
         assert_eq!(
             sizes_of_all(&[(0, twice), (1, twice), (2, ADD)], "y == 1"),

@@ -1,9 +1,9 @@
-//! Values as bits: where a value takes too many to be listed, it is 64 gates.
+//! Represents values as bits: a value with too many numbers to list is 64 gates.
 //!
 //! # Invariants
-//! - A word holds the bits of the `i64` that a value is everywhere else, lowest first.
-//! - [`Word::apply`] and [`Word::holds`] are [`BinOp::apply`] and [`CmpOp::holds`], bit by bit; of
-//!   constants they make constants.
+//! - A word holds the bits, lowest first, of the `i64` that represents the value elsewhere.
+//! - [`Word::apply`] and [`Word::holds`] are [`BinOp::apply`] and [`CmpOp::holds`], bit by bit;
+//!   constant operands give constants.
 
 use cat::algebra::gates::{Gates, Lit};
 use program::{BinOp, CmpOp, Ty};
@@ -15,7 +15,7 @@ const BITS: usize = 64;
 pub(super) struct Word([Lit; BITS]);
 
 impl Word {
-    /// A number.
+    /// A constant.
     pub(super) fn constant(v: i64) -> Word {
         Word(std::array::from_fn(|i| Lit::constant(v >> i & 1 != 0)))
     }
@@ -26,11 +26,11 @@ impl Word {
         extended(&bits, ty)
     }
 
-    /// What a list of cases says: numbers, each with when it is the value.
+    /// The word of a list of cases: numbers, each with the literal that it is the value.
     pub(super) fn of_cases(gates: &mut Gates, cases: &[(i64, Lit)]) -> Word {
         let bit = |i: usize| gates.any(cases.iter().filter(|c| c.0 >> i & 1 != 0).map(|c| c.1));
         let mut word = Word(array(bit));
-        // A bit that all cases have does not wait for one of them to hold.
+        // A bit that all cases have is true whichever case holds.
         for (i, bit) in word.0.iter_mut().enumerate() {
             if cases.iter().all(|c| c.0 >> i & 1 != 0) {
                 *bit = Lit::TRUE;
@@ -67,7 +67,7 @@ impl Word {
         }
     }
 
-    /// `a op b` in type `ty`; floating point has no bits of its own here, its operands are listed.
+    /// `a op b` in type `ty`; not for floating point, because its operands are always listed.
     pub(super) fn apply(gates: &mut Gates, op: BinOp, ty: Ty, a: &Word, b: &Word) -> Word {
         let n = usize::from(ty.bits);
         let (x, y) = (&a.0[..n], &b.0[..n]);
@@ -166,7 +166,7 @@ fn equal(gates: &mut Gates, a: &[Lit], b: &[Lit]) -> Lit {
     gates.all(same)
 }
 
-/// Whether one is smaller, without signs: the highest bit in which they differ says so.
+/// Whether `a < b`, unsigned: the highest bit in which they differ decides.
 fn less(gates: &mut Gates, a: &[Lit], b: &[Lit]) -> Lit {
     a.iter().zip(b).fold(Lit::FALSE, |lower, (&a, &b)| {
         let differ = xor(gates, a, b);
@@ -174,7 +174,7 @@ fn less(gates: &mut Gates, a: &[Lit], b: &[Lit]) -> Lit {
     })
 }
 
-/// Whether one is smaller, of two of a type.
+/// Whether `a < b` in a type.
 fn less_in(gates: &mut Gates, ty: Ty, a: &Word, b: &Word) -> Lit {
     let n = usize::from(ty.bits);
     let (mut a, mut b) = (a.0[..n].to_vec(), b.0[..n].to_vec());
@@ -197,7 +197,7 @@ fn sum(gates: &mut Gates, a: &[Lit], b: &[Lit], mut carry: Lit) -> (Vec<Lit>, Li
     (bits, carry)
 }
 
-/// Difference, and whether it is no less than zero.
+/// Difference, and whether it is at least zero.
 fn difference(gates: &mut Gates, a: &[Lit], b: &[Lit]) -> (Vec<Lit>, Lit) {
     let b: Vec<Lit> = b.iter().map(|&b| !b).collect();
     sum(gates, a, &b, Lit::TRUE)
@@ -219,7 +219,7 @@ fn product(gates: &mut Gates, a: &[Lit], b: &[Lit]) -> Vec<Lit> {
     all
 }
 
-/// Quotient and rest by long division; meaningless by zero.
+/// Quotient and remainder by long division; meaningless for the divisor zero.
 fn quotient(gates: &mut Gates, a: &[Lit], b: &[Lit]) -> (Vec<Lit>, Vec<Lit>) {
     let n = a.len();
     let (mut quotient, mut rest) = (vec![Lit::FALSE; n], vec![Lit::FALSE; n]);
@@ -234,8 +234,8 @@ fn quotient(gates: &mut Gates, a: &[Lit], b: &[Lit]) -> (Vec<Lit>, Vec<Lit>) {
     (quotient, rest)
 }
 
-/// Shifts by a word: `from` says which bit comes to a place, if there is one. Amounts of the size
-/// or more leave `fill` alone.
+/// Shifts by a word. `from` gives the source bit of a place, if it has one. Amounts of at least the
+/// size give only `fill`.
 fn shifted(
     gates: &mut Gates,
     a: &[Lit],
@@ -295,7 +295,7 @@ mod tests {
             .flat_map(|bits| [true, false].map(|signed| Ty { bits, signed }))
     }
 
-    /// Small numbers, those at the ends of types and of shifts, and some in between.
+    /// Small numbers, numbers at the ends of types and of shifts, and some between.
     fn numbers() -> impl Iterator<Item = i64> + Clone {
         let ends = [7, 8, 15, 16, 31, 32, 62, 63]
             .into_iter()
@@ -368,7 +368,7 @@ mod tests {
             for (a, b) in pairs().map(|(a, b)| (ty.wrap(a), ty.wrap(b))) {
                 let bit = |gate: usize| {
                     let n = usize::from(ty.bits);
-                    // Inputs are numbered as they were made, after the constant.
+                    // Inputs are numbered in the order of their creation, after the constant.
                     let (of, i) = if gate <= n {
                         (a, gate - 1)
                     } else {

@@ -1,10 +1,10 @@
-//! Z3 behind [`Solver`]: the only file that names it.
+//! Wraps Z3 as a [`Solver`]: the only file that names it.
 //!
 //! # Invariants
 //! - Everything is propositional, in the logic `QF_FD`: Z3's finite-domain solver.
 //! - Terms belong to this thread's context and never leave it.
-//! - What is found depends on the clauses and questions alone, not on what the thread was asked
-//!   before: see [`settle`].
+//! - A result depends only on the clauses and questions, not on earlier questions of the thread:
+//!   see [`settle`].
 
 use std::cell::{Cell, RefCell};
 use std::sync::Once;
@@ -16,19 +16,20 @@ use z3::{Context, Model, Params, SatResult};
 use super::sat::{Outcome, SatLit, Solver};
 use verdict::Reason;
 
-/// Up to so many clauses, a question is first asked without a clock, which would be a thread of
-/// Z3's: within so many conflicts most are answered in less time than that takes to start.
+/// The numbers of clauses and of conflicts. With at most this number of clauses, a question first
+/// runs without a clock, which would be a thread of Z3. Within that number of conflicts, most are
+/// answered faster than that thread starts.
 const FEW: (usize, u32) = (10_000, 1_000);
 
-/// So many variables are kept for later solvers.
+/// The number of variables kept for later solvers.
 const KEPT: usize = 1 << 16;
 
-/// What Z3 says where it has used up its memory.
+/// Z3's messages after it used up its memory.
 const OUT_OF_MEMORY: [&str; 3] = ["max. memory", "memout", "out of memory"];
 
 thread_local! {
-    /// The variables of all solvers of this thread, each with its negation: they are numbered
-    /// alike.
+    /// The variables of all solvers of this thread, each with its negation; all solvers share the
+    /// numbering.
     static TERMS: RefCell<Vec<[Bool; 2]>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -56,7 +57,7 @@ impl Z3 {
         }
     }
 
-    /// Looks at the variables, of which there are as many as this solver has.
+    /// Passes the terms of all variables of this solver to `look`.
     fn with_terms<T>(&self, look: impl FnOnce(&[[Bool; 2]]) -> T) -> T {
         TERMS.with_borrow_mut(|terms| {
             for var in terms.len()..self.vars as usize {
@@ -80,10 +81,12 @@ fn term(terms: &[[Bool; 2]], l: SatLit) -> &Bool {
     &terms[l.var as usize][usize::from(!l.positive)]
 }
 
-/// Has Z3 take the literals of a clause as they come, before it makes its first solver. It would
-/// sort them by the numbers of their terms, and these are given anew when terms are dropped: so
-/// what was asked before would decide which of several executions is found. Nor does it have to
-/// look for what the values that it found have in common: they are true or false.
+/// Makes Z3 keep the literals of a clause in the given order; must run before the first solver
+/// exists.
+///
+/// Z3 would sort the literals by the numbers of their terms, and it reuses numbers of dropped
+/// terms. So earlier questions would decide which of several executions it finds. The other setting
+/// skips a search for common parts of values in models: all values are true or false.
 fn settle() {
     static SETTLED: Once = Once::new();
     SETTLED.call_once(|| {
@@ -92,7 +95,8 @@ fn settle() {
     });
 }
 
-/// What every question is asked with: Z3 leaves SIGINT to whoever listens for it.
+/// The parameters of every question; they keep Z3 from handling SIGINT, which the program's
+/// listener handles.
 fn params(conflicts: u32) -> Params {
     let mut params = Params::new();
     params.set_bool("ctrl_c", false);
@@ -100,11 +104,10 @@ fn params(conflicts: u32) -> Params {
     params
 }
 
-/// Lets a request to stop end what Z3 does on this thread.
+/// Lets a request to stop end Z3's work on this thread.
 ///
-/// Where nobody can request a stop this does nothing. Elsewhere the thread's context is kept until
-/// the process ends, so that there is something to interrupt whenever the request comes; a pool has
-/// few threads.
+/// Without a listener this does nothing. Otherwise the thread's context lives until the process
+/// ends, so that a request can interrupt it at any time; a pool has few threads.
 fn let_be_interrupted() {
     thread_local! {
         static REGISTERED: Cell<bool> = const { Cell::new(false) };
@@ -120,7 +123,7 @@ impl Z3 {
     fn check(&self, terms: &[Bool], deadline: Option<Instant>) -> SatResult {
         if !self.brief {
             let mut params = params(u32::MAX);
-            // Z3 counts what all of its solvers hold together.
+            // Z3 counts the memory of all its solvers together.
             if let Some(most) = stop::memory_for_all() {
                 params.set_u32(
                     "max_memory",
@@ -216,7 +219,7 @@ impl Solver for Z3 {
 mod tests {
     use super::*;
 
-    /// More pigeons than holes: whatever is learnt of it, it takes long.
+    /// More pigeons than holes: this takes long, whatever the solver learns.
     #[test]
     fn what_takes_many_conflicts_is_asked_again_with_a_clock() {
         const HOLES: u32 = 7;
@@ -238,7 +241,7 @@ mod tests {
             }
         }
         assert!(z3.clauses < FEW.0 && z3.brief);
-        // One pigeon has a hole for itself: that is seen at once.
+        // Two pigeons in one hole: a contradiction found at once.
         let first = positive(pigeons[0][0]);
         assert_eq!(
             z3.solve(&[first, positive(pigeons[1][0])], None),
@@ -271,7 +274,7 @@ mod tests {
         }]);
         let first = ask(&mut z3);
         assert_eq!(first, (Outcome::Sat, true, Outcome::Unsat));
-        // Another one that goes away takes them along.
+        // Dropping another solver drops its terms, too.
         drop(Z3::new());
         assert_eq!(ask(&mut z3), first);
     }

@@ -1,25 +1,25 @@
-//! Instructions that all threads of a warp must execute together, `.aligned` ones: the base
+//! Checks `.aligned` instructions, which all threads of a warp must execute together: the base
 //! relation `divergence` of PTX.
 //!
-//! The threads of a warp that run the same code execute the same such instructions in the same
-//! order: the first of one thread is the first of each other, and so on. Whether a branch around
-//! them is taken by all or by none need not be asked: where they differ in that, the orders differ,
-//! and after they have joined, these are the same again.
+//! Threads of a warp that run the same code must execute the same such instructions in the same
+//! order. The first of one thread is the first of each other, and so on. Branches around them need
+//! no check. If threads differ in a branch around such an instruction, their orders differ; after
+//! they join, the orders agree again.
 //!
 //! # Invariants
-//! - A thread that has ended is not waited for, nor missed, if it has gone on to nothing behind the
-//!   instruction: compilers make a branch to the end of an early return. One that goes on behind
-//!   it, or waits elsewhere for ever, is missed.
-//! - Threads that run different code, as a test can give them, have no instruction in common, and
-//!   nothing is asked of them.
+//! - A thread that has ended is neither awaited nor missed, if it executed nothing behind the
+//!   instruction. The reason is that compilers turn an early return into a branch to the end. A
+//!   thread that continues behind it, or waits elsewhere without end, is missed.
+//! - A test can give threads different code. Such threads have no instruction in common, and no
+//!   rule applies.
 //! - An instruction that arrives and waits counts once, as its arrival; a mask of a warp's barrier
 //!   must hold the thread itself.
 //!
 //! # Sources
 //! - PTX ISA 9.4, *barrier*: for `.aligned`, all threads in the warp must execute the same
-//!   instruction; "in conditionally executed code", only if "it is known that all threads in the
-//!   warp evaluate the condition identically, otherwise behavior is undefined"; it waits for the
-//!   threads of the warp that have not exited. *barrier.cluster* has the same words.
+//!   instruction. "In conditionally executed code", only if "it is known that all threads in the
+//!   warp evaluate the condition identically, otherwise behavior is undefined". It waits for the
+//!   threads of the warp that have not exited. The section *barrier.cluster* has the same words.
 //! - PTX ISA 9.4, *bar.warp.sync*: undefined, if the executing thread is not in the mask.
 
 use std::collections::BTreeMap;
@@ -34,9 +34,9 @@ use program::{BarrierAction, Program, Scope, Tag, ThreadId};
 struct Turn {
     event: EventId,
     guard: Cond,
-    /// Which instruction it is: where it stands.
+    /// The instruction, by its position in the text.
     what: [u32; 2],
-    /// By number: when it is the one of that number of its thread.
+    /// By number: the condition that it is the instruction of that number in its thread.
     number: Vec<Cond>,
 }
 
@@ -47,9 +47,9 @@ fn in_step(program: &Program, a: ThreadId, b: ThreadId) -> bool {
 }
 
 impl Rules<'_> {
-    /// Pairs of aligned instructions that threads of a warp execute where all should execute the
-    /// same one; to itself, one for which some thread never comes, and a warp's barrier whose mask
-    /// leaves out its own thread.
+    /// Pairs of different aligned instructions that threads of a warp execute at the same turn. An
+    /// instruction is related to itself if some thread never reaches it, or if a warp's barrier has
+    /// a mask without its own thread.
     pub(super) fn unaligned(&mut self) -> Edges {
         let mut found = Edges::new();
         for a in self.out.arrivals.clone() {
@@ -176,8 +176,8 @@ impl Rules<'_> {
         turns
     }
 
-    /// The events of a thread, each with its instruction and when it executes, if its code has the
-    /// instructions of another thread.
+    /// The events of thread `u`, each with its instruction and guard, if both threads have the same
+    /// code.
     fn events_behind(&self, t: ThreadId, u: ThreadId) -> Vec<(usize, Cond)> {
         if self.program.thread(t).code.len() != self.program.thread(u).code.len() {
             return Vec::new();
@@ -186,7 +186,7 @@ impl Rules<'_> {
         mine.map(|e| (e.instr, e.guard)).collect()
     }
 
-    /// When a thread waits for ever.
+    /// The condition that a thread waits without end.
     fn stuck(&mut self, thread: ThreadId) -> Cond {
         let waits: Vec<(Cond, Cond)> = self
             .out

@@ -1,8 +1,8 @@
-//! Barriers that not all threads of a group come to, or not at the same call.
+//! Finds barriers that not all threads of a group reach, or that they reach at different calls.
 //!
-//! One that says how many threads take part, as assembly in CUDA C++ can, asks nothing of the
-//! others, and nothing of where each of them comes to it: in PTX, producers arrive in one place and
-//! consumers wait in another.
+//! A barrier with a thread count, possible in CUDA C++ through assembly, demands nothing of other
+//! threads. Its threads may also reach it at different calls: in PTX, producers arrive in one place
+//! and consumers wait in another.
 
 use super::Rules;
 use super::phases::Chosen;
@@ -13,18 +13,19 @@ use program::dialect::Convergence;
 use program::{Barrier, Scope, ThreadId};
 
 impl Rules<'_> {
-    /// Whether barriers meet those threads that have not ended.
+    /// Whether barriers apply only to threads that have not ended.
     fn running(&self) -> bool {
         self.program.dialect.row().convergence == Convergence::Running
     }
 
-    /// When a thread of the group meets arrival `i` at another call of the code that both run,
-    /// given that it executes. OpenCL C, *Synchronization Functions*: all work-items must come to
-    /// the barrier. CUDA Programming Guide, *Synchronization Functions*: the condition that leads
-    /// to `__syncthreads` must not differ in the block; a warp's threads may meet wherever their
-    /// masks agree, but each must be in its own. Of threads of several blocks, which a barrier of a
-    /// cluster or of a grid brings together, no source says so: in PTX, `barrier.cluster` asks it
-    /// of the threads of a warp alone.
+    /// The condition that a thread of the group meets arrival `i` at another call of their common
+    /// code, given that it executes.
+    /// - OpenCL C, *Synchronization Functions*: all work-items must reach the barrier.
+    /// - CUDA Programming Guide, *Synchronization Functions*: the condition that leads to
+    ///   `__syncthreads` must not differ in the block. Threads of a warp may meet wherever their
+    ///   masks agree, but each must be in its own mask.
+    /// - For threads of several blocks, at a barrier of a cluster or a grid, no source demands
+    ///   this. In PTX, `barrier.cluster` demands it only of the threads of a warp.
     pub(super) fn other_call(&mut self, i: usize, a: &Arrival, chosen: &Chosen) -> Cond {
         let lane = self.program.lane(a.at.thread);
         if a.at
@@ -65,10 +66,10 @@ impl Rules<'_> {
         self.pool().restrict(result, a.guard)
     }
 
-    /// When some thread of the group never comes to where arrival `i` is, given that it executes.
-    /// In CUDA, a thread that has ended need not come, unless the call is a collective of its group
-    /// (CUDA Programming Guide, Cooperative Groups, *Collective Operations*: all threads of the
-    /// group take part).
+    /// The condition that some thread of the group never reaches the barrier of arrival `i`, given
+    /// that it executes. In CUDA, a thread that has ended need not arrive. The exception is a
+    /// collective of its group: all threads of the group take part (CUDA Programming Guide,
+    /// Cooperative Groups, *Collective Operations*).
     pub(super) fn diverges(&mut self, i: usize, a: &Arrival, chosen: &Chosen) -> Cond {
         let to = a.at;
         if matches!(to.naming, Naming::Counted { count: Some(_), .. }) {

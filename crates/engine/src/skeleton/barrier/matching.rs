@@ -1,4 +1,4 @@
-//! Which operations meet at one barrier, and how many threads it takes.
+//! Decides which operations meet at one barrier, and how many threads it needs.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ impl Rules<'_> {
         self.pool().cmp(CmpOp::Eq, Ty::WORD, a, b)
     }
 
-    /// When two barrier operations name the same barrier.
+    /// The condition that two barrier operations name the same barrier.
     pub(super) fn matches(&mut self, a: Use, b: Use) -> Cond {
         if a.group != b.group || !self.same_group(a.group, a.thread, b.thread) {
             return Cond::FALSE;
@@ -48,7 +48,7 @@ impl Rules<'_> {
         }
     }
 
-    /// The arrivals that may be at this barrier, each with when it is.
+    /// The arrivals that may be at this barrier, each with the condition for it.
     pub(super) fn matching_arrivals(&mut self, to: Use) -> Vec<(usize, Arrival, Cond)> {
         let mut found = Vec::new();
         for i in 0..self.out.arrivals.len() {
@@ -60,7 +60,7 @@ impl Rules<'_> {
         found
     }
 
-    /// An operand that no execution changes.
+    /// The value of an operand that is the same in all executions.
     pub(super) fn constant(&self, t: TermId, what: &'static str) -> Result<usize, Reason> {
         let v = self.out.pool.as_const(t).ok_or_else(|| {
             Reason::Unsupported(format!("a barrier's {what} that is not a constant"))
@@ -98,7 +98,7 @@ impl Rules<'_> {
         Ok(counts)
     }
 
-    /// How many threads of the program there are for whom it is.
+    /// The number of threads of the program in the barrier's group.
     fn group_size(&self, to: Use) -> usize {
         self.program
             .thread_ids()
@@ -106,8 +106,8 @@ impl Rules<'_> {
             .count()
     }
 
-    /// Whether two arrivals at one barrier say different thread counts. Without a count, it takes
-    /// all threads of the group.
+    /// Whether two arrivals at one barrier give different thread counts. No count means all threads
+    /// of the group.
     pub(super) fn unlike(&self, a: Use, b: Use) -> bool {
         let count = |of| {
             self.count(of)
@@ -116,9 +116,9 @@ impl Rules<'_> {
         count(a) != count(b)
     }
 
-    /// Whether the program determines the phase of every arrival at this barrier: it is the number
-    /// of earlier arrivals of its thread, since no phase can complete before all have come that
-    /// arrive as often, and all of these say one count.
+    /// Whether the program determines the phase of every arrival at this barrier. The phase is then
+    /// the number of earlier arrivals of its thread. The reason is that no phase can complete
+    /// before every thread with as many arrivals has arrived, and all these give one count.
     pub(super) fn is_determined(&mut self, to: Use) -> Result<bool, Reason> {
         let counts = self.counts(to)?;
         let users = self.users(to);

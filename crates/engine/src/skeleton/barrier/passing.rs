@@ -1,4 +1,4 @@
-//! When waits pass, and what comes before them.
+//! Decides when waits pass, and which events come before them.
 
 use super::phases::{Chosen, conditions};
 use super::{BarrierEdges, Rules};
@@ -8,19 +8,19 @@ use cat::rel::EventId;
 use program::{Barrier, ThreadId};
 use verdict::Reason;
 
-/// Events of threads that do not arrive, each with its condition; and when each such thread does
-/// not.
+/// Events of threads that do not arrive, each with its condition; and for each such thread the
+/// condition that it does not.
 type Ended = (Vec<(EventId, Cond)>, Vec<Cond>);
 
-/// Whether a barrier waits for those, too, that have ended.
+/// Whether a barrier also waits for threads that have ended.
 fn awaits_all(to: Use) -> bool {
     Barrier::awaits_ended(to.group.domain)
 }
 
 impl Rules<'_> {
-    /// When a wait passes, whatever is chosen.
+    /// The condition that a wait passes, for any choice of phases.
     pub(super) fn passes(&mut self, w: &Wait) -> Result<Cond, Reason> {
-        // A chosen phase never lets a wait pass for sure: those barriers stay choices.
+        // A chosen phase never makes a wait surely pass: those barriers remain choices.
         let none = Chosen::nothing(self.out.arrivals.len());
         if matches!(w.at.naming, Naming::Counted { .. }) && !self.is_determined(w.at)? {
             return Ok(Cond::FALSE);
@@ -28,7 +28,7 @@ impl Rules<'_> {
         self.passes_with(w, &none)
     }
 
-    /// When a wait that is reached lets its thread pass.
+    /// The condition that a reached wait lets its thread pass.
     pub(super) fn passes_with(&mut self, w: &Wait, chosen: &Chosen) -> Result<Cond, Reason> {
         let to = w.at;
         let matching = self.matching_arrivals(to);
@@ -72,7 +72,7 @@ impl Rules<'_> {
                     let first = pool.exactly(0, &earlier);
                     passes = pool.or(passes, first);
                 } else if !self.purpose.is_progress() {
-                    // No wait is left that would hide what is undefined.
+                    // No wait remains that would hide undefined behaviour.
                     let early = self.waits_too_early(w)?;
                     passes = self.pool().or(passes, early);
                 }
@@ -81,8 +81,9 @@ impl Rules<'_> {
         }
     }
 
-    /// When a phase is complete. Arrivals with and without a count can make one up together; where
-    /// their counts differ, the program is undefined, and no wait is left that would hide it.
+    /// The condition that a phase is complete. Arrivals with and without a count can share a phase.
+    /// If their counts differ, the program is undefined, and the phase counts as complete, so that
+    /// no wait hides this.
     pub(super) fn is_full(
         &mut self,
         to: Use,
@@ -115,8 +116,8 @@ impl Rules<'_> {
         full
     }
 
-    /// When every thread of the group has arrived in a phase, or has ended where the barrier does
-    /// not wait for such.
+    /// The condition that every thread of the group has arrived in a phase. At a barrier that does
+    /// not wait for ended threads, an ended thread counts, too.
     fn all_came(&mut self, to: Use, in_phase: &[(Use, Cond)]) -> Cond {
         let (mut all, threads) = (Cond::TRUE, self.threads(in_phase));
         for t in self.program.thread_ids() {
@@ -134,12 +135,12 @@ impl Rules<'_> {
         all
     }
 
-    /// When a thread runs to its end.
+    /// The condition that a thread runs to its end.
     pub(super) fn ended(&self, thread: ThreadId) -> Cond {
         self.out.endings[thread.0 as usize].done
     }
 
-    /// The events that come before a wait because their thread has to end before it passes.
+    /// Adds the events that come before a wait because their thread has to end before it passes.
     pub(super) fn exits(
         &mut self,
         w: &Wait,
@@ -163,8 +164,8 @@ impl Rules<'_> {
         Ok(())
     }
 
-    /// The events that come before an arrival because their thread has to end before the phase
-    /// before its own is over.
+    /// Adds the events that come before an arrival because their thread has to end before the
+    /// previous phase is complete.
     pub(super) fn exits_to_arrive(
         &mut self,
         i: usize,
@@ -172,7 +173,7 @@ impl Rules<'_> {
         chosen: &Chosen,
         result: &mut BarrierEdges,
     ) -> Result<(), Reason> {
-        // Where nothing is chosen, its thread took part in the phase before, and waited.
+        // If no phase is chosen, the thread took part in the previous phase and waited.
         if chosen.phase[i].is_some() {
             let mine = self.phases_of(i, a, chosen);
             for (id, cond) in self
@@ -185,9 +186,9 @@ impl Rules<'_> {
         Ok(())
     }
 
-    /// The events of threads of the group that do not arrive in the phase that has to be over
-    /// before `event`, if the barrier waits for all that have not ended; and when each such thread
-    /// does not arrive.
+    /// The events of threads of the group that are absent from the phase that `event` waits for.
+    /// None, unless the barrier waits for all running threads. Also, for each such thread, the
+    /// condition that it does not arrive.
     fn ended_before(
         &mut self,
         to: Use,
@@ -200,7 +201,7 @@ impl Rules<'_> {
         if !counted || awaits_all(to) || !self.counts(to)?.contains(&None) {
             return Ok((ended, threads));
         }
-        // Each phase that can be that one: who is in it, when it is over and for all.
+        // Each possible phase: its threads, and the condition that it is complete and for all.
         let mut all = Vec::new();
         for (k, &over) in over
             .iter()
@@ -249,7 +250,7 @@ impl Rules<'_> {
         Ok((ended, threads))
     }
 
-    /// When arrival `i` is ordered before the wait, given that both execute.
+    /// The condition that arrival `i` is ordered before the wait, given that both execute.
     pub(super) fn synchronises(
         &mut self,
         i: usize,
@@ -273,7 +274,7 @@ impl Rules<'_> {
                     waited.get(k).copied().unwrap_or(Cond::FALSE)
                 });
                 let cond = self.pool().and(m, same);
-                // Only matters when both execute.
+                // The condition only matters if both execute.
                 let care = self.pool().and(a.guard, w.reached);
                 Ok(self.pool().restrict(cond, care))
             }

@@ -1,5 +1,5 @@
-//! Phases of barriers: which arrivals make one up, and the free choices where the program does not
-//! determine that.
+//! Assigns phases to arrivals at barriers, with free choices if the program does not determine
+//! them.
 
 use std::rc::Rc;
 
@@ -13,15 +13,15 @@ use verdict::Reason;
 
 /// Free choices made for arrivals, by index.
 pub(super) struct Chosen {
-    /// Counted barriers with more threads than their count: `phase[i][k]`, arrival `i` is in phase
-    /// `k`.
+    /// Counted barriers with more threads than their count: `phase[i][k]` means that arrival `i` is
+    /// in phase `k`.
     pub(super) phase: Vec<Option<Vec<Cond>>>,
     /// Instance barriers with a quorum: arrival `i` is in the chosen set.
     pub(super) member: Vec<Option<Cond>>,
 }
 
 impl Chosen {
-    /// Nothing chosen for any of `arrivals` arrivals.
+    /// No choice for any of `arrivals` arrivals.
     pub(super) fn nothing(arrivals: usize) -> Chosen {
         Chosen {
             phase: vec![None; arrivals],
@@ -79,9 +79,10 @@ impl Rules<'_> {
         Ok(chosen)
     }
 
-    /// How many phases the arrivals at this barrier can be of: each but the last is full. One for
-    /// all threads is when one has come and the others have ended, so that whatever comes behind it
-    /// is of that one, too; one of arrivals with different counts when two have.
+    /// The largest number of phases of the arrivals at this barrier: each phase but the last is
+    /// full. A phase for all threads can be full with one arrival, if the other threads have ended;
+    /// then all later arrivals belong to that thread. A phase with different counts can be full
+    /// with two arrivals.
     fn most_phases(&mut self, to: Use) -> Result<usize, Reason> {
         let counts = self.counts(to)?;
         let least = counts
@@ -108,7 +109,8 @@ impl Rules<'_> {
         Ok((all - alone) / least + alone)
     }
 
-    /// Of so many phases, those that an arrival can be in: the phases of one thread grow.
+    /// The range of phases possible for an arrival, out of `phases`: the phases of one thread
+    /// increase.
     fn within(&mut self, a: &Arrival, phases: usize) -> std::ops::Range<usize> {
         let (mut first, mut end) = (0, phases);
         for (_, b, m) in self.matching_arrivals(a.at) {
@@ -121,8 +123,8 @@ impl Rules<'_> {
         first..end
     }
 
-    /// A wait with a quorum passes if enough of the chosen have arrived, one without if all that
-    /// arrive are chosen.
+    /// A wait with a quorum passes if enough of the chosen arrivals come, one without if all that
+    /// come are chosen.
     fn constrain_members(
         &mut self,
         chosen: &Chosen,
@@ -160,9 +162,9 @@ impl Rules<'_> {
         Ok(())
     }
 
-    /// No phase has more arrivals than make it up, and each but the first follows a full one, at
-    /// which all arrived who come to a later one, if it is for all. What a phase of arrivals with
-    /// different counts is made of, nothing says.
+    /// No phase has more arrivals than complete it, and each but the first follows a full one. If
+    /// that one is for all threads, every thread of a later phase arrived in it. No source defines
+    /// a phase of arrivals with different counts.
     fn constrain_phases(
         &mut self,
         arrivals: &[Arrival],
@@ -185,7 +187,7 @@ impl Rules<'_> {
                     alike.retain(|of| self.count(of.0) == Ok(Some(count)));
                     let pool = self.pool();
                     let too_many = pool.at_least(count + 1, &conditions(&in_k));
-                    // Where others come, they came before these made up the phase.
+                    // If others take part, they arrived before these completed the phase.
                     let made_up = pool.at_least(count.max(2), &conditions(&alike));
                     let wrong = pool.ite_cond(mixed, made_up, too_many);
                     let clash = pool.and(here, wrong);
@@ -204,7 +206,7 @@ impl Rules<'_> {
                     constraints.push(pool.implies(here, follows));
                 }
             }
-            // Phases of one thread grow.
+            // The phases of one thread increase.
             for (j, b) in arrivals.iter().enumerate() {
                 if b.at.thread != a.at.thread || b.event <= a.event {
                     continue;
@@ -228,7 +230,7 @@ impl Rules<'_> {
         Ok(())
     }
 
-    /// The arrivals at the barrier that may be in phase `k`, and when they are.
+    /// The arrivals at the barrier that may be in phase `k`, each with its condition.
     pub(super) fn in_phase(&mut self, to: Use, k: usize, chosen: &Chosen) -> Vec<(Use, Cond)> {
         let mut list = Vec::new();
         for (i, a, m) in self.matching_arrivals(to) {
@@ -240,8 +242,8 @@ impl Rules<'_> {
         list
     }
 
-    /// When their phase is for all threads of the group that have not ended: one of them came
-    /// without a count, and none with another one.
+    /// The condition that the phase is for all running threads of the group: one of them arrived
+    /// without a count, and none with another count.
     pub(super) fn for_all(&mut self, in_phase: &[(Use, Cond)]) -> Cond {
         let without = in_phase
             .iter()
@@ -254,9 +256,9 @@ impl Rules<'_> {
         pool.and(without, alike)
     }
 
-    /// When two of those say different thread counts.
+    /// The condition that two of these arrivals give different thread counts.
     pub(super) fn mixed(&mut self, in_phase: &[(Use, Cond)]) -> Cond {
-        // At one barrier, to say none is to say the same.
+        // At one barrier, arrivals without a count agree.
         let mut given = in_phase.iter().map(|a| self.count(a.0));
         let first = given.next();
         if given.all(|count| Some(count) == first) {
@@ -274,7 +276,7 @@ impl Rules<'_> {
         mixed
     }
 
-    /// By thread: when it is among those.
+    /// By thread: the condition that it is among the arrivals.
     pub(super) fn threads(&mut self, in_phase: &[(Use, Cond)]) -> FxHashMap<ThreadId, Cond> {
         let mut threads = FxHashMap::default();
         for &(of, here) in in_phase {
@@ -284,13 +286,14 @@ impl Rules<'_> {
         threads
     }
 
-    /// When a thread is among those.
+    /// The condition that a thread is among the arrivals.
     pub(super) fn arrived(&mut self, thread: ThreadId, in_phase: &[(Use, Cond)]) -> Cond {
         let own = in_phase.iter().filter(|a| a.0.thread == thread);
         own.fold(Cond::FALSE, |so_far, a| self.pool().or(so_far, a.1))
     }
 
-    /// By phase: when arrival `i` is in it, given that it executes. It is in none behind these.
+    /// By phase: the condition that arrival `i` is in it, given that it executes. It is in no phase
+    /// beyond the list.
     pub(super) fn phases_of(&mut self, i: usize, a: &Arrival, chosen: &Chosen) -> Rc<[Cond]> {
         if let Some(phases) = &chosen.phase[i] {
             return phases.as_slice().into();
@@ -306,7 +309,7 @@ impl Rules<'_> {
         phases
     }
 
-    /// When arrival `i` is in phase `k`, given that it executes.
+    /// The condition that arrival `i` is in phase `k`, given that it executes.
     pub(super) fn phase_is(&mut self, i: usize, a: &Arrival, k: usize, chosen: &Chosen) -> Cond {
         self.phases_of(i, a, chosen)
             .get(k)
@@ -314,8 +317,8 @@ impl Rules<'_> {
             .unwrap_or(Cond::FALSE)
     }
 
-    /// By phase: when the wait is for it, as its thread's latest arrival is in that phase. It is
-    /// for none behind these.
+    /// By phase: the condition that the wait is for it, because its thread's latest arrival is in
+    /// that phase. It is for no phase beyond the list.
     pub(super) fn waits_for(&mut self, w: &Wait, chosen: &Chosen) -> Rc<[Cond]> {
         let key = (w.event, w.to_arrive());
         if let Some(known) = self.waited.get(&key) {
@@ -346,8 +349,8 @@ impl Rules<'_> {
         result
     }
 
-    /// When both hold of one of the phases; the second is asked only of those of which the first
-    /// can hold.
+    /// The condition that some phase satisfies both; `second` is evaluated only for phases that can
+    /// satisfy the first.
     pub(super) fn some_phase(
         &mut self,
         first: &[Cond],
@@ -366,7 +369,7 @@ impl Rules<'_> {
         result
     }
 
-    /// When two arrivals are in one phase, given that they are at one barrier.
+    /// The condition that two arrivals are in one phase, given that they are at one barrier.
     pub(super) fn same_phase(
         &mut self,
         i: usize,
@@ -379,7 +382,8 @@ impl Rules<'_> {
         self.some_phase(&mine, |r, k| r.phase_is(j, b, k, chosen))
     }
 
-    /// When two arrivals are at one barrier in one phase. Instance barriers have a single one.
+    /// The condition that two arrivals are at one barrier in one phase. Instance barriers have a
+    /// single phase.
     pub(super) fn together(
         &mut self,
         i: usize,
@@ -396,8 +400,8 @@ impl Rules<'_> {
         self.pool().and(m, same)
     }
 
-    /// Notes arrivals at one barrier with different counts. Where the program determines the
-    /// phases, none of them can meet.
+    /// Records arrivals at one barrier with different counts. If the program determines the phases,
+    /// no two of them can meet.
     pub(super) fn meets_unlike(
         &mut self,
         i: usize,
@@ -418,7 +422,7 @@ impl Rules<'_> {
         }
     }
 
-    /// When arrival `a` is in the phase right before that of `b`.
+    /// The condition that arrival `a` is in the phase right before that of `b`.
     pub(super) fn next_phase(
         &mut self,
         i: usize,
@@ -445,7 +449,7 @@ impl Rules<'_> {
     }
 }
 
-/// Without whose they are.
+/// The conditions of arrivals, without the arrivals.
 pub(super) fn conditions(in_phase: &[(Use, Cond)]) -> Vec<Cond> {
     in_phase.iter().map(|a| a.1).collect()
 }

@@ -1,38 +1,39 @@
-//! Iterations that threads go through together, and that can be left out together.
+//! Leaves out iterations that threads go through together.
 //!
-//! `while (__syncthreads_or(!ready)) { ready = flag; }` waits as a loop of one thread does, but no
-//! thread can leave out an iteration alone: the others would wait at a barrier for which it does
-//! not come. Take an execution and a set of threads, and of each of these some consecutive
-//! iterations of a loop, its *segment*, such that
-//! - each thread of the set goes through its segment and on, back in the state in which it began
-//!   (the same values in all registers that are still needed), and executes nothing in it but
-//!   reads, fences, writes of what was read there ([`super::super::kept`]), barriers and meetings
+//! `while (__syncthreads_or(!ready)) { ready = flag; }` waits like a loop of one thread. But no
+//! thread can leave out an iteration alone, because the others would wait for it at a barrier. Take
+//! an execution, a set of threads, and for each of these some consecutive iterations of a loop, its
+//! *segment*, such that
+//! - each thread of the set leaves its segment in the state in which it began (equal values in all
+//!   registers that are still needed), and continues. In the segment it executes only reads,
+//!   fences, writes of the value read there ([`super::super::kept`]), barriers and meetings
 //!   (`shfl.sync` and its like);
-//! - whoever takes part in a phase of a barrier, or in a meeting, that some segment takes part in
-//!   is of the set and does so inside of its segment;
+//! - if a segment takes part in a phase of a barrier, or in a meeting, all participants do so
+//!   within segments of the set;
 //! - these barriers reset, and each instruction at them arrives and waits: nothing that a segment
 //!   begins ends outside of it.
 //!
-//! Leave out all segments. What is left is an execution of the program: states follow each other as
-//! before, and nobody's read took a value from a segment. Barriers let pass whom they let pass:
-//! whole phases are gone, so that the others are what they were, with lower numbers, and each
-//! follows a full one. The order in time among what is left is part of what it was, for arrivals of
-//! the phase before one that is gone come before those of the one after it by way of the latter. It
-//! is an execution of the model, with the same outcome, as every relation on what is left is part
-//! of what it was: *what the barriers of the segments ordered may be unordered now*, and a model
-//! that allows a program with more order allows it with less. Nothing that raced is ordered for
-//! that reason, so what raced races still, unless it was in a segment. Where that may be, one
-//! segment has to be there: of two in a row at least one has no part in the race, and can be left
-//! out ([`super::super::racing`]). So it is in questions about progress, where what goes on for
-//! ever is seen to repeat.
+//! Leave out all segments. The rest is an execution of the program. States follow each other as
+//! before, and no remaining read took a value from a segment. Barriers let the same threads pass:
+//! whole phases are gone, so the others are unchanged with lower numbers, and each follows a full
+//! one. The order in time on the rest is part of the old one. For arrivals of the phase before a
+//! removed one come before those of the phase after it, by way of the latter.
 //!
-//! Executions with segments that can be left out are excluded by a constraint; a loop is cut only
-//! if it can go on without any.
+//! The rest is an execution of the model, with the same outcome, because every relation on it is
+//! part of the old one. So *events that the barriers of the segments ordered may be unordered now*.
+//! A model that allows a program with more order allows it with less. This orders nothing that
+//! raced, so every race remains, unless it was in a segment. If it may be, one segment has to
+//! remain. At least one of two in a row has no part in the race and can be left out
+//! ([`super::super::racing`]). The same holds in questions about progress, which detect endless
+//! behaviour by a repetition.
+//!
+//! A constraint excludes executions with segments that can be left out; a loop is cut only if it
+//! can continue without any.
 //!
 //! # Invariants
-//! - Which segments could belong together is a guess (iterations of one number, of loops of one
-//!   number, of all threads or of some); whether they do is asked of each execution. A wrong guess
-//!   leaves out less.
+//! - The segments that could belong together are a guess: iterations of one number, of loops of one
+//!   number, of all threads or of some. The constraint checks in each execution whether they do. A
+//!   wrong guess only leaves out less.
 
 use std::collections::BTreeMap;
 
@@ -47,10 +48,10 @@ use program::{BarrierAction, ThreadId};
 /// One segment for each of some threads.
 type Together<'s> = BTreeMap<ThreadId, &'s Segment>;
 
-/// Of more threads than this, no part is looked at.
+/// With more threads, no subsets are tried.
 const MAX_PARTS: usize = 4;
 
-/// All segments, and parts of these, as the others may have left the loop.
+/// All segments, and subsets of them, because the other threads may have left the loop.
 fn parts<'s>(all: &Together<'s>) -> Vec<Together<'s>> {
     let whole = (1u32 << all.len().min(MAX_PARTS)) - 1;
     let of = |part: u32| {
@@ -66,7 +67,7 @@ fn parts<'s>(all: &Together<'s>) -> Vec<Together<'s>> {
 }
 
 impl Rules<'_> {
-    /// Excludes executions in which iterations of several threads can be left out.
+    /// Excludes executions with iterations of several threads that can be left out.
     pub(super) fn leave_out(&mut self, chosen: &Chosen, constraints: &mut Vec<Cond>) {
         let segments = std::mem::take(&mut self.out.segments);
         let mut alike: BTreeMap<(Vec<u32>, u32), Together<'_>> = BTreeMap::new();
@@ -100,7 +101,7 @@ impl Rules<'_> {
         }
     }
 
-    /// Segments by sets of threads that may meet in them.
+    /// Segments grouped by threads that may meet in them.
     fn apart<'s>(&mut self, all: &Together<'s>) -> Vec<Together<'s>> {
         let mut found: Vec<Together<'s>> = Vec::new();
         for (&t, &s) in all {
@@ -141,7 +142,7 @@ impl Rules<'_> {
                 .any(|&a| there.iter().any(|&b| self.matches(a, b) != Cond::FALSE))
     }
 
-    /// When segments can be left out together.
+    /// The condition that segments can be left out together.
     fn idle(&mut self, together: &Together<'_>, chosen: &Chosen) -> Cond {
         let inside = |thread: ThreadId, place: &Position| {
             together
@@ -216,7 +217,7 @@ impl Rules<'_> {
 }
 
 impl Segment {
-    /// Whether a place of a thread lies in it.
+    /// Whether a position of a thread lies in the segment.
     fn contains(&self, thread: ThreadId, place: &Position) -> bool {
         thread == self.thread && self.from <= *place && *place < self.to
     }

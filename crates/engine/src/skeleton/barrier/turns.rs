@@ -1,15 +1,16 @@
-//! Arrivals and waits of one thread at a barrier for all threads of its group, which take turns.
+//! Checks that arrivals and waits of one thread take turns, at a barrier for all threads of its
+//! group.
 //!
-//! Where both are instructions of their own, a thread can come with the wrong one: it arrives again
-//! though it has not waited, or waits though it has not arrived. Neither waits here for anything,
-//! so that what is undefined is there to be seen; in questions about progress, who waits without
-//! having arrived waits for its own arrival.
+//! If arrivals and waits are separate instructions, a thread can execute the wrong one. It can
+//! arrive again without a wait, or wait without an arrival. Neither blocks here, so that the
+//! undefined behaviour is visible. In questions about progress, a thread that waits without an
+//! arrival waits for its own arrival.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *barrier.cluster*: each thread arrives only once before the barrier completes;
-//!   who has seen that by a wait may arrive again.
+//! - PTX ISA 9.4, *barrier.cluster*: each thread arrives only once before the barrier completes.
+//!   After a wait has seen the completion, the thread may arrive again.
 //! - CUDA C++ Programming Guide, Cooperative Groups, *barrier_arrive and barrier_wait*: all threads
-//!   of the group arrive and wait once per phase, and nothing else is done with the group between.
+//!   of the group arrive and wait once per phase. They use the group for nothing else between.
 
 use super::Rules;
 use crate::skeleton::graph::Edges;
@@ -19,16 +20,16 @@ use cat::rel::EventId;
 use program::BarrierAction;
 use verdict::Reason;
 
-/// What a thread does at a barrier.
+/// An arrival or wait of a thread at a barrier.
 struct Turn {
     event: EventId,
-    /// When it is done.
+    /// The condition that it takes place.
     done: Cond,
     arrives: bool,
 }
 
 impl Rules<'_> {
-    /// Whether arrivals and waits have to take turns there, and can miss them.
+    /// Whether arrivals and waits have to take turns at this barrier, and can fail to.
     fn has_turns(&mut self, at: Use) -> Result<bool, Reason> {
         let for_all = matches!(at.naming, Naming::Counted { count: None, .. });
         let splits = |r: &Self| {
@@ -40,7 +41,7 @@ impl Rules<'_> {
         Ok(for_all && splits(self) && self.counts(at)? == [None])
     }
 
-    /// What a thread does at a barrier, in program order.
+    /// The arrivals and waits of a thread at a barrier, in program order.
     fn turns(&mut self, at: Use) -> Vec<Turn> {
         let mut turns = Vec::new();
         for (_, a, m) in self.matching_arrivals(at) {
@@ -73,7 +74,7 @@ impl Rules<'_> {
         turns
     }
 
-    /// When a wait is reached by a thread that has not arrived since its last one.
+    /// The condition that a thread reaches a wait without an arrival since its last one.
     pub(super) fn waits_too_early(&mut self, w: &Wait) -> Result<Cond, Reason> {
         if !self.has_turns(w.at)? {
             return Ok(Cond::FALSE);
@@ -96,8 +97,8 @@ impl Rules<'_> {
         Ok(self.pool().or(early, none_since))
     }
 
-    /// Arrivals and waits that come though it is the turn of the other, behind the one before; to
-    /// itself a first wait, and an arrival of a thread that ends without having waited.
+    /// Pairs of arrivals, or of waits, of which the second takes the other's turn. A first wait is
+    /// related to itself, and so is an arrival of a thread that ends without a wait.
     pub(super) fn out_of_turn(&mut self) -> Result<Edges, Reason> {
         let mut edges = Edges::new();
         let mut seen: Vec<Use> = Vec::new();
