@@ -1,4 +1,4 @@
-//! `[[run]]`: what runs of the executor are expected to show.
+//! `[[run]]`: expected results of runs of the executor.
 
 use ::toml::de::DeTable;
 
