@@ -114,19 +114,19 @@ pub struct Diagnostic {
     pub id: &'static str,
     /// How bad the problem is.
     pub severity: Severity,
-    /// One line that says what the problem is.
+    /// The problem in one line.
     pub message: String,
     /// The text it is about; `None` without one, for example for a missing file.
     pub source: Option<Arc<SourceFile>>,
     /// The offending range in `source`.
     pub span: Span,
-    /// Text next to the marked range, such as what was expected there.
+    /// Text next to the marked range, such as "expected a register".
     pub label: String,
     /// Further ranges in the same source, each with its text.
     pub secondary: Vec<(Span, String)>,
     /// Further remarks, one line each.
     pub notes: Vec<String>,
-    /// What the user can do about it.
+    /// Advice for the user.
     pub help: Option<String>,
 }
 
@@ -199,7 +199,7 @@ impl Diagnostic {
         self
     }
 
-    /// Adds a line that says what the user can do.
+    /// Adds advice for the user.
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(text.into());
         self

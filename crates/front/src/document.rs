@@ -20,7 +20,6 @@ pub(crate) struct Key {
 /// The form of a value.
 #[derive(Clone, Copy)]
 pub(crate) enum Shape {
-    /// Any string.
     Text,
     /// One of these words.
     Word(&'static [&'static str]),
@@ -29,17 +28,13 @@ pub(crate) enum Shape {
     Type(&'static [&'static str]),
     /// An integer that is not negative. In templates, also a string that expands to one.
     Count,
-    /// An integer.
     Integer,
-    /// A truth value.
     Bool,
-    /// A list.
     List(&'static Shape),
     /// A table with exactly these keys.
     Table(&'static [Key]),
     /// A table with these keys, and any others of the given shape.
     Open(&'static [Key], &'static Shape),
-    /// Any of these.
     OneOf(&'static [Shape]),
 }
 

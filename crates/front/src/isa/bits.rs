@@ -99,13 +99,11 @@ pub(super) fn count_ones() -> Vec<Stage> {
     steps.map(Stage::Of).to_vec()
 }
 
-/// Counts the leading zeros.
 pub(super) fn count_zeros() -> Vec<Stage> {
     let left: Step = |d, ty| bin(BinOp::Sub, ty, int(i64::from(ty.bits)), d);
     [smear(), count_ones(), vec![Stage::Of(left)]].concat()
 }
 
-/// Reverses the order of the bits.
 pub(super) fn reverse(ty: Ty) -> Vec<Stage> {
     (0..ty.bits.ilog2()).map(|n| Stage::Swap(1 << n)).collect()
 }
@@ -116,7 +114,6 @@ pub(super) fn first_one() -> Vec<Stage> {
     [vec![Stage::Of(lowest)], smear(), count_ones()].concat()
 }
 
-/// Counts the trailing zeros.
 pub(super) fn trailing_zeros() -> Vec<Stage> {
     let behind: Step = |d, ty| {
         let below = bin(BinOp::Sub, ty, d.clone(), int(1));

@@ -25,13 +25,13 @@ pub struct Symbols {
 /// One name of memory.
 #[derive(Clone, Debug)]
 pub struct Symbol {
-    /// As written.
+    /// The name as written.
     pub name: String,
     /// Further names for the same address.
     pub also: Vec<String>,
-    /// Where it was declared, or first used.
+    /// The place of its declaration or first use.
     pub span: Span,
-    /// What the name denotes: an object or an alias.
+    /// The meaning of the name: an object or an alias.
     pub kind: SymbolKind,
 }
 

@@ -23,7 +23,6 @@ pub(super) struct ThreadDraft {
     /// Index into the parsed units; all threads of a kernel share one.
     pub(super) unit: usize,
     pub(super) regs: Vec<RegInit>,
-    /// Values of special registers.
     pub(super) specials: Vec<(String, i64)>,
 }
 
@@ -88,7 +87,6 @@ impl<'a> Clusters<'a> {
     }
 }
 
-/// Lowers all threads.
 pub(super) fn build(
     dialect: Dialect,
     threads: Vec<ThreadDraft>,

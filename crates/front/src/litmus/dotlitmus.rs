@@ -212,7 +212,7 @@ impl Reader<'_> {
     }
 
     /// Reads `x = 0`, `P0:r0 = 0` or `y @ proxy aliases x`. Reports an error and skips the entry if
-    /// it is none of these.
+    /// it has another form.
     fn init_entry(&mut self, range: Range<usize>) -> Option<()> {
         let clean = self.clean;
         let mut at = Cursor::new(clean, range.clone());

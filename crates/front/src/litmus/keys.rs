@@ -83,7 +83,6 @@ const ALL_KINDS: &[&str] = &[
     "svm-fine-atomic",
     "program-scope",
 ];
-/// Names of proxies.
 pub(super) const PROXIES: &[&str] = PROXY_FENCE_WORDS.split_at(2).1;
 /// Expected answers about the condition.
 pub(super) const REACHABILITY: &[&str] = &["allowed", "forbidden", "required"];
@@ -93,7 +92,6 @@ pub(super) const RACE: &[&str] = &["racy", "race-free"];
 pub(super) const UNDEFINED: &[&str] = &["undefined", "defined"];
 /// Expected answers about termination.
 pub(super) const LIVENESS: &[&str] = &["terminates", "hangs"];
-/// Progress models.
 pub(super) const PROGRESS: &[&str] = &["fair", "hsa", "hsa-obe", "lobe", "obe"];
 /// The properties that a matrix can give answers about.
 pub const PROPERTIES: &[&str] = &[
@@ -386,7 +384,6 @@ pub(super) const MACHINE: &[Key] = &[
     ),
 ];
 
-/// Keys of a thread.
 pub(super) const THREAD: &[Key] = &[
     key("name", Shape::Text, "P0, P1, … if absent"),
     key("gpu", Shape::Count, "its GPU; 0 if absent"),
@@ -454,7 +451,6 @@ const COOPERATIVE: Key = key(
 /// Another name for `warp`.
 const SUB_GROUP: Key = key("sub_group", Shape::Count, "the same as `warp`");
 
-/// Keys of a kernel.
 pub(super) const KERNEL: &[Key] = &[
     key(
         "grid",
@@ -532,7 +528,6 @@ pub(super) const NAMED_KERNEL: &[Key] = &[
     ),
 ];
 
-/// Keys of a host thread.
 pub(super) const HOST: &[Key] = &[
     key("name", Shape::Text, "H0, H1, … if absent"),
     key("regs", REGS, "registers with initial values"),
@@ -543,24 +538,19 @@ pub(super) const HOST: &[Key] = &[
     ),
 ];
 
-/// Keys of a host function.
 pub(super) const FUNCTION: &[Key] = &[
     required("name", Shape::Text, "what calls call it"),
     required("code", Shape::Text, "its code: accesses to memory"),
 ];
 
-/// Kinds of streams.
 pub(super) const STREAMS: &[&str] = &["blocking", "non-blocking"];
-/// Kinds of command queues.
 pub(super) const QUEUES: &[&str] = &["in-order", "out-of-order"];
 
-/// Keys of a stream.
 pub(super) const STREAM: &[Key] = &[
     key("kind", Shape::Word(STREAMS), "blocking if absent"),
     key("device", Shape::Count, "its device; 0 if absent"),
 ];
 
-/// Keys of a command queue.
 pub(super) const QUEUE: &[Key] = &[
     key("order", Shape::Word(QUEUES), "in-order if absent"),
     key("device", Shape::Count, "its device; 0 if absent"),

@@ -9,9 +9,7 @@ pub(super) const MAX_THREADS: usize = 4096;
 /// The layout of a kernel's threads on a device.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
-    /// The device.
     pub(super) gpu: u32,
-    /// The memory synchronization domain.
     pub(super) domain: u32,
     /// The number of threads in a warp.
     pub(super) warp: u32,

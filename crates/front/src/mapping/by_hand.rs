@@ -13,9 +13,7 @@ use program::{Layout, LocId, Program, RegId, ThreadId};
 /// The source program with its given target.
 #[derive(Clone, Debug)]
 pub(super) struct Pair {
-    /// The source program.
     source: Program,
-    /// The target program, as a test.
     target: LitmusTest,
 }
 

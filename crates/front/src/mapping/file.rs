@@ -60,7 +60,6 @@ const fn order(name: &'static str) -> Key {
 
 const SCOPE_WORDS: &[&str] = &["thread", "warp", "cta", "cluster", "gpu", "sys"];
 const SCOPE: Shape = Shape::Word(SCOPE_WORDS);
-/// The scopes of PTX.
 const TARGET: Shape = Shape::Word(&["cta", "cluster", "gpu", "sys"]);
 const LOADS: &[Key] = &[
     order("plain"),

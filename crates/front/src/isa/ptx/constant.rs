@@ -26,7 +26,6 @@ const LEVELS: [&[&str]; 6] = [
     &["*", "/"],
 ];
 
-/// The maximum depth of an expression.
 const DEEPEST: usize = 32;
 
 /// Reads the constant expression at the cursor, if there is one.

@@ -607,7 +607,6 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// Writes one statement.
     fn statement(&mut self, range: Range<usize>) -> Result<(), Failed> {
         let first = self.word(range.start);
         match first {

@@ -287,7 +287,6 @@ pub(super) fn reciprocal(e: &mut Emit<'_, '_>, c: &Call) {
     assign(e, c, value);
 }
 
-/// A conversion.
 pub(super) fn converted(e: &mut Emit<'_, '_>, c: &Call) {
     let Some((to_word, from_word)) = c.quals.conversion() else {
         return e.error(

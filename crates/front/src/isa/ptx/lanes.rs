@@ -12,7 +12,7 @@
 //! - Lanes count as converged from the start, or from a barrier of the whole CTA, to the next label
 //!   or branch. Elsewhere, `activemask` returns any set of lanes that reach it, the same set to
 //!   each of them.
-//! - If the mask, or the lane that a shuffle reads, is not constant, a lane takes the values of all
+//! - If the mask or the source lane of a shuffle is not constant, a lane takes the values of all
 //!   possible lanes and selects one.
 //! - A shuffle that reads a lane known to be absent gets an unknown value. If only values decide
 //!   that the lane is absent, the reading lane meets no other lane.

@@ -20,13 +20,10 @@ pub(super) enum Kind {
     BadNumber,
     /// A string on one line, including its quotation marks.
     Str,
-    /// One punctuation character.
     Punct(char),
-    /// End of a line.
     Newline,
     /// A `/*` that is never closed.
     OpenComment,
-    /// End of the text.
     End,
 }
 

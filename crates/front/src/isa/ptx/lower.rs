@@ -27,14 +27,12 @@ use program::{
     RegId, Register, Scope, Space, Tags, Ty,
 };
 
-/// A resolved operand.
 #[derive(Clone, Debug)]
 pub(super) enum Arg {
     /// A destination; `None` for `_`, which discards the result.
     Dst(Option<RegId>),
     /// A value or an address.
     Expr(Expr),
-    /// The elements of a vector.
     Vector(Vec<Arg>),
     /// A label, as a range of the text.
     Label(Range<usize>),
@@ -148,7 +146,6 @@ pub(super) struct Known {
 /// A placeholder for the end of the thread as a branch target.
 const END: usize = usize::MAX;
 
-/// Lowers one thread.
 pub(super) fn lower(unit: &Unit, env: &Env, symbols: &Symbols, sink: &mut Sink) -> Lowered {
     let before = (sink.kept(), sink.errors());
     let mut known: HashMap<usize, Known> = HashMap::new();
@@ -377,7 +374,6 @@ impl<'a> Emit<'a, '_> {
             .for_each(|instr| instr.element.whole = true);
     }
 
-    /// Appends a jump to a label.
     pub(super) fn branch(&mut self, cond: Expr, label: Option<&Arg>) {
         match label {
             Some(Arg::Label(range)) => self.fixups.push((self.code.len(), range.clone())),
@@ -510,7 +506,7 @@ impl<'a> Emit<'a, '_> {
         let (Arg::Expr(e), Some(known)) = (arg, self.known.get(&at)) else {
             return None;
         };
-        // What a predicate says is no number.
+        // A predicate is not a number.
         let predicate = |r: &RegId| self.regs.get(*r).ty == Some(PRED);
         if e.base().is_some()
             || matches!(e, Expr::Const(_))
@@ -519,8 +515,8 @@ impl<'a> Emit<'a, '_> {
             return None;
         }
         let narrow = |loc| is_narrow(self.env, self.symbols, loc);
-        // What is not inside of a location in shared memory is of something else, such as the copy
-        // of another CTA; an access that is not made may be to anything.
+        // An address outside its location in shared memory belongs to other memory, such as the
+        // copy of another CTA. An unreachable access may have any address.
         let inside = |value: &Expr| match value {
             Expr::Bin(_, _, base, offset) => match (base.base(), &**offset) {
                 (Some(loc), Expr::Const(offset)) => {
@@ -630,7 +626,6 @@ impl<'a> Emit<'a, '_> {
         }
     }
 
-    /// Fills in branch targets.
     fn patch(&mut self) {
         let end = self.code.len();
         for (at, range) in std::mem::take(&mut self.fixups) {

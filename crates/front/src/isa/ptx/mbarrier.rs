@@ -3,7 +3,7 @@
 //! # Invariants
 //! - Every operation is a read-modify-write of the word, and it is the first of its micro-ops.
 //!   [`program::mbarrier`] defines the encoding of the word and the effect of operations.
-//! - A wait or test that finds its phase complete writes the word back unchanged, so it has a place
+//! - A wait or test that finds its phase complete writes the word back unchanged. So it has a place
 //!   in the order of operations on the object. If it fails, it writes nothing and orders nothing.
 //! - An operation with an unmet precondition changes nothing: it is an event `MISUSE`, and its
 //!   thread ends there.

@@ -233,7 +233,6 @@ fn in_words(((major, minor), target): ((u32, u32), u32)) -> String {
     format!("{major}.{minor}, `sm_{target}`")
 }
 
-/// Special registers of clusters.
 const OF_CLUSTERS: [&str; 3] = ["%cluster", "%nclusterid", "%is_explicit_cluster"];
 
 /// The version and target of a module.

@@ -15,12 +15,10 @@ use super::lex::{Kind, lex};
 use super::outside;
 use diag::{Cursor, MappedText, Sink};
 
-/// One statement.
 #[derive(Clone, Debug)]
 pub(super) enum Stmt {
     /// A label, `name:`.
     Label(Range<usize>),
-    /// An instruction.
     Instr(RawInstr),
     /// A declaration `.reg .type a, b<4>;`: type, name, count.
     Reg {
@@ -43,7 +41,6 @@ pub(super) struct RawInstr {
     pub(super) opcode: Range<usize>,
     /// The qualifiers, without their dots.
     pub(super) quals: Vec<Range<usize>>,
-    /// The operands.
     pub(super) operands: Vec<Operand>,
 }
 
@@ -54,10 +51,8 @@ pub(super) struct Operand {
     pub(super) kind: OperandKind,
 }
 
-/// An operand.
 #[derive(Clone, Debug)]
 pub(super) enum OperandKind {
-    /// A constant.
     Int(i64),
     /// A constant with a decimal point.
     Fraction(f64),
@@ -108,7 +103,6 @@ impl NameOperand {
     }
 }
 
-/// Parses a text.
 pub(super) fn parse(text: &MappedText, sink: &mut Sink) -> Vec<Stmt> {
     let mut parser = Parser {
         text,

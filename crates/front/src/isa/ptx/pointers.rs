@@ -6,9 +6,9 @@
 //! without one, and such accesses determine the type of an object without one.
 //!
 //! # Invariants
-//! - An access through a register has the size of the elements of every object that the register
-//!   can point to, or covers the same number of elements in each. Anything else is reported as
-//!   `mixed-size`. [`super::parts`] divides objects with several fields.
+//! - An access through a register covers the same number of elements of every object that the
+//!   register can point to. Anything else is reported as `mixed-size`. [`super::parts`] divides
+//!   objects with several fields.
 //! - No result depends on the placement of objects in memory: arithmetic on addresses other than
 //!   with offsets is reported.
 //! - Threads that are not in PTX, such as those of the host, already have types. The analysis
@@ -451,9 +451,9 @@ impl Pass<'_> {
         }
     }
 
-    /// Whether an assignment takes the lower bits of an address, possibly shifted left, into a
-    /// register from which code only reads bits below the element size. Compilers implement an
-    /// atomic operation on a part of a word this way, by one on the word.
+    /// Whether an assignment takes low bits of an address, possibly shifted left, into a register
+    /// whose other bits code never reads. Only bits below the element size count as low. Compilers
+    /// implement an atomic operation on a part of a word this way, by one on the word.
     fn is_masked(&self, dst: RegId, value: &Expr) -> bool {
         let (ty, address, by) = match value {
             Expr::Cast(ty, address) if ty.bits >= 32 => (*ty, address, 0),

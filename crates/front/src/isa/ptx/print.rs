@@ -279,7 +279,6 @@ impl Printer<'_> {
         }
     }
 
-    /// An operand.
     fn value(&self, value: &Expr) -> Option<String> {
         Some(match value {
             Expr::Const(v) => v.to_string(),

@@ -46,8 +46,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// A row whose only qualifiers are those of `groups`, and whose result has the type of its
-    /// operation.
+    /// A row with only the qualifiers in `groups`, and with a result of its operation's type.
     pub(super) const fn new(
         opcode: &'static str,
         syntax: &'static str,
@@ -109,7 +108,6 @@ impl Row {
 pub(super) enum ResultTy {
     /// The type qualifier's, or else the accessed location's, or else [`Ty::WORD`].
     Own,
-    /// A predicate.
     Pred,
     /// Twice as wide as the operands (`mul.wide`).
     Wide,
@@ -132,7 +130,6 @@ pub(super) enum Role {
     DstAndPred,
     /// The destination predicate after `|`.
     DstPred,
-    /// An address.
     Addr,
     /// A register, a constant or the address of a location.
     Val,
@@ -150,7 +147,6 @@ pub(super) enum Role {
     Vals,
     /// A parameter as a destination.
     DstParam,
-    /// A label.
     Label,
 }
 
@@ -178,13 +174,9 @@ pub(super) struct Group {
 /// The property that a group of qualifiers decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GroupKind {
-    /// Memory order.
     Sem,
-    /// Scope.
     Scope,
-    /// State space.
     Space,
-    /// Type.
     Type,
     /// The number of elements of a vector.
     Vector,

@@ -19,7 +19,7 @@
 //! - Nesting is limited to [`MAX_NESTING`], so no later recursion over a proposition can overflow
 //!   the stack.
 //! - A comparison with a floating-point number, such as `1.5`, reads the other side as the bits of
-//!   a number of 32 or 64 bits ([`numbers`]).
+//!   a 32-bit or 64-bit number ([`numbers`]).
 //! - A comparison uses the type of its observable. Observables of different types are compared as
 //!   plain values.
 //! - Sums use plain values as signed 64-bit integers. They are unsigned if an observable in the

@@ -18,7 +18,6 @@ use program::{Expr, LocId, LocationKind, Program, Proxy, Space, ThreadId};
 
 /// The code of kernels in PTX.
 pub(in crate::litmus) struct Assembly {
-    /// The code of each kernel.
     pub(in crate::litmus) units: Vec<Unit>,
     /// The settings for reading the code.
     pub(in crate::litmus) env: ptx::Env,

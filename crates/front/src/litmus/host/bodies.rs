@@ -80,12 +80,10 @@ impl<'a> Bodies<'a> {
         }
     }
 
-    /// The number of elements of an object.
     pub(super) fn elements(&self, loc: LocId) -> u32 {
         self.symbols.object(loc).1.init.len() as u32
     }
 
-    /// The type of the object's elements.
     pub(super) fn ty(&self, loc: LocId) -> Ty {
         self.symbols.ty(loc)
     }

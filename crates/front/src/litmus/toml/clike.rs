@@ -230,7 +230,6 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// The threads.
     pub(super) fn c_threads(
         &mut self,
         dialect: Dialect,

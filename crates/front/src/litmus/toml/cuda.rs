@@ -17,7 +17,6 @@ use program::{
 };
 
 impl Reader<'_, '_> {
-    /// The kind of an object's memory.
     pub(super) fn cuda_memory(
         &mut self,
         table: &DeTable<'_>,
@@ -136,7 +135,6 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The `[machine]` table.
     pub(super) fn machine(&mut self, dialect: Dialect) -> Machine {
         let mut machine = Machine::full();
         let Some(value) = self.root.get("machine") else {

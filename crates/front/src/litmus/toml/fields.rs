@@ -121,7 +121,6 @@ impl Reader<'_, '_> {
         Some(Layout::record(None, all, size.next_multiple_of(align)))
     }
 
-    /// Reads `bytes`.
     pub(super) fn bytes(&mut self, table: &DeTable<'_>, choice: &Choice) -> Option<u32> {
         let given = table.get("bytes")?;
         self.alone(table, "bytes", &["type", "size"]);

@@ -482,7 +482,6 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Reads `regs`.
     pub(super) fn regs(
         &mut self,
         table: &DeTable<'_>,

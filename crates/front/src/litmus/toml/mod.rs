@@ -113,7 +113,6 @@ impl Reader<'_, '_> {
         Some(self.template.fill(text, choice, self.sink))
     }
 
-    /// The string of a key.
     fn string(&mut self, table: &DeTable<'_>, key: &str, choice: &Choice) -> Option<MappedText> {
         self.text(table.get(key)?, choice)
     }

@@ -9,7 +9,6 @@ use crate::litmus::keys;
 use program::litmus::RunExpectation;
 
 impl Reader<'_, '_> {
-    /// The runs of the file.
     pub(super) fn runs(&mut self, choice: &Choice) -> Vec<RunExpectation> {
         let list = tables(self.root, "run");
         list.into_iter()

@@ -29,7 +29,6 @@ pub(super) struct Choice {
     pub(super) instance: Option<usize>,
 }
 
-/// An axis with its values.
 pub(super) struct Axis {
     pub(super) name: String,
     pub(super) values: Vec<AxisValue>,
@@ -138,7 +137,6 @@ impl Template {
         template
     }
 
-    /// All tests of the file.
     pub(super) fn choices(&self, sink: &mut Sink) -> Vec<Choice> {
         if let Some(first_too_many) = self.instances.get(MAX_TESTS) {
             let span = first_too_many.span;
