@@ -1,23 +1,22 @@
-//! A walk over the tokens of a text: what the parsers of all our small languages share.
+//! A cursor over tokens, shared by the parsers of all small languages here.
 //!
 //! # Invariants
-//! - There is always a next token: the last one stands for the end of the text, and nobody goes
-//!   behind it.
-//! - Nesting is counted here, and limited to [`MAX_NESTING`]: who reads a tree may walk it by
-//!   recursion.
+//! - There is always a next token: the last token marks the end of the text, and the cursor never
+//!   moves past it.
+//! - The cursor counts nesting and limits it to [`MAX_NESTING`], so code that reads a tree can
+//!   recurse over it.
 
 use std::ops::Range;
 
-/// How deeply brackets, blocks and the like may nest, in every language. What people write stays
-/// below 20.
+/// The maximum nesting of brackets and blocks in every language. Real programs stay below 20.
 pub const MAX_NESTING: usize = 100;
 
-/// A token, and the bytes of the text that it takes.
+/// A token with its byte range in the text.
 #[derive(Clone, Debug)]
 pub struct Token<K> {
-    /// What it is.
+    /// The token's kind.
     pub kind: K,
-    /// Its bytes.
+    /// The token's byte range.
     pub range: Range<usize>,
 }
 
@@ -28,7 +27,7 @@ impl<K> Token<K> {
     }
 }
 
-/// Where a parser stands.
+/// A parser's position in a list of tokens.
 #[derive(Clone, Debug)]
 pub struct Cursor<K> {
     tokens: Vec<Token<K>>,
@@ -37,10 +36,10 @@ pub struct Cursor<K> {
 }
 
 impl<K: Copy + PartialEq> Cursor<K> {
-    /// Stands before the first of some tokens, the last of which stands for the end of the text.
+    /// A cursor before the first token. The last token must mark the end of the text.
     ///
     /// # Panics
-    /// There is none.
+    /// If `tokens` is empty.
     pub fn new(tokens: Vec<Token<K>>) -> Self {
         assert!(!tokens.is_empty(), "the end is a token");
         Cursor {
@@ -50,39 +49,39 @@ impl<K: Copy + PartialEq> Cursor<K> {
         }
     }
 
-    /// The next token.
+    /// The kind of the next token.
     pub fn peek(&self) -> K {
         self.peek_at(0)
     }
 
-    /// The token `ahead` of the next one.
+    /// The kind of the token that is `ahead` positions after the next one.
     pub fn peek_at(&self, ahead: usize) -> K {
         self.token_at(ahead).kind
     }
 
-    /// The same with its place.
+    /// As [`Cursor::peek_at`], with the token's range.
     pub fn token_at(&self, ahead: usize) -> &Token<K> {
         &self.tokens[(self.at + ahead).min(self.tokens.len() - 1)]
     }
 
-    /// The place of the next token.
+    /// The byte range of the next token.
     pub fn range(&self) -> Range<usize> {
         self.token_at(0).range.clone()
     }
 
-    /// The token before the next one; at the beginning, the next one.
+    /// The token before the next one; at the beginning, the first token.
     pub fn last(&self) -> &Token<K> {
         &self.tokens[self.at.saturating_sub(1)]
     }
 
-    /// Goes over a token.
+    /// Returns the next token and moves past it.
     pub fn advance(&mut self) -> Token<K> {
         let token = self.token_at(0).clone();
         self.at = (self.at + 1).min(self.tokens.len() - 1);
         token
     }
 
-    /// Goes over the next token if it is this one, and says whether it was.
+    /// Moves past the next token if it has this kind; returns whether it did.
     pub fn eat(&mut self, kind: K) -> bool {
         let found = self.peek() == kind;
         if found {
@@ -91,44 +90,44 @@ impl<K: Copy + PartialEq> Cursor<K> {
         found
     }
 
-    /// How many tokens lie behind.
+    /// The number of tokens already consumed.
     pub fn position(&self) -> usize {
         self.at
     }
 
-    /// Goes to where [`Cursor::position`] was this.
+    /// Moves to a position returned by [`Cursor::position`].
     pub fn go_to(&mut self, position: usize) {
         self.at = position.min(self.tokens.len() - 1);
     }
 
-    /// The tokens behind, from a position on.
+    /// The consumed tokens from a position on.
     pub fn since(&self, position: usize) -> &[Token<K>] {
         &self.tokens[position..self.at]
     }
 
-    /// The tokens ahead.
+    /// The tokens not yet consumed.
     pub fn rest(&self) -> &[Token<K>] {
         &self.tokens[self.at..]
     }
 
-    /// Goes a level deeper; `false`: it is too deep, and nothing was done.
+    /// Enters a nesting level; returns `false`, without effect, if it is too deep.
     pub fn descend(&mut self) -> bool {
         let fits = self.depth < MAX_NESTING;
         self.depth += usize::from(fits);
         fits
     }
 
-    /// Comes back from a level.
+    /// Leaves a nesting level.
     pub fn ascend(&mut self) {
         self.depth -= 1;
     }
 
-    /// How deep it is.
+    /// The current nesting depth.
     pub fn depth(&self) -> usize {
         self.depth
     }
 
-    /// Comes back to a depth after an error.
+    /// Returns to a depth after an error.
     pub fn ascend_to(&mut self, depth: usize) {
         self.depth = depth;
     }

@@ -1,33 +1,34 @@
-//! Files that users name, read as a whole.
+//! Reads whole files that users name.
 //!
 //! # Invariants
-//! - Only regular files are read: a pipe without a writer would be waited for, and a device may
+//! - Only regular files are read: reading a pipe without a writer would block, and a device may
 //!   have no end.
-//! - No more than the limit is ever held.
+//! - At most the limit plus one byte is held in memory.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// No test, model or configuration is larger.
+/// The size limit in bytes; no test, model or configuration is larger.
 pub const LARGEST: u64 = 16 << 20;
 
-/// The content of a regular file of at most `most` bytes.
+/// Reads a regular file of at most `most` bytes.
 ///
 /// # Errors
-/// What the system says; that it is something else than a file, or larger.
+/// The error of the system, or one that says that the path is not a regular file or that the file
+/// is too large.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    // Looked at before it is opened, for that alone may wait for ever.
+    // The type is checked before opening, because opening a pipe can block forever.
     regular(&fs::metadata(path)?)?;
     let file = File::open(path)?;
     regular(&file.metadata()?)?;
     take(file, most)
 }
 
-/// All that can be read, if it is at most `most` bytes.
+/// Reads everything from a source, if it is at most `most` bytes.
 ///
 /// # Errors
-/// What the system says; that it is larger.
+/// The error of the system, or one that says that the content is too large.
 pub fn take(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(most + 1).read_to_end(&mut bytes)?;
@@ -38,7 +39,7 @@ pub fn take(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What is wrong with what is no regular file.
+/// Fails with the reason if the file is not a regular one.
 fn regular(data: &Metadata) -> io::Result<()> {
     if data.is_file() {
         return Ok(());

@@ -1,10 +1,10 @@
-//! Source text, spans and diagnostics: everything a user can fix is reported through
+//! Source text, spans and diagnostics. Every mistake that a user can fix is reported as a
 //! [`Diagnostic`].
 //!
 //! # Invariants
 //! - A [`Span`] is a half-open byte range inside the text of the [`SourceFile`] it travels with.
-//! - A diagnostic owns what it needs to be printed; it never refers to a global source table.
-//! - This module is a leaf: it knows nothing of programs, models or verdicts.
+//! - A diagnostic owns all data needed to print it; it never refers to a global source table.
+//! - This crate is a leaf: it does not depend on programs, models or verdicts.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -30,9 +30,9 @@ pub use visible::{harmless, visible, visible_lines};
 /// A half-open range of byte offsets into one source text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Span {
-    /// First byte.
+    /// Offset of the first byte.
     pub start: u32,
-    /// One past the last byte.
+    /// Offset one past the last byte.
     pub end: u32,
 }
 
@@ -45,7 +45,7 @@ impl Span {
         }
     }
 
-    /// The smallest span that holds both.
+    /// The smallest span that contains both.
     pub fn to(self, other: Span) -> Span {
         Span {
             start: self.start.min(other.start),
@@ -53,7 +53,7 @@ impl Span {
         }
     }
 
-    /// The span moved `by` bytes to the right (code inside a string of a larger file).
+    /// The span moved `by` bytes to the right, for code inside a string of a larger file.
     pub fn shifted(self, by: usize) -> Span {
         Span {
             start: self.start + by as u32,
@@ -61,7 +61,7 @@ impl Span {
         }
     }
 
-    /// As a range of `usize`.
+    /// The span as a range of `usize`.
     pub fn range(self) -> std::ops::Range<usize> {
         self.start as usize..self.end as usize
     }
@@ -70,7 +70,7 @@ impl Span {
 /// A named text: a file, standard input, or a model embedded in the binary.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SourceFile {
-    /// What messages call it, usually the path as the user gave it.
+    /// The name used in messages, usually the path as the user gave it.
     pub name: String,
     /// The whole text.
     pub text: String,
@@ -85,7 +85,7 @@ impl SourceFile {
         })
     }
 
-    /// Line and column (both from 1; columns count characters) of a byte offset.
+    /// Line and column of a byte offset. Both count from 1; columns count characters.
     pub fn line_column(&self, offset: usize) -> (usize, usize) {
         let mut offset = offset.min(self.text.len());
         while !self.text.is_char_boundary(offset) {
@@ -98,12 +98,12 @@ impl SourceFile {
     }
 }
 
-/// How bad it is. Only [`Severity::Error`] makes an input invalid.
+/// How bad a diagnostic is. Only [`Severity::Error`] makes an input invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// The input cannot be used.
     Error,
-    /// The input is used, but probably does not mean what its author thinks.
+    /// The input is used, but probably does not mean what its author intended.
     Warning,
 }
 
@@ -112,21 +112,21 @@ pub enum Severity {
 pub struct Diagnostic {
     /// Stable kebab-case identifier, such as `unknown-register`.
     pub id: &'static str,
-    /// How bad it is.
+    /// How bad the problem is.
     pub severity: Severity,
-    /// One line: what is wrong.
+    /// The problem in one line.
     pub message: String,
-    /// The text it is about, if there is one (a missing file has none).
+    /// The text it is about; `None` without one, for example for a missing file.
     pub source: Option<Arc<SourceFile>>,
     /// The offending range in `source`.
     pub span: Span,
-    /// Text beside the marked range: what was expected.
+    /// Text next to the marked range, such as "expected a register".
     pub label: String,
     /// Further ranges in the same source, each with its text.
     pub secondary: Vec<(Span, String)>,
     /// Further remarks, one line each.
     pub notes: Vec<String>,
-    /// What to do about it.
+    /// Advice for the user.
     pub help: Option<String>,
 }
 
@@ -151,7 +151,7 @@ impl Diagnostic {
         }
     }
 
-    /// An error that has no place in a text (a file that cannot be read, a bad argument).
+    /// An error without a place in a text, such as an unreadable file or a bad argument.
     pub fn plain(id: &'static str, message: impl Into<String>) -> Self {
         Diagnostic {
             id,
@@ -166,19 +166,19 @@ impl Diagnostic {
         }
     }
 
-    /// The same, as a warning.
+    /// Turns the diagnostic into a warning.
     pub fn warning(mut self) -> Self {
         self.severity = Severity::Warning;
         self
     }
 
-    /// Adds the text beside the marked range.
+    /// Adds the text next to the marked range.
     pub fn label(mut self, text: impl Into<String>) -> Self {
         self.label = text.into();
         self
     }
 
-    /// Attributes a message about a whole file to the statement of another one that asked for it.
+    /// Attaches an error about a whole file to the statement in another file that requested it.
     pub fn also_at(mut self, source: &Arc<SourceFile>, span: Span) -> Self {
         if self.source.is_none() {
             self.source = Some(source.clone());
@@ -199,7 +199,7 @@ impl Diagnostic {
         self
     }
 
-    /// Adds what to do.
+    /// Adds advice for the user.
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(text.into());
         self
@@ -233,11 +233,12 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// More names than these are not compared: a generated file should not wait for its "did you mean".
+/// "Did you mean" compares at most this many names, so that a large generated file does not delay
+/// the message.
 const MAX_CANDIDATES: usize = 1000;
 
-/// The candidate closest to `word` by edit distance, if it is close enough to be worth proposing;
-/// of several, the one that has most of it in one piece.
+/// The candidate closest to `word` by edit distance, if it is close enough to propose. Among
+/// equally close ones, the candidate that shares the longest piece with `word` wins.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (word.chars().count() / 3).max(1);
     let close = |c: &&str| c.len().abs_diff(word.len()) <= 4 * limit;
@@ -246,14 +247,14 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .filter(close)
         .take(MAX_CANDIDATES)
         .map(|c| (edit_distance(word, c), c));
-    // Replacing every character is no typo.
+    // Replacing every character is not a typo.
     let near =
         ranked.filter(|&(d, c)| d <= limit && d < word.chars().count().max(c.chars().count()));
     near.min_by_key(|&(d, c)| (d, Reverse(common_piece(word, c)), c))
         .map(|(_, c)| c)
 }
 
-/// The length of the longest piece that two words have in common, ignoring case.
+/// The length of the longest common substring of two words, ignoring case.
 fn common_piece(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (
         a.to_lowercase().chars().collect(),
@@ -273,7 +274,7 @@ fn common_piece(a: &str, b: &str) -> usize {
         .unwrap_or(0)
 }
 
-/// Edit distance in characters, ignoring case; swapping two neighbours counts once (optimal string
+/// Edit distance in characters, ignoring case. Swapping two neighbours counts once (optimal string
 /// alignment).
 fn edit_distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.to_lowercase().chars().collect();

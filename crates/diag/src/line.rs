@@ -1,4 +1,4 @@
-//! Lines of a test, and where what stands there came from.
+//! Lines of a test, with the lines of other files that they were made from.
 
 use std::fmt;
 
@@ -9,35 +9,35 @@ use super::visible;
 /// A line of a test.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SourceLine {
-    /// In the test's file, from 1; 0: none.
+    /// The line number in the test's file, from 1; 0 means none.
     #[serde(rename = "line")]
     pub number: u32,
-    /// Where code that something else printed says that it came from: the line of a kernel first,
-    /// that of a module last.
+    /// For code that a compiler printed: the source lines that it names. A kernel's line comes
+    /// first, a module's last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub origin: Vec<Origin>,
 }
 
-/// A line of another file, from which a line was made.
+/// A line of another file that a line of a test was made from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Origin {
-    /// The file, as it was named.
+    /// The file name, as the compiler wrote it.
     pub file: String,
-    /// From 1.
+    /// The line number, from 1.
     pub line: u32,
-    /// It was inlined at the line in front of it.
+    /// The code was inlined at the line before this one in the list.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub inlined: bool,
 }
 
 impl SourceLine {
-    /// Whether there is one.
+    /// Whether the line number is known.
     pub fn is_known(&self) -> bool {
         self.number > 0
     }
 
-    /// What stands behind the number: ` [latch.cu:17, latch.ptx:62]`, ` [sync.h:126, inlined at
-    /// latch.cu:17, latch.ptx:62]`, or nothing.
+    /// The text after the number: ` [latch.cu:17, latch.ptx:62]`, ` [sync.h:126, inlined at
+    /// latch.cu:17, latch.ptx:62]`, or empty.
     pub fn came_from(&self) -> String {
         let chains = self.origin.chunk_by(|_, next| next.inlined);
         let chain = |lines: &[Origin]| {
@@ -67,14 +67,14 @@ impl From<u32> for SourceLine {
 }
 
 impl fmt::Display for SourceLine {
-    /// `45 [latch.cu:17, latch.ptx:62]`.
+    /// Prints `45 [latch.cu:17, latch.ptx:62]`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.number, self.came_from())
     }
 }
 
 impl fmt::Display for Origin {
-    /// Without folders: compilers name files by their whole paths.
+    /// Prints the file without its folders: compilers write whole paths.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.file.rsplit(['/', '\\']).next().unwrap_or_default();
         write!(f, "{}:{}", visible(name), self.line)

@@ -1,9 +1,9 @@
-//! Text that was taken out of a file, with the way back: code in a TOML string, a column of a
+//! Text extracted from a file, with a map back to the file: code in a TOML string, a column of a
 //! `.litmus` table, a template with its placeholders filled in.
 //!
 //! # Invariants
 //! - Pieces cover the text without gaps, in order.
-//! - A verbatim piece is a byte-for-byte copy of the file at its offset; an opaque one stands for
+//! - A verbatim piece is a byte-for-byte copy of the file at its offset; an opaque piece maps to
 //!   its whole span.
 //! - [`MappedText::span`] never leaves the file and never joins places that are far apart in it.
 
@@ -20,9 +20,9 @@ pub struct MappedText {
 
 #[derive(Clone, Copy, Debug)]
 struct Piece {
-    /// Where the piece begins in the text.
+    /// Offset in the text at which the piece begins.
     at: usize,
-    /// What it was made of in the file.
+    /// The part of the file that the piece comes from.
     file: Span,
     verbatim: bool,
 }
@@ -43,14 +43,14 @@ impl MappedText {
         mapped
     }
 
-    /// A text that as a whole stands for `span`.
+    /// A text that maps as a whole to `span`.
     pub fn opaque(text: &str, span: Span) -> Self {
         let mut mapped = MappedText::new();
         mapped.push_opaque(text, span);
         mapped
     }
 
-    /// The text.
+    /// The text without its map.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -72,7 +72,7 @@ impl MappedText {
         self.text.push_str(text);
     }
 
-    /// Appends text that as a whole stands for `span`.
+    /// Appends text that maps as a whole to `span`.
     pub fn push_opaque(&mut self, text: &str, span: Span) {
         if text.is_empty() && !self.pieces.is_empty() {
             return;
@@ -106,8 +106,8 @@ impl MappedText {
         }
     }
 
-    /// The place in the file of a byte range of the text. A range over pieces that lie apart gives
-    /// the place of its beginning.
+    /// The span in the file of a byte range of the text. If the range covers pieces that are far
+    /// apart in the file, this is the place where the range begins.
     pub fn span(&self, range: Range<usize>) -> Span {
         if self.pieces.is_empty() {
             return Span::default();
@@ -134,7 +134,7 @@ impl MappedText {
             .saturating_sub(1)
     }
 
-    /// The place of `start..end` as far as it lies in piece `i`.
+    /// The place in the file of the part of `start..end` that lies in piece `i`.
     fn part(&self, i: usize, start: usize, end: usize) -> Span {
         let piece = self.pieces[i];
         if !piece.verbatim {

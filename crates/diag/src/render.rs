@@ -1,10 +1,10 @@
-//! Diagnostics as text: the rustc look, plain or coloured.
+//! Renders diagnostics as text in the style of rustc, plain or coloured.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 use super::{Diagnostic, Severity, harmless, visible};
 
-/// With or without terminal colours.
+/// Whether the text has terminal colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// No escape sequences.
@@ -13,12 +13,11 @@ pub enum Style {
     Coloured,
 }
 
-/// How much of a text is shown from where something is wrong, in bytes: of a line without end, its
-/// beginning.
+/// The maximum number of bytes shown from the marked place on; this cuts very long lines.
 const SHOWN: usize = 2048;
 
-/// Several lines of text for one diagnostic, ending in a newline. No text of the input begins a
-/// line, or gives a command.
+/// Renders one diagnostic as several lines that end in a newline. Text from the input never begins
+/// a line or forms a command.
 pub fn render(diagnostic: &Diagnostic, style: Style) -> String {
     let label = visible(&diagnostic.label);
     let name = diagnostic
@@ -52,7 +51,7 @@ pub fn render(diagnostic: &Diagnostic, style: Style) -> String {
                 }
                 start..end.max(start)
             };
-            // Only the lines around the spans: a 10 MB file must not be searched for one message.
+            // Only the lines around the spans: searching a 10 MB file for one message is too slow.
             let spans = || {
                 [diagnostic.span]
                     .into_iter()

@@ -1,15 +1,15 @@
-//! Where a front end puts its diagnostics: all errors of one file, each once.
+//! Collects the diagnostics of one file; front ends report into it.
 //!
 //! # Invariants
-//! - The instances of a template report the same mistake once.
-//! - At most [`LIMIT`] diagnostics are kept; the last one then says that there are more.
+//! - Instances of a template report the same mistake once.
+//! - At most [`LIMIT`] diagnostics are kept, followed by one that says that there are more.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{Diagnostic, Severity, SourceFile, Span};
 
-/// How many diagnostics of one file are kept.
+/// The number of diagnostics of one file that are kept.
 const LIMIT: usize = 100;
 
 /// Collects the diagnostics of one file.
@@ -40,7 +40,7 @@ impl Sink {
         }
     }
 
-    /// The file it is for.
+    /// The file that the diagnostics are about.
     pub fn file(&self) -> &Arc<SourceFile> {
         &self.file
     }
@@ -72,7 +72,8 @@ impl Sink {
                 "there are more errors",
             )
             .label(format!("only the first {LIMIT} are shown"));
-            // Warnings alone are no reason to refuse a file.
+            // If there are only warnings, the extra diagnostic is a warning, too: warnings do not
+            // make a file invalid.
             self.found.push(if self.errors == 0 {
                 more.warning()
             } else {
@@ -83,7 +84,7 @@ impl Sink {
         self.found.push(diagnostic);
     }
 
-    /// Records an error and hands out the builder's input: `sink.error(…, |d| d.label(…))`.
+    /// Records an error; `finish` completes it: `sink.error(…, |d| d.label(…))`.
     pub fn error(
         &mut self,
         id: &'static str,
@@ -99,7 +100,8 @@ impl Sink {
         self.push(diagnostic);
     }
 
-    /// As [`Sink::error`], of something that a test may have, but that its author hardly meant.
+    /// Like [`Sink::error`], but a warning: the construct is allowed, but its author probably meant
+    /// something else.
     pub fn warn(
         &mut self,
         id: &'static str,
@@ -111,23 +113,23 @@ impl Sink {
         self.push(diagnostic);
     }
 
-    /// Whether further diagnostics are only counted. Looking for "did you mean" is then in vain,
-    /// and in a large file too slow.
+    /// Whether further diagnostics are only counted. Callers then skip the search for "did you
+    /// mean", which is slow in a large file.
     pub fn full(&self) -> bool {
         self.found.len() > LIMIT
     }
 
-    /// How many errors were reported, repeated ones included.
+    /// The number of errors reported, including repeated ones.
     pub fn errors(&self) -> usize {
         self.errors
     }
 
-    /// How many diagnostics are kept.
+    /// The number of diagnostics kept.
     pub fn kept(&self) -> usize {
         self.found.len()
     }
 
-    /// Takes back what was recorded since there were `kept` diagnostics and `errors` errors.
+    /// Removes all diagnostics recorded since there were `kept` diagnostics and `errors` errors.
     pub fn take_back(&mut self, (kept, errors): (usize, usize)) {
         for d in self.found.drain(kept.min(self.found.len())..) {
             self.seen.remove(&(d.id, d.span, d.message));
@@ -135,15 +137,15 @@ impl Sink {
         self.errors = errors;
     }
 
-    /// Adds what to do to the first diagnostic after the first `kept` ones, unless it says so
-    /// itself.
+    /// Adds a help text to the first diagnostic after the first `kept` ones, unless it already has
+    /// one.
     pub fn advise(&mut self, kept: usize, help: &str) {
         if let Some(first) = self.found.get_mut(kept).filter(|d| d.help.is_none()) {
             first.help = Some(help.to_string());
         }
     }
 
-    /// What was found, in order of place.
+    /// All diagnostics, sorted by place.
     pub fn into_diagnostics(mut self) -> Vec<Diagnostic> {
         self.found.sort_by_key(|d| d.span);
         self.found

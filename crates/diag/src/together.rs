@@ -1,14 +1,15 @@
-//! Identical diagnostics, told once: the first in full, the places of the others in a note.
+//! Merges identical diagnostics: the first is kept in full, and a note lists the places of the
+//! others.
 
 use std::collections::HashMap;
 
 use super::{Diagnostic, visible};
 
-/// How many places a note names.
+/// The number of places that a note names.
 const NAMED: usize = 5;
 
-/// Each diagnostic once, in the order of the first of its kind. Two are of one kind if only their
-/// places differ.
+/// Merges diagnostics that differ in nothing but their places, in the order of their first
+/// occurrence.
 pub fn together(diagnostics: &[Diagnostic]) -> Vec<Diagnostic> {
     let mut first = HashMap::new();
     let mut kinds: Vec<(Diagnostic, Vec<String>)> = Vec::new();
@@ -37,7 +38,7 @@ pub fn together(diagnostics: &[Diagnostic]) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// Where a diagnostic stands: `file:line:column`.
+/// The place of a diagnostic, as `file:line:column`.
 fn place(diagnostic: &Diagnostic) -> Option<String> {
     let source = diagnostic.source.as_ref()?;
     let (line, column) = source.line_column(diagnostic.span.start as usize);

@@ -1,38 +1,39 @@
-//! Texts of others on a terminal or in a log: nothing that these would act upon.
+//! Makes text from users safe to print: a terminal or a log acts on nothing in it.
 //!
 //! # Sources
 //! - GitHub Docs, *Workflow commands for GitHub Actions*: `::command` at the beginning of a line,
-//!   blanks before it or not; the older `##[command]` anywhere in it, by `actions/runner`,
-//!   `src/Runner.Common/ActionCommand.cs`.
+//!   optionally after blanks.
+//! - `actions/runner`, `src/Runner.Common/ActionCommand.cs`: the older `##[command]` anywhere in a
+//!   line.
 //! - Azure Pipelines, *Logging commands*: `##vso[…]`; TeamCity, *Service Messages*:
 //!   `##teamcity[…]`.
 
 use std::borrow::Cow;
 
-/// How commands begin that CI servers look for anywhere in a line.
+/// Prefixes of commands that CI servers recognise anywhere in a line.
 const ANYWHERE: [&str; 3] = ["##[", "##vso[", "##teamcity["];
 
-/// A text on one line, without anything that a terminal or a log would act upon: control
-/// characters, those that change the direction of what follows, and beginnings of commands to CI
-/// servers are written as Rust escapes them.
+/// A text on one line, without anything that a terminal or a log would act on. Control characters,
+/// characters that change the writing direction, and prefixes of CI commands are written as Rust
+/// escapes.
 pub fn visible(text: &str) -> String {
     without_commands(&escaped(text, is_hidden)).into_owned()
 }
 
-/// A text that keeps its line ends and tabs, for formats that escape these themselves; all else
-/// that [`visible`] escapes is escaped.
+/// Like [`visible`], but keeps line ends and tabs, for formats that escape these themselves.
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| is_hidden(c) && !matches!(c, '\n' | '\r' | '\t'))
 }
 
-/// A character that a terminal would act upon, or that changes the direction of the text behind it.
+/// Whether a terminal would act on the character, or the character changes the direction of the
+/// text after it.
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
         || matches!(c, '\u{fffe}' | '\u{ffff}')
 }
 
-/// The text with those characters written as Rust escapes them.
+/// The text with the `hidden` characters written as Rust escapes.
 fn escaped(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     if !text.contains(&hidden) {
         return Cow::Borrowed(text);
@@ -48,7 +49,7 @@ fn escaped(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
         .collect()
 }
 
-/// Lines of which none is a command to a CI server, whatever is quoted in them.
+/// The text with every CI command disabled, even if it quotes text of users.
 pub fn harmless(text: &str) -> Cow<'_, str> {
     let text = without_commands(text);
     if !text.contains("::") || !text.split('\n').any(|line| first_letter(line).is_some()) {
@@ -61,7 +62,7 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.split('\n').map(line).collect::<Vec<_>>().join("\n"))
 }
 
-/// Where the `::` stands that a line begins with, behind blanks and colours.
+/// The byte offset of a `::` at the beginning of a line, after blanks and colour codes.
 fn first_letter(line: &str) -> Option<usize> {
     let mut rest = line;
     loop {

@@ -1,8 +1,7 @@
-//! TOML documents that people write, checked against a table of their keys: unknown keys, missing
-//! keys, values of the wrong kind.
+//! Checks TOML documents against a table of their keys: unknown keys, missing keys, values of the
+//! wrong kind.
 //!
-//! The readers may then take what they find and ignore what does not fit, since that was reported
-//! here.
+//! The readers can then ignore values that do not fit, since this module has already reported them.
 
 use ::toml::Spanned;
 use ::toml::de::{DeTable, DeValue};
@@ -18,29 +17,24 @@ pub(crate) struct Key {
     pub(crate) doc: &'static str,
 }
 
-/// What a value looks like.
+/// The form of a value.
 #[derive(Clone, Copy)]
 pub(crate) enum Shape {
-    /// Any string.
     Text,
     /// One of these words.
     Word(&'static [&'static str]),
     /// One of these types, or the name of a class of CUDA C++, such as `cuda::atomic<int>`, or of a
-    /// structure of the code.
+    /// structure that the code defines.
     Type(&'static [&'static str]),
-    /// An integer that is not negative; in templates also a string that comes out as one.
+    /// An integer that is not negative. In templates, also a string that expands to one.
     Count,
-    /// An integer.
     Integer,
-    /// A truth value.
     Bool,
-    /// A list.
     List(&'static Shape),
     /// A table with exactly these keys.
     Table(&'static [Key]),
     /// A table with these keys, and any others of the given shape.
     Open(&'static [Key], &'static Shape),
-    /// Any of these.
     OneOf(&'static [Shape]),
 }
 
@@ -81,10 +75,10 @@ pub(crate) fn entries<'t, 'a>(table: &'t DeTable<'a>) -> Vec<(&'t str, Span, &'t
     all
 }
 
-/// The TOML of a file: its syntax errors are told, and nothing of such a file is read further.
+/// Parses a file as TOML. Reports syntax errors; a file that has some is not read further.
 pub(crate) fn parse<'t>(text: &'t str, sink: &mut Sink) -> Option<Spanned<DeTable<'t>>> {
     let (document, errors) = DeTable::parse_recoverable(text);
-    // A file with another ending was hardly meant as TOML: one line of it shows that.
+    // If the ending is not `.toml`, the file is probably not TOML: one error is enough to say so.
     let name = &sink.file().name;
     let shown = if name.ends_with(".toml") || name.starts_with('<') {
         errors.len()
@@ -103,7 +97,7 @@ pub(crate) fn parse<'t>(text: &'t str, sink: &mut Sink) -> Option<Spanned<DeTabl
     errors.is_empty().then_some(document)
 }
 
-/// Checks a table.
+/// Checks a table against its keys, and against `open` for all other keys.
 pub(crate) fn table(
     table: &DeTable<'_>,
     at: Span,
@@ -149,7 +143,7 @@ pub(crate) fn table(
     }
 }
 
-/// Whether a value is of the kind that a shape asks for, contents aside.
+/// Whether a value is of the kind that a shape requires, ignoring its contents.
 fn outer_fits(value: &DeValue<'_>, shape: &Shape) -> bool {
     match shape {
         Shape::Text | Shape::Word(_) | Shape::Type(_) => matches!(value, DeValue::String(_)),
@@ -206,7 +200,7 @@ fn check(value: &Value<'_>, shape: &Shape, name: &str, sink: &mut Sink) {
         return;
     }
     match (value.get_ref(), shape) {
-        // Classes, and structures that code defines.
+        // Other words may name classes, or structures that the code defines.
         (DeValue::String(_), Shape::Type(_)) => {}
         (DeValue::String(s), Shape::Word(words))
             if !s.contains("${") && !words.contains(&s.as_ref()) =>

@@ -1,13 +1,13 @@
-//! Front ends: what people write, read into programs and tests.
+//! Front ends: read the texts that people write into programs and tests.
 //!
-//! | Module | What |
+//! | Module | Content |
 //! |---|---|
 //! | [`isa`] | instruction tables: syntax, documentation and lowering to micro-ops, a folder per family of dialects |
-//! | [`mapping`] | what compilers make of CUDA C++ and OpenCL C: programs lowered to PTX |
+//! | [`mapping`] | programs in CUDA C++ and OpenCL C lowered to PTX, as compilers translate them |
 //! | [`litmus`] | test formats: TOML, `.litmus`, conditions, host programs |
 //!
 //! # Invariants
-//! - What is read is a [`program::litmus::LitmusTest`]; nothing above this crate sees syntax.
+//! - Every reader returns a [`program::litmus::LitmusTest`]; nothing above this crate sees syntax.
 
 mod document;
 pub mod isa;

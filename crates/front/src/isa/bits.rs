@@ -1,20 +1,20 @@
-//! Operations on bits in steps over one register: what instructions of PTX and builtins of the C
-//! family share.
+//! Bit operations as sequences of steps over one register, shared by instructions of PTX and
+//! builtins of the C family.
 //!
 //! # Invariants
-//! - Each step makes the register's next value from the present one, which nobody else sees in
-//!   between.
+//! - Each step computes the register's next value from its present one; no other code reads the
+//!   values in between.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *Integer Arithmetic Instructions*; CUDA Math API, *Integer Intrinsics*; OpenCL C, *Integer
-//!   Functions*.
+//! - PTX ISA 9.4, *Integer Arithmetic Instructions*; CUDA Math API, *Integer Intrinsics*; OpenCL C,
+//!   *Integer Functions*.
 
 use program::{BinOp, Expr, Ty};
 
-/// The register's next value, from the present one.
+/// A function from the register's present value to its next one.
 pub(super) type Step = fn(Expr, Ty) -> Expr;
 
-/// A step of several.
+/// One step of a sequence.
 #[derive(Clone)]
 pub(super) enum Stage {
     First(Expr),
@@ -26,12 +26,12 @@ pub(super) enum Stage {
 }
 
 impl Stage {
-    /// The next value of a register of a type, which has no sign but for what looks at one.
+    /// The register's next value. Steps compute without sign, except those that depend on the sign.
     pub(super) fn next(self, d: Expr, ty: Ty) -> Expr {
         let bits = unsigned(ty);
         match self {
             Stage::First(value) => value,
-            // The sign of what was read is still there.
+            // This step needs the type with its sign.
             Stage::Of(step) => step(d, ty),
             Stage::Smear(n) => bin(BinOp::Or, bits, d.clone(), bin(BinOp::Shr, bits, d, int(n))),
             Stage::Swap(n) => {
@@ -60,7 +60,7 @@ impl Stage {
     }
 }
 
-/// Sets all bits behind the leading one.
+/// Sets all bits below the leading one.
 pub(super) fn smear() -> Vec<Stage> {
     [1, 2, 4, 8, 16, 32].map(Stage::Smear).to_vec()
 }
@@ -99,24 +99,21 @@ pub(super) fn count_ones() -> Vec<Stage> {
     steps.map(Stage::Of).to_vec()
 }
 
-/// Counts the zeros in front.
 pub(super) fn count_zeros() -> Vec<Stage> {
     let left: Step = |d, ty| bin(BinOp::Sub, ty, int(i64::from(ty.bits)), d);
     [smear(), count_ones(), vec![Stage::Of(left)]].concat()
 }
 
-/// Puts the bits into the opposite order.
 pub(super) fn reverse(ty: Ty) -> Vec<Stage> {
     (0..ty.bits.ilog2()).map(|n| Stage::Swap(1 << n)).collect()
 }
 
-/// The number of the first one from below, counted from 1; 0 if there is none.
+/// The position of the lowest one bit, counted from 1; 0 if there is none.
 pub(super) fn first_one() -> Vec<Stage> {
     let lowest: Step = |d, ty| bin(BinOp::And, ty, d.clone(), bin(BinOp::Sub, ty, int(0), d));
     [vec![Stage::Of(lowest)], smear(), count_ones()].concat()
 }
 
-/// Counts the zeros behind the last one.
 pub(super) fn trailing_zeros() -> Vec<Stage> {
     let behind: Step = |d, ty| {
         let below = bin(BinOp::Sub, ty, d.clone(), int(1));
@@ -125,7 +122,7 @@ pub(super) fn trailing_zeros() -> Vec<Stage> {
     [vec![Stage::Of(behind)], count_ones()].concat()
 }
 
-/// The absolute value; of the least number of a type, that.
+/// The absolute value. The least number of a signed type stays as it is.
 pub(super) fn absolute(ty: Ty, a: Expr) -> Expr {
     bin(BinOp::Max, ty, a.clone(), bin(BinOp::Sub, ty, int(0), a))
 }

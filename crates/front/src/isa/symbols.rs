@@ -1,10 +1,10 @@
-//! The names of a test's memory while its threads are being read.
+//! The symbol table of a test's memory, filled while its threads are read.
 //!
 //! # Invariants
 //! - Every alias leads to an object in finitely many steps: the aliased name exists before the
 //!   alias does.
-//! - An object's type is fixed by its declaration, or by the first access that names a type, or is
-//!   [`Ty::WORD`].
+//! - An object's type comes from its declaration, or from the first access that names a type.
+//!   Otherwise it is [`Ty::WORD`].
 
 use std::collections::{HashMap, HashSet};
 
@@ -22,29 +22,29 @@ pub struct Symbols {
     multimem: HashSet<LocId>,
 }
 
-/// One name.
+/// One name of memory.
 #[derive(Clone, Debug)]
 pub struct Symbol {
-    /// As written.
+    /// The name as written.
     pub name: String,
-    /// Further names of the same address.
+    /// Further names for the same address.
     pub also: Vec<String>,
-    /// Where it was declared, or first used.
+    /// The place of its declaration or first use.
     pub span: Span,
-    /// What it stands for.
+    /// The meaning of the name: an object or an alias.
     pub kind: SymbolKind,
 }
 
-/// What a name stands for.
+/// The two meanings of a name.
 #[derive(Clone, Debug)]
 pub enum SymbolKind {
-    /// Memory of its own.
+    /// An object with its own memory.
     Object(Object),
-    /// Another name.
+    /// Another name for memory that already has one.
     Alias {
-        /// For this one.
+        /// The aliased name.
         of: LocId,
-        /// Through this proxy.
+        /// The proxy of accesses through the alias.
         proxy: Proxy,
     },
 }
@@ -52,37 +52,36 @@ pub enum SymbolKind {
 /// An object whose type may still be unknown.
 #[derive(Clone, Debug)]
 pub struct Object {
-    /// Declared or inferred type, with the place that decided it.
+    /// The declared or inferred type, with the place that decided it.
     pub ty: Option<(Ty, Span)>,
     /// Whether the type was declared rather than inferred.
     pub declared: bool,
-    /// Whether code names other elements than the first; where they lie rests on the type.
+    /// Whether code names elements other than the first. Their offsets depend on the type.
     pub indexed: bool,
-    /// What an element is made of, if it is more than an integer.
+    /// The structure of an element that is more than an integer.
     pub record: Option<Record>,
-    /// PTX: its fields, where its declaration says them. Code counts its bytes, and `ty` is that of
-    /// one.
+    /// PTX: the fields that the declaration gives. Code then counts bytes, and `ty` is the type of
+    /// one byte.
     pub fields: Option<Layout>,
-    /// PTX: an array of bytes whose accesses say what is in it.
+    /// PTX: an array of bytes; accesses decide the types of its contents.
     pub cut: bool,
     /// Initial values, one per cell.
     pub init: Vec<Init>,
-    /// Where it lives.
+    /// The state space of the object.
     pub space: Space,
-    /// Whether all declarations say that it is atomic; `None` without a declaration that speaks of
-    /// it.
+    /// Whether all declarations make it atomic; `None` if no declaration mentions it.
     pub atomic: Option<bool>,
-    /// What OpenCL says of it.
+    /// OpenCL's properties of the memory.
     pub opencl: OpenClMemory,
-    /// Who allocated it.
+    /// How the memory was allocated.
     pub kind: MemoryKind,
-    /// The class it is of, if it is of one.
+    /// The class of the object, such as a barrier, if it has one.
     pub class: Option<Class>,
-    /// Its elements are 0 or 1: what is written to them is converted so.
+    /// Its elements are 0 or 1: written values are converted to a truth value.
     pub boolean: bool,
-    /// Code declares it, and names it only there.
+    /// The code itself declares the object, and only code names it.
     pub of_code: bool,
-    /// Something besides code looks at it, as far as is known.
+    /// Something other than code reads the object, such as a condition, as far as is known.
     pub watched: bool,
 }
 
@@ -110,7 +109,7 @@ impl Object {
 }
 
 impl Object {
-    /// What an element is made of.
+    /// The layout of an element.
     pub fn layout(&self) -> Layout {
         match (&self.record, &self.fields) {
             (Some(record), _) => record.layout(),
@@ -120,19 +119,19 @@ impl Object {
     }
 }
 
-/// What no declaration says of memory.
+/// Objects whose declarations leave something open.
 #[derive(Clone, Debug, Default)]
 pub struct Open {
     /// Objects without a type.
     pub untyped: Vec<LocId>,
-    /// Arrays of bytes whose accesses say what is in them.
+    /// Arrays of bytes; accesses decide the types of their contents.
     pub bytes: Vec<LocId>,
-    /// Objects that something besides code looks at.
+    /// Objects that something other than code reads, such as a condition.
     pub watched: Vec<LocId>,
 }
 
 impl Symbols {
-    /// The name's index.
+    /// The index of a name.
     pub fn find(&self, name: &str) -> Option<LocId> {
         self.index.get(name).copied()
     }
@@ -150,7 +149,7 @@ impl Symbols {
         &self.list[usize::from(id.0)]
     }
 
-    /// Adds a name. `None` (with a diagnostic) if it exists or there are too many.
+    /// Adds a name. Reports an error and returns `None` if it exists or there are too many names.
     pub fn declare(
         &mut self,
         name: &str,
@@ -180,8 +179,8 @@ impl Symbols {
         Some(LocId(index))
     }
 
-    /// Adds a further name of the address that one has: arrays of dynamic shared memory all begin
-    /// at one place. With a diagnostic if the name exists.
+    /// Adds a further name for an address that already has one: arrays of dynamic shared memory all
+    /// begin at one place. Reports an error if the name exists.
     pub fn declare_at(&mut self, name: &str, span: Span, of: LocId, sink: &mut Sink) {
         if self.is_new(name, span, sink) {
             self.index.insert(name.to_string(), of);
@@ -213,7 +212,7 @@ impl Symbols {
         self.multimem.insert(id);
     }
 
-    /// Sets the initial values of an object, one per element; of an alias, nothing.
+    /// Sets the initial values of an object, one per element. Ignores aliases.
     pub fn set_init(&mut self, id: LocId, init: Vec<Init>) {
         if let SymbolKind::Object(object) = &mut self.list[usize::from(id.0)].kind
             && !init.is_empty()
@@ -222,7 +221,7 @@ impl Symbols {
         }
     }
 
-    /// The object of that index, for a reader that learns more about it; of an alias, nothing.
+    /// The object with that index, for a reader that learns more about it; `None` for an alias.
     pub fn object_mut(&mut self, id: LocId) -> Option<&mut Object> {
         match &mut self.list[usize::from(id.0)].kind {
             SymbolKind::Object(object) => Some(object),
@@ -230,7 +229,7 @@ impl Symbols {
         }
     }
 
-    /// Takes note that a text looks at what it names.
+    /// Marks all names that `text` contains as watched.
     pub fn watch(&mut self, text: &str) {
         let named = |symbol: &Symbol| {
             symbol
@@ -257,7 +256,7 @@ impl Symbols {
             })
     }
 
-    /// The object whose memory a name stands for.
+    /// The object that a name resolves to.
     pub fn object(&self, mut id: LocId) -> (LocId, &Object) {
         loop {
             match &self.get(id).kind {
@@ -267,7 +266,7 @@ impl Symbols {
         }
     }
 
-    /// A name that stands for an object besides its own, if there is one.
+    /// Another name for an object, if there is one.
     pub fn alias_of(&self, object: LocId) -> Option<LocId> {
         let mut all = (0..self.list.len() as u16).map(LocId);
         all.find(|&id| id != object && self.object(id).0 == object)
@@ -285,18 +284,18 @@ impl Symbols {
             && (old.class, &old.init) == (object.class, &object.init)
     }
 
-    /// The type of the elements of the object that a name stands for.
+    /// The element type of the object that a name resolves to.
     pub fn ty(&self, id: LocId) -> Ty {
         self.object(id).1.ty.map_or(Ty::WORD, |(ty, _)| ty)
     }
 
-    /// What the elements of the object that a name stands for are made of.
+    /// The layout of an element of the object that a name resolves to.
     pub fn layout(&self, id: LocId) -> Layout {
         self.object(id).1.layout()
     }
 
-    /// How many values of its type the object has that a name stands for, as code in PTX counts
-    /// them.
+    /// The number of values in the object that a name resolves to, in the units that PTX code
+    /// counts: bytes if the object has fields, otherwise elements.
     pub fn count(&self, id: LocId) -> usize {
         let object = self.object(id).1;
         match &object.fields {
@@ -305,15 +304,14 @@ impl Symbols {
         }
     }
 
-    /// How many elements the object has that a name stands for.
+    /// The number of elements of the object that a name resolves to.
     pub fn elements(&self, id: LocId) -> usize {
         let object = self.object(id).1;
         object.init.len() / object.layout().cells()
     }
 
     /// Records an access of type `ty`: decides the type of an undeclared object, rejects another
-    /// size. An access of PTX may be to several elements of an object whose declaration says their
-    /// type.
+    /// size. In PTX, an access may cover several elements of an object with a declared type.
     pub fn access_in_ptx(&mut self, id: LocId, ty: Ty, span: Span, sink: &mut Sink) {
         let object = self.object(id).1;
         let several =
@@ -372,7 +370,8 @@ impl Symbols {
         }
     }
 
-    /// What accesses through registers have to say of memory.
+    /// The objects whose declarations leave something open, which accesses through registers have
+    /// to decide.
     pub fn open(&self) -> Open {
         let of = |is: fn(&Object) -> bool| {
             self.objects()
@@ -387,7 +386,7 @@ impl Symbols {
         }
     }
 
-    /// The objects of which no declaration, no access and no named element says the type.
+    /// Objects whose type no declaration, no access and no named element decides.
     fn untyped(&self) -> Vec<LocId> {
         let open = |(i, s): (usize, &Symbol)| match &s.kind {
             SymbolKind::Object(object) if object.ty.is_none() && !object.indexed => {
@@ -398,7 +397,7 @@ impl Symbols {
         self.list.iter().enumerate().filter_map(open).collect()
     }
 
-    /// The finished table for a program.
+    /// Converts the table into the locations of a program.
     pub fn into_locations(self) -> Vec<Location> {
         let finish = |symbol: Symbol| {
             let kind = match symbol.kind {

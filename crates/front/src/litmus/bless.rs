@@ -1,11 +1,10 @@
-//! Rewriting an expectation in a test file, touching nothing else.
+//! Rewrites one expectation in a test file and leaves the rest unchanged.
 //!
 //! # Invariants
-//! - The edited text differs from the given one in one place only, and reads as TOML with the new
+//! - The edited text differs from the original in one place only, and reads as TOML with the new
 //!   answer in it.
-//! - Where an answer stands decides where it is changed: a cell of a `[[matrix]]`, an
-//!   `[[instance]]`, or `[expect]`. Answers that are not there yet are added to the narrowest table
-//!   that speaks of the one test.
+//! - An existing answer is changed where it is: in a cell of a `[[matrix]]`, an `[[instance]]`, or
+//!   `[expect]`. A new answer goes to the narrowest table that is about this test alone.
 
 use ::toml::de::{DeTable, DeValue};
 
@@ -15,13 +14,15 @@ use super::write::{quote, toml_key};
 use crate::document::{Value, entries, span_of};
 use diag::Span;
 
-/// The text of a TOML file with the expectation of `test` for `model` about `property` set to
+/// Edits the text of a TOML file: sets the expectation of `test` for `model` about `property` to
 /// `verdict`.
 ///
 /// `property` and `verdict` are words of the format: `reachability` with `allowed`, `forbidden` or
 /// `required`, `race` with `racy` or `race-free`, `undefined` with `undefined` or `defined`,
-/// `liveness:fair` with `terminates` or `hangs`. `None`: the file has no such test, or no place
-/// that speaks of it alone (`[expect]` of a template with axes).
+/// `liveness:fair` with `terminates` or `hangs`.
+///
+/// Returns `None` if the file lacks the test, or a place that is about the test alone. `[expect]`
+/// of a template with axes is about several tests.
 pub fn bless(text: &str, test: &str, model: &str, property: &str, verdict: &str) -> Option<String> {
     let document = DeTable::parse(text).ok()?;
     let root = document.get_ref();
@@ -53,7 +54,7 @@ impl Answer<'_> {
         self.property.strip_prefix("liveness:")
     }
 
-    /// `race = "racy"`, as it stands in a model's table.
+    /// The answer as an entry of a model's table: `race = "racy"`.
     fn entry(&self) -> String {
         match self.progress() {
             Some(progress) => format!(
@@ -65,7 +66,7 @@ impl Answer<'_> {
         }
     }
 
-    /// Whether a text says so, of an instance or of the whole file.
+    /// Whether a text contains the answer, for an instance or for the whole file.
     fn is_in(&self, text: &str, instance: Option<usize>) -> bool {
         let Ok(document) = DeTable::parse(text) else {
             return false;
@@ -93,8 +94,8 @@ impl Answer<'_> {
             == Some(self.verdict)
     }
 
-    /// The text with a table of its own for the model at the end: where no other notation allows an
-    /// addition.
+    /// The text with a new `[expect.MODEL]` table at its end, for files whose notation allows no
+    /// other addition.
     fn appended(&self, text: &str) -> String {
         let gap = if text.ends_with('\n') { "\n" } else { "\n\n" };
         format!(
@@ -104,7 +105,7 @@ impl Answer<'_> {
         )
     }
 
-    /// `ptx = { race = "racy" }`, as it stands in `expect`.
+    /// The answer as an entry of `expect`: `ptx = { race = "racy" }`.
     fn line(&self) -> String {
         format!("{} = {{ {} }}", toml_key(self.model), self.entry())
     }
@@ -119,8 +120,8 @@ fn child<'t, 'a>(table: &'t DeTable<'a>, key: &str) -> Option<&'t Value<'a>> {
     table.get(key)
 }
 
-/// Changes or adds the answer below an `expect` table that exists. `None`: there is none, or its
-/// notation is one that cannot be added to.
+/// Changes or adds the answer in an existing `expect` table. `None` if the table is missing, or its
+/// notation allows no addition.
 fn in_expect(text: &str, owner: &DeTable<'_>, answer: &Answer<'_>) -> Option<String> {
     let expect = child(owner, "expect")?;
     let models = expect.get_ref().as_table()?;
@@ -146,7 +147,7 @@ fn in_expect(text: &str, owner: &DeTable<'_>, answer: &Answer<'_>) -> Option<Str
     }
 }
 
-/// Adds an entry to the table at `owner.key`, in the notation that the table has.
+/// Adds an entry to the table at `owner.key`, in the notation of that table.
 fn add(
     text: &str,
     owner: &DeTable<'_>,
@@ -166,7 +167,8 @@ fn add(
         };
         return Some(format!("{body}{comma} {entry} {}", &text[end..]));
     }
-    // A table with a header of its own: a line behind its last entry, or behind the header.
+    // A table with a header: the entry becomes a new line after its last entry, or after the
+    // header.
     let key_span = owner
         .iter()
         .find(|(k, _)| k.get_ref().as_ref() == key)
@@ -188,7 +190,7 @@ fn inline(text: &str, value: &Value<'_>) -> bool {
     text[span_of(value).range()].starts_with('{')
 }
 
-/// A new line behind the one that holds byte `at`.
+/// Inserts a line after the one that contains byte `at`.
 fn insert_line(text: &str, at: usize, line: &str) -> String {
     match text[at..].find('\n') {
         Some(n) => format!("{}{line}\n{}", &text[..at + n + 1], &text[at + n + 1..]),
@@ -211,7 +213,7 @@ fn in_instance(text: &str, instance: &DeTable<'_>, answer: &Answer<'_>) -> Optio
     let name = span_of(child(instance, "name")?).end as usize;
     let entry = format!("expect = {{ {} }}", answer.line());
     let line = text[..name].rfind('\n').map_or(0, |n| n + 1);
-    // `{ name = "a", … }` within a list, or a table with a header.
+    // The instance is either `{ name = "a", … }` in a list, or a table with a header.
     Some(if text[line..name].contains('{') {
         format!("{}, {entry}{}", &text[..name], &text[name..])
     } else {

@@ -1,4 +1,4 @@
-//! The last step of all readers: parsed threads and declared memory to a [`Program`].
+//! Builds a [`Program`] from parsed threads and declared memory: the last step of all readers.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -16,24 +16,23 @@ use program::{
     Tag, Thread,
 };
 
-/// A thread whose code is parsed.
+/// A thread with parsed code, before lowering.
 pub(super) struct ThreadDraft {
     pub(super) name: String,
     pub(super) place: Place,
-    /// Index into the parsed units; threads of a kernel share one.
+    /// Index into the parsed units; all threads of a kernel share one.
     pub(super) unit: usize,
     pub(super) regs: Vec<RegInit>,
-    /// Values of special registers.
     pub(super) specials: Vec<(String, i64)>,
 }
 
-/// The CTAs of a program: where their copies of shared memory lie.
+/// The CTAs of a program, for the distances between their copies of shared memory.
 struct Clusters<'a> {
-    /// The first thread of each CTA; a thread of the host is alone.
+    /// The first thread of each CTA; each host thread counts as one CTA.
     ctas: Vec<&'a Place>,
-    /// By CTA: its number in that list.
+    /// The number of each CTA in that list.
     numbers: HashMap<GroupKey, usize>,
-    /// By cluster: the numbers of its CTAs.
+    /// The numbers of the CTAs of each cluster.
     members: HashMap<GroupKey, Vec<usize>>,
 }
 
@@ -65,8 +64,8 @@ impl<'a> Clusters<'a> {
         }
     }
 
-    /// The CTAs of a place's cluster, in the order of their numbers: how many copies of shared
-    /// memory each one's lies behind that of the place.
+    /// The CTAs of a place's cluster, ordered by their numbers. Each entry is the distance of that
+    /// CTA's copy of shared memory from the place's copy, in copies.
     fn around(&self, place: &Place) -> Vec<i64> {
         let Some(own) = place
             .group_key(Scope::Cta)
@@ -88,7 +87,6 @@ impl<'a> Clusters<'a> {
     }
 }
 
-/// Lowers all threads.
 pub(super) fn build(
     dialect: Dialect,
     threads: Vec<ThreadDraft>,
@@ -125,8 +123,8 @@ pub(super) fn build(
     program
 }
 
-/// Lowers threads in PTX, once types are settled; with each, its accesses through registers that
-/// name no type.
+/// Lowers threads in PTX, after types are settled. Returns each with its accesses through registers
+/// that do not name a type.
 pub(super) fn lower_ptx(
     threads: Vec<ThreadDraft>,
     units: &[Unit],
@@ -165,13 +163,13 @@ pub(super) fn lower_ptx(
     threads.into_iter().enumerate().map(lower).collect()
 }
 
-/// A thread in a C-like dialect whose code is parsed.
+/// A thread in a C-like dialect with parsed code, before lowering.
 pub(super) struct CThreadDraft {
     pub(super) name: String,
     pub(super) place: Place,
-    /// Its code; threads of a kernel share it.
+    /// The thread's code; threads of a kernel share it.
     pub(super) unit: Rc<clike::Unit>,
-    /// Whether it is one of a kernel.
+    /// Whether the thread belongs to a kernel.
     pub(super) of_kernel: bool,
     pub(super) env: clike::Env,
 }
@@ -212,9 +210,10 @@ pub(super) fn build_clike(
     program
 }
 
-/// Makes atomic what is accessed atomically, whatever its type: functions of OpenCL 1.x and
-/// builtins of compilers are for plain objects. Through a register, that is any object; one that is
-/// not accessed atomically has the same executions, unless they race.
+/// Makes every atomically accessed object atomic, whatever its type: functions of OpenCL 1.x and
+/// builtins of compilers work on plain objects. An atomic access through a register may reach any
+/// object, so it makes all of them atomic. An object without atomic accesses keeps its executions,
+/// unless they race.
 pub(super) fn settle_atomicity(program: &mut Program) {
     let accesses = program
         .instrs()
@@ -235,7 +234,7 @@ pub(super) fn settle_atomicity(program: &mut Program) {
     }
 }
 
-/// Declares the memory in which blocks vote, if some code does.
+/// Declares the memory that votes of blocks use, if some code votes.
 pub(super) fn declare_votes<'a>(
     dialect: Dialect,
     mut units: impl Iterator<Item = &'a clike::Unit>,
@@ -247,7 +246,7 @@ pub(super) fn declare_votes<'a>(
     }
 }
 
-/// Lowers threads in a C-like dialect; with each, its calls of the runtime.
+/// Lowers threads in a C-like dialect. Returns each with its calls of the runtime.
 pub(super) fn lower_clike(
     threads: Vec<CThreadDraft>,
     symbols: &mut Symbols,
@@ -262,7 +261,7 @@ pub(super) fn lower_clike(
         thread.env.cluster = clusters.around(&thread.place);
         let lowered = thread.unit.lower(&thread.env, symbols, sink);
         read_only.extend(lowered.read_only.iter().map(|at| (t, *at)));
-        // A kernel's code means something else in every thread.
+        // A kernel's code has a different meaning in every thread.
         let source = if thread.of_kernel {
             String::new()
         } else {
@@ -285,8 +284,8 @@ pub(super) fn lower_clike(
     lowered
 }
 
-/// Reads through the read-only cache are plain reads of memory that nothing writes; of other memory
-/// they are refused.
+/// Reads through the read-only cache are plain reads if nothing writes the memory. Otherwise they
+/// are refused.
 fn refuse_written(
     threads: &[(Thread, Vec<clike::host::Request>)],
     reads: &[(usize, usize)],
@@ -323,7 +322,8 @@ fn refuse_written(
     }
 }
 
-/// A thread of the host is in no group that could meet at a barrier, or hand each other values.
+/// Refuses barriers and value exchanges in host threads: a host thread belongs to no group of
+/// threads.
 pub(super) fn refuse_host_groups(program: &Program, sink: &mut Sink) {
     for thread in program.threads.iter().filter(|t| t.place.host) {
         for instr in &thread.code {
@@ -351,8 +351,8 @@ pub(super) fn refuse_host_groups(program: &Program, sink: &mut Sink) {
     }
 }
 
-/// Threads of which nothing says in which warp they are have one each. A warning says so where one
-/// of them meets its warp, and could be meant to meet others of its block.
+/// Warns about a thread that is alone in its warp only because the test does not give its warp. The
+/// warning is for threads that meet their warp while other threads of the block exist.
 pub(super) fn warn_of_lone_lanes(program: &Program, sink: &mut Sink) {
     let Some(level) = program
         .dialect
@@ -394,8 +394,8 @@ pub(super) fn warn_of_lone_lanes(program: &Program, sink: &mut Sink) {
     }
 }
 
-/// The published OpenCL tests have local memory that work-groups share, which no device has: a
-/// warning says so.
+/// Warns about local memory that work-groups share: the published OpenCL tests have it, but no
+/// device does.
 pub(super) fn warn_of_shared_local(program: &Program, sink: &mut Sink) {
     for (i, location) in program.locations.iter().enumerate() {
         let LocationKind::Object { opencl, .. } = &location.kind else {

@@ -1,12 +1,12 @@
-//! `.litmus` files, the format of the published suites: a table of instructions, one column per
-//! thread (PTX), or a function per thread (C, OpenCL; see [`clike`]).
+//! Reads `.litmus` files, the format of the published suites: a table of instructions with one
+//! column per thread (PTX), or a function per thread (C, OpenCL; see [`clike`]).
 //!
-//! Vulkan is not read; the message says so. The suites' conventions hold: registers and locations
-//! that are not listed start at 0, and barrier operands are (instance, id, quorum).
+//! Vulkan is not read; the message says so. The suites' conventions hold: unlisted registers and
+//! locations start at 0, and barrier operands are (instance, id, quorum).
 //!
 //! # Invariants
-//! - Comments and strings are replaced by spaces before anything is looked for, so they can contain
-//!   every keyword.
+//! - Comments and strings are replaced by spaces before the reader searches for keywords, so they
+//!   can contain every keyword.
 //! - Offsets never change: a span in the blanked text is a span in the file.
 //!
 //! # Sources
@@ -36,7 +36,7 @@ use blank::blank;
 use cells::{Cursor, skip_space};
 use dialect::{begin, dialect};
 
-/// Threads whose code is parsed.
+/// Threads with parsed code.
 enum Threads {
     Ptx(Vec<ThreadDraft>, Vec<Unit>),
     CLike(Vec<CThreadDraft>),
@@ -139,11 +139,11 @@ struct Reader<'a> {
     dialect: Dialect,
     sink: &'a mut Sink,
     symbols: Symbols,
-    /// Initial registers: thread number, where it stands, register.
+    /// Initial registers: thread number, place in the file, register.
     regs: Vec<(u16, Span, RegInit)>,
 }
 
-/// What follows the program.
+/// The clauses after the program.
 #[derive(Default)]
 struct FinalPart {
     filter: Option<Range<usize>>,
@@ -166,7 +166,7 @@ impl Reader<'_> {
         None
     }
 
-    /// The name, and the offset of the initial block's `{`.
+    /// Reads the name. Returns it with the offset of the initial block's `{`.
     fn header(&mut self) -> Option<(String, usize)> {
         let start = begin(self.text);
         let line_end = self.text[start..]
@@ -192,7 +192,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads `{ x = 0; … }`; the offset behind it.
+    /// Reads `{ x = 0; … }`. Returns the offset after it.
     fn init_block(&mut self, open: usize) -> Option<usize> {
         if let Syntax::C = Front::of(self.dialect).syntax {
             return self.c_init_block(open);
@@ -211,8 +211,8 @@ impl Reader<'_> {
         Some(close + 1)
     }
 
-    /// `x = 0`, `P0:r0 = 0` or `y @ proxy aliases x`. Errors are reported and the entry is passed
-    /// over.
+    /// Reads `x = 0`, `P0:r0 = 0` or `y @ proxy aliases x`. Reports an error and skips the entry if
+    /// it has another form.
     fn init_entry(&mut self, range: Range<usize>) -> Option<()> {
         let clean = self.clean;
         let mut at = Cursor::new(clean, range.clone());
@@ -280,7 +280,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `r0 = 0` behind `P0:`.
+    /// Reads `r0 = 0` after `P0:`.
     fn initial_register(&mut self, first: Range<usize>, mut at: Cursor<'_>) -> Option<()> {
         let clean = self.clean;
         let name = &clean[first.clone()];
@@ -327,7 +327,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the table: threads, their code, the offset behind the last row.
+    /// Reads the table. Returns the threads, their code and the offset after the last row.
     fn program(&mut self, start: usize) -> Option<(Vec<ThreadDraft>, Vec<Unit>, usize)> {
         let mut at = skip_space(self.clean, start);
         let Some(end) = self.clean[at..].find(';').map(|n| at + n) else {
@@ -397,7 +397,7 @@ impl Reader<'_> {
         Some((threads, units, at))
     }
 
-    /// `P0@cta 0,gpu 0`, with `cluster n` and `warp n` as extensions.
+    /// Reads `P0@cta 0,gpu 0`, with `cluster n` and `warp n` as extensions.
     fn thread_header(&mut self, cell: Range<usize>, number: usize) -> Option<ThreadDraft> {
         let clean = self.clean;
         let mut at = Cursor::new(clean, cell.clone());
@@ -441,7 +441,7 @@ impl Reader<'_> {
         })
     }
 
-    /// `[locations […]] [filter prop] [quantifier prop] [;]`
+    /// Reads `[locations […]] [filter prop] [quantifier prop] [;]`.
     fn final_part(&mut self, start: usize) -> Option<FinalPart> {
         let mut part = FinalPart::default();
         let mut at = start;

@@ -1,11 +1,11 @@
-//! How tests of each dialect are read and written: a row each. What they mean is in the rows of
-//! [`program::dialect`].
+//! How tests of each dialect are read and written: one row per dialect. [`program::dialect`] has
+//! the rows for their meaning.
 
 use crate::isa::clike::Language;
 use crate::isa::ptx;
 use program::{Dialect, Program, Thread};
 
-/// What the code of a dialect is.
+/// The syntax of a dialect's code.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Syntax {
     /// Instructions of PTX.
@@ -14,20 +14,20 @@ pub(super) enum Syntax {
     C,
 }
 
-/// One dialect.
+/// How tests of one dialect are read and written.
 pub(super) struct Front {
     pub(super) dialect: Dialect,
     pub(super) syntax: Syntax,
-    /// What `.litmus` files begin with; empty: there are none.
+    /// First words of its `.litmus` files; empty if the format does not support the dialect.
     pub(super) heads: &'static [&'static str],
     /// Keys of a location that the dialect lacks.
     pub(super) foreign: &'static [&'static str],
-    /// Kernels have index spaces with offsets and groups that are not full, and threads say to
-    /// which kernel they belong.
+    /// Whether kernels have index spaces with offsets and partial groups, and threads name their
+    /// kernel.
     pub(super) ranges: bool,
 }
 
-/// The dialects that are read, in the order in which they are listed.
+/// The supported dialects, in the order in which they are listed to users.
 pub(super) const FRONTS: &[Front] = &[
     Front {
         dialect: Dialect::Ptx,
@@ -64,10 +64,10 @@ pub(super) const FRONTS: &[Front] = &[
 ];
 
 impl Front {
-    /// That of a dialect.
+    /// The row of a dialect.
     ///
     /// # Panics
-    /// If no test of it can be read.
+    /// If tests of the dialect cannot be read.
     pub(super) fn of(dialect: Dialect) -> &'static Front {
         FRONTS
             .iter()
@@ -76,20 +76,20 @@ impl Front {
     }
 }
 
-/// The language of a dialect's code, or of the host's in a program of it.
+/// The language of a dialect's C-like code, or of the host's code for it.
 ///
 /// # Panics
-/// If it is not C-like.
+/// If the dialect is not C-like.
 pub(super) fn language(dialect: Dialect) -> &'static Language {
     Language::of(dialect).expect("the language of C-like code has a row")
 }
 
-/// The dialects that are read.
+/// All supported dialects.
 pub fn dialects() -> impl Iterator<Item = Dialect> {
     FRONTS.iter().map(|front| front.dialect)
 }
 
-/// A thread's code as its dialect writes it; `None`: code is kept as it was written.
+/// A thread's code, printed in its dialect; `None` for dialects that keep the code as written.
 pub fn printed(thread: &Thread, program: &Program) -> Option<Result<String, ptx::Unprintable>> {
     match Front::of(program.dialect).syntax {
         Syntax::Ptx => Some(ptx::print(thread, program)),

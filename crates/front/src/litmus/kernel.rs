@@ -1,10 +1,10 @@
-//! A kernel of a PTX module as a test: its code and that of the functions that it calls as it is,
-//! its parameters bound, its variables under `[memory]`.
+//! Turns a kernel of a PTX module into a test: its code with all functions that it calls, its
+//! parameters bound to values, its variables under `[memory]`.
 //!
 //! # Invariants
-//! - The code keeps every byte but declarations of variables, so that what is wrong with it is told
-//!   at its line of the module.
-//! - What comes out was read back: a kernel that the checker cannot take is no test.
+//! - The code keeps every byte except declarations of variables, so an error points to its line in
+//!   the module.
+//! - The result is read back as a test: an unsupported kernel gives errors, never a test.
 
 mod accesses;
 mod binding;
@@ -29,19 +29,19 @@ use program::litmus::{Atom, LitmusTest, Observable, Prop, Side};
 use program::points::{Points, access_of};
 use program::{CmpOp, Init, Layout, LocationKind, Op, Program, Space, Ty};
 
-/// What became of a kernel.
+/// The result of importing a kernel.
 #[derive(Default)]
 struct Imported {
-    /// The test.
+    /// The test, as TOML text.
     text: String,
     warnings: Vec<Diagnostic>,
-    /// The buffers that end inside of a word that is accessed, with how many bytes they have.
+    /// Buffers with an accessed word that reaches beyond their end, with their sizes in bytes.
     part: BTreeMap<String, u64>,
-    /// The buffers without values that the kernel reads.
+    /// Buffers that the kernel reads although the launch gives them no values.
     inputs: BTreeSet<String>,
 }
 
-/// The special register that holds how much dynamic shared memory a CTA has.
+/// The special register with the size of a CTA's dynamic shared memory.
 const DYNAMIC: &str = "%dynamic_smem_size";
 
 const BYTE: Ty = Ty {
@@ -49,29 +49,31 @@ const BYTE: Ty = Ty {
     signed: false,
 };
 
-/// How a kernel is launched.
+/// The launch of a kernel.
 #[derive(Clone, Debug, Default)]
 pub struct Launch {
-    /// CTAs, by dimension.
+    /// The number of CTAs in each dimension.
     pub grid: Vec<u32>,
-    /// Threads per CTA, by dimension; empty: as the kernel demands, else one.
+    /// The number of threads per CTA in each dimension. If empty, the kernel's requirement applies,
+    /// or else one thread.
     pub block: Vec<u32>,
-    /// CTAs per cluster, by dimension; empty: as the kernel demands, if it does.
+    /// The number of CTAs per cluster in each dimension. If empty, the kernel's requirement
+    /// applies, if there is one.
     pub cluster: Vec<u32>,
-    /// What parameters, variables and special registers are, as [`Binding::of`] reads it.
+    /// Bindings of parameters, variables and special registers, in the notation of [`Binding::of`].
     pub args: Vec<String>,
     /// The condition of the test.
     pub ask: Option<String>,
 }
 
-/// A module, read.
+/// A parsed module.
 pub struct Source {
     file: Arc<SourceFile>,
     module: Module,
 }
 
 impl Source {
-    /// The functions that a kernel calls, by way of others, too.
+    /// The functions that a kernel calls, directly or through others.
     fn called<'a>(&'a self, kernel: &'a Kernel) -> Vec<&'a Function> {
         let functions = &self.module.functions;
         let mut left: HashMap<&str, usize> = HashMap::new();
@@ -88,7 +90,7 @@ impl Source {
         found.into_iter().map(|i| &functions[i]).collect()
     }
 
-    /// A kernel with the functions that it calls: parts of the module, and where they begin.
+    /// The text of a kernel and of the functions that it calls, each with its offset in the module.
     fn code<'a>(&'a self, kernel: &'a Kernel) -> Vec<(&'a str, usize)> {
         let functions = self
             .called(kernel)
@@ -99,10 +101,10 @@ impl Source {
             .collect()
     }
 
-    /// Reads a module.
+    /// Parses a module.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// All mistakes in the module.
     pub fn read(name: &str, text: &str) -> Result<Source, Vec<Diagnostic>> {
         let file = SourceFile::new(name, text);
         let mut sink = Sink::new(&file);
@@ -113,8 +115,8 @@ impl Source {
         }
     }
 
-    /// What there is in the module, for people: kernels with their parameters, variables, and what
-    /// cannot be read of them.
+    /// Lists the module for the user: kernels with their parameters, variables, and constructs that
+    /// are not supported.
     pub fn listing(&self) -> String {
         let mut out = String::new();
         let line = |offset: usize| self.file.line_column(offset).0;
@@ -173,8 +175,8 @@ impl Source {
         out
     }
 
-    /// Writes what a launch of a kernel would refuse, each with all its lines, and the calls that
-    /// are not followed.
+    /// Lists all constructs for which a launch of the kernel would be refused, each with all its
+    /// lines, and the calls of unknown functions.
     fn refused(&self, kernel: &Kernel, out: &mut String) {
         let mut sink = Sink::new(&self.file);
         let unit = self.unit(kernel, &mut sink);
@@ -192,8 +194,8 @@ impl Source {
             &self.trial(kernel),
             (&BTreeMap::new(), &BTreeSet::new()),
         ) {
-            // What a trial binds is made up: only what is said of the code counts, and neither of
-            // addresses nor of how many threads there are.
+            // The trial's bindings are made up. Errors count only if they are about the code, but
+            // not about addresses or the number of threads, which depend on the bindings.
             let of_code = |d: &Diagnostic| {
                 let of_trial =
                     d.id == "unsupported-address" || d.message.contains("names no thread");
@@ -222,7 +224,7 @@ impl Source {
         }
     }
 
-    /// A launch that binds each parameter to something.
+    /// A launch that binds each parameter to a made-up value.
     fn trial(&self, kernel: &Kernel) -> Launch {
         let parts = self.code(kernel);
         let accesses = Accesses::new(&parts);
@@ -269,8 +271,8 @@ impl Source {
         }
     }
 
-    /// The variables of the module that code names, and those that they point to; and the functions
-    /// that these point to.
+    /// The variables of the module that code names, and those that their initial values point to.
+    /// Also the functions that these initial values point to.
     fn used(&self, named: &HashSet<&str>) -> (Vec<&Variable>, Vec<&str>) {
         let all = &self.module.variables;
         let mut used: BTreeSet<usize> = (0..all.len())
@@ -296,8 +298,8 @@ impl Source {
         )
     }
 
-    /// What a variable begins with that is made of addresses, as a test writes it; `None`: it has
-    /// none.
+    /// The initial values of a variable, as a test writes them, if some of them are addresses;
+    /// otherwise `None`.
     fn addresses(&self, v: &Variable) -> Result<Option<Vec<String>>, String> {
         let holds = |v: &Variable| {
             v.init
@@ -321,7 +323,8 @@ impl Source {
                     )),
                 };
             };
-            // What it is accessed as decides on the elements of others.
+            // A target without addresses gets its element type from accesses, so the element size
+            // is unknown here.
             let size = if holds(target) {
                 i64::from(target.ty.bytes())
             } else {
@@ -345,7 +348,7 @@ impl Source {
             .map(Some)
     }
 
-    /// A kernel with the functions that it calls, parsed.
+    /// Parses a kernel with the functions that it calls.
     fn unit(&self, kernel: &Kernel, sink: &mut Sink) -> Unit {
         let mut text = MappedText::new();
         self.code(kernel)
@@ -354,10 +357,11 @@ impl Source {
         Unit::parse(text, sink)
     }
 
-    /// The kernel that a name, or a part of one, is of; without one, the only one there is.
+    /// Finds the kernel for a name or a part of one. Without a name, the module must have exactly
+    /// one kernel.
     ///
     /// # Errors
-    /// If there is none, or several.
+    /// If no kernel matches, or several.
     fn kernel(&self, name: Option<&str>) -> Result<&Kernel, Box<Diagnostic>> {
         let kernels = &self.module.kernels;
         let names = || kernels.iter().map(|k| k.name.as_str());
@@ -409,10 +413,10 @@ impl Source {
         Diagnostic::plain(id, format!("{}: {message}", self.file.name))
     }
 
-    /// A test of a kernel, as TOML text; with warnings.
+    /// Turns a kernel into a test, as TOML text, with warnings.
     ///
     /// # Errors
-    /// A parameter that is not bound, and all that is wrong with the kernel.
+    /// Unbound parameters, and all unsupported constructs of the kernel.
     pub fn to_toml(
         &self,
         kernel: Option<&str>,
@@ -445,8 +449,8 @@ impl Source {
         Ok((made.text, made.warnings))
     }
 
-    /// A test of a kernel. `whole`: buffers that are made whole words, with how many bytes they
-    /// have; `inputs`: those that begin with unknown values.
+    /// Makes a test of a kernel. `whole`: buffers to extend to whole words, with their sizes in
+    /// bytes; `inputs`: buffers that begin with unknown values.
     fn test(
         &self,
         kernel: Option<&str>,
@@ -454,7 +458,7 @@ impl Source {
         (whole, inputs): (&BTreeMap<String, u64>, &BTreeSet<String>),
     ) -> Result<Imported, Vec<Diagnostic>> {
         let kernel = self.kernel(kernel).map_err(|d| vec![*d])?;
-        // What cannot be read is told of the test.
+        // Parse errors are dropped here: reading the test reports them again.
         let unit = self.unit(kernel, &mut Sink::new(&self.file));
         let mut sink = Sink::new(&self.file);
         self.module
@@ -465,7 +469,7 @@ impl Source {
         errors.extend(fits::misfits(kernel, launch, &self.file));
         let mut given: BTreeMap<String, Binding> = BTreeMap::new();
         for text in &launch.args {
-            // A parameter may be named by its number; of a structure, behind it comes an offset.
+            // A parameter can be named by its number. For a structure, an offset may follow.
             let called = |name: &str| {
                 let (first, offset) = name.find('+').map_or((name, ""), |at| name.split_at(at));
                 let by_number = first
@@ -493,7 +497,7 @@ impl Source {
         let mut regs = Vec::new();
         let parts = self.code(kernel);
         let accesses = Accesses::new(&parts);
-        // Parameters that are in memory: code takes their addresses.
+        // Code takes the address of these parameters, so they are in memory.
         let (in_registers, in_memory): (Vec<&Param>, Vec<&Param>) = kernel
             .params
             .iter()
@@ -545,10 +549,9 @@ impl Source {
         }
         let mut variables = String::new();
         let mut lines = Vec::new();
-        // What is of bytes, until it is known what is in it.
+        // Objects declared as bytes, until reading the test decides their contents.
         let mut cut: Vec<String> = Vec::new();
-        // Arrays of dynamic shared memory, which all begin at one place, and how much of it there
-        // is.
+        // Arrays of dynamic shared memory; all begin at one place.
         let mut dynamic: Vec<(&Variable, Made)> = Vec::new();
         let all: HashSet<&str> = parts.iter().flat_map(|(text, _)| words(text)).collect();
         let inner = self.called(kernel).into_iter().flat_map(|f| &f.variables);
@@ -641,7 +644,7 @@ impl Source {
                 );
             }
         }
-        // Buffers that no parameter is bound to, and to which others point.
+        // Buffers that only the initial values of other buffers point to.
         let is_variable = |name: &str| {
             self.module
                 .variables
@@ -675,7 +678,7 @@ impl Source {
             }
             at += 1;
         }
-        // A variable may be pointed to like a buffer, and is declared already.
+        // A pointer may also point to a variable, which is already declared.
         for name in std::mem::take(&mut order) {
             match is_variable(&name) {
                 false => order.push(name),
@@ -704,13 +707,13 @@ impl Source {
                 error.help("give the buffer another name, or the parameter one in the module"),
             );
         }
-        // What is left are special registers: inputs such as timers.
+        // All other bindings must be for special registers: inputs such as timers.
         for (name, binding) in given {
             match binding {
                 Binding::Scalar(value) if name.starts_with('%') => {
                     regs.push((name, First::Bits(value)))
                 }
-                // The lower half of a pointer.
+                // `%envreg` gets the lower half of the pointer.
                 binding @ Binding::Buffer { .. } if name.starts_with("%envreg") => {
                     let value = bind(binding, "u32", &mut memory, &mut order);
                     regs.extend(value.map(|value| (name, value)));
@@ -800,10 +803,9 @@ impl Source {
                 .collect();
             let _ = writeln!(out, "regs = {{ {} }}", regs.join(", "));
         }
-        // A line end behind the opening quotes is no part of a string.
+        // TOML drops a line end directly after the opening quotes.
         out.push_str("code = '''\n");
-        // Names are between quotation marks, in a string of TOML in which `${` begins a
-        // placeholder.
+        // File names are quoted inside a TOML string in which `${` begins a placeholder.
         let plain = |name: &str| name.replace(|c: char| c.is_control() || "\"'$".contains(c), "_");
         let named: BTreeSet<i64> = parts
             .iter()
@@ -865,7 +867,7 @@ impl Source {
                         continue;
                     };
                     let unknown = init.contains(&Init::Unknown);
-                    // What is in registers has no fields.
+                    // Objects in registers have no fields.
                     if *space == Space::Register {
                         continue;
                     }
@@ -897,8 +899,8 @@ impl Source {
         }
     }
 
-    /// Warns of integers that are compared with numbers of floating point. Such an integer would be
-    /// the bits of a number that is next to nothing, or of none.
+    /// Warns about integers that a condition compares with floating-point numbers. The bits of such
+    /// an integer are a number very close to 0, or a NaN.
     fn taken_for_bits(
         &self,
         test: &LitmusTest,
@@ -932,7 +934,7 @@ impl Source {
         all
     }
 
-    /// A diagnostic about the test, told of the module where it is about the code.
+    /// Moves a diagnostic about the code of the test to the same place in the module.
     fn moved(&self, d: Diagnostic, places: &[(Range<usize>, usize)]) -> Diagnostic {
         let to = |span: Span| {
             let range = span.range();
@@ -948,7 +950,7 @@ impl Source {
         let Some(span) = to(d.span).filter(|_| d.source.is_some()) else {
             return d;
         };
-        // What can be done about it is said of a launch.
+        // The help must suggest options of the import, not keys of a test.
         let special = d
             .message
             .split('`')
@@ -979,7 +981,7 @@ impl Source {
         }
     }
 
-    /// A parameter whose address is taken needs a type.
+    /// The error for a parameter in memory whose binding does not give its type.
     fn untyped(&self, kernel: &Kernel, param: &Param, bytes: u64) -> Diagnostic {
         let number = kernel
             .params
@@ -1040,9 +1042,9 @@ fn read_by(program: &Program) -> BTreeSet<String> {
     found
 }
 
-/// Objects in global memory that end inside of a word on which there are atomic operations: so
-/// compilers make those on bytes. Nothing else lies in that word, as objects begin at words. An
-/// access of another kind that goes beyond the end is one outside of memory.
+/// Objects in global memory with an atomic access to a word that reaches beyond their end:
+/// compilers implement atomics on bytes this way. Nothing else shares that word, as objects begin
+/// at words. Any other access beyond the end is an error.
 fn parts_of_words(program: &Program) -> BTreeMap<String, u64> {
     let points = Points::compute(program);
     let mut found = BTreeMap::new();
@@ -1074,7 +1076,7 @@ fn parts_of_words(program: &Program) -> BTreeMap<String, u64> {
     found
 }
 
-/// `lines 3, 8 and 12`; of many, how many more there are.
+/// `lines 3, 8 and 12`; a long list ends in the number of lines left out.
 fn listed(lines: &BTreeSet<usize>) -> String {
     const SHOWN: usize = 8;
     let numbers: Vec<String> = lines.iter().take(SHOWN).map(usize::to_string).collect();
@@ -1085,7 +1087,7 @@ fn listed(lines: &BTreeSet<usize>) -> String {
     }
 }
 
-/// The name of a kernel with what it is mangled from.
+/// The name of a kernel, with its unmangled form.
 fn called(name: &str) -> String {
     match mangled::Name::of(name) {
         Some(parts) => format!("{name} ({})", parts.text()),
@@ -1093,7 +1095,7 @@ fn called(name: &str) -> String {
     }
 }
 
-/// What a condition says of equality with integers.
+/// All comparisons for equality of an observable with an integer in a condition.
 fn equated(prop: &Prop) -> Vec<(Observable, i64)> {
     match prop {
         Prop::And(all) | Prop::Or(all) => all.iter().flat_map(equated).collect(),
@@ -1108,8 +1110,8 @@ fn equated(prop: &Prop) -> Vec<(Observable, i64)> {
     }
 }
 
-/// What there is to bind of a parameter: the whole of it or, of a structure, each piece that code
-/// reads, as `p+8`; with their types.
+/// The parts of a parameter that need a binding, with their types. For a structure, these are the
+/// pieces that code reads, as `p+8`; otherwise the whole.
 fn pieces<'a>(param: &'a Param, code: &'a str) -> Vec<(String, &'a str)> {
     if param.elements == 1 {
         return vec![(param.name.clone(), &param.ty)];
@@ -1141,7 +1143,7 @@ fn pieces<'a>(param: &'a Param, code: &'a str) -> Vec<(String, &'a str)> {
             .into_iter()
             .flat_map(|o: u64| (0..width).map(move |i| o + i * u64::from(bits.bytes())))
         {
-            // The widest says most.
+            // If code reads a piece with several types, the widest counts.
             let widest = found.entry(at).or_insert(ty);
             if bits_named(widest).is_none_or(|before| before.bits < bits.bits) {
                 *widest = ty;
@@ -1158,7 +1160,8 @@ fn pieces<'a>(param: &'a Param, code: &'a str) -> Vec<(String, &'a str)> {
     found.into_iter().map(|(at, ty)| (name(at), ty)).collect()
 }
 
-/// How many bytes of dynamic shared memory a launch says an array has, if it says so.
+/// The number of bytes that the launch gives an array of dynamic shared memory; `None` if it does
+/// not say.
 fn sized(variable: &Variable, made: &Made) -> Option<u64> {
     let element = made
         .fields
@@ -1168,8 +1171,8 @@ fn sized(variable: &Variable, made: &Made) -> Option<u64> {
         .map(|n| n.saturating_mul(u64::from(element.bytes())))
 }
 
-/// All arrays of dynamic shared memory as one, the first. What only one of them says is kept; of
-/// several with sizes, the bytes count.
+/// Merges all arrays of dynamic shared memory into the first. If a single binding describes them,
+/// it is kept; if several do, the merged array is `bytes` bytes.
 fn one_of<'v>(all: &[(&'v Variable, Made)], bytes: u64) -> Option<(&'v Variable, Made)> {
     let (first, _) = all.first()?;
     let mut said = all.iter().filter(|(_, made)| !made.is_unsaid());
@@ -1185,8 +1188,8 @@ fn one_of<'v>(all: &[(&'v Variable, Made)], bytes: u64) -> Option<(&'v Variable,
     Some((first, made))
 }
 
-/// A variable's line under `[memory]`. Compilers print arrays as bytes: their elements are what
-/// they are accessed as, `types`.
+/// A variable's line under `[memory]`. Compilers print arrays as bytes, so `types`, the types of
+/// the accesses, decide the element type.
 fn declared(
     v: &Variable,
     made: Made,
@@ -1215,7 +1218,7 @@ fn declared(
     let bytes = v
         .elements
         .map(|n| n.saturating_mul(u64::from(v.ty.bytes())));
-    // Bytes that are no whole number of these elements are not accessed as such.
+    // An array is not accessed with a type that does not divide its size.
     let whole = |ty: &Ty| bytes.is_none_or(|bytes| bytes % u64::from(ty.bytes()) == 0);
     let narrower = |ty: &Ty| ty.bits < v.ty.bits || (v.ty.bits == 8 && v.elements != Some(1));
     let differ = |word: &str| {
@@ -1228,7 +1231,7 @@ fn declared(
         && begins.iter().all(|n| *n == 0);
     let cut = match made.fields.first() {
         Some(word) if word == BYTES => made.elements.or(bytes),
-        // A type that is not that of all accesses says how many bytes there are.
+        // A type that differs from that of some access only gives the number of bytes.
         Some(word) if v.elements.is_none() && made.init.is_none() && differ(word) => {
             sized(v, &made)
         }
@@ -1277,8 +1280,7 @@ fn declared(
     ))
 }
 
-/// The object that stands for the code of a function whose address is in memory: nothing but its
-/// address counts.
+/// The object for the code of a function whose address is in memory; only its address matters.
 fn code_of(function: &str) -> String {
     format!("{function}$code")
 }
@@ -1297,7 +1299,7 @@ fn of_bytes(name: &str, bytes: u64, space: &str, unknown: bool) -> String {
     )
 }
 
-/// What an array says of values that it begins with, where these may be any.
+/// The `init` key of an array of bytes whose initial values are unknown.
 fn first(unknown: bool) -> String {
     if unknown {
         format!(", init = {}", quote(UNKNOWN))
@@ -1306,7 +1308,7 @@ fn first(unknown: bool) -> String {
     }
 }
 
-/// The line of what its accesses made of one.
+/// The line of an array of bytes after accesses decided its fields.
 fn of_fields(name: &str, layout: &Layout, cells: usize, space: &str, unknown: bool) -> String {
     let name = toml_key(name);
     if layout.cells() == 1 {
@@ -1343,7 +1345,7 @@ fn of_fields(name: &str, layout: &Layout, cells: usize, space: &str, unknown: bo
     )
 }
 
-/// Initial values of one type as values of another: the same bytes, the lowest of each first.
+/// Converts initial values to another type: the same bytes in little-endian order.
 fn regrouped(init: &[i64], from: Ty, to: Ty) -> Vec<i64> {
     let bytes: Vec<u8> = init
         .iter()
@@ -1360,7 +1362,7 @@ fn regrouped(init: &[i64], from: Ty, to: Ty) -> Vec<i64> {
         .collect()
 }
 
-/// What stands behind the name of an object. One without a type has that of its accesses.
+/// The value of an object's line. Without a type, accesses decide the type.
 fn object(init: &[String], elements: u64, ty: Option<&str>, space: &str) -> String {
     let mut keys = match init {
         [one] if one == UNKNOWN => {
@@ -1390,7 +1392,7 @@ fn object(init: &[String], elements: u64, ty: Option<&str>, space: &str) -> Stri
 mod tests {
     use super::*;
 
-    /// Of a structure, each piece that code reads is bound on its own; strings and floating-point
+    /// Each piece of a structure that code reads is bound separately; strings and floating-point
     /// arrays are variables like others.
     #[test]
     fn pieces_of_structures_are_registers_of_the_test() {
@@ -1422,8 +1424,7 @@ mod tests {
         assert!(text.contains(shared), "{text}");
     }
 
-    /// One whose address is taken is memory of the test, of which it has to be said what it is made
-    /// of.
+    /// A structure whose address is taken becomes memory of the test, and needs a type.
     #[test]
     fn structures_that_are_read_through_registers_are_in_memory() {
         let module = ".version 8.0\n.target sm_90\n.address_size 64\n\
@@ -1483,15 +1484,15 @@ mod tests {
                 "{errors:?}"
             );
         }
-        // Both at once say two things of its bytes.
+        // Binding the whole and a piece of it gives two values to the same bytes.
         assert_eq!(
             made("0={u64,u32,u32}=1,2 0+8=5").expect_err("twice")[0].id,
             "unknown-parameter"
         );
     }
 
-    /// An integer beside a number of floating point is taken for bits, and that is told where they
-    /// can hardly be meant: of a buffer that is declared as numbers or that code accesses as such.
+    /// An integer compared with a floating-point number is read as bits. A warning says so if the
+    /// declaration or the accesses make the buffer floating-point.
     #[test]
     fn integers_beside_numbers_are_told() {
         let module = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 k_0)\n{\n.reg .b64 %rd<3>;\n\
@@ -1525,12 +1526,12 @@ mod tests {
         for ask in ["out != 19.0", "out > 0.0", "out == 0x41980000", "out == 0"] {
             assert_eq!(told(module, "out", ask), [""; 0], "{ask}");
         }
-        // One of two pointers that a structure brings.
+        // The buffer is one of two pointers in a structure.
         let pair = module
             .replace(".u64 k_0", ".align 8 .b8 k_0[16]")
             .replace(".u64 %rd1", ".v2.u64 {%rd1, %rd2}");
         assert_eq!(told(&pair, "out 0+8=out", "out != 19"), help);
-        // Not so of integers.
+        // There is no such warning for integers.
         assert_eq!(told(module, "out:u32", "out != 19"), [""; 0]);
         assert_eq!(
             told(

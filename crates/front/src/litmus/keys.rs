@@ -1,15 +1,14 @@
-//! The keys of the TOML test format: one table from which the reader's checks and the JSON schema
-//! are made.
+//! The keys of the TOML test format, in one table; the reader's checks and the JSON schema use it.
 //!
 //! # Invariants
-//! - A key that is not in here does not exist: the reader rejects it, the schema forbids it.
+//! - The reader rejects every key that is not in this table, and the schema forbids it.
 
 use super::fronts::FRONTS;
 use crate::document::{Key, Shape, key, required};
 use program::options::OPTIONS;
 use program::proxy::PROXY_FENCE_WORDS;
 
-/// Names of integer types: of PTX, then of the C-like dialects.
+/// Names of integer types, first PTX's, then those of the C-like dialects.
 pub(super) const TYPES: &[&str] = &[
     "mbarrier",
     "u8",
@@ -40,7 +39,7 @@ pub(super) const TYPES: &[&str] = &[
     "atomic_ulong",
     "atomic_flag",
 ];
-/// Dialects that are read.
+/// Supported dialects.
 pub(super) const DIALECTS: &[&str] = &{
     let mut names = [""; FRONTS.len()];
     let mut n = 0;
@@ -56,11 +55,11 @@ pub(super) const SVM: &[&str] = &["none", "coarse", "fine", "fine-atomic"];
 const REGIONS: &[&str] = &["global", "local"];
 /// Names of address spaces.
 pub(super) const SPACES: &[&str] = &["global", "shared", "const", "param", "local"];
-/// Who allocated memory of CUDA, or where it lives.
+/// How CUDA memory is allocated, or its space.
 pub(super) const KINDS: &[&str] = &[
     "device", "managed", "mapped", "system", "file", "shared", "local",
 ];
-/// How memory of OpenCL is shared.
+/// How OpenCL memory is allocated and shared.
 pub(super) const OPENCL_KINDS: &[&str] = &[
     "buffer",
     "svm-coarse",
@@ -69,7 +68,7 @@ pub(super) const OPENCL_KINDS: &[&str] = &[
     "system",
     "program-scope",
 ];
-/// Both.
+/// All kinds, of CUDA and of OpenCL.
 const ALL_KINDS: &[&str] = &[
     "device",
     "managed",
@@ -84,7 +83,6 @@ const ALL_KINDS: &[&str] = &[
     "svm-fine-atomic",
     "program-scope",
 ];
-/// Names of proxies.
 pub(super) const PROXIES: &[&str] = PROXY_FENCE_WORDS.split_at(2).1;
 /// Expected answers about the condition.
 pub(super) const REACHABILITY: &[&str] = &["allowed", "forbidden", "required"];
@@ -94,9 +92,8 @@ pub(super) const RACE: &[&str] = &["racy", "race-free"];
 pub(super) const UNDEFINED: &[&str] = &["undefined", "defined"];
 /// Expected answers about termination.
 pub(super) const LIVENESS: &[&str] = &["terminates", "hangs"];
-/// Progress models.
 pub(super) const PROGRESS: &[&str] = &["fair", "hsa", "hsa-obe", "lobe", "obe"];
-/// Properties that a matrix can be about.
+/// The properties that a matrix can give answers about.
 pub const PROPERTIES: &[&str] = &[
     "reachability",
     "race",
@@ -113,7 +110,7 @@ const VALUE: Shape = Shape::OneOf(&[Shape::Integer, Shape::Text]);
 const VALUES: Shape = Shape::OneOf(&[Shape::Integer, Shape::Text, Shape::List(&VALUE)]);
 const REGS: Shape = Shape::Open(&[], &VALUE);
 
-/// The whole test.
+/// Keys of a whole test.
 pub(super) const TEST: &[Key] = &[
     required(
         "name",
@@ -257,7 +254,7 @@ pub(super) const TEST: &[Key] = &[
     ),
 ];
 
-/// Options of models.
+/// Keys for the options of models.
 const OPTION_KEYS: [Key; OPTIONS.len()] = {
     let mut keys = [key("", Shape::Text, ""); OPTIONS.len()];
     let mut i = 0;
@@ -272,7 +269,7 @@ const OPTION_KEYS: [Key; OPTIONS.len()] = {
     keys
 };
 
-/// A location given as a table.
+/// Keys of a location given as a table.
 pub(super) const LOCATION: &[Key] = &[
     key(
         "init",
@@ -387,7 +384,6 @@ pub(super) const MACHINE: &[Key] = &[
     ),
 ];
 
-/// A thread.
 pub(super) const THREAD: &[Key] = &[
     key("name", Shape::Text, "P0, P1, … if absent"),
     key("gpu", Shape::Count, "its GPU; 0 if absent"),
@@ -429,7 +425,7 @@ pub(super) const THREAD: &[Key] = &[
 /// A size: a number, or one for each of up to three dimensions.
 const EXTENT: Shape = Shape::OneOf(&[Shape::Count, Shape::List(&Shape::Count)]);
 
-/// Keys that all kinds of kernels have.
+/// Keys that all kinds of kernels share.
 const CLUSTER: Key = key(
     "cluster",
     EXTENT,
@@ -455,7 +451,6 @@ const COOPERATIVE: Key = key(
 /// Another name for `warp`.
 const SUB_GROUP: Key = key("sub_group", Shape::Count, "the same as `warp`");
 
-/// A kernel.
 pub(super) const KERNEL: &[Key] = &[
     key(
         "grid",
@@ -502,7 +497,7 @@ pub(super) const KERNEL: &[Key] = &[
     ),
 ];
 
-/// A kernel of a host program.
+/// Keys of a kernel in a host program.
 pub(super) const NAMED_KERNEL: &[Key] = &[
     required("name", Shape::Text, "what launches call it"),
     CLUSTER,
@@ -533,7 +528,6 @@ pub(super) const NAMED_KERNEL: &[Key] = &[
     ),
 ];
 
-/// A thread of the host.
 pub(super) const HOST: &[Key] = &[
     key("name", Shape::Text, "H0, H1, … if absent"),
     key("regs", REGS, "registers with initial values"),
@@ -544,31 +538,26 @@ pub(super) const HOST: &[Key] = &[
     ),
 ];
 
-/// A function of the host.
 pub(super) const FUNCTION: &[Key] = &[
     required("name", Shape::Text, "what calls call it"),
     required("code", Shape::Text, "its code: accesses to memory"),
 ];
 
-/// Kinds of streams.
 pub(super) const STREAMS: &[&str] = &["blocking", "non-blocking"];
-/// Kinds of command queues.
 pub(super) const QUEUES: &[&str] = &["in-order", "out-of-order"];
 
-/// A stream.
 pub(super) const STREAM: &[Key] = &[
     key("kind", Shape::Word(STREAMS), "blocking if absent"),
     key("device", Shape::Count, "its device; 0 if absent"),
 ];
 
-/// A command queue.
 pub(super) const QUEUE: &[Key] = &[
     key("order", Shape::Word(QUEUES), "in-order if absent"),
     key("device", Shape::Count, "its device; 0 if absent"),
     key("context", Shape::Text, "its context; `context` if absent"),
 ];
 
-/// What one model is expected to say.
+/// Keys of one model's expected answers.
 pub(super) const EXPECT: &[Key] = &[
     key(
         "reachability",
@@ -605,11 +594,11 @@ pub(super) const EXPECT: &[Key] = &[
     ),
 ];
 
-/// Memories of the executor.
+/// Memory models of the executor.
 pub(super) const MEMORIES: &[&str] = &["sc", "weak", "language"];
-/// Ways to schedule.
+/// Scheduling modes of the executor.
 pub(super) const SCHEDULING: &[&str] = &["independent", "lockstep", "serial-groups", "subgroups"];
-/// Who decides what happens next.
+/// How the executor chooses the next step.
 pub(super) const SCHEDULES: &[&str] = &["random", "exhaustive"];
 /// How runs can end.
 pub(super) const ENDS: &[&str] = &[
@@ -623,12 +612,12 @@ pub(super) const ENDS: &[&str] = &[
     "division",
     "launch-failure",
 ];
-/// How much runs may bind early.
+/// How many steps runs may bind early.
 pub(super) const EARLY: &[&str] = &["none", "local", "full:1", "full:2", "full"];
-/// In how many outcomes the condition holds.
+/// How many outcomes satisfy the condition.
 pub(super) const HOLDS: &[&str] = &["always", "sometimes", "never"];
 
-/// Runs of the executor, and what they are expected to show.
+/// Keys of a run of the executor, with its expected results.
 pub(super) const RUN: &[Key] = &[
     key(
         "memory",
@@ -714,7 +703,7 @@ const LIVENESS_KEYS: &[Key] = &[
     ),
 ];
 
-/// A choice in a template.
+/// Keys of an axis of a template.
 pub(super) const AXIS: &[Key] = &[
     required(
         "name",
@@ -734,7 +723,7 @@ const AXIS_VALUE: &[Key] = &[required(
     "the value's name; other keys are placeholders",
 )];
 
-/// A grid of expected answers.
+/// Keys of a grid of expected answers.
 pub(super) const MATRIX: &[Key] = &[
     required("model", Shape::Text, "the model"),
     key(
@@ -767,7 +756,7 @@ pub(super) const MATRIX: &[Key] = &[
     key("source", Shape::Text, "the section of the specification"),
 ];
 
-/// One test of a template. Other keys are placeholders.
+/// Keys of one test of a template. Other keys are placeholders.
 pub(super) const INSTANCE: &[Key] = &[
     required("name", Shape::Text, "the test's name"),
     key(

@@ -1,20 +1,18 @@
-//! Litmus tests: a program, a proposition about its outcomes, and what each model is expected to
-//! say.
+//! Litmus tests: a program, a proposition about its outcomes, and the expected answer of each
+//! model.
 //!
 //! # Formats
-//! - TOML ([`parse`], [`to_toml`], [`schema()`], [`bless()`]): one test, or a template that stands
-//!   for several. The keys are the table `keys::TEST`; `docs/src/test-format.md` is the guide for
-//!   users.
-//! - `.litmus`, PTX dialect: the published suites. Names that are not listed start at 0, and
-//!   barriers are paired by instance; `import` writes such a test as TOML with `barriers =
-//!   "litmus"`.
+//! - TOML ([`parse`], [`to_toml`], [`schema()`], [`bless()`]): one test, or a template for several.
+//!   `keys::TEST` is the table of its keys; `docs/src/test-format.md` is the guide for users.
+//! - `.litmus`, PTX dialect: the published suites. Unlisted names start at 0, and barriers are
+//!   paired by instance; `import` writes such a test as TOML with `barriers = "litmus"`.
 //!
 //! # Invariants
 //! - A [`LitmusTest`] is fully resolved; every name in its condition was found.
-//! - Spans point into [`LitmusTest::file`]; code that came through a placeholder points to where it
+//! - Spans point into [`LitmusTest::file`]; code from a placeholder points to the place where it
 //!   was written.
-//! - A file gives all its tests or all its errors, never some of both.
-//! - Offsets in addresses are in bytes once a test is read: element 1 of `a`, of type `u32`, is
+//! - Reading a file gives all its tests or all its errors, never some of both.
+//! - After reading, offsets in addresses are in bytes: element 1 of `a`, of type `u32`, is
 //!   `Address(a) + 4`.
 
 mod bless;

@@ -1,34 +1,32 @@
-//! Where threads run: at their places in an index space, or on the host.
+//! The places of threads: in an index space, or on the host.
 
 use crate::isa::clike::Coordinates;
 use program::{NdRange, Place, SubGroups};
 
-/// More threads than anyone can check.
+/// The maximum number of threads in a test.
 pub(super) const MAX_THREADS: usize = 4096;
 
-/// Where the threads of a kernel run.
+/// The layout of a kernel's threads on a device.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
-    /// On which device.
     pub(super) gpu: u32,
-    /// In which memory synchronization domain.
     pub(super) domain: u32,
-    /// Threads in a warp.
+    /// The number of threads in a warp.
     pub(super) warp: u32,
-    /// CTAs in a cluster.
+    /// The number of CTAs in a cluster, per dimension.
     pub(super) cluster: Option<[u64; 3]>,
     /// Whether the launch is cooperative: it fails unless all its blocks are resident at once.
     pub(super) cooperative: bool,
 }
 
 impl Layout {
-    /// The threads of an index space that is not too large, by their places.
+    /// All threads of an index space, in order of their places; the caller has checked its size.
     pub(super) fn threads(&self, range: NdRange) -> Vec<(Coordinates, Place)> {
         let place = |at: Coordinates| {
             let group = range.group_linear_id(at.item);
             let lane = range.local_linear_id(at.item);
             let size = range.size(at.item.group).iter().product();
-            // Numbers of threads, of which there are few.
+            // The test has few threads, so these numbers fit into 32 bits.
             let narrow = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
             let cluster = self.cluster.map(|shape| {
                 let [x, y, z] = [0, 1, 2].map(|d| at.item.group[d] / shape[d]);
@@ -60,7 +58,7 @@ impl Layout {
     }
 }
 
-/// The place of a host thread: a device of its own, far from those that tests number.
+/// The place of a host thread: a separate device, with a number far above those that tests use.
 pub(super) fn host_place(number: usize) -> Place {
     let gpu = u32::MAX - u32::try_from(number).unwrap_or(0);
     Place {
@@ -69,7 +67,7 @@ pub(super) fn host_place(number: usize) -> Place {
     }
 }
 
-/// PTX's names for the place of a thread (PTX ISA, *Special Registers*).
+/// PTX's special registers for the place of a thread (PTX ISA, *Special Registers*).
 pub(super) fn special_registers(at: Coordinates) -> Vec<(String, i64)> {
     let Coordinates {
         range,
@@ -107,7 +105,7 @@ pub(super) fn special_registers(at: Coordinates) -> Vec<(String, i64)> {
             range.groups()[d].div_ceil(cluster[d]),
         ));
     }
-    // A warp has at most 32 lanes where these mean anything.
+    // The masks are defined for warps of at most 32 lanes.
     if let Some(own) = 1u32.checked_shl(in_warp as u32) {
         let masks = [
             ("eq", own),

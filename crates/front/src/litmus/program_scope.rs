@@ -1,18 +1,18 @@
-//! Variables of a program of OpenCL: who may name them, and what gives them their first values.
+//! Checks uses of OpenCL variables at program scope: by the host, by kernels, and by initialisers.
 //!
 //! # Sources
 //! - OpenCL C, *global Address Space*: variables at program scope live as long as the program,
-//!   their values persist between kernels, and they are not shared across devices; *Initialization
-//!   of Program Scope and Static Variables*.
+//!   their values persist between kernels, and devices do not share them; *Initialization of
+//!   Program Scope and Static Variables*.
 //! - OpenCL API specification, *Execution Model*, program initialization: initialisers use no
-//!   shared virtual memory; *Memory Model*: the host has no access to what is declared in a
-//!   program.
+//!   shared virtual memory; *Memory Model*: the host has no access to variables of a program.
 
 use diag::{Sink, Span};
 use program::host::CommandKind;
 use program::{Expr, Init, Instr, LocId, LocationKind, MemoryKind, Program, Thread};
 
-/// What the host, or a command of the host, may not name, and initialisers may not.
+/// Reports variables at program scope in host threads and host commands, and shared virtual memory
+/// in initialisers.
 pub(super) fn check(program: &Program, sink: &mut Sink) {
     let host = program.host.as_deref();
     for t in program.thread_ids() {
@@ -62,7 +62,7 @@ fn is_svm(kind: MemoryKind) -> bool {
     kind.is_fine_grained() || kind == MemoryKind::SvmCoarse
 }
 
-/// Reports each place of a thread's code that names memory of some kind, each piece of memory once.
+/// Reports the memory of a wrong kind that a thread's code names, each object once.
 fn refuse(
     program: &Program,
     thread: &Thread,

@@ -1,7 +1,7 @@
-//! Bytes to tests: which reader a file needs, and what is wrong with files that no reader can take.
+//! Reads bytes into tests: chooses the reader for a file, and reports files that no reader accepts.
 //!
 //! # Invariants
-//! - Either all tests of a file or all of its errors.
+//! - The result is either all tests of a file or all of its errors.
 
 use std::path::Path;
 
@@ -12,10 +12,10 @@ use program::litmus::LitmusTest;
 /// First words of `.litmus` files.
 const LITMUS_WORDS: &[&str] = &["PTX", "VULKAN", "Vulkan", "OPENCL", "OpenCL", "C"];
 
-/// Reads the tests of a file; messages call it by its path as given.
+/// Reads the tests of a file. Messages use the path as given.
 ///
 /// # Errors
-/// Everything that is wrong with the file.
+/// All mistakes in the file.
 pub fn read_path(path: &Path) -> Result<Vec<LitmusTest>, Vec<Diagnostic>> {
     let name = path.display().to_string();
     match file::read(path, file::LARGEST) {
@@ -27,28 +27,28 @@ pub fn read_path(path: &Path) -> Result<Vec<LitmusTest>, Vec<Diagnostic>> {
     }
 }
 
-/// The tests of a file that can be judged, and what is odd about them.
+/// The tests of a file, with warnings about it.
 #[derive(Clone, Debug, Default)]
 pub struct Read {
-    /// Its tests, in order.
+    /// The tests, in file order.
     pub tests: Vec<LitmusTest>,
     /// Warnings, in order of place.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Reads the tests in `bytes`, which messages call `source_name`. `.litmus` and `.toml` names say
-/// what they are; otherwise the first word decides.
+/// Reads the tests in `bytes`; messages use `source_name`. The ending `.litmus` or `.toml` gives
+/// the format; otherwise the file's first word decides.
 ///
 /// # Errors
-/// Everything that is wrong with the text.
+/// All mistakes in the text.
 pub fn parse(source_name: &str, bytes: &[u8]) -> Result<Vec<LitmusTest>, Vec<Diagnostic>> {
     read(source_name, bytes).map(|read| read.tests)
 }
 
-/// As [`parse`], with warnings.
+/// Like [`parse`], with warnings.
 ///
 /// # Errors
-/// Everything that is wrong with the text.
+/// All mistakes in the text.
 pub fn read(source_name: &str, bytes: &[u8]) -> Result<Read, Vec<Diagnostic>> {
     if bytes.len() as u64 > file::LARGEST {
         let message = format!(
@@ -95,7 +95,7 @@ pub fn read(source_name: &str, bytes: &[u8]) -> Result<Read, Vec<Diagnostic>> {
     }
 }
 
-/// Whether a file is a `.litmus` file, and no TOML: its name says so, or else its first word.
+/// Whether a file is in the `.litmus` format instead of TOML, by its ending or else its first word.
 pub(super) fn is_litmus(file: &SourceFile) -> bool {
     let first = file
         .text
@@ -114,7 +114,7 @@ pub(super) fn is_litmus(file: &SourceFile) -> bool {
     }
 }
 
-/// Points at the first bad byte in a copy of the text that can be printed.
+/// Reports the first byte that is not UTF-8, with its place in a printable copy of the text.
 fn not_utf8(source_name: &str, bytes: &[u8], at: usize) -> Diagnostic {
     let line = bytes[..at].iter().filter(|b| **b == b'\n').count() + 1;
     let start = bytes[..at]

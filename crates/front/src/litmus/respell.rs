@@ -1,26 +1,25 @@
-//! Tests whose files were changed: what the front end makes of other code in the same place.
+//! Reads a test again after parts of its file were replaced.
 //!
 //! # Invariants
-//! - What comes out was read by the front end like any other file. Threads, locations and the
-//!   registers that code can name keep their indices, so a proposition means the same before and
-//!   after.
+//! - The front end reads the new text like any other file. Threads, locations and nameable
+//!   registers keep their indices, so a proposition keeps its meaning.
 
 use super::{dotlitmus, read, toml};
 use diag::{Sink, SourceFile, Span};
 use program::litmus::LitmusTest;
 use program::{Program, Thread};
 
-/// A part of a file, and what stands there instead.
+/// A replacement for a part of a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Splice {
-    /// What is replaced; empty: the text is put in.
+    /// The replaced range; if empty, the text is inserted.
     pub span: Span,
-    /// What stands there then.
+    /// The new text.
     pub text: String,
 }
 
-/// The text with parts of it replaced, and where the new parts are in it; `None` if two of them
-/// overlap.
+/// The text after all replacements, and the ranges of the new parts in it; `None` if two
+/// replacements overlap.
 fn spliced(text: &str, splices: &[Splice]) -> Option<(String, Vec<Span>)> {
     let mut sorted: Vec<&Splice> = splices.iter().collect();
     sorted.sort_by_key(|splice| splice.span);
@@ -39,8 +38,8 @@ fn spliced(text: &str, splices: &[Splice]) -> Option<(String, Vec<Span>)> {
     Some((new, spans))
 }
 
-/// The test with parts of its file replaced, and where in the new file text was put in; `None` if
-/// the front end refuses it, or what it makes of it has other names.
+/// Reads the test with parts of its file replaced. Returns it with the places of the new text.
+/// `None` if the front end refuses the new file, or its names differ.
 pub fn respelled(test: &LitmusTest, splices: &[Splice]) -> Option<(LitmusTest, Vec<Span>)> {
     let (text, put_in) = spliced(&test.file.text, splices)?;
     let file = SourceFile::new(test.file.name.clone(), text);
@@ -64,7 +63,7 @@ pub fn respelled(test: &LitmusTest, splices: &[Splice]) -> Option<(LitmusTest, V
 }
 
 fn same_names(old: &Program, new: &Program) -> bool {
-    // Of registers that no code can name there may be others.
+    // Registers that code cannot name may differ.
     let named = |thread: &Thread| -> Vec<(usize, String)> {
         let regs = thread
             .regs

@@ -1,5 +1,4 @@
-//! The JSON schema of the TOML test format, made from the table of keys that the reader checks
-//! against.
+//! The JSON schema of the TOML test format, generated from the table of keys that the reader uses.
 
 use serde_json::{Map, Value, json};
 

@@ -1,9 +1,8 @@
-//! A test as TOML text: what `import` writes.
+//! Writes a test as TOML text, for `import`.
 //!
 //! # Invariants
 //! - The text reads back to the same program, condition, filter and expectations.
-//! - Keys that would say what is understood anyway are left out; order of threads, registers and
-//!   locations is kept.
+//! - Keys with default values are left out; threads, registers and locations keep their order.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -23,7 +22,7 @@ use program::{
 /// The test as TOML text.
 ///
 /// # Errors
-/// If its program holds something that the format cannot say.
+/// If the format cannot express the program.
 pub fn to_toml(test: &LitmusTest) -> Result<String, Box<Diagnostic>> {
     let mut out = String::new();
     let program = &test.program;
@@ -184,7 +183,7 @@ fn write_thread(test: &LitmusTest, id: ThreadId, out: &mut String) -> Result<(),
                 diagnostic.label("it shares its code with the others"),
             ));
         }
-        // The code as it was written, without the indentation that all lines share.
+        // The code as written, without the indentation that all lines share.
         let lines: Vec<&str> = thread
             .source
             .lines()
@@ -229,7 +228,7 @@ fn write_place(place: &Place, dialect: Dialect, out: &mut String) {
         out.push_str("host = true\n");
         return;
     }
-    // Where it makes a difference.
+    // `launched` only matters for a place in a cluster.
     if place.launched && place.cluster.is_some() {
         out.push_str("launched = true\n");
     }
@@ -241,8 +240,8 @@ fn write_place(place: &Place, dialect: Dialect, out: &mut String) {
     }
     let row = dialect.row();
     for level in row.tree() {
-        // What is understood: the first device, and that of its queue families; where there are no
-        // groups, the first one.
+        // Defaults that can be left out: the first device and its first queue family. Without
+        // groups in the dialect, also the first group.
         let understood = match level.scope {
             Scope::Gpu | Scope::QueueFamily => true,
             Scope::Cta => row.levels.is_empty(),
@@ -254,7 +253,7 @@ fn write_place(place: &Place, dialect: Dialect, out: &mut String) {
     }
 }
 
-/// The registers that need an initial value: those that do not start at 0, and those that no
+/// Registers that need an initial value: those that do not start at 0, and those that no
 /// instruction writes.
 fn initial(thread: &Thread, program: &Program) -> Vec<String> {
     let written: HashSet<RegId> = thread.code.iter().filter_map(|i| i.op.defines()).collect();
@@ -273,7 +272,7 @@ fn value(init: &Init, program: &Program) -> String {
         Init::Int(v) => v.to_string(),
         Init::Unknown => quote("unknown"),
         Init::Address { loc, index: 0 } => quote(&format!("&{}", program.location(*loc).name)),
-        // One element or several: what stands behind the name leads to the same cell.
+        // The suffix selects the same cell whether the location has one element or several.
         Init::Address { loc, index } => {
             let suffix = program.layout(*loc).suffix(*index, usize::MAX);
             quote(&format!("&{}{suffix}", program.location(*loc).name))
@@ -392,7 +391,7 @@ fn memory(location: &Location, program: &Program) -> String {
     }
 }
 
-/// The fields of an element of memory in PTX.
+/// The fields of an element of PTX memory, as an inline table.
 pub(super) fn fields(layout: &Layout) -> String {
     let all: Vec<&Field> = (0..layout.cells() as u32)
         .map(|cell| layout.field(cell))
@@ -422,7 +421,7 @@ pub(super) fn fields(layout: &Layout) -> String {
     format!("{{ {} }}", list(fields))
 }
 
-/// The name of a class, and the counts that its objects are made with.
+/// The name of a class, and the counts given to the constructors of its objects.
 fn of_class(class: Class, element: &str, init: &[Init], program: &Program) -> (String, String) {
     let start = |v: &Init| match v {
         Init::Int(word) => class_name(class, element, *word).1.to_string(),
@@ -437,7 +436,8 @@ fn of_class(class: Class, element: &str, init: &[Init], program: &Program) -> (S
     (class_name(class, element, 0).0, start)
 }
 
-/// The name of a type in the C-like dialects. Code that is written beside it defines structures.
+/// The name of a type in the C-like dialects. A structure is written by its name; the code defines
+/// it.
 fn c_type(layout: &Layout) -> &str {
     if let Some(name) = layout.name() {
         return name;
@@ -456,8 +456,8 @@ fn c_type(layout: &Layout) -> &str {
     }
 }
 
-/// Whether operations in local memory reach no further than their work-group; not so in the
-/// published suites, and then memory is given by its regions.
+/// Whether the scope of operations in local memory is limited to the work-group. In the published
+/// suites it is not; then memory is written with its regions.
 fn capped(program: &Program) -> bool {
     let memory =
         |l: &Location| matches!(&l.kind, LocationKind::Object { opencl, .. } if opencl.capped);
@@ -534,7 +534,7 @@ fn list(items: impl Iterator<Item = String>) -> String {
     items.collect::<Vec<_>>().join(", ")
 }
 
-/// A TOML string: literal if that is enough, else with escapes.
+/// A TOML string: literal if possible, otherwise with escapes.
 pub(super) fn quote(text: &str) -> String {
     let escape = text.contains('\'') || text.chars().any(char::is_control);
     if !escape && text.contains(['"', '\\']) {
@@ -557,7 +557,7 @@ pub(super) fn quote(text: &str) -> String {
     out
 }
 
-/// A TOML key, quoted where it has to be.
+/// A TOML key, quoted if necessary.
 pub(super) fn toml_key(key: &str) -> String {
     let bare = !key.is_empty()
         && key

@@ -1,14 +1,15 @@
-//! Operations of system scope that the source's model does not surely call atomic: PTX's would be.
+//! Rejects operations of system scope that PTX makes atomic although the source's model does not
+//! guarantee it.
 //!
 //! # Invariants
-//! - On the safe side: an operation passes only if it is atomic whatever the other threads do.
+//! - Conservative: an operation passes only if it is atomic whatever the other threads do.
 //!
 //! # Sources
 //! - libcu++, *Memory model*, Atomicity.
 
 use program::{LocId, LocationKind, MemoryKind, Op, Program, Scope, Tag};
 
-/// The condition that an operation of a program may not meet; `None`: it is atomic.
+/// The unmet condition for an operation to be atomic; `None` if it is atomic.
 pub(super) fn unmet(program: &Program, op: &Op) -> Option<String> {
     let (addr, access) = (op.address()?, op.accesses().next()?);
     let rmw = op.read().is_some() && op.write().is_some();
@@ -38,7 +39,7 @@ fn lacking(program: &Program, kind: MemoryKind, rmw: bool) -> Option<String> {
             "pageableMemoryAccessUsesHostPageTables",
         ],
         MemoryKind::Mapped | MemoryKind::Private => &[],
-        // Memory of OpenCL, whose operations reach no further in PTX than there.
+        // Memory of OpenCL: PTX gives its operations no wider scope than OpenCL does.
         MemoryKind::Buffer
         | MemoryKind::SvmCoarse
         | MemoryKind::SvmFine

@@ -1,30 +1,28 @@
-//! A target program that somebody wrote, or a compiler printed, for one source program: a mapping
-//! of that program alone.
+//! A mapping for one source program alone, given by a target program that a person wrote or a
+//! compiler printed.
 //!
 //! # Invariants
-//! - What is observed is the source's: registers and locations of the same names stand for one
-//!   another, threads by their place.
-//! - Nothing but the source itself is mapped: what another program would become, nobody says.
+//! - The observations are the source's. Registers and locations correspond by name, threads by
+//!   place.
+//! - Only that source program has an image; any other program is an error.
 
 use super::table::Mapping;
 use program::litmus::{Atom, LitmusTest, Observable, Prop, Side};
 use program::{Layout, LocId, Program, RegId, ThreadId};
 
-/// The two programs.
+/// The source program with its given target.
 #[derive(Clone, Debug)]
 pub(super) struct Pair {
-    /// The source program.
     source: Program,
-    /// The target, as a test.
     target: LitmusTest,
 }
 
 impl Mapping {
-    /// The mapping of one program to one that is given.
+    /// A mapping from one program to a given target.
     ///
     /// # Errors
-    /// Why the two are no pair, as a sentence: both are of one language, or the target lacks what
-    /// the source's condition speaks of.
+    /// Why the two do not match, as a sentence: both are of one language, or the target lacks a
+    /// name in the source's condition.
     pub fn by_hand(source: &LitmusTest, target: &LitmusTest) -> Result<Mapping, String> {
         let (from, to) = (source.program.dialect, target.program.dialect);
         if from == to {
@@ -38,7 +36,7 @@ impl Mapping {
             target: target.clone(),
         };
         pair.lowered(source)?;
-        // Conditions compare a register in the type of the one that it stands for.
+        // Conditions compare a register in the type of the source register that it corresponds to.
         for (of, thread) in source
             .program
             .threads
@@ -70,10 +68,10 @@ impl Mapping {
 }
 
 impl Mapping {
-    /// A proposition about a test, as one about what the test was lowered to.
+    /// Translates a proposition about the source test into one about the lowered test.
     ///
     /// # Errors
-    /// What a target that is given lacks, as a sentence.
+    /// What the given target lacks, as a sentence.
     pub fn meant(&self, prop: &Prop) -> Result<Prop, String> {
         self.by_hand
             .as_ref()
@@ -84,7 +82,7 @@ impl Mapping {
 impl Pair {
     /// As [`Mapping::lowered`].
     pub(super) fn lowered(&self, test: &LitmusTest) -> Result<LitmusTest, String> {
-        // Programs are the same if they say the same.
+        // Two programs are the same if their printed forms are.
         if format!("{:?}", test.program) != format!("{:?}", self.source) {
             return Err(format!(
                 "`{}` is the target of one program alone",

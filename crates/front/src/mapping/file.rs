@@ -1,11 +1,10 @@
-//! Files of mappings: TOML, read into a [`Mapping`].
+//! Reads a [`Mapping`] from a TOML file.
 //!
 //! # Invariants
 //! - Every key is in [`KEYS`]; everything else is rejected, at its place.
-//! - A row that a file gives for an order takes the place of all rows of its base for that order,
-//!   whatever their scopes.
-//! - The base of a mapping is a shipped one, and bases make no circle: a file's base comes before
-//!   it.
+//! - A row in a file replaces all rows of the base for the same order, at every scope.
+//! - A base is always a shipped mapping, and bases form no cycle: each is read before the files
+//!   that use it.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -22,7 +21,7 @@ use diag::{Diagnostic, Sink, SourceFile, Span, file};
 use program::words::SCOPES;
 use program::{Dialect, Scope};
 
-/// What an operation becomes: the same for all scopes, or by scope.
+/// The target sequence of an operation: the same for all scopes, or a table by scope.
 const BECOMES: Shape = Shape::OneOf(&[Shape::Text, Shape::Table(BY_SCOPE)]);
 
 const BY_SCOPE: &[Key] = &[
@@ -61,7 +60,6 @@ const fn order(name: &'static str) -> Key {
 
 const SCOPE_WORDS: &[&str] = &["thread", "warp", "cta", "cluster", "gpu", "sys"];
 const SCOPE: Shape = Shape::Word(SCOPE_WORDS);
-/// The scopes of PTX.
 const TARGET: Shape = Shape::Word(&["cta", "cluster", "gpu", "sys"]);
 const LOADS: &[Key] = &[
     order("plain"),
@@ -177,7 +175,7 @@ const KEYS: &[Key] = &[
     ),
 ];
 
-/// The files of `models/mappings`, each after its base.
+/// The mappings in `models/mappings`, each after its base.
 pub(super) fn shipped() -> Vec<Mapping> {
     let files = MODELS
         .get_dir("mappings")
@@ -211,10 +209,10 @@ pub(super) fn shipped() -> Vec<Mapping> {
 }
 
 impl Mapping {
-    /// The mapping in a file.
+    /// Loads a mapping from a file.
     ///
     /// # Errors
-    /// Everything that is wrong with the file.
+    /// All mistakes in the file.
     pub fn load(path: &Path) -> Result<&'static Mapping, Vec<Diagnostic>> {
         let name = path.display().to_string();
         let unreadable = |why: String| {
@@ -243,8 +241,8 @@ impl Mapping {
 }
 
 impl Mapping {
-    /// The text of a file that says the same, but for known gaps. It reads back to a mapping with
-    /// the same rows.
+    /// Prints the mapping as a file, without its known gaps. Reading the file back gives the same
+    /// rows.
     pub fn to_toml(&self) -> String {
         let quoted = |text: &str| ::toml::Value::String(text.to_owned()).to_string();
         let steps = |steps: &[Step]| {
@@ -315,7 +313,7 @@ impl Mapping {
     }
 }
 
-/// Reads a file; `known`: what may be its base.
+/// Parses a file; `known` lists the mappings that may be its base.
 pub(super) fn parse(file: &Arc<SourceFile>, known: &[Mapping]) -> Result<Mapping, Vec<Diagnostic>> {
     let mut sink = Sink::new(file);
     let mapping = document::parse(&file.text, &mut sink).and_then(|root| {
@@ -421,7 +419,7 @@ impl Reader<'_, '_> {
         Some(mapping)
     }
 
-    /// What the base has and the file does not say.
+    /// Copies everything from the base that the file does not override.
     fn inherit(&mut self, root: &DeTable<'_>, mapping: &mut Mapping) -> Option<()> {
         let kept = texts(root, "gaps");
         let Some(value) = root.get("base") else {
@@ -450,8 +448,8 @@ impl Reader<'_, '_> {
             return None;
         };
         let own: Vec<(Kind, Order)> = mapping.rows.iter().map(|r| (r.kind, r.order)).collect();
-        // A compare-exchange follows the file's read-modify-writes rather than the base's own rows
-        // for it.
+        // A compare-exchange without rows in the file follows the file's read-modify-writes, not
+        // the base's rows.
         let said = |r: &&Row| {
             own.contains(&(r.kind, r.order))
                 || r.kind == Kind::Cas && own.contains(&(Kind::Rmw, r.order))
@@ -527,7 +525,8 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The sequence that a string gives: fences, and for everything but a fence the access once.
+    /// Parses a string into a sequence of fences. For any kind but a fence, the sequence contains
+    /// the access exactly once.
     fn steps(&mut self, kind: Kind, value: &Value<'_>) -> Option<Vec<Step>> {
         let span = span_of(value);
         let words = value.get_ref().as_str()?;
@@ -566,7 +565,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// The orders of an access in PTX, or of its fences (PTX ISA, `ld`, `st`, `atom`, `fence`).
+/// The orders that a PTX access or fence can have (PTX ISA, `ld`, `st`, `atom`, `fence`).
 fn semantics_of(kind: Kind) -> &'static [Semantics] {
     use Semantics::{AcqRel, Acquire, Relaxed, Release, Sc, Volatile, Weak};
     match kind {
@@ -579,7 +578,7 @@ fn semantics_of(kind: Kind) -> &'static [Semantics] {
     }
 }
 
-/// One step of a row for operations of a kind, or what was expected.
+/// Parses one step of a row for operations of a kind. The error says what was expected.
 fn step(kind: Kind, text: &str) -> Result<Step, String> {
     let of_kind = |kind: Kind| Some((kind, text.strip_prefix(kind.opcode())?.strip_prefix('.')?));
     let Some((kind, rest)) = of_kind(Kind::Fence).or_else(|| of_kind(kind)) else {

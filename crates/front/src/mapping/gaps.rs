@@ -1,26 +1,25 @@
-//! Known gaps: what a mapping is known not to keep of a model of its source language, as its file
-//! declares it.
+//! Known gaps of a mapping: properties of its source model that its file declares as not preserved.
 //!
-//! A gap says how to tell whether an outcome, which PTX allows and the source model forbids, lies
-//! in it ([`Told`]). What a mapping does not keep beyond its gaps is a violation.
+//! A gap says how to recognise an outcome that lies in it ([`Told`]): PTX allows the outcome, and
+//! the source model forbids it. Any difference beyond the declared gaps is a violation.
 
 /// One known gap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// What reports call it.
+    /// Its name in reports.
     pub name: String,
-    /// What the mapping does not keep; the end of a sentence.
+    /// The property that the mapping does not preserve; the end of a sentence.
     pub lost: String,
-    /// How to tell that an outcome lies in it.
+    /// How to recognise an outcome that lies in the gap.
     pub told: Told,
 }
 
-/// How to tell that an outcome lies in a gap.
+/// How to recognise that an outcome lies in a gap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// By the source model: it allows the outcome once less stands for some of its axioms. Its text
-    /// says for which, and what, under the gap's name.
+    /// By a weaker source model, which allows the outcome. The model's text gives the weaker
+    /// definitions under the gap's name.
     Less,
-    /// By another shipped mapping of that name: through it, PTX forbids the outcome.
+    /// By another shipped mapping, with this name: under that mapping, PTX forbids the outcome.
     Mended(String),
 }

@@ -1,4 +1,4 @@
-//! One micro-op of a source language to those of PTX.
+//! Lowers one micro-op of a source language to micro-ops of PTX.
 
 use super::table::{KINDS, Kind, Mapping, ORDERS, Order, Reach, Semantics, Step, word};
 use program::{
@@ -6,13 +6,14 @@ use program::{
     Ty, Update,
 };
 
-/// PTX's resource for the one barrier of a CTA that source languages have: `bar.sync 0`.
+/// PTX's resource for the single barrier of a CTA in source languages: `bar.sync 0`.
 const CTA_BARRIER: i64 = 0;
-/// The resources of `bar.warp.sync` and `barrier.cluster`, apart from the sixteen of the CTA.
+/// The resources of `bar.warp.sync` and `barrier.cluster`, distinct from the CTA's sixteen.
 const WARP_BARRIER: i64 = -1;
 const CLUSTER_BARRIER: i64 = -2;
 
-/// What the micro-op becomes, or the rule that it has no counterpart under.
+/// The PTX micro-ops for a source micro-op. The error names the rule under which it has no
+/// counterpart.
 pub(super) fn op(mapping: &Mapping, op: &Op) -> Result<Vec<Op>, String> {
     let accesses = match (op.read(), op.write()) {
         (Some(read), Some(write)) => Some((kind_of_rmw(op), order_of_rmw(&read.tags, &write.tags))),
@@ -55,7 +56,7 @@ pub(super) fn op(mapping: &Mapping, op: &Op) -> Result<Vec<Op>, String> {
             mark.kind.row().noun
         )),
         Op::Barrier(barrier) => self::barrier(mapping, barrier),
-        // PTX's `atom.cas` never fails without a reason.
+        // PTX's `atom.cas` never fails spuriously.
         Op::Choice {
             dst,
             spurious: true,
@@ -67,8 +68,8 @@ pub(super) fn op(mapping: &Mapping, op: &Op) -> Result<Vec<Op>, String> {
     }
 }
 
-/// The operation of a host thread at the widest scope, if it is atomic: OpenCL's scopes are no part
-/// of the host's language.
+/// Widens an atomic operation of a host thread to the widest scope: the host's language has no
+/// scopes of OpenCL.
 pub(super) fn of_host(op: &Op) -> Op {
     let mut op = op.clone();
     if op.scope().is_some_and(|s| s != Scope::Thread) {
@@ -77,7 +78,7 @@ pub(super) fn of_host(op: &Op) -> Op {
     op
 }
 
-/// The sequence of a row: its fences, and what `access` makes of its other steps.
+/// The micro-ops of a row: its fences, with `access` building the other steps.
 pub(super) fn steps(
     mapping: &Mapping,
     kind: Kind,
@@ -115,7 +116,7 @@ fn fence(semantics: Semantics, scope: Option<Scope>) -> Op {
     Op::fence(Tags::of(&[tag, Tag::Generic]), scope)
 }
 
-/// The tags of the read and the write half of an access.
+/// The tags of the read half and of the write half of an access.
 pub(super) fn half(semantics: Semantics) -> (Tag, Tag) {
     match semantics {
         Semantics::Weak => (Tag::Weak, Tag::Weak),
@@ -126,7 +127,7 @@ pub(super) fn half(semantics: Semantics) -> (Tag, Tag) {
     }
 }
 
-/// A PTX access as `ld`, `st` and `atom` have them.
+/// A PTX access with the tags that `ld`, `st` and `atom` give it.
 fn strong(semantics: Semantics, tag: Tag, scope: Option<Scope>, from: &Access) -> Access {
     let mut tags = Tags::of(&[Tag::Generic, tag]);
     let mut scope = scope;
@@ -145,7 +146,7 @@ fn strong(semantics: Semantics, tag: Tag, scope: Option<Scope>, from: &Access) -
     }
 }
 
-/// What a scope becomes. An operation without one has the whole system, as in C++.
+/// The PTX scope for a source scope. An operation without one has system scope, as in C++.
 fn mapped(mapping: &Mapping, scope: Option<Scope>) -> Result<Scope, String> {
     let scope = scope.unwrap_or(Scope::Sys);
     mapping
@@ -153,7 +154,8 @@ fn mapped(mapping: &Mapping, scope: Option<Scope>) -> Result<Scope, String> {
         .ok_or_else(|| format!("scope table: PTX has no scope for {scope:?}"))
 }
 
-/// A compare-exchange has rows of its own where compilers treat it so.
+/// The row kind of a read-modify-write: a compare-exchange has separate rows, because some
+/// compilers treat it differently.
 fn kind_of_rmw(op: &Op) -> Kind {
     match op {
         Op::Rmw {
@@ -183,8 +185,8 @@ fn order_of(tags: &Tags, kind: Kind) -> Result<Order, String> {
     order.ok_or_else(|| "order table: this order has no row (consume has none in PTX)".into())
 }
 
-/// The order of a read-modify-write, from the tags of its halves. One `atom.cas` carries one order,
-/// so a compare-exchange that differs on failure takes the join of both.
+/// The order of a read-modify-write, from the tags of its halves. One `atom.cas` carries one order.
+/// A compare-exchange with a different order on failure gets the join of both.
 fn order_of_rmw(read: &Tags, write: &Tags) -> Result<Order, String> {
     let success = order_on_success(read, write)?;
     Ok(match success {
@@ -207,7 +209,8 @@ fn order_on_success(read: &Tags, write: &Tags) -> Result<Order, String> {
     }
 }
 
-/// PTX's `atom` has forms of 32 and 64 bits, `exch` and `cas` of 16 bits as well.
+/// Rejects types that PTX's `atom` lacks: it has 32 and 64 bits, and for `exch` and `cas` also 16
+/// bits.
 fn supported(update: &Update, ty: Ty) -> Result<(), String> {
     let least = match update {
         Update::Apply(op, _) => {
@@ -233,8 +236,8 @@ fn supported(update: &Update, ty: Ty) -> Result<(), String> {
     Ok(())
 }
 
-/// A barrier of the source orders all memory of its group; for a wider scope, the mapping says what
-/// stands on both sides.
+/// Lowers a barrier of the source, which orders all memory of its group. For a wider scope, the
+/// mapping adds steps before and after it.
 fn barrier(mapping: &Mapping, from: &Barrier) -> Result<Vec<Op>, String> {
     let (resource, domain) = match from.domain {
         group if !mapping.groups.contains(&group) => {
@@ -257,7 +260,8 @@ fn barrier(mapping: &Mapping, from: &Barrier) -> Result<Vec<Op>, String> {
         }
     };
     let naming = match &from.naming {
-        // The source's one barrier of the group; those of PTX keep their number.
+        // A negative number is the group's single barrier in the source; barriers of PTX keep their
+        // number.
         BarrierNaming::Counted {
             id: Expr::Const(id),
             count,
@@ -325,8 +329,8 @@ fn barrier(mapping: &Mapping, from: &Barrier) -> Result<Vec<Op>, String> {
     })
 }
 
-/// What an access or a fence of PTX is as a step of a row, at the scope that it has; `None`: it is
-/// neither, or one that no row can have, such as a reduction.
+/// A PTX access or fence as a step of a row, at its scope. `None` for anything else, and for
+/// operations that no row can have, such as a reduction.
 pub(super) fn step(op: &Op) -> Option<Step> {
     let (kind, tags, scope) = match (op.read(), op.write(), op) {
         _ if op.has(Tag::Reduction) => return None,

@@ -1,23 +1,23 @@
-//! Mappings to PTX: a program of another dialect, as its compiler would translate it, on the IR.
+//! Mappings to PTX: translate a program of another dialect as its compiler would, on the IR.
 //!
-//! | File | What |
+//! | File | Content |
 //! |---|---|
-//! | `table` | what a mapping says; the shipped ones |
-//! | `file` | the files that say it, `models/mappings/*.toml` or the user's |
-//! | `lower` | one micro-op of the source to those of PTX |
-//! | `objects` | barriers of the library to mbarrier objects |
-//! | `atomicity` | which operations PTX would make more atomic than the source's model |
-//! | `spell` | what was lowered, as the text of PTX can say it |
-//! | `by_hand` | a target program that is given |
-//! | `gaps` | what a mapping is known not to keep |
+//! | `table` | the rows of a mapping; the shipped mappings |
+//! | `file` | reads mappings, from `models/mappings/*.toml` or the user's files |
+//! | `lower` | lowers one micro-op of the source to micro-ops of PTX |
+//! | `objects` | lowers barriers of the library to mbarrier objects |
+//! | `atomicity` | rejects operations that PTX would make more atomic than the source's model |
+//! | `spell` | rewrites a lowered program so that PTX text can express it |
+//! | `by_hand` | mappings given by a target program |
+//! | `gaps` | properties that a mapping is known not to preserve |
 //!
 //! # Invariants
-//! - Threads, registers and locations keep their indices, so that a condition means the same before
-//!   and after; where the target is given, they keep their names.
-//! - Every micro-op of what was lowered points to the source instruction that it comes from.
-//! - Branches go to the first micro-op of what their target became; those that a mapping adds stay
-//!   inside of what one became.
-//! - What is in PTX already, in assembly, stays as it is.
+//! - Threads, registers and locations keep their indices, so a condition keeps its meaning. If the
+//!   target is given, they correspond by name.
+//! - Every lowered micro-op points to the source instruction that it comes from.
+//! - Branches go to the first micro-op of their lowered target. Branches that a mapping adds stay
+//!   inside the image of one micro-op.
+//! - Inline PTX assembly stays as it is.
 
 mod atomicity;
 mod by_hand;
@@ -42,12 +42,12 @@ use program::{
     Dialect, Instr, LocationKind, Machine, MemoryKind, Op, Program, Register, Tag, ThreadId,
 };
 
-/// An operation that PTX has no counterpart of.
+/// An operation without a counterpart in PTX.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmapped {
     /// The instruction in the test's source file.
     pub span: Span,
-    /// The rule of the mapping that it meets, or that is missing.
+    /// The rule of the mapping that rejects the instruction, or that is missing.
     pub rule: String,
 }
 
@@ -55,8 +55,8 @@ impl Mapping {
     /// The test with its program in PTX; its condition means the same registers and locations.
     ///
     /// # Errors
-    /// What has no counterpart there, in one sentence with the first such line: the test is valid,
-    /// only this model has no words for it.
+    /// The first line without a counterpart in PTX, as one sentence. The test is valid; only PTX
+    /// cannot express it.
     pub fn lowered(&self, test: &LitmusTest) -> Result<LitmusTest, String> {
         if let Some(pair) = &self.by_hand {
             return pair.lowered(test);
@@ -83,12 +83,11 @@ impl Mapping {
         ))
     }
 
-    /// As [`Mapping::lowered`], such that the text of PTX can say it: operands that the source
-    /// computes on the way are registers of their own. What the test expects of models of PTX and
-    /// of runs stays.
+    /// Like [`Mapping::lowered`], in a form that PTX text can express: intermediate values of the
+    /// source become registers. Only the expectations for models of PTX and for runs stay.
     ///
     /// # Errors
-    /// As there.
+    /// Like [`Mapping::lowered`].
     pub fn spelled(&self, test: &LitmusTest) -> Result<LitmusTest, String> {
         let mut lowered = self.lowered(test)?;
         lowered.program = spell::spelled(&lowered.program);
@@ -98,18 +97,18 @@ impl Mapping {
         Ok(lowered)
     }
 
-    /// The program in PTX.
+    /// Lowers a program to PTX.
     ///
     /// # Errors
-    /// All operations that have no counterpart there.
+    /// All operations without a counterpart in PTX.
     pub fn lower(&self, program: &Program) -> Result<Program, Vec<Unmapped>> {
         self.lower_where(program, |_| true)
     }
 
-    /// The program in PTX, if only the threads of which `maps` holds are not there yet.
+    /// Lowers to PTX the threads for which `maps` holds; the other threads are in PTX already.
     ///
     /// # Errors
-    /// All operations of theirs that have no counterpart there.
+    /// All operations of those threads without a counterpart in PTX.
     pub fn lower_where(
         &self,
         program: &Program,
@@ -141,7 +140,7 @@ impl Mapping {
                 ..
             } = &mut location.kind
             {
-                // What each device has of its own, it has there.
+                // Memory of program scope, which each device has separately, keeps its kind.
                 let of_program = *kind == MemoryKind::ProgramScope;
                 (*opencl, *kind, *class) = (
                     Default::default(),
@@ -170,12 +169,12 @@ impl Mapping {
     ) -> Result<Vec<Instr>, Vec<Unmapped>> {
         let program = objects.program;
         let thread = program.thread(t);
-        // Atomic operations have no scopes, as they are those of the host's language.
+        // Atomic operations have no scopes if the host's language has none.
         let host = thread.place.host && program.dialect.row().host_without_scopes;
         let code = &thread.code;
         let mut out: Vec<Instr> = Vec::with_capacity(code.len());
-        // By index in the source: where what it became begins. The end of the code is a target,
-        // too.
+        // For each source index, the position of its first lowered micro-op. The end of the code
+        // can be a branch target, too.
         let mut starts = Vec::with_capacity(code.len() + 1);
         let mut unmapped = Vec::new();
         for (at, instr) in code.iter().enumerate() {

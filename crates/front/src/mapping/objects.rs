@@ -1,16 +1,16 @@
-//! Barriers of the library to mbarrier objects.
+//! Lowers barriers of the library to mbarrier objects.
 //!
 //! # Invariants
-//! - The word of a barrier is that of an mbarrier object already ([`program::mbarrier`]): what an
-//!   operation computes stays, and what it is to a model changes. A look at a barrier becomes a
-//!   test, which is for what is computed behind it.
+//! - The word of a barrier already has an mbarrier object's encoding ([`program::mbarrier`]). The
+//!   computed values stay; only the tags that models see change.
+//! - A read of a barrier becomes a test; the code after it uses the result.
 //!
 //! # Sources
-//! - libcu++, `cuda/__barrier/barrier_block_scope.h`, for sm_90: a barrier of block scope in shared
-//!   memory is an mbarrier object, `init` is `mbarrier.init`, arrivals are `mbarrier.arrive` and
-//!   `mbarrier.arrive_drop`, waits are loops around `mbarrier.try_wait`, by token or parity; what
-//!   this compiles to.
-//! - PTX ISA 9.4, *mbarrier*: `init` of what is an object, and an expected count of none, are
+//! - libcu++, `cuda/__barrier/barrier_block_scope.h`, for sm_90, and its compiled code. A barrier
+//!   of block scope in shared memory is an mbarrier object. `init` is `mbarrier.init`; arrivals are
+//!   `mbarrier.arrive` and `mbarrier.arrive_drop`; waits are loops around `mbarrier.try_wait`, by
+//!   token or parity.
+//! - PTX ISA 9.4, *mbarrier*: `init` of an existing object, and an expected count of zero, are
 //!   undefined.
 
 use super::Unmapped;
@@ -23,21 +23,21 @@ use program::{
     Scope, Space, Tag, Tags, ThreadId, Ty, Update,
 };
 
-/// What the objects of a program become.
+/// The objects of a program, and the addresses that may reach them.
 pub(super) struct Objects<'a> {
     pub(super) program: &'a Program,
-    /// If it has any.
+    /// The possible targets of addresses; `None` if the program has no objects.
     points: Option<Points>,
 }
 
-/// The class of memory in PTX.
+/// The class of a source object in PTX.
 pub(super) fn class(of: Option<Class>, space: Space) -> Option<Class> {
     (of == Some(Class::Barrier(Scope::Cta)) && space == Space::Shared
         || of == Some(Class::Mbarrier))
     .then_some(Class::Mbarrier)
 }
 
-/// Words that assembly has mbarrier objects in are objects.
+/// Marks words that inline assembly uses as mbarrier objects as such objects.
 pub(super) fn mark(program: &mut Program, unmapped: &mut Vec<Unmapped>) {
     if !program
         .instrs()
@@ -92,7 +92,7 @@ impl Objects<'_> {
         }
     }
 
-    /// Whether an address can be of nothing but what becomes mbarrier objects.
+    /// Whether an address can only point to objects that become mbarrier objects.
     fn becomes_mbarrier(&self, t: ThreadId, addr: &Expr) -> bool {
         let mut targets = self
             .points
@@ -108,7 +108,7 @@ impl Objects<'_> {
             })
     }
 
-    /// What an operation of an object becomes; targets of branches count from its first micro-op.
+    /// The micro-ops for an operation on an object; branch targets count from the first of them.
     pub(super) fn op(
         &self,
         mapping: &Mapping,
@@ -120,7 +120,7 @@ impl Objects<'_> {
         let op = &code[at].op;
         let misuse = || Op::fence(Tags::of(&[Tag::Misuse]), None);
         if op.is_fence() {
-            // That nobody is left at a barrier.
+            // A mark by which models check that no thread still waits at a barrier.
             return Ok(vec![misuse()]);
         }
         if !op
@@ -194,7 +194,7 @@ impl Objects<'_> {
                     Expr::Const(0).into(),
                 );
                 let ok = state::both(dead, state::live(value.clone()));
-                // The phase is what it was.
+                // The phase stays the same.
                 let new = Expr::Bin(BinOp::Add, state::WORD, word.into(), value.clone().into());
                 let update = Update::When {
                     cond: ok.clone(),
@@ -220,8 +220,8 @@ impl Objects<'_> {
     }
 }
 
-/// An operation on an mbarrier object of the thread's own CTA, with the orders of its halves and
-/// what models know it by.
+/// An operation on an mbarrier object of the thread's own CTA, with the orders and roles of its
+/// halves.
 fn operation(
     dst: Option<RegId>,
     addr: Expr,

@@ -1,10 +1,10 @@
-//! A program that a mapping made, as the text of PTX can say it: operands are constants, registers
-//! and addresses, and names are those of PTX.
+//! Rewrites a lowered program so that PTX text can express it: operands become constants, registers
+//! and addresses, and names become valid in PTX.
 //!
 //! # Invariants
-//! - What the program does to memory is the same, in the same order; registers keep their indices,
-//!   new ones come behind.
-//! - What PTX has no instruction for stays as it is, and is refused by who prints it.
+//! - The memory operations stay the same, in the same order. Registers keep their indices; new ones
+//!   are appended.
+//! - Operations without an instruction in PTX stay as they are; the printer refuses them.
 
 use std::collections::HashSet;
 
@@ -18,7 +18,7 @@ pub(super) fn spelled(program: &Program) -> Program {
     for thread in &mut program.threads {
         let mut taken = places.clone();
         taken.extend(thread.regs.iter().map(|r| r.name.clone()));
-        // Front ends make up names with characters that PTX has not.
+        // Front ends make up names with characters that PTX does not allow.
         for reg in thread.regs.iter_mut().filter(|r| r.name.contains('#')) {
             reg.name = unused(&reg.name.replace('#', "_"), &mut taken);
         }
@@ -108,7 +108,7 @@ impl Speller<'_> {
         self.thread.regs[usize::from(reg.0)].ty == PRED
     }
 
-    /// The predicate that a condition is, or asks to be other than 0.
+    /// The predicate register that a condition tests, alone or as a comparison with 0.
     fn predicate(&self, cond: &Expr) -> Option<RegId> {
         let reg = match cond {
             Expr::Reg(reg) => *reg,
@@ -121,7 +121,7 @@ impl Speller<'_> {
         self.is_predicate(reg).then_some(reg)
     }
 
-    /// The value's operands become simple, and it stays what one instruction computes.
+    /// Makes the operands of a value simple, so that one instruction can compute it.
     fn parts(&mut self, value: &mut Expr) {
         match value {
             Expr::Const(_) | Expr::Reg(_) | Expr::Address(_) => {}
@@ -131,7 +131,7 @@ impl Speller<'_> {
                 self.typed(a, *ty);
                 self.typed(b, *ty);
             }
-            // A predicate is no number: it chooses one.
+            // A comparison gives a predicate, not a number; a `selp` turns it into a number.
             Expr::Cmp(..) => {
                 let holds = self.assigned(value.clone(), PRED);
                 *value = chosen(holds, Expr::Const(1), Expr::Const(0));
@@ -155,7 +155,7 @@ impl Speller<'_> {
         }
     }
 
-    /// The operand of an instruction of a type: simple, and a constant has no more bits.
+    /// Makes an operand simple, and wraps a constant to the instruction's type.
     fn typed(&mut self, value: &mut Expr, ty: Ty) {
         self.simple(value);
         if let Expr::Const(constant) = value {
@@ -163,7 +163,7 @@ impl Speller<'_> {
         }
     }
 
-    /// The value becomes a constant, a register or an address.
+    /// Turns a value into a constant, a register or an address.
     fn simple(&mut self, value: &mut Expr) {
         let address = match value {
             Expr::Const(_) | Expr::Reg(_) | Expr::Address(_) => return,
@@ -181,7 +181,7 @@ impl Speller<'_> {
         }
     }
 
-    /// A new register that holds the value, which is computed before the instruction.
+    /// A new register that holds the value, computed before the instruction.
     fn assigned(&mut self, mut value: Expr, ty: Ty) -> RegId {
         match &mut value {
             Expr::Cmp(_, of, a, b) if ty == PRED => {

@@ -1,9 +1,9 @@
-//! A mapping: for each kind of operation, order and scope, the PTX micro-ops that stand for it. The
-//! shipped ones are the files of `models/mappings`.
+//! The rows of a mapping: for each kind of operation, order and scope, a sequence of PTX micro-ops.
+//! The shipped mappings are the files of `models/mappings`.
 //!
 //! # Invariants
-//! - A mapping lives as long as the program: there are few, and reports keep their names.
-//! - Within a kind and an order, the row of a scope counts before the one for all others.
+//! - A mapping lives as long as the process: there are few, and reports keep their names.
+//! - Within a kind and an order, the row of a scope takes precedence over the row for all scopes.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -13,7 +13,7 @@ use super::gaps::Gap;
 use program::words::SCOPES;
 use program::{Dialect, Op, Scope};
 
-/// What kind of operation a row is about.
+/// The kind of operation that a row maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// A load.
@@ -22,18 +22,17 @@ pub enum Kind {
     Store,
     /// A read-modify-write.
     Rmw,
-    /// A compare-exchange. Without rows of its own, a mapping has those of read-modify-writes for
-    /// it.
+    /// A compare-exchange. A mapping without rows for it uses those of read-modify-writes.
     Cas,
     /// A fence.
     Fence,
     /// An arrival at a barrier of the library in shared memory.
     Arrive,
-    /// A wait at one.
+    /// A wait at a barrier of the library in shared memory.
     Wait,
 }
 
-/// The kinds, as files of mappings name them.
+/// The kinds with their names in mapping files.
 pub const KINDS: &[(&str, Kind)] = &[
     ("load", Kind::Load),
     ("store", Kind::Store),
@@ -63,7 +62,7 @@ pub enum Order {
     SeqCst,
 }
 
-/// The orders, as files of mappings name them.
+/// The orders with their names in mapping files.
 pub const ORDERS: &[(&str, Order)] = &[
     ("plain", Order::Plain),
     ("volatile", Order::Volatile),
@@ -75,7 +74,7 @@ pub const ORDERS: &[(&str, Order)] = &[
 ];
 
 impl Kind {
-    /// The orders that an operation of the kind can have in the source languages.
+    /// The orders that an operation of this kind can have in the source languages.
     pub fn orders(self) -> &'static [Order] {
         use Order::{AcqRel, Acquire, Plain, Relaxed, Release, SeqCst, Volatile};
         match self {
@@ -87,7 +86,7 @@ impl Kind {
         }
     }
 
-    /// PTX's instruction for it.
+    /// The PTX instruction of this kind.
     pub fn opcode(self) -> &'static str {
         match self {
             Kind::Load => "ld",
@@ -119,7 +118,7 @@ pub enum Semantics {
     Sc,
 }
 
-/// They, as PTX spells them.
+/// The orders of PTX with their spelling.
 pub const SEMANTICS: &[(&str, Semantics)] = &[
     ("weak", Semantics::Weak),
     ("volatile", Semantics::Volatile),
@@ -133,18 +132,18 @@ pub const SEMANTICS: &[(&str, Semantics)] = &[
 /// The scope of a PTX micro-op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reach {
-    /// It has none: `.weak`, `.volatile`.
+    /// No scope: `.weak`, `.volatile`.
     None,
-    /// What the source's scope becomes.
+    /// The image of the source's scope.
     Mapped,
-    /// This one, whatever the source says.
+    /// This scope, whatever the source's.
     Fixed(Scope),
 }
 
 /// One PTX micro-op of a row: a fence, or the access itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
-    /// Which instruction: [`Kind::Fence`], or that of the row.
+    /// The instruction: [`Kind::Fence`], or the kind of the row.
     pub kind: Kind,
     /// Its order.
     pub semantics: Semantics,
@@ -152,7 +151,7 @@ pub struct Step {
     pub reach: Reach,
 }
 
-/// The word of something in one of the tables above.
+/// The name of a value in one of the tables above.
 pub(super) fn word<T: PartialEq>(table: &[(&'static str, T)], of: &T) -> &'static str {
     table
         .iter()
@@ -161,7 +160,7 @@ pub(super) fn word<T: PartialEq>(table: &[(&'static str, T)], of: &T) -> &'stati
 }
 
 impl fmt::Display for Step {
-    /// As files of mappings have it: `fence.sc.s`.
+    /// Prints the step as mapping files write it: `fence.sc.s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -178,8 +177,8 @@ impl fmt::Display for Step {
 }
 
 impl Step {
-    /// What an access or a fence of PTX is as a step, at the scope that it has; `None`: it is
-    /// neither, or one that no row can have, such as a reduction.
+    /// A PTX access or fence as a step, at its scope. `None` for anything else, and for operations
+    /// that no row can have, such as a reduction.
     pub fn of(op: &Op) -> Option<Step> {
         super::lower::step(op)
     }
@@ -188,48 +187,48 @@ impl Step {
 /// One row of a mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Which kind of operation.
+    /// The kind of operation.
     pub kind: Kind,
-    /// Which order.
+    /// The order of the operation.
     pub order: Order,
-    /// Of which scope. `None`: of all that have no row of their own.
+    /// The scope of the operation. `None`: all scopes without a separate row.
     pub scope: Option<Scope>,
-    /// What it becomes, in program order. Nothing: it is dropped.
+    /// The target sequence, in program order. If empty, the operation is dropped.
     pub steps: Vec<Step>,
 }
 
 /// A named mapping from a source language to PTX.
 #[derive(Clone, Debug)]
 pub struct Mapping {
-    /// Its name, as in `--mapping`: that of its file.
+    /// The name for `--mapping`, which is the name of its file.
     pub name: String,
-    /// As `--mapping` finds it: by its name, or by the path of its file.
+    /// The argument of `--mapping` that found it: its name, or the path of its file.
     pub asked: String,
-    /// The language it maps from.
+    /// The source language.
     pub from: Dialect,
-    /// The language it maps to.
+    /// The target language.
     pub to: Dialect,
-    /// Whether it is the one for its language when nobody names one.
+    /// Whether it is the default mapping of its language.
     pub current: bool,
-    /// What it is.
+    /// A description of the mapping.
     pub doc: String,
-    /// What says so: document and section.
+    /// The sources of the mapping: document and section.
     pub sources: Vec<String>,
-    /// Its rows.
+    /// The rows of the mapping.
     pub rows: Vec<Row>,
-    /// Source scopes and what they become.
+    /// Pairs of a source scope and its PTX scope.
     pub(super) scopes: Vec<(Scope, Scope)>,
-    /// The groups that PTX has a barrier for.
+    /// The groups for which PTX has a barrier.
     pub(super) groups: Vec<Scope>,
-    /// What stands on both sides of a barrier of a scope that is wider than its group.
+    /// The steps before and after a barrier whose scope is wider than its group.
     pub(super) wider: Vec<Step>,
-    /// What it is known not to keep, the smallest gap first.
+    /// Properties that it is known not to preserve, the smallest gap first.
     pub gaps: Vec<Gap>,
-    /// If it is of one program alone: that one, and what it becomes.
+    /// For a mapping of one program alone: that program and its target.
     pub(super) by_hand: Option<Box<super::by_hand::Pair>>,
 }
 
-/// The shipped mappings: by language, the current one first.
+/// The shipped mappings, sorted by language, the current one first.
 pub fn shipped() -> &'static [Mapping] {
     static SHIPPED: LazyLock<Vec<Mapping>> = LazyLock::new(|| {
         let mut all = file::shipped();
@@ -240,7 +239,7 @@ pub fn shipped() -> &'static [Mapping] {
 }
 
 impl Mapping {
-    /// What reports call it.
+    /// The name of the mapping in reports.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -250,12 +249,12 @@ impl Mapping {
         shipped().iter().find(|m| m.name == name)
     }
 
-    /// The mapping that is used for a language when nobody names one.
+    /// The default mapping of a language.
     pub fn current(from: Dialect) -> Option<&'static Mapping> {
         shipped().iter().find(|m| m.from == from && m.current)
     }
 
-    /// What an operation of a scope becomes; `None`: it has no counterpart.
+    /// The sequence for an operation; `None` if it has no counterpart.
     pub fn steps(&self, kind: Kind, order: Order, scope: Option<Scope>) -> Option<&[Step]> {
         let row = |of: Option<Scope>| {
             let fits = |r: &&Row| (r.kind, r.order, r.scope) == (kind, order, of);
@@ -268,7 +267,7 @@ impl Mapping {
         }
     }
 
-    /// What a scope becomes; `None`: it has no counterpart.
+    /// The PTX scope for a source scope; `None` if it has no counterpart.
     pub fn scope(&self, scope: Scope) -> Option<Scope> {
         self.scopes.iter().find(|s| s.0 == scope).map(|s| s.1)
     }

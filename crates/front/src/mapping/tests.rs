@@ -17,7 +17,8 @@ fn access(tags: &[Tag], scope: Option<Scope>) -> Access {
     }
 }
 
-/// The tags that the source dialects attach to an order: of a read, of a write, of a fence.
+/// The tags that the source dialects attach to an order: those of the read, and those of the write
+/// or fence.
 fn tags(order: Order, kind: Kind) -> (Vec<Tag>, Vec<Tag>) {
     let (read, write) = match order {
         Order::Plain => return (vec![], vec![]),
@@ -84,12 +85,12 @@ fn source(row: &Row, scope: Scope) -> Op {
             write: access(&write, scope),
         },
         Kind::Fence => Op::fence(Tags::of(&read), scope),
-        // Rows of one scope alone.
+        // These rows have a single scope.
         Kind::Arrive | Kind::Wait => unreachable!("{row:?}: of objects, which programs have"),
     }
 }
 
-/// As PTX spells it.
+/// A micro-op as PTX spells it.
 fn spelled(op: &Op) -> String {
     let order = |tags: &Tags| {
         let known = [
@@ -381,7 +382,7 @@ fn what_has_no_counterpart_names_its_rule() {
             .unwrap_err()
             .contains("order table")
     );
-    // Volatile accesses are plain ones of the source; no read-modify-write is one.
+    // No read-modify-write is volatile; volatile accesses are plain accesses of the source.
     let volatile = row(Kind::Rmw, Order::Volatile);
     assert!(
         lower::op(mapping, &source(&volatile, Scope::Gpu))
@@ -430,13 +431,13 @@ fn a_file_has_its_own_rows_before_those_of_its_base() {
         "atom.relaxed.sys"
     );
     assert_eq!(of(Kind::Rmw, Order::AcqRel, Scope::Sys), "atom.acq_rel.sys");
-    // A compare-exchange has its own row, or that of a read-modify-write.
+    // A compare-exchange uses a separate row, or else that of a read-modify-write.
     assert_eq!(of(Kind::Cas, Order::AcqRel, Scope::Sys), "atom.relaxed.gpu");
     assert_eq!(
         of(Kind::Cas, Order::Relaxed, Scope::Sys),
         "atom.relaxed.sys"
     );
-    // The base's row for one scope is gone with the file's for all of them.
+    // The file's row for all scopes replaces the base's row for one scope.
     assert_eq!(
         of(Kind::Fence, Order::Acquire, Scope::Thread),
         "fence.acq_rel.sys"

@@ -1,16 +1,16 @@
-//! Arithmetic, logic, comparison, moves and conversions, of integers and of floating-point numbers,
-//! which are their bits.
+//! Arithmetic, logic, comparisons, moves and conversions of integers, and of floating-point numbers
+//! as their bits.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *Integer Arithmetic Instructions*, *Comparison and Selection Instructions*, *Logic
-//!   and Shift Instructions*, *Data Movement and Conversion Instructions*, *Floating-Point
+//! - PTX ISA 9.4, *Integer Arithmetic Instructions*, *Comparison and Selection Instructions*,
+//!   *Logic and Shift Instructions*, *Data Movement and Conversion Instructions*, *Floating-Point
 //!   Instructions*.
 //!
 //! # Where we differ
-//! - Of floating-point operations those are there that IEEE 754 defines to the last bit
+//! - Only floating-point operations that IEEE 754 defines to the last bit are supported
 //!   ([`super::floats`]).
-//! - Types may be left out: 64 bits, signed.
-//! - Arithmetic on addresses is restricted, by [`super::pointers`].
+//! - Types may be left out: the default is 64 bits, signed.
+//! - [`super::pointers`] restricts arithmetic on addresses.
 
 use super::floats::{
     calculate, converted, fused, negated, reciprocal, root, rounds, saturating, set,
@@ -28,9 +28,9 @@ const LOW: Group = Group {
     words: &["lo"],
 };
 const ARITH: &[Group] = &[LOW, TYPES];
-/// Of integers and of floating-point numbers.
+/// Qualifiers of arithmetic on integers and floating-point numbers.
 const CALCULATED: &[Group] = &[LOW, ROUND, FLUSH, SAT, SUMMED];
-/// What sums and products are of: pairs of `.f32`, too.
+/// The types of sums and products, including pairs of `.f32`.
 const SUMMED: Group = Group {
     kind: GroupKind::Type,
     words: &[
@@ -235,7 +235,7 @@ pub(super) const ROWS: &[Row] = &[
     Row::new("max", "`max{.ftz}{.NaN}{.type} d, a, b`", "larger one", ORDERED, BINARY, |e, c| bin(e, c, BinOp::Max)),
     Row::new("and", "`and{.type} d, a, b`", "bitwise and", LOGIC, BINARY, |e, c| bin(e, c, BinOp::And)),
     Row::new("or", "`or{.type} d, a, b`", "bitwise or", LOGIC, BINARY, |e, c| {
-        // A pointer from its halves, of which the upper one is 0.
+        // Builds a pointer from its halves if one of them is 0.
         if c.ty.bits == 64 {
             e.ask();
             for (half, other) in [(1, 2), (2, 1)] {
@@ -346,7 +346,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
 ];
 
-/// Copies a value, takes it to pieces or puts it together.
+/// Lowers `mov`: copies a value, splits it into a vector, or joins a vector into a value.
 fn moved(e: &mut Emit<'_, '_>, c: &Call) {
     let whole = Ty {
         signed: false,
@@ -408,7 +408,7 @@ fn moved(e: &mut Emit<'_, '_>, c: &Call) {
     }
 }
 
-/// Copies two halves, the lower one first.
+/// Copies two halves of a wide value, the lower one first.
 fn moved_halves(e: &mut Emit<'_, '_>, c: &Call) {
     let halves = c.elements(0).iter().zip(c.elements(1));
     let copies: Vec<_> = halves
@@ -449,7 +449,7 @@ pub(super) fn op(op: BinOp, ty: Ty, a: Expr, b: Expr) -> Expr {
     Expr::Bin(op, ty, Box::new(a), Box::new(b))
 }
 
-/// An operation, on floating-point numbers if the type says so.
+/// An operation on integers, or on floating-point numbers if the type says so.
 fn bin(e: &mut Emit<'_, '_>, c: &Call, operation: BinOp) {
     if !suits(e, c) {
         return;
@@ -469,7 +469,8 @@ fn bin(e: &mut Emit<'_, '_>, c: &Call, operation: BinOp) {
     }
 }
 
-/// A shift, by a number of 32 bits, whatever is shifted (PTX ISA 9.4, *shl*, *shr*).
+/// A shift. The distance has 32 bits, whatever the type of the shifted value (PTX ISA 9.4, *shl*,
+/// *shr*).
 fn shifted(e: &mut Emit<'_, '_>, c: &Call, operation: BinOp) {
     let by = match c.ty.bits {
         16 => op(BinOp::Min, Ty::U32, c.expr(2), Expr::Const(16)),

@@ -1,25 +1,26 @@
-//! Asynchronous stores and reductions, and matrix instructions of a warpgroup as far as they read
-//! memory.
+//! Asynchronous stores and reductions, and the memory accesses of a warpgroup's matrix
+//! instructions.
 //!
 //! # Invariants
-//! - As with copies ([`super::copies`]), their accesses are events `ASY`. Of one that an mbarrier
-//!   object tells of, the operation on the object comes last. Of one that releases nothing tells,
-//!   but the end of its kernel.
-//! - What a matrix instruction computes is not known: nothing else names the register that it
-//!   writes.
+//! - As with copies ([`super::copies`]), their accesses are events `ASY`. If an mbarrier object
+//!   tracks the operation, the operation on the object comes last. A release has no mbarrier
+//!   object; it is complete at the end of its kernel.
+//! - The results of a matrix instruction are unknown: no other instruction may name the register
+//!   that it writes.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *st.async*, *red.async*: accesses of the generic proxy; weak stores, relaxed
-//!   reductions of cluster scope in the shared memory of another CTA, and releases in global
-//!   memory.
-//! - PTX ISA 9.4, *wgmma.mma_async*, *wgmma.fence*, *wgmma.commit_group*, *wgmma.wait_group*: the
-//!   operands in shared memory are read through the async proxy. Memory Consistency Model, *Asynchronous
-//!   Operations*: what comes before a `wgmma.fence` comes before what is begun behind it.
+//! - PTX ISA 9.4, *st.async*, *red.async*: accesses of the generic proxy. They are weak stores and
+//!   relaxed reductions of cluster scope in the shared memory of another CTA, and releases in
+//!   global memory.
+//! - PTX ISA 9.4, *wgmma.mma_async*, *wgmma.fence*, *wgmma.commit_group*, *wgmma.wait_group*:
+//!   operands in shared memory are read through the async proxy. Memory Consistency Model,
+//!   *Asynchronous Operations*: operations before a `wgmma.fence` come before operations that begin
+//!   after it.
 //!
 //! # Where we differ
-//! - `wgmma.mma_async d, [x], bytes` is a short form: it reads a location where PTX has a matrix
-//!   descriptor, and leaves in `d` the first element that it read, where PTX has accumulators. A
-//!   thread stands for its warpgroup.
+//! - `wgmma.mma_async d, [x], bytes` is a short form. It reads a location where PTX has a matrix
+//!   descriptor. It leaves the first element that it read in `d`, where PTX has accumulators. One
+//!   thread represents its warpgroup.
 
 use super::atomics::{RED_OPS, SEM, acquires_nothing, updated_by};
 use super::copies::{
@@ -123,10 +124,10 @@ pub(super) const ROWS: &[Row] = &[
     .keyed(&["wait_group"]),
 ];
 
-/// Whether an operation is one that releases, in global memory, or one that an mbarrier object
-/// tells of: as it must be written.
+/// Whether the instruction is a release in global memory (`true`) or tracked by an mbarrier object
+/// (`false`). Reports an error and returns `None` for any other form.
 fn releases(e: &mut Emit<'_, '_>, c: &Call, weak: bool) -> Option<bool> {
-    // The object has no say in the type.
+    // The mbarrier object does not determine the type.
     e.through_register = false;
     let (sem, scope, told) = (
         c.quals.get(GroupKind::Sem),
@@ -175,8 +176,7 @@ fn releases(e: &mut Emit<'_, '_>, c: &Call, weak: bool) -> Option<bool> {
     None
 }
 
-/// Reports a location that such an operation cannot be to, and an access through a register without
-/// a type.
+/// Reports a location in a wrong state space, and an access through a register without a type.
 fn reaches(e: &mut Emit<'_, '_>, c: &Call, space: Space) -> Option<()> {
     let Some(loc) = c.expr(0).base() else {
         if c.quals.ty().is_none() {
@@ -248,7 +248,7 @@ fn store(e: &mut Emit<'_, '_>, c: &Call) {
     if !release && mbarrier::is_object(e, c, 2).is_none() {
         return;
     }
-    // Where there is no other CTA (PTX ISA, st.async).
+    // Without another CTA in the cluster, the operation is undefined (PTX ISA, st.async).
     if !release && e.env.cluster.len() < 2 {
         e.push(Op::fence(Tags::of(&[Tag::Misuse]), None));
         e.leave();
@@ -351,8 +351,8 @@ fn multiply(e: &mut Emit<'_, '_>, c: &Call) {
     }
 }
 
-/// Reports whatever names a register that a matrix instruction writes: what it holds then is not
-/// known.
+/// Reports instructions that name a register written by a matrix instruction, because its value is
+/// unknown.
 pub fn refuse_accumulators(program: &Program, sink: &mut Sink) {
     for thread in &program.threads {
         let code = &thread.code;

@@ -3,16 +3,16 @@
 //! # Sources
 //! - PTX ISA 9.4, *atom*, *red*: the default order is relaxed, the default scope is gpu; `red` has
 //!   no acquire form.
-//! - PTX ISA 9.4, *atom*, *red*: one with a vector or a packed type is an atomic for each number in
-//!   it; there are vectors of floating-point numbers in global memory, of `add`, and of `min` and
-//!   `max` on those of 16 bits. What `min` and `max` make of these is not worked out.
+//! - PTX ISA 9.4, *atom*, *red*: an operation with a vector or a packed type is a separate atomic
+//!   for each number in it. Vectors hold floating-point numbers in global memory. They have `add`,
+//!   and `min` and `max` for numbers of 16 bits; the results of `min` and `max` count as unknown.
 //! - PTX ISA 9.4, *atom*: `exch` and `cas` of 128 bits are one atomic.
-//! - PTX ISA 9.4, *Memory Operations*: an `atom` whose result is discarded with `_` is still a
-//!   read; `red` is not.
+//! - PTX ISA 9.4, *Memory Operations*: an `atom` with its result discarded by `_` is still a read;
+//!   `red` is not.
 //!
 //! # Where we differ
-//! - A register of 128 bits is its halves, `{lo, hi}`, as in `ld.b128`.
-//! - `add.f32` on a generic address takes subnormal numbers as it does in global memory.
+//! - A register of 128 bits is written as its halves, `{lo, hi}`, as in `ld.b128`.
+//! - `add.f32` on a generic address flushes subnormal numbers as in global memory.
 //! - `sub` is an operation (the published suites have it; PTX negates the operand of `add`).
 
 use super::copies::aligned;
@@ -41,7 +41,7 @@ pub(super) const RED_OPS: Group = Group {
     words: &["add", "sub", "and", "or", "xor", "min", "max", "inc", "dec"],
 };
 
-/// A number of a packed type.
+/// The type of one number in a packed type.
 pub(super) const HALF: Ty = Ty {
     bits: 16,
     signed: false,
@@ -87,7 +87,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
 ];
 
-/// Reports a reduction that would acquire.
+/// Reports an order of `red` that acquires.
 pub(super) fn acquires_nothing(e: &mut Emit<'_, '_>, c: &Call) -> Option<()> {
     let Some(sem @ ("acquire" | "acq_rel")) = c.quals.get(GroupKind::Sem) else {
         return Some(());
@@ -106,8 +106,8 @@ pub(super) fn acquires_nothing(e: &mut Emit<'_, '_>, c: &Call) -> Option<()> {
     None
 }
 
-/// An instruction that updates what operand `addr` names with the operand behind it: one atomic, or
-/// one for each element.
+/// Lowers an update: operand `addr` is the address, the next operand is the value. It is one
+/// atomic, or one for each element.
 fn update(e: &mut Emit<'_, '_>, c: &Call, addr: usize) {
     if c.quals.get(GroupKind::Vector) == Some(B128) && c.quals.get(GroupKind::Op) == Some("exch") {
         return wide(e, c, None, addr + 1);
@@ -180,17 +180,17 @@ fn update(e: &mut Emit<'_, '_>, c: &Call, addr: usize) {
     }
 }
 
-/// The numbers that a value is made of, which are so many, the lowest first.
+/// Splits a value into `packed` numbers of 16 bits, the lowest first.
 pub(super) fn numbers(packed: u8, value: &Expr) -> Vec<Expr> {
     pieces(HALF, packed, value)
 }
 
-/// The value that is made of numbers, the lowest first.
+/// Joins numbers of 16 bits into a value, the lowest first.
 pub(super) fn joined(numbers: impl Iterator<Item = Expr>) -> Expr {
     put_together(HALF, numbers)
 }
 
-/// The numbers of a type that a value is made of, the lowest first.
+/// Splits a value into `packed` numbers of a type, the lowest first.
 pub(super) fn pieces(of: Ty, packed: u8, value: &Expr) -> Vec<Expr> {
     let whole = Ty {
         bits: 2 * of.bits,
@@ -210,7 +210,7 @@ pub(super) fn pieces(of: Ty, packed: u8, value: &Expr) -> Vec<Expr> {
     }
 }
 
-/// The value that is made of numbers of a type, the lowest first.
+/// Joins numbers of a type into a value, the lowest first.
 pub(super) fn put_together(of: Ty, numbers: impl Iterator<Item = Expr>) -> Expr {
     let whole = Ty {
         bits: 2 * of.bits,
@@ -230,7 +230,8 @@ pub(super) fn put_together(of: Ty, numbers: impl Iterator<Item = Expr>) -> Expr 
         .unwrap_or(Expr::Const(0))
 }
 
-/// An atomic of 128 bits: it writes if what it reads is expected, or in any case.
+/// An atomic of 128 bits. It writes if the old value is the `expected` one; without `expected`,
+/// always.
 fn wide(e: &mut Emit<'_, '_>, c: &Call, expected: Option<usize>, new: usize) {
     let Some(addresses) = addresses(e, c, c.expr(1)) else {
         return;
@@ -273,7 +274,7 @@ fn wide(e: &mut Emit<'_, '_>, c: &Call, expected: Option<usize>, new: usize) {
     }
 }
 
-/// Reports what there is not of numbers of 16 bits, and `.noftz` where it has no place.
+/// Reports unsupported operations on numbers of 16 bits, and `.noftz` on other types.
 fn of_halves(e: &mut Emit<'_, '_>, c: &Call, is_vector: bool) -> Option<()> {
     let (op, flush) = (
         c.quals.get(GroupKind::Op),
@@ -296,7 +297,7 @@ fn of_halves(e: &mut Emit<'_, '_>, c: &Call, is_vector: bool) -> Option<()> {
     None
 }
 
-/// Reports a vector of what there are no vectors of.
+/// Reports a vector whose operation, type or state space has no vector form.
 fn has_vectors(e: &mut Emit<'_, '_>, c: &Call) -> Option<()> {
     let place = c.quals.place(GroupKind::Vector).unwrap_or_default();
     let space = c.quals.get(GroupKind::Space).unwrap_or("global");
@@ -314,7 +315,7 @@ fn has_vectors(e: &mut Emit<'_, '_>, c: &Call) -> Option<()> {
     None
 }
 
-/// The operation of an instruction with that operand.
+/// The update that the instruction's operation makes with an operand.
 pub(super) fn updated_by(e: &mut Emit<'_, '_>, c: &Call, operand: Expr) -> Option<Update> {
     let Some(op) = c.quals.get(GroupKind::Op) else {
         let name = c.row.opcode;
@@ -326,7 +327,7 @@ pub(super) fn updated_by(e: &mut Emit<'_, '_>, c: &Call, operand: Expr) -> Optio
         );
         return None;
     };
-    // What `min` and `max` make of what is no number is not said.
+    // PTX does not define `min` and `max` for a NaN, so their result counts as unknown.
     if c.quals.is_half() && op != "add" {
         return Some(Update::Apply(BinOp::Unknown, operand));
     }
@@ -339,7 +340,7 @@ pub(super) fn updated_by(e: &mut Emit<'_, '_>, c: &Call, operand: Expr) -> Optio
             });
             return None;
         }
-        // In global memory, subnormal numbers of 32 bits are zeros.
+        // In global memory, an addition flushes subnormal numbers of 32 bits to zero.
         let shared = c
             .quals
             .get(GroupKind::Space)
@@ -358,7 +359,7 @@ pub(super) fn updated_by(e: &mut Emit<'_, '_>, c: &Call, operand: Expr) -> Optio
     })
 }
 
-/// The arithmetic of an operation; `exch` has none.
+/// The arithmetic of an operation; `None` for `exch`.
 fn operation(name: &str) -> Option<BinOp> {
     Some(match name {
         "add" => BinOp::Add,

@@ -1,11 +1,11 @@
-//! Barriers: of a CTA, of a warp, of a cluster; what kernels wait for that depend on others.
+//! Barriers of a CTA, a warp and a cluster, and the waits of kernels that depend on others.
 //!
 //! # Sources
 //! - PTX ISA 9.4, *bar / barrier*: sixteen resources per CTA; without a thread count, all threads
 //!   of the CTA.
 //! - PTX ISA 9.4, *bar.warp.sync*; *barrier.cluster*: arrive is release and wait is acquire unless
 //!   they say otherwise.
-//! - PTX ISA 9.4, *bar / barrier*: `.red` combines the predicates of all threads that come to the
+//! - PTX ISA 9.4, *bar / barrier*: `.red` combines the predicates of all threads that arrive at the
 //!   barrier.
 //! - PTX ISA 9.4, *griddepcontrol*.
 //! - The published suites' operands, if the test says so: a static instance, a run-time id, a
@@ -39,7 +39,7 @@ const ALIGNED: Group = Group {
 };
 const OPERANDS: &[Role] = &[Role::Val, Role::Val, Role::Val];
 
-/// The barrier resources of warp and cluster barriers: one each, apart from the sixteen of the CTA.
+/// The single resources of warp and cluster barriers, distinct from the CTA's sixteen.
 const WARP_BARRIER: i64 = -1;
 const CLUSTER_BARRIER: i64 = -2;
 
@@ -174,7 +174,7 @@ pub(super) const ROWS: &[Row] = &[
     .keyed(&["wait"]),
 ];
 
-/// A barrier with a reduction of predicates.
+/// A row for a barrier that reduces predicates.
 const fn reduction(
     opcode: &'static str,
     syntax: &'static str,
@@ -194,8 +194,8 @@ const fn reduction(
     .result(result)
 }
 
-/// A meeting of the CTA's threads, and behind it the barrier: who is not run any more between the
-/// two has not come to the barrier, so that nobody passes it.
+/// The CTA's threads first exchange their predicates, then wait at the barrier. A thread that never
+/// runs on after the exchange has not arrived at the barrier, so no thread passes it.
 fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
     let block = e.env.block;
     if block.of > i64::BITS {
@@ -248,8 +248,8 @@ fn tags(half: Tag) -> Tags {
     Tags::of(&[Tag::Barrier, half])
 }
 
-/// The tags of both halves of a barrier of a CTA or of a cluster. Which is aligned, the instruction
-/// says once: with its arrival, if it has one. `bar` is `barrier` with `.aligned`.
+/// The tags of the arrive half and of the wait half of a CTA or cluster barrier. `.aligned` marks
+/// one half: the arrival, if there is one. `bar` is `barrier` with `.aligned`.
 fn halves(c: &Call, action: BarrierAction) -> (Tags, Tags) {
     let (mut arrive, mut wait) = (tags(Tag::BarrierArrive), tags(Tag::BarrierWait));
     if c.row.opcode == "bar" || c.quals.all(GroupKind::Ignored).any(|w| w == "aligned") {

@@ -1,13 +1,12 @@
-//! Operations on bits: counts, fields, permutations, and the arithmetic that compilers print beside
-//! them.
+//! Operations on bits: counts, fields, permutations, and other arithmetic that compilers print.
 //!
 //! # Sources
 //! - PTX ISA 9.4, *Integer Arithmetic Instructions* (`abs`, `sad`, `mul.hi`, `mul24`, `popc`,
 //!   `clz`, `bfind`, `brev`, `bfe`, `bfi`, `fns`, `szext`, `bmsk`, `dp4a`), *Comparison and
-//!   Selection Instructions* (`slct`), *Logic and Shift Instructions* (`lop3`, `cnot`, `shf`), *Data
-//!   Movement and Conversion Instructions* (`prmt`).
+//!   Selection Instructions* (`slct`), *Logic and Shift Instructions* (`lop3`, `cnot`, `shf`),
+//!   *Data Movement and Conversion Instructions* (`prmt`).
 //!
-//! What needs several steps takes them in its destination ([`crate::isa::bits`]).
+//! An operation of several steps computes them in its destination register ([`crate::isa::bits`]).
 
 use super::arith::{assign, double, op as bin, wide_product};
 use super::floats::{absolute_value, flushed, suits};
@@ -153,7 +152,7 @@ pub(super) const ROWS: &[Row] = &[
         INSERT,
         |e, c| {
             let ty = unsigned(c.ty);
-            // A pointer from its halves, of which the upper one is 0.
+            // Builds a pointer from its halves if the upper one is 0.
             if (c.expr(3), c.expr(4), ty.bits) == (int(32), int(32), 64) {
                 e.ask();
                 if c.expr(1) == int(0) && c.expr(2).base().is_some() {
@@ -460,10 +459,10 @@ pub(super) const ROWS: &[Row] = &[
     .keyed(&["hi"]),
 ];
 
-/// The bytes of two words that a selector names, four bits for each: which one, and whether its
-/// sign fills the byte.
+/// Selects bytes of two words. Each byte of the result has a selector of four bits: a byte number,
+/// and a bit that fills the byte with the selected byte's sign.
 fn permute(e: &mut Emit<'_, '_>, c: &Call) {
-    // The selectors of a mode, the first one lowest (PTX ISA, prmt).
+    // For each mode, the selectors for its four values, the first one lowest (PTX ISA, prmt).
     let of_mode: Option<u64> = c.quals.get(GroupKind::Op).map(|mode| match mode {
         "f4e" => 0x6543_5432_4321_3210,
         "b4e" => 0x0123_7012_6701_5670,
@@ -517,7 +516,7 @@ fn permute(e: &mut Emit<'_, '_>, c: &Call) {
     assign(e, c, value);
 }
 
-/// The place of the leading one; of a negative number, zero.
+/// Finds the position of the leading one; for a negative number, of the leading zero.
 fn leading_one(e: &Emit<'_, '_>, c: &Call) -> Vec<Stage> {
     let flip: Step = |d, ty| {
         let negative = Expr::Cmp(CmpOp::Lt, ty, d.clone().into(), int(0).into());
@@ -543,14 +542,14 @@ fn leading_one(e: &Emit<'_, '_>, c: &Call) -> Vec<Stage> {
     .concat()
 }
 
-/// The product of the lowest 24 bits, lower half.
+/// The lower half of the product of the lowest 24 bits.
 fn low_product(c: &Call) -> Expr {
     let low = |a: Expr| bin(BinOp::Shr, c.ty, bin(BinOp::Shl, c.ty, a, int(8)), int(8));
     bin(BinOp::Mul, c.ty, low(c.expr(1)), low(c.expr(2)))
 }
 
-/// A third operand plus products of parts of two, each given by its number: of how many bits, from
-/// which on.
+/// The third operand plus products of parts of the first two. Each part is given by its number of
+/// bits and its lowest bit.
 fn products(e: &mut Emit<'_, '_>, c: &Call, parts: &[[(u8, i64); 2]]) {
     let Some((of_a, of_b)) = c.quals.conversion() else {
         e.error(
@@ -596,7 +595,7 @@ fn start(e: &Emit<'_, '_>, c: &Call) -> Vec<Stage> {
     vec![Stage::First(e.fit(c.expr(1), c.ty))]
 }
 
-/// Takes the steps in the destination.
+/// Computes the steps in the destination register.
 fn run(e: &mut Emit<'_, '_>, c: &Call, stages: Vec<Stage>) {
     let Some(dst) = c.dst(0) else {
         return assign(e, c, int(0));
@@ -627,7 +626,7 @@ pub(super) fn upper(e: &mut Emit<'_, '_>, c: &Call) -> Expr {
     )
 }
 
-/// The upper half of a product of 128 bits, from those of halves, none of which has more than 64.
+/// The upper 64 bits of a product of 128 bits, from products of halves that fit 64 bits.
 fn upper_half(c: &Call) -> Expr {
     let u64 = |op, a: &Expr, b: &Expr| bin(op, Ty::U64, a.clone(), b.clone());
     let low = |a: &Expr| u64(BinOp::And, a, &int(0xffff_ffff));
@@ -645,7 +644,7 @@ fn upper_half(c: &Call) -> Expr {
     if !c.ty.signed {
         return product;
     }
-    // A negative factor counted 2^64 too much.
+    // For a negative factor, the unsigned product is too large by 2^64 times the other factor.
     let taken_off = |product: Expr, (factor, other): (&Expr, &Expr)| {
         let negative = Expr::Cmp(CmpOp::Lt, c.ty, factor.clone().into(), int(0).into());
         u64(
@@ -663,7 +662,7 @@ fn upper_half(c: &Call) -> Expr {
     )
 }
 
-/// Looks for a one from a place on, bit by bit.
+/// Lowers `fns`: looks for a one bit from a position on, bit by bit.
 fn find_one(e: &mut Emit<'_, '_>, c: &Call) {
     let (Expr::Const(base), Expr::Const(offset)) = (c.expr(2), c.expr(3)) else {
         return constant(e, c, "where `fns` looks");
@@ -726,7 +725,7 @@ fn find_one(e: &mut Emit<'_, '_>, c: &Call) {
     assign(e, c, Expr::Reg(found));
 }
 
-/// How far `shf` shifts: modulo 32, or up to 32.
+/// The distance of `shf`: modulo 32, or limited to 32.
 fn amount(c: &Call) -> Expr {
     match c.quals.get(GroupKind::Op) {
         Some("clamp") => bin(BinOp::Min, Ty::U32, c.expr(3), int(32)),
@@ -734,7 +733,7 @@ fn amount(c: &Call) -> Expr {
     }
 }
 
-/// A number of bits up to 32, or modulo 32, of an instruction that says which of them.
+/// A number of bits, limited to 32 or taken modulo 32; the instruction must say which.
 fn width(e: &mut Emit<'_, '_>, c: &Call, operand: usize) -> Option<Expr> {
     let is_word = is_word(e, c);
     match c.quals.get(GroupKind::Op) {
@@ -752,7 +751,7 @@ fn width(e: &mut Emit<'_, '_>, c: &Call, operand: usize) -> Option<Expr> {
     }
 }
 
-/// Whether the type has 32 bits; if not, says so.
+/// Whether the type has 32 bits; if not, reports an error.
 fn is_word(e: &mut Emit<'_, '_>, c: &Call) -> bool {
     if c.ty.bits != 32 {
         let message = format!("`{}` has 32 bits", c.row.opcode);

@@ -1,8 +1,8 @@
-//! Sums and differences of more than one word: a carry from one instruction to the next.
+//! Sums and differences of more than one word, with a carry from one instruction to the next.
 //!
 //! # Invariants
-//! - The carry is a register that no code can name. Reading it before anything has written it is an
-//!   error.
+//! - The carry is a register that code cannot name. Reading it before an instruction has written it
+//!   is an error.
 //!
 //! # Sources
 //! - PTX ISA 9.4, *Extended-Precision Arithmetic Instructions*: `add.cc`, `addc`, `sub.cc`, `subc`,
@@ -25,7 +25,7 @@ const WORDS: Group = Group {
 const BINARY: &[Role] = &[Role::Dst, Role::Val, Role::Val];
 const TERNARY: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Val];
 
-/// What the ISA calls the register.
+/// The ISA's name of the carry register.
 const CARRY: &str = "CC.CF";
 
 const fn row(
@@ -133,8 +133,8 @@ fn high(e: &mut Emit<'_, '_>, c: &Call) -> (Expr, Expr) {
     (upper(e, c), c.expr(3))
 }
 
-/// A sum or a difference, of what was kept, too, if the instruction takes it; keeps what is carried
-/// if it is told to.
+/// A sum or a difference. It adds or subtracts the carry if `takes`, and sets the carry if the
+/// instruction has `.cc`.
 fn extended(
     e: &mut Emit<'_, '_>,
     c: &Call,
@@ -161,7 +161,7 @@ fn extended(
         return;
     };
     let set = |e: &mut Emit<'_, '_>, dst: RegId, value: Expr| e.push(Op::Assign { dst, value });
-    // What an operand was is needed when the result, which may be the same register, is known.
+    // The carry depends on the old operands, which the result may overwrite: keep copies.
     let (a, b) = operands(e, c);
     let (a, b) = (e.fit(a, c.ty), e.fit(b, c.ty));
     set(e, first, a);

@@ -1,22 +1,21 @@
-//! Requests to the scheduler of clusters: a cluster that has not started is cancelled, and the one
-//! that asked does its work.
+//! Requests to cancel a cluster that has not started, so that the requesting cluster can do its
+//! work.
 //!
 //! # Invariants
-//! - A response is opaque: its first byte says whether the request was granted, for queries alone,
-//!   and that byte as well as all else that it is made of counts as a value that is not worked out.
-//! - Whether a request is granted is a free choice of the execution. Which cluster it cancels is
-//!   not worked out: none of the test's.
+//! - A response is opaque. Queries can read from its first byte whether the request was granted.
+//!   For all other code, every byte of it is an unknown value.
+//! - Whether a request is granted is a free choice of the execution. The cancelled cluster's
+//!   identifier is unknown; it is never a cluster of the test.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *clusterlaunchcontrol.try_cancel*: 16 bytes are written by weak writes through
-//!   the async proxy, in the memory of the thread's CTA or of each CTA of its cluster, and an
-//!   mbarrier object there tells of them. To ask again is undefined for a CTA that has seen a
-//!   request fail.
-//! - PTX ISA 9.4, *clusterlaunchcontrol.query_cancel*: of a request that failed, to ask for the
-//!   identifier is undefined.
+//! - PTX ISA 9.4, *clusterlaunchcontrol.try_cancel*: weak writes through the async proxy store 16
+//!   bytes in the memory of the thread's CTA, or of each CTA of its cluster. An mbarrier object
+//!   there tracks them. A further request is undefined for a CTA that has seen a request fail.
+//! - PTX ISA 9.4, *clusterlaunchcontrol.query_cancel*: querying the identifier is undefined if the
+//!   request failed.
 //!
 //! # Where we differ
-//! - A response in a register is its halves, `{lo, hi}`, as in `ld.b128`.
+//! - A response in a register is written as its halves, `{lo, hi}`, as in `ld.b128`.
 //! - The text does not list requests among asynchronous operations; we treat them like the rest.
 
 use super::arith::op;
@@ -27,9 +26,9 @@ use super::operands::plus;
 use super::table::{B128, Group, GroupKind, ResultTy, Role, Row};
 use program::{BinOp, Expr, Op, Space, Tag, Ty};
 
-/// The first byte of a response.
+/// The first byte of the response to a granted request.
 const GRANTED: i64 = 0x59;
-/// The same of a request that failed.
+/// The first byte of the response to a failed request.
 const REFUSED: i64 = 0x4e;
 
 const ALL: &str = "multicast::cluster::all";
@@ -85,7 +84,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
 ];
 
-/// A query for the identifier of the CTA that would have been the first of its cluster.
+/// A row for a query of the identifier of the cancelled cluster's first CTA.
 const fn identifier(syntax: &'static str, keys: &'static [&'static str]) -> Row {
     let doc = "the first CTA of the cluster that was cancelled: a value that is not worked out";
     Row::new(
@@ -101,7 +100,7 @@ const fn identifier(syntax: &'static str, keys: &'static [&'static str]) -> Row 
 }
 
 fn request(e: &mut Emit<'_, '_>, c: &Call) {
-    // What is written has the type of the location.
+    // The writes have the type of the location.
     e.through_register = false;
     let words: Vec<&str> = c.quals.all(GroupKind::Ignored).collect();
     if !words.contains(&TRACKED) || !words.contains(&B128) {
@@ -164,7 +163,7 @@ fn request(e: &mut Emit<'_, '_>, c: &Call) {
     }
 }
 
-/// The halves of the response that a query is about.
+/// The halves of the response operand of a query.
 fn response(e: &mut Emit<'_, '_>, c: &Call) -> Option<[Expr; 2]> {
     if let [Arg::Expr(low), Arg::Expr(high)] = c.elements(1)
         && c.quals.all(GroupKind::Ignored).any(|word| word == B128)
@@ -180,7 +179,7 @@ fn response(e: &mut Emit<'_, '_>, c: &Call) -> Option<[Expr; 2]> {
     None
 }
 
-/// Whether a response says so.
+/// Computes whether a response begins with the given byte.
 fn says(e: &mut Emit<'_, '_>, c: &Call, name: &str, low: &Expr, code: i64) -> Option<Expr> {
     let dst = e.temporary(c, name, Ty::U32)?;
     e.push(Op::Assign {
@@ -200,7 +199,7 @@ fn is_granted(e: &mut Emit<'_, '_>, c: &Call) {
     ) else {
         return;
     };
-    // What is no response has no answer.
+    // A query of bytes that are not a response is undefined.
     misused_unless(e, op(BinOp::Or, Ty::U32, granted.clone(), refused));
     let behind = e.here() + 2;
     e.jump(granted.clone(), behind);

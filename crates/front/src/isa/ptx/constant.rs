@@ -1,21 +1,22 @@
 //! Constant expressions: integers, the predefined constant `WARP_SZ`, and operators between them.
 //!
 //! # Invariants
-//! - Nothing is read unless all of it is: tokens stay where they are if no constant begins here.
+//! - The reader consumes a whole expression or nothing: without a constant here, the tokens stay.
 //!
 //! # Sources
 //! - PTX ISA 9.4, *Constants*: Integer Constants, Predefined Constants, Integer Constant Expression
 //!   Evaluation.
 //!
 //! # Where we differ
-//! - `%`, which begins registers, comparisons, `!`, `&&`, `||`, `?:` and casts are no part of an
-//!   expression here. Whether a constant is signed decides what `/` and `>>` make of it; they take
-//!   no negative one.
+//! - Expressions here have no `%` (it begins registers), comparisons, `!`, `&&`, `||`, `?:` or
+//!   casts.
+//! - `/` and `>>` reject negative constants, because their result depends on the signedness of
+//!   constants.
 
 use super::lex::Kind;
 use diag::Cursor;
 
-/// The operators by how tightly they bind, the loosest first. A shift is two tokens.
+/// The operators, grouped by precedence, the weakest first. A shift is two tokens.
 const LEVELS: [&[&str]; 6] = [
     &["|"],
     &["^"],
@@ -25,15 +26,14 @@ const LEVELS: [&[&str]; 6] = [
     &["*", "/"],
 ];
 
-/// Expressions are no deeper.
 const DEEPEST: usize = 32;
 
-/// Reads the constant expression that begins here, if one does.
+/// Reads the constant expression at the cursor, if there is one.
 pub(super) fn constant(text: &str, tokens: &mut Cursor<Kind>) -> Option<i64> {
     let mut reader = Reader { tokens, at: 0 };
     let value = reader.level(0, 0)?;
     let read = reader.at;
-    // The bits of a floating-point number are no integer: operators do not take them.
+    // Operators do not accept floating-point constants, which are written as bits (`0f…`).
     let bits = |k: usize| {
         text[tokens.token_at(k).range.clone()]
             .get(..2)
@@ -48,7 +48,7 @@ pub(super) fn constant(text: &str, tokens: &mut Cursor<Kind>) -> Option<i64> {
 
 struct Reader<'a> {
     tokens: &'a Cursor<Kind>,
-    /// How many tokens are read.
+    /// The number of tokens read.
     at: usize,
 }
 
@@ -57,7 +57,7 @@ impl Reader<'_> {
         self.tokens.peek_at(self.at + ahead) == Kind::Punct(c)
     }
 
-    /// An expression of operators that bind at least as tightly as those of a level.
+    /// Reads an expression of operators with at least the precedence of `level`.
     fn level(&mut self, level: usize, depth: usize) -> Option<i64> {
         let Some(operators) = LEVELS.get(level) else {
             return self.operand(depth);
@@ -71,7 +71,7 @@ impl Reader<'_> {
             let before = self.at;
             self.at += operator.len();
             let Some(right) = self.level(level + 1, depth) else {
-                // What stands behind is of something else, as the `|` in front of a second
+                // The operator belongs to something else, such as the `|` before a second
                 // destination.
                 self.at = before;
                 return Some(value);

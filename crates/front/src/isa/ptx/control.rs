@@ -1,12 +1,12 @@
 //! Branches, the end of a thread, and instructions without effect on memory.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *Control Flow Instructions*: `bra`, `brx.idx`, `call`, `ret`, `exit`; *Miscellaneous
-//!   Instructions*: `trap`.
+//! - PTX ISA 9.4, *Control Flow Instructions*: `bra`, `brx.idx`, `call`, `ret`, `exit`;
+//!   *Miscellaneous Instructions*: `trap`.
 //!
 //! # Where we differ
-//! - A call of a function that is not known, and an index beyond the end of a list of labels, are
-//!   as `trap`: that an execution can come to them is all that is said of it.
+//! - A call of an unknown function, and an index beyond the end of a list of labels, behave like
+//!   `trap`: the verdict only says that an execution can reach them.
 //! - `goto` and the compare-and-branch forms are those of the published suites.
 
 use super::lower::{Arg, Call, Emit};
@@ -140,8 +140,8 @@ fn leave(e: &mut Emit<'_, '_>, c: &Call) {
     e.branch(condition(c), None);
 }
 
-/// An access to what no memory is: whatever comes after it is nobody's business, and whether it can
-/// be reached is asked anyway.
+/// An access to an address outside all memory. Models report whether it can be reached, and say
+/// nothing about the code after it.
 pub(super) fn abort(e: &mut Emit<'_, '_>, c: &Call) {
     if let Some(dst) = e.temporary(c, "trap", Ty::U32) {
         let access = Access {

@@ -1,35 +1,35 @@
-//! Asynchronous copies between global and shared memory, bulk reductions, and what waits for them.
+//! Asynchronous copies between global and shared memory, bulk reductions, and the waits for them.
 //!
 //! # Invariants
-//! - A bulk copy that an mbarrier object tracks ends with the operation on it, once for each CTA
-//!   that it brings something to; one without belongs to a bulk group.
-//! - A copy is a load and a store for each element, in no order among themselves but that a load
-//!   comes before its store. They are events `ASY`: in no thread's program order, after all that
-//!   stands before the copy. What waits for a copy is ordered after it, and nothing else is.
+//! - A bulk copy that an mbarrier object tracks ends with the operation on the object, once for
+//!   each destination CTA. Any other bulk copy belongs to a bulk group.
+//! - A copy is a load and a store for each element. The only order among them is that each load
+//!   comes before its store.
+//! - These accesses are events `ASY`: they are in no thread's program order, but after everything
+//!   before the copy. Only a wait for the copy is ordered after it.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *cp.async*, *cp.async.commit_group*, *cp.async.wait_group / cp.async.wait_all*, *cp.async.mbarrier.arrive*;
-//!   Memory Consistency Model, *Asynchronous Operations*: weak accesses of the generic proxy.
+//! - PTX ISA 9.4, *cp.async*, *cp.async.commit_group*, *cp.async.wait_group / cp.async.wait_all*,
+//!   *cp.async.mbarrier.arrive*; Memory Consistency Model, *Asynchronous Operations*: weak accesses
+//!   of the generic proxy.
 //! - PTX ISA 9.4, *cp.async.bulk*, *cp.async.bulk.commit_group*, *cp.async.bulk.wait_group*; *Async
-//!   Proxy*: weak accesses of the async proxy; the operation on the mbarrier object is of the
-//!   generic proxy and of cluster scope. With `.relaxed` and a scope, they are strong, each of 128
-//!   bits.
-//! - PTX ISA 9.4, *cp.reduce.async.bulk*: the source is read by weak accesses, the destination
-//!   changed by atomics, `.relaxed.sys` unless it says otherwise; sums of `.f32` flush subnormal
-//!   numbers.
-//!
+//!   Proxy*: weak accesses of the async proxy. The operation on the mbarrier object uses the
+//!   generic proxy and cluster scope. With `.relaxed` and a scope, the accesses are strong, with
+//!   128 bits each.
+//! - PTX ISA 9.4, *cp.reduce.async.bulk*: weak accesses read the source, atomics change the
+//!   destination. They are `.relaxed.sys` by default; sums of `.f32` flush subnormal numbers.
 //! - PTX ISA 9.4, *cp.async.bulk.tensor*, *cp.reduce.async.bulk.tensor*: the tensor map is read
 //!   through the tensormap proxy, the tensor through the async proxy.
 //!
 //! # Where we differ
-//! - `cp.async.bulk.tensor [x], [m], bytes, [b]` is a short form: a tensor map is a location that
-//!   holds an address, where PTX has 128 bytes with shape and strides, and the range is whole,
-//!   where PTX has coordinates.
-//! - What an address in a register is of need not be known: the elements are then as wide as the
-//!   narrowest ones of that state space, and memory of others is refused once it is known. An
-//!   address that is not aligned as the instruction asks is one of nothing.
-//! - Memory of bulk copies has no second address: of aliases, the text has no clause for the async
-//!   proxy.
+//! - `cp.async.bulk.tensor [x], [m], bytes, [b]` is a short form. A tensor map is a location that
+//!   holds an address, where PTX has 128 bytes with shape and strides. The range is the whole
+//!   tensor, where PTX has coordinates.
+//! - The target of an address in a register may be unknown. Then the elements have the smallest
+//!   width in that state space, and memory of another width is refused once it is known.
+//! - An address without the required alignment points to no memory.
+//! - Memory of bulk copies must not have a second address: the text has no clause about aliases for
+//!   the async proxy.
 
 use super::arith::op;
 use super::atomics::{self, RED_OPS, acquires_nothing, updated_by};
@@ -82,7 +82,7 @@ const DIMENSIONS: Group = Group {
     kind: GroupKind::Op,
     words: &["1d", "2d", "3d", "4d", "5d"],
 };
-/// The same where there is an operation.
+/// The dimensions of a tensor, for an instruction that also has an operation.
 const AXES: Group = Group {
     kind: GroupKind::Round,
     ..DIMENSIONS
@@ -95,21 +95,21 @@ const WIDE_TYPE: Group = Group {
     kind: GroupKind::Type,
     words: &[B128],
 };
-/// An mbarrier object tells of the operation.
+/// The qualifier of an operation that an mbarrier object tracks.
 pub(super) const TRACKED: &str = "mbarrier::complete_tx::bytes";
-/// A bulk operation is of a group.
+/// The qualifier of an operation that belongs to a bulk group.
 const GROUPED: &str = "bulk_group";
-/// A bulk copy goes to several CTAs.
+/// The qualifier of a bulk copy to several CTAs.
 const MULTICAST: &str = "multicast::cluster";
 const B64: Group = Group {
     kind: GroupKind::Type,
     words: &["b64"],
 };
 
-/// A bulk copy is of so many bytes, or of a multiple, at a multiple.
+/// The size of a bulk copy, and its addresses, are multiples of this number of bytes.
 pub(super) const UNIT: i64 = 16;
 
-/// Of a wait for groups, how many may be incomplete at most: more than there can be.
+/// The largest number of incomplete groups in a wait; there are never more.
 const MOST_GROUPS: i64 = 1 << 16;
 
 pub(super) const ROWS: &[Row] = &[
@@ -260,7 +260,7 @@ pub(super) fn mark(tags: &[Tag], pending: Option<u32>) -> Op {
     }
 }
 
-/// Waits until all groups but a number of last ones are complete, or have been read.
+/// Waits until all groups except the last few are complete, or have been read.
 pub(super) fn wait_group(e: &mut Emit<'_, '_>, c: &Call, tags: &[Tag]) {
     match c.expr(0) {
         Expr::Const(n) if (0..MOST_GROUPS).contains(&n) => e.push(mark(tags, Some(n as u32))),
@@ -273,8 +273,7 @@ pub(super) fn wait_group(e: &mut Emit<'_, '_>, c: &Call, tags: &[Tag]) {
     }
 }
 
-/// Which groups an access or a mark is of, and what instructions are called that have to do with
-/// them.
+/// The kind of groups that an access or a mark belongs to, and the name of its instructions.
 fn groups(tags: &Tags) -> (Option<Tag>, &'static str) {
     match () {
         () if tags.has(Tag::Wgmma) => (Some(Tag::Wgmma), "wgmma"),
@@ -285,8 +284,8 @@ fn groups(tags: &Tags) -> (Option<Tag>, &'static str) {
     }
 }
 
-/// Waits for groups in which there is no copy that must be complete, whatever way a thread goes,
-/// and whatever thread: a warning says what is missing.
+/// Warns about waits for groups that never contain a pending copy, on no path and in no thread. The
+/// warning says what is missing.
 pub fn warn_of_empty_waits(program: &Program, sink: &mut Sink) {
     let mut found: Vec<(Span, Option<String>)> = Vec::new();
     for thread in &program.threads {
@@ -316,8 +315,8 @@ pub fn warn_of_empty_waits(program: &Program, sink: &mut Sink) {
     }
 }
 
-/// Bytes that an mbarrier object expects where no operation tells one of bytes, for the bulk
-/// operations are of groups: a warning says so.
+/// Warns about bytes that an mbarrier object expects, but no operation delivers, because the bulk
+/// operations belong to groups.
 pub fn warn_of_lost_bytes(program: &Program, sink: &mut Sink) {
     let brings = |i: &Instr| i.op.has(Tag::MbarrierBytes) || i.text.contains("complete_tx");
     let all = || program.threads.iter().flat_map(|thread| &thread.code);
@@ -342,11 +341,11 @@ pub fn warn_of_lost_bytes(program: &Program, sink: &mut Sink) {
     }
 }
 
-/// Why a thread waits for nothing, if it does.
+/// The reason why a wait of a thread waits for nothing; `None` if it waits for something.
 fn empty(thread: &Thread, at: usize, mark: &Mark) -> Option<String> {
     let code = &thread.code;
     let (own, name) = groups(&mark.tags);
-    // Of copies by `cp.async`, all accesses are weak.
+    // All accesses of `cp.async` copies are weak.
     let is_copy = |i: &usize| {
         let of = |access: &Access| access.tags.has(Tag::AsyncProxy) || access.tags.has(Tag::Weak);
         code[*i]
@@ -354,7 +353,7 @@ fn empty(thread: &Thread, at: usize, mark: &Mark) -> Option<String> {
             .accesses()
             .any(|a| a.tags.has(Tag::Asynchronous) && of(a) && groups(&a.tags).0 == own)
     };
-    // Bulk operations that an mbarrier object tells of are in no group, but for what they read of
+    // Bulk operations that an mbarrier object tracks belong to no group, except for their reads of
     // tensor maps.
     let is_tracked = |i: &usize| {
         !code[*i].op.has(Tag::TensormapProxy)
@@ -366,7 +365,7 @@ fn empty(thread: &Thread, at: usize, mark: &Mark) -> Option<String> {
         i.op.mark(EventKind::Fence)
             .is_some_and(|m| m.tags.has(Tag::CommitGroup) && groups(&m.tags).0 == own)
     };
-    // In a loop, what stands behind it may come before it.
+    // In a loop, code after the wait may also run before it.
     let before = if thread.has_loop() {
         0..code.len()
     } else {
@@ -416,7 +415,7 @@ fn copy(e: &mut Emit<'_, '_>, c: &Call) {
         );
         return;
     }
-    // Its accesses have the type of the locations.
+    // The accesses have the type of the locations.
     e.through_register = false;
     let (to, from) = (
         end(e, c, 0, Space::Shared, (bytes, bytes)),
@@ -428,7 +427,7 @@ fn copy(e: &mut Emit<'_, '_>, c: &Call) {
     let Some(ty) = one_type(e, c, to, from) else {
         return;
     };
-    // When fewer bytes come from the source, and how many.
+    // Conditions under which fewer bytes come from the source, with their number.
     let (fewer, most): (Vec<_>, _) = match c.given(3) {
         None => (Vec::new(), Some(bytes)),
         Some(Expr::Const(n)) if (0..=bytes).contains(&n) => (Vec::new(), Some(n)),
@@ -472,7 +471,7 @@ fn copy(e: &mut Emit<'_, '_>, c: &Call) {
             e.here() - 1
         });
         let Some(of_source) = of_source else {
-            // More than are copied is undefined.
+            // A source larger than the copy is undefined.
             control::abort(e, c);
             continue;
         };
@@ -500,7 +499,7 @@ fn copy(e: &mut Emit<'_, '_>, c: &Call) {
     leaving.into_iter().for_each(|jump| e.aim(jump, e.here()));
 }
 
-/// The store of a zero to an element of what a copy writes.
+/// Stores a zero to an element of the destination.
 fn zero(to: &Expr, k: i64, ty: Ty) -> Op {
     Op::Store {
         addr: plus(to.clone(), k, ty),
@@ -509,17 +508,17 @@ fn zero(to: &Expr, k: i64, ty: Ty) -> Op {
     }
 }
 
-/// Where a bulk operation goes from and to.
+/// The direction of a bulk operation.
 struct Way {
     to: Space,
     from: Space,
-    /// An mbarrier object tells of it.
+    /// An mbarrier object tracks it.
     tracked: bool,
-    /// It is another CTA's.
+    /// The destination is in another CTA.
     away: bool,
 }
 
-/// The way that the qualifiers say; in the short form there are none.
+/// The direction that the qualifiers give. The short form has no qualifiers.
 fn way(e: &mut Emit<'_, '_>, c: &Call, reduces: bool) -> Option<Way> {
     let words: Vec<&str> = c.quals.all(GroupKind::Ignored).collect();
     let has = |word: &str| words.contains(&word);
@@ -564,7 +563,7 @@ fn way(e: &mut Emit<'_, '_>, c: &Call, reduces: bool) -> Option<Way> {
     })
 }
 
-/// How many bytes a bulk operation is of.
+/// The number of bytes of a bulk operation.
 pub(super) fn of_units(e: &mut Emit<'_, '_>, c: &Call) -> Option<i64> {
     if let Expr::Const(n) = c.expr(2)
         && n > 0
@@ -581,7 +580,7 @@ pub(super) fn of_units(e: &mut Emit<'_, '_>, c: &Call) -> Option<i64> {
     None
 }
 
-/// The type of the elements of both ends of a bulk operation.
+/// The common element type of source and destination of a bulk operation.
 fn ends(e: &mut Emit<'_, '_>, c: &Call, way: &Way, bytes: i64) -> Option<Ty> {
     let source = end(e, c, 1, way.from, (bytes, UNIT))?;
     let destination = end(e, c, 0, way.to, (bytes, UNIT))?;
@@ -590,7 +589,7 @@ fn ends(e: &mut Emit<'_, '_>, c: &Call, way: &Way, bytes: i64) -> Option<Ty> {
     one_type(e, c, destination, source)
 }
 
-/// An address of a copy: what is not aligned is no address of memory.
+/// The address of a copy; a misaligned one becomes 0, which is outside all memory.
 pub(super) fn aligned(addr: Expr, unit: i64) -> Expr {
     if addr.base().is_some() {
         return addr;
@@ -606,7 +605,7 @@ pub(super) fn aligned(addr: Expr, unit: i64) -> Expr {
 }
 
 fn bulk(e: &mut Emit<'_, '_>, c: &Call) {
-    // Its accesses have the type of what is named.
+    // The accesses have the type of the named locations.
     e.through_register = false;
     let strong = match (
         c.quals.place(GroupKind::Sem),
@@ -817,7 +816,7 @@ fn reduce_tensor(e: &mut Emit<'_, '_>, c: &Call) {
     );
 }
 
-/// Reports a reduction of other elements than memory has.
+/// Reports a reduction with a type that does not match the elements of the memory.
 fn of_elements(e: &mut Emit<'_, '_>, c: &Call, ty: Ty) -> Option<()> {
     if ty.bits == c.ty.bits {
         return Some(());
@@ -832,7 +831,7 @@ fn of_elements(e: &mut Emit<'_, '_>, c: &Call, ty: Ty) -> Option<()> {
     None
 }
 
-/// The accesses of a bulk reduction: to, from, and how many bytes.
+/// Emits the accesses of a bulk reduction from `from` to `to` over `bytes` bytes.
 fn reductions(
     e: &mut Emit<'_, '_>,
     c: &Call,
@@ -853,8 +852,8 @@ fn reductions(
     Some(())
 }
 
-/// Whether there is an asynchronous reduction with that operation and type; of global memory there
-/// are more.
+/// Checks that an asynchronous reduction with this operation and type exists. Global memory has
+/// more of them than shared memory.
 pub(super) fn reduction(e: &mut Emit<'_, '_>, c: &Call, global: bool) -> Option<()> {
     let (op, ty) = (c.quals.get(GroupKind::Op), c.quals.get(GroupKind::Type));
     let types: &[&str] = match (op, global) {
@@ -896,8 +895,8 @@ pub(super) fn reduction(e: &mut Emit<'_, '_>, c: &Call, global: bool) -> Option<
     None
 }
 
-/// Where a bulk copy goes, with the mbarrier objects: of all CTAs in the mask, the same place in
-/// the memory of each.
+/// The destinations of a bulk copy, each with its mbarrier object: the same offset in the memory of
+/// every CTA in the mask.
 fn targets(e: &mut Emit<'_, '_>, c: &Call, multicast: bool) -> Option<Vec<(Expr, Expr)>> {
     if !multicast {
         return Some(vec![(c.expr(0), c.expr(3))]);
@@ -922,8 +921,8 @@ fn targets(e: &mut Emit<'_, '_>, c: &Call, multicast: bool) -> Option<Vec<(Expr,
     in_ctas(e, c, 3, (0..16).filter(|rank| mask >> rank & 1 == 1))
 }
 
-/// What operand 0 and the mbarrier object at operand `object` are in the memory of the CTAs of
-/// these ranks.
+/// The addresses of operand 0 and of the mbarrier object at operand `object` in the CTAs with these
+/// ranks.
 pub(super) fn in_ctas(
     e: &mut Emit<'_, '_>,
     c: &Call,
@@ -947,19 +946,19 @@ pub(super) fn in_ctas(
     })
 }
 
-/// What the accesses of an asynchronous operation are.
+/// Properties of the accesses of an asynchronous operation.
 #[derive(Clone, Copy)]
 pub(super) struct Accesses {
-    /// What they go through.
+    /// The tag of their proxy.
     pub(super) proxy: Tag,
-    /// The scope of strong ones.
+    /// The scope of strong accesses; `None` for weak ones.
     pub(super) strong: Option<Scope>,
-    /// What is written is memory of another CTA.
+    /// The destination is memory of another CTA.
     pub(super) away: bool,
 }
 
 impl Accesses {
-    /// Weak ones.
+    /// Weak accesses through a proxy.
     pub(super) const fn weak(proxy: Tag) -> Accesses {
         Accesses {
             proxy,
@@ -968,7 +967,7 @@ impl Accesses {
         }
     }
 
-    /// One that reads a source.
+    /// An access that reads the source.
     pub(super) fn source(self, ty: Ty) -> Access {
         Accesses {
             away: false,
@@ -977,7 +976,7 @@ impl Accesses {
         .target(Tag::Relaxed, ty)
     }
 
-    /// One to the destination, of that order if they are strong.
+    /// An access to the destination. If it is strong, it has the given order.
     pub(super) fn target(self, order: Tag, ty: Ty) -> Access {
         let mut tags = Tags::of(&[Tag::Asynchronous, self.proxy]);
         tags.extend(if self.strong.is_some() {
@@ -998,7 +997,7 @@ impl Accesses {
         }
     }
 
-    /// A reduction, of that order.
+    /// A reduction with the given order.
     pub(super) fn reduction(self, order: Tag, ty: Ty, addr: Expr, update: Update) -> Op {
         let half = |order| {
             let mut access = self.target(order, ty);
@@ -1015,8 +1014,9 @@ impl Accesses {
     }
 }
 
-/// The accesses of a copy: to, from, and how many bytes. Strong ones are of 128 bits; of the last
-/// element, the copy may be of fewer bytes, the lower ones, and the others become zeros.
+/// Emits the accesses of a copy from `from` to `to` over `bytes` bytes. Strong accesses have 128
+/// bits. If the last element is copied in part, its lower bytes are copied and the others become
+/// zero.
 fn elements(
     e: &mut Emit<'_, '_>,
     c: &Call,
@@ -1066,19 +1066,20 @@ fn elements(
     Some(())
 }
 
-/// An end of a copy.
+/// Source or destination of a copy.
 #[derive(Clone, Copy)]
 pub(super) enum End {
-    /// Of this location.
+    /// A known location.
     Of(LocId),
-    /// Of one in this state space.
+    /// Some location in this state space.
     In(Space),
 }
 
-/// The types of the elements that an end may be of. What is cut as it is accessed may be of any.
+/// The possible element types of one end of a copy. Empty means any type: accesses decide the types
+/// of such memory.
 fn types_of(e: &Emit<'_, '_>, end: End) -> Vec<Ty> {
     let any = |o: &Object| o.cut || o.fields.is_some();
-    // A structure has those of its members.
+    // A structure has the types of its members.
     let members = |o: &Object| -> Option<Vec<Ty>> {
         let layout = o.record.as_ref().map(|_| o.layout())?;
         Some(
@@ -1104,7 +1105,7 @@ fn types_of(e: &Emit<'_, '_>, end: End) -> Vec<Ty> {
     }
 }
 
-/// The type of the elements of both ends.
+/// The common element type of both ends.
 pub(super) fn one_type(e: &mut Emit<'_, '_>, c: &Call, to: End, from: End) -> Option<Ty> {
     let narrowest = |types: &[Ty]| types.iter().copied().min_by_key(|ty| ty.bits);
     let (to, from) = (types_of(e, to), types_of(e, from));
@@ -1128,7 +1129,7 @@ pub(super) fn one_type(e: &mut Emit<'_, '_>, c: &Call, to: End, from: End) -> Op
     found
 }
 
-/// Reports memory that has several addresses.
+/// Reports memory with several addresses.
 pub(super) fn one_address(e: &mut Emit<'_, '_>, c: &Call, end: End) -> Option<()> {
     let all: Vec<LocId> = match end {
         End::Of(loc) => vec![e.symbols.object(loc).0],
@@ -1159,7 +1160,7 @@ fn alone(e: &mut Emit<'_, '_>, c: &Call, object: LocId) -> Option<()> {
     None
 }
 
-/// The location of one end of a copy of so many bytes at a multiple of so many, if it can be one.
+/// Checks one end of a copy of `bytes` bytes with alignment `unit`, and returns its location.
 pub(super) fn end(
     e: &mut Emit<'_, '_>,
     c: &Call,
@@ -1230,7 +1231,7 @@ pub(super) fn end(
     Some(End::Of(loc))
 }
 
-/// An end that is not known, unless it is found to be.
+/// An end with an unknown location; a second pass may learn it.
 fn unknown(e: &mut Emit<'_, '_>, space: Space) -> End {
     e.ask();
     End::In(space)

@@ -1,14 +1,15 @@
-//! Blocks, functions and wide registers: code in which each name stands for one thing, calls are
-//! the code of what they call, and a register of 128 bits is its halves.
+//! Expands blocks, functions and wide registers: makes each name unique, replaces calls by the
+//! function's code, and replaces registers of 128 bits by their halves.
 //!
 //! # Invariants
-//! - The text that comes out has no functions and no calls; every byte of it has its place in the
-//!   file, those of a function's body once for each call.
-//! - What an inner block or a function declares has the block's number in its name, so that nothing
-//!   outside is meant.
-//! - A parameter in the parameter space is a register for each piece of it. Pieces do not overlap.
-//! - A register `q` of 128 bits is the vector `{q$lo, q$hi}` of registers of 64 bits wherever it is
-//!   named.
+//! - The resulting text has no functions and no calls. Every byte of it maps to a place in the
+//!   file; a function's body appears once for each call.
+//! - A name that an inner block or a function declares gets the block's number, so it never clashes
+//!   with a name outside.
+//! - A parameter in the parameter space becomes a register for each accessed piece. Pieces do not
+//!   overlap.
+//! - A register `q` of 128 bits becomes the vector `{q$lo, q$hi}` of registers of 64 bits wherever
+//!   code names it.
 //!
 //! # Sources
 //! - PTX ISA 9.4, *Statements* (blocks are scopes of names), *Kernel and Function Directives*
@@ -16,9 +17,10 @@
 //!   passed by value).
 //!
 //! # Where we differ
-//! - Recursion and functions without a body are refused. Which function a call of a register is of
-//!   is known where one `mov` gives it one, by way of parameters and registers that nothing else
-//!   writes; elsewhere it is a call of an unknown function ([`super::control`]).
+//! - Recursion and functions without a body are refused.
+//! - The target of a call through a register is known if one `mov` sets it, possibly through
+//!   parameters and registers with no other writer. Otherwise it is a call of an unknown function
+//!   ([`super::control`]).
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
@@ -28,19 +30,19 @@ use super::lex::{Kind, lex};
 use super::table::bits_named;
 use diag::{MappedText, Sink, Span, Token};
 
-/// What has no row, as it is gone before instructions are looked up: its form, and what becomes of
-/// it.
+/// The form and description of `call`, for the list of instructions. It has no row, because
+/// expansion removes calls before instructions are looked up.
 #[cfg(test)]
 pub(super) const CALL: (&str, &str) = (
     "`call{.uni} (results), function, (parameters)`",
     "the code of the function, in the place of the call",
 );
 
-/// What an assertion that does not hold calls: it prints, and stops the kernel, as `trap` does
-/// (CUDA C++ Programming Guide, Assertion).
+/// The function that a failed assertion calls: it prints and stops the kernel, as `trap` does (CUDA
+/// C++ Programming Guide, Assertion).
 const ASSERTION: &str = "__assertfail";
 
-/// What `printf` calls: it reads what the thread wrote for it alone and prints, which orders
+/// The function behind `printf`. It prints data that the thread wrote for it alone, which orders
 /// nothing (CUDA C++ Programming Guide, Formatted Output).
 const PRINT: &str = "vprintf";
 
@@ -49,11 +51,10 @@ const WIDE: &str = ".b128";
 const HALF: &str = ".b64";
 const HALVES: [&str; 2] = ["$lo", "$hi"];
 
-/// Calls that are put in make a text no longer than this.
+/// The maximum length of the expanded text.
 const LONGEST: usize = 1 << 20;
 
-/// The text without blocks, functions, calls and wide registers; `None`: it has none, and stays as
-/// it is.
+/// The text without blocks, functions, calls and wide registers; `None` if it has none of these.
 pub(super) fn expand(text: &MappedText, sink: &mut Sink) -> Option<MappedText> {
     let tokens = lex(text.as_str());
     let word = |t: &Token<Kind>, is: fn(&str) -> bool| {
@@ -109,24 +110,25 @@ pub(super) fn expand(text: &MappedText, sink: &mut Sink) -> Option<MappedText> {
         let known = unknown.len();
         unknown.extend(again.map(|(at, _)| at));
         if unknown.len() == known {
-            // Half of a code would be full of names that nothing declares.
+            // If the text grew too long, return none of it: half of it would name things that
+            // nothing declares.
             return Some(if full { MappedText::new() } else { out });
         }
         sink.take_back(before);
     }
 }
 
-/// The first word of an instruction's.
+/// The opcode of an instruction without its qualifiers.
 fn opcode(word: &str) -> &str {
     word.split('.').next().unwrap_or(word)
 }
 
-/// Whether a qualifier is the parameter space.
+/// Whether a qualifier names the parameter space.
 fn is_space(qualifier: &str) -> bool {
     qualifier.starts_with("param")
 }
 
-/// What `mov` and `cvta` have as their second operand.
+/// The second operands of `mov` and `cvta`, which may be names that code takes the address of.
 fn addressed<'a>(text: &'a MappedText, tokens: &[Token<Kind>]) -> HashSet<&'a str> {
     let word = |t: &Token<Kind>| &text.as_str()[t.range.clone()];
     let takes = |four: &&[Token<Kind>]| {
@@ -141,12 +143,12 @@ fn addressed<'a>(text: &'a MappedText, tokens: &[Token<Kind>]) -> HashSet<&'a st
         .collect()
 }
 
-/// A parameter of a function as it declares it.
+/// A parameter in a function's declaration.
 #[derive(Clone)]
 struct Formal {
-    /// In the space of parameters, not a register.
+    /// Whether it is in the parameter space, rather than a register.
     param: bool,
-    /// Its type, with the dot.
+    /// Its type, with the leading dot.
     ty: String,
     name: String,
 }
@@ -155,19 +157,20 @@ struct Formal {
 struct Function {
     returns: Vec<Formal>,
     params: Vec<Formal>,
-    /// Its tokens between the braces; `None`: it is declared, and not here.
+    /// The range of its tokens between the braces; `None` for a declaration without a body.
     body: Option<Range<usize>>,
 }
 
-/// Names that a block declares.
+/// The names that a block declares.
 #[derive(Default)]
 struct Scope {
-    /// Number of the block, for its names; 0: the outermost one, whose names stay.
+    /// The block's number, which becomes part of its names. 0 is the outermost block; its names
+    /// stay.
     number: usize,
-    /// The first block of a function: names outside are not seen.
+    /// Whether this is a function's outermost block, from which outer names are not visible.
     function: bool,
-    /// Registers, labels and parameters; of families, the stem, how many there are, and what each
-    /// of them is.
+    /// Registers, labels and parameters. `families` maps the stem of a family such as `%r<9>` to
+    /// its size and kind.
     names: HashMap<String, Declared>,
     families: HashMap<String, (i64, Declared)>,
 }
@@ -177,16 +180,16 @@ enum Declared {
     Name,
     /// A register of 128 bits.
     Wide,
-    /// A variable in the space of parameters.
+    /// A variable in the parameter space.
     Param,
     /// A formal parameter: the caller's variable, and whether the function may write it.
     Bound(String, bool),
 }
 
-/// A call that is being put in.
+/// A call whose code is being inserted.
 struct Called {
     name: String,
-    /// Where `ret` goes.
+    /// The label that `ret` jumps to.
     end: String,
 }
 
@@ -196,28 +199,29 @@ struct Expander<'a> {
     sink: &'a mut Sink,
     out: MappedText,
     functions: HashMap<String, Function>,
-    /// Between a name and the number of its block.
+    /// The text between a name and the number of its block.
     separator: String,
     scopes: Vec<Scope>,
     calls: Vec<Called>,
-    /// Of each parameter, the pieces that are accessed: offset and size.
+    /// The accessed pieces of each parameter, as offset and size.
     pieces: HashMap<String, Vec<(i64, i64)>>,
-    /// What instructions take the address of.
+    /// Names that instructions take the address of.
     addressed: HashSet<&'a str>,
-    /// Calls of registers, and what hands the function's address on to each.
+    /// Resolved calls through registers, each with the names that pass the function's address on.
     followed: Vec<(usize, Vec<String>)>,
-    /// Functions whose addresses are taken.
+    /// Functions that code takes the address of.
     taken: HashSet<&'a str>,
-    /// Calls of registers that are not followed, since something writes them again.
+    /// Calls through registers that count as unknown, because another instruction writes a register
+    /// on the way.
     unknown: HashSet<usize>,
-    /// Parameters that calls of unknown functions return, and registers.
+    /// Results of calls of unknown functions: parameters, and undeclared registers.
     returned: BTreeSet<String>,
     unset: BTreeSet<String>,
     fresh: usize,
     full: bool,
 }
 
-/// Something was reported.
+/// An error was reported.
 struct Failed;
 
 impl<'a> Expander<'a> {
@@ -254,7 +258,7 @@ impl<'a> Expander<'a> {
         Failed
     }
 
-    /// Behind the brace that closes the one at `at`.
+    /// The position after the brace that closes the one at `at`.
     fn closed(&mut self, at: usize) -> usize {
         let mut depth = 0;
         for i in at..self.tokens.len() {
@@ -274,7 +278,7 @@ impl<'a> Expander<'a> {
         self.tokens.len() - 1
     }
 
-    /// Finds the functions; what is left is the thread's own code.
+    /// Finds the functions. Returns the ranges of all other code, which is the thread's.
     fn functions(&mut self) -> Vec<Range<usize>> {
         let (mut main, mut from, mut at) = (Vec::new(), 0, 0);
         while self.kind(at) != Kind::End {
@@ -289,7 +293,7 @@ impl<'a> Expander<'a> {
             main.push(from..start);
             at = match self.function(at + 1) {
                 Ok(end) => end,
-                // What is wrong was reported: on behind the function's code.
+                // The error was reported; continue after the function's code.
                 Err(Failed) => {
                     let mut end = at + 1;
                     while !matches!(self.kind(end), Kind::End | Kind::Punct('{' | ';')) {
@@ -356,7 +360,7 @@ impl<'a> Expander<'a> {
         Ok(end)
     }
 
-    /// A list of declarations in parentheses, and what is behind it.
+    /// Reads a list of declarations in parentheses. Returns the position after it, too.
     fn formals(&mut self, at: usize) -> Result<(Vec<Formal>, usize), Failed> {
         let mut all = Vec::new();
         let mut at = self.skip_lines(at + 1);
@@ -407,7 +411,8 @@ impl<'a> Expander<'a> {
         Ok((all, at + 1))
     }
 
-    /// The names that the declaration at `at` makes, each with its count if it makes a family.
+    /// The positions of the names in the declaration at `at`, each with its count if it is a
+    /// family.
     fn names(&self, at: usize) -> Vec<(usize, Option<i64>)> {
         let mut names = Vec::new();
         let mut at = at + 1;
@@ -436,7 +441,7 @@ impl<'a> Expander<'a> {
         names
     }
 
-    /// Declares the labels of a block, which may be named before they are set.
+    /// Declares the labels of a block in advance, because code may use them before they are set.
     fn labels(&mut self, range: Range<usize>) {
         let (mut depth, mut begins) = (0, true);
         for at in range {
@@ -471,7 +476,7 @@ impl<'a> Expander<'a> {
         });
     }
 
-    /// What a name is called in the text that comes out, and what it is where a block declares it.
+    /// The name in the resulting text for a name in the source, and its declaration in a block.
     fn resolve(&self, name: &str) -> (String, Option<Declared>) {
         for scope in self.scopes.iter().rev() {
             let family = || {
@@ -501,7 +506,7 @@ impl<'a> Expander<'a> {
         (name.to_owned(), None)
     }
 
-    /// A name that the block of that number declares.
+    /// A name with the number of the block that declares it.
     fn numbered(&self, name: &str, number: usize) -> String {
         if number == 0 {
             return name.to_owned();
@@ -510,7 +515,7 @@ impl<'a> Expander<'a> {
         format!("{stem}{}{number}_{}", self.separator, &name[stem.len()..])
     }
 
-    /// The halves of a wide register, the lower one first.
+    /// The names of a wide register's halves, the lower one first.
     fn halves(&self, name: &str, number: usize) -> [String; 2] {
         let stem = stem(name);
         HALVES.map(|half| self.numbered(&format!("{stem}{half}{}", &name[stem.len()..]), number))
@@ -520,7 +525,7 @@ impl<'a> Expander<'a> {
         self.out.push_opaque(text, span);
     }
 
-    /// Copies a token, and the blanks up to the next one.
+    /// Copies a token and the blanks after it.
     fn copy(&mut self, at: usize, next: usize) {
         let (range, end) = (self.range(at), self.range(next).start);
         let name = self.word(at);
@@ -535,7 +540,7 @@ impl<'a> Expander<'a> {
 
     /// The end of the statement that begins at `at`.
     fn statement_end(&self, at: usize) -> usize {
-        // A call goes over several lines.
+        // A call can extend over several lines.
         let first = if self.is(at, '@') {
             at + if self.is(at + 1, '!') { 3 } else { 2 }
         } else {
@@ -555,7 +560,7 @@ impl<'a> Expander<'a> {
         self.tokens.len() - 1
     }
 
-    /// Puts out the statements of a block.
+    /// Writes the statements of a block.
     fn walk(&mut self, range: Range<usize>) {
         let mut at = range.start;
         while at < range.end {
@@ -602,12 +607,12 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// Puts out one statement.
     fn statement(&mut self, range: Range<usize>) -> Result<(), Failed> {
         let first = self.word(range.start);
         match first {
             ".reg" | ".param" => return self.declaration(range),
-            // What a call of a register calls is seen from the register.
+            // The target of a call through a register comes from the register, so these directives
+            // are dropped.
             ".callprototype" | ".calltargets" => return Ok(()),
             ".branchtargets" => {
                 range.for_each(|at| self.copy(at, at + 1));
@@ -630,7 +635,7 @@ impl<'a> Expander<'a> {
             return self.call(range, at);
         }
         self.take_function(&range);
-        // All of it or nothing.
+        // Write the whole instruction or, after an error, nothing.
         let before = std::mem::take(&mut self.out);
         let done = self.instruction(range, at);
         let statement = std::mem::replace(&mut self.out, before);
@@ -640,7 +645,7 @@ impl<'a> Expander<'a> {
         done
     }
 
-    /// Puts out an instruction that is no call; `at` is where its opcode stands.
+    /// Writes an instruction that is not a call; `at` is the position of its opcode.
     fn instruction(&mut self, range: Range<usize>, mut at: usize) -> Result<(), Failed> {
         let word = self.word(at);
         let of_param = word.split('.').any(is_space);
@@ -711,8 +716,8 @@ impl<'a> Expander<'a> {
         Ok(())
     }
 
-    /// Whether what is read of the parameter space is in memory: through a register, or of a
-    /// parameter of the kernel whose address is taken.
+    /// Whether an access to the parameter space is to memory: through a register, or to a kernel
+    /// parameter that code takes the address of.
     fn in_memory(&self, at: usize) -> bool {
         let name = self.word(at);
         match self.resolve(name).1 {
@@ -722,8 +727,8 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// Puts out an access to a vector of a parameter, element by element; `at` is where its opcode
-    /// stands.
+    /// Writes an access to a vector of a parameter, element by element; `at` is the position of its
+    /// opcode.
     fn elements(
         &mut self,
         range: Range<usize>,
@@ -762,8 +767,8 @@ impl<'a> Expander<'a> {
         Ok(())
     }
 
-    /// The register that `[p+8]`, a piece of a parameter, is, and where it ends; of a vector, that
-    /// of an element.
+    /// The register for `[p+8]`, a piece of a parameter, and the position after it. For a vector,
+    /// it is the register of one element.
     fn piece(
         &mut self,
         at: usize,
@@ -771,7 +776,7 @@ impl<'a> Expander<'a> {
         element: i64,
     ) -> Result<(String, usize), Failed> {
         let name = at + 1;
-        // Parameters of the kernel are declared elsewhere.
+        // Parameters of the kernel have no declaration in this text.
         let (called, declared) = self.resolve(self.word(name));
         if self.word(name).starts_with('%') || matches!(declared, Some(Declared::Name)) {
             let message = "a parameter through a register is not supported".into();
@@ -801,7 +806,7 @@ impl<'a> Expander<'a> {
         let size = ty.map_or(8, |ty| i64::from(ty.bytes()));
         let offset = offset.saturating_add(element * size);
         let pieces = self.pieces.entry(called.clone()).or_default();
-        // The lower bytes of a piece can be read alone.
+        // A read may take only the lower bytes of a piece.
         let same = pieces.iter().position(|(o, s)| {
             let read = opcode(instruction) == "ld" && (size < *s || declared.is_none());
             *o == offset && (size == *s || read)
@@ -857,7 +862,7 @@ impl<'a> Expander<'a> {
             }
         }
         if param {
-            // Registers of that name need no declaration.
+            // Registers with such a name need no declaration.
             return Ok(());
         }
         if wide {
@@ -875,7 +880,7 @@ impl<'a> Expander<'a> {
             return Ok(());
         }
         for at in range {
-            // A family's name is none of its registers.
+            // The name of a family is not the name of one of its registers.
             if names.iter().any(|(n, count)| *n == at && count.is_some()) {
                 let called = self.numbered(self.word(at), number);
                 self.put(&called, self.text.span(self.range(at)));
@@ -886,7 +891,7 @@ impl<'a> Expander<'a> {
         Ok(())
     }
 
-    /// Puts a function's code in the place of a call.
+    /// Replaces a call by the function's code.
     fn call(&mut self, range: Range<usize>, opcode: usize) -> Result<(), Failed> {
         let span = self.text.span(self.range(opcode));
         let mut at = self.skip_lines(opcode + 1);
@@ -905,7 +910,7 @@ impl<'a> Expander<'a> {
             (params, at) = self.actuals(self.skip_lines(at + 1))?;
         }
         let name = if name.starts_with('%') {
-            // Behind the operands comes a prototype.
+            // A prototype follows the operands.
             let next = self.skip_lines(at);
             if self.is(next, ',') {
                 at = self.skip_lines(next + 1) + 1;
@@ -987,7 +992,7 @@ impl<'a> Expander<'a> {
                 span,
             );
         }
-        // What the caller's names stand for, before those of the function are seen.
+        // Resolve the actual parameters in the caller's scope, before entering the function's.
         let mut bound = Vec::new();
         let mut before = Vec::new();
         let mut after = Vec::new();
@@ -1037,7 +1042,7 @@ impl<'a> Expander<'a> {
         self.put("\n", span);
         self.labels(body.clone());
         self.walk(body);
-        // An instruction of the function never stands right behind one of the next call.
+        // The branch separates the function's last instruction from the first one of the next call.
         self.put(&format!("\nbra {end};\n{end}:\n"), span);
         for (formal, actual) in &after {
             let text = format!("mov{} {actual}, {};\n", formal.ty, of(self, formal));
@@ -1051,8 +1056,8 @@ impl<'a> Expander<'a> {
         Ok(())
     }
 
-    /// Makes a register of the name of a function whose address an instruction takes: what it is
-    /// nobody knows.
+    /// Declares a register with the name of a function that an instruction takes the address of.
+    /// Its value is unknown.
     fn take_function(&mut self, range: &Range<usize>) {
         for at in range.clone() {
             let name = self.word(at);
@@ -1066,8 +1071,8 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// Puts a call of a register whose function is not known in the place of it. Nothing is said of
-    /// what comes behind, so that what it returns is never read.
+    /// Writes a call of an unknown function through a register. No verdict is about the code after
+    /// it, so its results are never read.
     fn unfollowed(
         &mut self,
         predicate: Range<usize>,
@@ -1078,7 +1083,7 @@ impl<'a> Expander<'a> {
             let (called, declared) = self.resolve(self.word(*at));
             match declared {
                 Some(Declared::Param) => _ = self.returned.insert(called),
-                // A register that nothing declares needs something that writes it.
+                // An undeclared register needs an instruction that writes it.
                 None => _ = self.unset.insert(called),
                 Some(_) => {}
             }
@@ -1092,8 +1097,8 @@ impl<'a> Expander<'a> {
         Ok(())
     }
 
-    /// Behind the end of the code, writes what calls of unknown functions return: it is read where
-    /// no execution comes.
+    /// Writes the results of calls of unknown functions in unreachable code at the end: every
+    /// register must have a writer.
     fn write_returned(&mut self) {
         let all = std::mem::take(&mut self.returned);
         let end = self.text.span(self.range(self.tokens.len() - 1));
@@ -1116,7 +1121,7 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// Puts a value that nothing is known of in the place of what `printf` returns.
+    /// Replaces the result of `printf` by an unknown value.
     fn printed(
         &mut self,
         predicate: Range<usize>,
@@ -1146,7 +1151,7 @@ impl<'a> Expander<'a> {
         Ok(())
     }
 
-    /// The operands in parentheses, and what is behind them.
+    /// Reads operands in parentheses. Returns the position after them, too.
     fn actuals(&mut self, at: usize) -> Result<(Vec<usize>, usize), Failed> {
         let mut all = Vec::new();
         let mut at = self.skip_lines(at + 1);

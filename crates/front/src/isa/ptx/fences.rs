@@ -3,15 +3,15 @@
 //! # Sources
 //! - PTX ISA 9.4, *membar / fence*: an omitted order is acq_rel; `membar.cta`, `.gl` and `.sys` are
 //!   the `fence.sc` of cta, gpu and system scope; `fence.proxy` and `membar.proxy` are synonyms.
-//! - PTX ISA 9.4, *membar / fence*: `.async` may name a state space, and then orders accesses to
-//!   that alone.
+//! - PTX ISA 9.4, *membar / fence*: `.async` may name a state space, and then orders only accesses
+//!   to that space.
 //! - PTX ISA 9.4, *membar / fence*: `.alias.release.sys` and `.alias.acquire.sys` are halves of a
 //!   fence of aliases; `.async::generic` has a release and an acquire half, each for shared memory
 //!   alone, at cluster scope.
-//! - PTX ISA 9.4, *membar / fence*: with `.sync_restrict`, a release fence is one for shared memory
-//!   of the CTA, and an acquire fence one for that of the cluster, at cluster scope.
-//! - PTX ISA 9.4, *membar / fence*: `.tensormap::generic` has a release and an acquire half, of
-//!   which the acquire names 128 bytes.
+//! - PTX ISA 9.4, *membar / fence*: with `.sync_restrict`, a release fence is for shared memory of
+//!   the CTA, and an acquire fence for that of the cluster, at cluster scope.
+//! - PTX ISA 9.4, *membar / fence*: `.tensormap::generic` has a release and an acquire half; the
+//!   acquire names 128 bytes.
 //! - ISCA 2022, mixed-proxy extensions: the surface, texture and constant kinds.
 
 use super::lower::{Call, Emit};
@@ -190,7 +190,7 @@ fn restricted(e: &mut Emit<'_, '_>, c: &Call) {
     }
 }
 
-/// One of the two fences that let the tensormap proxy see what the generic one wrote.
+/// A half of the fence that makes writes of the generic proxy visible to the tensormap proxy.
 fn map_half(e: &mut Emit<'_, '_>, c: &Call) {
     let order = match (c.quals.get(GroupKind::Sem), c.quals.scope(), c.given(0)) {
         (Some("release"), Some(_), None) => Tag::Release,
@@ -246,7 +246,7 @@ fn map_half(e: &mut Emit<'_, '_>, c: &Call) {
     });
 }
 
-/// One of the two fences that order the generic proxy before the async proxy together.
+/// A half of the fence that orders the generic proxy before the async proxy.
 fn async_half(e: &mut Emit<'_, '_>, c: &Call) {
     let (order, of) = (c.quals.get(GroupKind::Sem), c.quals.get(GroupKind::Space));
     let row = ASYNC_HALVES
@@ -270,7 +270,7 @@ fn async_half(e: &mut Emit<'_, '_>, c: &Call) {
     }
 }
 
-/// One of the two fences of aliases that order them together: a fence of memory, too.
+/// A half of a fence of aliases; it is also a memory fence.
 fn half(e: &mut Emit<'_, '_>, c: &Call, order: Option<&str>, scope: Option<Scope>) {
     let order = match order {
         Some("release") => Some(Tag::Release),

@@ -1,19 +1,20 @@
-//! Floating-point numbers of all formats, on their bits: arithmetic, comparisons, conversions.
+//! Floating-point arithmetic, comparisons and conversions for all formats, on the bits of the
+//! numbers.
 //!
 //! # Invariants
-//! - A format is what a type's name stands for ([`Quals::format`]); nothing here knows one of them
-//!   but for which qualifiers PTX has of it ([`GOES`]). An instruction on a packed type is one on
-//!   each number of it ([`each`]).
+//! - The name of a type gives its format ([`Quals::format`]); the code here is the same for all
+//!   formats. Only the table [`GOES`] lists which qualifiers PTX allows for which type.
+//! - An instruction on a packed type works on each number of it ([`each`]).
 //!
 //! # Sources
-//! - PTX ISA 9.4, *Floating-Point Instructions*, *Half Precision Floating-Point Instructions*, *Comparison
-//!   and Selection Instructions*, *Half Precision Comparison Instructions*, *cvt*. Which qualifiers
-//!   go with which types was tried with `ptxas` 13.
+//! - PTX ISA 9.4, *Floating-Point Instructions*, *Half Precision Floating-Point Instructions*,
+//!   *Comparison and Selection Instructions*, *Half Precision Comparison Instructions*, *cvt*. The
+//!   qualifiers for each type were tested with `ptxas` 13.
 //!
 //! # Where we differ
-//! - A result that is no number is the canonical one in 64 bits, too, and of `neg` and `abs`.
-//! - A product and a sum without `.rn` are not contracted, as an implementation may.
-//! - A negative zero that `.sat` or `.relu` limits is the positive one.
+//! - A NaN result is the canonical one, also in 64 bits and for `neg` and `abs`.
+//! - A product and a sum without `.rn` are not contracted, although an implementation may do it.
+//! - `.sat` and `.relu` turn a negative zero into the positive one.
 
 use super::arith::{assign, op};
 use super::atomics::{HALF, joined, numbers, pieces, put_together};
@@ -26,7 +27,7 @@ const FLOATS: &[&str] = &["f32", "f64", "f32x2", "f16", "f16x2", "bf16", "bf16x2
 const HALVES: &[&str] = &["f16", "f16x2", "bf16", "bf16x2"];
 const FLUSHED: &[&str] = &["f32", "f32x2", "f16", "f16x2"];
 
-/// With which types qualifiers go; the others go with all.
+/// For each restricted qualifier, the types that it goes with; the others go with all types.
 const GOES: &[(&str, &[&str])] = &[
     ("rn", FLOATS),
     ("rz", SINGLES),
@@ -44,7 +45,7 @@ const GOES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Whether qualifiers that only some types have go with this one; if not, says so.
+/// Whether the instruction's qualifiers go with its type; if not, reports an error.
 pub(super) fn suits(e: &mut Emit<'_, '_>, c: &Call) -> bool {
     suits_type(e, c, c.quals.get(GroupKind::Type).unwrap_or("s64"))
 }
@@ -82,7 +83,8 @@ fn suits_type(e: &mut Emit<'_, '_>, c: &Call, ty: &str) -> bool {
     false
 }
 
-/// Whether an instruction that may be an approximation is not; if it is, says so.
+/// Whether the instruction has a rounding; if not, reports an error, because it would be an
+/// approximation.
 pub(super) fn rounds(e: &mut Emit<'_, '_>, c: &Call) -> bool {
     if c.quals.place(GroupKind::Round).is_none() {
         let message = format!("`{}` without rounding is not supported", c.row.opcode);
@@ -110,7 +112,7 @@ fn unary(operation: FloatOp, format: Format, a: Expr) -> Expr {
     float(operation, format, a, Expr::Const(0))
 }
 
-/// How the instruction rounds.
+/// The rounding that the instruction names.
 fn rounding(c: &Call) -> Rounding {
     match c.quals.get(GroupKind::Round) {
         Some("rz" | "rzi") => Rounding::Zero,
@@ -120,7 +122,7 @@ fn rounding(c: &Call) -> Rounding {
     }
 }
 
-/// Without subnormal numbers, if the instruction says so.
+/// The value, with subnormal numbers flushed if the instruction says so.
 pub(super) fn flushed(c: &Call, format: Format, value: Expr) -> Expr {
     match c.quals.get(GroupKind::Flush) {
         Some(_) => unary(FloatOp::Flush, format, value),
@@ -128,12 +130,12 @@ pub(super) fn flushed(c: &Call, format: Format, value: Expr) -> Expr {
     }
 }
 
-/// A number, or the canonical one that is none where `nan` holds.
+/// The value, or the canonical NaN if `nan` holds.
 fn unless(nan: Expr, format: Format, value: Expr) -> Expr {
     Expr::Select(nan.into(), Expr::Const(format.nan()).into(), value.into())
 }
 
-/// A result within the limits that the instruction says.
+/// The value, limited to the range that the instruction gives.
 fn limited(c: &Call, format: Format, mut value: Expr) -> Expr {
     let within = |value: Expr, least, most| {
         float(
@@ -145,7 +147,7 @@ fn limited(c: &Call, format: Format, mut value: Expr) -> Expr {
     };
     let no_number = |value: &Expr| float(FloatOp::Unordered, format, value.clone(), value.clone());
     match c.quals.get(GroupKind::Clamp) {
-        // What is no number is zero.
+        // `.sat` turns a NaN into zero.
         Some("sat") => value = within(value, 0, format.one()),
         Some("satfinite") => {
             let (nan, most) = (no_number(&value), format.largest());
@@ -164,8 +166,8 @@ fn limited(c: &Call, format: Format, mut value: Expr) -> Expr {
     value
 }
 
-/// What comes of each number that operands `1..=n` are made of, flushed before and behind, within
-/// limits.
+/// Applies `of` to each number of the operands `1..=n`. Operands and results are flushed, and
+/// results limited, as the instruction says.
 fn each(c: &Call, format: Format, n: usize, of: impl Fn(&[Expr]) -> Expr) -> Expr {
     let number = Ty {
         bits: format.bits,
@@ -184,7 +186,7 @@ fn each(c: &Call, format: Format, n: usize, of: impl Fn(&[Expr]) -> Expr) -> Exp
     put_together(number, (0..usize::from(c.quals.packed())).map(one))
 }
 
-/// An operation of two operands, which are the instruction's or made of them.
+/// An operation on the first two operands, number by number.
 pub(super) fn calculate(e: &mut Emit<'_, '_>, c: &Call, format: Format, operation: BinOp) {
     let (by, not_a_number) = (rounding(c), c.quals.get(GroupKind::Clamp) == Some("NaN"));
     let operation = match operation {
@@ -207,7 +209,7 @@ pub(super) fn calculate(e: &mut Emit<'_, '_>, c: &Call, format: Format, operatio
     assign(e, c, value);
 }
 
-/// What a number is taken from for its opposite, so that the opposite of a zero is the other one.
+/// The negated value. It is subtracted from negative zero, so that zeros change their sign, too.
 fn opposite(format: Format, value: Expr) -> Expr {
     float(
         FloatOp::Sub(Rounding::Nearest),
@@ -222,7 +224,7 @@ pub(super) fn negated(e: &mut Emit<'_, '_>, c: &Call, format: Format) {
     assign(e, c, value);
 }
 
-/// The larger one of a number and its opposite.
+/// The absolute value: the maximum of a number and its negation.
 pub(super) fn absolute_value(e: &mut Emit<'_, '_>, c: &Call, format: Format) {
     let value = each(c, format, 1, |of| {
         float(
@@ -235,7 +237,7 @@ pub(super) fn absolute_value(e: &mut Emit<'_, '_>, c: &Call, format: Format) {
     assign(e, c, value);
 }
 
-/// A product and a sum with one rounding.
+/// A product and a sum with a single rounding.
 pub(super) fn fused(e: &mut Emit<'_, '_>, c: &Call) {
     let Some(format) = c.quals.format().filter(|_| rounds(e, c)) else {
         return;
@@ -285,7 +287,6 @@ pub(super) fn reciprocal(e: &mut Emit<'_, '_>, c: &Call) {
     assign(e, c, value);
 }
 
-/// A conversion.
 pub(super) fn converted(e: &mut Emit<'_, '_>, c: &Call) {
     let Some((to_word, from_word)) = c.quals.conversion() else {
         return e.error(
@@ -341,7 +342,7 @@ pub(super) fn converted(e: &mut Emit<'_, '_>, c: &Call) {
     assign(e, c, value);
 }
 
-/// An integer within the range of another type.
+/// An integer, limited to the range of another type.
 fn saturated(value: Expr, from: Ty, to: Ty) -> Expr {
     let range = |ty: Ty| match ty.signed {
         true => (-(1i128 << (ty.bits - 1)), (1i128 << (ty.bits - 1)) - 1),
@@ -359,7 +360,7 @@ fn saturated(value: Expr, from: Ty, to: Ty) -> Expr {
     limit(BinOp::Min, most, limit(BinOp::Max, least, value))
 }
 
-/// A sum or difference within the range of `.s32`.
+/// A sum or difference, limited to the range of `.s32`.
 pub(super) fn saturating(e: &mut Emit<'_, '_>, c: &Call, operation: BinOp) {
     let [a, b] = [1, 2].map(|i| Expr::Cast(Ty::S32, c.expr(i).into()));
     assign(
@@ -369,7 +370,7 @@ pub(super) fn saturating(e: &mut Emit<'_, '_>, c: &Call, operation: BinOp) {
     );
 }
 
-/// Whether there is such a conversion with these qualifiers; if not, says so.
+/// Whether a conversion with these types and qualifiers exists; if not, reports an error.
 fn converts(
     e: &mut Emit<'_, '_>,
     c: &Call,
@@ -381,7 +382,7 @@ fn converts(
     let whole = round.is_some_and(|word| word.ends_with('i'));
     let is = |word: &str| to_word == word || from_word == word;
     let narrow = |bits: u8| bits == 8 && is("bf16");
-    // Whether the second has all numbers of the first.
+    // Whether format `b` can represent all numbers of format `a`.
     let fits = |a: Format, b: Format| {
         a.fraction <= b.fraction && a.bits - a.fraction <= b.bits - b.fraction
     };
@@ -393,7 +394,7 @@ fn converts(
         (Number::Float(a), Number::Float(b)) if a == b => {
             (round.is_none() || whole, "an integer rounding, or none")
         }
-        // A rounding that changes nothing.
+        // A widening conversion is exact and takes no rounding.
         (Number::Float(a), Number::Float(b)) if fits(a, b) => (
             round.is_none() || (from_word == "bf16" && !whole),
             "no rounding",
@@ -439,7 +440,7 @@ fn converts(
     false
 }
 
-/// A comparison in a type, of which the instruction's operands are of, or made of several.
+/// The comparisons of an instruction in the type `word`: one for each number of a packed type.
 fn comparisons(e: &mut Emit<'_, '_>, c: &Call, word: &str) -> Option<Vec<Expr>> {
     let ty = bits_named(word).unwrap_or(Ty::WORD);
     let Some(format) = format_named(word) else {
@@ -499,8 +500,8 @@ fn of_integers(e: &mut Emit<'_, '_>, c: &Call, ty: Ty) -> Option<Expr> {
     Some(Expr::Cmp(cmp, ty, c.expr(1).into(), c.expr(2).into()))
 }
 
-/// A comparison that sets a predicate, combined with another one; a second predicate is set to what
-/// the opposite gives, or, of a packed type, what the upper numbers give.
+/// A comparison that sets a predicate, optionally combined with another predicate. A second
+/// destination gets the opposite result or, for a packed type, the result for the upper numbers.
 pub(super) fn set_predicates(e: &mut Emit<'_, '_>, c: &Call, combined: Option<BinOp>) {
     if !suits(e, c) {
         return;
@@ -530,7 +531,7 @@ pub(super) fn set_predicates(e: &mut Emit<'_, '_>, c: &Call, combined: Option<Bi
             Some(combined) => op(combined, PRED, value, c.expr(3)),
             None => value,
         };
-        // It is of what the operands were before.
+        // The second comparison must use the old operands.
         if written.is_some_and(|w| value.any(&|e| *e == Expr::Reg(w))) {
             return e.error(
                 "wrong-operand",
@@ -546,7 +547,8 @@ pub(super) fn set_predicates(e: &mut Emit<'_, '_>, c: &Call, combined: Option<Bi
     }
 }
 
-/// A comparison whose answer is a number: of integers all ones, of floating-point numbers 1.
+/// A comparison with a number as its result: all ones for an integer type, 1.0 for a floating-point
+/// type.
 pub(super) fn set(e: &mut Emit<'_, '_>, c: &Call, combined: Option<BinOp>) {
     let Some((to, of)) = c.quals.conversion().filter(|(to, of)| is_set(to, of)) else {
         return e.error(
@@ -577,7 +579,7 @@ pub(super) fn set(e: &mut Emit<'_, '_>, c: &Call, combined: Option<BinOp>) {
     assign(e, c, joined(results.into_iter().map(value)));
 }
 
-/// Whether `set` has such a result of comparing such a type.
+/// Whether `set` allows a result of type `to` for a comparison in type `of`.
 fn is_set(to: &str, of: &str) -> bool {
     let packed = of.ends_with("x2");
     match to {

@@ -1,14 +1,14 @@
-//! Calls of registers: which function one calls, where that can be read off the text of a thread.
+//! Resolves calls through registers, if the text of the thread shows the called function.
 //!
 //! # Invariants
-//! - A register is followed to one `mov` of a function's address through registers and parameters
-//!   that nothing else in the whole text writes: what it holds is that address, whenever the call
-//!   is come to.
+//! - A register is followed to one `mov` of a function's address, through registers and parameters
+//!   with no other writer in the whole text. So the register holds that address whenever the call
+//!   runs.
 
 use std::collections::HashSet;
 
-/// The function whose address a register holds, of those whose addresses are taken, and what hands
-/// it on: registers, and parameters in brackets.
+/// The function with its address in a register, among the `taken` ones. Also returns the registers
+/// and parameters (in brackets) that pass the address on.
 pub(super) fn pointed(
     text: &str,
     taken: &HashSet<&str>,
@@ -35,17 +35,17 @@ pub(super) fn pointed(
     None
 }
 
-/// Whether anything else writes what hands an address on, in a text that has become longer.
+/// Whether any of the holders has a further writer, now that the text has grown.
 pub(super) fn is_written_again(text: &str, holders: &[String]) -> bool {
     holders
         .iter()
         .any(|holder| definitions(text, holder).len() > 1)
 }
 
-/// The instructions of a text that write a register, or a parameter in brackets: opcode and second
+/// The instructions that write a register or a parameter (in brackets), as opcode and second
 /// operand.
 fn definitions<'t>(text: &'t str, holder: &str) -> Vec<(&'t str, &'t str)> {
-    // Behind a label, too.
+    // A statement may follow a label.
     let statements = text.split([';', ':', '\n']).map(str::trim);
     let of = |statement: &'t str| {
         let statement = match statement.strip_prefix('@') {
@@ -54,7 +54,7 @@ fn definitions<'t>(text: &'t str, holder: &str) -> Vec<(&'t str, &'t str)> {
         };
         let (opcode, operands) = statement.split_once(char::is_whitespace)?;
         let operands = operands.trim_start();
-        // Of a vector, each element is written.
+        // An instruction with a vector destination writes each element.
         let behind = operands
             .find('}')
             .filter(|_| operands.starts_with('{'))

@@ -1,15 +1,14 @@
-//! Constants in registers: what a register holds in front of an instruction, where that is the same
-//! on every way there.
+//! Constant propagation: finds registers that hold the same constant or address on every path to an
+//! instruction.
 //!
-//! Some operands say how many accesses an instruction makes, or to which memory: they have to be
-//! known before a program runs. Compilers put them into registers like any others. A data-flow
-//! analysis of a thread's micro-ops finds them: a value is a constant, or the address of a byte of
-//! a location.
+//! Some operands decide how many accesses an instruction makes, or to which memory, so they must be
+//! known before a program runs. Compilers put them into registers. A data-flow analysis over a
+//! thread's micro-ops finds their values: a constant, or the address of a byte of a location.
 //!
 //! # Invariants
-//! - A value is known only if each way to the instruction that conditions allow gives the register
-//!   this one. Of an instruction that no such way leads to, all ways count.
-//! - What is read from memory, or brought by other lanes, is not known.
+//! - A value is known only if every path to the instruction that known conditions allow gives the
+//!   register this value. If no such path exists, all paths count.
+//! - Values read from memory, or received from other lanes, are never known.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -17,11 +16,11 @@ use super::operands::plus;
 use program::memory::ALIGNMENT;
 use program::{BinOp, Expr, Instr, LocId, Op, RegId, Ty};
 
-/// The registers whose values are known.
+/// The registers with known values.
 pub(super) type Values = HashMap<RegId, Expr>;
 
-/// The value of an expression, if it is known, given those of registers. `narrow`: whether the
-/// addresses of a location fit 32 bits.
+/// Evaluates an expression from the known values of registers; `None` if that is impossible.
+/// `narrow`: whether the addresses of a location fit 32 bits.
 pub(super) fn value(
     e: &Expr,
     known: &dyn Fn(RegId) -> Option<Expr>,
@@ -42,8 +41,7 @@ pub(super) fn value(
             (address, Expr::Const(by)) if *op == BinOp::Sub => {
                 whole(*ty, address.base()?).then(|| plus(address, by.wrapping_neg(), BYTES))
             }
-            // Whether what is known of where objects begin is enough is asked of the code
-            // (`pointers`).
+            // The assumed alignment of objects is checked elsewhere (`pointers`).
             (address, Expr::Const(mask)) | (Expr::Const(mask), address) if *op == BinOp::And => {
                 let (loc, offset) = place(&address)?;
                 match (Ty {
@@ -77,7 +75,7 @@ pub(super) fn value(
     }
 }
 
-/// The location of which a known value is an address, and how many bytes behind its beginning.
+/// Splits a known address into its location and the offset in bytes.
 pub(super) fn place(value: &Expr) -> Option<(LocId, i64)> {
     match value {
         Expr::Address(loc) => Some((*loc, 0)),
@@ -89,7 +87,7 @@ pub(super) fn place(value: &Expr) -> Option<(LocId, i64)> {
     }
 }
 
-/// The address so many bytes behind another one.
+/// The address `bytes` after another one.
 pub(super) fn behind(address: Expr, bytes: i64) -> Expr {
     plus(address, bytes, BYTES)
 }
@@ -100,8 +98,8 @@ const BYTES: Ty = Ty {
     signed: false,
 };
 
-/// What is known in front of these micro-ops, if `start` is known at the start of the thread; and
-/// whether a way leads there.
+/// For each micro-op in `asked`: the known values before it, and whether a path reaches it. `start`
+/// holds the values at the start of the thread.
 pub(super) fn before(
     code: &[Instr],
     start: &Values,
@@ -130,7 +128,7 @@ pub(super) fn before(
     asked.iter().map(of).collect()
 }
 
-/// Which micro-ops a way leads to that conditions allow, as far as their values are known.
+/// The micro-ops that paths reach, as far as known conditions allow.
 pub(super) fn reached(code: &[Instr], narrow: &dyn Fn(LocId) -> bool) -> Vec<bool> {
     let mut reached = vec![false; code.len() + 1];
     let tell = &mut |at, _: &Values| reached[at] = true;
@@ -146,35 +144,36 @@ pub(super) fn reached(code: &[Instr], narrow: &dyn Fn(LocId) -> bool) -> Vec<boo
     reached
 }
 
-/// Which ways of a branch there are.
+/// The branches that an analysis follows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ways {
-    /// Those that what is known of its condition allows.
+    /// Those that the known value of the condition allows.
     Likely,
-    /// Those that a condition that is written as a constant allows.
+    /// Those that the condition allows, if it is a constant in the code.
     Written,
-    /// Both: behind what ends the thread, nothing else leads on.
+    /// Both sides of every branch. This also reaches code after the end of the thread.
     All,
 }
 
-/// What a flow keeps track of.
+/// An analysis that [`flow`] runs over a thread.
 pub(super) trait Domain {
-    /// What is known at a place.
+    /// The facts at one point of the code.
     type State: Clone;
 
-    /// A micro-op that a way leads to, or the end: tells what is known in front of it, the last
-    /// time what counts, and goes on behind it.
+    /// Visits a micro-op, or the end of the code, on a path. Records the state before it; the last
+    /// visit counts. Updates the state to the one after it.
     fn step(&mut self, at: usize, instr: Option<&Instr>, state: &mut Self::State);
 
-    /// Whether a branch is taken; `None`: both ways are gone.
+    /// Whether a branch is taken; `None` if both sides are possible.
     fn taken(&self, cond: &Expr, state: &Self::State) -> Option<bool>;
 
-    /// Leaves of the state at a place what holds on one more way to it. Whether it changes.
+    /// Keeps only the facts in `state` that also hold in `other`, a state from a further path.
+    /// Returns whether `state` changed.
     fn meet(&self, state: &mut Self::State, other: &Self::State) -> bool;
 }
 
-/// Goes all ways through a thread. States are kept where ways meet, and carried from there to the
-/// next such place.
+/// Follows all paths through a thread. States are stored only where paths join, and recomputed
+/// between such places.
 pub(super) fn flow<D: Domain>(code: &[Instr], start: D::State, domain: &mut D) {
     let heads: HashSet<usize> = code.iter().filter_map(|instr| instr.op.target()).collect();
     let mut states = HashMap::from([(0, start)]);
@@ -208,7 +207,7 @@ pub(super) fn flow<D: Domain>(code: &[Instr], start: D::State, domain: &mut D) {
     }
 }
 
-/// Constants in registers, on some ways.
+/// The analysis of constants in registers, on some branches.
 struct Registers<'a> {
     narrow: &'a dyn Fn(LocId) -> bool,
     ways: Ways,

@@ -1,22 +1,22 @@
-//! Values handed from lane to lane of a warp: shuffles, votes, matches, elections, reductions.
+//! Exchange of values between the lanes of a warp: shuffles, votes, matches, elections, reductions.
 //!
-//! All of them are one meeting of the lanes that the mask names: each brings a value, and computes
-//! with what the others brought. None orders accesses to memory.
+//! Each of them is one meeting of the lanes in the mask: each lane gives a value, and computes its
+//! result from the others' values. None of them orders accesses to memory.
 //!
 //! # Sources
 //! - PTX ISA 9.4, *shfl.sync*, *vote.sync*, *match.sync*, *elect.sync*, *redux.sync*: the lanes of
-//!   the mask wait for each other; which lane a shuffle reads, by its `c` operand; what is
-//!   undefined.
+//!   the mask wait for each other; the `c` operand determines the lane that a shuffle reads;
+//!   undefined cases.
 //!
 //! # Where we differ
-//! - Lanes are taken to be converged from the start, or a barrier that all threads of the CTA come
-//!   to, to the next label or branch. Elsewhere, `activemask` has any set of those that come to it,
-//!   of which each has the same one.
-//! - Where the lane that a shuffle reads or the mask is no constant, a lane takes from all that may
-//!   be meant, and chooses.
-//! - What a shuffle reads of a lane that is known not to come is a value that is not worked out; if
-//!   only values tell that, it meets nobody. A lane outside of its own mask is undefined: an event
-//!   `MISUSE`, and its thread ends there.
+//! - Lanes count as converged from the start, or from a barrier of the whole CTA, to the next label
+//!   or branch. Elsewhere, `activemask` returns any set of lanes that reach it, the same set to
+//!   each of them.
+//! - If the mask or the source lane of a shuffle is not constant, a lane takes the values of all
+//!   possible lanes and selects one.
+//! - A shuffle that reads a lane known to be absent gets an unknown value. If only values decide
+//!   that the lane is absent, the reading lane meets no other lane.
+//! - A lane outside its mask is undefined: an event `MISUSE`, and its thread ends there.
 
 use super::lower::{Arg, Call, Emit};
 use super::mbarrier::misused_unless;
@@ -216,7 +216,7 @@ pub(super) const ROWS: &[Row] = &[
             let Some(met) = met(e, c, 2, own, c.ty) else { return };
             let extreme = |a: Expr, b: Expr| bin(BinOp::Float(operation, Format::SINGLE), c.ty, a, b);
             let values = met.values(&met.own());
-            // What is no number comes out as the canonical one, of a single lane, too.
+            // A NaN result is the canonical one, even of a single lane.
             let all = values.iter().cloned().fold(met.own(), extreme);
             let unordered = |v: &Expr| bin(BinOp::Float(FloatOp::Unordered, Format::SINGLE), c.ty, v.clone(), v.clone());
             let value = match c.quals.get(GroupKind::Clamp) {
@@ -254,21 +254,21 @@ pub(super) const ROWS: &[Row] = &[
     .keyed(&["sync"]),
 ];
 
-/// How a shuffle names the lane that it reads.
+/// The addressing mode of a shuffle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShuffleMode {
-    /// So many lanes below.
+    /// The lane `b` positions below.
     Up,
-    /// So many lanes above.
+    /// The lane `b` positions above.
     Down,
-    /// By exclusive or.
+    /// The lane with the number of this one exclusive or `b`.
     Bfly,
-    /// By its number.
+    /// The lane with number `b`.
     Idx,
 }
 
-/// The lane that a shuffle reads, given its operands `b` and `c`; and whether that is in bounds,
-/// else it reads its own.
+/// The lane that a shuffle reads, given its operands `b` and `c`, and whether that lane is in
+/// bounds. Otherwise the lane reads its own value.
 fn source_lane(mode: ShuffleMode, own: i64, b: i64, c: i64) -> (i64, bool) {
     let (b, segment, clamp) = (b & 31, c >> 8 & 31, c & 31);
     let last = (own & segment) | (clamp & !segment);
@@ -287,16 +287,16 @@ fn source_lane(mode: ShuffleMode, own: i64, b: i64, c: i64) -> (i64, bool) {
 /// The threads of a group that meet, as one of them names them.
 #[derive(Clone, Debug)]
 pub(in crate::isa) struct Lanes {
-    /// Of which scope the group is.
+    /// The scope of the group.
     pub(in crate::isa) among: Scope,
-    /// The seat in it of the one that names them.
+    /// The seat in the group of the thread that names them.
     pub(in crate::isa) seat: Seat,
-    /// Those that meet, as a set of bits.
+    /// The threads that meet, as a set of bits.
     pub(in crate::isa) mask: Expr,
 }
 
 impl Lanes {
-    /// Those of a group that a mask names; bits for threads that do not exist count for nothing.
+    /// The threads of a group in a mask. Bits for threads that do not exist are ignored.
     pub(in crate::isa) fn new(among: Scope, seat: Seat, mask: Expr) -> Lanes {
         let mask = match mask {
             Expr::Const(mask) => int(mask & seat.all()),
@@ -305,21 +305,21 @@ impl Lanes {
         Lanes { among, seat, mask }
     }
 
-    /// What is wrong with a mask for a thread of which nothing says in which warp it is: whether it
-    /// names others, which cannot be there. All bits are the whole warp, which the thread is alone.
+    /// Whether a mask names other lanes although the test does not give the thread's warp, so the
+    /// thread is alone in it. A mask of all ones is allowed: it means the whole warp.
     pub(in crate::isa) fn names_strangers(seat: Seat, mask: &Expr) -> bool {
         seat.unsaid
             && !matches!(mask, Expr::Const(mask) if *mask as u32 == u32::MAX || *mask as u32 == 1)
     }
 
-    /// Those that may be named.
+    /// The threads that the mask may name.
     pub(in crate::isa) fn possible(&self) -> Vec<u32> {
         (0..i64::BITS.min(self.seat.of))
             .filter(|rank| !matches!(self.has(*rank), Expr::Const(0)))
             .collect()
     }
 
-    /// Whether one of them is named.
+    /// Whether the mask names a thread.
     fn has(&self, rank: u32) -> Expr {
         match &self.mask {
             Expr::Const(mask) => int(mask >> rank & 1),
@@ -330,12 +330,12 @@ impl Lanes {
         }
     }
 
-    /// Whether the thread that names them is among them; `None`: it is, as all of its group are.
+    /// Whether the mask names its own thread; `None` if it is constant and names the whole group.
     pub(in crate::isa) fn names_itself(&self) -> Option<Expr> {
         (self.mask != int(self.seat.all())).then(|| self.has(self.seat.rank))
     }
 
-    /// How a thread meets them with a value, and nobody if what it asks for is not defined.
+    /// The micro-op by which a thread gives a value. If `defined` is 0, it meets no other thread.
     pub(in crate::isa) fn meet(&self, value: Expr, defined: Expr) -> Op {
         let lanes = match both(self.has(self.seat.rank), defined) {
             Expr::Const(0) => int(0),
@@ -351,20 +351,20 @@ impl Lanes {
     }
 }
 
-/// What threads that met brought, each with its rank.
+/// The values that threads gave at a meeting, each with its rank.
 pub(in crate::isa) struct Brought {
     pub(in crate::isa) lanes: Lanes,
     pub(in crate::isa) taken: Vec<(u32, Expr)>,
 }
 
 impl Brought {
-    /// What this thread brought itself.
+    /// The value that this thread gave.
     pub(in crate::isa) fn own(&self) -> Expr {
         let own = self.taken.iter().find(|t| t.0 == self.lanes.seat.rank);
         own.map_or(int(0), |t| t.1.clone())
     }
 
-    /// All values, where another stands for those of threads that did not come.
+    /// All values; `absent` replaces the values of threads that did not arrive.
     fn values(&self, absent: &Expr) -> Vec<Expr> {
         let value = |(rank, value): &(u32, Expr)| match self.lanes.has(*rank) {
             Expr::Const(_) => value.clone(),
@@ -375,8 +375,7 @@ impl Brought {
 
     /// All values, combined.
     pub(in crate::isa) fn combined(&self, op: BinOp, ty: Ty) -> Expr {
-        // Where it makes no difference how often a value is there, this thread's own stands for
-        // what did not come.
+        // If repeating a value changes nothing, this thread's own value replaces the missing ones.
         let counts = matches!(op, BinOp::Add | BinOp::Xor);
         fold(
             op,
@@ -385,12 +384,12 @@ impl Brought {
         )
     }
 
-    /// Whether all are the same.
+    /// Whether all values are equal.
     pub(in crate::isa) fn same(&self, ty: Ty) -> Expr {
         equal(ty, &self.values(&self.own()))
     }
 
-    /// The threads whose values are something, as a set of bits.
+    /// The threads with a value for which `is` holds, as a set of bits.
     pub(in crate::isa) fn set(&self, is: impl Fn(&Expr) -> Expr) -> Expr {
         let bit = |(rank, value): &(u32, Expr)| {
             let is = both(self.lanes.has(*rank), is(value));
@@ -404,21 +403,21 @@ impl Brought {
     }
 }
 
-/// What a shuffle does for each value of what decides which lane it reads: sets of these values, of
-/// which there are 32.
+/// The source lanes of a shuffle. A selector with 32 values decides among them; sets of its values
+/// are bit masks.
 pub(in crate::isa) struct Shuffled {
-    /// Operand `b`, or the lane that is read where `c` is no constant.
+    /// The selector: operand `b`, or the source lane if `c` is not constant.
     by: Expr,
-    /// The values that it can have.
+    /// The possible values of the selector.
     possible: u32,
-    /// The lanes that are read, each with the values that read it.
+    /// The source lanes, each with the selector values that read it.
     pub(in crate::isa) from: Vec<(u32, u32)>,
-    /// Whether the lane that is meant is in bounds.
+    /// Whether the named lane is in bounds.
     within: Expr,
 }
 
 impl Shuffled {
-    /// The shuffle of a lane among those that meet; `c` is its operand of that name.
+    /// The shuffle of a lane among the meeting lanes; `by` and `c` are its operands.
     pub(in crate::isa) fn new(mode: ShuffleMode, by: Expr, c: Expr, lanes: &Lanes) -> Shuffled {
         match c {
             Expr::Const(c) => Shuffled::in_sections(mode, by, c, lanes),
@@ -426,7 +425,7 @@ impl Shuffled {
         }
     }
 
-    /// One whose `c` is known.
+    /// A shuffle with a constant `c`.
     fn in_sections(mode: ShuffleMode, by: Expr, c: i64, lanes: &Lanes) -> Shuffled {
         let possible = if let Expr::Const(v) = by {
             1 << (v & 31)
@@ -455,7 +454,7 @@ impl Shuffled {
         shuffled
     }
 
-    /// One whose `c` is a value: the lane that it reads is computed, as [`source_lane`] does.
+    /// A shuffle with a computed `c`: the code computes the source lane as [`source_lane`] does.
     fn computed(mode: ShuffleMode, b: Expr, c: Expr, lanes: &Lanes) -> Shuffled {
         let own = i64::from(lanes.seat.rank);
         let and = |a: Expr, b: Expr| bin(BinOp::And, Ty::S32, a, b);
@@ -476,7 +475,7 @@ impl Shuffled {
         };
         let within = Expr::Cmp(compare, Ty::S32, meant.clone().into(), last.into());
         let by = Expr::Select(within.clone().into(), meant.into(), int(own).into());
-        // Out of bounds, it is the lane itself.
+        // Out of bounds, a lane reads its own value.
         let reads = |lane: &u32| {
             let (lane, other) = (
                 i64::from(*lane),
@@ -508,7 +507,7 @@ impl Shuffled {
         }
     }
 
-    /// Whether what decides has a value of a set.
+    /// Whether the selector is in a set.
     fn is_in(&self, set: u32) -> Expr {
         match set & self.possible {
             0 => int(0),
@@ -525,7 +524,7 @@ impl Shuffled {
         }
     }
 
-    /// Whether a lane that comes is read.
+    /// Whether the source lane arrives.
     pub(in crate::isa) fn is_defined(&self, lanes: &Lanes) -> Expr {
         let (certain, asked): (Vec<_>, Vec<_>) = self
             .from
@@ -545,7 +544,7 @@ impl Shuffled {
         })
     }
 
-    /// What is read, of what was taken from each of the lanes.
+    /// The value of the source lane, among the values taken from all possible ones.
     pub(in crate::isa) fn chosen(&self, taken: &[Expr]) -> Expr {
         let choices = self.from.iter().zip(taken);
         let choose = |other: Expr, ((_, set), value): (&(u32, u32), &Expr)| {
@@ -582,7 +581,7 @@ pub(in crate::isa) fn fold(op: BinOp, ty: Ty, all: &[Expr]) -> Expr {
         .unwrap_or(int(0))
 }
 
-/// Whether all are the same.
+/// Whether all values are equal.
 pub(in crate::isa) fn equal(ty: Ty, all: &[Expr]) -> Expr {
     let pairs: Vec<Expr> = all
         .windows(2)
@@ -595,21 +594,21 @@ pub(in crate::isa) fn equal(ty: Ty, all: &[Expr]) -> Expr {
     }
 }
 
-/// Puts a value into the destination of that number, if there is one.
+/// Assigns a value to the destination with that number, if the instruction has it.
 fn put(e: &mut Emit<'_, '_>, c: &Call, number: usize, value: Expr) {
     if let Some(Arg::Dst(Some(dst))) = c.elements(0).get(number) {
         e.push(Op::Assign { dst: *dst, value });
     }
 }
 
-/// Of a mask that names lanes of a thread whose warp nothing says.
+/// Messages about a mask that names other lanes although the test does not give the thread's warp.
 pub(in crate::isa) const ALONE: &str =
     "this mask can name other lanes, and the thread is alone in its warp";
 pub(in crate::isa) const NO_LANES: &str = "there is no lane but 0";
 pub(in crate::isa) const SAY_WARP: &str =
     "give the threads of one warp `warp = 0`: without it, each has a warp of its own";
 
-/// The lanes of the warp that an operand names.
+/// The lanes of the warp that a mask operand names.
 pub(super) fn named(e: &mut Emit<'_, '_>, c: &Call, operand: usize) -> Option<Lanes> {
     let threads = e.env.warp.of;
     if threads > 32 {
@@ -650,27 +649,27 @@ fn too_many_lanes(e: &mut Emit<'_, '_>, c: &Call) {
     );
 }
 
-/// Meets the lanes that an operand names, with a value; what each of them brings.
+/// Gives a value to the lanes in a mask operand, and returns the values of all.
 fn met(e: &mut Emit<'_, '_>, c: &Call, mask: usize, value: Expr, ty: Ty) -> Option<Brought> {
     let lanes = named(e, c, mask)?;
     meet(e, c, lanes, value, ty)
 }
 
-/// A lane that is not among those that it names ends there, and the program is undefined.
+/// A lane that its own mask does not name ends its thread, and the program is undefined.
 fn among_them(e: &mut Emit<'_, '_>, lanes: &Lanes) {
     if let Some(itself) = lanes.names_itself() {
         misused_unless(e, itself);
     }
 }
 
-/// Meets lanes with a value; what each of them brings.
+/// Gives a value to the lanes, and returns the values of all.
 fn meet(e: &mut Emit<'_, '_>, c: &Call, lanes: Lanes, value: Expr, ty: Ty) -> Option<Brought> {
     among_them(e, &lanes);
     e.push(lanes.meet(value, int(1)));
     take(e, c, lanes, ty)
 }
 
-/// What each of the lanes brought that the thread met last.
+/// Takes the values of all lanes from the thread's last meeting.
 fn take(e: &mut Emit<'_, '_>, c: &Call, lanes: Lanes, ty: Ty) -> Option<Brought> {
     let mut all = Vec::new();
     for lane in lanes.possible() {
@@ -679,7 +678,7 @@ fn take(e: &mut Emit<'_, '_>, c: &Call, lanes: Lanes, ty: Ty) -> Option<Brought>
     Some(Brought { lanes, taken: all })
 }
 
-/// What all threads brought that this one met last, combined, goes into the destination.
+/// Combines the values from the thread's last meeting into the destination.
 pub(super) fn combine(e: &mut Emit<'_, '_>, c: &Call, lanes: Lanes, operation: BinOp) {
     let Some(met) = take(e, c, lanes, Ty::U32) else {
         return;
@@ -687,7 +686,7 @@ pub(super) fn combine(e: &mut Emit<'_, '_>, c: &Call, lanes: Lanes, operation: B
     put(e, c, 0, met.combined(operation, Ty::U32));
 }
 
-/// Takes what a lane brought into a register that the code cannot name.
+/// Takes the value of one lane into a hidden register.
 pub(super) fn taken(e: &mut Emit<'_, '_>, c: &Call, lane: u32, ty: Ty) -> Option<RegId> {
     let dst = e.temporary(c, &format!("lane {lane}"), ty)?;
     e.push(Op::Take {
@@ -697,11 +696,12 @@ pub(super) fn taken(e: &mut Emit<'_, '_>, c: &Call, lane: u32, ty: Ty) -> Option
     Some(dst)
 }
 
-/// How the register begins that holds which lane of a mask is elected, in all the code of a thread.
+/// The prefix of the hidden registers that hold the elected lane of each mask, throughout a
+/// thread's code.
 pub(crate) const ELECTED: &str = "elected ";
 
-/// Elects a lane. Each brings whether it would be the one: the first of those that would, or the
-/// first of all, is. It stays so, for each mask in a register that the code cannot name.
+/// Elects a lane. Each lane chooses freely whether to volunteer; the first volunteer is elected, or
+/// else the first lane. A hidden register keeps the result for each mask, so later elections agree.
 fn elect(e: &mut Emit<'_, '_>, c: &Call) {
     let Expr::Const(mask) = c.expr(1) else {
         return e.error(
@@ -736,7 +736,7 @@ fn elect(e: &mut Emit<'_, '_>, c: &Call) {
     let Some(met) = meet(e, c, lanes, Expr::Reg(would), Ty::U32) else {
         return;
     };
-    // Counted from 1; 0 is nobody yet.
+    // Lanes count from 1; 0 means that no lane is elected yet.
     let number = |lane: u32| int(i64::from(lane) + 1);
     let first = met.taken.first().map_or(int(0), |(lane, _)| number(*lane));
     let chosen = met.taken.iter().rev().fold(first, |later, (lane, would)| {
@@ -778,7 +778,7 @@ fn vote(e: &mut Emit<'_, '_>, c: &Call, combine: fn(&Brought) -> Expr) {
 }
 
 fn shuffle(e: &mut Emit<'_, '_>, c: &Call) {
-    // Compilers put constants into registers.
+    // The bounds may be a constant in a register.
     let sections = c.expr(3);
     if !matches!(sections, Expr::Const(_)) {
         e.ask();
@@ -803,8 +803,8 @@ fn shuffle(e: &mut Emit<'_, '_>, c: &Call) {
     let defined = shuffled.is_defined(&lanes);
     among_them(e, &lanes);
     if defined == int(0) {
-        // Whoever does not come has no value; the others, who may read this lane's, are met all the
-        // same.
+        // The source lane never arrives, so the result is unknown. The meeting still happens,
+        // because other lanes may read this lane's value.
         e.push(lanes.meet(value, int(1)));
         put(e, c, 1, shuffled.within.clone());
         return put(e, c, 0, Expr::unknown(c.ty));
@@ -817,7 +817,7 @@ fn shuffle(e: &mut Emit<'_, '_>, c: &Call) {
             None => return,
         }));
     }
-    // The lane may be named by the register that the value goes to.
+    // Write the predicate first: the value may overwrite the register that selects the lane.
     put(e, c, 1, shuffled.within.clone());
     put(e, c, 0, shuffled.chosen(&all));
 }

@@ -1,36 +1,33 @@
-//! Tokens of PTX code, as compilers print it and in the short form of litmus tests.
+//! Splits PTX code into tokens, both as compilers print it and in the short form of litmus tests.
 //!
 //! # Invariants
-//! - Never fails: a character that begins no token is a token of its own, for the parser to report.
-//! - Linear in the text; comments are dropped, line ends are kept because they end statements.
+//! - Lexing never fails: a character that begins no token becomes a separate token, for the parser
+//!   to report.
+//! - Linear in the text. Comments are dropped; line ends are kept because they end statements.
 
 use diag::Token;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
-    /// Opcode with qualifiers, name, register, directive.
+    /// An opcode with qualifiers, a name, a register or a directive.
     Word,
-    /// An integer that fits 64 bits, by its bits.
+    /// The bits of an integer that fits 64 bits.
     Int(i64),
     /// A number with a decimal point.
     Fraction(f64),
-    /// A number that is no integer or does not fit.
+    /// A malformed number, or an integer that does not fit 64 bits.
     BadNumber,
-    /// What is between two quotation marks on one line, with these.
+    /// A string on one line, including its quotation marks.
     Str,
-    /// One punctuation character.
     Punct(char),
-    /// End of a line.
     Newline,
     /// A `/*` that is never closed.
     OpenComment,
-    /// End of the text.
     End,
 }
 
-/// The predefined constant (PTX ISA 9.4, *Predefined Constants*): it is a number wherever it
-/// stands.
+/// The name of the predefined constant and its value (PTX ISA 9.4, *Predefined Constants*).
 const WARP_SIZE: (&str, i64) = ("WARP_SZ", 32);
 
 /// All tokens of a text; the last one is [`Kind::End`].
@@ -119,7 +116,7 @@ pub(super) fn lex(text: &str) -> Vec<Token<Kind>> {
     tokens
 }
 
-/// How long what stands before the closing quotation mark is.
+/// The length of the text before a closing quotation mark on the same line.
 fn string(text: &str) -> Option<usize> {
     text.find(['"', '\n'])
         .filter(|&n| text[n..].starts_with('"'))
@@ -129,8 +126,8 @@ fn is_word_start(b: u8) -> bool {
     b.is_ascii_alphabetic() || matches!(b, b'_' | b'$' | b'%' | b'.')
 }
 
-/// A PTX integer constant: decimal, `0x`, `0b` or octal with a leading zero, with an optional `U`;
-/// of a floating-point constant (`0f3F800000`, `0d3FF0000000000000`) the bits.
+/// Parses a PTX integer constant: decimal, `0x`, `0b` or octal with a leading zero, with an
+/// optional `U`. A floating-point constant (`0f3F800000`, `0d3FF0000000000000`) gives its bits.
 pub(super) fn integer(text: &str) -> Option<i64> {
     let digits = text.strip_suffix(['U', 'u']).unwrap_or(text);
     let float = |prefixes: [&str; 2], count: usize| {

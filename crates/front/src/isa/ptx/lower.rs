@@ -1,12 +1,12 @@
-//! One thread's statements to micro-ops: names resolved, operands checked against the instruction
-//! table.
+//! Lowers one thread's statements to micro-ops: resolves names and checks operands against the
+//! instruction table.
 //!
 //! # Invariants
-//! - Errors never stop the walk: one pass reports everything that is wrong with a thread.
-//! - The result is only used if nothing was reported; until then a branch target may be a
+//! - Errors never stop the pass: it reports all mistakes of a thread.
+//! - The result is only used if there were no errors; before that, a branch target may be a
 //!   placeholder.
-//! - An instruction that asks for constants and finds registers is lowered again with what
-//!   [`known`] finds of these.
+//! - If an instruction needs constants but has registers, the thread is lowered again with the
+//!   values that [`known`] finds.
 //! - Types of locations are settled ([`super::Unit::settle_types`]) before any thread is lowered.
 
 use std::collections::{HashMap, HashSet};
@@ -27,34 +27,32 @@ use program::{
     RegId, Register, Scope, Space, Tag, Tags, Ty,
 };
 
-/// An operand, resolved.
 #[derive(Clone, Debug)]
 pub(super) enum Arg {
-    /// `None`: discarded.
+    /// A destination; `None` for `_`, which discards the result.
     Dst(Option<RegId>),
     /// A value or an address.
     Expr(Expr),
-    /// The elements of a vector.
     Vector(Vec<Arg>),
-    /// The text range of a label.
+    /// A label, as a range of the text.
     Label(Range<usize>),
 }
 
-/// An instruction, resolved.
+/// A resolved instruction.
 pub(super) struct Call {
     pub(super) row: &'static Row,
     pub(super) quals: Quals,
-    /// The type it works in.
+    /// The type of its operation.
     pub(super) ty: Ty,
-    /// The location it names, if it names one.
+    /// The location in its address operand, if it names one.
     pub(super) loc: Option<LocId>,
-    /// Its predicate, if the row takes it.
+    /// Its predicate, if the row handles predicates.
     pub(super) pred: Option<Expr>,
-    /// Its operands; those left out are missing at the end.
+    /// Its operands; optional ones may be missing at the end.
     pub(super) args: Vec<Arg>,
-    /// Which of them were registers whose values are known.
+    /// For each operand, whether it was a register with a known value.
     pub(super) found: Vec<bool>,
-    /// Opcode and qualifiers.
+    /// The text range of opcode and qualifiers.
     pub(super) opcode: Range<usize>,
 }
 
@@ -67,7 +65,7 @@ impl Call {
         }
     }
 
-    /// Operand `i`, element by element.
+    /// The elements of operand `i`; a scalar is its own single element.
     pub(super) fn elements(&self, i: usize) -> &[Arg] {
         match self.args.get(i) {
             Some(Arg::Vector(all)) => all,
@@ -76,12 +74,12 @@ impl Call {
         }
     }
 
-    /// Whether operand `i` was a register whose value is known.
+    /// Whether operand `i` was a register with a known value.
     pub(super) fn is_found(&self, i: usize) -> bool {
         self.found.get(i) == Some(&true)
     }
 
-    /// The value of operand `i`, if it was given.
+    /// The value of operand `i`, if the instruction has it.
     pub(super) fn given(&self, i: usize) -> Option<Expr> {
         match self.args.get(i) {
             Some(Arg::Expr(e)) => Some(e.clone()),
@@ -89,13 +87,13 @@ impl Call {
         }
     }
 
-    /// The value of operand `i`.
+    /// The value of operand `i`, or 0 if the instruction does not have it.
     pub(super) fn expr(&self, i: usize) -> Expr {
         self.given(i).unwrap_or(Expr::Const(0))
     }
 }
 
-/// Where a lowering puts its micro-ops.
+/// The state of a lowering; rows emit their micro-ops through it.
 pub(super) struct Emit<'a, 's> {
     pub(super) unit: &'a Unit,
     pub(super) env: &'a Env,
@@ -112,48 +110,47 @@ pub(super) struct Emit<'a, 's> {
     /// The current instruction has an address in a register and no type.
     pub(super) through_register: bool,
     current: (Span, SourceLine, String),
-    /// All lanes of the warp come here together, since the start or a barrier: without a label or
-    /// branch in between.
+    /// All lanes of the warp arrive here together: no label or branch since the start or the last
+    /// barrier of the CTA.
     pub(super) converged: bool,
-    /// An instruction in front says that all lanes execute it together, without a label or branch
-    /// in between.
+    /// An earlier instruction already requires that all lanes execute it together, with no label or
+    /// branch since.
     together: bool,
-    /// What is known of registers in front of items that asked.
+    /// The known values of registers before the items that need them.
     known: &'a HashMap<usize, Known>,
-    /// The items that ask for what is known of registers.
+    /// The items that need known values of registers.
     asking: Vec<Asking>,
-    /// The current one asks for addresses, too.
+    /// The current item needs known addresses, too.
     asks: bool,
 }
 
-/// An item that asks for what is known of registers: one that could not be lowered, or wants to
-/// know addresses.
+/// An item that needs the known values of registers: it could not be lowered, or needs addresses.
 struct Asking {
     item: usize,
-    /// The micro-op that comes first.
+    /// The index of its first micro-op.
     first: usize,
-    /// Addresses, too: an access whose type is that of what it names does not ask for them.
+    /// Whether it needs addresses, too. An access with the type of its location does not.
     addresses: bool,
 }
 
-/// What is known of registers in front of an item that asked.
+/// The known values of registers before an item.
 #[derive(PartialEq)]
 pub(super) struct Known {
     values: Values,
-    /// It asked for addresses, too.
+    /// Whether the values include addresses.
     addresses: bool,
-    /// A way leads there.
+    /// Whether a path reaches the item.
     reached: bool,
 }
 
-/// A branch target that is still to be filled in with the end of the thread.
+/// A placeholder for the end of the thread as a branch target.
 const END: usize = usize::MAX;
 
-/// Lowers one thread.
 pub(super) fn lower(unit: &Unit, env: &Env, symbols: &Symbols, sink: &mut Sink) -> Lowered {
     let before = (sink.kept(), sink.errors());
     let mut known: HashMap<usize, Known> = HashMap::new();
-    // What one instruction comes to know may be what the next one asks for.
+    // The known values of one instruction may determine those of the next, so repeat until nothing
+    // changes.
     for _ in 0..unit.items.len() {
         let (lowered, asking) = lower_with(unit, env, symbols, sink, &known);
         if asking.is_empty() {
@@ -195,7 +192,7 @@ fn is_narrow(env: &Env, symbols: &Symbols, loc: LocId) -> bool {
         || env.regs.iter().any(|r| is_half(&r.name) && of(&r.init))
 }
 
-/// The registers that the test gives a value.
+/// The values that the test gives to registers.
 fn start(env: &Env, symbols: &Symbols, regs: &[Register]) -> Values {
     let given = |reg: &Register| env.regs.iter().any(|r| bare(&r.name) == reg.name);
     let value = |reg: &Register| match reg.init {
@@ -216,7 +213,8 @@ fn start(env: &Env, symbols: &Symbols, regs: &[Register]) -> Values {
         .collect()
 }
 
-/// Lowers one thread, with what is known of registers; tells which items ask for constants.
+/// Lowers one thread with the known values of registers. Also returns the items that need such
+/// values.
 fn lower_with(
     unit: &Unit,
     env: &Env,
@@ -300,17 +298,17 @@ impl<'a> Emit<'a, '_> {
         });
     }
 
-    /// Where the next micro-op comes.
+    /// The index of the next micro-op.
     pub(super) fn here(&self) -> usize {
         self.code.len()
     }
 
-    /// Appends a jump to a micro-op.
+    /// Appends a jump to the micro-op at index `target`.
     pub(super) fn jump(&mut self, cond: Expr, target: usize) {
         self.push(Op::Branch { cond, target });
     }
 
-    /// The labels of the list that has a label in front of it.
+    /// The labels in a list, which is named by the label before it.
     pub(super) fn targets(&self, list: &Range<usize>) -> Option<&'a [Range<usize>]> {
         let unit = self.unit;
         let named = |pair: &'a [Item]| match pair {
@@ -322,14 +320,14 @@ impl<'a> Emit<'a, '_> {
         unit.items.windows(2).find_map(named)
     }
 
-    /// Says where a jump goes.
+    /// Sets the target of a jump.
     pub(super) fn aim(&mut self, jump: usize, to: usize) {
         if let Some(target) = self.code[jump].op.target_mut() {
             *target = to;
         }
     }
 
-    /// Appends the end of the thread, behind what is undefined.
+    /// Ends the thread, after undefined behaviour.
     pub(super) fn leave(&mut self) {
         self.push(Op::Branch {
             cond: Expr::Const(1),
@@ -337,7 +335,7 @@ impl<'a> Emit<'a, '_> {
         });
     }
 
-    /// A register that no code names; `None` if there are too many.
+    /// A register that code cannot name; reports an error and returns `None` if there are too many.
     pub(super) fn temporary(&mut self, c: &Call, name: &str, ty: Ty) -> Option<RegId> {
         let id = self.regs.intern(name);
         match id {
@@ -352,10 +350,10 @@ impl<'a> Emit<'a, '_> {
         id
     }
 
-    /// Appends the elements of the current instruction.
+    /// Appends the elements of a vector instruction.
     pub(super) fn push_elements(&mut self, ops: Vec<Op>) {
         let first = self.code.len();
-        // There are at most eight.
+        // A vector has at most eight elements.
         let of = ops.len() as u8;
         ops.into_iter().for_each(|op| self.push(op));
         for (at, instr) in (0..of).zip(&mut self.code[first..]) {
@@ -367,7 +365,7 @@ impl<'a> Emit<'a, '_> {
         }
     }
 
-    /// Appends the pieces of one scalar of 128 bits, the lowest first.
+    /// Appends the parts of one scalar of 128 bits, the lowest first.
     pub(super) fn push_scalar(&mut self, pieces: Vec<Op>) {
         let first = self.code.len();
         self.push_elements(pieces);
@@ -376,7 +374,6 @@ impl<'a> Emit<'a, '_> {
             .for_each(|instr| instr.element.whole = true);
     }
 
-    /// Appends a jump to a label.
     pub(super) fn branch(&mut self, cond: Expr, label: Option<&Arg>) {
         match label {
             Some(Arg::Label(range)) => self.fixups.push((self.code.len(), range.clone())),
@@ -385,7 +382,7 @@ impl<'a> Emit<'a, '_> {
         self.push(Op::Branch { cond, target: END });
     }
 
-    /// The value as one of type `ty`.
+    /// The value, converted to type `ty`.
     pub(super) fn fit(&self, value: Expr, ty: Ty) -> Expr {
         match value {
             Expr::Const(v) => Expr::Const(ty.wrap(v)),
@@ -395,7 +392,7 @@ impl<'a> Emit<'a, '_> {
         }
     }
 
-    /// The type an instruction works in.
+    /// The type of an instruction's operation.
     pub(super) fn call_ty(&self, m: &Matched) -> Ty {
         if let Some(ty) = m.quals.ty() {
             return ty;
@@ -417,8 +414,7 @@ impl<'a> Emit<'a, '_> {
         loc.map_or(Ty::WORD, |loc| self.symbols.ty(loc))
     }
 
-    /// Has the instruction lowered again with the addresses in registers that are known, if it has
-    /// not been.
+    /// Requests a second lowering with the known addresses in registers.
     pub(super) fn ask(&mut self) {
         self.asks = true;
     }
@@ -445,7 +441,7 @@ impl<'a> Emit<'a, '_> {
                     let (first, errors) = (self.code.len(), self.sink.errors());
                     self.asks = self.known.get(&at).is_some_and(|known| known.addresses);
                     self.instruction(m, at);
-                    // A barrier that is not aligned does not ask the lanes to come to it together.
+                    // Without `.aligned`, lanes need not reach the barrier together.
                     let aligned = m.row.opcode == "bar"
                         || m.quals.all(GroupKind::Ignored).any(|w| w == "aligned");
                     self.converged = match &self.code[first..] {
@@ -462,7 +458,7 @@ impl<'a> Emit<'a, '_> {
                         self.forget(m);
                     }
                     if failed || self.asks || self.known.contains_key(&at) {
-                        // Behind the branch around a predicated one.
+                        // A predicated instruction begins after the branch that skips it.
                         let around = matches!(
                             self.code.get(first),
                             Some(Instr {
@@ -482,7 +478,7 @@ impl<'a> Emit<'a, '_> {
         }
     }
 
-    /// Of an instruction that could not be lowered: nothing is known of what it writes.
+    /// Makes the registers that a failed instruction writes unknown, by a load into each.
     fn forget(&mut self, m: &'a Matched) {
         for (role, operand, _) in m.operands() {
             if let (
@@ -505,12 +501,12 @@ impl<'a> Emit<'a, '_> {
         }
     }
 
-    /// The value of an operand in registers, if it is known in front of an item.
+    /// The value of an operand in registers, if it is known before an item.
     fn constant(&self, arg: &Arg, at: usize) -> Option<Arg> {
         let (Arg::Expr(e), Some(known)) = (arg, self.known.get(&at)) else {
             return None;
         };
-        // What a predicate says is no number.
+        // A predicate is not a number.
         let predicate = |r: &RegId| self.regs.get(*r).ty == Some(PRED);
         if e.base().is_some()
             || matches!(e, Expr::Const(_))
@@ -519,8 +515,8 @@ impl<'a> Emit<'a, '_> {
             return None;
         }
         let narrow = |loc| is_narrow(self.env, self.symbols, loc);
-        // What is not inside of a location in shared memory is of something else, such as the copy
-        // of another CTA; an access that is not made may be to anything.
+        // An address outside its location in shared memory belongs to other memory, such as the
+        // copy of another CTA. An unreachable access may have any address.
         let inside = |value: &Expr| match value {
             Expr::Bin(_, _, base, offset) => match (base.base(), &**offset) {
                 (Some(loc), Expr::Const(offset)) => {
@@ -539,7 +535,7 @@ impl<'a> Emit<'a, '_> {
             .map(Arg::Expr)
     }
 
-    /// What comes now is of that place in the code.
+    /// Sets the place in the code of the micro-ops that follow.
     pub(super) fn at(&mut self, span: Span, text: String) {
         let number = self.sink.line(span.start);
         let line = SourceLine {
@@ -601,8 +597,9 @@ impl<'a> Emit<'a, '_> {
             _ => None,
         };
         let opcode = m.raw.opcode.start..m.raw.quals.last().map_or(m.raw.opcode.end, |q| q.end);
-        // All lanes execute it together, or the program is undefined; a barrier says so itself, and
-        // nobody need say so twice. In assembly of other languages, models have no words for it.
+        // If some lanes do not execute it, the program is undefined. Barriers check this
+        // themselves, and one check is enough. In assembly inside other languages, the models have
+        // no such check.
         let aligned = m.quals.all(GroupKind::Ignored).any(|w| w == "aligned")
             && !matches!(m.row.opcode, "bar" | "barrier");
         let parts = around.is_some() || !self.converged && !self.together;
@@ -629,7 +626,6 @@ impl<'a> Emit<'a, '_> {
         }
     }
 
-    /// Fills in branch targets.
     fn patch(&mut self) {
         let end = self.code.len();
         for (at, range) in std::mem::take(&mut self.fixups) {
@@ -666,17 +662,17 @@ impl<'a> Emit<'a, '_> {
     }
 }
 
-/// Whether all threads of a CTA come to a barrier, and wait.
+/// Whether all threads of the CTA wait at a barrier.
 fn gathers(barrier: &Barrier) -> bool {
     let whole = matches!(&barrier.naming, BarrierNaming::Counted { count: None, .. });
     barrier.action == BarrierAction::Sync && barrier.domain == Scope::Cta && whole
 }
 
-/// A predicate's truth value, or the opposite of it.
+/// The truth value of a predicate, optionally negated.
 pub(super) fn truth(value: Expr, negated: bool) -> Expr {
     match value {
         value if !negated => value,
-        // Not not.
+        // Removes a double negation.
         Expr::Cmp(CmpOp::Eq, Ty::WORD, inner, zero) if *zero == Expr::Const(0) => *inner,
         value => Expr::Cmp(
             CmpOp::Eq,

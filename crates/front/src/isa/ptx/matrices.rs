@@ -1,16 +1,17 @@
-//! Matrices of 8 × 8 elements of 16 bits that a warp loads from shared memory, stores there, or
-//! transposes: each lane names a row for others, and has a fragment of two elements.
+//! Loads, stores and transpositions of matrices of 8 × 8 elements of 16 bits by a warp. Each lane
+//! gives the address of a row and holds a fragment of two elements.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *ldmatrix*, *stmatrix*, *movmatrix*: lane 8m + r names row r of matrix m; a group
-//!   of four lanes loads or stores a row, each of them a fragment, the first lanes the first row.
-//!   Transposed, a lane has two elements of one column. Rows are aligned to 16 bytes.
-//! - Memory Consistency Model: these accesses are weak. The lane whose fragment it is makes them,
-//!   at an address that another one gave.
+//! - PTX ISA 9.4, *ldmatrix*, *stmatrix*, *movmatrix*: lane 8m + r gives the address of row r of
+//!   matrix m. A group of four lanes loads or stores a row, the first group the first row, each
+//!   lane one fragment. Transposed, a lane has two elements of one column. Rows are aligned to 16
+//!   bytes.
+//! - Memory Consistency Model: these accesses are weak. A lane makes the accesses of its fragment,
+//!   at an address that another lane gave.
 //!
 //! # Where we differ
-//! - Other shapes and types are refused, and warps of fewer than 32 lanes, in which the page leaves
-//!   open what is loaded.
+//! - Other shapes and types are refused. So are warps of fewer than 32 lanes, for which the page
+//!   does not define the loaded values.
 
 use super::copies::aligned;
 use super::lanes::{Lanes, taken};
@@ -68,7 +69,8 @@ pub(super) const ROWS: &[Row] = &[
     .result(ResultTy::U32),
 ];
 
-/// The lanes of a matrix instruction; `None` with a diagnostic if the warp is not whole.
+/// The lanes of a matrix instruction. Reports an error and returns `None` if the warp has fewer
+/// than 32 lanes.
 fn whole(e: &mut Emit<'_, '_>, c: &Call) -> Option<Lanes> {
     let of = e.env.warp.of;
     if of != 32 {
@@ -83,15 +85,14 @@ fn whole(e: &mut Emit<'_, '_>, c: &Call) -> Option<Lanes> {
     Some(Lanes::new(Scope::Warp, e.env.warp, Expr::Const(-1)))
 }
 
-/// Where the fragments of this lane are: of each matrix, addresses of its pieces, and the type of
-/// these.
+/// The addresses of this lane's fragment of each matrix, in parts, and the type of a part.
 fn pieces(
     e: &mut Emit<'_, '_>,
     c: &Call,
     address: usize,
     registers: usize,
 ) -> Option<(Vec<Vec<Expr>>, Ty)> {
-    // The pieces have types of their own.
+    // The type qualifier is not the type of the accesses.
     e.through_register = false;
     let count = match c.quals.get(GroupKind::Op) {
         Some("x1") => 1,
@@ -121,7 +122,8 @@ fn pieces(
     }
     let lanes = whole(e, c)?;
     let lane = lanes.seat.rank;
-    // The rows that this lane has elements of, what of them, in elements, and how much.
+    // The rows that contain elements of this lane, the first element's column in units of `ty`, and
+    // the type of a part.
     let (rows, column, ty) = match c.quals.get(GroupKind::Flag) {
         None => (vec![lane / 4], i64::from(lane % 4), Ty::U32),
         Some(_) => (
@@ -136,7 +138,8 @@ fn pieces(
         let mut own = Vec::new();
         for row in &rows {
             let lane = 8 * matrix + row;
-            // No register of values that lanes hand each other, which would hold addresses with it.
+            // The register must not be shared with exchanged values, which would then count as
+            // addresses.
             let dst = e.temporary(c, &format!("row {lane}"), Ty::U64)?;
             e.push(Op::Take {
                 dst,
@@ -149,7 +152,7 @@ fn pieces(
     Some((all, ty))
 }
 
-/// An element.
+/// The type of one element.
 const HALF: Ty = Ty {
     bits: 16,
     signed: false,
@@ -167,7 +170,7 @@ fn bin(op: BinOp, a: Expr, b: i64) -> Expr {
     Expr::Bin(op, Ty::U32, a.into(), Expr::Const(b).into())
 }
 
-/// Two elements in a register.
+/// Joins two elements into a register.
 fn pair(low: Expr, high: Expr) -> Expr {
     Expr::Bin(
         BinOp::Or,
@@ -244,7 +247,7 @@ fn store(e: &mut Emit<'_, '_>, c: &Call) {
     }
 }
 
-/// Element (i, j) of the result is element (j, i): of two rows, the elements in one column.
+/// Transposes a matrix: a lane takes the elements of one column from the lanes of two rows.
 fn transpose(e: &mut Emit<'_, '_>, c: &Call) {
     let value = e.fit(c.expr(1), Ty::U32);
     let (Some(dst), Some(lanes)) = (c.dst(0), whole(e, c)) else {

@@ -1,24 +1,24 @@
-//! mbarrier objects: operations on one word of shared memory, each atomic.
+//! mbarrier objects: atomic operations on one word of shared memory.
 //!
 //! # Invariants
-//! - Every operation is a read-modify-write of the word that comes first among its micro-ops; what
-//!   the word means, and what operations make of it, [`program::mbarrier`] says.
-//! - A wait or test that finds its phase complete writes the word back as it was: it has a place
-//!   among the operations on the object. One that does not writes nothing, and orders nothing.
-//! - An operation whose precondition does not hold changes nothing: it is an event `MISUSE`, and
-//!   its thread ends there.
+//! - Every operation is a read-modify-write of the word, and it is the first of its micro-ops.
+//!   [`program::mbarrier`] defines the encoding of the word and the effect of operations.
+//! - A wait or test that finds its phase complete writes the word back unchanged. So it has a place
+//!   in the order of operations on the object. If it fails, it writes nothing and orders nothing.
+//! - An operation with an unmet precondition changes nothing: it is an event `MISUSE`, and its
+//!   thread ends there.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *mbarrier* and the pages of its instructions: an arrival is `.release.cta`, a
-//!   test or wait `.acquire.cta`, and changes of the byte count are `.relaxed` unless they say
-//!   otherwise; order and scope come together. What a remote object allows: *Support for mbarrier
-//!   in the shared memory of a cluster*.
+//! - PTX ISA 9.4, *mbarrier* and the pages of its instructions. By default, an arrival is
+//!   `.release.cta`, a test or wait `.acquire.cta`, and changes of the byte count are `.relaxed`.
+//!   Order and scope are given together. *Support for mbarrier in the shared memory of a cluster*
+//!   lists the operations on remote objects.
 //!
 //! # Where we differ
 //! - `mbarrier.wait` is the short form of a loop around `mbarrier.try_wait`.
-//! - `try_wait` is as `test_wait`: what it waits for by itself bounds nothing.
-//! - A count in a register that is larger than an object can count here makes an address of
-//!   nothing, as does a number of bytes.
+//! - `try_wait` behaves like `test_wait`: the time limit of its wait is not modelled.
+//! - If a count or a number of bytes in a register is too large for an object here, the operation
+//!   accesses no memory.
 
 use super::lower::{Call, Emit};
 use super::table::{Group, GroupKind, ResultTy, Role, Row, SCOPES};
@@ -271,15 +271,15 @@ pub(super) const ROWS: &[Row] = &[
 struct Operation {
     /// The order of its write half.
     order: Tag,
-    /// Only the thread's own CTA may hold the object.
+    /// The object must be in the thread's own CTA.
     own: bool,
-    /// The operand with the address.
+    /// The index of the address operand.
     at: usize,
-    /// What models know it by.
+    /// The tag by which models recognise it.
     role: Option<Tag>,
-    /// Where the object is, if not where the operand says.
+    /// The object's address, if it differs from the operand.
     address: Option<Expr>,
-    /// It is done when copies are complete, not by the thread.
+    /// It happens when copies are complete; the thread does not perform it.
     asynchronous: bool,
 }
 
@@ -297,12 +297,12 @@ impl Operation {
     }
 }
 
-/// The kinds of arrival.
+/// The variants of an arrival.
 #[derive(Default)]
 struct Arrival {
-    /// The operand is a number of bytes that it expects first.
+    /// The operand is a number of bytes, which the arrival first adds to the expected bytes.
     bytes: bool,
-    /// Later phases expect less.
+    /// It reduces the arrivals that later phases expect.
     leaves: bool,
     /// It must not complete the phase.
     incomplete: bool,
@@ -317,8 +317,8 @@ fn dead(old: &Expr) -> Expr {
     )
 }
 
-/// A read-modify-write of the word at operand `what.at`, where `ok` holds of it; else undefined.
-/// `fits`: whether the operand can be counted at all.
+/// A read-modify-write of the word at operand `what.at`. It is undefined unless `ok` holds for the
+/// old word.
 fn operation(
     e: &mut Emit<'_, '_>,
     c: &Call,
@@ -332,7 +332,7 @@ fn operation(
     Some(old)
 }
 
-/// A read-modify-write that writes where `writes` holds of the word.
+/// A read-modify-write that only writes if `writes` holds for the old word.
 fn attempt(
     e: &mut Emit<'_, '_>,
     c: &Call,
@@ -355,8 +355,8 @@ fn attempt(
     };
     let counted = match operand {
         Expr::Const(_) => addr,
-        // No address of memory, so that nothing is concluded from a count that the word cannot
-        // hold.
+        // A count too large for the word must not lead to a verdict, so it makes the access one
+        // outside all memory.
         operand => {
             let most = Expr::Cmp(
                 CmpOp::Le,
@@ -411,7 +411,7 @@ fn attempt(
     Some(old)
 }
 
-/// The thread ends, and the program is undefined, unless the condition holds.
+/// Unless the condition holds, the thread ends and the program is undefined.
 pub(super) fn misused_unless(e: &mut Emit<'_, '_>, ok: Expr) {
     let skip = e.here();
     e.jump(ok, skip + 3);
@@ -419,8 +419,8 @@ pub(super) fn misused_unless(e: &mut Emit<'_, '_>, ok: Expr) {
     e.leave();
 }
 
-/// Has an object track the copies of the thread: the arrival comes when they are complete. `adds`:
-/// the phase waits for one more.
+/// Makes an object track the thread's copies: an arrival follows when they are complete. `adds`:
+/// the current phase expects one more arrival.
 pub(super) fn track(e: &mut Emit<'_, '_>, c: &Call, adds: bool) {
     let one = Expr::Const(1);
     let by_thread = Operation {
@@ -461,8 +461,8 @@ pub(super) fn track(e: &mut Emit<'_, '_>, c: &Call, adds: bool) {
     signal(e, c, &later, &one, ok, arrived);
 }
 
-/// The bytes of a copy that is complete are taken off the object at operand `at`, moved to
-/// `address`.
+/// Subtracts the bytes of a complete copy from the object at `address`; `at` is the object's
+/// operand.
 pub(super) fn complete(e: &mut Emit<'_, '_>, c: &Call, at: usize, address: Expr, bytes: i64) {
     let bytes = Expr::Const(bytes);
     let what = Operation {
@@ -483,8 +483,8 @@ pub(super) fn complete(e: &mut Emit<'_, '_>, c: &Call, at: usize, address: Expr,
     });
 }
 
-/// An operation that an asynchronous one ends with. The thread goes on: what it does next does not
-/// wait for this.
+/// The operation on an mbarrier object at the end of an asynchronous operation. The thread does not
+/// wait for it.
 fn signal(
     e: &mut Emit<'_, '_>,
     c: &Call,
@@ -582,7 +582,8 @@ fn arrive(e: &mut Emit<'_, '_>, c: &Call, how: &Arrival) {
         }
         ok
     };
-    // What names the CTA's own memory, or returns a token, is of the CTA's own object.
+    // With `.shared::cta`, or with a token as its result, the operation needs an object of its own
+    // CTA.
     let own = matches!(
         c.quals.get(GroupKind::Space),
         Some("shared" | "shared::cta")
@@ -629,7 +630,8 @@ fn bytes(e: &mut Emit<'_, '_>, c: &Call, sign: i64) {
     });
 }
 
-/// A look at the word: the old word, whether the wait is over by it, whether it may be asked.
+/// Reads the word for a test or wait. Returns the old word, whether the phase is complete, and
+/// whether the operation is defined.
 fn look(e: &mut Emit<'_, '_>, c: &Call, at: usize, parity: bool) -> Option<(RegId, Expr, Expr)> {
     let phase = c.expr(at + 1);
     if let (true, Expr::Const(n)) = (parity, &phase)
@@ -710,7 +712,7 @@ fn wait(e: &mut Emit<'_, '_>, c: &Call) {
     e.jump(again, head);
 }
 
-/// A count or a number of bytes, if it can be one.
+/// Checks a constant count or number of bytes against its range.
 fn counted(e: &mut Emit<'_, '_>, c: &Call, operand: Expr, most: i64) -> Option<Expr> {
     let least = i64::from(most == MOST_ARRIVALS);
     if let Expr::Const(n) = operand
@@ -732,7 +734,7 @@ fn counted(e: &mut Emit<'_, '_>, c: &Call, operand: Expr, most: i64) -> Option<E
     Some(operand)
 }
 
-/// The scope; order and scope come together.
+/// The scope; order and scope must be given together.
 fn scope(e: &mut Emit<'_, '_>, c: &Call) -> Option<Scope> {
     match (c.quals.place(GroupKind::Sem), c.quals.scope()) {
         (Some(place), None) => {
@@ -752,9 +754,9 @@ fn scope(e: &mut Emit<'_, '_>, c: &Call) -> Option<Scope> {
     }
 }
 
-/// Reports an operation on what is no mbarrier object.
+/// Reports an operation on memory that is not an mbarrier object.
 pub(super) fn is_object(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Option<()> {
-    // What is used as one through a register is one.
+    // Memory becomes an mbarrier object when operations reach it through a register.
     let Some(loc) = c.expr(at).base().filter(|_| !c.is_found(at)) else {
         return Some(());
     };
@@ -774,7 +776,7 @@ pub(super) fn is_object(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Option<()>
     None
 }
 
-/// The location in shared memory that operand 1 is an address in.
+/// The location in shared memory that operand 1 points into.
 fn shared_object(e: &mut Emit<'_, '_>, c: &Call) -> Option<LocId> {
     let Some(loc) = c.expr(1).base() else {
         e.ask();
@@ -821,8 +823,8 @@ fn mapa(e: &mut Emit<'_, '_>, c: &Call) {
     }
 }
 
-/// The address that is to the CTA of a rank in the cluster what `address`, in `loc`, is to the
-/// thread's own.
+/// The address in another CTA's copy of `loc`, at the same offset as `address`. `rank` is the CTA's
+/// rank in the cluster.
 pub(super) fn of_rank(
     e: &mut Emit<'_, '_>,
     c: &Call,
@@ -851,12 +853,12 @@ pub(super) fn of_rank(
     Some(away_by(address, away * stride(e.symbols, loc)))
 }
 
-/// How far the copies of a location in shared memory are apart.
+/// The distance in bytes between the copies of a location in shared memory.
 pub(crate) fn stride(symbols: &Symbols, loc: LocId) -> i64 {
     program::memory::stride(symbols.layout(loc).bytes(symbols.object(loc).1.init.len()))
 }
 
-/// The address so many bytes further on.
+/// The address `bytes` after another one.
 pub(crate) fn away_by(address: Expr, bytes: i64) -> Expr {
     match bytes {
         0 => address,
@@ -869,8 +871,8 @@ pub(crate) fn away_by(address: Expr, bytes: i64) -> Expr {
     }
 }
 
-/// That of the CTA of a rank that is known when the program runs; of a CTA that the cluster does
-/// not have, an address of nothing.
+/// The address in the copy of the CTA with a computed rank. If the cluster does not have that CTA,
+/// the address is outside all memory.
 pub(crate) fn of_some_rank(cluster: &[i64], rank: &Expr, address: &Expr, stride: i64) -> Expr {
     cluster
         .iter()

@@ -1,4 +1,4 @@
-//! Loads and stores: through the generic proxy, and the surface, texture and constant accesses of
+//! Loads and stores through the generic proxy, and the surface, texture and constant accesses of
 //! the proxy tests.
 //!
 //! # Sources
@@ -9,9 +9,9 @@
 //!   hence ignored.
 //!
 //! # Where we differ
-//! - A register of 128 bits is its halves, as in `ld.b128 {lo, hi}, [a]` ([`super::expand`]). The
-//!   text has scalars of 64 bits at most: one of 128 is one if it is strong (option `b128`), else
-//!   two.
+//! - A register of 128 bits is written as its halves, as in `ld.b128 {lo, hi}, [a]`
+//!   ([`super::expand`]). The text has scalars of at most 64 bits. A strong access of 128 bits is
+//!   one scalar (option `b128`), a weak one is two.
 //! - `tld`, `suld`, `cold`, `sust`: the notation of the published mixed-proxy tests (ISCA 2022).
 
 use std::ops::Range;
@@ -73,7 +73,7 @@ const DISCARDED: Group = Group {
     kind: GroupKind::Ignored,
     words: &["L2"],
 };
-/// What a discard is of.
+/// The number of bytes that a discard covers.
 const LINE: i64 = 128;
 const LOAD: &[Group] = &[LOAD_SEM, SCOPES, SPACES, FLAGS, CACHE, VECTORS, DATA];
 const STORE: &[Group] = &[STORE_SEM, SCOPES, SPACES, FLAGS, CACHE, VECTORS, DATA];
@@ -184,7 +184,8 @@ pub(super) const ROWS: &[Row] = &[
                     d.label("expected `.shared::cluster`, or a kernel without clusters")
                 });
             }
-            // Which objects the address can be of is seen when all threads are known.
+            // `pointers` replaces this comparison by the answer, once all threads show the possible
+            // targets of the address.
             if let Some(dst) = c.dst(0) {
                 let value = Expr::Cmp(CmpOp::Eq, Ty::U64, c.expr(1).into(), Expr::Const(0).into());
                 e.push(Op::Assign { dst, value });
@@ -235,7 +236,7 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 fn discard(e: &mut Emit<'_, '_>, c: &Call) {
-    // It has the type of the location.
+    // The accesses have the type of the location.
     e.through_register = false;
     if c.expr(1) != Expr::Const(LINE) || c.quals.get(GroupKind::Ignored).is_none() {
         e.error(
@@ -269,11 +270,11 @@ fn discard(e: &mut Emit<'_, '_>, c: &Call) {
     }
 }
 
-/// Whether an object of a space is in what an instruction asks about.
+/// Whether an object in a state space answers an `isspacep` with yes.
 pub(in crate::isa) type IsIn = fn(Space) -> bool;
 
-/// The address about which an instruction in PTX asks whether it is in a state space, and whether
-/// it is if it is of an object in that one.
+/// For an `isspacep` instruction: its address operand, and a function from the state space of an
+/// object to the answer.
 pub(in crate::isa) fn asks_space(instr: &Instr) -> Option<(&Expr, IsIn)> {
     let space = instr
         .text
@@ -298,8 +299,8 @@ pub(in crate::isa) fn asks_space(instr: &Instr) -> Option<(&Expr, IsIn)> {
     ))
 }
 
-/// Whether an instruction in PTX is a non-coherent load. What it makes is a weak load: that nobody
-/// writes what it reads is seen when all threads are known.
+/// Whether an instruction in PTX is a non-coherent load. It becomes a weak load; a later check
+/// reports it if some thread writes the memory.
 pub(in crate::isa) fn is_non_coherent(instr: &Instr) -> bool {
     let mut words = instr.text.split_whitespace();
     words.any(|word| word.starts_with("ld.") && word.split('.').any(|qualifier| qualifier == "nc"))
@@ -349,7 +350,7 @@ fn load(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) {
         e.push_scalar(ops);
         return;
     }
-    // The one that changes the address comes last: all are to the address that was there before.
+    // The load that overwrites the address register comes last: all loads use the old address.
     ops.sort_by_key(changes_own_address);
     e.push_elements(ops);
 }
@@ -396,9 +397,9 @@ fn changes_own_address(op: &Op) -> bool {
         .is_some_and(|(addr, dst)| addr.any(&|e| *e == Expr::Reg(dst)))
 }
 
-/// The addresses of the elements of an access. Through a register, the address of a vector is
-/// checked when it is known: one that is no multiple of the vector's size is no address of memory
-/// (PTX ISA, Addresses as Operands, Alignment).
+/// The addresses of an access's elements. A vector address in a register is checked when its value
+/// is known: if it is not a multiple of the vector's size, the access is outside all memory (PTX
+/// ISA, Addresses as Operands, Alignment).
 pub(super) fn addresses(e: &mut Emit<'_, '_>, c: &Call, first: Expr) -> Option<Vec<Expr>> {
     let (width, bytes) = (c.quals.width() as i64, i64::from(c.ty.bytes()));
     if width == 1 {
@@ -458,7 +459,7 @@ pub(super) fn opaque(e: &mut Emit<'_, '_>, c: &Call) {
     }
 }
 
-/// Reports an mbarrier object in the place of a location for ordinary accesses.
+/// Reports an mbarrier object as the location of an ordinary access.
 pub(super) fn is_ordinary(e: &mut Emit<'_, '_>, loc: LocId, at: &Range<usize>) -> Option<()> {
     let (object, declared) = e.symbols.object(loc);
     if declared.class != Some(Class::Mbarrier) {
@@ -502,7 +503,7 @@ pub(super) fn read_only(e: &mut Emit<'_, '_>, c: &Call) {
     }
 }
 
-/// Order, scope and proxy of a load or store.
+/// The order, scope and proxy of a load or store.
 pub(super) fn access(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) -> Option<Access> {
     opaque(e, c);
     let (sem, scope, flag) = (

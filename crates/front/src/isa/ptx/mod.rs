@@ -1,15 +1,15 @@
 //! PTX: code as compilers print it and in the short form of litmus tests, lowered to micro-ops.
 //!
-//! The instruction set is the table of [`rows`]; one row says everything about one family of
-//! instructions, so a new instruction is added in one place.
+//! The instruction set is the table of [`rows`]. One row defines one family of instructions
+//! completely, so a new instruction is added in one place.
 //!
 //! # Reading a test
-//! 1. [`Unit::parse`]: a thread's text, with functions in the place of their calls, to instructions
-//!    that have a row.
+//! 1. [`Unit::parse`] replaces calls by the code of functions, and finds the row of each
+//!    instruction in a thread's text.
 //! 2. [`Unit::settle_types`], for every thread: locations get the type of their accesses.
-//! 3. [`Unit::lower`]: names resolved, micro-ops emitted.
-//! 4. [`pointers::resolve`], once per program: the types of accesses through registers that hold
-//!    addresses.
+//! 3. [`Unit::lower`] resolves names and emits micro-ops.
+//! 4. [`pointers::resolve`], once per program, finds the types of accesses through registers that
+//!    hold addresses.
 //!
 //! # Sources
 //! - PTX ISA 9.4, *Instruction Statements*, *Memory Consistency Model* and the pages of the single
@@ -18,9 +18,9 @@
 //!   litmus suites.
 //!
 //! # Where we differ
-//! - Types and `;` may be left out. An access without type has the type of its location, else 64
+//! - Types and `;` may be left out. An access without type has the type of its location, or else 64
 //!   bits.
-//! - Registers need no declaration. One that a test reads and nothing writes is an error.
+//! - Registers need no declaration. A register that code reads and nothing writes is an error.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -89,14 +89,14 @@ pub use print::{Unprintable, opcode, print};
 pub(crate) use table::PRED;
 pub use table::{Row, bits_named, format_named, rows, type_named};
 
-/// One thread's code, parsed.
+/// One thread's parsed code.
 pub struct Unit {
     text: MappedText,
     items: Vec<Item>,
     origins: Origins,
-    /// Some statements could not be parsed, so nobody knows what they write.
+    /// Some statements could not be parsed, so the registers that they write are unknown.
     incomplete: bool,
-    /// Names in instructions that have no row; they may be registers that these write.
+    /// Names in instructions without a row, which may be registers that these instructions write.
     suspects: HashSet<String>,
 }
 
@@ -111,14 +111,14 @@ enum Item {
     Targets(Vec<Range<usize>>),
 }
 
-/// What a thread's code is read with.
+/// Settings for reading a thread's code.
 #[derive(Clone, Debug, Default)]
 pub struct Env {
-    /// Unknown names are errors; otherwise they are registers and locations that start at 0
+    /// Whether unknown names are errors. Otherwise they are registers and locations that start at 0
     /// (`.litmus`).
     pub strict: bool,
-    /// Barrier operands are (instance, id, quorum) as in the published suites, not PTX's (barrier,
-    /// thread count).
+    /// Barrier operands are (instance, id, quorum) as in the published suites, instead of PTX's
+    /// (barrier, thread count).
     pub instance_barriers: bool,
     /// `red` may be acquire, as in the published suites.
     pub acquiring_red: bool,
@@ -126,27 +126,27 @@ pub struct Env {
     pub specials: Vec<(String, i64)>,
     /// The thread's seat in its warp.
     pub warp: Seat,
-    /// And in its CTA.
+    /// The thread's seat in its CTA.
     pub block: Seat,
-    /// By rank of the CTAs of its cluster: how many copies of shared memory lie between its own and
-    /// theirs.
+    /// For each CTA of the cluster, by rank: the distance of its copy of shared memory from the
+    /// thread's copy, in copies.
     pub cluster: Vec<i64>,
     /// Registers with initial values.
     pub regs: Vec<RegInit>,
-    /// Registers that hold operands of a statement around the code, of which nothing need be known.
+    /// Registers for the operands of an inline assembly statement; the code around it sets them.
     pub operands: Vec<String>,
-    /// No location can be named.
+    /// Code cannot name locations.
     pub nameless: bool,
 }
 
 /// A register's initial value, as the test gives it.
 #[derive(Clone, Debug)]
 pub struct RegInit {
-    /// With or without `%`.
+    /// The register's name, with or without `%`.
     pub name: String,
     /// Its value.
     pub init: Init,
-    /// Where it was given.
+    /// The place where the test gives the value.
     pub span: Span,
 }
 
@@ -158,12 +158,12 @@ pub struct Lowered {
     pub code: Vec<Instr>,
     /// Whether some instruction ends the thread.
     pub leaves: bool,
-    /// Indices of accesses through registers that were written without a type, in order.
+    /// Indices of accesses through registers without a type, in order.
     untyped: Vec<usize>,
 }
 
 impl Unit {
-    /// Parses a thread's code; what is wrong with it goes to `sink`.
+    /// Parses a thread's code and reports mistakes to `sink`.
     pub fn parse(text: MappedText, sink: &mut Sink) -> Unit {
         let mut items = Vec::new();
         let mut suspects = HashSet::new();
@@ -205,8 +205,8 @@ impl Unit {
         }
     }
 
-    /// Records the types of all accesses to named locations. Unless `strict`, adds the locations
-    /// that are not declared.
+    /// Records the types of all accesses to named locations. Unless `strict`, adds undeclared
+    /// locations.
     pub fn settle_types(&self, strict: bool, symbols: &mut Symbols, sink: &mut Sink) {
         for item in &self.items {
             let Item::Instr(m) = item else { continue };
@@ -234,7 +234,7 @@ impl Unit {
                         symbols.declare(name, span, object, sink)
                     }
                 });
-                // What tells of an access is no access of its type.
+                // An mbarrier operand does not have the instruction's type.
                 let ordinary = |id: &LocId| symbols.object(*id).1.class != Some(Class::Mbarrier);
                 let ty = m.quals.ty().map(|ty| ty.piece(m.quals.packed()));
                 if let (Some(id), Some(ty)) = (id.filter(ordinary), ty) {
@@ -248,7 +248,7 @@ impl Unit {
         }
     }
 
-    /// Where functions that are not known are called.
+    /// The places of calls of unknown functions.
     pub fn unknown_calls(&self) -> impl Iterator<Item = Span> {
         let called = |item: &Item| match item {
             Item::Instr(m) if m.row.opcode == "call" => Some(self.text.span(m.raw.range.clone())),
@@ -257,7 +257,7 @@ impl Unit {
         self.items.iter().filter_map(called)
     }
 
-    /// Lowers the code. The result is meaningful only if nothing was reported to `sink`.
+    /// Lowers the code. The result is only meaningful if `sink` got no errors.
     pub fn lower(&self, env: &Env, symbols: &Symbols, sink: &mut Sink) -> Lowered {
         lower::lower(self, env, symbols, sink)
     }

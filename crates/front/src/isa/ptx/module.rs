@@ -1,12 +1,11 @@
-//! A module of PTX as a compiler prints it: its kernels with their parameters, and the variables
-//! beside them.
+//! Reads a PTX module as a compiler prints it: its kernels with their parameters, functions and
+//! variables.
 //!
 //! # Invariants
-//! - A kernel's body keeps its lines; only declarations of variables, which a test makes under
-//!   `[memory]`, become blank.
-//! - What a module has and a test cannot have is reported where it stands; nothing is dropped
-//!   silently but what says nothing of a program's meaning (line information, sections, performance
-//!   directives).
+//! - A kernel's body keeps its lines. Only declarations of variables become blank, because a test
+//!   has them under `[memory]`.
+//! - A construct that tests cannot have is reported at its place. Only constructs without effect on
+//!   the program's meaning are dropped: line information, sections, performance directives.
 //!
 //! # Sources
 //! - PTX ISA 9.4, *Directives*: Module, Kernel and Function, Variable Declaration; *State Spaces*.
@@ -21,20 +20,20 @@ use super::table::bits_named;
 use diag::{Cursor, Sink, Span};
 use program::Ty;
 
-/// The parts of a module that a test can be made of.
+/// The parts of a module that tests use.
 #[derive(Clone, Debug, Default)]
 pub struct Module {
-    /// What comes behind `.target`: `sm_90`.
+    /// The operand of `.target`: `sm_90`.
     pub target: String,
-    /// What it says it is for, if it says so.
+    /// The version and target of the module, if it gives them.
     pub made: Option<Made>,
-    /// Kernels, in order.
+    /// Kernels, in file order.
     pub kernels: Vec<Kernel>,
-    /// Functions with a body, in order.
+    /// Functions with a body, in file order.
     pub functions: Vec<Function>,
     /// Variables at module scope.
     pub variables: Vec<Variable>,
-    /// Sources that `.loc` directives name: number and name.
+    /// Source files of `.loc` directives: number and name.
     pub files: Vec<(i64, String)>,
 }
 
@@ -45,9 +44,9 @@ pub struct Function {
     pub name: String,
     /// Variables declared in its body.
     pub variables: Vec<Variable>,
-    /// Its definition, with blanks in place of declarations of variables.
+    /// Its definition, with blanks instead of declarations of variables.
     pub text: String,
-    /// Where that begins in the text.
+    /// The offset of its definition in the module.
     pub start: usize,
 }
 
@@ -60,16 +59,16 @@ pub struct Kernel {
     pub params: Vec<Param>,
     /// Variables declared in its body.
     pub variables: Vec<Variable>,
-    /// What is between its braces, with blanks in place of declarations of variables.
+    /// The text between its braces, with blanks instead of declarations of variables.
     pub body: String,
-    /// Where the body begins in the text.
+    /// The offset of the body in the module.
     pub start: usize,
-    /// What it demands of its launch, in order.
+    /// Its requirements on a launch, in file order.
     pub demands: Vec<Demand>,
 }
 
 impl Kernel {
-    /// The numbers behind a directive, if the kernel has it.
+    /// The numbers of a directive, if the kernel has it.
     pub fn demands(&self, directive: &str) -> Option<&[u32]> {
         self.demands
             .iter()
@@ -78,14 +77,14 @@ impl Kernel {
     }
 }
 
-/// A parameter.
+/// A parameter of a kernel.
 #[derive(Clone, Debug)]
 pub struct Param {
     /// Its name.
     pub name: String,
     /// Its type as written, without the dot.
     pub ty: String,
-    /// Its number of elements; more than one: it is a structure.
+    /// Its number of elements; more than one means a structure.
     pub elements: u64,
 }
 
@@ -96,37 +95,37 @@ pub struct Variable {
     pub name: String,
     /// `global`, `const`, `shared` or `local`.
     pub space: &'static str,
-    /// Type of its elements as declared.
+    /// The declared type of its elements.
     pub ty: Ty,
-    /// How many; `None`: the launch decides (`.extern .shared`).
+    /// The number of elements; `None` if the launch decides (`.extern .shared`).
     pub elements: Option<u64>,
-    /// The first of them; the rest is 0.
+    /// Initial values of the first elements; the other elements are 0.
     pub init: Vec<Initial>,
-    /// Where it is declared.
+    /// The place of the declaration.
     pub span: Span,
 }
 
-/// What an element of a variable begins with.
+/// The initial value of an element of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Initial {
     /// A number.
     Int(i64),
-    /// The address of a function, or of so many bytes behind the beginning of a variable.
+    /// The address of a function, or of a byte of a variable: name and offset.
     Address(String, i64),
 }
 
-/// What a kernel demands of its launch.
+/// A requirement of a kernel on its launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Demand {
     /// The directive: `.reqntid`.
     pub directive: &'static str,
-    /// Its numbers; of those that are left out, 1.
+    /// The numbers of the directive; missing ones count as 1.
     pub sizes: Vec<u32>,
-    /// Where it stands.
+    /// The place of the directive.
     pub span: Span,
 }
 
-/// Reads a module; what is wrong with it goes to `sink`.
+/// Parses a module and reports mistakes to `sink`.
 pub fn parse(text: &str, sink: &mut Sink) -> Module {
     let tokens = lex(text)
         .into_iter()
@@ -147,7 +146,7 @@ pub fn parse(text: &str, sink: &mut Sink) -> Module {
     reader.module
 }
 
-/// Something was reported.
+/// An error was reported.
 struct Failed;
 
 struct Reader<'a> {
@@ -155,14 +154,14 @@ struct Reader<'a> {
     tokens: Cursor<Kind>,
     sink: &'a mut Sink,
     module: Module,
-    /// What comes behind `.version`.
+    /// The operand of `.version`.
     version: Option<(u32, u32)>,
 }
 
-/// Types of variables that stand for textures and surfaces.
+/// Types of texture and surface references.
 const OPAQUE: [&str; 3] = [".texref", ".surfref", ".samplerref"];
 
-/// Directives that a launch has to fit (PTX ISA 9.4, *Performance-Tuning Directives*, *Cluster
+/// Directives that restrict launches (PTX ISA 9.4, *Performance-Tuning Directives*, *Cluster
 /// Dimension Directives*).
 const DEMANDS: [&str; 6] = [
     ".maxntid",
@@ -173,7 +172,7 @@ const DEMANDS: [&str; 6] = [
     ".blocksareclusters",
 ];
 
-/// Spaces of variables.
+/// State spaces of variables.
 const SPACES: [(&str, &str); 4] = [
     (".global", "global"),
     (".const", "const"),
@@ -247,7 +246,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Goes behind the statement or the block that begins here.
+    /// Skips the statement or the block that begins here.
     fn skip(&mut self) {
         let mut depth = 0;
         while self.tokens.peek() != Kind::End {
@@ -268,7 +267,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The tokens up to the end of the line that holds the present one.
+    /// Skips the rest of the line.
     fn skip_line(&mut self) {
         let start = self.tokens.range().start;
         let end = self.text[start..]
@@ -350,7 +349,7 @@ impl Reader<'_> {
             }
             ".entry" => self.kernel(),
             ".func" => self.function(),
-            // Whether somebody calls it is seen where it is called.
+            // A call of the alias reports the error, if there is one.
             ".alias" => {
                 self.skip();
                 Ok(())
@@ -432,8 +431,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A function. Of its head only the name matters here; the rest is read with the code that
-    /// calls it.
+    /// Reads a function. Only the name in its head is needed here; the head is parsed again with
+    /// the code that calls the function.
     fn function(&mut self) -> Result<(), Failed> {
         let start = self.next().start;
         if self.eat('(') {
@@ -446,7 +445,7 @@ impl Reader<'_> {
         }
         let name = self.name("the name of a function")?;
         while self.tokens.peek() != Kind::Punct('{') {
-            // Whether somebody calls one without a body is seen where it is called.
+            // A call of a function without a body reports the error, if there is one.
             if self.eat(';') {
                 return Ok(());
             }
@@ -467,8 +466,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The text from `start` to before the brace that closes the code, and the variables that it
-    /// declares, with blanks in their place. `depth`: how many braces are open.
+    /// The text from `start` to the brace that closes the code, and the variables declared in it,
+    /// which become blank. `depth`: the number of open braces.
     fn body(&mut self, start: usize, mut depth: usize) -> Result<(String, Vec<Variable>), Failed> {
         let mut body = String::new();
         let (mut variables, mut from) = (Vec::new(), start);
@@ -487,7 +486,7 @@ impl Reader<'_> {
                     }
                     variables.extend(self.variable()?);
                     from = self.tokens.last().range.end;
-                    // Everything behind stays where it is.
+                    // Blanks keep the offsets of the text after them.
                     let blank = |c: char| {
                         if c == '\n' {
                             "\n".to_owned()
@@ -543,7 +542,7 @@ impl Reader<'_> {
         Ok(Param { name, ty, elements })
     }
 
-    /// A declaration of variables, to behind its `;`.
+    /// Reads a declaration of variables, including its `;`.
     fn variable(&mut self) -> Result<Vec<Variable>, Failed> {
         let word = self.word().to_owned();
         let space = SPACES
@@ -653,7 +652,8 @@ impl Reader<'_> {
         Ok(values)
     }
 
-    /// `name`, `name+8`, `generic(name)`: an address. Those of all spaces are generic here.
+    /// Reads an address: `name`, `name+8`, `generic(name)`. Here, addresses in all state spaces are
+    /// generic.
     fn address(&mut self, ty: Ty) -> Result<Initial, Failed> {
         if self.tokens.peek_at(1) == Kind::Punct('(') && self.word() != "generic" {
             return self.error(

@@ -1,15 +1,15 @@
-//! Multimem addresses, each of which names a location on every device of a group.
+//! Operations on multimem addresses: each address names one location on every device of a group.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *multimem.ld_reduce, multimem.st, multimem.red*: what they are unless they say
-//!   otherwise; Memory Consistency Model, *Multimem Addresses*: an operation on one is a vector of
-//!   scalar operations, one for each location.
+//! - PTX ISA 9.4, *multimem.ld_reduce, multimem.st, multimem.red*: default orders and scopes;
+//!   Memory Consistency Model, *Multimem Addresses*: an operation is a vector of scalar operations,
+//!   one for each location.
 //!
 //! # Where we differ
-//! - What comes of floating-point numbers is not worked out; there are no numbers of 8 bits.
-//! - A multimem location is an alias of an array that has an element for each device (`multimem =
-//!   true` in a test), or as many as the instruction's vector: the elements of the array have the
-//!   addresses of the single devices.
+//! - Results of floating-point reductions are unknown values; types of 8 bits are not supported.
+//! - A multimem location is an alias of an array (`multimem = true` in a test). The array has as
+//!   many elements for each device as the instruction's vector, and its elements have the addresses
+//!   of the single devices.
 
 use super::atomics::{HALF, numbers};
 use super::lower::{Arg, Call, Emit};
@@ -26,7 +26,7 @@ const GLOBAL: Group = Group {
     kind: GroupKind::Space,
     words: &["global"],
 };
-/// With which precision sums of numbers of 16 bits are made.
+/// The precision of sums of numbers of 16 bits.
 const PRECISION: Group = Group {
     kind: GroupKind::Ignored,
     words: &["acc::f32", "acc::f16"],
@@ -70,7 +70,7 @@ pub(super) const ROWS: &[Row] = &[
     .keyed(&["red"]),
 ];
 
-/// The location of every device.
+/// The addresses of the location on every device.
 fn replicas(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Option<Vec<Expr>> {
     let width = has_vectors(e, c)?;
     let Expr::Address(loc) = c.expr(at) else {
@@ -112,7 +112,7 @@ fn replicas(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Option<Vec<Expr>> {
     )
 }
 
-/// How many elements a vector has, reporting those that there are not.
+/// The width of the vector; reports unsupported vectors.
 fn has_vectors(e: &mut Emit<'_, '_>, c: &Call) -> Option<i64> {
     let (width, ty) = (c.quals.width(), c.quals.get(GroupKind::Type));
     let fits = width * c.ty.bytes() as usize <= 16;
@@ -136,13 +136,12 @@ fn has_vectors(e: &mut Emit<'_, '_>, c: &Call) -> Option<i64> {
     None
 }
 
-/// The type of the numbers that a value is made of.
+/// The type of the numbers in a value.
 fn number(c: &Call) -> Ty {
     if c.quals.packed() > 1 { HALF } else { c.ty }
 }
 
-/// The addresses of the numbers in locations, each with the place that it has in the vector of
-/// every device.
+/// The addresses of all numbers, each with its position in the vector of its device.
 fn of_numbers(c: &Call, locations: Vec<Expr>) -> impl Iterator<Item = (usize, Expr)> {
     let (of, width, ty) = (usize::from(c.quals.packed()), c.quals.width(), number(c));
     let numbers = move |(at, addr): (usize, Expr)| {
@@ -151,7 +150,7 @@ fn of_numbers(c: &Call, locations: Vec<Expr>) -> impl Iterator<Item = (usize, Ex
     locations.into_iter().enumerate().flat_map(numbers)
 }
 
-/// The numbers that operand `at` is made of, over all elements of a vector.
+/// The numbers of operand `at`, over all elements of a vector.
 fn values(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Vec<Expr> {
     let value = |arg: &Arg| {
         if let Arg::Expr(value) = arg {
@@ -166,8 +165,8 @@ fn values(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Vec<Expr> {
         .collect()
 }
 
-/// The operation of a reduction. What comes of floating-point numbers depends on the order of
-/// devices.
+/// The operation of a reduction. Results of floating-point numbers depend on the order of the
+/// devices, so they are unknown.
 fn operation(e: &mut Emit<'_, '_>, c: &Call) -> Option<BinOp> {
     let ops = [
         ("add", BinOp::Add),
@@ -224,7 +223,7 @@ fn load_reduce(e: &mut Emit<'_, '_>, c: &Call) {
     };
     let Some(op) = operation(e, c) else { return };
     let mut loads = Vec::new();
-    // What each element of the result is made of.
+    // For each element of the result, the registers with its inputs.
     let mut read = vec![Vec::new(); c.quals.width()];
     let access = Access {
         ty: number(c),

@@ -1,4 +1,4 @@
-//! What the names in a thread's code stand for: registers, locations, special registers.
+//! Resolves the names in a thread's code to registers, locations and special registers.
 //!
 //! # Invariants
 //! - A name is a location or a register, never both: a clash is reported.
@@ -14,7 +14,7 @@ use super::table::{GroupKind, Matched, PRED, ResultTy, Role, Row, bits_named};
 use diag::Span;
 use program::{Expr, LocId, Op, Ty};
 
-/// What a name stands for.
+/// The meaning of a name.
 pub(super) enum Name {
     Location(LocId),
     Register,
@@ -24,7 +24,7 @@ pub(super) enum Name {
 }
 
 impl<'a> Emit<'a, '_> {
-    /// The names that some instruction writes, or that the test gives a value.
+    /// Collects the names that some instruction writes, or that the test gives a value.
     pub(super) fn collect_written(&mut self) {
         let unit = self.unit;
         self.written
@@ -92,14 +92,15 @@ impl<'a> Emit<'a, '_> {
         }
     }
 
-    /// Whether anything gives a register a value.
+    /// Whether a register ever gets a value.
     fn is_set(&self, name: &str) -> bool {
         self.written.contains(name)
     }
 
-    /// Gives registers that are declared and read, and never written, values that are not worked
-    /// out: compilers print such for variables without one, and for structures without members that
-    /// a function takes. So has shared memory a size with what the system takes of it.
+    /// Gives unknown values to registers that are declared and read but never written. Compilers
+    /// print such registers for variables without a value, and for empty structures as parameters.
+    /// The registers with the total size of shared memory are unknown, too, because the system adds
+    /// to it.
     pub(super) fn leave_unset(&mut self) {
         if !self.env.strict {
             return;
@@ -158,13 +159,13 @@ impl<'a> Emit<'a, '_> {
         }
     }
 
-    /// The type of a register that may go without a value.
+    /// The type of a register that may remain without a value.
     fn unset_ty(&self, name: &str) -> Option<Ty> {
         self.declared_ty(name)
             .or_else(|| SIZES.contains(&bare(name)).then_some(Ty::U32))
     }
 
-    /// The type of a declared register: by its name, or as one of a declared family `%r<n>`.
+    /// The type of a declared register: by its name, or as a member of a declared family `%r<n>`.
     fn declared_ty(&self, name: &str) -> Option<Ty> {
         let name = bare(name);
         if self.declared.is_empty() {
@@ -197,7 +198,7 @@ impl<'a> Emit<'a, '_> {
                 }
                 Role::DstPred => self.note_write(&n.name, PRED),
                 Role::DstParam => self.note_write(&n.piece(), ty),
-                // Addresses of shared memory have 32 bits, too.
+                // Addresses of shared memory may have 32 bits.
                 Role::Addr if shared(m) => self.note_read(&n.name, role, Ty::U32),
                 Role::Addr => self.note_read(&n.name, role, Ty::U64),
                 Role::Val | Role::Pred | Role::Loose => self.note_read(&n.name, role, ty),
@@ -283,13 +284,13 @@ impl<'a> Emit<'a, '_> {
         }
     }
 
-    /// What a name in an operand of that role stands for.
+    /// The meaning of a name in an operand with that role.
     pub(super) fn classify(&self, name: &str, role: Role) -> Name {
         if name.starts_with('%') {
             if let Some((_, value)) = self.env.specials.iter().find(|s| s.0 == name) {
                 return Name::Special(*value);
             }
-            // What the test sets is an input, such as a timer.
+            // A special register that the test sets is an input, such as a timer.
             let set = || self.env.regs.iter().any(|r| bare(&r.name) == bare(name));
             let said = || SIZES.contains(&bare(name)) || set();
             return if is_special(name) && !said() {
@@ -298,7 +299,7 @@ impl<'a> Emit<'a, '_> {
                 Name::Register
             };
         }
-        // The published suites tell registers from locations by their position only.
+        // The published suites distinguish registers from locations only by their position.
         if !self.env.strict {
             return if role == Role::Addr {
                 self.symbols
@@ -324,7 +325,7 @@ impl<'a> Emit<'a, '_> {
     }
 }
 
-/// Whether an access says that it is to shared memory.
+/// Whether an access names shared memory.
 fn shared(m: &Matched) -> bool {
     let words = [GroupKind::Space, GroupKind::Ignored]
         .into_iter()
@@ -332,8 +333,9 @@ fn shared(m: &Matched) -> bool {
     words.into_iter().any(|word| word.starts_with("shared"))
 }
 
-/// How much shared memory a CTA has in all, which is a multiple of what the target allocates, with
-/// what the system takes (PTX ISA, Special Registers): known to nobody here.
+/// Registers with the total size of a CTA's shared memory. It is a multiple of the target's
+/// allocation unit and includes the system's share (PTX ISA, Special Registers), so it is unknown
+/// here.
 const SIZES: [&str; 2] = ["total_smem_size", "aggr_smem_size"];
 
 /// Whether a name is one of PTX's special registers (PTX ISA, Special Registers).
@@ -367,7 +369,7 @@ fn is_special(name: &str) -> bool {
     name.contains('.') || NAMES.contains(&name) || STEMS.iter().any(|stem| name.starts_with(stem))
 }
 
-/// The type that a row writes when it works in `ty`.
+/// The type of a row's result if its operation has type `ty`.
 fn result_ty(row: &Row, ty: Ty) -> Ty {
     match row.result {
         ResultTy::Own => ty,

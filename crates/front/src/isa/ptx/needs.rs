@@ -1,24 +1,24 @@
-//! What instructions need of a module: the version of PTX that has them, and the target.
+//! The PTX version and target that instructions require of their module.
 //!
-//! A compiler or assembler refuses an instruction that is newer than its module says; what a module
-//! means that nobody takes is not known, so that it is refused here, too.
+//! An assembler refuses an instruction that is newer than its module's version or target. Such a
+//! module has no defined meaning, so it is refused here, too.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *PTX ISA Notes* and *Target ISA Notes* of each instruction. Each row is as ptxas
-//!   13.5 has it: it takes the instruction with that version and target, and refuses it with the
-//!   one before.
+//! - PTX ISA 9.4, *PTX ISA Notes* and *Target ISA Notes* of each instruction. Each row was tested
+//!   with ptxas 13.5: it accepts the instruction with that version and target, and refuses it with
+//!   the previous one.
 
 use super::table::Matched;
 use super::{Item, Unit};
 use diag::Sink;
 
-/// What some instructions need.
+/// The requirement of some instructions.
 struct Need {
-    /// The opcode; empty: any.
+    /// The opcode; if empty, any opcode.
     opcode: &'static str,
-    /// Qualifiers that all stand there.
+    /// Qualifiers that the instruction must have.
     words: &'static [&'static str],
-    /// Qualifiers of which none stands there.
+    /// Qualifiers that the instruction must not have.
     without: &'static [&'static str],
     version: (u32, u32),
     target: u32,
@@ -45,7 +45,7 @@ impl Need {
     }
 }
 
-/// Where several are of one instruction, it needs them all.
+/// If several rows match an instruction, it needs all of them.
 const NEEDS: &[Need] = &[
     need("activemask", &[], (6, 2), 70),
     need("nanosleep", &[], (6, 2), 70),
@@ -155,7 +155,8 @@ const NEEDS: &[Need] = &[
     need("", &["shared::cta"], (7, 8), 70),
 ];
 
-/// What a row of the instruction table needs, and what further qualifiers of it do, for the book.
+/// The requirements of a row of the instruction table, and those that further qualifiers add, for
+/// the book.
 #[cfg(test)]
 pub(super) fn of_row(row: &super::table::Row) -> String {
     let can_have = |word: &str| row.groups.iter().any(|group| group.words.contains(&word));
@@ -178,7 +179,7 @@ pub(super) fn of_row(row: &super::table::Row) -> String {
             further.push((rest, (n.version, n.target)));
         }
     }
-    // What the row needs anyway needs no mention.
+    // Leave out requirements that the row has in any case.
     further.retain(|(_, (version, target))| {
         always.is_none_or(|all| all.0 < *version || all.1 < *target)
     });
@@ -193,7 +194,7 @@ pub(super) fn of_row(row: &super::table::Row) -> String {
         .join("; ")
 }
 
-/// What qualifiers of any instruction need, for the book.
+/// The requirements of qualifiers of any instruction, for the book.
 #[cfg(test)]
 pub(super) fn of_any() -> String {
     let any = NEEDS.iter().filter(|n| n.opcode.is_empty());
@@ -208,7 +209,7 @@ pub(super) fn of_any() -> String {
     .join(", ")
 }
 
-/// What some opcode needs, and none of these texts about its rows says.
+/// Requirements of an opcode that none of the given texts about its rows mentions.
 #[cfg(test)]
 pub(super) fn told_of_none(told: &[String]) -> Vec<String> {
     let missing = |n: &&Need| {
@@ -232,10 +233,9 @@ fn in_words(((major, minor), target): ((u32, u32), u32)) -> String {
     format!("{major}.{minor}, `sm_{target}`")
 }
 
-/// Registers of clusters.
 const OF_CLUSTERS: [&str; 3] = ["%cluster", "%nclusterid", "%is_explicit_cluster"];
 
-/// What a module says it is for.
+/// The version and target of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Made {
     /// `.version`.
@@ -245,7 +245,7 @@ pub struct Made {
 }
 
 impl Unit {
-    /// Reports instructions that are newer than a module of which they are.
+    /// Reports instructions that are newer than their module.
     pub fn newer(&self, made: Made, sink: &mut Sink) {
         for item in &self.items {
             let Item::Instr(m) = item else { continue };
@@ -280,7 +280,7 @@ impl Unit {
         }
     }
 
-    /// The version and the target that an instruction needs.
+    /// The version and the target that an instruction requires.
     fn needs(&self, m: &Matched) -> Option<((u32, u32), u32)> {
         let text = self.text.as_str();
         let opcode = &text[m.raw.opcode.clone()];

@@ -1,21 +1,20 @@
-//! Which bytes of an object an access through a register can be to.
+//! Computes at which bytes of an object an access through a register can begin.
 //!
-//! Threads are run over ranges of numbers: what they read is any number, a branch that rests on
-//! such is taken both ways. A loop is gone through as often as numbers decide; where that gives too
-//! many states, these become one, whose numbers go on without end.
+//! The analysis runs threads over ranges of numbers. A value read from memory is any number, and a
+//! branch on such a value takes both sides. A loop runs as often as its numbers decide. If it
+//! creates too many states, they are merged into one with unbounded ranges.
 //!
 //! # Invariants
-//! - No verdict rests on what is found here. It says how memory is cut into cells; an access that
-//!   turns out to be to another place than these is to no cell, and the engines tell it by its
-//!   address.
-//! - Numbers stay inside of their types: an index that wraps around is not followed.
+//! - No verdict depends on the result; it only decides how memory is divided into cells. An access
+//!   outside the computed places belongs to no cell, and the engines detect it by its address.
+//! - Numbers stay within their types: wrapping indices are not followed.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use program::points::access_of;
 use program::{BinOp, Expr, Init, Instr, LocId, Op, Program, RegId, Ty};
 
-/// Numbers from the first to the last, so far apart. One alone: 0 apart.
+/// The numbers from `first` to `last` in steps of `step`; for a single number, `step` is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Range {
     first: i64,
@@ -23,11 +22,11 @@ pub(super) struct Range {
     step: i64,
 }
 
-/// No address or index is larger; numbers that go on without end go on to here.
+/// The bound for addresses and indices; unbounded ranges end here.
 const FAR: i64 = 1 << 40;
-/// So many states of a thread at a label are told apart.
+/// The number of separate states kept for each label of a thread.
 const STATES: usize = 96;
-/// So many micro-ops are run for all threads.
+/// The number of micro-ops that the analysis runs, over all threads.
 const STEPS: usize = 4_000_000;
 
 impl Range {
@@ -63,7 +62,7 @@ impl Range {
         }
     }
 
-    /// Without numbers that are out of reach; those that are left are as far apart.
+    /// The range cut to the bounds, with the same step.
     fn bounded(self) -> Range {
         let Range { first, last, step } = self;
         let first = if first < -FAR {
@@ -87,7 +86,7 @@ impl Range {
         (self.step == 0).then_some(self.first)
     }
 
-    /// Both.
+    /// The smallest range that contains both.
     fn or(self, other: Range) -> Range {
         let apart = gcd(gcd(self.step, other.step), self.first - other.first);
         Range::new(
@@ -97,7 +96,7 @@ impl Range {
         )
     }
 
-    /// As what becomes of this one in a loop: further, without end.
+    /// The range extended without end in the directions in which `later` exceeds it.
     fn widened(self, later: Range) -> Range {
         let both = self.or(later);
         let step = both.step.max(1);
@@ -131,18 +130,18 @@ impl Range {
         }
     }
 
-    /// What all of them are a multiple of, if it is a power of 2.
+    /// The largest power of 2 that divides all numbers of the range.
     fn unit(self) -> i64 {
         1 << gcd(self.first, self.step).max(1).trailing_zeros().min(40)
     }
 
-    /// From 0 to the end of the bits that a number has.
+    /// Multiples of `unit` from 0 to the largest number with as many bits as `most`.
     fn bits(most: i64, unit: i64) -> Range {
         let most = (most as u64 + 1).next_power_of_two() as i64 - 1;
         Range::new(0, most / unit * unit, unit)
     }
 
-    /// One operation on numbers of which at least one is no constant.
+    /// Applies an operation to two ranges, of which at least one is not a constant.
     fn apply(op: BinOp, ty: Ty, a: Range, b: Range) -> Range {
         let either = op.is_free_of_order() || op == BinOp::Mul;
         let (a, b) = if either && b.is_one().is_none() {
@@ -181,7 +180,7 @@ impl Range {
             }
             (BinOp::Rem, Some(by)) if by > 0 => Range::new(1 - by, by - 1, 1),
             (BinOp::And, Some(mask)) => a.masked(Ty { signed: true, ..ty }.wrap(mask)),
-            // Bits that the other one does not have.
+            // These bits are 0 in all numbers of the other range, so the operation is an addition.
             (BinOp::Or | BinOp::Xor, Some(bits)) if (0..a.unit()).contains(&bits) => a.plus(b),
             (BinOp::Or | BinOp::Xor, _) if low >= 0 && high < FAR => {
                 Range::bits(high, a.unit().min(b.unit()))
@@ -204,7 +203,7 @@ impl Range {
         let unit = 1i64 << mask.trailing_zeros().min(40);
         match mask {
             0 => Range::one(0),
-            // The high bits: down to a multiple.
+            // A mask of the high bits rounds down to a multiple.
             mask if mask < 0 && -mask == unit => {
                 let step = if self.step % unit == 0 {
                     self.step
@@ -214,7 +213,7 @@ impl Range {
                 Range::new(self.first & mask, self.last & mask, step)
             }
             mask if mask < 0 => Range::ANY,
-            // The low bits.
+            // A mask of the low bits.
             mask if (mask + 1).count_ones() == 1 => {
                 if self.first >= 0 && self.last <= mask {
                     return self;
@@ -225,7 +224,7 @@ impl Range {
         }
     }
 
-    /// Of these, those that are a multiple of a step from a number.
+    /// The numbers of the range that differ from `from` by a multiple of `step`.
     fn stepping(self, step: i64, from: i64) -> Range {
         let step = step.max(1);
         let first = self.first + (from - self.first).rem_euclid(step);
@@ -236,7 +235,7 @@ impl Range {
         )
     }
 
-    /// As a value of a type.
+    /// The range converted to a type.
     fn cast(self, ty: Ty) -> Range {
         if let Some(n) = self.is_one() {
             return Range::one(ty.wrap(n));
@@ -252,8 +251,7 @@ impl Range {
         Range::new(least, most, 1).stepping(gcd(self.step, 1 << ty.bits), self.first)
     }
 
-    /// Which of an object's bytes these offsets are, if they count from its first one. Copies of it
-    /// are so far apart.
+    /// The bytes of an object at these offsets. `apart`: the distance between copies of the object.
     fn within(self, bytes: i64, apart: Option<i64>) -> Vec<i64> {
         if let Some(n) = self.is_one() {
             let n = apart.map_or(n, |apart| n.rem_euclid(apart));
@@ -292,31 +290,30 @@ fn gcd(a: i64, b: i64) -> i64 {
     a
 }
 
-/// A number, or an address so far behind the beginning of an object.
+/// A number or, with a base, an address at that offset in an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Value {
     base: Option<LocId>,
     at: Range,
 }
 
-/// `None`: anything.
+/// A possible value; `None`: any value.
 type Known = Option<Value>;
 
 fn number(at: Range) -> Known {
     Some(Value { base: None, at })
 }
 
-/// Where each access of a thread can be, by the objects of which its addresses are; none of that:
-/// nothing is known.
+/// The offsets of each access, by object. `unknown` lists accesses that may be anywhere.
 pub(super) struct Offsets {
     found: BTreeMap<(usize, usize), HashMap<LocId, HashSet<Range>>>,
     unknown: HashSet<(usize, usize)>,
-    /// Micro-ops that may still be run.
+    /// The number of micro-ops that may still be run.
     steps: usize,
 }
 
 impl Offsets {
-    /// Of the accesses of some threads.
+    /// Computes the offsets of accesses in some threads.
     pub(super) fn compute(program: &Program, threads: impl Iterator<Item = usize>) -> Offsets {
         let mut offsets = Offsets {
             found: BTreeMap::new(),
@@ -337,7 +334,8 @@ impl Offsets {
         offsets
     }
 
-    /// The bytes of an object at which an access of a size begins; only those at which it may lie.
+    /// The bytes of an object at which an access of a size can begin, considering only aligned
+    /// places inside the object.
     pub(super) fn of(
         &self,
         program: &Program,
@@ -372,7 +370,7 @@ impl Offsets {
     }
 }
 
-/// A thread, run.
+/// The run of one thread.
 struct Run<'a> {
     program: &'a Program,
     thread: usize,
@@ -380,7 +378,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Goes all ways; `None`: there are too many.
+    /// Follows all paths; `None` if there are too many.
     fn all(&mut self) -> Option<()> {
         let program = self.program;
         let thread = &program.threads[self.thread];
@@ -469,7 +467,7 @@ impl Run<'_> {
                 let of = self.offsets.found.entry((self.thread, at)).or_default();
                 of.entry(object).or_default().insert(range);
             }
-            // What is no address faults.
+            // A constant that is not an address: the access faults.
             Some(Value {
                 base: None,
                 at: range,
@@ -490,8 +488,8 @@ impl Run<'_> {
                 at: Range::one(0),
             }),
             Expr::Bin(op, ty, a, b) => {
-                // An operand of which nothing is known may be any number; with an address, it is
-                // one.
+                // An unknown operand may be any number, but next to an address it counts as a
+                // number.
                 let (a, b) = (of(a), of(b));
                 let range = |v: Known| v.map_or(Range::ANY, |v| v.at);
                 let base = |v: Known| v.and_then(|v| v.base);
@@ -502,7 +500,7 @@ impl Run<'_> {
                         (Some(a), Some(b)) if *op != BinOp::Unknown => {
                             Range::one(op.apply(*ty, a, b))
                         }
-                        // What is not known of a value may be that it is an address.
+                        // An unknown operand may also be an address.
                         _ if (a.is_none() || b.is_none())
                             && matches!(op, BinOp::Add | BinOp::Sub) =>
                         {
@@ -514,7 +512,8 @@ impl Run<'_> {
                         let at = match op {
                             BinOp::Add => range(a).plus(range(b)),
                             BinOp::Sub => range(a).plus(range(b).times(-1)),
-                            // Objects lie at multiples of what tells bytes of an element apart.
+                            // Objects are aligned to their elements, so masking low bits stays in
+                            // the object.
                             _ if range(b).is_one().is_some_and(|mask| mask < 0) => {
                                 Range::apply(*op, *ty, range(a), range(b))
                             }
@@ -558,7 +557,7 @@ impl Run<'_> {
     }
 }
 
-/// What is one or the other.
+/// A value that is one of two.
 fn either(a: Known, b: Known) -> Known {
     let (a, b) = (a?, b?);
     (a.base == b.base).then(|| Value {
@@ -567,7 +566,7 @@ fn either(a: Known, b: Known) -> Known {
     })
 }
 
-/// What becomes of a register in further rounds.
+/// A register's value, widened for further iterations of a loop.
 fn widened(a: Known, b: Known) -> Known {
     let (a, b) = (a?, b?);
     (a.base == b.base).then(|| Value {

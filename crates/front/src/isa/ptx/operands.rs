@@ -1,4 +1,4 @@
-//! Operands: what is written against what the instruction table asks for.
+//! Checks operands against the instruction table and resolves them.
 
 use super::lower::{Arg, Emit, truth};
 use super::names::Name;
@@ -9,7 +9,7 @@ use diag::Diagnostic;
 use program::{BinOp, Expr, LocId, Space, Ty};
 
 impl Emit<'_, '_> {
-    /// An operand, or the elements of one that is a vector.
+    /// Resolves an operand, or the elements of a vector.
     pub(super) fn argument(
         &mut self,
         m: &Matched,
@@ -26,7 +26,7 @@ impl Emit<'_, '_> {
                 .map(|element| self.operand(m, role, element, ty, loc))
                 .collect::<Option<_>>()
                 .map(Arg::Vector),
-            // So Triton prints what is no vector.
+            // Triton prints scalars in braces, too.
             OperandKind::Vector(all)
                 if all.len() == width
                     && matches!(role, Role::Dst | Role::Val)
@@ -130,7 +130,8 @@ impl Emit<'_, '_> {
                 Some(Arg::Expr(Expr::Const(*v)))
             }
             (OperandKind::Int(_), _) => wrong(self, "a constant"),
-            // A constant is of 64 bits until it is used (PTX ISA, Floating-Point Constants).
+            // A floating-point constant has 64 bits until it is used (PTX ISA, Floating-Point
+            // Constants).
             (OperandKind::Fraction(v), Role::Val | Role::Any)
                 if role == Role::Any
                     || m.quals.packed() == 1
@@ -176,7 +177,7 @@ impl Emit<'_, '_> {
         }
     }
 
-    /// A register, a special register, or the address of a location.
+    /// Resolves a register, a special register, or the address of a location.
     fn value(&mut self, n: &NameOperand, ty: Ty) -> Option<Arg> {
         let name = self.str(&n.name);
         match self.classify(name, Role::Val) {
@@ -227,7 +228,7 @@ impl Emit<'_, '_> {
         None
     }
 
-    /// The element that `+ bytes` and `[n]` lead to.
+    /// The element selected by `+ bytes` and `[n]`.
     fn element(&mut self, n: &NameOperand, ty: Ty) -> Option<i64> {
         let size = i64::from(ty.bytes());
         if n.offset % size != 0 {
@@ -244,7 +245,7 @@ impl Emit<'_, '_> {
         n.index.checked_add(n.offset / size)
     }
 
-    /// The address that a location with an offset names.
+    /// The address of a named location with an offset.
     fn named(&mut self, n: &NameOperand, id: LocId) -> Option<Expr> {
         let (ty, count) = (self.symbols.ty(id), self.symbols.count(id));
         let element = self.element(n, ty)?;
@@ -319,11 +320,11 @@ impl Emit<'_, '_> {
         }
     }
 
-    /// An access, to a vector or to a scalar, lies in one object, at a multiple of its size (PTX
-    /// ISA, Operands, Vectors as Operands; Addresses as Operands).
+    /// Checks that an access lies in one object, at a multiple of its size (PTX ISA, Operands,
+    /// Vectors as Operands; Addresses as Operands).
     fn check_extent(&mut self, m: &Matched, n: &NameOperand, id: LocId) -> Option<()> {
         let (ty, declared) = (self.symbols.ty(id), self.symbols.object(id).1);
-        // What tells of an access is none.
+        // Operations on an mbarrier object are not accesses of the instruction's type.
         if declared.class == Some(program::Class::Mbarrier) {
             return Some(());
         }
@@ -394,12 +395,12 @@ impl Emit<'_, '_> {
     }
 }
 
-/// Nothing but a name.
+/// Whether the operand is only a name.
 fn plain(n: &NameOperand) -> bool {
     !n.brackets && !n.negated && n.offset == 0 && n.index == 0
 }
 
-/// The address of an element of type `ty`, counted from `base`.
+/// The address of element number `element`, of type `ty`, from `base` on.
 pub(super) fn plus(base: Expr, element: i64, ty: Ty) -> Expr {
     match (element.wrapping_mul(i64::from(ty.bytes())), base) {
         (0, base) => base,

@@ -1,17 +1,17 @@
-//! Where code came from, as it says itself: `#line` names a line of a module, `.file` and `.loc`
-//! those of a source.
+//! Finds the source lines of code from its directives: `#line` names a line of a module, `.file`
+//! and `.loc` name a line of a source.
 //!
 //! # Invariants
-//! - What stands on a line of the test came from one place; a line that stands for several, as that
-//!   of a placeholder may, from none.
-//! - A line that was inlined comes behind the one that it is inlined at, and says so. Of a chain
-//!   through a library, which is what does not lie in the folder of the kernel or below, the first
-//!   line and the last are told.
+//! - All code on one line of the test has the same origin. A line that corresponds to several
+//!   places, such as a placeholder's, has no origin.
+//! - An inlined line comes after the line of its call, and is marked as inlined. Files outside the
+//!   kernel's folder count as a library: of a chain through a library, only the first and the last
+//!   line are kept.
 //!
 //! # Sources
 //! - PTX ISA 9.4, *Lexical Elements*: Source Format (`#line`); *Directives*: Debugging Directives
 //!   (`.file`, `.loc` with `inlined_at`).
-//! - C23 6.10.5: the line behind `#line n "file"` is line n of that file.
+//! - C23 6.10.5: the line after `#line n "file"` is line n of that file.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -19,19 +19,19 @@ use std::ops::Range;
 use super::lex::{Kind, lex};
 use diag::{MappedText, Origin, Sink, Token};
 
-/// By line of the test, where what stands there came from.
+/// The origins of each line of the test.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Origins(HashMap<u32, Vec<Origin>>);
 
-/// A file, a line and a column of it, by number.
+/// The numbers of a file, a line and a column.
 type Spot = [i64; 3];
 
-/// What is written between quotation marks.
+/// The text between quotation marks.
 pub(super) fn unquoted(text: &str) -> &str {
     text.trim_matches('"')
 }
 
-/// What a `.file` directive says, whose operands begin here: its number, and its name.
+/// The number and the name in a `.file` directive, from its operands.
 pub(super) fn file<'a>(text: &'a str, operands: &[Token<Kind>]) -> Option<(i64, &'a str)> {
     match operands {
         [
@@ -49,7 +49,7 @@ pub(super) fn file<'a>(text: &'a str, operands: &[Token<Kind>]) -> Option<(i64, 
     }
 }
 
-/// The numbers of files that `.loc` directives of a text name.
+/// The numbers of the files in the `.loc` directives of a text.
 pub(crate) fn files_named(text: &str) -> Vec<i64> {
     let tokens = lex(text);
     let is_place = |words: &&[Token<Kind>]| {
@@ -70,7 +70,7 @@ pub(crate) fn files_named(text: &str) -> Vec<i64> {
 }
 
 impl Origins {
-    /// What a text says of itself.
+    /// Reads the directives of a text.
     pub(super) fn read(text: &MappedText, sink: &Sink) -> Origins {
         let all = text.as_str();
         if !all.contains("#line") && !all.contains(".loc") {
@@ -90,7 +90,7 @@ impl Origins {
         let files: HashMap<i64, &str> = files.collect();
         let mut found = Origins::default();
         let mut inlined: HashMap<Spot, Spot> = HashMap::new();
-        // The file and the line of what stands at line `at` of the text.
+        // The module's line from the last `#line`, and the source lines from the last `.loc`.
         let mut module: Option<(usize, u32, &str)> = None;
         let mut source: Vec<Origin> = Vec::new();
         let (mut at, mut counted) = (0, 0);
@@ -146,13 +146,13 @@ impl Origins {
         found
     }
 
-    /// Where what stands on a line of the test came from.
+    /// The origins of a line of the test.
     pub(super) fn of(&self, line: u32) -> Vec<Origin> {
         self.0.get(&line).cloned().unwrap_or_default()
     }
 }
 
-/// What `#line 17 "k.ptx"` says.
+/// The line and the file in `#line 17 "k.ptx"`.
 fn line_directive<'a>(text: &'a str, line: &[Token<Kind>]) -> Option<(u32, &'a str)> {
     match line {
         [
@@ -173,7 +173,7 @@ fn line_directive<'a>(text: &'a str, line: &[Token<Kind>]) -> Option<(u32, &'a s
     }
 }
 
-/// A line of a source with those that it is inlined at, the kernel's first.
+/// A line of a source with the lines that it is inlined at, the kernel's first.
 fn chain(spot: Spot, inlined: &HashMap<Spot, Spot>, files: &HashMap<i64, &str>) -> Vec<Origin> {
     let mut spots = vec![spot];
     while let Some(caller) = spots

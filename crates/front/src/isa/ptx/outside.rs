@@ -1,14 +1,14 @@
-//! What PTX has and the checker has not: instructions and qualifiers, told apart from what does not
-//! exist.
+//! Instructions and qualifiers of PTX that the checker does not support, so that messages
+//! distinguish them from unknown names.
 //!
 //! # Invariants
-//! - No instruction of [`super::rows`] is in the table, and every other one of the ISA is.
+//! - The table contains every instruction of the ISA that is not in [`super::rows`], and no other.
 //!
 //! # Sources
 //! - PTX ISA 9.4, *Instruction Set* and *Identifiers*, reserved instruction keywords. The assembler
 //!   `ptxas` knows each of these names.
 
-/// Instructions without a row: what they are, and their names.
+/// Instructions without a row: descriptions and names.
 const INSTRUCTIONS: &[(&str, &[&str])] = &[
     ("matrix instructions", &["wmma"]),
     (
@@ -61,7 +61,7 @@ const INSTRUCTIONS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Qualifiers that no row has: what they are, and their names.
+/// Qualifiers that no row has: descriptions and names.
 const QUALIFIERS: &[(&str, &[&str])] = &[
     (
         "floating-point types",
@@ -108,7 +108,7 @@ const QUALIFIERS: &[(&str, &[&str])] = &[
     ("multimem addresses", &["multimem"]),
 ];
 
-/// What is refused: instructions, and qualifiers of others.
+/// All refused instructions and qualifiers.
 #[cfg(test)]
 pub(super) const REFUSED: [&[(&str, &[&str])]; 2] = [INSTRUCTIONS, QUALIFIERS];
 
@@ -122,12 +122,12 @@ fn what(
         .map(|row| row.0)
 }
 
-/// What an instruction without a row is; `None`: PTX has none of that name.
+/// The description of an instruction without a row; `None` if PTX has no such instruction.
 pub(super) fn instruction(name: &str) -> Option<&'static str> {
     what(INSTRUCTIONS, name)
 }
 
-/// What a qualifier that no row has is; `None`: PTX has none of that name.
+/// The description of a qualifier that no row has; `None` if PTX has no such qualifier.
 pub(super) fn qualifier(name: &str) -> Option<&'static str> {
     let shape = name
         .strip_prefix("m64n")

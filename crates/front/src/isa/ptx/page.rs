@@ -1,8 +1,8 @@
-//! The page of the book that lists the instructions, made from the tables that read them.
+//! Generates the book's page of instructions from the tables that the parser uses.
 //!
 //! # Invariants
-//! - The page is true: a test makes it again and compares. `BLESS=1 cargo test -p fencepost-front
-//!   page` rewrites it.
+//! - The page matches the tables: a test generates it again and compares. `BLESS=1 cargo test -p
+//!   fencepost-front page` rewrites it.
 
 use super::expand::CALL;
 use super::needs;
@@ -76,7 +76,7 @@ fn the_page_of_instructions_is_true() {
     }
 }
 
-/// What an instruction needs is told of a row that it is of.
+/// Every requirement of an opcode appears in the text of one of its rows.
 #[test]
 fn what_instructions_need_is_told_of_rows() {
     let told: Vec<String> = super::rows().map(needs::of_row).collect();

@@ -1,8 +1,9 @@
-//! PTX code to statements: labels, instructions with their operands, register declarations.
+//! Parses PTX code into statements: labels, instructions with their operands, register
+//! declarations.
 //!
 //! # Invariants
-//! - A malformed statement is reported and skipped; the ones after it are still read.
-//! - Every range lies in the text that was parsed; nothing is resolved yet.
+//! - A malformed statement is reported and skipped; the parser continues after it.
+//! - Every range lies in the parsed text; nothing is resolved yet.
 //!
 //! A statement ends at `;` or at the end of a line, unless the line ends in a comma or inside
 //! brackets.
@@ -14,35 +15,32 @@ use super::lex::{Kind, lex};
 use super::outside;
 use diag::{Cursor, MappedText, Sink};
 
-/// One statement.
 #[derive(Clone, Debug)]
 pub(super) enum Stmt {
-    /// `name:`
+    /// A label, `name:`.
     Label(Range<usize>),
-    /// An instruction.
     Instr(RawInstr),
-    /// `.reg .type a, b<4>;`: type, name, count.
+    /// A declaration `.reg .type a, b<4>;`: type, name, count.
     Reg {
         ty: Range<usize>,
         name: Range<usize>,
         count: Option<i64>,
     },
-    /// `.branchtargets a, b`: the labels; the list has the label in front of it.
+    /// The labels in `.branchtargets a, b`; the label before it names the list.
     Targets(Vec<Range<usize>>),
 }
 
-/// An instruction as written.
+/// An unresolved instruction.
 #[derive(Clone, Debug)]
 pub(super) struct RawInstr {
-    /// From the predicate to the last operand.
+    /// The range from the predicate to the last operand.
     pub(super) range: Range<usize>,
-    /// `@p` or `@!p` (true).
+    /// The predicate: `@p`, or `@!p` (`true`).
     pub(super) pred: Option<(bool, Range<usize>)>,
     /// The opcode without qualifiers.
     pub(super) opcode: Range<usize>,
-    /// The qualifiers without their dots.
+    /// The qualifiers, without their dots.
     pub(super) quals: Vec<Range<usize>>,
-    /// The operands.
     pub(super) operands: Vec<Operand>,
 }
 
@@ -53,25 +51,23 @@ pub(super) struct Operand {
     pub(super) kind: OperandKind,
 }
 
-/// An operand.
 #[derive(Clone, Debug)]
 pub(super) enum OperandKind {
-    /// A constant.
     Int(i64),
     /// A constant with a decimal point.
     Fraction(f64),
-    /// A register, location or label, perhaps as an address.
+    /// A register, location or label, possibly as an address.
     Name(NameOperand),
-    /// `_`
+    /// `_`, which discards a result.
     Discard,
-    /// `{a, b}`: the elements of a vector.
+    /// The elements of a vector, `{a, b}`.
     Vector(Vec<Operand>),
-    /// `d|p`: two destinations.
+    /// Two destinations, `d|p`.
     Pair(Vec<Operand>),
 }
 
 impl Operand {
-    /// Its elements, if it is a vector; else itself.
+    /// The elements of a vector; any other operand is its own single element.
     pub(super) fn elements(&self) -> &[Operand] {
         match &self.kind {
             OperandKind::Vector(all) | OperandKind::Pair(all) => all,
@@ -80,23 +76,23 @@ impl Operand {
     }
 }
 
-/// A name with what was written around it.
+/// A name with the text around it.
 #[derive(Clone, Debug)]
 pub(super) struct NameOperand {
     pub(super) name: Range<usize>,
-    /// In `[…]`.
+    /// Whether it is in `[…]`.
     pub(super) brackets: bool,
-    /// `!` before it.
+    /// Whether `!` precedes it.
     pub(super) negated: bool,
-    /// `+ n`, in bytes.
+    /// The offset `+ n`, in bytes.
     pub(super) offset: i64,
-    /// `[n]` after it, in elements.
+    /// The index `[n]`, in elements.
     pub(super) index: i64,
 }
 
 impl NameOperand {
-    /// Of a piece of a parameter, the name with its offset, `p+8`, as it is when blocks are gone: a
-    /// register's.
+    /// The range of the name with its offset, `p+8`. After expansion of blocks, this is the name of
+    /// a register for a piece of a parameter.
     pub(super) fn piece(&self) -> Range<usize> {
         let offset = if self.offset == 0 {
             0
@@ -107,7 +103,6 @@ impl NameOperand {
     }
 }
 
-/// Parses a text.
 pub(super) fn parse(text: &MappedText, sink: &mut Sink) -> Vec<Stmt> {
     let mut parser = Parser {
         text,
@@ -243,8 +238,8 @@ impl Parser<'_> {
         let word = self.word("an instruction or a label")?;
         let (opcode, quals) = self.split(word);
         let mut operands = Vec::new();
-        // Of an instruction that is not supported, operands may be of forms that no other has: what
-        // it names may be what it writes.
+        // Operands of an unsupported instruction may have unknown forms. Collect the names in it:
+        // it may write them.
         if outside::instruction(self.str(&opcode)).is_some() {
             while !matches!(
                 self.tokens.peek(),
@@ -299,7 +294,7 @@ impl Parser<'_> {
         )
     }
 
-    /// Splits `ld.weak.u32` at its dots.
+    /// Splits a word such as `ld.weak.u32` at its dots.
     fn split(&self, word: Range<usize>) -> (Range<usize>, Vec<Range<usize>>) {
         let mut parts = Vec::new();
         let mut start = word.start;
@@ -311,7 +306,7 @@ impl Parser<'_> {
         (opcode, parts)
     }
 
-    /// `.reg` is read; line and pragma information is skipped.
+    /// Reads `.reg`; skips line and pragma information.
     fn directive(&mut self) -> Result<(), Malformed> {
         let word = self.tokens.range();
         match self.str(&word) {
@@ -467,7 +462,7 @@ impl Parser<'_> {
         }
     }
 
-    /// An operand, and behind `|` perhaps a second one.
+    /// The operand, or a pair if `|` and a second one follow.
     fn perhaps_pair(&mut self, first: Operand) -> Result<OperandKind, Malformed> {
         if !self.eat('|') {
             return Ok(first.kind);
@@ -480,7 +475,7 @@ impl Parser<'_> {
         Ok(OperandKind::Pair(vec![first, second]))
     }
 
-    /// `name`, `name[2]`, `name+4`.
+    /// Parses `name`, `name[2]` or `name+4`.
     fn name(&mut self, address: bool) -> Result<NameOperand, Malformed> {
         let name = self.word("a name")?;
         let mut operand = NameOperand {

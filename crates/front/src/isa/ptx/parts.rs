@@ -1,15 +1,15 @@
-//! Arrays of bytes that hold objects of several sizes, and structures: into which cells their
-//! accesses cut them.
+//! Divides structures, and arrays of bytes that hold values of several sizes, into cells according
+//! to their accesses.
 //!
-//! An array that is declared in bytes has the coarsest cells such that each access is to whole
-//! ones. One that has fields has those that they say.
+//! An array declared in bytes gets the coarsest cells such that each access covers whole cells. An
+//! object with fields has a cell for each field.
 //!
 //! # Invariants
-//! - All places of an access have as many cells, of one size: how many it is to is known from the
-//!   program. A cut in one of its places is one in all of them.
-//! - An mbarrier object is one cell (PTX ISA, *mbarrier*, Contents of the mbarrier object). What
-//!   may be one, and be accessed otherwise, is reported.
-//! - An access to a place that is not found here is to no cell, as [`super::offsets`] says.
+//! - At all its places, an access covers the same number of cells, all of one size, so the program
+//!   determines that number. A division at one of its places therefore applies to all of them.
+//! - An mbarrier object is one cell (PTX ISA, *mbarrier*, Contents of the mbarrier object). Other
+//!   accesses to possible mbarrier objects are reported.
+//! - An access to a place that the analysis did not find belongs to no cell ([`super::offsets`]).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -18,24 +18,25 @@ use diag::{Sink, Span};
 use program::points::{Points, access_of};
 use program::{Field, Init, Layout, LocId, LocationKind, Program, Tag, Ty, mbarrier};
 
-/// How many cells accesses are to, by thread and micro-op: those that can be to objects with
-/// several fields.
+/// The number of cells of each access, by thread and micro-op, for accesses that may reach objects
+/// with several fields.
 pub(super) type Cells = HashMap<(usize, usize), u8>;
 
-/// An access, as far as it can be to an object.
+/// An access to an object through a register, with its possible places.
 pub(super) struct Access {
     /// Its thread and micro-op.
     pub(super) at: (usize, usize),
     span: Span,
-    /// Its bytes.
+    /// Its size in bytes.
     pub(super) size: u32,
-    /// One to an mbarrier object.
+    /// Whether it is an operation on an mbarrier object.
     pub(super) of_object: bool,
-    /// Where it can begin.
+    /// The offsets at which it can begin.
     pub(super) places: Vec<i64>,
 }
 
-/// Cuts the arrays in `bytes`; answers for all accesses to objects with several fields.
+/// Divides the arrays in `bytes`. Returns the number of cells for all accesses to objects with
+/// several fields.
 pub(super) fn cut(
     program: &mut Program,
     points: &Points,
@@ -116,7 +117,7 @@ pub(super) fn accesses(
     all
 }
 
-/// The coarsest cells such that each access is to whole ones.
+/// The layout with the coarsest cells such that each access covers whole cells.
 fn whole(program: &Program, object: LocId, accesses: &[Access], sink: &mut Sink) -> Layout {
     let bytes = match &program.location(object).kind {
         LocationKind::Object { init, .. } => init.len(),
@@ -124,7 +125,7 @@ fn whole(program: &Program, object: LocId, accesses: &[Access], sink: &mut Sink)
     };
     let mut sizes: Vec<u32> = vec![0; bytes];
     let range = |place: &i64, size: u32| *place as usize..*place as usize + size as usize;
-    // Threads do much the same.
+    // Threads often make the same accesses.
     let shapes: HashSet<(u32, &[i64])> = accesses
         .iter()
         .map(|access| (access.size, access.places.as_slice()))
@@ -148,7 +149,7 @@ fn whole(program: &Program, object: LocId, accesses: &[Access], sink: &mut Sink)
             break;
         }
     }
-    // What is an object, and what is accessed otherwise.
+    // Mark the bytes of mbarrier objects, then report other accesses to them.
     let mut objects = vec![false; bytes];
     for access in accesses.iter().filter(|access| access.of_object) {
         access
@@ -181,8 +182,8 @@ fn whole(program: &Program, object: LocId, accesses: &[Access], sink: &mut Sink)
     layout(&sizes, &objects)
 }
 
-/// How many bytes there are from one structure to the next, in an array of such; what is never
-/// accessed may be of anything.
+/// The distance from one structure to the next, if the array holds equal structures. Bytes that are
+/// never accessed fit any structure.
 fn period(sizes: &[u32], objects: &[bool]) -> usize {
     let largest = sizes.iter().copied().max().unwrap_or(0) as usize;
     let repeats = |apart: &usize| {
@@ -197,7 +198,7 @@ fn period(sizes: &[u32], objects: &[bool]) -> usize {
                 let Some(first) = known.next() else {
                     return true;
                 };
-                // What is never used as an object is none.
+                // A word that no operation uses as an mbarrier object is not one.
                 known.all(|other| other == first) && (!first.1 || at(n).all(|other| other == first))
             })
     };
@@ -206,7 +207,7 @@ fn period(sizes: &[u32], objects: &[bool]) -> usize {
         .unwrap_or(sizes.len())
 }
 
-/// A layout of cells by the bytes that they are in.
+/// The layout from each byte's cell size.
 fn layout(sizes: &[u32], objects: &[bool]) -> Layout {
     let apart = period(sizes, objects);
     let at = |byte: usize| (byte..sizes.len()).step_by(apart).find(|at| sizes[*at] > 0);
@@ -216,7 +217,7 @@ fn layout(sizes: &[u32], objects: &[bool]) -> Layout {
     let mut cells: Vec<(usize, u32, bool)> = Vec::new();
     let mut at = 0;
     while at < apart {
-        // What is never accessed is of words, as far as it goes.
+        // Bytes that are never accessed become words, as large as fit.
         let end = (at..apart).find(|end| of[*end].0 > 0).unwrap_or(apart);
         let fits = |size: &u32| {
             at.is_multiple_of(*size as usize) && (end - at).is_multiple_of(*size as usize)
@@ -256,7 +257,7 @@ fn layout(sizes: &[u32], objects: &[bool]) -> Layout {
     Layout::record(None, fields, apart as u32)
 }
 
-/// Gives an array of bytes its cells, and what names its bytes the cells that they are in.
+/// Gives an array of bytes its cells, and converts initial addresses from bytes to cells.
 fn lay(program: &mut Program, object: LocId, new: Layout) {
     let LocationKind::Object { layout, init, .. } =
         &mut program.locations[usize::from(object.0)].kind
@@ -268,7 +269,8 @@ fn lay(program: &mut Program, object: LocId, new: Layout) {
     let at: HashMap<i64, u32> = (0..count as u32)
         .map(|cell| (new.offset(cell), cell))
         .collect();
-    // A byte inside of a cell has none; the analysis of what is in memory begins at its cell.
+    // A byte inside a cell has no index; use the cell itself, because the points-to analysis starts
+    // there.
     let cell = |byte: u32| {
         (0..=i64::from(byte).min(bytes))
             .rev()
@@ -302,7 +304,7 @@ fn lay(program: &mut Program, object: LocId, new: Layout) {
     }
 }
 
-/// Words that are used as mbarrier objects are such, whatever a declaration says.
+/// Marks words that code uses as mbarrier objects as such, whatever their declaration says.
 fn marked(program: &mut Program, object: LocId, accesses: &[Access]) {
     let LocationKind::Object { layout, .. } = &mut program.locations[usize::from(object.0)].kind
     else {
@@ -317,8 +319,8 @@ fn marked(program: &mut Program, object: LocId, accesses: &[Access]) {
     }
 }
 
-/// How many cells an access is to, if those of all of its places that are whole cells are as many.
-/// Cells are given by where they begin, with their sizes.
+/// The number of cells that an access covers, if it is the same at all places where it covers whole
+/// cells. `cells` maps the offset of each cell to its size.
 fn counted(cells: &HashMap<i64, u32>, access: &Access) -> Option<u8> {
     let count = |place: &i64| {
         let size = *cells.get(place)?;
@@ -328,7 +330,7 @@ fn counted(cells: &HashMap<i64, u32>, access: &Access) -> Option<u8> {
             .then_some(n as u8)
     };
     let mut counts = access.places.iter().filter_map(count);
-    // What is to no place at all faults.
+    // An access without any place faults.
     let Some(first) = counts.next() else {
         return access.places.is_empty().then_some(1);
     };

@@ -1,17 +1,18 @@
-//! Addresses in registers: which objects they can be of.
+//! Settles accesses through addresses in registers: finds their possible objects, and from these
+//! their types.
 //!
-//! An access through a register names no object. The type of one that was written without, and of
-//! an object that only such accesses are to, follows from the objects whose address can get into
-//! the register; a flow-insensitive analysis over the whole program finds these.
+//! An access through a register names no object. A flow-insensitive analysis over the whole program
+//! finds the objects whose address can reach the register. They determine the type of an access
+//! without one, and such accesses determine the type of an object without one.
 //!
 //! # Invariants
-//! - An access through a register has the size of the elements of every object that the register
-//!   can point to, or is to as many elements of each; anything else is reported as `mixed-size`.
-//!   What has several fields is cut by [`super::parts`].
-//! - No result rests on where objects lie: arithmetic on addresses other than with offsets is
-//!   reported.
-//! - Threads that were not written in PTX, such as those of the host, have types from the start:
-//!   addresses are followed through them, and they stay as they are.
+//! - An access through a register covers the same number of elements of every object that the
+//!   register can point to. Anything else is reported as `mixed-size`. [`super::parts`] divides
+//!   objects with several fields.
+//! - No result depends on the placement of objects in memory: arithmetic on addresses other than
+//!   with offsets is reported.
+//! - Threads that are not in PTX, such as those of the host, already have types. The analysis
+//!   follows addresses through them and leaves them unchanged.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -31,16 +32,15 @@ use program::{
     is_further,
 };
 
-/// Of a thread in PTX, its accesses through registers that were written without a type; `None`: it
-/// was not written in PTX.
+/// For a thread in PTX, its accesses through registers without a type; `None` for other threads.
 pub(super) type Untyped = Option<Vec<usize>>;
 
-/// What may be done with an address.
+/// The supported arithmetic on addresses.
 const OFFSETS: &str =
     "only adding an offset to an address is supported, in 64 bits or, of shared memory, 32";
 
-/// Settles accesses through addresses in registers. `untyped` says which have no type, thread by
-/// thread; `open`, what no declaration says of memory.
+/// Settles accesses through addresses in registers. `untyped` lists accesses without a type, by
+/// thread; `open` lists objects with properties that no declaration decides.
 pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &Open, sink: &mut Sink) {
     private::keep(program, untyped, open);
     spaces(program, untyped, sink);
@@ -76,7 +76,8 @@ pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &Open, sink: &m
                 pass.never_written(&instr.op);
             }
             if let Op::Assign { dst, value } = &instr.op
-                // The token that an arrival returns is no address, whatever it is made of.
+                // The token that an arrival returns is not an address, although it is computed from
+                // one.
                 && !is_further(&program.threads[t].code, i)
                 && !pass.is_masked(*dst, value)
             {
@@ -95,8 +96,8 @@ pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &Open, sink: &m
     }
 }
 
-/// Answers in which state space addresses are, and takes out what is never come to then: libraries
-/// have code of their own for local memory, which they access byte by byte.
+/// Answers `isspacep` instructions, and removes the code that becomes unreachable: libraries have
+/// separate code for local memory, which accesses it byte by byte.
 fn spaces(program: &mut Program, untyped: &[Untyped], sink: &mut Sink) {
     if !program
         .instrs()
@@ -139,9 +140,9 @@ fn spaces(program: &mut Program, untyped: &[Untyped], sink: &mut Sink) {
     }
 }
 
-/// What operations on mbarrier objects are to through registers is one, whatever declares it: in
-/// PTX, that is a word of shared memory (PTX ISA, *mbarrier*, Contents of the mbarrier object). It
-/// is one element, so that each operation is one event.
+/// Marks objects that mbarrier operations reach through registers, whatever their declaration: in
+/// PTX, an mbarrier object is a word of shared memory (PTX ISA, *mbarrier*, Contents of the
+/// mbarrier object). The object must be a single element, so that each operation is one event.
 fn objects(program: &mut Program, points: &Points, untyped: &[Untyped], sink: &mut Sink) {
     let mut found: BTreeMap<LocId, Span> = BTreeMap::new();
     for (t, thread) in program
@@ -160,7 +161,7 @@ fn objects(program: &mut Program, points: &Points, untyped: &[Untyped], sink: &m
                 .address()
                 .map(|addr| points.of(t, addr))
                 .unwrap_or_default();
-            // Of several fields, some are.
+            // Objects with several fields are marked field by field elsewhere.
             reached
                 .into_iter()
                 .filter(|object| program.layout(*object).cells() == 1)
@@ -188,7 +189,7 @@ fn objects(program: &mut Program, points: &Points, untyped: &[Untyped], sink: &m
     }
 }
 
-/// How many cells an access is to, if it is to several.
+/// The number of cells that an access covers, if there are several.
 fn cells(program: &Program, points: &Points, (t, i): (usize, usize)) -> Option<u8> {
     let (addr, ty) = access_of(&program.threads[t].code[i].op)?;
     let object = addr
@@ -197,7 +198,7 @@ fn cells(program: &Program, points: &Points, (t, i): (usize, usize)) -> Option<u
     Some(ty.bits / program.element(object).bits).filter(|cells| *cells > 1)
 }
 
-/// Gives objects without a type that of the first access through a register.
+/// Gives each object without a type the type of the first access through a register.
 fn infer(
     program: &mut Program,
     points: &Points,
@@ -247,7 +248,7 @@ fn infer(
                     .accesses_mut()
                     .for_each(|access| access.ty = *ty);
             } else if known != *ty {
-                // What the thread does with the value rests on its type.
+                // The thread's further computation depends on the value's type.
                 let (name, span) = (
                     program.location(object).name.clone(),
                     program.threads[t].code[i].span,
@@ -268,7 +269,7 @@ fn infer(
     }
 }
 
-/// One instruction under the result of the analysis.
+/// The check of one instruction against the result of the analysis.
 struct Pass<'a> {
     program: &'a Program,
     points: &'a Points,
@@ -279,8 +280,9 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// The type of an access through a register, unless it is refused. `parts`: how many cells it
-    /// is to, if it can be to an object with several fields.
+    /// The type of an access through a register; reports an error and returns `None` if it is not
+    /// supported. `parts`: the number of cells that it covers, if it may reach an object with
+    /// several fields.
     fn access(&mut self, op: &Op, untyped: bool, parts: Option<u8>) -> Option<Ty> {
         let (addr, ty) = access_of(op).filter(|(addr, _)| addr.base().is_none() && !op.aborts())?;
         let targets = self.points.of(self.thread, addr);
@@ -319,7 +321,8 @@ impl Pass<'_> {
                 return Some(wanted);
             }
         }
-        // Several elements of each object, if its declaration says their type.
+        // The access may cover several elements of each object, if the declaration gives their
+        // type.
         let piece = bits(first);
         let several = piece != 0 && wanted.bits > piece && wanted.bits.is_multiple_of(piece);
         let divisible = |o: &LocId| {
@@ -343,9 +346,9 @@ impl Pass<'_> {
         Some(wanted)
     }
 
-    /// Reports a non-coherent load of what some thread may write: the PTX memory model does not say
-    /// what it reads (PTX ISA, *ld.global.nc*: memory that is read-only while the kernel runs). Of
-    /// what nobody writes it is a weak load.
+    /// Reports a non-coherent load of memory that some thread may write: the PTX memory model does
+    /// not define its value (PTX ISA, *ld.global.nc*: memory that is read-only while the kernel
+    /// runs). Other non-coherent loads are weak loads.
     fn never_written(&mut self, op: &Op) {
         let read = op
             .address()
@@ -366,8 +369,8 @@ impl Pass<'_> {
         }
     }
 
-    /// Whether an address is in a state space, which is the same for all objects that it can be of;
-    /// else that is reported.
+    /// Whether an address is in a state space. Reports an error if the answer differs between its
+    /// possible objects.
     fn is_in_space(&mut self, address: &Expr, is_in: memory::IsIn) -> bool {
         let space = |object: &LocId| match &self.program.location(*object).kind {
             LocationKind::Object { space, .. } => *space,
@@ -393,8 +396,8 @@ impl Pass<'_> {
         known == Some(true)
     }
 
-    /// Reports what does more with an address than to add an offset, and offsets that lead inside
-    /// of an element.
+    /// Reports arithmetic on an address other than adding an offset, and offsets that point inside
+    /// an element.
     fn arithmetic(&mut self, value: &Expr) {
         match value {
             Expr::Bin(op, ty, a, b) => {
@@ -452,9 +455,9 @@ impl Pass<'_> {
         }
     }
 
-    /// Whether the lower bits of an address, perhaps shifted to the left, go into a register from
-    /// which nothing is read but bits that tell bytes of an element apart: so an atomic operation
-    /// on a part of a word is made of one on the word.
+    /// Whether an assignment takes low bits of an address, possibly shifted left, into a register
+    /// whose other bits code never reads. Only bits below the element size count as low. Compilers
+    /// implement an atomic operation on a part of a word this way, by one on the word.
     fn is_masked(&self, dst: RegId, value: &Expr) -> bool {
         let (ty, address, by) = match value {
             Expr::Cast(ty, address) if ty.bits >= 32 => (*ty, address, 0),
@@ -473,7 +476,7 @@ impl Pass<'_> {
         let known = 0..i64::from(self.unit(&targets)) << by;
         let reads = |e: &Expr| e.any(&|e| *e == Expr::Reg(dst));
         let takes = |op: &Op| match op {
-            // Whether these bits are known is asked of the mask, or of what is made of them next.
+            // A check of the mask, or of the next operation, decides whether these bits are known.
             Op::Assign {
                 value: Expr::Bin(BinOp::And | BinOp::Shl, _, a, b),
                 ..
@@ -495,8 +498,8 @@ impl Pass<'_> {
                 .all(|i| takes(&i.op) || !i.op.operands().into_iter().any(reads))
     }
 
-    /// The size of the smallest element of some objects; of several fields, of a byte. What is in
-    /// registers has none.
+    /// The size of the smallest element of some objects. An object with several fields counts as
+    /// bytes. Objects in registers have no elements.
     fn smallest(&self, objects: &Targets) -> u32 {
         let size = |o: &LocId| match self.program.layout(*o) {
             layout if layout.cells() > 1 => 1,
@@ -519,9 +522,9 @@ impl Pass<'_> {
             .unwrap_or(1)
     }
 
-    /// What addresses of these objects are multiples of but for what leads into an element, or a
-    /// word: whatever is allocated in global memory begins at one, and at more (CUDA C++
-    /// Programming Guide, Device Memory Accesses).
+    /// The alignment known for addresses of these objects: the element size, and at least a word in
+    /// global memory, where every allocation begins at a word (CUDA C++ Programming Guide, Device
+    /// Memory Accesses).
     fn unit(&self, objects: &Targets) -> u32 {
         let global = |o: &LocId| {
             matches!(
@@ -540,21 +543,20 @@ impl Pass<'_> {
         }
     }
 
-    /// Whether a mask takes away from addresses of these objects, or leaves of them, no other bits
-    /// than those that tell bytes of an element, or a word, apart.
+    /// Whether a mask removes, or selects, only bits of an address below the known alignment.
     fn is_aligned(&self, objects: &Targets, mask: &Expr, ty: Ty) -> bool {
         let Expr::Const(mask) = mask else {
             return false;
         };
         let mask = Ty { signed: true, ..ty }.wrap(*mask);
         let below = 0..i64::from(self.unit(objects));
-        // What it leaves is in the lower half of an address, too.
+        // Selected low bits are also in the lower half of the address.
         below.contains(&mask)
             || self.fits(objects, ty) && below.contains(&!mask) && (!mask + 1).count_ones() == 1
     }
 
-    /// Whether addresses of these objects are whole in a type: those of shared memory have 32 bits
-    /// (PTX ISA, Generic Addressing).
+    /// Whether a type can hold addresses of these objects. Those of shared memory fit 32 bits (PTX
+    /// ISA, Generic Addressing).
     fn fits(&self, objects: &Targets, ty: Ty) -> bool {
         let shared = |o: &LocId| {
             let kind = &self.program.location(*o).kind;
@@ -593,7 +595,7 @@ impl Pass<'_> {
 }
 
 impl Lowered {
-    /// The accesses through registers without a type, for [`resolve`].
+    /// Indices of accesses through registers without a type, for [`resolve`].
     pub fn untyped(&self) -> &[usize] {
         &self.untyped
     }

@@ -1,7 +1,8 @@
-//! Micro-ops back to PTX in the short form, such that reading the text gives the same micro-ops.
+//! Prints micro-ops as PTX in the short form. Reading the text gives the same micro-ops.
 //!
 //! # Invariants
-//! - What is printed reads back to the same program; what PTX has no words for is refused.
+//! - The printed text reads back to the same program; micro-ops without a PTX instruction are
+//!   refused.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,19 +14,19 @@ use program::{
     Program, Proxy, RegId, Scope, Tag, Thread, Ty, Update, is_further,
 };
 
-/// Why a micro-op cannot be printed, with its index in the thread.
+/// A micro-op that PTX cannot express.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unprintable {
-    /// Index into the thread's code.
+    /// Its index in the thread's code.
     pub index: usize,
-    /// What PTX has no words for.
+    /// A description of the micro-op.
     pub what: String,
 }
 
-/// A thread's code, one instruction per line.
+/// Prints a thread's code, one instruction per line.
 ///
 /// # Errors
-/// If a micro-op is not one that a PTX instruction makes.
+/// If no PTX instruction makes a micro-op.
 pub fn print(thread: &Thread, program: &Program) -> Result<String, Unprintable> {
     let printer = Printer { thread, program };
     let targets = thread.code.iter().filter_map(|i| i.op.target());
@@ -41,12 +42,12 @@ pub fn print(thread: &Thread, program: &Program) -> Result<String, Unprintable> 
             let _ = writeln!(out, "{label}:");
         }
         if let Some(instr) = thread.code.get(index).filter(|instr| instr.element.at == 0) {
-            // One instruction makes several micro-ops, of which the first is the operation on the
-            // object, or the load of a copy.
+            // An instruction with several micro-ops is printed at its first one: the operation on
+            // the object, or the load of a copy.
             if is_further(&thread.code, index) {
                 continue;
             }
-            // The text of another language, which was mapped to this.
+            // The text is in another language; a mapping made these micro-ops.
             if (instr.op.has(Tag::Asynchronous) || instr.op.has(Tag::Mbarrier))
                 && instr.text.contains('(')
             {
@@ -55,7 +56,7 @@ pub fn print(thread: &Thread, program: &Program) -> Result<String, Unprintable> 
                     what: instr.text.clone(),
                 });
             }
-            // A copy has neither order nor scope.
+            // A copy has neither order nor scope, so its text stays valid.
             if instr.op.has(Tag::Asynchronous) {
                 let _ = writeln!(out, "{}", instr.text);
                 continue;
@@ -82,8 +83,8 @@ pub fn print(thread: &Thread, program: &Program) -> Result<String, Unprintable> 
     Ok(out)
 }
 
-/// The words of an access to generic memory or of a fence: what stands before the type, and of a
-/// fence all. `None`: there are none.
+/// The words before the type of an access to generic memory, or the whole text of a fence. `None`
+/// if PTX has no such instruction.
 pub fn opcode(op: &Op) -> Option<String> {
     let proxy = |access: &Access| Some(Proxy::tagged(&access.tags)?.row());
     match op {
@@ -122,7 +123,7 @@ pub fn opcode(op: &Op) -> Option<String> {
     }
 }
 
-/// An operation on an mbarrier object: as it was written, with its order and scope.
+/// The text of an operation on an mbarrier object, with its present order and scope.
 fn on_object(instr: &Instr) -> Option<String> {
     let (opcode, operands) = instr.text.split_once(char::is_whitespace)?;
     let write = instr.op.write()?;
@@ -189,7 +190,7 @@ impl Printer<'_> {
             } => self.rmw(&opcode(op)?, *dst, addr, update, read)?,
             Op::Mark { .. } => opcode(op)?,
             Op::Barrier(barrier) => self.barrier(barrier)?,
-            // One of several instructions, which share what lanes take.
+            // An exchange between lanes consists of several micro-ops with shared results.
             Op::Give { .. } | Op::Take { .. } => return None,
             Op::Choice { .. } | Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => return None,
             Op::Assign { dst, value } => self.assign(*dst, value)?,
@@ -223,7 +224,7 @@ impl Printer<'_> {
 
     /// A vector instruction, from its elements.
     fn vector(&self, elements: &[Instr]) -> Option<String> {
-        // What checks the alignment is not written.
+        // Removes the check of the address's alignment.
         let plain = |op: &Op| match op.address() {
             Some(Expr::Select(_, address, _)) => Some((**address).clone()),
             address => address.cloned(),
@@ -261,7 +262,7 @@ impl Printer<'_> {
         })
     }
 
-    /// The type qualifier of an access, where it differs from what is understood.
+    /// The type qualifier of an access, if it differs from the default.
     fn suffix(&self, addr: &Expr, ty: Ty) -> String {
         match addr.base().map(|loc| self.program.element(loc)) {
             Some(own)
@@ -288,7 +289,6 @@ impl Printer<'_> {
         }
     }
 
-    /// An operand.
     fn value(&self, value: &Expr) -> Option<String> {
         Some(match value {
             Expr::Const(v) => v.to_string(),
@@ -312,7 +312,7 @@ impl Printer<'_> {
         })
     }
 
-    /// An operand that is converted to the type of the instruction by the way.
+    /// An operand, without the conversion to the instruction's type, which the instruction makes.
     fn fitted(&self, value: &Expr, ty: Ty) -> Option<String> {
         match value {
             Expr::Cast(to, inner) if *to == ty => self.value(inner),
@@ -478,7 +478,8 @@ fn fence(
     if let Some((_, text)) = alone.into_iter().find(|row| tags.has(row.0)) {
         return Some(text.to_owned());
     }
-    // What it names is no part of it; what lanes execute together is told by the instruction.
+    // The address of a tensor-map fence is not printed, and an alignment mark comes from another
+    // instruction.
     if tags.has(Tag::TensormapProxy) || tags.has(Tag::Lanes) {
         return None;
     }
@@ -570,12 +571,12 @@ fn arith_name(op: BinOp) -> Option<&'static str> {
     })
 }
 
-/// `.u32`
+/// A type qualifier, such as `.u32`.
 fn named(ty: Ty) -> String {
     format!(".{}", ty.ptx_name())
 }
 
-/// The type qualifier, where it is not understood.
+/// The type qualifier, unless it is the default.
 fn dotted(ty: Ty) -> String {
     if ty == Ty::WORD {
         String::new()

@@ -1,20 +1,19 @@
-//! Local memory as registers: what a thread keeps for itself in memory are values, where it is
-//! known which bytes each access is to.
+//! Replaces local memory by registers, if all accesses to it have known addresses.
 //!
-//! Code that is compiled without optimisation keeps its variables in local memory and hands their
+//! Code that is compiled without optimisation keeps its variables in local memory and passes their
 //! addresses to functions. A data-flow analysis follows values through registers and through that
-//! memory; then each object has a register for each of its parts, and an access to one is a move.
+//! memory. Then each part of an object becomes a register, and an access to it becomes a move.
 //!
 //! # Invariants
-//! - An object is kept in registers if every access of every thread that can be to it is to known
-//!   bytes of it. All others stay as they are, and so does one that a condition of the test names.
-//! - What is not known of a value is which objects in local memory it may be an address of. No
-//!   other thread can access these: an access through an address that is brought from elsewhere is
-//!   to one's own.
-//! - Accesses are to multiples of their sizes, so that of two that overlap one is part of the
-//!   other: the largest is a register.
-//! - A branch that goes one way alone goes it without a condition, and what no way leads to is
-//!   taken out: libraries have code of their own for local memory, which they access byte by byte.
+//! - An object moves to registers only if every access of every thread that may reach it is to
+//!   known bytes of it. Objects named by a condition of the test stay in memory.
+//! - An unknown value carries the set of objects in local memory that it may point to. Other
+//!   threads cannot access local memory: through an address from another thread, a thread accesses
+//!   its own local memory.
+//! - Accesses are aligned to their sizes, so one of two overlapping accesses contains the other;
+//!   the largest becomes a register.
+//! - A branch that always goes one way becomes unconditional, and unreachable code is removed:
+//!   libraries have separate code for local memory, which accesses it byte by byte.
 //!
 //! # Sources
 //! - PTX ISA 9.4, *Local State Space*: private memory of a thread; *Addresses as Operands*,
@@ -32,46 +31,46 @@ use program::{
     BinOp, Element, Expr, Init, Instr, LocId, LocationKind, Op, Program, RegId, Register, Space, Ty,
 };
 
-/// What is known of a value.
+/// The knowledge about a value.
 #[derive(Clone, Debug, PartialEq)]
 enum Value {
     /// A constant, or the address of a byte of an object.
     Is(Expr),
-    /// If it is an address in local memory, it is of one of these.
+    /// If it is an address in local memory, it points into one of these objects.
     Of(Targets),
 }
 
-/// Bytes of an object: where they begin, and how many.
+/// A range of bytes: object, first byte, size.
 type Place = (LocId, i64, i64);
 
-/// What is known where a way has come to.
+/// The knowledge at one point of a path.
 #[derive(Clone)]
 struct State {
     regs: Vec<Value>,
-    /// What is in memory, by object and first byte, with how many bytes. Elsewhere is what was ever
-    /// stored in the object.
+    /// Known memory contents: object and first byte, with size and value. Elsewhere, an object
+    /// holds any value that was ever stored in it.
     cells: BTreeMap<(LocId, i64), (i64, Value)>,
 }
 
-/// What becomes of a micro-op that a way leads to.
+/// The replacement of a reachable micro-op.
 #[derive(Clone)]
 enum Fact {
     /// It stays as it is.
     Stays,
-    /// It is an access to these bytes; a load returns this, where it is known.
+    /// It accesses these bytes; a load returns this value, if it is known.
     Access(Place, Option<Expr>),
-    /// It assigns this, or branches on it.
+    /// It assigns this value, or branches on it.
     Is(Expr),
 }
 
-/// Objects in local memory.
+/// The objects in local memory.
 struct Objects {
     all: Targets,
-    /// Those that stay in memory.
+    /// Objects that stay in memory.
     left: Targets,
 }
 
-/// Keeps local memory in registers.
+/// Moves local memory to registers.
 pub(super) fn keep(program: &mut Program, untyped: &[Untyped], open: &Open) {
     let mut objects = Objects {
         all: candidates(program, open),
@@ -116,7 +115,8 @@ pub(super) fn keep(program: &mut Program, untyped: &[Untyped], open: &Open) {
     }
 }
 
-/// What could be in registers: zeros in local memory of which nothing else is said or asked.
+/// Candidates for registers: objects in local memory that start as zeros, and that nothing else in
+/// the test mentions.
 fn candidates(program: &Program, open: &Open) -> Targets {
     let plain = |object: &LocId| match &program.location(*object).kind {
         LocationKind::Object {
@@ -136,14 +136,14 @@ fn candidates(program: &Program, open: &Open) -> Targets {
         .collect()
 }
 
-/// The largest of the places that a thread accesses, of which all others are parts.
+/// The largest places that a thread accesses; all other accessed places are parts of them.
 fn parts(facts: &[Option<Fact>]) -> BTreeSet<Place> {
     let places = facts.iter().flatten().filter_map(|fact| match fact {
         Fact::Access(place, _) => Some(*place),
         _ => None,
     });
     let mut all: Vec<Place> = places.collect::<BTreeSet<_>>().into_iter().collect();
-    // Of two that begin at one byte, the larger comes first.
+    // If two places begin at one byte, the larger comes first.
     all.sort_by_key(|&(object, first, size)| (object, first, -size));
     let mut found: Vec<Place> = Vec::new();
     for (object, first, size) in all {
@@ -157,7 +157,7 @@ fn parts(facts: &[Option<Fact>]) -> BTreeSet<Place> {
     found.into_iter().collect()
 }
 
-/// Gives a thread a register for each part, and makes moves of its accesses to them.
+/// Gives a thread a register for each part, and turns its accesses to them into moves.
 fn rewrite(program: &mut Program, t: usize, facts: Vec<Option<Fact>>, parts: BTreeSet<Place>) {
     let mut registers: BTreeMap<(LocId, i64), (RegId, Ty)> = BTreeMap::new();
     for (object, first, size) in parts {
@@ -222,7 +222,7 @@ fn rewrite(program: &mut Program, t: usize, facts: Vec<Option<Fact>>, parts: BTr
     }
 }
 
-/// What is read of a register from some bit on.
+/// Reads a value of type `ty` from a register, from bit `shift` on.
 fn read(reg: RegId, whole: Ty, ty: Ty, shift: i64) -> Expr {
     let value = if shift == 0 {
         Expr::Reg(reg)
@@ -236,7 +236,7 @@ fn read(reg: RegId, whole: Ty, ty: Ty, shift: i64) -> Expr {
     }
 }
 
-/// A register with a value in the place of some of its bits.
+/// A register with the bits from `shift` on replaced by a value.
 fn changed(reg: RegId, whole: Ty, ty: Ty, shift: i64, value: &Expr) -> Expr {
     let unsigned = Ty {
         signed: false,
@@ -264,21 +264,22 @@ fn changed(reg: RegId, whole: Ty, ty: Ty, shift: i64, value: &Expr) -> Expr {
     op(BinOp::Or, whole, rest, value)
 }
 
-/// A thread, followed.
+/// The analysis of one thread.
 struct Flow<'a> {
     program: &'a Program,
-    /// Accesses without a type.
+    /// The accesses without a type.
     untyped: &'a [usize],
     objects: &'a mut Objects,
-    /// Of which objects addresses may be found anywhere.
+    /// Objects with addresses that may be stored anywhere.
     escaped: Targets,
-    /// Of which objects addresses may be found in each.
+    /// For each object, the objects with addresses that may be stored in it.
     held: BTreeMap<LocId, Targets>,
     facts: Vec<Option<Fact>>,
 }
 
 impl<'a> Flow<'a> {
-    /// Follows a thread until no more objects turn out to be left, nor addresses to be anywhere.
+    /// Repeats the analysis until the sets of remaining objects and stored addresses no longer
+    /// grow.
     fn run(
         program: &'a Program,
         t: usize,
@@ -322,7 +323,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The objects in local memory that a value can be an address in.
+    /// The objects in local memory that a value may point to.
     fn of(&self, value: &Value) -> Targets {
         match value {
             Value::Is(e) => e
@@ -334,7 +335,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// What is found in memory of which nothing is known.
+    /// A value read from unknown memory: it may point to any object with an address stored there.
     fn anything(&self) -> Value {
         let left = self
             .objects
@@ -370,8 +371,8 @@ impl<'a> Flow<'a> {
         Value::Of(targets)
     }
 
-    /// The bytes of an object in local memory that an access is to, if they are known and it can be
-    /// in registers.
+    /// The bytes of an object in local memory that an access covers, if they are known and the
+    /// object can move to registers.
     fn place(&self, at: usize, address: &Value, ty: Ty) -> Option<Place> {
         let Value::Is(address) = address else {
             return None;
@@ -410,7 +411,8 @@ impl Domain for Flow<'_> {
                     };
                     match self.value(address, state) {
                         Value::Is(e) => space(e.base()?),
-                        // Of all spaces, it asks for the one that it is not in.
+                        // The value points to no local memory, so a query for local memory has the
+                        // answer no.
                         Value::Of(targets) => {
                             (targets.is_empty() && is_in(Space::Local) && !is_in(Space::Global))
                                 .then_some(false)
@@ -422,7 +424,7 @@ impl Domain for Flow<'_> {
                     None if asks_space(instr).is_some() => Value::Of(Targets::new()),
                     None => self.value(value, state),
                 };
-                // What is made of an address is for `pointers` to judge.
+                // `pointers` checks arithmetic on addresses, so it must stay.
                 let address = |e: &Expr| match e {
                     Expr::Reg(r) => {
                         matches!(&state.regs[usize::from(r.0)], Value::Is(e) if e.base().is_some())
@@ -462,7 +464,7 @@ impl Domain for Flow<'_> {
             }
             (Op::Store { value, .. }, Some((object, first, size))) => {
                 let value = match self.value(value, state) {
-                    // Of an address, these are not all bits.
+                    // A narrow store keeps only some bits of the address.
                     Value::Is(e) if e.base().is_some() && size < 8 => {
                         Value::Of(self.of(&Value::Is(e)))
                     }
@@ -483,7 +485,8 @@ impl Domain for Flow<'_> {
                 fact = Fact::Access((object, first, size), None);
             }
             _ => {
-                // What it is to may change, and what it takes may go there.
+                // The target may change, so it stays in memory; stored addresses may escape through
+                // it.
                 if let Some(address) = &address {
                     let targets = self.of(address);
                     self.objects.left.extend(targets);

@@ -1,8 +1,8 @@
-//! The registers of one thread: which there are, in which order, of which type.
+//! The registers of one thread with their order and types.
 //!
 //! # Invariants
-//! - Order: by first appearance in the code, then those that only the test initialises. Giving a
-//!   register an initial value therefore never renumbers the others.
+//! - Order: by first appearance in the code, followed by registers that only the test initialises.
+//!   Giving a register an initial value therefore never renumbers the others.
 //! - `%r1` and `r1` are one register.
 
 use std::collections::HashMap;
@@ -17,12 +17,12 @@ pub(super) struct Regs {
     list: Vec<Info>,
 }
 
-/// One register while its thread is being read.
+/// A register while its thread is being read.
 pub(super) struct Info {
     pub(super) name: String,
-    /// Of the instructions that write it, the widest; of equally wide ones, that of the first.
+    /// The widest type with which an instruction writes it; among equally wide ones, the first.
     pub(super) ty: Option<Ty>,
-    /// Instructions of different types write it.
+    /// Whether instructions of different types write it.
     pub(super) mixed: bool,
     /// The first place that reads it.
     pub(super) read: Option<Span>,
@@ -33,14 +33,14 @@ pub(super) fn bare(name: &str) -> &str {
     name.strip_prefix('%').unwrap_or(name)
 }
 
-/// Whether an address in a register of that name fits 32 bits: what a test binds to half of a
-/// pointer lies low.
+/// Whether an address in a register of that name fits 32 bits: a test may bind `%envreg` to half of
+/// a pointer, and the object then has a low address.
 pub(super) fn is_half(name: &str) -> bool {
     bare(name).starts_with("envreg")
 }
 
 impl Regs {
-    /// The register of that name; a new one if need be. `None`: there are too many.
+    /// The register of that name, added if it is new; `None` if there are too many.
     pub(super) fn intern(&mut self, name: &str) -> Option<RegId> {
         let name = bare(name);
         if let Some(id) = self.index.get(name) {
@@ -86,13 +86,13 @@ impl Regs {
         self.list[usize::from(id.0)].read.get_or_insert(span);
     }
 
-    /// Whether every value that the register can hold is one of `ty`.
+    /// Whether the type can represent every value of the register.
     pub(super) fn holds(&self, id: RegId, ty: Ty) -> bool {
         let info = self.get(id);
         !info.mixed && info.ty == Some(ty)
     }
 
-    /// The finished table, with the given initial values.
+    /// The registers for the program, with the given initial values.
     pub(super) fn finish(self, init: &HashMap<&str, &Init>) -> Vec<Register> {
         let finish = |info: Info| {
             let ty = info.ty.unwrap_or(Ty::WORD);

@@ -1,22 +1,21 @@
 //! Storage that holds an mbarrier object at one time and ordinary data at another.
 //!
-//! The words of such objects are moved behind the data: an object of `n` bytes becomes one of twice
-//! as many, and what is done with an mbarrier object at byte `k` is done at byte `n + k`. What the
-//! two have to do with each other becomes micro-ops:
-//! - an operation that begins or ends an object writes a value that nothing is known of to the
-//!   bytes of its place, so that it races with what is not ordered with it, and nobody reads later
-//!   what was there before;
-//! - an ordinary access first looks whether an object is there, as a test of it does; if so, it is
-//!   misuse.
+//! The transformation gives mbarrier objects separate words: an object of `n` bytes doubles in
+//! size, and an mbarrier operation at byte `k` moves to byte `n + k`. Added micro-ops connect the
+//! two uses:
+//! - An operation that begins or ends an mbarrier object writes unknown values to the data bytes at
+//!   its place. So it races with unordered accesses, and no later read sees the old data.
+//! - Before an ordinary access, a test reads the mbarrier word. If an mbarrier object is there, the
+//!   access is misuse.
 //!
 //! # Invariants
-//! - Only what is written in PTX by threads themselves, and is to one array of bytes, is moved. All
-//!   else stays, and is reported by [`super::parts`].
+//! - Only accesses that threads in PTX make to a single array of bytes are moved. All others stay,
+//!   and [`super::parts`] reports them.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *mbarrier*: Contents of the mbarrier object, Lifecycle of the mbarrier object; *mbarrier.init*
-//!   (the place holds no valid object), *mbarrier.inval* (an object is invalidated before its
-//!   memory is used for anything else).
+//! - PTX ISA 9.4, *mbarrier*: Contents of the mbarrier object, Lifecycle of the mbarrier object;
+//!   *mbarrier.init* (the place holds no valid object), *mbarrier.inval* (an object is invalidated
+//!   before its memory is used for anything else).
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -30,35 +29,36 @@ use program::{
     Register, Scope, Tag, Tags, Ty, Update, mbarrier, memory,
 };
 
-/// The bytes of an mbarrier object.
+/// The size of an mbarrier object in bytes.
 const SIZE: i64 = 8;
 
-/// What becomes of the micro-ops of a thread, by number.
+/// The changes of a thread's micro-ops, by index.
 type Changes = BTreeMap<usize, Change>;
 
-/// What becomes of a micro-op.
+/// A change of a micro-op.
 #[derive(Clone, Copy)]
 enum Change {
-    /// It is to the word that lies so many bytes further on.
+    /// Move the access by this number of bytes, to the mbarrier word.
     Move(i64),
-    /// The same, and it begins or ends an object, whose bytes are data in pieces of this size.
+    /// Like `Move`, for an operation that begins or ends an object. Data accesses to its bytes have
+    /// this size.
     Write(i64, u32),
-    /// In front of its instruction comes a look at the word that lies so many bytes further on, or
-    /// that the byte there is in.
+    /// Insert a test of an mbarrier word before the instruction. The word is this number of bytes
+    /// after the address, or contains the byte there.
     Look(i64, Place),
 }
 
-/// Where a byte lies.
+/// The position of a byte in its word.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// At the beginning of a word.
+    /// The first byte.
     First,
-    /// Anywhere in it.
+    /// Any byte.
     Inside,
 }
 
-/// Moves the mbarrier objects out of one of some arrays of bytes, in which they are accessed
-/// otherwise, too; whether there is one.
+/// Separates the mbarrier objects of one array from its data, if accesses mix them; returns whether
+/// it found such an array.
 pub(super) fn separate(
     program: &mut Program,
     points: &Points,
@@ -82,7 +82,7 @@ pub(super) fn separate(
     true
 }
 
-/// How many bytes there are in front of the moved words.
+/// The offset of the moved words.
 fn end(program: &Program, object: LocId) -> i64 {
     (length(program, object) as u64).next_multiple_of(SIZE as u64) as i64
 }
@@ -94,7 +94,6 @@ fn length(program: &Program, object: LocId) -> i64 {
     }
 }
 
-/// Gives an array of bytes room for the moved words.
 fn extend(program: &mut Program, object: LocId) {
     let bytes = 2 * end(program, object) as usize;
     if let LocationKind::Object { init, .. } = &mut program.locations[usize::from(object.0)].kind {
@@ -102,8 +101,8 @@ fn extend(program: &mut Program, object: LocId) {
     }
 }
 
-/// What becomes of the accesses to an array, by thread; `None`: none of its words is used for both,
-/// or not all of it can be followed.
+/// The changes of all accesses to an array, by thread. `None` if no word has both uses, or some
+/// access cannot be followed.
 fn changes(
     program: &Program,
     points: &Points,
@@ -138,7 +137,7 @@ fn changes(
     {
         return None;
     }
-    // Code that names the memory of other CTAs has the distance to it.
+    // Code contains the distance to other CTAs' memory as a constant, so it must not change.
     let mut extended = program.clone();
     extend(&mut extended, object);
     let threads = &program.threads;
@@ -150,7 +149,7 @@ fn changes(
     if clustered && memory::stride(last as u64) != memory::stride(2 * end as u64) {
         return None;
     }
-    // What may go beyond the end of the data would meet the moved words.
+    // An access beyond the end of the data could reach the moved words.
     let beyond = |access: &parts::Access| {
         access
             .places
@@ -193,7 +192,7 @@ fn changes(
     Some(changes)
 }
 
-/// Whether an operation on an mbarrier object makes it, or ends it.
+/// Whether an operation begins or ends an mbarrier object.
 fn begins_or_ends(instr: &Instr) -> bool {
     let opcode = instr
         .text
@@ -203,7 +202,7 @@ fn begins_or_ends(instr: &Instr) -> bool {
     instr.op.has(Tag::MbarrierInit) || opcode.split('.').nth(1) == Some("inval")
 }
 
-/// The address so many bytes further on; of what is no address, itself.
+/// The address `by` bytes further on; an address of 0, outside all memory, stays.
 fn further(addr: &Expr, by: i64) -> Expr {
     match addr {
         Expr::Select(cond, addr, other) if **other == Expr::Const(0) => {
@@ -220,7 +219,7 @@ fn further(addr: &Expr, by: i64) -> Expr {
     }
 }
 
-/// Changes a thread; where each micro-op is then.
+/// Applies the changes to a thread. Returns the new index of each micro-op.
 fn rewrite(program: &mut Program, t: usize, changes: &Changes) -> Vec<usize> {
     let thread = &mut program.threads[t];
     let word = RegId(thread.regs.len() as u16);
@@ -231,9 +230,9 @@ fn rewrite(program: &mut Program, t: usize, changes: &Changes) -> Vec<usize> {
     });
     let old = std::mem::take(&mut thread.code);
     let mut code: Vec<Instr> = Vec::new();
-    // Where jumps to each micro-op go, and where it is itself.
+    // For each old micro-op, the new target of jumps to it, and its new index.
     let (mut begins, mut moved) = (Vec::new(), Vec::new());
-    // Jumps that are aimed already.
+    // Inserted jumps, with correct targets.
     let mut aimed: HashSet<usize> = HashSet::new();
     for (i, instr) in old.iter().enumerate() {
         begins.push(code.len());
@@ -257,7 +256,8 @@ fn rewrite(program: &mut Program, t: usize, changes: &Changes) -> Vec<usize> {
             };
             if !seen.contains(&addr) {
                 seen.push(addr.clone());
-                // No further micro-op of the access: it is one of its own.
+                // The empty span makes the test a separate instruction, not a further micro-op of
+                // the access.
                 let span = Span::new(instr.span.start as usize, instr.span.start as usize);
                 let like = Instr {
                     element: Element::ONLY,
@@ -318,8 +318,8 @@ fn rewrite(program: &mut Program, t: usize, changes: &Changes) -> Vec<usize> {
     moved
 }
 
-/// A look at a word: the thread ends, and the program is undefined, if an object is there. As a
-/// test that does not succeed, it writes nothing and orders nothing.
+/// Tests an mbarrier word: if an object is there, the thread ends and the program is undefined.
+/// Like a failed test, it writes nothing and orders nothing.
 fn look(addr: Expr, word: RegId, skip: usize, end: usize) -> [Op; 4] {
     let half = || Access {
         tags: Tags::of(&[

@@ -1,10 +1,10 @@
-//! What a row of the instruction table says, and how an instruction finds its row.
+//! The rows of the instruction table, and the search for an instruction's row.
 //!
 //! # Invariants
-//! - Qualifiers are taken in any order; PTX's own order changed between versions
+//! - Qualifiers are accepted in any order; PTX's own order changed between versions
 //!   (`ld.global.relaxed.gpu.u32` and `ld.relaxed.gpu.global.u32` are both in use).
-//! - A row decides everything about its instructions: qualifiers, operands, micro-ops. Nothing else
-//!   lists opcodes.
+//! - A row defines everything about its instructions: qualifiers, operands, micro-ops. No other
+//!   place lists opcodes.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -19,34 +19,34 @@ use super::{
 use diag::{MappedText, Sink};
 use program::{Format, Scope, Ty};
 
-/// One instruction family.
+/// A row of the table: one instruction family.
 pub struct Row {
-    /// First word.
+    /// The opcode: the first word of the instruction.
     pub opcode: &'static str,
     /// Qualifiers that select this row among those of its opcode.
     pub keys: &'static [&'static str],
-    /// The same, of which one is enough; empty: none is needed.
+    /// Qualifiers of which the instruction needs at least one; if empty, it needs none.
     pub(super) one_of: &'static [&'static str],
-    /// The forms, for messages and documentation.
+    /// The forms of the instruction, for messages and documentation.
     pub syntax: &'static str,
-    /// One line: what it does and how it is modelled.
+    /// One line that describes the instruction and its modelling.
     pub doc: &'static str,
     /// Further qualifiers.
     pub(super) groups: &'static [Group],
-    /// Operands in order.
+    /// The roles of the operands, in order.
     pub(super) operands: &'static [Role],
-    /// How many trailing operands may be left out.
+    /// The number of trailing operands that may be left out.
     pub(super) optional: usize,
-    /// Whether it deals with its predicate itself (branches).
+    /// Whether the lowering handles the predicate itself, as for branches.
     pub(super) takes_predicate: bool,
-    /// The type of what it writes to its destination.
+    /// The type of the result.
     pub(super) result: ResultTy,
     /// Emits the micro-ops.
     pub(super) lower: fn(&mut Emit<'_, '_>, &Call),
 }
 
 impl Row {
-    /// A row with no qualifiers but those of `groups` that writes its type to its destination.
+    /// A row with only the qualifiers in `groups`, and with a result of its operation's type.
     pub(super) const fn new(
         opcode: &'static str,
         syntax: &'static str,
@@ -72,84 +72,81 @@ impl Row {
         }
     }
 
-    /// The same, for instructions with these qualifiers.
+    /// Restricts the row to instructions with all of these qualifiers.
     pub(super) const fn keyed(mut self, keys: &'static [&'static str]) -> Row {
         self.keys = keys;
         self
     }
 
-    /// The same, for instructions with one of these qualifiers, which are among its further ones.
+    /// Restricts the row to instructions with one of these qualifiers, which `groups` lists, too.
     pub(super) const fn one_of(mut self, words: &'static [&'static str]) -> Row {
         self.one_of = words;
         self
     }
 
-    /// The same, with that many optional operands at the end.
+    /// Makes the last `n` operands optional.
     pub(super) const fn optional(mut self, n: usize) -> Row {
         self.optional = n;
         self
     }
 
-    /// The same, for a row whose lowering uses the predicate.
+    /// Marks the row as one with a lowering that handles the predicate.
     pub(super) const fn takes_predicate(mut self) -> Row {
         self.takes_predicate = true;
         self
     }
 
-    /// The same, with another type of result.
+    /// Sets the type of the result.
     pub(super) const fn result(mut self, result: ResultTy) -> Row {
         self.result = result;
         self
     }
 }
 
-/// The type that an instruction writes.
+/// The type of an instruction's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ResultTy {
-    /// That of its type qualifier, else that of the location accessed, else [`Ty::WORD`].
+    /// The type qualifier's, or else the accessed location's, or else [`Ty::WORD`].
     Own,
-    /// A predicate.
     Pred,
-    /// Twice as wide (`mul.wide`).
+    /// Twice as wide as the operands (`mul.wide`).
     Wide,
-    /// 32 bits, whatever it reads (`popc`).
+    /// 32 bits, whatever the operands (`popc`).
     U32,
 }
 
-/// Predicates hold 0 or 1: one bit, so that they are no integers of 8 bits.
+/// The type of predicates. It has one bit, to differ from integers of 8 bits.
 pub(crate) const PRED: Ty = Ty {
     bits: 1,
     signed: false,
 };
 
-/// What an operand is for.
+/// The role of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// A register that is written; `_` discards.
+    /// A destination register; `_` discards the result.
     Dst,
-    /// The same, and behind `|` perhaps a predicate that is written, too.
+    /// A destination register, optionally followed by `|` and a destination predicate.
     DstAndPred,
-    /// That predicate.
+    /// The destination predicate after `|`.
     DstPred,
-    /// An address.
     Addr,
     /// A register, a constant or the address of a location.
     Val,
     /// Like `Val`, but of any type (shift amounts, sources of conversions).
     Loose,
-    /// Like `Loose`, or a fraction.
+    /// Like `Loose`, or a floating-point constant.
     Any,
-    /// A predicate register, perhaps negated.
+    /// A predicate register, possibly negated.
     Pred,
-    /// A parameter, `[name]`: a register. That of a kernel is one that only the test sets.
+    /// A parameter, `[name]`, which is a register. Only the test sets a kernel's parameters.
     Param,
-    /// Registers that are written, however many.
+    /// Any number of destination registers.
     Dsts,
-    /// As many registers as there are.
+    /// Any number of source registers.
     Vals,
-    /// A parameter that is written.
+    /// A parameter as a destination.
     DstParam,
-    /// A label.
     Label,
 }
 
@@ -168,43 +165,38 @@ impl Role {
     }
 }
 
-/// A set of qualifiers of which at most one is written.
+/// A set of qualifiers; an instruction has at most one of them.
 pub(super) struct Group {
     pub(super) kind: GroupKind,
     pub(super) words: &'static [&'static str],
 }
 
-/// What a group of qualifiers decides.
+/// The property that a group of qualifiers decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GroupKind {
-    /// Memory order.
     Sem,
-    /// Scope.
     Scope,
-    /// State space.
     Space,
-    /// Type.
     Type,
-    /// How many elements a vector has.
+    /// The number of elements of a vector.
     Vector,
     /// A second type (`cvt`).
     Types,
-    /// Cache operator or eviction hint: never changes consistency (PTX ISA, Cache Operators).
+    /// Cache operator or eviction hint; it never changes consistency (PTX ISA, Cache Operators).
     Cache,
     /// `.volatile` or `.mmio`.
     Flag,
-    /// How floating-point numbers are rounded.
+    /// The rounding of floating-point numbers.
     Round,
-    /// `.ftz`: subnormal numbers are zeros.
+    /// `.ftz`: subnormal numbers become zero.
     Flush,
-    /// Limits of a result: `.sat`, `.satfinite`, or what `.NaN` makes of operands that are no
-    /// numbers.
+    /// Limits of a result: `.sat`, `.satfinite`, or the NaN results of `.NaN`.
     Clamp,
     /// `.relu`: no result is negative.
     Rectify,
     /// Operation, comparison or proxy.
     Op,
-    /// Accepted, without meaning here.
+    /// Accepted, without effect here.
     Ignored,
     /// The words that select the row.
     Key,
@@ -237,7 +229,7 @@ pub(super) const TYPES_PRED: Group = Group {
         "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "pred",
     ],
 };
-/// What values are moved as: floating-point numbers are their bits.
+/// The types of moved values: floating-point numbers are moved as bits.
 pub(super) const DATA: Group = Group {
     kind: GroupKind::Type,
     words: &[
@@ -245,7 +237,7 @@ pub(super) const DATA: Group = Group {
         "f64",
     ],
 };
-/// What is computed with.
+/// The types of arithmetic.
 pub(super) const NUMBERS: Group = Group {
     kind: GroupKind::Type,
     words: &[
@@ -276,7 +268,7 @@ pub(super) const VECTORS: Group = Group {
     kind: GroupKind::Vector,
     words: &["v2", "v4", "v8", B128],
 };
-/// The type of what has 128 bits: a register of it is its halves, a vector.
+/// The type of 128 bits. A register of it is the vector of its halves.
 pub(super) const B128: &str = "b128";
 pub(super) const WIDE: Group = Group {
     kind: GroupKind::Vector,
@@ -307,15 +299,15 @@ pub(super) const CACHE: Group = Group {
     ],
 };
 
-/// The last operand is a cache policy.
+/// With this qualifier, the last operand is a cache policy.
 const POLICY: &str = "L2::cache_hint";
 pub(super) const HINT: Group = Group {
     kind: GroupKind::Cache,
     words: &[POLICY],
 };
 
-/// The families of the instruction set, in order of documentation: what they are, whether models
-/// know events of theirs, and their rows. What is no event is worked out before.
+/// The families of the instruction set, in order of documentation: description, whether they make
+/// events for models, and rows. Families without events are computed before models see the program.
 pub(super) const FAMILIES: [(&str, bool, &[Row]); 17] = [
     ("loads and stores", true, memory::ROWS),
     ("atomic operations", true, atomics::ROWS),
@@ -369,27 +361,27 @@ fn by_opcode() -> &'static HashMap<&'static str, Vec<&'static Row>> {
 pub(super) struct Quals(Vec<(GroupKind, &'static str, Range<usize>)>);
 
 impl Quals {
-    /// The word written of a group.
+    /// The first qualifier of a group.
     pub(super) fn get(&self, kind: GroupKind) -> Option<&'static str> {
         self.0.iter().find(|q| q.0 == kind).map(|q| q.1)
     }
 
-    /// Whether a key was written.
+    /// Whether the instruction has a key.
     pub(super) fn contains(&self, key: &str) -> bool {
         self.0.iter().any(|q| q.0 == GroupKind::Key && q.1 == key)
     }
 
-    /// The words written of a group, in their order.
+    /// All qualifiers of a group, in order.
     pub(super) fn all(&self, kind: GroupKind) -> impl Iterator<Item = &'static str> {
         self.0.iter().filter(move |q| q.0 == kind).map(|q| q.1)
     }
 
-    /// Where the word of a group was written.
+    /// The place of a group's first qualifier.
     pub(super) fn place(&self, kind: GroupKind) -> Option<Range<usize>> {
         self.0.iter().find(|q| q.0 == kind).map(|q| q.2.clone())
     }
 
-    /// The scope written.
+    /// The scope qualifier.
     pub(super) fn scope(&self) -> Option<Scope> {
         Some(match self.get(GroupKind::Scope)? {
             "cta" => Scope::Cta,
@@ -399,7 +391,7 @@ impl Quals {
         })
     }
 
-    /// How many elements the vector has that is accessed; 1: it is none.
+    /// The number of elements of a vector access; 1 for a scalar.
     pub(super) fn width(&self) -> usize {
         match self.get(GroupKind::Vector) {
             Some("v2" | B128) => 2,
@@ -409,7 +401,7 @@ impl Quals {
         }
     }
 
-    /// The words of a conversion's types: to which, and from which.
+    /// The types of a conversion: target and source.
     pub(super) fn conversion(&self) -> Option<(&'static str, &'static str)> {
         let mut words = self
             .0
@@ -419,22 +411,23 @@ impl Quals {
         Some((words.next()?, words.next()?))
     }
 
-    /// All qualifiers, with where they were written.
+    /// All qualifiers with their places.
     pub(super) fn written(&self) -> impl Iterator<Item = (GroupKind, &'static str, Range<usize>)> {
         self.0.iter().cloned()
     }
 
-    /// The format of the floating-point numbers that it works on.
+    /// The format of floating-point operands.
     pub(super) fn format(&self) -> Option<Format> {
         self.get(GroupKind::Type).and_then(format_named)
     }
 
-    /// Whether it works on floating-point numbers of 16 bits, or on pairs of them.
+    /// Whether the operands are floating-point numbers of 16 bits, or pairs of them.
     pub(super) fn is_half(&self) -> bool {
         self.format().is_some_and(|format| format.bits == 16)
     }
 
-    /// How many numbers an element is made of: an access to a packed type is one to each.
+    /// The number of numbers in an element: an access to a packed type is an access to each of
+    /// them.
     pub(super) fn packed(&self) -> u8 {
         if self
             .get(GroupKind::Type)
@@ -446,7 +439,7 @@ impl Quals {
         }
     }
 
-    /// The type written; of a conversion, the first.
+    /// The type qualifier; of a conversion, the first one.
     pub(super) fn ty(&self) -> Option<Ty> {
         let wide = (self.get(GroupKind::Vector) == Some(B128)).then_some(Ty::U64);
         self.get(GroupKind::Type)
@@ -456,7 +449,7 @@ impl Quals {
     }
 }
 
-/// The type of that name, where a floating-point one is that of its bits.
+/// The type of that name; a floating-point type gives the type of its bits.
 pub fn bits_named(name: &str) -> Option<Ty> {
     match name {
         "f32" | "f16x2" | "bf16x2" | "tf32" => Some(Ty::U32),
@@ -469,7 +462,7 @@ pub fn bits_named(name: &str) -> Option<Ty> {
     }
 }
 
-/// The format of the floating-point numbers that a type of that name is, or is packed of.
+/// The floating-point format of a type, or of the numbers in a packed type.
 pub fn format_named(name: &str) -> Option<Format> {
     Some(match name {
         "f16" | "f16x2" => Format::HALF,
@@ -480,7 +473,7 @@ pub fn format_named(name: &str) -> Option<Format> {
     })
 }
 
-/// The integer type of that name (without its dot).
+/// The integer type of that name, without its dot.
 pub fn type_named(name: &str) -> Option<Ty> {
     if name == "pred" {
         return Some(PRED);
@@ -502,8 +495,8 @@ pub(super) struct Matched {
 }
 
 impl Matched {
-    /// Its operands with their roles; elements of a vector have that of the vector. With each, of
-    /// how many pieces of a value it is one.
+    /// The operands with their roles, each with the number of parts of its value. Elements of a
+    /// vector have the role of the vector.
     pub(super) fn operands(&self) -> impl Iterator<Item = (Role, &Operand, u8)> {
         let operands = self.row.operands.iter().zip(&self.raw.operands);
         operands.flat_map(|(role, operand)| {
@@ -521,8 +514,8 @@ impl Matched {
     }
 }
 
-/// Finds the row of an instruction and sorts its qualifiers; `None` with a diagnostic if there is
-/// none.
+/// Finds the row of an instruction and sorts its qualifiers. Reports an error and returns `None` if
+/// there is no row.
 pub(super) fn find(text: &MappedText, mut raw: RawInstr, sink: &mut Sink) -> Option<Matched> {
     let str = |range: &Range<usize>| &text.as_str()[range.clone()];
     let opcode = str(&raw.opcode);
@@ -653,7 +646,7 @@ pub(super) fn find(text: &MappedText, mut raw: RawInstr, sink: &mut Sink) -> Opt
         quals.0.push((kind, known, range.clone()));
     }
     if quals.all(GroupKind::Cache).any(|word| word == POLICY) {
-        // It changes no value that is read (PTX ISA, Cache Eviction Priority Hints).
+        // A cache policy changes no value that is read (PTX ISA, Cache Eviction Priority Hints).
         let policy = raw.operands.pop();
         let is_register = |o: &Operand| matches!(&o.kind, OperandKind::Name(n) if !n.brackets);
         if !policy.as_ref().is_some_and(is_register) {
@@ -674,7 +667,7 @@ pub(super) fn find(text: &MappedText, mut raw: RawInstr, sink: &mut Sink) -> Opt
     ok.then_some(Matched { row, quals, raw })
 }
 
-/// The key of a row that is chosen when there are no qualifiers and the last operand is a constant.
+/// The key of a row for instructions without qualifiers and with a constant as the last operand.
 pub(super) const BARE: &str = "";
 
 fn report_unsupported(text: &MappedText, opcode: &str, range: &Range<usize>, sink: &mut Sink) {
@@ -689,7 +682,7 @@ fn report_unsupported(text: &MappedText, opcode: &str, range: &Range<usize>, sin
     );
 }
 
-/// "`a`, `b` or `c`".
+/// Joins words to "`a`, `b` or `c`".
 pub(super) fn or_list(words: &[&str]) -> String {
     let quoted: Vec<String> = words.iter().map(|w| format!("`{w}`")).collect();
     match quoted.split_last() {

@@ -1,16 +1,15 @@
 //! Tensor maps, and instructions that change them.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *tensormap.replace*: a weak operation of the generic proxy on the whole of a
-//!   tensor map.
-//! - PTX ISA 9.4, *tensormap.cp_fenceproxy*: a copy of a tensor map from shared to global memory,
-//!   by a whole warp, and a release half of `fence.proxy.tensormap`.
+//! - PTX ISA 9.4, *tensormap.replace*: a weak operation of the generic proxy on a whole tensor map.
+//! - PTX ISA 9.4, *tensormap.cp_fenceproxy*: a copy of a tensor map from shared to global memory by
+//!   a whole warp, and a release half of `fence.proxy.tensormap`.
 //!
 //! # Where we differ
 //! - A tensor map is a location that holds an address, where PTX has 128 bytes with shape and
-//!   strides. A change of another field than the address writes the address that was there.
-//! - A copy by a warp of which the test has several threads is refused: no source says which of
-//!   them makes it.
+//!   strides. A change of any other field writes the old address.
+//! - A copy by a warp with several threads in the test is refused: no source says which of them
+//!   makes it.
 
 use super::copies::{End, one_address};
 use super::lower::{Call, Emit};
@@ -18,14 +17,14 @@ use super::memory::is_ordinary;
 use super::table::{Group, GroupKind, Role, Row, SCOPES};
 use program::{Access, EventKind, Expr, Mark, Op, Space, Tag, Tags, Ty};
 
-/// Where a tensor map is that a copy goes by.
+/// The state spaces of tensor maps in tensor copies.
 pub(super) const PLACES: [Space; 2] = [Space::Global, Space::Constant];
 
 const SPACES: Group = Group {
     kind: GroupKind::Space,
     words: &["global", "shared::cta"],
 };
-/// The sizes of a tensor map and of the value: neither is the type of an access.
+/// The sizes of a tensor map and of the value; they are not types of accesses.
 const SIZES: Group = Group {
     kind: GroupKind::Ignored,
     words: &["b1024", "b32", "b64"],
@@ -109,7 +108,7 @@ fn weak() -> Access {
     }
 }
 
-/// Copies what one tensor map holds to another.
+/// Copies the contents of one tensor map to another.
 fn moved(e: &mut Emit<'_, '_>, c: &Call, to: usize, from: usize) {
     let Some(dst) = e.temporary(c, "tensor map", Ty::U64) else {
         return;
@@ -126,7 +125,7 @@ fn moved(e: &mut Emit<'_, '_>, c: &Call, to: usize, from: usize) {
     });
 }
 
-/// Reports a replacement that is none, of a field with a value of that size.
+/// Reports an invalid replacement of a field with a value of that size.
 fn is_replaced(e: &mut Emit<'_, '_>, c: &Call, size: &str) -> Option<()> {
     e.through_register = false;
     let is_field = c.quals.contains("global_address") || c.quals.get(GroupKind::Op).is_some();
@@ -182,7 +181,7 @@ fn copy_and_release(e: &mut Emit<'_, '_>, c: &Call) {
     release(e, c);
 }
 
-/// The release half of a fence that lets the tensormap proxy see what was written.
+/// The release half of a fence that makes writes visible to the tensormap proxy.
 pub(super) fn release(e: &mut Emit<'_, '_>, c: &Call) {
     let tags = Tags::of(&[Tag::Release, Tag::Generic, Tag::TensormapProxy, Tag::Half]);
     e.push(Op::Mark {
@@ -196,7 +195,7 @@ pub(super) fn release(e: &mut Emit<'_, '_>, c: &Call) {
     });
 }
 
-/// Reports an operand that is no tensor map.
+/// Reports an operand that is not a tensor map.
 pub(super) fn tensor_map(
     e: &mut Emit<'_, '_>,
     c: &Call,

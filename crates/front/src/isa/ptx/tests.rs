@@ -1,5 +1,4 @@
-//! The instruction table: what instructions become, and what is wrong with those that become
-//! nothing.
+//! Tests of the instruction table: the micro-ops of instructions, and errors.
 
 mod forms;
 mod memory;
@@ -13,10 +12,12 @@ use program::{
     BinOp, Dialect, Expr, LocationKind, Machine, Op, Place, Program, Scope, Seat, Thread, Ty,
 };
 
-/// Lowers code against the locations x, a (three elements), c (constant), param (a parameter of
-/// three elements), s (shared), b (an mbarrier object), words, gw and sw, declared as two words of
-/// 32 bits and as four, global and shared, gg and ss (two elements, global and shared), and
-/// aliased, which has a second address.
+/// Lowers code against these locations:
+/// - x, a (three elements), c (constant), param (a parameter of three elements), s (shared);
+/// - b (an mbarrier object);
+/// - words, gw and sw, declared as two words of 32 bits and as four, global and shared;
+/// - gg and ss (two elements, global and shared);
+/// - aliased, which has a second address.
 fn lower_with(code: &str, env: &Env) -> Result<Program, String> {
     let mut sink = Sink::new(&SourceFile::new("c", code));
     let mut symbols = Symbols::default();
@@ -69,7 +70,8 @@ fn lower_with(code: &str, env: &Env) -> Result<Program, String> {
         };
         symbols.declare(name, Span::default(), SymbolKind::Object(words), &mut sink);
     }
-    // Bytes, and a word of 64 bits, an mbarrier object and two of 16 bits.
+    // An array of bytes, and a structure: a word of 64 bits, an mbarrier object and two words of 16
+    // bits.
     let ty = Some((
         Ty {
             bits: 8,

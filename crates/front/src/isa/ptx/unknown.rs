@@ -1,17 +1,17 @@
-//! Operations whose values are not worked out ([`program::unknown`]): approximations, formats of
-//! less than 16 bits, products of matrices, cache policies.
+//! Operations with unknown results ([`program::unknown`]): approximations, formats of less than 16
+//! bits, products of matrices, cache policies.
 //!
-//! What such an operation gives is determined by its operands, in a way that the ISA leaves to the
-//! implementation or that no answer has needed. A kernel with them can be asked whatever does not
-//! depend on the values, above all whether it is race-free.
+//! The operands determine the result of such an operation. But the ISA leaves the function to the
+//! implementation, or no verdict has needed it. Properties of a kernel that do not depend on the
+//! results can still be decided, above all freedom of races.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *Floating-Point Instructions*, *Half Precision Floating-Point Instructions*, *cvt*, *Warp
-//!   Level Matrix Multiply-Accumulate Instructions*, *createpolicy*.
+//! - PTX ISA 9.4, *Floating-Point Instructions*, *Half Precision Floating-Point Instructions*,
+//!   *cvt*, *Warp Level Matrix Multiply-Accumulate Instructions*, *createpolicy*.
 //!
 //! # Where we differ
-//! - A product of matrices depends on the operands of all lanes; here it does on those of its own,
-//!   which orders less.
+//! - A product of matrices depends on the operands of all lanes. Here it depends only on its own
+//!   lane's operands, which orders less.
 
 use super::arith::op;
 use super::lower::{Arg, Call, Emit};
@@ -56,7 +56,7 @@ const CONVERTED: Group = Group {
         "relu",
     ],
 };
-/// What makes a conversion one of these.
+/// Qualifiers that make the result of a conversion unknown.
 const INEXACT_CONVERSION: &[&str] = &["tf32", "e4m3x2", "e5m2x2", "rna", "rs", "pack"];
 const MATRICES: Group = Group {
     kind: GroupKind::Ignored,
@@ -118,7 +118,7 @@ const UNARY: &[Role] = &[Role::Dst, Role::Any];
 const BINARY: &[Role] = &[Role::Dst, Role::Any, Role::Any];
 const TERNARY: &[Role] = &[Role::Dst, Role::Any, Role::Any, Role::Any];
 
-/// An operation on numbers.
+/// A row for an operation on numbers.
 const fn of(
     opcode: &'static str,
     syntax: &'static str,
@@ -193,7 +193,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
 ];
 
-/// Writes a value that is not worked out to each destination.
+/// Writes an unknown value to each destination.
 fn unknown(e: &mut Emit<'_, '_>, c: &Call) {
     let sources = (1..c.args.len())
         .flat_map(|i| c.elements(i))
@@ -204,7 +204,7 @@ fn unknown(e: &mut Emit<'_, '_>, c: &Call) {
     let value = sources.fold(Expr::Const(0), |all, source| {
         op(BinOp::Unknown, c.ty, all, source)
     });
-    // Without an operand, it is one all the same.
+    // Without operands, the result is unknown, too.
     let value = if value == Expr::Const(0) {
         Expr::unknown(c.ty)
     } else {

@@ -4,7 +4,7 @@ use super::cmp;
 use diag::Token;
 use program::CmpOp;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenKind {
     Word,
@@ -22,12 +22,12 @@ pub(super) enum TokenKind {
     Plus,
     Minus,
     Star,
-    /// A character that begins no token.
+    /// A character that does not begin a token.
     Stray,
     End,
 }
 
-/// Spellings; longer ones first.
+/// Spellings of tokens; longer ones come first.
 const SYMBOLS: &[(&str, TokenKind)] = &[
     ("/\\", TokenKind::And),
     ("\\/", TokenKind::Or),
@@ -69,7 +69,7 @@ pub(super) fn lex(text: &str) -> Vec<Token<TokenKind>> {
             let number = b.is_ascii_digit() && !text[at..].starts_with("0x");
             while bytes.get(at).is_some_and(|&b| word(b)) {
                 at += 1;
-                // The sign of an exponent.
+                // A sign after `e` or `E` belongs to the exponent.
                 let signed = bytes.get(at).is_some_and(|&b| matches!(b, b'+' | b'-'))
                     && bytes.get(at + 1).is_some_and(u8::is_ascii_digit);
                 at += usize::from(number && signed && matches!(bytes[at - 1], b'e' | b'E'));

@@ -1,28 +1,29 @@
 //! Propositions over final states: syntax, resolution against a program, printing.
 //!
 //! ```text
-//! prop  := prop '\/' prop | prop '/\' prop | '~' prop | '(' prop ')' | 'true' | 'false' | sum cmp sum | value cmp number
+//! prop  := prop '\/' prop | prop '/\' prop | '~' prop | '(' prop ')' | 'true' | 'false'
+//!        | sum cmp sum | value cmp number
 //! cmp   := '==' | '=' | '!=' | '<' | '<=' | '>' | '>='
 //! sum   := sum '+' sum | sum '-' sum | sum '*' sum | '-' sum | '(' sum ')' | value
 //! value := thread ':' register | [thread ':'] location ['[' n ']'] | '[' location ['[' n ']'] ']'
 //!        | '&' location ['[' n ']'] | integer
 //! number := ['-'] digits '.' [digits] [exponent] | ['-'] digits exponent
 //! ```
-//! `||`, `&&`, `!` and `not` may be written for `\/`, `/\` and `~`. `/\` binds tighter than `\/`. A
-//! thread is its name, `P1` or `1`; `P0:x` with a location is the copy of `x` that P0 sees. `*`
-//! binds tighter than `+` and `-`.
+//! `||`, `&&`, `!` and `not` may be written for `\/`, `/\` and `~`. `/\` binds tighter than `\/`,
+//! and `*` tighter than `+` and `-`. A thread is given by its name, `P1` or `1`. `P0:x` with a
+//! location is the copy of `x` that P0 sees.
 //!
 //! # Invariants
 //! - Every name is resolved; a proposition never names a register, thread or element that does not
 //!   exist.
 //! - Nesting is limited to [`MAX_NESTING`], so no later recursion over a proposition can overflow
 //!   the stack.
-//! - What is compared with a number of floating point, such as `1.5`, is the bits of one, of 32 or
-//!   64 bits ([`numbers`]).
-//! - A comparison is carried out in the type of the observable it is about; between observables of
-//!   different types, on the plain values.
-//! - What is computed is computed of the plain values, in 64 bits with a sign, or, where an
-//!   observable of the comparison has 64 bits without one, in those.
+//! - A comparison with a floating-point number, such as `1.5`, reads the other side as the bits of
+//!   a 32-bit or 64-bit number ([`numbers`]).
+//! - A comparison uses the type of its observable. Observables of different types are compared as
+//!   plain values.
+//! - Sums use plain values as signed 64-bit integers. They are unsigned if an observable in the
+//!   comparison is unsigned with 64 bits.
 
 mod lex;
 mod numbers;
@@ -59,11 +60,11 @@ pub(super) fn parse(
     (sink.errors() == errors).then_some(prop)
 }
 
-/// Reads a proposition about the outcomes of a test that was read already, such as one given on the
+/// Parses a proposition about the outcomes of a test that was already read, such as one from the
 /// command line.
 ///
 /// # Errors
-/// Everything that is wrong with the text, or with the names in it.
+/// All mistakes in the text, unknown names included.
 pub fn parse_prop(test: &program::litmus::LitmusTest, text: &str) -> Result<Prop, Vec<Diagnostic>> {
     let mut sink = Sink::new(&SourceFile::new("<outcome>", text));
     let mut program = test.program.clone();
@@ -75,7 +76,7 @@ pub fn parse_prop(test: &program::litmus::LitmusTest, text: &str) -> Result<Prop
     }
 }
 
-/// Parses one observable: what `observe` lists. `None`: a diagnostic was reported.
+/// Parses one observable, an item of `observe`. `None`: a diagnostic was reported.
 pub(super) fn parse_observable(
     text: &MappedText,
     resolver: &mut Resolver<'_>,
@@ -105,7 +106,7 @@ pub(super) fn parse_observable(
     }
 }
 
-/// What is computed, and the types of the observables in it.
+/// A sum, and the types of the observables in it.
 type Sum = (Side, Vec<Ty>);
 
 struct Parser<'a, 'r, 'p> {
@@ -211,7 +212,7 @@ impl Parser<'_, '_, '_> {
         }
     }
 
-    /// Whether the parentheses that open here are around a proposition: something in them is one.
+    /// Whether the parentheses that open here enclose a proposition, rather than a sum.
     fn opens_prop(&self) -> bool {
         let mut depth = 0;
         for token in self.tokens.rest() {
@@ -232,7 +233,7 @@ impl Parser<'_, '_, '_> {
     }
 
     fn comparison(&mut self) -> Option<Prop> {
-        // Operators count as levels, within one comparison.
+        // Within a comparison, each operator counts as a nesting level.
         let (depth, start) = (self.tokens.depth(), self.tokens.range().start);
         if let Some(number) = self.number_of_floating_point() {
             let number = number?;
@@ -279,7 +280,7 @@ impl Parser<'_, '_, '_> {
         Some(op)
     }
 
-    /// A number with a fraction or an exponent, if one stands here; `Some(None)`: it was reported.
+    /// A number with a fraction or an exponent, if it is next; `Some(None)`: an error was reported.
     fn number_of_floating_point(&mut self) -> Option<Option<f64>> {
         let minus = usize::from(self.tokens.peek() == TokenKind::Minus);
         let token = self.tokens.token_at(minus).clone();
@@ -307,7 +308,7 @@ impl Parser<'_, '_, '_> {
         Some(number.map(|number| if minus > 0 { -number } else { number }))
     }
 
-    /// The comparison of what stands at `place` with a number of floating point.
+    /// Compares the sum at `place` with a floating-point number.
     fn with_number(
         &mut self,
         op: CmpOp,
@@ -321,7 +322,7 @@ impl Parser<'_, '_, '_> {
         {
             return Some(numbers::compared(op, format, *of, bits));
         }
-        // Of what is not known, that was reported.
+        // An unknown name has no type and was already reported.
         let message = match types.first() {
             Some(ty) if format.is_some() && bits.is_none() => {
                 format!("no number of {} bits is as large as {number:e}", ty.bits)
@@ -375,7 +376,7 @@ impl Parser<'_, '_, '_> {
         Some((side, types))
     }
 
-    /// Reports an address where a number is needed.
+    /// Reports an address used as a number.
     fn number(&mut self, place: Range<usize>, side: &Side) {
         if let Side::Atom(Atom::Address { .. }) = side {
             let span = self.text.span(place);
@@ -441,7 +442,7 @@ impl Parser<'_, '_, '_> {
         value.map(|v| v as i64)
     }
 
-    /// A value and its type; `None` for constants and addresses.
+    /// Parses a value; its type is `None` for constants and addresses.
     fn value(&mut self) -> Option<(Atom, Option<Ty>)> {
         match self.tokens.peek() {
             TokenKind::Minus if self.tokens.peek_at(1) == TokenKind::Int => {
@@ -503,7 +504,7 @@ impl Parser<'_, '_, '_> {
         }))
     }
 
-    /// A name, and what stands behind it for a part of what it names: `[1]`, `.data`, `[1].at[0]`.
+    /// Parses a name and the suffix that selects a part of it: `[1]`, `.data`, `[1].at[0]`.
     fn named(&mut self) -> Option<Named> {
         let range = self.tokens.range();
         self.tokens.advance();
@@ -530,7 +531,7 @@ impl Parser<'_, '_, '_> {
     }
 }
 
-/// Used by the lexer's table of operators.
+/// A constructor for the lexer's table of operators.
 const fn cmp(op: CmpOp) -> TokenKind {
     TokenKind::Cmp(op)
 }

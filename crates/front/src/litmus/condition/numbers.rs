@@ -1,9 +1,8 @@
-//! Comparisons with a number of floating point: what is compared are bits, and the numbers on one
-//! side of another are ranges of them.
+//! Comparisons of bits with a floating-point number, as comparisons with ranges of bits.
 //!
 //! # Invariants
-//! - Comparisons are those of IEEE 754: both zeros are equal, and what is no number is unequal to
-//!   every number and on no side of one.
+//! - Comparisons follow IEEE 754: both zeros are equal. A NaN is unequal to every number, and
+//!   neither less nor greater.
 //!
 //! # Sources
 //! - IEEE 754-2019, 3.4 (the bits of positive numbers are in the order of the numbers) and 5.11.
@@ -11,14 +10,15 @@
 use program::litmus::{Atom, Observable, Prop, Side};
 use program::{CmpOp, FloatOp, Format, Number, Rounding, Ty};
 
-/// The format of numbers in values of that many bits. `None`: there is none, or more than one.
+/// The floating-point format of values with that many bits. `None` if no format is possible, or
+/// more than one.
 pub(super) fn format(bits: u8) -> Option<Format> {
     [Format::SINGLE, Format::DOUBLE]
         .into_iter()
         .find(|format| format.bits == bits)
 }
 
-/// The bits of the number that is nearest; `None`: it is out of the format's range.
+/// The bits of the nearest number; `None` if it is out of the format's range.
 pub(super) fn nearest(format: Format, number: f64) -> Option<i64> {
     let bits = FloatOp::To(Number::Float(format), Rounding::Nearest).apply(
         Format::DOUBLE,
@@ -28,7 +28,7 @@ pub(super) fn nearest(format: Format, number: f64) -> Option<i64> {
     (bits & !format.sign() <= format.largest()).then_some(bits)
 }
 
-/// What holds of two values if this holds of them in the other order.
+/// The operator for the same comparison with its sides swapped.
 pub(super) fn mirrored(op: CmpOp) -> CmpOp {
     match op {
         CmpOp::Lt => CmpOp::Gt,
@@ -39,7 +39,7 @@ pub(super) fn mirrored(op: CmpOp) -> CmpOp {
     }
 }
 
-/// The comparison of an observable with a number, which is given by its bits.
+/// The comparison of an observable with a number, given by its bits.
 pub(super) fn compared(op: CmpOp, format: Format, of: Observable, bits: i64) -> Prop {
     if op == CmpOp::Ne {
         return Prop::Not(Box::new(compared(CmpOp::Eq, format, of, bits)));
@@ -69,13 +69,13 @@ pub(super) fn compared(op: CmpOp, format: Format, of: Observable, bits: i64) -> 
     }
 }
 
-/// The bits of the numbers that compare so with the one of these bits: from the first to the last,
-/// in each range.
+/// The bits of all numbers that compare this way with the number that has the given bits. Each
+/// range is given by its first and last number.
 fn ranges(op: CmpOp, format: Format, bits: i64) -> Vec<(i64, i64)> {
     let (sign, infinity) = (format.sign(), format.largest() + 1);
     let (size, negative) = (bits & !sign, bits & sign != 0);
     let minus = |size: i64| sign + size;
-    // Larger sizes of negative numbers are smaller numbers.
+    // A negative number is smaller the larger its absolute value is.
     let (all_positive, all_negative) = ((0, infinity), (minus(0), minus(infinity)));
     let (least, most) = (i64::from(matches!(op, CmpOp::Lt | CmpOp::Gt)), infinity);
     match op {
@@ -98,7 +98,7 @@ mod tests {
 
     type Holds = fn(&f32, &f32) -> bool;
 
-    /// Of numbers of every kind, the ranges say what comparisons of the language say.
+    /// The ranges agree with the language's comparisons, for numbers of every kind.
     #[test]
     fn ranges_are_those_of_the_numbers() {
         let sizes = [

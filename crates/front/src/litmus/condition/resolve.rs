@@ -1,4 +1,4 @@
-//! Names in propositions to registers and locations of a program.
+//! Resolves names in propositions to registers and locations of a program.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -10,35 +10,35 @@ use program::{
     RegId, Register, Space, ThreadId, Ty,
 };
 
-/// How a [`Resolver`] takes names that do not exist.
+/// The treatment of names that do not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::litmus) enum Unknown {
-    /// They are errors.
+    /// Unknown names are errors.
     Reject,
-    /// Registers are added, since the code that may write them could not be read; other names are
-    /// errors.
+    /// Unknown registers are added, since the code that may write them could not be read. Other
+    /// unknown names are errors.
     AddRegisters,
-    /// Registers and locations are added; they are 0.
+    /// Unknown registers and locations are added; they are 0.
     Add,
 }
 
-/// A name, with what stands behind it for a part of what it names.
+/// A name, with the suffix that selects a part of it.
 pub(super) struct Named {
     pub(super) range: Range<usize>,
     /// `[1]`, `.data`, `[1].at[0]`, without white space.
     pub(super) suffix: String,
 }
 
-/// At most so many fields are named in a message.
+/// The largest number of fields that a message names.
 const MOST_FIELDS: usize = 8;
 
-/// Finds names in a program.
+/// Looks up names in a program.
 pub(in crate::litmus) struct Resolver<'p> {
     program: &'p mut Program,
     unknown: Unknown,
     threads: HashMap<String, ThreadId>,
     locations: HashMap<String, LocId>,
-    /// Built when a thread is first named.
+    /// Filled for a thread when a proposition first names it.
     regs: HashMap<ThreadId, HashMap<String, RegId>>,
 }
 
@@ -66,7 +66,7 @@ impl<'p> Resolver<'p> {
         }
     }
 
-    /// The thread called so: its name, `P1` or `1`.
+    /// Finds a thread by its name, `P1` or `1`.
     pub(super) fn thread(
         &mut self,
         text: &MappedText,
@@ -117,7 +117,7 @@ impl<'p> Resolver<'p> {
         })
     }
 
-    /// What `thread:name` is: a register, else the thread's copy of a location.
+    /// Resolves `thread:name`: a register, or else the thread's copy of a location.
     pub(super) fn of_thread(
         &mut self,
         thread: ThreadId,
@@ -158,7 +158,7 @@ impl<'p> Resolver<'p> {
         None
     }
 
-    /// The location that a word names, and its fields behind it.
+    /// The location that a word names, and the field names after it.
     fn location<'t>(&self, word: &'t str) -> Option<(LocId, &'t str)> {
         let (name, fields) = match self.locations.contains_key(word) {
             true => (word, ""),
@@ -167,7 +167,7 @@ impl<'p> Resolver<'p> {
         self.locations.get(name).map(|id| (*id, fields))
     }
 
-    /// A cell of a location that exists.
+    /// Resolves a cell of an existing location.
     pub(super) fn element(
         &mut self,
         text: &MappedText,
@@ -228,7 +228,7 @@ impl<'p> Resolver<'p> {
         found.map(|cell| (id, cell))
     }
 
-    /// Says that what stands behind a name is no field of what it names.
+    /// Reports a suffix that is not a field of the named location.
     fn no_field(&self, id: LocId, text: &MappedText, named: &Named, suffix: &str, sink: &mut Sink) {
         let LocationKind::Object { layout, init, .. } =
             &self.program.location(self.program.object(id)).kind
@@ -358,7 +358,7 @@ impl<'p> Resolver<'p> {
         Some((Observable::Mem { loc, index, viewer }, ty))
     }
 
-    /// How many copies of an object there are.
+    /// The number of copies of an object.
     fn copies(&self, copied: Copied) -> usize {
         let places = || {
             self.program

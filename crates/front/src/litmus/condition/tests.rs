@@ -129,7 +129,7 @@ fn sums_are_computed_in_64_bits() {
     );
 }
 
-/// Numbers of floating point are their bits, in as many as the other side has.
+/// Floating-point numbers become their bits, as many as the other side has.
 #[test]
 fn numbers_of_floating_point_are_compared_as_such() {
     assert_eq!(shown("w == 1.5"), "w == 1069547520");
@@ -141,7 +141,7 @@ fn numbers_of_floating_point_are_compared_as_such() {
         shown("1.0 > w"),
         r"w <= 1065353215 \/ w >= 2147483648 /\ w <= 4286578688"
     );
-    // An integer is one, and a number of integers.
+    // An integer stays an integer; a sum of integers has no floating-point format.
     assert_eq!(shown("w == 1"), "w == 1");
     let place = |text: &str| read(text).unwrap_err();
     assert_eq!(

@@ -1,17 +1,17 @@
-//! Comments and strings of a `.litmus` file, replaced by spaces.
+//! Replaces comments and strings of a `.litmus` file by spaces.
 
 use diag::{Sink, Span};
 
-/// The text with every comment and string blanked, same length, line ends kept; and the strings'
-/// contents. `None`: one is never closed, which was reported. In the functions of a C-like dialect,
-/// `(*` is no comment but a pointer, and `/* … */` is one.
+/// The text with comments and strings blanked, and the strings' contents. Length and line ends
+/// stay. Returns `None` and reports an error if a comment or string is never closed. In functions
+/// of a C-like dialect, `(*` begins a pointer, and `/* … */` is a comment.
 pub(super) fn blank(text: &str, clike: bool, sink: &mut Sink) -> Option<(String, Vec<String>)> {
     let bytes = text.as_bytes();
     let mut clean = bytes.to_vec();
     let mut strings = Vec::new();
     let mut in_program = false;
-    // Braces closed before, and open now: the first pair is the initial block, the others are
-    // functions.
+    // `closed`: a pair of braces has ended; `depth`: open braces. The first pair is the initial
+    // block, the others are functions.
     let (mut closed, mut depth) = (false, 0usize);
     let mut at = 0;
     while at < bytes.len() {
@@ -69,7 +69,7 @@ pub(super) fn blank(text: &str, clike: bool, sink: &mut Sink) -> Option<(String,
             None => at += 1,
         }
     }
-    // Only whole strings and comments were replaced, so this is UTF-8 as before.
+    // Only whole strings and comments were replaced, so the text is still UTF-8.
     Some((String::from_utf8(clean).unwrap_or_default(), strings))
 }
 

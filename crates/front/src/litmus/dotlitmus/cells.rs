@@ -9,7 +9,7 @@ pub(super) fn skip_space(text: &str, at: usize) -> usize {
     at + (text[at..].len() - text[at..].trim_start().len())
 }
 
-/// Walks over the tokens in a part of a text: words, numbers, single characters.
+/// A cursor over the tokens in a part of a text: words, numbers, single characters.
 #[derive(Clone)]
 pub(super) struct Cursor<'t> {
     text: &'t str,
@@ -26,7 +26,7 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// The next token; empty at the end.
+    /// The next token; an empty range at the end.
     pub(super) fn token(&mut self) -> Range<usize> {
         let start = skip_space(&self.text[..self.end], self.at);
         let rest = &self.text[start..self.end];
@@ -53,7 +53,7 @@ pub(super) fn is_number(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// The cells of a row.
+/// Splits a row into its cells.
 pub(super) fn split(text: &str, row: Range<usize>) -> Vec<Range<usize>> {
     let mut cells = Vec::new();
     let mut start = row.start;
@@ -64,14 +64,14 @@ pub(super) fn split(text: &str, row: Range<usize>) -> Vec<Range<usize>> {
     cells
 }
 
-/// If the text begins with the keyword: the offset behind it.
+/// The offset after the keyword, if the text begins with it.
 pub(super) fn keyword(text: &str, word: &str) -> Option<usize> {
     let start = skip_space(text, 0);
     let rest = text[start..].strip_prefix(word)?;
     (!rest.starts_with(is_word)).then_some(start + word.len())
 }
 
-/// Whether the final part begins here, rather than another row.
+/// Whether the final part begins here, instead of another row.
 pub(super) fn starts_final_part(text: &str) -> bool {
     let negated =
         |word| keyword(text, word).is_some_and(|n| keyword(&text[n..], "exists").is_some());
@@ -82,7 +82,7 @@ pub(super) fn starts_final_part(text: &str) -> bool {
         || text.starts_with('~')
 }
 
-/// The quantifier and the place of its words.
+/// The quantifier, and the range of its words.
 pub(super) fn find_quantifier(text: &str) -> Option<(Quantifier, Range<usize>)> {
     let mut at = 0;
     while at < text.len() {

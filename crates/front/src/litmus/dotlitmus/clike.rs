@@ -1,13 +1,13 @@
 //! The C-like dialects of `.litmus` files: initial block and functions.
 //!
 //! # Invariants
-//! - A location is in every region that some thread declares it in, and atomic if every declaration
-//!   says so.
+//! - A location is in every region in which some thread declares it. It is atomic if all
+//!   declarations make it atomic.
 //!
 //! # Sources
-//! - The published C11 and OpenCL suites and their grammar. The format cannot state memory kinds:
-//!   every location of global memory counts as fine-grained with atomics, and one of local memory
-//!   is one object for all work-groups, to which operations reach as far as they say.
+//! - The published C11 and OpenCL suites and their grammar. The format cannot state memory kinds,
+//!   so every location of global memory counts as fine-grained with atomics. A location of local
+//!   memory is one object for all work-groups; operations on it have the scope that they state.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -22,7 +22,7 @@ use diag::{MappedText, Span};
 use program::{Init, LocId, MemoryKind, Place, Seat};
 
 impl Reader<'_> {
-    /// Reads `{ [x] = 0; atomic_int y[2] = {0, 0}; 0:r0 = 1; }`; the offset behind it.
+    /// Reads `{ [x] = 0; atomic_int y[2] = {0, 0}; 0:r0 = 1; }`. Returns the offset after it.
     pub(super) fn c_init_block(&mut self, open: usize) -> Option<usize> {
         let close = self.closing(open, "initial block")?;
         let mut start = open + 1;
@@ -48,7 +48,7 @@ impl Reader<'_> {
         Some(close)
     }
 
-    /// The offset behind the brace that closes the one at `open`.
+    /// The offset after the brace that closes the one at `open`.
     fn closing(&mut self, open: usize, what: &str) -> Option<usize> {
         let mut depth = 0usize;
         for (at, c) in self.clean[open..].char_indices() {
@@ -73,7 +73,7 @@ impl Reader<'_> {
         let mut at = Cursor::new(clean, range.clone());
         let mut name = at.token();
         let mut declaration = Declaration::default();
-        // Words of a type; the name is what stands last before something else.
+        // The words before the name form the type; the name is the last word.
         loop {
             let mut ahead = at.clone();
             let next = ahead.token();
@@ -155,7 +155,7 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// Reads the functions; the offset behind the last one.
+    /// Reads the functions. Returns the offset after the last one.
     pub(super) fn functions(&mut self, start: usize) -> Option<(Vec<CThreadDraft>, usize)> {
         let mut threads: Vec<CThreadDraft> = Vec::new();
         let mut at = skip_space(self.clean, start);
@@ -188,7 +188,7 @@ impl Reader<'_> {
         Some((threads, at))
     }
 
-    /// `P0@wg 0, dev 0 (global atomic_int* x) { … }`
+    /// Reads `P0@wg 0, dev 0 (global atomic_int* x) { … }`.
     fn function(&mut self, start: usize, number: usize) -> Option<(CThreadDraft, usize)> {
         let clean = self.clean;
         let mut at = Cursor::new(clean, start..clean.len());
@@ -283,7 +283,7 @@ impl Reader<'_> {
         ))
     }
 
-    /// `volatile global int* x`: the name.
+    /// Reads `volatile global int* x` and returns the name.
     fn parameter(&mut self, range: Range<usize>) -> Option<String> {
         let clean = self.clean;
         let mut at = Cursor::new(clean, range.clone());
@@ -296,7 +296,7 @@ impl Reader<'_> {
                 "" => break,
                 "*" => {
                     let mut next = at.token();
-                    // `int* restrict x`
+                    // Skips qualifiers of the pointer: `int* restrict x`.
                     while declaration.word(&clean[next.clone()], false).is_ok() && !next.is_empty()
                     {
                         next = at.token();
@@ -351,7 +351,7 @@ impl Reader<'_> {
         Some(text.to_string())
     }
 
-    /// Adds what a thread declares of a location to what the others do.
+    /// Combines one thread's declaration of a location with those of the other threads.
     fn unite(&mut self, id: LocId, declaration: &Declaration) {
         if let Some(object) = self.symbols.object_mut(id) {
             object.atomic = Some(object.atomic.unwrap_or(true) && declaration.atomic);

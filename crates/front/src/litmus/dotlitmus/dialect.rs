@@ -1,20 +1,20 @@
-//! The dialect of a `.litmus` file: its first word.
+//! Finds the dialect of a `.litmus` file from its first word.
 
 use super::cells::skip_space;
 use crate::litmus::fronts::FRONTS;
 use diag::{Sink, Span};
 use program::Dialect;
 
-/// First words of dialects that are not read.
+/// First words of dialects that are recognised, but not supported.
 const UNREAD: &[&str] = &["VULKAN", "Vulkan"];
 
-/// Where the text begins, byte order mark and white space aside.
+/// The offset of the text after a byte order mark and white space.
 pub(super) fn begin(text: &str) -> usize {
     let bare = text.trim_start_matches('\u{feff}');
     text.len() - bare.len() + skip_space(bare, 0)
 }
 
-/// The dialect, from the first word.
+/// The dialect that the first word names.
 pub(super) fn dialect(text: &str, sink: &mut Sink) -> Option<Dialect> {
     let start = begin(text);
     let word = text[start..].split_whitespace().next().unwrap_or("");

@@ -1,9 +1,8 @@
-//! Kernels in PTX beside a host in CUDA C++: once all threads are there, those that are not in PTX
-//! are mapped to it.
+//! Tests with kernels in PTX and a host in CUDA C++: once all threads exist, this file maps those
+//! in CUDA C++ to PTX.
 //!
 //! # Invariants
-//! - What is judged is PTX alone: the host's accesses are what the current mapping from CUDA C++
-//!   makes of them.
+//! - Models see only PTX: the current mapping from CUDA C++ lowers the host's accesses.
 //! # Sources
 //! - NVIDIA, *PTX Writer's Guide to Interoperability*, Atomics ABI, for the host's accesses
 //!   ([`crate::mapping`]).
@@ -19,14 +18,13 @@ use program::{Expr, LocId, LocationKind, Program, Proxy, Space, ThreadId};
 
 /// The code of kernels in PTX.
 pub(in crate::litmus) struct Assembly {
-    /// Each kernel's.
     pub(in crate::litmus) units: Vec<Unit>,
-    /// What all of it is read with.
+    /// The settings for reading the code.
     pub(in crate::litmus) env: ptx::Env,
 }
 
 impl Assembly {
-    /// Memory gets the type of the accesses by kernels; the host's follow it.
+    /// Memory gets the type of the kernels' accesses; the host's accesses follow it.
     pub(super) fn settle_types(&self, symbols: &mut Symbols, sink: &mut Sink) {
         for unit in &self.units {
             unit.settle_types(self.env.strict, symbols, sink);
@@ -34,8 +32,8 @@ impl Assembly {
     }
 }
 
-/// The whole program in PTX. `untyped`: of each thread in PTX, its accesses that name no type;
-/// `open`: what is not said of memory.
+/// Maps the whole program to PTX. `untyped`: for each thread in PTX, its accesses without a type;
+/// `open`: objects whose declarations leave something open.
 pub(super) fn in_ptx(
     program: Program,
     untyped: &[Option<Vec<usize>>],
@@ -71,7 +69,7 @@ pub(super) fn in_ptx(
     mapped
 }
 
-/// Reports memory that an access of the host, or a copy, cannot go to.
+/// Reports memory that an access or a copy of the host cannot reach.
 fn reachable(program: &Program, loc: LocId, span: Span, sink: &mut Sink) {
     let name = &program.location(loc).name;
     if let LocationKind::Alias { proxy, .. } = program.location(loc).kind

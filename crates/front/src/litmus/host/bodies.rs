@@ -1,8 +1,8 @@
-//! The threads of commands: work-items of kernels, one thread for each copy, mapping and function
-//! of the host.
+//! The threads of commands: the work-items of kernels, and one thread for each copy, mapping and
+//! host function.
 //!
 //! # Invariants
-//! - No two commands share a work-group: the groups of a device are numbered through.
+//! - No two commands share a work-group: group numbers run on across the commands of a device.
 //! - Threads of a command are consecutive, group by group.
 
 use std::collections::{HashMap, VecDeque};
@@ -21,43 +21,43 @@ use program::{
     Register, Tag, Tags, Thread, ThreadId, Ty,
 };
 
-/// The threads of a command, and the group of each.
+/// The threads of a command, and the work-group of each.
 pub(super) type Body = (Vec<ThreadId>, Vec<u32>);
 
-/// A thread of a command.
+/// A thread of a command, before lowering.
 enum Draft {
-    /// Its code is to be lowered.
+    /// A thread in a C-like language.
     Code(CThreadDraft),
-    /// So is this, from PTX.
+    /// A thread in PTX.
     Assembly(ThreadDraft),
-    /// It is made here.
+    /// A thread that this file generates, which needs no lowering.
     Made(Thread),
 }
 
 /// A thread of a command, lowered.
 pub(super) struct Lowered {
     pub(super) thread: Thread,
-    /// What it asks of the runtime.
+    /// The thread's calls of the runtime.
     pub(super) requests: Vec<Request>,
-    /// Of a thread in PTX, its accesses through registers that name no type.
+    /// For a thread in PTX: its accesses through registers that do not name a type.
     pub(super) untyped: Option<Vec<usize>>,
 }
 
-/// The threads of all commands so far.
+/// Builds the threads of all commands.
 pub(super) struct Bodies<'a> {
     declared: &'a Declared,
     symbols: &'a mut Symbols,
     first: usize,
-    /// Those that were lowered are gone.
+    /// Drafts of threads; a lowered one is taken out.
     drafts: Vec<Option<Draft>>,
-    /// Of each thread: what it is called, the number of its launch, its number there and how many
-    /// there are.
+    /// For each thread: its code's name, the number of the launch, its number in the launch, and
+    /// the launch's size.
     names: Vec<(String, usize, usize, usize)>,
-    /// How often something was launched.
+    /// The number of launches of each name.
     launches: HashMap<String, usize>,
-    /// Of memory that is mapped: whether for writing, for each mapping that has not ended.
+    /// Mappings of memory that have not ended yet: whether each is for writing.
     mappings: HashMap<LocId, VecDeque<bool>>,
-    /// The number of the next work-group of each device.
+    /// The next free work-group number of each device.
     groups: HashMap<u32, u32>,
 }
 
@@ -80,17 +80,15 @@ impl<'a> Bodies<'a> {
         }
     }
 
-    /// How many elements memory has.
     pub(super) fn elements(&self, loc: LocId) -> u32 {
         self.symbols.object(loc).1.init.len() as u32
     }
 
-    /// The type of its elements.
     pub(super) fn ty(&self, loc: LocId) -> Ty {
         self.symbols.ty(loc)
     }
 
-    /// Who allocated it.
+    /// How the object was allocated.
     pub(super) fn kind(&self, loc: LocId) -> MemoryKind {
         self.symbols.object(loc).1.kind
     }
@@ -115,7 +113,7 @@ impl<'a> Bodies<'a> {
         base
     }
 
-    /// The kernels that run before all others: one command for each device that has a queue.
+    /// Adds the kernels that run before all others: one command for each device that has a queue.
     pub(super) fn initializers(&mut self, host: &mut HostProgram) {
         let mut devices: Vec<u32> = host.lanes.iter().map(|l| l.device).collect();
         devices.sort_unstable();
@@ -146,7 +144,7 @@ impl<'a> Bodies<'a> {
         }
     }
 
-    /// The work-items of a kernel.
+    /// Adds the work-items of a kernel.
     pub(super) fn kernel(&mut self, kernel: usize, range: NdRange, device: u32) -> Body {
         let declared = self.declared;
         let code: &Code = &declared.kernels[kernel];
@@ -171,7 +169,7 @@ impl<'a> Bodies<'a> {
         body
     }
 
-    /// A work-item of a kernel.
+    /// The draft of one work-item of a kernel.
     fn draft(&self, code: &Code, at: Coordinates, place: Place) -> Draft {
         let name = String::new();
         match &code.text {
@@ -201,7 +199,7 @@ impl<'a> Bodies<'a> {
         }
     }
 
-    /// A function of the host.
+    /// Adds the thread of a host function.
     pub(super) fn function(&mut self, function: usize) -> Body {
         let declared = self.declared;
         let code = &declared.functions[function];
@@ -224,7 +222,7 @@ impl<'a> Bodies<'a> {
         )
     }
 
-    /// A copy from memory, or of a value, to memory.
+    /// Adds the thread of a copy: from memory, or of a value, to memory.
     pub(super) fn copy(
         &mut self,
         request: &Request,
@@ -256,9 +254,9 @@ impl<'a> Bodies<'a> {
         self.made(request, ops, ty, device)
     }
 
-    /// Whether a mapping (`Some`: for writing or not), or the end of one, writes memory. What is
-    /// mapped for reading alone is not written back. An end belongs to the earliest mapping that
-    /// has none.
+    /// Whether a mapping, or the end of one, writes memory. `mapping` is `Some(for writing)`, or
+    /// `None` for an end. A mapping for reading only is not written back. An end belongs to the
+    /// earliest open mapping.
     pub(super) fn mapped(&mut self, memory: LocId, mapping: Option<bool>) -> bool {
         let open = self.mappings.entry(memory).or_default();
         match mapping {
@@ -270,7 +268,8 @@ impl<'a> Bodies<'a> {
         }
     }
 
-    /// A mapping or the end of one: it may write what is there back.
+    /// Adds the thread of a mapping or of its end. If it writes, it writes back the values that it
+    /// reads.
     pub(super) fn map(
         &mut self,
         request: &Request,
@@ -316,7 +315,7 @@ impl<'a> Bodies<'a> {
         }
     }
 
-    /// A thread of the device whose code no one wrote.
+    /// A generated thread of the device, without code in the test.
     fn made(&mut self, request: &Request, ops: Vec<Op>, ty: Ty, device: u32) -> Body {
         let number = self.launch(&request.name);
         let place = Place::device(device, self.next_groups(device, 1));
@@ -347,7 +346,7 @@ impl<'a> Bodies<'a> {
         )
     }
 
-    /// Whether there are too many threads, which is reported.
+    /// Whether there are too many threads; if so, reports it.
     pub(super) fn too_many(&self, request: &Request, sink: &mut Sink) -> bool {
         let all = self.first + self.drafts.len();
         if all > MAX_THREADS {
@@ -359,16 +358,16 @@ impl<'a> Bodies<'a> {
         all > MAX_THREADS
     }
 
-    /// The number of a thread, counted from the first one of a command.
+    /// The id of a thread, from its number among all threads of commands.
     pub(super) fn id(&self, at: usize) -> ThreadId {
         ThreadId((self.first + at) as u16)
     }
 
-    /// Lowers the threads from one on.
+    /// Lowers the threads from number `from` on.
     pub(super) fn lower(&mut self, from: usize, sink: &mut Sink) -> Vec<Lowered> {
         let first = from.min(self.drafts.len());
         let (mut codes, mut assembly) = (Vec::new(), Vec::new());
-        // Which of the threads they are.
+        // The positions in `all` of the threads in each list.
         let (mut of_codes, mut of_assembly) = (Vec::new(), Vec::new());
         let mut all: Vec<Option<Lowered>> = Vec::new();
         for draft in self.drafts[first..].iter_mut().filter_map(Option::take) {
@@ -421,7 +420,7 @@ impl<'a> Bodies<'a> {
             .collect()
     }
 
-    /// Gives the threads their names, and warns of what never runs.
+    /// Names the threads, and warns about kernels and functions that never run.
     pub(super) fn name(&self, threads: &mut [Lowered], sink: &mut Sink) {
         for kernel in self.declared.kernels.iter().chain(&self.declared.functions) {
             if !self.launches.contains_key(&kernel.name) {
@@ -447,7 +446,7 @@ impl<'a> Bodies<'a> {
     }
 }
 
-/// The address of an element of that type.
+/// The address of element `index` with type `ty`.
 fn element(loc: LocId, index: u32, ty: Ty) -> Expr {
     match index {
         0 => Expr::Address(loc),

@@ -1,17 +1,17 @@
-//! Commands that kernels enqueue: the threads of kernels are lowered, and what they enqueue becomes
-//! commands whose threads are lowered in turn.
+//! Commands that kernels enqueue. Lowering a kernel's threads finds the commands that they enqueue;
+//! the threads of those are lowered in turn.
 //!
 //! # Invariants
-//! - A child follows its parent in the list of commands, its threads those of all that was enqueued
-//!   before.
-//! - A thread names an event only after the call that makes it; nobody else can name it.
+//! - A child comes after its parent in the list of commands. Its threads come after those of
+//!   everything enqueued before.
+//! - A thread names an event only after the call that creates it; no other thread can name it.
 //! # Sources
-//! - OpenCL C, *Enqueuing Kernels*, *Event Functions*: events of the device stay on the device, and
-//!   wait lists are all that orders children. OpenCL API specification, *Execution Model:
-//!   Device-side enqueue*.
-//! - CUDA Programming Guide, *CUDA Dynamic Parallelism*: launches into the stream of a block follow
-//!   one another, those of fire-and-forget need nothing, those of the tail wait for their parent
-//!   and all it launched otherwise.
+//! - OpenCL C, *Enqueuing Kernels*, *Event Functions*: events of the device stay on the device.
+//!   Only wait lists order children. OpenCL API specification, *Execution Model: Device-side
+//!   enqueue*.
+//! - CUDA Programming Guide, *CUDA Dynamic Parallelism*. Launches into the stream of a block run
+//!   one after another. Fire-and-forget launches wait for nothing. Tail launches wait for their
+//!   parent and all its other launches.
 
 use std::collections::HashMap;
 
@@ -26,10 +26,10 @@ use program::host::{
 };
 use program::{Op, Thread, ThreadId};
 
-/// At most so many kernels that launch one another.
+/// The maximum depth of kernels that launch each other.
 const MAX_DEPTH: usize = 24;
 
-/// All threads of commands, those of children included, lowered and named.
+/// Lowers and names all threads of commands, including those of children.
 pub(super) fn finish<'b>(
     declared: &'b Declared,
     events: &Events,
@@ -71,18 +71,18 @@ pub(super) fn finish<'b>(
     threads
 }
 
-/// The lanes of devices, made where something is enqueued.
+/// The lanes of devices, created when a thread first enqueues to them.
 #[derive(Default)]
 struct Lanes {
-    /// OpenCL: the queue of each device.
+    /// OpenCL: each device's queue.
     queues: HashMap<u32, LaneId>,
-    /// CUDA: the stream of each block, by command and block, and the thread that launches into it.
+    /// CUDA: each block's stream, by command and block, with the thread that launches into it.
     streams: HashMap<(CommandId, u32), (LaneId, ThreadId)>,
-    /// CUDA: the thread that launches into the tail of a grid.
+    /// CUDA: the thread that makes the tail launches of a grid.
     tails: HashMap<CommandId, ThreadId>,
 }
 
-/// Who enqueues: a thread of a kernel.
+/// The thread of a kernel that enqueues a command.
 #[derive(Clone, Copy)]
 struct Caller {
     command: CommandId,
@@ -91,7 +91,7 @@ struct Caller {
 }
 
 impl Part<'_, '_> {
-    /// What one thread of a kernel enqueues.
+    /// Adds the commands that one thread of a kernel enqueues.
     fn children(
         &mut self,
         id: ThreadId,
@@ -124,7 +124,7 @@ impl Part<'_, '_> {
         }
     }
 
-    /// What a command waits for; `None` if something is wrong with it, which was reported.
+    /// The wait list of a command; `None` if an error was reported.
     fn waits(&mut self, request: &Request, made: &HashMap<String, CommandId>) -> Option<Vec<Ref>> {
         let mut waits = Vec::new();
         for name in &request.waits {
@@ -142,7 +142,7 @@ impl Part<'_, '_> {
         Some(waits)
     }
 
-    /// One command; `None` if something is wrong with it, which was reported.
+    /// Adds one command; `None` if an error was reported.
     fn child(
         &mut self,
         caller: Caller,
@@ -214,7 +214,8 @@ impl Part<'_, '_> {
         Some(())
     }
 
-    /// CUDA: the stream of a launch. Those of fire-and-forget and of the tail are one each.
+    /// CUDA: the stream of a launch. Every fire-and-forget launch and every tail launch gets a new
+    /// stream.
     fn stream(&mut self, caller: Caller, request: &Request, lanes: &mut Lanes) -> Option<LaneId> {
         let Caller {
             command,
@@ -252,7 +253,7 @@ impl Part<'_, '_> {
         Some(next)
     }
 
-    /// Reports a launch into a stream that another thread launches into.
+    /// Reports a launch into a stream that another thread already uses.
     fn contended(&mut self, request: &Request, message: &str) -> Option<LaneId> {
         self.sink.error("unsupported", request.span, message, |d| {
             d.label("expected one of them").note(

@@ -1,4 +1,4 @@
-//! Calls that enqueue: the command, its wait list, its range, whether the call waits.
+//! Calls that enqueue commands: the command, its wait list, its range, and whether the call waits.
 //!
 //! # Sources
 //! - OpenCL API specification, clEnqueueNDRangeKernel, *Mapping Work-items Onto an ND-range*;
@@ -15,7 +15,7 @@ use program::host::{CallId, Command, CommandId, CommandKind, HostOp, Origin};
 use program::{LocId, MemoryKind, NdRange, RangeError, ThreadId};
 
 impl Part<'_, '_> {
-    /// A call that enqueues.
+    /// Lowers a call that enqueues a command.
     pub(super) fn enqueue(
         &mut self,
         from: (ThreadId, usize),
@@ -124,7 +124,7 @@ impl Part<'_, '_> {
         })
     }
 
-    /// The work-items of a launch.
+    /// The index space of a launch.
     pub(super) fn range(&mut self, request: &Request) -> Option<NdRange> {
         let cuda = self.declared.runtime == Runtime::Cuda;
         let list = |n: usize| request.sizes[n].as_ref().map(|s| s.0.as_slice());
@@ -142,7 +142,7 @@ impl Part<'_, '_> {
             }
             let size = |list: &[u64], d: usize| list.get(d).copied().unwrap_or(1);
             let dimensions = grid.len().max(block.len());
-            // Of sizes whose product is too large, the threads are too many in any case.
+            // If a product saturates, there are too many threads in any case.
             let global: Vec<u64> = (0..dimensions)
                 .map(|d| size(grid, d).saturating_mul(size(block, d)))
                 .collect();
@@ -222,7 +222,7 @@ impl Part<'_, '_> {
         self.bounded(range, request, at(1))
     }
 
-    /// Whether all work-groups of the kernel that is launched have to be full.
+    /// Whether all work-groups of the launched kernel must be full.
     fn is_uniform(&self, request: &Request) -> bool {
         request
             .kernel
@@ -241,7 +241,7 @@ impl Part<'_, '_> {
         None
     }
 
-    /// How many elements a copy copies.
+    /// The number of elements that a copy copies.
     fn extent(&mut self, request: &Request, to: LocId, from: LocId) -> Option<u32> {
         let (a, b) = (self.bodies.elements(to), self.bodies.elements(from));
         let (ta, tb) = (self.bodies.ty(to), self.bodies.ty(from));
@@ -277,7 +277,7 @@ impl Part<'_, '_> {
         u32::try_from(elements).ok()
     }
 
-    /// Whether a `cudaMemcpy` returns only when it is complete.
+    /// Whether a `cudaMemcpy` returns only after it is complete.
     fn synchronous(&mut self, request: &Request, to: LocId, from: LocId) -> Option<bool> {
         let of_host = |kind| {
             matches!(
@@ -316,7 +316,7 @@ impl Part<'_, '_> {
         }
     }
 
-    /// Whether a mapping, or the one that ends, writes memory.
+    /// Whether a mapping, or the mapping that ends here, writes memory.
     fn map_writes(&mut self, request: &Request) -> Option<bool> {
         let has = |word: &str| request.words.iter().any(|w| w.text == word);
         if has("CL_MAP_WRITE_INVALIDATE_REGION") {

@@ -1,8 +1,8 @@
-//! The events that the calls of a host program name.
+//! The events that calls of a host program name.
 //!
 //! # Invariants
-//! - OpenCL: an event is made by one call, and a thread names it only after it has made it; another
-//!   thread that names it has been given it.
+//! - OpenCL: exactly one call creates an event. Its thread names the event only after that call;
+//!   another thread that names the event must receive it first.
 //! # Sources
 //! - OpenCL API specification, *Event Objects*: events of one context; CL_INVALID_EVENT,
 //!   CL_INVALID_CONTEXT.
@@ -15,11 +15,11 @@ use program::ThreadId;
 use program::dialect::Runtime;
 use program::host::{CommandId, Handle, HandleId, HandleKind, Ref};
 
-/// An event and the call that makes it.
+/// An event, with the call that creates it.
 struct Event {
     name: String,
     is: Ref,
-    /// Thread and number of the call; `None`: it is declared.
+    /// Thread and number of the creating call; `None` for a declared event.
     made: Option<(ThreadId, usize)>,
     context: String,
     span: Span,
@@ -31,7 +31,7 @@ pub(super) struct Events {
     handles: Vec<Handle>,
 }
 
-/// Whether a call puts something on a queue, or registers something that is run.
+/// Whether a call puts a command on a queue, or registers a function to run.
 pub(super) fn enqueues(does: Does) -> bool {
     use Does::{Barrier, Callback, Copy, Fill, HostFunction, Launch, Map, Marker, Unmap};
     matches!(
@@ -41,7 +41,7 @@ pub(super) fn enqueues(does: Does) -> bool {
 }
 
 impl Events {
-    /// Collects them. Commands are numbered as they come, behind those that nobody enqueues.
+    /// Collects all events. Commands are numbered in call order, after those that no call enqueues.
     pub(super) fn of(
         declared: &Declared,
         requests: &[Vec<Request>],
@@ -117,7 +117,7 @@ impl Events {
         Ref::Handle(HandleId(self.handles.len() as u16 - 1))
     }
 
-    /// Waits for events that no call records, which end at once.
+    /// Warns about waits for events that no call records: they return at once.
     fn warn_of_empty(&self, declared: &Declared, requests: &[Vec<Request>], sink: &mut Sink) {
         if declared.runtime != Runtime::Cuda {
             return;
@@ -154,12 +154,12 @@ impl Events {
         }
     }
 
-    /// The events that are no command's own.
+    /// The events that are not the event of a command.
     pub(super) fn handles(&self) -> Vec<Handle> {
         self.handles.clone()
     }
 
-    /// The context that the first of several events is of.
+    /// The context of the first known event in a list.
     pub(super) fn common_context(&self, names: &[Name]) -> Option<String> {
         let first = names
             .iter()
@@ -167,7 +167,7 @@ impl Events {
         Some(first.context.clone())
     }
 
-    /// The event of that name, as a call names it. `context`: the one that it has to be of.
+    /// Finds an event by the name that a call uses. `context`: the context that it must belong to.
     pub(super) fn find(
         &self,
         name: &Name,
@@ -217,7 +217,7 @@ impl Events {
         Some(event.is)
     }
 
-    /// The user event or recorded event that a call is about.
+    /// The user event or recorded event that a call refers to.
     pub(super) fn handle(
         &self,
         event: Ref,

@@ -1,16 +1,15 @@
-//! Calls that a runtime refuses whatever the program does: no verdict is due to them.
+//! Refuses calls that a runtime rejects whatever the program does, so that they get no verdict.
 //!
 //! # Invariants
-//! - What is refused is an error in every order of the calls of several host threads; what depends
-//!   on their order is not.
+//! - A call is refused only if it is an error in every order of the calls of several host threads.
 //! # Sources
 //! - OpenCL API specification: clSetUserEventStatus (CL_INVALID_OPERATION), clEnqueueMapBuffer
 //!   (overlapping regions mapped for writing: CL_INVALID_OPERATION), clEnqueueUnmapMemObject
 //!   (CL_INVALID_VALUE), clEnqueueCopyBuffer and clEnqueueSVMMemcpy (CL_MEM_COPY_OVERLAP), *Shared
 //!   virtual memory*.
-//! - CUDA Programming Guide, *Multi-Device System: Stream and Event Behavior*; *Compute
-//!   Capabilities: Technical Specifications*, which is the same for all devices of today where it
-//!   is used here.
+//! - CUDA Programming Guide, *Multi-Device System: Stream and Event Behavior*.
+//! - CUDA Programming Guide, *Compute Capabilities: Technical Specifications*; the limits used here
+//!   are the same for all current devices.
 //! - CUDA runtime API, cudaMemcpy: the kind of a copy.
 
 use super::Declared;
@@ -21,12 +20,12 @@ use program::dialect::Runtime;
 use program::host::LaneKind;
 use program::{LocId, MemoryKind};
 
-/// The most threads that a block of CUDA has.
+/// The maximum number of threads in a CUDA block.
 const BLOCK: u64 = 1024;
-/// The most in z.
+/// The maximum size of a CUDA block in z.
 const BLOCK_Z: u64 = 64;
 
-/// Reports them.
+/// Reports all misuses.
 pub(super) fn report(
     declared: &Declared,
     requests: &[Vec<Request>],
@@ -62,15 +61,15 @@ pub(super) fn report(
     misuse.mappings(requests);
 }
 
-/// Where they are found.
+/// The context of the checks.
 struct Misuse<'a> {
     symbols: &'a Symbols,
     sink: &'a mut Sink,
 }
 
 impl Misuse<'_> {
-    /// Kernels that depend on the one in front of them in their stream: what else there is in it,
-    /// nobody says.
+    /// Streams with programmatically dependent launches may contain only kernels: CUDA does not
+    /// define what such a launch depends on otherwise.
     fn dependent(&mut self, declared: &Declared, requests: &[Vec<Request>]) {
         let kernel = |r: &Request| r.kernel.map(|k| &declared.kernels[k]);
         let all = || requests.iter().flatten();
@@ -121,7 +120,8 @@ impl Misuse<'_> {
         self.sink.error(id, at, message, finish);
     }
 
-    /// A command that waits for its own event: the list is read before the event is made.
+    /// A command that waits for its own event: the runtime reads the wait list before it creates
+    /// the event.
     fn own_event(&mut self, request: &Request) {
         let Some(event) = &request.event else { return };
         let Some(wait) = request.waits.iter().find(|w| w.text == event.text) else {
@@ -140,7 +140,7 @@ impl Misuse<'_> {
         );
     }
 
-    /// A block that no device has room for.
+    /// A block that is too large for every device.
     fn block(&mut self, request: &Request) {
         let size = |d: usize| {
             request.sizes[1]
@@ -169,7 +169,7 @@ impl Misuse<'_> {
         });
     }
 
-    /// A launch into a stream of another device than the current one.
+    /// A launch into a stream of a device other than the current one.
     fn device(&mut self, declared: &Declared, request: &Request) {
         let Some(lane) = request.lane.map(|l| &declared.lanes[usize::from(l.0)]) else {
             return;
@@ -186,7 +186,7 @@ impl Misuse<'_> {
         });
     }
 
-    /// A copy whose kind contradicts the memory.
+    /// A copy with a kind that contradicts the memory.
     fn direction(&mut self, request: &Request) {
         let Some(word) = request.words.first() else {
             return;
@@ -232,10 +232,10 @@ impl Misuse<'_> {
         }
     }
 
-    /// Calls about shared virtual memory with a buffer, and the other way round.
+    /// Calls for shared virtual memory on a buffer, and calls for buffers on shared virtual memory.
     fn memory(&mut self, request: &Request) {
         let svm = request.name.starts_with("clEnqueueSVM");
-        // The object of a read is read, that of every other call written; the other side is memory
+        // A read accesses its source object, every other call its target; the other side is memory
         // of the host.
         let buffers: &[usize] = match request.name.as_str() {
             "clEnqueueReadBuffer" => &[1],
@@ -244,7 +244,7 @@ impl Misuse<'_> {
         };
         for (memory, span) in buffers.iter().filter_map(|n| request.memory[*n]) {
             let kind = self.kind(memory);
-            // That no call names variables of kernels is said elsewhere.
+            // Another check reports calls that name variables of kernels.
             if kind == MemoryKind::ProgramScope {
                 continue;
             }
@@ -271,7 +271,7 @@ impl Misuse<'_> {
         }
     }
 
-    /// User events are set once.
+    /// A user event is set more than once.
     fn set_twice(&mut self, requests: &[Vec<Request>]) {
         let mut first: Vec<&Name> = Vec::new();
         for request in requests
@@ -300,7 +300,7 @@ impl Misuse<'_> {
         }
     }
 
-    /// Mappings of one object by one host thread: their order is known.
+    /// Mappings of an object that only one host thread maps, since their order is known.
     fn mappings(&mut self, requests: &[Vec<Request>]) {
         let of = |r: &Request| {
             r.memory[0]
@@ -308,7 +308,7 @@ impl Misuse<'_> {
                 .map(|m| m.0)
         };
         for (t, thread) in requests.iter().enumerate() {
-            // Those that have not ended: the memory, where, and whether for writing.
+            // Open mappings: the memory, the place of the call, and whether it is for writing.
             let mut open: Vec<(LocId, Span, bool)> = Vec::new();
             for request in thread {
                 let Some(memory) = of(request) else { continue };

@@ -1,13 +1,11 @@
-//! Host programs put together: the calls of all host threads become commands, their threads, and
-//! one table of calls.
+//! Assembles host programs: the calls of all host threads become commands, threads for the
+//! commands, and one table of calls.
 //!
 //! # Invariants
 //! - Host threads come first, then the threads of commands in the order of the calls.
-//! - What is wrong with a call is reported at the call; the program is meaningful only if nothing
-//!   was.
-//! - Of a program whose kernels are in PTX, the host and the copies of the runtime are in CUDA C++
-//!   until all threads are there; then they are mapped to PTX, as their compiler would
-//!   ([`assembly`]).
+//! - A mistake is reported at its call; the program is meaningful only if there were no errors.
+//! - If kernels are in PTX, the host and the copies of the runtime are in CUDA C++ until all
+//!   threads exist. Then they are mapped to PTX, as a compiler would ([`assembly`]).
 
 use std::rc::Rc;
 
@@ -36,7 +34,7 @@ pub(super) use assembly::Assembly;
 use bodies::Bodies;
 use events::Events;
 
-/// A kernel or a function of the host, before it is launched.
+/// A kernel or a host function, before a call launches it.
 pub(super) struct Code {
     pub(super) name: String,
     pub(super) span: Span,
@@ -49,24 +47,25 @@ pub(super) struct Code {
     pub(super) programmatic: bool,
 }
 
-/// What is written in a kernel or a function.
+/// The code of a kernel or a host function.
 pub(super) enum Text {
-    /// Code in the language of the runtime.
+    /// Code in the runtime's language.
     C(Rc<Unit>, Env),
-    /// Code in PTX: which of the units of the [`Assembly`], and its registers with initial values.
+    /// Code in PTX: the index of its unit in the [`Assembly`], and its registers with initial
+    /// values.
     Ptx { unit: usize, regs: Vec<RegInit> },
 }
 
-/// What a host program declares.
+/// The declarations of a host program.
 pub(super) struct Declared {
-    /// Whose runtime the host calls.
+    /// The runtime that the host calls.
     pub(super) runtime: Runtime,
-    /// The code of kernels, if it is PTX.
+    /// The kernels' code, if it is PTX.
     pub(super) assembly: Option<Assembly>,
     pub(super) lanes: Vec<Lane>,
     /// OpenCL: the context of each lane.
     pub(super) contexts: Vec<String>,
-    /// CUDA: events.
+    /// CUDA: the names of the events.
     pub(super) events: Vec<String>,
     pub(super) kernels: Vec<Code>,
     pub(super) functions: Vec<Code>,
@@ -90,7 +89,7 @@ impl Default for Declared {
     }
 }
 
-/// Puts a host program together.
+/// Assembles a host program.
 pub(super) fn assemble(mut declared: Declared, mut symbols: Symbols, sink: &mut Sink) -> Program {
     let dialect = declared.runtime.dialect();
     let hosts = std::mem::take(&mut declared.hosts);
@@ -153,7 +152,7 @@ pub(super) fn assemble(mut declared: Declared, mut symbols: Symbols, sink: &mut 
                     };
                     host.queries.push(Query { thread: id, of });
                 }
-                // It was reported.
+                // An error was reported.
                 None => {}
             }
         }
@@ -188,13 +187,13 @@ pub(super) fn assemble(mut declared: Declared, mut symbols: Symbols, sink: &mut 
     assembly::in_ptx(program, &untyped, &open, sink)
 }
 
-/// What a request comes to.
+/// The result of a request: a call, or a register that receives a status.
 enum Found {
     Call(HostOp),
     Status(RegId, Asked),
 }
 
-/// Where requests become calls and commands.
+/// The context in which requests become calls and commands.
 struct Part<'p, 'b> {
     declared: &'b Declared,
     events: &'p Events,
@@ -204,7 +203,8 @@ struct Part<'p, 'b> {
 }
 
 impl Part<'_, '_> {
-    /// One call. `from`: its thread and its number there; `at`: the number it will have.
+    /// Lowers one call. `from`: its thread and its number in the thread; `at`: its future number in
+    /// the table of calls.
     fn call(&mut self, from: (ThreadId, usize), at: CallId, request: &Request) -> Option<Found> {
         let lane = request.lane;
         let event = |part: &mut Self| {
@@ -263,8 +263,8 @@ impl Part<'_, '_> {
     }
 }
 
-/// A barrier of a whole grid waits for all threads of the GPU, which is more than the grid if other
-/// kernels run there.
+/// Refuses barriers of a whole grid if other kernels run: the model would wait for all threads of
+/// the GPU, which are more than the grid.
 fn refuse_grid_barriers(program: &Program, sink: &mut Sink) {
     let Some(host) = &program.host else { return };
     let kernels = host

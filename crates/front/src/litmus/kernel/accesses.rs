@@ -1,5 +1,5 @@
-//! The types with which code accesses memory, read from its text: compilers print arrays as bytes,
-//! and pointers without what they point to.
+//! Finds the types with which code accesses memory, from its text: compilers print arrays as bytes,
+//! and pointers without their target types.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -9,17 +9,17 @@ use crate::isa::ptx::bits_named;
 use crate::isa::ptx::module::Variable;
 use program::{Format, Ty};
 
-/// The instructions of a kernel and of the functions that it calls: opcodes and operands.
+/// The instructions of a kernel and of the functions that it calls, as opcodes and operands.
 pub(super) struct Accesses<'a> {
     lines: Vec<(&'a str, Cow<'a, str>)>,
 }
 
 impl<'a> Accesses<'a> {
-    /// Of code in parts, each with the place where it begins.
+    /// Splits code into instructions. Each part of the code comes with its offset.
     pub(super) fn new(code: &[(&'a str, usize)]) -> Self {
         let mut lines = Vec::new();
-        // Of each block that is open, what it declares, under a name of its own: compilers use one
-        // name in many blocks.
+        // For each open block, the unique names of its registers: compilers use one name in many
+        // blocks.
         let mut blocks: Vec<HashMap<&str, String>> = Vec::new();
         let mut number = 0;
         for line in code.iter().flat_map(|(text, _)| text.split([';', '\n'])) {
@@ -51,8 +51,7 @@ impl<'a> Accesses<'a> {
         Accesses { lines }
     }
 
-    /// The opcodes of accesses through names, or through registers that something was made of them
-    /// in.
+    /// The opcodes of accesses through `names`, or through registers computed from them.
     fn through<'s>(&'s self, mut names: HashSet<&'s str>) -> Vec<&'s str> {
         loop {
             let before = names.len();
@@ -77,7 +76,7 @@ impl<'a> Accesses<'a> {
             .collect()
     }
 
-    /// Whether an instruction makes an address of a name.
+    /// Whether an instruction takes the address of a name.
     pub(super) fn take_address(&self, name: &str) -> bool {
         let takes = |opcode: &str| opcode.starts_with("mov.") || opcode.starts_with("cvta.");
         self.lines.iter().any(|(opcode, of)| {
@@ -85,9 +84,9 @@ impl<'a> Accesses<'a> {
         })
     }
 
-    /// The types of the accesses to a variable: by its name, or through registers. Where there is
-    /// no such access, as where its address goes through memory, those of all accesses to its space
-    /// through registers. `inner` are the variables of the kernel.
+    /// The types of the accesses to a variable, by its name or through registers. Without such an
+    /// access, for example if its address goes through memory, these are the types of all accesses
+    /// to its space through registers. `inner` are the variables of the kernel.
     pub(super) fn of(&self, v: &Variable, inner: &[&Variable]) -> Vec<Ty> {
         let named = |operands: &str| {
             inner
@@ -113,7 +112,8 @@ impl<'a> Accesses<'a> {
         any.filter_map(|line| element(line.0)).collect()
     }
 
-    /// The format of the numbers that a parameter points to, if code accesses them as such alone.
+    /// The floating-point format of the target of a pointer parameter, if all accesses have that
+    /// format.
     pub(super) fn numbers(&self, param: &str) -> Option<Format> {
         let loads = |opcode: &str, operands: &str| {
             opcode.starts_with("ld.param") && mentions(address(operands), param)
@@ -137,7 +137,7 @@ impl<'a> Accesses<'a> {
     }
 }
 
-/// The operand in brackets that an instruction accesses memory through.
+/// The address operand of an instruction, without its brackets.
 pub(super) fn address(operands: &str) -> &str {
     operands
         .split_once('[')
@@ -145,12 +145,12 @@ pub(super) fn address(operands: &str) -> &str {
         .map_or("", |(address, _)| address)
 }
 
-/// The type of the elements that an instruction accesses, if it says so.
+/// The element type that an opcode names.
 fn element(opcode: &str) -> Option<Ty> {
     let mut quals = opcode.split('.');
     match quals.next()? {
         "mbarrier" => Some(Ty::U64),
-        // What it has of a row: two elements of 16 bits, or one of each of two rows.
+        // The lane's part of a row: two elements of 16 bits, or one element from each of two rows.
         "ldmatrix" | "stmatrix" => Some(Ty {
             bits: if opcode.contains(".trans") { 16 } else { 32 },
             signed: false,
@@ -160,7 +160,7 @@ fn element(opcode: &str) -> Option<Ty> {
     }
 }
 
-/// A text with other names in the place of some.
+/// The text with some words replaced.
 fn renamed<'n>(text: &str, other: &dyn Fn(&str) -> Option<&'n String>) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -179,7 +179,7 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// Whether a text has a name as a word of its own.
+/// Whether a text contains a name as a whole word.
 pub(super) fn mentions(text: &str, name: &str) -> bool {
     words(text).any(|word| word == name)
 }

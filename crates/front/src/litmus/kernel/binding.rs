@@ -1,5 +1,5 @@
-//! What `--arg` says: parameters are values, or buffers of elements or structures with first
-//! values.
+//! Parses `--arg`: binds a parameter to a value, or to a buffer of elements or structures with
+//! initial values.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use super::super::write::quote;
 use crate::isa::ptx::{format_named, type_named};
 use program::{FloatOp, Format, Number, Rounding, Ty};
 
-/// What a parameter is bound to.
+/// The value of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Binding {
-    /// A value.
+    /// An integer.
     Scalar(i64),
-    /// A value that is no integer.
+    /// A number that is not an integer.
     Float(f64),
-    /// A buffer, or an element of one.
+    /// The address of a buffer, or of an element of one.
     Buffer {
         name: String,
         index: Option<u64>,
@@ -23,19 +23,20 @@ pub(super) enum Binding {
     },
 }
 
-/// What a buffer is made of; `None`: not said.
+/// The contents of a buffer; `None`: not given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Made {
-    /// The types of the fields of an element; one, if it is no structure; none: not said.
+    /// The types of an element's fields. A single type means that it is not a structure; empty
+    /// means that the types are not given.
     pub(super) fields: Vec<String>,
     pub(super) elements: Option<u64>,
-    /// First values, field by field.
+    /// Initial values, field by field.
     pub(super) init: Option<Vec<First>>,
-    /// Its elements are numbers of floating point.
+    /// The format of its elements, if they are floating-point numbers.
     pub(super) number: Option<Format>,
 }
 
-/// What a field or a register begins with.
+/// The initial value of a field or a register.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum First {
     Bits(i64),
@@ -43,18 +44,18 @@ pub(super) enum First {
     Address(String, u64),
 }
 
-/// Where the fields of a structure lie, as in C: each at a multiple of its size.
+/// The layout of a structure, as in C: each field begins at a multiple of its size.
 struct Laid {
-    /// The smallest field: structures are arrays of such elements.
+    /// The type of the smallest field: structures become arrays of such elements.
     element: Ty,
-    /// The size of all.
+    /// The size of the structure in bytes.
     bytes: u64,
-    /// By field: where it is, and its size.
+    /// The offset and size of each field.
     fields: Vec<(u64, u64)>,
 }
 
 impl Laid {
-    /// Of types by their names; `None`: one of them is no type.
+    /// Lays out fields by the names of their types; `None` if a name is not a type.
     fn new(fields: &[String]) -> Option<Laid> {
         let types: Vec<Ty> = fields
             .iter()
@@ -77,27 +78,28 @@ impl Laid {
         })
     }
 
-    /// How many elements of the smallest type a structure is.
+    /// The number of elements of the smallest type in a structure.
     fn cells(&self) -> u64 {
         self.bytes / u64::from(self.element.bytes())
     }
 }
 
-/// No buffer has more elements.
+/// The maximum number of elements in a buffer.
 const LONGEST: u64 = 16_384;
 
-/// The word for bytes of which accesses say what they hold; no array has more of them.
+/// The word for bytes whose contents accesses decide, and the maximum number of them.
 pub(super) const BYTES: &str = "bytes";
 pub(super) const MOST_BYTES: u64 = 4 * LONGEST;
 
-/// The bytes of a word.
+/// The number of bytes in a word.
 pub(super) const WORD: u64 = 4;
 
 /// The form of a binding, for messages.
 pub(super) const FORM: &str = "`NAME=VALUE`, where VALUE is a number, `buffer:u32[4]=1,2,3,4` (type, length, first values), `buffer` again, or \
                     `&buffer[2]`; `{u64,u32}` in the place of a type is a structure, `bytes` is for what accesses make of it, and `&buffer[2]` may be a first value of 64 bits";
 
-/// A floating-point type's format, and the integer type of its size; `None`: it is an integer type.
+/// The format of a floating-point type, with the integer type of the same size; `None` for an
+/// integer type.
 pub(super) fn float(ty: &str) -> Option<(Format, &'static str)> {
     let format = format_named(ty).filter(|_| !ty.ends_with("x2"))?;
     Some((format, ["u16", "u32", "u64"][usize::from(format.bits / 32)]))
@@ -121,8 +123,8 @@ fn fraction(text: &str) -> Option<f64> {
 }
 
 impl Binding {
-    /// Reads what stands behind `NAME=`. A structure without the name of a buffer is what that one
-    /// is made of.
+    /// Parses the text after `NAME=`. A structure without a buffer name describes the buffer
+    /// `NAME`.
     pub(super) fn of(name: &str, text: &str) -> Option<Binding> {
         match text.trim_start().starts_with('{') {
             true => Binding::parse(&format!("{name}:{text}")),
@@ -167,7 +169,7 @@ impl Binding {
             (None, "") => Vec::new(),
             (None, one) => vec![one],
         };
-        // `f32[4]=0.5`, of what has a name already.
+        // In `f32[4]=0.5` the type is in the place of a name: the binding is for a named buffer.
         let alone = place.split('[').next().unwrap_or(place).trim();
         let values: Vec<&str> = if fields.is_empty() && float(alone).is_some() {
             vec![alone]
@@ -233,7 +235,7 @@ impl Binding {
             [one] => float(one).map(|(format, _)| format),
             _ => None,
         };
-        // A floating-point number is its bits.
+        // A floating-point number is stored as its bits.
         let fields: Vec<String> = fields
             .into_iter()
             .map(|ty| float(ty).map_or(ty, |(_, bits)| bits).to_owned())
@@ -242,7 +244,7 @@ impl Binding {
         let fits = laid
             .as_ref()
             .is_none_or(|laid| laid.cells() * count.unwrap_or(1) <= LONGEST);
-        // Bytes have no values of their own, but all may be 0.
+        // Bytes can have no initial values except zeros.
         let started = fields == [BYTES] && !init.as_deref().is_none_or(all_zeros);
         if !init_fits
             || !fits
@@ -277,7 +279,7 @@ fn all_zeros(init: &[First]) -> bool {
     init.iter().all(|first| *first == First::Bits(0))
 }
 
-/// `buffer` or `buffer[2]`: its name, and which element.
+/// Parses `buffer` or `buffer[2]` into a name and an index.
 fn pointed(place: &str) -> Option<(String, u64)> {
     let (name, index) = match place
         .trim()
@@ -292,7 +294,7 @@ fn pointed(place: &str) -> Option<(String, u64)> {
 }
 
 impl First {
-    /// As it is written in a test.
+    /// The value as a test writes it.
     pub(super) fn text(&self, memory: &BTreeMap<String, Made>) -> String {
         let (name, index) = match self {
             First::Bits(value) => return value.to_string(),
@@ -310,20 +312,21 @@ impl First {
 }
 
 impl Made {
-    /// Whether nothing is said of it.
+    /// Whether neither types nor size nor values are given.
     pub(super) fn is_unsaid(&self) -> bool {
         self.fields.is_empty() && self.elements.is_none() && self.init.is_none()
     }
 
-    /// As so many bytes; `None`: they are none of its type, or not as many as it says.
+    /// The contents, with as many elements as fill `bytes`; `None` if the type or the number of
+    /// elements does not fit.
     pub(super) fn filling(mut self, bytes: u64) -> Option<Made> {
         let own = Laid::new(&self.fields)?.bytes;
         let elements = *self.elements.get_or_insert(bytes / own);
         (elements.checked_mul(own) == Some(bytes)).then_some(self)
     }
 
-    /// The same with so many bytes, and what is left of its last word: zeros, unless it begins with
-    /// something else, are what accesses make of them.
+    /// The contents extended to whole words. If the initial values are all 0, the buffer becomes
+    /// bytes, and accesses decide its types.
     pub(super) fn of_words(mut self, bytes: u64) -> Made {
         let bytes = bytes.next_multiple_of(WORD);
         self.init = self.init.filter(|init| !all_zeros(init));
@@ -335,7 +338,7 @@ impl Made {
         self
     }
 
-    /// What it begins with, how many elements there are and of which type.
+    /// The initial values, the number of elements and their type.
     pub(super) fn object(
         &self,
         memory: &BTreeMap<String, Made>,
@@ -386,7 +389,7 @@ impl Made {
     }
 }
 
-/// What a binding says of a variable or of a buffer that has a name already: `u32[4]=1,2`.
+/// The contents that a binding gives to a variable or a named buffer: `u32[4]=1,2`.
 pub(super) fn of_type(binding: &Binding) -> Option<Made> {
     let Binding::Buffer {
         name,
@@ -396,7 +399,7 @@ pub(super) fn of_type(binding: &Binding) -> Option<Made> {
     else {
         return None;
     };
-    // A floating-point number is its bits.
+    // A floating-point number is stored as its bits.
     let (number, word) =
         float(name).map_or((None, name.as_str()), |(format, bits)| (Some(format), bits));
     let ty = if name == BYTES && made.init.as_deref().is_none_or(all_zeros) {
@@ -416,7 +419,7 @@ pub(super) fn of_type(binding: &Binding) -> Option<Made> {
     })
 }
 
-/// What a binding says of a buffer that others point to: `nodes=u32[4]`,
+/// The contents that a binding gives to a buffer that others point to: `nodes=u32[4]`,
 /// `nodes={u64,u32}[2]=&nodes[1],5`.
 pub(super) fn of_buffer(name: &str, binding: &Binding) -> Option<Made> {
     match binding {
@@ -429,7 +432,8 @@ pub(super) fn of_buffer(name: &str, binding: &Binding) -> Option<Made> {
     }
 }
 
-/// Adds what a binding says of its buffer; the value of the parameter, whose type is `ty`.
+/// Applies a binding to a parameter of type `ty`: returns its value, and records its buffer in
+/// `memory`.
 pub(super) fn bind(
     binding: Binding,
     ty: &str,

@@ -1,4 +1,4 @@
-//! What a kernel demands of its launch, held against the launch.
+//! Checks a launch against the requirements of its kernel.
 //!
 //! # Sources
 //! - PTX ISA 9.4, *Performance-Tuning Directives* (`.maxntid`, `.reqntid`), *Cluster Dimension
@@ -12,7 +12,7 @@ use super::Launch;
 use crate::isa::ptx::module::Kernel;
 use diag::{Diagnostic, SourceFile};
 
-/// Threads per CTA: what the launch says, else what the kernel demands, else one.
+/// Threads per CTA, from the launch, or else from the kernel, or else one.
 pub(super) fn block<'a>(kernel: &'a Kernel, launch: &'a Launch) -> &'a [u32] {
     match kernel.demands(".reqntid") {
         Some(demanded) if launch.block.is_empty() => demanded,
@@ -21,7 +21,7 @@ pub(super) fn block<'a>(kernel: &'a Kernel, launch: &'a Launch) -> &'a [u32] {
     }
 }
 
-/// CTAs per cluster: what the launch says, else what the kernel demands.
+/// CTAs per cluster, from the launch, or else from the kernel.
 pub(super) fn cluster<'a>(kernel: &'a Kernel, launch: &'a Launch) -> Option<&'a [u32]> {
     match &launch.cluster[..] {
         [] => kernel.demands(".reqnctapercluster"),
@@ -29,7 +29,7 @@ pub(super) fn cluster<'a>(kernel: &'a Kernel, launch: &'a Launch) -> Option<&'a 
     }
 }
 
-/// Where the launch does not fit the kernel.
+/// All requirements of the kernel that the launch violates.
 pub(super) fn misfits(kernel: &Kernel, launch: &Launch, file: &Arc<SourceFile>) -> Vec<Diagnostic> {
     let (block, cluster) = (block(kernel, launch), cluster(kernel, launch));
     let ctas = cluster.map_or(1, count);
@@ -100,14 +100,14 @@ pub(super) fn misfits(kernel: &Kernel, launch: &Launch, file: &Arc<SourceFile>) 
     all
 }
 
-/// How many there are in all dimensions.
+/// The product of the sizes in all dimensions.
 fn count(sizes: &[u32]) -> u64 {
     sizes
         .iter()
         .fold(1, |all, size| all.saturating_mul(u64::from(*size)))
 }
 
-/// Whether sizes are the same in each dimension; of those that are left out, 1.
+/// Whether sizes are equal in each dimension; missing ones count as 1.
 fn same(a: &[u32], b: &[u32]) -> bool {
     let of = |sizes: &[u32], n: usize| sizes.get(n).copied().unwrap_or(1);
     (0..a.len().max(b.len())).all(|n| of(a, n) == of(b, n))

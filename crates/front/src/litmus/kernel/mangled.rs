@@ -1,25 +1,24 @@
-//! Names of kernels as people write them: what compilers mangle is told apart by its parts.
+//! Matches kernels by the names that people write: parses the names that compilers mangle.
 //!
 //! # Invariants
-//! - What is not understood of a name is left out, never guessed: a name may then be met by fewer
-//!   words.
+//! - An unknown part of a name is left out, never guessed. Fewer words may then match the name.
 //!
 //! # Sources
 //! - Itanium C++ ABI, *Name Mangling*: `<nested-name>`, `<source-name>`, `<template-args>`.
 
 use std::ops::Range;
 
-/// A name taken to its parts.
+/// A demangled name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Name {
-    /// `ns::scan`.
+    /// The qualified name: `ns::scan`.
     pub(super) path: String,
-    /// `<int, 4>`; of arguments that are not understood, `<…>`; empty: there are none.
+    /// Template arguments: `<int, 4>`; `<…>` if some are not understood; empty without arguments.
     pub(super) arguments: String,
 }
 
 impl Name {
-    /// The parts of a mangled name; `None`: it is none.
+    /// Demangles a name; `None` if it is not mangled.
     pub(super) fn of(mangled: &str) -> Option<Name> {
         let mut reader = Reader {
             rest: mangled.strip_prefix("_Z")?,
@@ -27,19 +26,18 @@ impl Name {
         reader.name()
     }
 
-    /// As it is written.
+    /// The name as C++ writes it.
     pub(super) fn text(&self) -> String {
         format!("{}{}", self.path, self.arguments)
     }
 
-    /// The name alone.
+    /// The name without its namespaces.
     fn last(&self) -> &str {
         self.path.rsplit("::").next().unwrap_or_default()
     }
 }
 
-/// Which of these names a word is short for: those that fit it best, which is one where it is
-/// clear.
+/// The indices of the names that match a word best; a single one if the word is unambiguous.
 pub(super) fn meant(word: &str, names: &[&str]) -> Vec<usize> {
     let told: Vec<Option<Name>> = names.iter().map(|name| Name::of(name)).collect();
     let plain = |text: &str| text.replace(' ', "");
@@ -91,7 +89,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A number and so many letters.
+    /// Reads a number and as many letters.
     fn source(&mut self) -> Option<&'a str> {
         let digits = self.rest.len()
             - self
@@ -101,7 +99,7 @@ impl<'a> Reader<'a> {
         let length: usize = self.rest[..digits].parse().ok()?;
         let name = self.rest.get(digits..digits.checked_add(length)?)?;
         self.rest = &self.rest[digits + length..];
-        // What has no name is of one file.
+        // An anonymous namespace.
         Some(if name.starts_with("_GLOBAL__N_") {
             "(anonymous namespace)"
         } else {
@@ -125,7 +123,7 @@ impl<'a> Reader<'a> {
             }
             if self.eat("I") {
                 arguments = self.arguments().unwrap_or_else(|| "<…>".to_owned());
-                // What comes behind may be of a name whose arguments these are.
+                // The arguments may belong to an enclosing class whose member's name follows.
                 if arguments == "<…>"
                     || !nested
                     || !self.rest.starts_with(|c: char| c.is_ascii_digit())
@@ -147,7 +145,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The arguments of a template, to behind their end; `None`: one of them is not understood.
+    /// Reads the arguments of a template and their end; `None` if one of them is not understood.
     fn arguments(&mut self) -> Option<String> {
         let mut all = Vec::new();
         while !self.eat("E") {

@@ -2,8 +2,8 @@
 //!
 //! # Sources
 //! - OpenCL API specification, *Memory Model: Shared Virtual Memory*: only fine-grained memory with
-//!   atomics keeps the widest scope; local memory is that of a work-group, and operations on it
-//!   reach no further.
+//!   atomics keeps the widest scope; local memory belongs to a work-group, which limits the scope
+//!   of operations on it.
 
 use std::rc::Rc;
 
@@ -23,7 +23,7 @@ use program::dialect::Allocation;
 use program::{Class, Dialect, MemoryKind, OpenClMemory, SVM_ATOMICS, Seat, Space, Ty};
 
 impl Reader<'_, '_> {
-    /// Adds what the C-like dialects say of an object.
+    /// Reads the keys of an object that only C-like dialects have.
     pub(super) fn c_object(
         &mut self,
         dialect: Dialect,
@@ -33,7 +33,8 @@ impl Reader<'_, '_> {
     ) {
         let empty = DeTable::new();
         let table = value.get_ref().as_table().unwrap_or(&empty);
-        // Who allocated memory decides what copies of the host do.
+        // Host copies depend on how memory was allocated, so PTX tests with a host have these keys,
+        // too.
         let (front, allocation) = (Front::of(dialect), dialect.row().allocation);
         let of_host = matches!(front.syntax, Syntax::Ptx) && self.root.contains_key("host");
         let of_host_too = |key: &str| {
@@ -78,7 +79,7 @@ impl Reader<'_, '_> {
                 d.label("expected a type of this dialect")
             });
         } else if object.atomic == Some(true) && front.foreign.contains(&"atomic") {
-            // Its accesses would have neither an order nor a scope.
+            // The dialect's accesses would give an atomic type of C neither an order nor a scope.
             let span = table.get("type").map_or(span_of(value), span_of);
             let message = format!("memory of the dialect `{dialect}` has no atomic types of C");
             self.sink.error("conflicting-keys", span, message, |d| match front.syntax {
@@ -94,7 +95,7 @@ impl Reader<'_, '_> {
             }
             return;
         }
-        // `x = 0` is an `int`.
+        // Without a type, as in `x = 0`, an object is an `int`.
         if object.record.is_none() {
             object.ty.get_or_insert((Ty::S32, span_of(value)));
         }
@@ -142,7 +143,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The structure that the type names: one that some code of the test defines.
+    /// The structure that the type names, defined by some code of the test.
     pub(super) fn structure(
         &mut self,
         dialect: Dialect,
@@ -179,8 +180,8 @@ impl Reader<'_, '_> {
         found
     }
 
-    /// How an object of OpenCL is shared: a buffer, unless `kind` or, in other words, `svm` says
-    /// otherwise.
+    /// How an OpenCL object is allocated: a buffer, unless `kind`, or `svm` as another notation,
+    /// says otherwise.
     fn opencl_kind(&mut self, table: &DeTable<'_>, choice: &Choice) -> MemoryKind {
         let svm = self.word(table, "svm", keys::SVM, choice);
         let kind = self.word(table, "kind", keys::OPENCL_KINDS, choice);
@@ -217,7 +218,7 @@ impl Reader<'_, '_> {
         kind
     }
 
-    /// Whether the test's memory is given as the published suites read theirs.
+    /// Whether the test declares memory by regions, as the published suites do.
     fn as_published(&self) -> bool {
         let memory = self.root.get("memory").and_then(|v| v.get_ref().as_table());
         memory.is_some_and(|m| {
@@ -229,7 +230,6 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// The threads.
     pub(super) fn c_threads(
         &mut self,
         dialect: Dialect,
@@ -291,7 +291,8 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// One code, many threads; they differ in their place and in the built-in variables.
+    /// Adds the threads of a kernel: one code; they differ in their place and in the built-in
+    /// variables.
     fn c_kernel(
         &mut self,
         dialect: Dialect,

@@ -1,8 +1,7 @@
-//! What tests in CUDA C++ say beyond others: who allocated memory, and what the machine can do.
+//! Keys of tests in CUDA C++: kinds of memory, and attributes of the machine.
 //!
 //! # Sources
-//! - libcu++, *Memory model*, Atomicity: the kinds of memory and the attributes that its conditions
-//!   speak of.
+//! - libcu++, *Memory model*, Atomicity: its conditions depend on these kinds and attributes.
 
 use ::toml::de::{DeTable, DeValue};
 
@@ -18,7 +17,6 @@ use program::{
 };
 
 impl Reader<'_, '_> {
-    /// The kind of an object's memory.
     pub(super) fn cuda_memory(
         &mut self,
         table: &DeTable<'_>,
@@ -58,7 +56,8 @@ impl Reader<'_, '_> {
         };
     }
 
-    /// The class of a library that the type names. `Some(None)`: a broken one, which was reported.
+    /// The library class that the type names; `Some(None)` if the name is malformed, which was
+    /// reported.
     pub(super) fn class(
         &mut self,
         table: &DeTable<'_>,
@@ -95,7 +94,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The words of an object of a class, from the counts that it is made with.
+    /// The initial words of an object of a class, from the counts given to its constructor.
     pub(super) fn class_init(
         &mut self,
         symbols: &Symbols,
@@ -115,7 +114,7 @@ impl Reader<'_, '_> {
         };
         let word = |(cell, value): (usize, Init)| match (class(cell), value) {
             (None, value) => Ok(value),
-            // What has a constructor, or is none before code makes one.
+            // These classes may start unknown: code can construct the object later.
             (Some(Class::Atomic(_) | Class::Flag), Init::Unknown) => Ok(Init::Unknown),
             (Some(class), Init::Unknown) => class_initial(class, 0).map(Init::Int),
             (Some(class), Init::Int(count)) => class_initial(class, count).map(Init::Int),
@@ -136,7 +135,6 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The `[machine]` table.
     pub(super) fn machine(&mut self, dialect: Dialect) -> Machine {
         let mut machine = Machine::full();
         let Some(value) = self.root.get("machine") else {
@@ -180,7 +178,7 @@ impl Reader<'_, '_> {
         machine
     }
 
-    /// Whether the test's machine is said to lack an attribute.
+    /// Whether the test says that the machine lacks an attribute.
     pub(super) fn lacks(&self, attribute: &str) -> bool {
         let machine = self
             .root
@@ -192,7 +190,7 @@ impl Reader<'_, '_> {
             == Some(false)
     }
 
-    /// A pair of GPUs.
+    /// Reads a pair of GPU numbers.
     fn pair(&mut self, value: &Value<'_>) -> Option<(u32, u32)> {
         let items = value.get_ref().as_array()?;
         let number = |v: &Value<'_>| integer(v.get_ref()).and_then(|n| u32::try_from(n).ok());

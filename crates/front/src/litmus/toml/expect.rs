@@ -69,7 +69,7 @@ impl Reader<'_, '_> {
 }
 
 impl Reader<'_, '_> {
-    /// What is expected under readings of the source: by option and value.
+    /// Expected answers under readings of the source, by option and value.
     fn readings(&mut self, table: &DeTable<'_>, choice: &Choice) -> Vec<(Setting, Reachability)> {
         let mut all = Vec::new();
         let Some(given) = table.get("readings") else {
@@ -129,7 +129,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// The answer of that word.
+/// The answer that a word names.
 pub(super) fn reachability(word: &str) -> Reachability {
     match word {
         "allowed" => Reachability::Allowed,
@@ -138,7 +138,7 @@ pub(super) fn reachability(word: &str) -> Reachability {
     }
 }
 
-/// The words in which a property is expected.
+/// The words for the answers about a property.
 pub(super) fn words_of(property: &str) -> &'static [&'static str] {
     match property {
         "race" => keys::RACE,

@@ -1,5 +1,5 @@
-//! Memory of PTX that holds values of several sizes: `fields`, where the test says them, and
-//! `bytes`, where accesses do.
+//! PTX memory with values of several sizes: `fields` if the test gives them, `bytes` if accesses
+//! decide.
 
 use ::toml::de::DeTable;
 
@@ -13,20 +13,20 @@ use crate::litmus::keys;
 use diag::Span;
 use program::{Field, Layout, Space, Ty, mbarrier};
 
-/// What code counts in such memory.
+/// The unit that code counts in such memory.
 const BYTE: Ty = Ty {
     bits: 8,
     signed: false,
 };
 
-/// So many bytes have an array at most whose accesses say what is in it.
+/// The maximum size of an array given by `bytes`.
 const MAX_BYTES: u32 = 65_536;
 
-/// No array in a structure has more elements.
+/// The maximum number of elements of an array in a structure.
 const MAX_ELEMENTS: u32 = 16_384;
 
 impl Reader<'_, '_> {
-    /// Reads `fields`: each at a multiple of its size, as in C.
+    /// Reads `fields`; each begins at a multiple of its size, as in C.
     pub(super) fn fields(&mut self, table: &DeTable<'_>, choice: &Choice) -> Option<Layout> {
         let given = table.get("fields")?;
         self.alone(table, "fields", &["type", "bytes"]);
@@ -121,7 +121,6 @@ impl Reader<'_, '_> {
         Some(Layout::record(None, all, size.next_multiple_of(align)))
     }
 
-    /// Reads `bytes`.
     pub(super) fn bytes(&mut self, table: &DeTable<'_>, choice: &Choice) -> Option<u32> {
         let given = table.get("bytes")?;
         self.alone(table, "bytes", &["type", "size"]);
@@ -138,7 +137,7 @@ impl Reader<'_, '_> {
         Some(count)
     }
 
-    /// Makes an object one of bytes, which code counts, with fields or without.
+    /// Turns an object into one of bytes, with fields or without.
     pub(super) fn of_bytes(
         &mut self,
         object: &mut Object,
@@ -166,7 +165,7 @@ impl Reader<'_, '_> {
         object.fields = fields;
     }
 
-    /// Reports keys that say something else beside one.
+    /// Reports keys that contradict `key`.
     fn alone(&mut self, table: &DeTable<'_>, key: &str, others: &[&str]) {
         for (other, value) in others
             .iter()

@@ -1,8 +1,8 @@
-//! `[[host]]`, `[[kernel]]`, `[[function]]`, `[streams]`, `[queues]`, `events`: a whole small
-//! program.
+//! Reads host programs: `[[host]]`, `[[kernel]]`, `[[function]]`, `[streams]`, `[queues]`,
+//! `events`.
 //!
-//! Declarations become [`Names`]; the code of host threads is lowered with them, and what it asks
-//! of the runtime is put together in [`super::super::host`].
+//! Declarations become [`Names`]; host threads are lowered with them. [`super::super::host`] turns
+//! their calls of the runtime into commands.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -27,7 +27,7 @@ use program::dialect::Runtime;
 use program::host::{Lane, LaneId, LaneKind};
 use program::{Dialect, Machine, MemoryKind, Program};
 
-/// What to do about code in a language that does not stand there.
+/// Advice for code in a language that is not allowed there.
 const WRONG_HOST: &str = "the host of a test in PTX is in CUDA C++: only kernels are in PTX";
 const WRONG_KERNEL: &str =
     "this reads as PTX: with `dialect = \"ptx\"`, kernels are in PTX, and the host stays CUDA C++";
@@ -36,11 +36,11 @@ const C_KERNEL: &str =
 const CALLS_IN_KERNEL: &str =
     "kernels are in PTX here, and only `[[host]]` threads call the runtime";
 
-/// What the default context is called.
+/// The name of the default context.
 const CONTEXT: &str = "context";
 
 impl Reader<'_, '_> {
-    /// A program with threads of the host. `assembly`: what kernels in PTX are read with.
+    /// Reads a program with host threads. `assembly`: settings for reading kernels in PTX.
     pub(super) fn host_program(
         &mut self,
         dialect: Dialect,
@@ -50,8 +50,8 @@ impl Reader<'_, '_> {
     ) -> Program {
         let errors = self.sink.errors();
         self.host_keys(dialect);
-        // Where there are no host programs, which was said, the rest is read all the same: it may
-        // have further errors.
+        // If the dialect has no host programs, that was reported; the rest is still read, for
+        // further errors.
         let runtime = dialect.row().runtime.unwrap_or(Runtime::OpenCl);
         let in_ptx = matches!(Front::of(dialect).syntax, Syntax::Ptx);
         let mut declared = Declared {
@@ -199,7 +199,7 @@ impl Reader<'_, '_> {
         assemble(declared, symbols, self.sink)
     }
 
-    /// Keys that only host programs have, in a test without one.
+    /// Reports keys of host programs in a test without a host.
     pub(super) fn without_host(&mut self) {
         let list = self
             .root
@@ -217,7 +217,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Keys that do not go with a host program, or with this dialect.
+    /// Reports keys that conflict with a host program or with this dialect.
     fn host_keys(&mut self, dialect: Dialect) {
         let at = |key: &str| self.root.get(key).map_or(Span::default(), span_of);
         if dialect.row().runtime.is_none() {
@@ -271,7 +271,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Streams and queues.
+    /// Reads streams and queues.
     fn lanes(
         &mut self,
         runtime: Runtime,
@@ -330,7 +330,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// How many devices there are: those of streams and of memory.
+    /// The number of devices, from those of streams and of memory.
     fn devices(&self, symbols: &Symbols, declared: &Declared) -> u32 {
         let of_memory = symbols
             .names()
@@ -349,11 +349,11 @@ impl Reader<'_, '_> {
             .chain(of_memory)
             .max()
             .unwrap_or(0);
-        // No machine has more; a number beyond is a slip that need not cost memory.
+        // No machine has more devices; a larger number is a slip and should not cost memory.
         last.min(63) + 1
     }
 
-    /// Kernels or functions; into `assembly` goes their code, if that is what they are written in.
+    /// Reads kernels or functions. Code in PTX goes to `assembly`.
     fn codes(
         &mut self,
         runtime: Runtime,
@@ -431,8 +431,8 @@ impl Reader<'_, '_> {
         all
     }
 
-    /// Code in a C-like dialect. If it cannot be read, and reads as PTX where somebody may mean
-    /// that, `advice` is given.
+    /// Parses code in a C-like dialect. If that fails and the code reads as PTX (`may_be_ptx`),
+    /// adds `advice`.
     fn c_code(
         &mut self,
         dialect: Dialect,
@@ -453,8 +453,7 @@ impl Reader<'_, '_> {
         unit
     }
 
-    /// Code in PTX. If it cannot be read, and reads as CUDA C++, or calls the runtime, that is
-    /// said.
+    /// Parses code in PTX. If that fails, adds advice if it reads as CUDA C++ or calls the runtime.
     fn ptx_code(&mut self, code: MappedText) -> ptx::Unit {
         let (kept, errors) = (self.sink.kept(), self.sink.errors());
         let text = code.clone();

@@ -7,9 +7,9 @@
 //! rel   A     F
 //! '''
 //! ```
-//! With `readings`, the columns are the values of an option that chooses how a source is read, and
-//! a row is of one test. The first line heads the columns; every other line names a row. White
-//! space separates cells, `-` expects nothing.
+//! The first line names the columns; every other line begins with the name of its row. White space
+//! separates cells; `-` expects nothing. With `readings`, the columns are the values of an option
+//! that chooses how to read a source, and each row is one test.
 
 use ::toml::de::DeTable;
 use indexmap::IndexMap;
@@ -22,7 +22,7 @@ use diag::{MappedText, Sink, Span};
 use program::litmus::{Expectation, Reachability};
 use program::options::{OPTIONS, Setting};
 
-/// A grid with its meaning.
+/// A grid, resolved against its template.
 pub(super) struct Matrix {
     model: String,
     property: String,
@@ -30,19 +30,19 @@ pub(super) struct Matrix {
     source: Option<String>,
     rows: usize,
     columns: Option<usize>,
-    /// The option whose values the columns are, where they are no axis.
+    /// The option that gives the columns, if they are not an axis.
     readings: Option<usize>,
-    /// Letter and word.
+    /// Letters with their words.
     letters: Vec<(String, String)>,
     /// Row value, column value (0 without columns), word, place.
     cells: Vec<(usize, usize, String, Span)>,
 }
 
 impl Matrix {
-    /// What the grid says of the test with that choice.
+    /// The cell for the test with that choice.
     fn cell(&self, choice: &Choice) -> Option<(&str, Span)> {
         let row = choice.values.get(self.rows)?;
-        // Of readings, the first one is the default.
+        // Among the columns for readings, the first is the default.
         let column = self.columns.map_or(Some(&0), |c| choice.values.get(c))?;
         self.cells
             .iter()
@@ -50,7 +50,7 @@ impl Matrix {
             .map(|c| (c.2.as_str(), c.3))
     }
 
-    /// What it says of the test under each reading.
+    /// The answers for the test under each reading.
     fn readings(&self, choice: &Choice) -> Vec<(Setting, Reachability)> {
         let Some((option, row)) = self.readings.zip(choice.values.get(self.rows)) else {
             return Vec::new();
@@ -61,8 +61,8 @@ impl Matrix {
             .collect()
     }
 
-    /// The edit that makes the grid say `word` of the test: a place and a letter. `None`: the grid
-    /// does not speak of it; `Some(None)`: it does, but has no letter for that word.
+    /// The edit that sets the answer of the test to `word`: a place and a letter. `None` if the
+    /// grid does not cover the test; `Some(None)` if it does, but has no letter for the word.
     pub(super) fn edit(
         &self,
         choice: &Choice,
@@ -74,14 +74,14 @@ impl Matrix {
             return None;
         }
         let (_, span) = self.cell(choice)?;
-        // Letters as wide as the old one keep the columns straight.
+        // A letter as wide as the old one keeps the columns aligned.
         let width = (span.end - span.start) as usize;
         let letters = self.letters.iter().filter(|l| l.1 == word);
         let best = letters.min_by_key(|l| l.0.len().abs_diff(width));
         Some(best.map(|l| (span, l.0.clone())))
     }
 
-    /// Adds what the grid expects of the test with that choice.
+    /// Adds the grid's expectations for the test with that choice.
     pub(super) fn apply(&self, choice: &Choice, all: &mut IndexMap<String, Expectation>) {
         let Some((word, span)) = self.cell(choice) else {
             return;
@@ -191,7 +191,8 @@ fn one(table: &DeTable<'_>, template: &Template, file: &str, sink: &mut Sink) ->
     })
 }
 
-/// The option whose values are the columns of a grid. `alone`: there must be none.
+/// The option that gives the columns of a grid. `alone`: the grid also has `columns` or a
+/// `property`, which is an error.
 fn option(given: &Value<'_>, alone: bool, sink: &mut Sink) -> Option<usize> {
     let (name, span) = (given.get_ref().as_str()?, span_of(given));
     if alone {
@@ -226,7 +227,7 @@ fn option(given: &Value<'_>, alone: bool, sink: &mut Sink) -> Option<usize> {
     found
 }
 
-/// What the cells mean. Without `letters`: A, F and R, or the words themselves.
+/// The meaning of the letters. Without `letters`: A, F and R, or the words.
 fn letters(table: &DeTable<'_>, property: &str, sink: &mut Sink) -> Vec<(String, String)> {
     let words = words_of(property);
     let own = |w: &&str| (w.to_string(), w.to_string());

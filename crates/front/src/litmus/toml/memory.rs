@@ -28,7 +28,7 @@ pub(in crate::litmus) const UNKNOWN: &str = "unknown";
 /// The type of an mbarrier object.
 pub(super) const MBARRIER: &str = "mbarrier";
 
-/// At most so many elements of an array that is given by its size.
+/// The maximum number of elements of an array given by its size.
 const MAX_ELEMENTS: u32 = 16_384;
 
 impl Reader<'_, '_> {
@@ -111,8 +111,8 @@ impl Reader<'_, '_> {
         given.get_ref().as_bool().unwrap_or(false)
     }
 
-    /// Which name has the address of another one; `None` with a diagnostic if that is not declared
-    /// before it.
+    /// The location of which a name is a further name (`at`). Reports an error and returns `None`
+    /// if it is not declared before.
     fn same_address(
         &mut self,
         table: &DeTable<'_>,
@@ -128,7 +128,8 @@ impl Reader<'_, '_> {
         self.named_before(table, "at", symbols, choice)
     }
 
-    /// An alias; `None` with a diagnostic if what it names is not declared before it.
+    /// Reads an alias. Reports an error and returns `None` if the aliased name is not declared
+    /// before.
     fn alias(
         &mut self,
         table: &DeTable<'_>,
@@ -152,7 +153,7 @@ impl Reader<'_, '_> {
         Some(SymbolKind::Alias { of, proxy })
     }
 
-    /// The location that a key names, which is declared before.
+    /// The location that a key names; it must be declared before.
     fn named_before(
         &mut self,
         table: &DeTable<'_>,
@@ -283,8 +284,8 @@ impl Reader<'_, '_> {
         (kind, values)
     }
 
-    /// The values of structures: those of all their members, one structure after the other; or of
-    /// one, for `size` of them.
+    /// The initial values of structures: all members, structure after structure, or one structure's
+    /// members, repeated `size` times.
     fn structures(
         &mut self,
         layout: &Layout,
@@ -311,7 +312,7 @@ impl Reader<'_, '_> {
             return vec![Start::Int(0); cells];
         }
         match values.len() {
-            // One structure's, for each.
+            // The values of one structure, repeated.
             n if n == cells => vec![values; count].concat(),
             n if n.is_multiple_of(cells) && size.is_none_or(|_| n == cells * count) => values,
             n => {
@@ -336,7 +337,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// What each of an array of bytes begins with: it is cut into cells later.
+    /// The initial value of all bytes of an array; it is cut into cells later.
     fn of_all_bytes(&mut self, values: &[Start], table: &DeTable<'_>) -> Start {
         match values {
             [] | [Start::Int(0)] => Start::Int(0),
@@ -352,7 +353,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The initial values in a value or list.
+    /// The initial values given by a value or a list.
     fn starts(&mut self, value: &Value<'_>, choice: &Choice) -> Vec<Start> {
         match value.get_ref() {
             DeValue::Array(items) => {
@@ -392,7 +393,7 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// `"&x"`, or an integer that a placeholder produced.
+    /// A text as an initial value: `"&x"`, or an integer from a placeholder.
     fn text_value(&mut self, text: MappedText) -> Start {
         let trimmed = text.as_str().trim();
         if trimmed.starts_with('&') {
@@ -411,7 +412,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The first value of an element of an object.
+    /// Resolves the initial value of an element of an object.
     fn first_value(&mut self, start: Start, of: LocId, symbols: &Symbols) -> Init {
         let span = match &start {
             Start::Address(text) => text.span(0..text.as_str().len()),
@@ -481,7 +482,6 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Reads `regs`.
     pub(super) fn regs(
         &mut self,
         table: &DeTable<'_>,
@@ -495,7 +495,7 @@ impl Reader<'_, '_> {
         let mut set = HashSet::new();
         for (name, span, value) in entries(regs) {
             let bare = name.strip_prefix('%').unwrap_or(name);
-            // A piece of a kernel's parameter has its offset behind the name: `p+8`.
+            // A part of a kernel's parameter has its offset after the name: `p+8`.
             let (whole, offset) = bare.split_once('+').unwrap_or((bare, "8"));
             let is_offset = !offset.starts_with('0') && offset.parse::<u32>().is_ok();
             if !is_identifier(whole) || !is_offset {
@@ -546,7 +546,7 @@ fn object(elements: usize, space: Space) -> SymbolKind {
     })
 }
 
-/// Whether code can name it.
+/// Whether code can use the name.
 pub(in crate::litmus) fn is_identifier(name: &str) -> bool {
     let first = |c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '$');
     name != "_" && name.starts_with(first) && name.chars().all(|c| first(c) || c.is_ascii_digit())

@@ -1,8 +1,8 @@
-//! The TOML test format: one test per file, or a template that stands for several.
+//! The TOML test format: one test per file, or a template for several.
 //!
 //! # Invariants
 //! - Every key is in [`super::keys`]; everything else is rejected.
-//! - Every diagnostic points at the very text it is about, inside strings too.
+//! - Every diagnostic points at the exact text it is about, also inside strings.
 //! - All errors of a file are reported at once; a file with a TOML syntax error is not read
 //!   further.
 
@@ -39,8 +39,8 @@ pub(super) use memory::{UNKNOWN, is_identifier};
 use strings::map_string;
 use template::{Choice, Template};
 
-/// Reads the tests of a TOML file; `only`: the one of that name, nothing is said of what the others
-/// use, and tables of answers are left out.
+/// Reads the tests of a TOML file. With `only`, reads the test of that name alone: keys that only
+/// other tests use are not reported, and matrices are skipped.
 pub(super) fn read(sink: &mut Sink, only: Option<&str>) -> Vec<LitmusTest> {
     let file = sink.file().clone();
     let Some(document) = document::parse(&file.text, sink) else {
@@ -97,7 +97,7 @@ pub(super) fn read(sink: &mut Sink, only: Option<&str>) -> Vec<LitmusTest> {
     tests
 }
 
-/// Reads one test of a file after the other.
+/// Reads the tests of a file one after another.
 struct Reader<'a, 's> {
     file: &'a str,
     root: &'a DeTable<'a>,
@@ -113,7 +113,6 @@ impl Reader<'_, '_> {
         Some(self.template.fill(text, choice, self.sink))
     }
 
-    /// The string of a key.
     fn string(&mut self, table: &DeTable<'_>, key: &str, choice: &Choice) -> Option<MappedText> {
         self.text(table.get(key)?, choice)
     }
@@ -123,7 +122,7 @@ impl Reader<'_, '_> {
             .map_or(String::new(), |t| t.as_str().to_string())
     }
 
-    /// The strings of a list.
+    /// The strings of a list, with their placeholders filled in.
     fn list(&mut self, key: &str, choice: &Choice) -> Vec<MappedText> {
         let Some(DeValue::Array(items)) = self.root.get(key).map(Value::get_ref) else {
             return Vec::new();
@@ -134,7 +133,8 @@ impl Reader<'_, '_> {
             .collect()
     }
 
-    /// One of some words; checked again, since a placeholder may have produced it.
+    /// The value of a key that must be one of some words. Checks it again, since a placeholder may
+    /// have produced it.
     fn word(
         &mut self,
         table: &DeTable<'_>,
@@ -207,7 +207,7 @@ impl Reader<'_, '_> {
         program.machine = self.machine(dialect);
         let broken = self.sink.errors() > errors;
         if broken && root.contains_key("host") {
-            // Which threads there are is not known: no name in a proposition is a further mistake.
+            // The threads are unknown, so names in a proposition must not cause further errors.
             (condition_text, filter_text) = (None, None);
             observed.clear();
         }
@@ -261,7 +261,8 @@ impl Reader<'_, '_> {
         Some((test, name_span))
     }
 
-    /// The test's name: the file's, with the names of what was chosen where it has no placeholders.
+    /// The test's name. If the file's name has no placeholders, the names of the chosen values are
+    /// appended.
     fn name(&mut self, choice: &Choice) -> Option<(String, Span)> {
         let value = self.root.get("name")?;
         let span = span_of(value);
@@ -293,7 +294,7 @@ impl Reader<'_, '_> {
                     d.label("expected a name")
                 });
         } else if name.chars().any(char::is_control) {
-            // One answer is one line, and a terminal obeys control characters.
+            // Each answer is printed on one line, and terminals act on control characters.
             let message = format!("`{}` cannot be the name of a test", name.escape_debug());
             self.sink.error("bad-name", span, message, |d| {
                 d.label("holds a control character")
@@ -330,7 +331,7 @@ impl Reader<'_, '_> {
         Some(bound)
     }
 
-    /// Reports expectations that nothing can be held against.
+    /// Reports expectations about properties that the test does not have.
     fn check_expectations(&mut self, test: &LitmusTest) {
         let asked = test.quantifier != Quantifier::None;
         for (model, expectation) in test
@@ -363,7 +364,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// The integer a value holds, as its 64 bits.
+/// The integer in a value, as 64 bits.
 fn integer(value: &DeValue<'_>) -> Option<i64> {
     let number = value.as_integer()?;
     let digits = number.as_str().replace('_', "");
@@ -373,7 +374,7 @@ fn integer(value: &DeValue<'_>) -> Option<i64> {
         .or_else(|| u64::from_str_radix(&digits, radix).ok().map(|v| v as i64))
 }
 
-/// Makes the map of expectations without one to start from.
+/// An empty map of expectations.
 fn no_expectations() -> IndexMap<String, program::litmus::Expectation> {
     IndexMap::new()
 }

@@ -1,9 +1,9 @@
-//! Index spaces of kernels: `grid` and `block`, or `global`, `local` and `offset`, and where each
-//! thread of one runs.
+//! Index spaces of kernels: `grid` and `block`, or `global`, `local` and `offset`, and the places
+//! of their threads.
 //!
 //! # Sources
-//! - OpenCL API specification, *clEnqueueNDRangeKernel*: which sizes are errors; *Mapping
-//!   Work-items Onto an ND-range*.
+//! - OpenCL API specification, *clEnqueueNDRangeKernel*: invalid sizes; *Mapping Work-items Onto an
+//!   ND-range*.
 //! - CUDA C++ Programming Guide, *Thread Hierarchy*, *Thread Block Clusters*.
 
 use ::toml::de::{DeTable, DeValue};
@@ -17,18 +17,18 @@ use crate::litmus::places::{Layout, MAX_THREADS};
 use diag::Span;
 use program::{Dialect, NdRange, Place, RangeError};
 
-/// Keys of a space of OpenCL.
+/// Keys of an index space in OpenCL.
 const OF_OPENCL: [&str; 4] = ["global", "local", "offset", "uniform"];
 
-/// Numbers, one per dimension, and where they stand.
+/// Sizes, one per dimension, with their place in the file.
 struct Extent {
     sizes: Vec<u64>,
     span: Span,
 }
 
 impl Reader<'_, '_> {
-    /// The threads of a kernel, by their places; none, with a diagnostic, if its index space is
-    /// broken or too large. A space of OpenCL may have none.
+    /// The threads of a kernel, by their places. Reports an error and returns none if the index
+    /// space is invalid or too large. An index space of OpenCL may be empty.
     pub(super) fn grid(
         &mut self,
         dialect: Dialect,
@@ -54,7 +54,7 @@ impl Reader<'_, '_> {
         layout.threads(range)
     }
 
-    /// How the threads of a kernel are laid out; `None` with a diagnostic if a size is 0.
+    /// The layout of a kernel's threads. Reports an error and returns `None` if a size is 0.
     pub(super) fn layout(&mut self, table: &DeTable<'_>, choice: &Choice) -> Option<Layout> {
         let warp = self
             .count(table, &["warp", "sub_group"], choice)
@@ -88,7 +88,8 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// The index space; `None` with a diagnostic if there is none.
+    /// The index space of a kernel. Reports an error and returns `None` if it is missing or
+    /// invalid.
     fn index_space(
         &mut self,
         dialect: Dialect,
@@ -191,7 +192,7 @@ impl Reader<'_, '_> {
         Some(range)
     }
 
-    /// Whether all work-groups have to be full, which only OpenCL can say.
+    /// Whether all work-groups must be full; only OpenCL has this key.
     pub(super) fn uniform(&mut self, dialect: Dialect, table: &DeTable<'_>) -> bool {
         let Some(value) = table.get("uniform") else {
             return false;
@@ -208,7 +209,7 @@ impl Reader<'_, '_> {
         value.get_ref().as_bool() == Some(true)
     }
 
-    /// A grid of full blocks; of sizes that are not given, all are 1.
+    /// A grid of full blocks; sizes that are not given are 1.
     fn grid_of_blocks(&mut self, table: &DeTable<'_>, choice: &Choice) -> Option<NdRange> {
         if !table.contains_key("block") {
             let at = table.get("code").map_or(Span::default(), span_of);
@@ -265,8 +266,8 @@ impl Reader<'_, '_> {
         );
     }
 
-    /// A number, or one to three of them; `None` if the key is absent, or with a diagnostic if it
-    /// is none.
+    /// A number, or a list of one to three. `None` if the key is absent; reports an error and
+    /// returns `None` if the value is invalid.
     fn extent(&mut self, table: &DeTable<'_>, key: &str, choice: &Choice) -> Option<Extent> {
         let value = table.get(key)?;
         let items: Vec<&Value<'_>> = match value.get_ref() {
@@ -293,7 +294,7 @@ impl Reader<'_, '_> {
 
     fn size(&mut self, value: &Value<'_>, key: &str, choice: &Choice) -> Option<u64> {
         let number = match value.get_ref() {
-            // Negative numbers and values of other kinds were reported with the keys.
+            // The check of keys has already reported negative numbers and values of other kinds.
             DeValue::Integer(i) if i.as_str().starts_with('-') => return None,
             DeValue::Integer(_) => integer(value.get_ref()).map(|n| n as u64),
             DeValue::String(_) => self

@@ -1,4 +1,4 @@
-//! `[[run]]`: what runs of the executor are expected to show.
+//! `[[run]]`: expected results of runs of the executor.
 
 use ::toml::de::DeTable;
 
@@ -9,7 +9,6 @@ use crate::litmus::keys;
 use program::litmus::RunExpectation;
 
 impl Reader<'_, '_> {
-    /// The runs of the file.
     pub(super) fn runs(&mut self, choice: &Choice) -> Vec<RunExpectation> {
         let list = tables(self.root, "run");
         list.into_iter()

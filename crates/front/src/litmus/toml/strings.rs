@@ -1,11 +1,11 @@
-//! TOML strings with the place of every character in the file.
+//! Maps TOML strings to the file, character by character.
 
 use std::ops::Range;
 
 use diag::{MappedText, Span};
 
-/// The contents of the string literal at `span` of `file`, which TOML reads as `decoded`. If the
-/// two cannot be matched, the text as a whole points to the literal.
+/// The contents of the string literal at `span` of `file`, which TOML decodes as `decoded`. If the
+/// literal cannot be aligned with `decoded`, the text maps as a whole to the literal.
 pub(super) fn map_string(file: &str, span: Range<usize>, decoded: &str) -> MappedText {
     let whole = Span::new(span.start, span.end);
     file.get(span.clone())
@@ -20,7 +20,7 @@ fn walk(raw: &str, offset: usize, decoded: &str) -> Option<MappedText> {
     let escapes = delimiter.starts_with('"');
     let mut start = delimiter.len();
     if delimiter.len() == 3 {
-        // A line end right behind the opening quotes does not count.
+        // TOML drops a line end directly after the opening quotes.
         let rest = &raw[start..];
         start += if rest.starts_with("\r\n") {
             2
@@ -35,7 +35,7 @@ fn walk(raw: &str, offset: usize, decoded: &str) -> Option<MappedText> {
     }
     let mut mapped = MappedText::new();
     let (mut at, mut run, mut done) = (0, 0, 0);
-    // `run..at` of the body equals the part of `decoded` that ends at `done`.
+    // Invariant: `run..at` of the body equals the part of `decoded` that ends at `done`.
     while at < body.len() {
         let rest = &body[at..];
         let c = rest.chars().next()?;
@@ -71,7 +71,7 @@ fn walk(raw: &str, offset: usize, decoded: &str) -> Option<MappedText> {
     (done == decoded.len()).then_some(mapped)
 }
 
-/// The length of an escape sequence, and whether it stands for a character (a line continuation
+/// The length of an escape sequence, and whether it decodes to a character (a line continuation
 /// does not).
 fn escape(rest: &str) -> Option<(usize, bool)> {
     let len = match rest.as_bytes().get(1)? {

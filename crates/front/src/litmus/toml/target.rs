@@ -1,4 +1,4 @@
-//! Where in a file the expectation of one test stands: what [`crate::litmus::bless()`] edits.
+//! Finds the expectation of one test in a file, for [`crate::litmus::bless()`] to edit.
 
 use ::toml::de::DeTable;
 
@@ -8,9 +8,9 @@ use diag::{Sink, SourceFile, Span};
 
 /// A place to edit.
 pub(in crate::litmus) enum Target {
-    /// This range is to be replaced by this text.
+    /// Replace this range by this text.
     Replace(Span, String),
-    /// The `expect` table of an instance, or of the file.
+    /// Edit the `expect` table of an instance, or of the file.
     Expect(Option<usize>),
 }
 
@@ -37,7 +37,7 @@ pub(in crate::litmus) fn find(
     let choice = choices
         .iter()
         .find(|c| reader.name(c).is_some_and(|n| n.0 == test))?;
-    // The last matrix to speak of it decides.
+    // If several matrices cover the test, the last one decides.
     if let Some(edit) = matrices
         .iter()
         .rev()

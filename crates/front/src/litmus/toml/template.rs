@@ -1,12 +1,12 @@
-//! Templates: a file that stands for several tests.
+//! Templates: files that generate several tests.
 //!
-//! `[[axis]]` gives a choice between values; every combination is a test. `[[instance]]` lists the
-//! tests one by one. Either way a test is the file with its placeholders `${key}` filled in.
+//! Each `[[axis]]` lists alternative values; every combination is a test. `[[instance]]` lists the
+//! tests one by one. Either way, a test is the file with its placeholders `${key}` filled in.
 //!
 //! # Invariants
-//! - Every placeholder is known, and every value given is used by some placeholder: a misspelt key
-//!   is an error.
-//! - A key that a value does not give is empty.
+//! - Every placeholder is known, and some placeholder uses every given value: a misspelt key is an
+//!   error.
+//! - If a value does not give a key, the key is empty.
 //! - The tests of a file come in order of the file, the first axis changing slowest.
 
 use std::collections::{HashMap, HashSet};
@@ -17,19 +17,18 @@ use super::strings::map_string;
 use crate::document::{Value, entries, span_of};
 use diag::{MappedText, Sink, Span};
 
-/// No file makes more tests than this.
+/// The maximum number of tests in a file.
 const MAX_TESTS: usize = 10_000;
 
-/// What distinguishes one test of a file from the others.
+/// The values that distinguish one test of a file from the others.
 #[derive(Default)]
 pub(super) struct Choice {
-    /// Chosen value per axis, by index.
+    /// The index of the chosen value of each axis.
     pub(super) values: Vec<usize>,
-    /// The number of the `[[instance]]`.
+    /// The index of the `[[instance]]`.
     pub(super) instance: Option<usize>,
 }
 
-/// An axis with its values.
 pub(super) struct Axis {
     pub(super) name: String,
     pub(super) values: Vec<AxisValue>,
@@ -38,13 +37,13 @@ pub(super) struct Axis {
 pub(super) struct AxisValue {
     pub(super) name: String,
     pub(super) span: Span,
-    /// The name where it stands for a placeholder.
+    /// The text that replaces a placeholder with the axis's name.
     text: MappedText,
     bindings: Vec<(String, Span, MappedText)>,
 }
 
 impl AxisValue {
-    /// One that stands for itself.
+    /// A value that has only a name.
     pub(super) fn named(name: &str) -> AxisValue {
         AxisValue {
             name: name.to_owned(),
@@ -55,11 +54,11 @@ impl AxisValue {
     }
 }
 
-/// The choices a file offers.
+/// All axes and instances of a file.
 pub(super) struct Template {
     pub(super) axes: Vec<Axis>,
     instances: Vec<AxisValue>,
-    /// All keys that can stand in a placeholder, with the place of the first.
+    /// All keys that placeholders can use, with the place of the first occurrence.
     keys: HashMap<String, Span>,
     used: HashSet<String>,
 }
@@ -83,7 +82,7 @@ impl Template {
                     |d| d.label("expected a name of its own"),
                 );
             }
-            // The name of an axis need not be used.
+            // A placeholder for the axis's name is optional.
             template.used.insert(name.clone());
             let values: Vec<AxisValue> = tables(table, "value")
                 .into_iter()
@@ -138,7 +137,6 @@ impl Template {
         template
     }
 
-    /// All tests of the file.
     pub(super) fn choices(&self, sink: &mut Sink) -> Vec<Choice> {
         if let Some(first_too_many) = self.instances.get(MAX_TESTS) {
             let span = first_too_many.span;
@@ -192,7 +190,7 @@ impl Template {
             .collect()
     }
 
-    /// The values that are chosen, each with the key that stands for its name.
+    /// The chosen values, each with the placeholder key of its name.
     pub(super) fn chosen<'t>(
         &'t self,
         choice: &Choice,
@@ -206,7 +204,7 @@ impl Template {
         instance.into_iter().chain(of_axes)
     }
 
-    /// What stands for a placeholder.
+    /// The text that replaces a placeholder.
     fn bound(&self, choice: &Choice, key: &str) -> Option<&MappedText> {
         self.chosen(choice).find_map(|(name, value)| {
             let given = value
@@ -272,7 +270,7 @@ impl Template {
         filled
     }
 
-    /// Reports keys that no placeholder used. To be called after all texts were filled.
+    /// Reports keys that no placeholder used. Call it after filling all texts.
     pub(super) fn report_unused(&self, sink: &mut Sink) {
         let mut unused: Vec<_> = self
             .keys

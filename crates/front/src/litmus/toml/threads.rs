@@ -1,4 +1,4 @@
-//! `[[thread]]` and `[kernel]`: who runs what, and where.
+//! `[[thread]]` and `[kernel]`: the threads, their code and their places.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ use diag::Span;
 use program::{Dialect, Place, Scope};
 
 impl Reader<'_, '_> {
-    /// The threads of the kernel, then those listed.
+    /// The threads of the kernel, followed by the listed ones.
     pub(super) fn threads(
         &mut self,
         dialect: Dialect,
@@ -32,7 +32,7 @@ impl Reader<'_, '_> {
         let first = threads.len();
         self.each_thread(dialect, first, choice, |reader, table, name, place| {
             let regs = reader.regs(table, symbols, choice);
-            // The CTAs of a cluster start together.
+            // All CTAs of a cluster start at the same time.
             let apart = |t: &&ThreadDraft| {
                 t.place.launched != place.launched && t.place.same(&place, Scope::Cluster)
             };
@@ -63,8 +63,8 @@ impl Reader<'_, '_> {
         (threads, units)
     }
 
-    /// Calls `f` for every `[[thread]]` with its name and place; `first` is the number of the first
-    /// one.
+    /// Calls `f` for every `[[thread]]` with its name and place. The first thread gets the number
+    /// `first`.
     pub(super) fn each_thread(
         &mut self,
         dialect: Dialect,
@@ -122,7 +122,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// A number, under any of several names.
+    /// Reads a number that may have any of several key names.
     pub(super) fn count(
         &mut self,
         table: &DeTable<'_>,
@@ -145,7 +145,7 @@ impl Reader<'_, '_> {
                 .text(value, choice)
                 .and_then(|t| t.as_str().trim().parse().ok()),
         };
-        // Negative numbers and values of other kinds were reported with the keys.
+        // The check of keys has already reported negative numbers and values of other kinds.
         let reported = match value.get_ref() {
             DeValue::Integer(i) => i.as_str().starts_with('-'),
             DeValue::String(_) => false,
@@ -198,7 +198,7 @@ impl Reader<'_, '_> {
                 |d| d.label("expected no place beside it"),
             );
         }
-        // A host thread has a device of its own, far from those that tests number.
+        // A host thread gets a separate device, with a number far above those that tests use.
         let own_device = u32::MAX - u32::try_from(number).unwrap_or(0);
         Place {
             gpu: if host { own_device } else { gpu.unwrap_or(0) },
@@ -217,7 +217,8 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// One code, many threads; they differ in their place and in their special registers.
+    /// Adds the threads of a kernel: one code; they differ in their place and in their special
+    /// registers.
     fn kernel(
         &mut self,
         dialect: Dialect,

@@ -1,4 +1,4 @@
-//! Spelling, functions, and what instructions become that are no mere arithmetic.
+//! Spelling, functions, and the lowering of instructions other than arithmetic.
 
 use super::*;
 
@@ -99,13 +99,13 @@ fn calls_are_the_code_of_what_they_call() {
             "cvt.u32.s64 r2, b$1_",
         ],
     );
-    // Twice, and under a predicate.
+    // Two calls, one of them predicated.
     lower(&format!(
         "{twice}.reg .b32 %r<3>; mov.u32 %r1, 4; setp.eq.u32 q, 1, 1\n{}{}",
         call("@!q "),
         call("")
     ));
-    // Registers as parameters are copied.
+    // Parameters in registers are copied.
     let wide = ".func (.reg .u64 d) next(.reg .u64 s) { add.u64 s, s, 8; mov.u64 d, s; }\n";
     let text = short(&format!(
         "{wide}mov.u64 q, 1; call (r), next, (q); call (r), next, (7);"
@@ -141,7 +141,7 @@ fn calls_are_the_code_of_what_they_call() {
     ] {
         fails(&code, id);
     }
-    // A call of a register, which one `mov` gives a function, by way of a parameter.
+    // A call through a register that one `mov` sets, passed as a parameter.
     let apply = ".func (.reg .u64 d) apply(.param .b64 f, .reg .u64 s) { .reg .b64 %rd<2>; ld.param.u64 %rd1, [f];\n\
                  P : .callprototype (.reg .u64 _) _ (.reg .u64 _);\ncall (d), \n%rd1, \n(\ns\n)\n, P; }\n";
     let call = ".param .b64 g; mov.u64 %f, next; st.param.b64 [g], %f; call (r), apply, (g, 3);";
@@ -153,13 +153,13 @@ fn calls_are_the_code_of_what_they_call() {
             .any(|i| i.text.starts_with("add.u64 s$")),
         "{program:?}"
     );
-    // A low part of a parameter, as it is read where it holds fewer bits than it was passed with.
+    // A read of a parameter's low part, as compilers print it for a narrower type.
     lower(".param .b32 g; st.param.b32 [g], 300; ld.param.u8 r, [g];");
-    // Calls of calls of calls …
+    // Nested calls with two calls in each function.
     let mut code = ".func f0() { mov.u32 r, 1; }\n".to_owned();
     (0..30).for_each(|n| code += &format!(".func f{}() {{ call f{n}; call f{n}; }}\n", n + 1));
     fails(&(code + "call f30;"), "too-many-instructions");
-    // Nothing is said of names in what is not there.
+    // Names in the dropped code cause no further errors.
     let mut code = ".func f0() { mov.u32 r, 1; }\n".to_owned();
     (0..30).for_each(|n| {
         code += &format!(
@@ -171,7 +171,7 @@ fn calls_are_the_code_of_what_they_call() {
     assert_eq!(said.lines().count(), 1, "{said}");
 }
 
-/// Looks for texts in that order.
+/// Checks that the texts occur in that order.
 #[track_caller]
 fn in_order(text: &str, parts: &[&str]) {
     let mut rest = text;
@@ -379,9 +379,8 @@ fn operations_on_objects_and_copies_are_printed_as_written() {
     );
 }
 
-/// Lines follow each other, through comments; what `.loc` says holds up to the next one, for the
-/// code of a function at each call of it; what is inlined says where; lines that stand for nothing
-/// are not told.
+/// Lines count through comments. A `.loc` holds up to the next one, and applies to a function's
+/// code at each call. Inlined code names its call. Lines without a known origin have none.
 #[test]
 fn instructions_say_where_they_came_from() {
     let origins = |code: &str| -> Vec<String> {
@@ -407,7 +406,7 @@ fn instructions_say_where_they_came_from() {
         origins(source),
         ["[k.cu:5]", both, all, "", "", "[k.ptx:4]"]
     );
-    // Of a chain through a library, its first line and its last.
+    // A chain through a library keeps its first and its last line.
     let deep = ".file 1 \"/s/k.cu\"\n.file 2 \"/lib/a.h\"\n.loc 2 8 1, function_name $g, inlined_at 1 3 1\n\
                 .loc 2 70 1, function_name $h, inlined_at 2 8 1\n.loc 2 90 1, function_name $i, inlined_at 2 70 1\nst.weak x, 1\n\
                 #line 4 \"k.ptx\"\n.loc 2 90 1, function_name $i, inlined_at 2 70 1\nst.weak x, 1";
@@ -417,7 +416,7 @@ fn instructions_say_where_they_came_from() {
         [format!("[{chain}]"), format!("[{chain}, k.ptx:5]")]
     );
     let called = "#line 3 \"k.ptx\"\n.func f() {\nst.weak x, 1;\nret;\n}\n#line 20 \"k.ptx\"\ncall f;\nst.weak x, 2;\ncall f;";
-    // Behind the code of a function stands what comes back from it.
+    // The copy of the result comes after the code of the function.
     let at = [4, 5, 20, 21, 4, 5, 22].map(|line| format!("[k.ptx:{line}]"));
     assert_eq!(origins(called), at);
 }
@@ -439,7 +438,7 @@ fn every_row_is_documented_and_reachable() {
     );
 }
 
-/// What is declared and never written has some value; what is not even declared is a slip.
+/// Declared registers that nothing writes have an unknown value; undeclared ones are an error.
 #[test]
 fn registers_without_a_value() {
     let program = lower(
@@ -470,8 +469,8 @@ fn vectors_of_parameters_are_passed_to_functions() {
     lower(&format!("{f}{call}\nst.u32 [x], r"));
 }
 
-/// Of a call of a register whose function is not known, nothing is said but that it is come to;
-/// what it returns is read nowhere else.
+/// For a call of an unknown function, a verdict only says whether the call is reached; no other
+/// code reads its results.
 #[test]
 fn calls_of_unknown_functions_are_read() {
     let next = ".func (.reg .u64 d) next(.reg .u64 s) { add.u64 d, s, 8; }\n";
@@ -487,15 +486,15 @@ fn calls_of_unknown_functions_are_read() {
         let program = lower(&code);
         assert_eq!(program.threads[0].code.iter().filter(|i| i.op.aborts()).count(), 1, "{code}");
     }
-    // One that nothing writes again is followed all the same.
+    // A register with a single writer is still followed.
     let followed = lower(&format!(
         "{next}mov.u64 %f, next; mov.u64 r, 1; call (r), %f, (r), P; st.u64 [x], r"
     ));
     assert!(!followed.threads[0].code.iter().any(|i| i.op.aborts()));
 }
 
-/// A jump by number is one to each label of its list, in a function that is put in twice, too;
-/// beyond its end, nothing is said.
+/// An indexed branch becomes a branch to each label of its list, also in a function that is
+/// inserted twice. Beyond the end of the list it is a trap.
 #[test]
 fn jumps_by_number_have_a_list() {
     let jump = "ts: .branchtargets\n A,\n B;\nbrx.idx.uni i, ts;\nA: mov.u32 r, 1; bra.uni C;\nB: mov.u32 r, 2;\nC: ret;\n";
@@ -535,7 +534,7 @@ fn jumps_by_number_have_a_list() {
     fails("mov.u32 i, 1; ts: .branchtargets 1; A: ret;", "syntax");
 }
 
-/// An assertion that does not hold stops the kernel.
+/// A failed assertion stops the kernel.
 #[test]
 fn a_failed_assertion_is_a_trap() {
     let declared = ".extern .func __assertfail(.param .b64 m);\n";
@@ -549,8 +548,8 @@ fn a_failed_assertion_is_a_trap() {
     );
 }
 
-/// What is printed orders nothing, and what `printf` returns is not known; but a function of that
-/// name is one like any other.
+/// Printing orders nothing, and the result of `printf` is unknown. A function of the test with that
+/// name is an ordinary one.
 #[test]
 fn printing_is_no_event() {
     let call = "{ .param .b64 m; .param .b32 n; st.param.b64 [m], 0; call.uni (n), vprintf, (m, m); ld.param.b32 r, [n]; }";

@@ -25,7 +25,7 @@ fn elements_of_vectors_are_accesses_of_their_own() {
     ] {
         assert_eq!(short(code), code);
     }
-    // The address is that before the instruction: what changes it comes last.
+    // All loads use the old address: the load that overwrites it comes last.
     let program = lower("mov.u64 rd, a\nld.v2.u64 {rd, r1}, [rd]");
     assert!(matches!(program.threads[0].code[2].op, Op::Load { dst, .. } if dst.0 == 0));
     for (code, id) in [
@@ -67,8 +67,8 @@ fn elements_of_vectors_are_accesses_of_their_own() {
     }
 }
 
-/// `mov.b128`, and a register of 128 bits where `ld`, `st` and `atom` have their halves; in blocks
-/// and families, too.
+/// `mov.b128`, and registers of 128 bits as operands of `ld`, `st` and `atom`; also in blocks and
+/// families.
 #[test]
 fn a_register_of_128_bits_is_its_halves() {
     let declared = ".reg .b128 q, p<2>;\n";
@@ -205,8 +205,8 @@ fn addresses_count_bytes() {
     }
 }
 
-/// Which byte of its word an address is of is a number; any more of it rests on where objects lie,
-/// by whatever way it comes out.
+/// The offset of an address in its word is a number. More bits of it would depend on the placement
+/// of objects, however they are computed.
 #[test]
 fn bytes_of_a_word_have_numbers() {
     let of = |rest: &str| format!("st.u32 [a], 0\nmov.u64 %rd1, a\ncvt.u32.u64 %r1, %rd1\n{rest}");
@@ -232,7 +232,7 @@ fn bytes_of_a_word_have_numbers() {
     ] {
         fails(&of(rest), "unsupported-address");
     }
-    // Variables in shared memory begin where a compiler puts them.
+    // A compiler decides the alignment of variables in shared memory.
     for mask in ["-4", "3"] {
         fails(
             &format!("st.shared.u8 [bytes], 1\nmov.u64 %rd1, bytes\nand.b64 %rd2, %rd1, {mask}"),
@@ -253,7 +253,7 @@ fn an_access_may_be_to_several_elements_of_an_object_that_is_declared_so() {
         let program = lower(code);
         let last = program.threads[0].code.last().expect("an access");
         assert_eq!(last.element.cells, cells, "{code}");
-        // What is printed has the size, too.
+        // The printed text has the size, too.
         let printed = lower(&short(code));
         assert_eq!(
             printed.threads[0]
@@ -355,7 +355,7 @@ fn shared_addresses_fit_32_bits_and_parameters_are_what_the_test_sets() {
     );
 }
 
-/// A structure has a register for each piece that is read.
+/// Each piece of a structure that code reads is a register.
 #[test]
 fn structures_are_bound_piece_by_piece() {
     let piece = |name: &str, v| RegInit {
@@ -405,8 +405,7 @@ fn structures_are_bound_piece_by_piece() {
     }
 }
 
-/// A carry that nothing kept is none.
-/// A parameter whose address is taken is memory, and one that is read by its name alone a register.
+/// A parameter whose address is taken is memory; one that code only reads by name is a register.
 #[test]
 fn parameters_with_addresses_are_in_memory() {
     let loads = |code: &str| {
@@ -481,7 +480,7 @@ fn state_spaces_of_addresses_are_known_where_all_objects_are_in_one() {
         "unsupported-address",
     );
     fails("mov.u64 rd, s\nisspacep.bogus p, rd", "unknown-qualifier");
-    // What is never come to is not looked at: of where the answer is known.
+    // If the answer is known, unreachable code is not checked.
     let bytes = |before: &str| {
         format!(
             "mov.u64 rd, s\n{before}isspacep.local p, rd\nM: @p bra L\nst.u32 [rd], 1\nbra E\nL: st.u8 [rd], 1\nE:"
@@ -499,7 +498,7 @@ fn state_spaces_of_addresses_are_known_where_all_objects_are_in_one() {
     );
     fails(&bytes("setp.eq.u32 q, 1, 1\n@q bra M\n"), "mixed-size");
     assert_eq!(answer(&bytes("setp.eq.u32 p, 1, 1\n")), Some(0));
-    // As compilers print it without optimisation: the answer is a number first.
+    // Without optimisation, compilers first convert the answer to a number.
     let copied = |from: &str| {
         let asked =
             "isspacep.local q, rd\nselp.u32 r, 1, 0, q\ncvt.u16.u32 h, r\nsetp.ne.s16 p, h, 0";
@@ -523,7 +522,7 @@ fn state_spaces_of_addresses_are_known_where_all_objects_are_in_one() {
     };
     assert!(lower_with("mov.u64 rd, s\nisspacep.shared p, rd", &cluster).is_err());
     assert!(lower_with("mov.u64 rd, s\nisspacep.shared::cluster p, rd", &cluster).is_ok());
-    // Which CTA of a cluster it is that an address is in.
+    // The rank of the CTA that an address points into.
     let second = Env {
         cluster: vec![-1, 0],
         ..env()
@@ -544,7 +543,7 @@ fn state_spaces_of_addresses_are_known_where_all_objects_are_in_one() {
     fails("ld.u64 rd, x\ngetctarank.u64 r, rd", "wrong-operand");
 }
 
-/// The cells of an object: where each lies, its bits, and whether it is an mbarrier object.
+/// The cells of an object: offset, bits, and whether it is an mbarrier object.
 fn cells(program: &Program, name: &str) -> Vec<(i64, u8, bool)> {
     let object = program
         .locations
@@ -564,7 +563,7 @@ fn cells(program: &Program, name: &str) -> Vec<(i64, u8, bool)> {
     (0..init.len() as u32).map(of).collect()
 }
 
-/// How many cells each access is to.
+/// The number of cells of each access.
 fn counts(program: &Program) -> Vec<u8> {
     program.threads[0]
         .code
@@ -576,7 +575,7 @@ fn counts(program: &Program) -> Vec<u8> {
 
 #[test]
 fn an_array_of_bytes_is_cut_where_its_accesses_cut_it() {
-    // An object, a word and a byte; what is not accessed is of words.
+    // An object, a word and a byte; the other bytes become words.
     let program = lower(
         "mov.u32 %rb, bytes\nst.shared.u32 [%rb], 1\nst.shared.u8 [bytes+4], 1\nadd.u32 %rb, %rb, 8\nmbarrier.init.shared.b64 [%rb], 1",
     );
@@ -592,7 +591,7 @@ fn an_array_of_bytes_is_cut_where_its_accesses_cut_it() {
             (24, 64, false)
         ]
     );
-    // A loop that numbers decide has the addresses that it has.
+    // A loop over constants gives exact addresses.
     let program = lower(
         "mov.u32 i, 0\nmov.u32 %rb, bytes\nL: st.shared.u32 [%rb], i\nadd.u32 %rb, %rb, 8\nadd.u32 i, i, 1\nsetp.lt.u32 p, i, 2\n\
          @p bra L\nst.shared.u64 [bytes+16], 1\nld.shared.u16 r, [bytes+30]",
@@ -605,7 +604,7 @@ fn an_array_of_bytes_is_cut_where_its_accesses_cut_it() {
         "{all:?}"
     );
     assert!(all.contains(&(30, 16, false)), "{all:?}");
-    // So has an index that was read, as far as a mask says.
+    // A mask bounds an index that was read from memory.
     let program = lower(
         "ld.u32 i, [words]\nand.b32 i, i, 1\nshl.b32 i, i, 4\nmov.u32 %rb, bytes\nadd.u32 %rb, %rb, i\nst.shared.u16 [%rb+4], 1\n\
          st.shared.u64 [bytes+8], 1\nst.shared.u32 [bytes], 1",
@@ -617,7 +616,7 @@ fn an_array_of_bytes_is_cut_where_its_accesses_cut_it() {
             && all.contains(&(8, 64, false)),
         "{all:?}"
     );
-    // One that nothing is known of can be anywhere.
+    // An access with an unknown index can be anywhere.
     let program = lower(
         "ld.u32 i, [words]\nmul.lo.u32 i, i, 4\nmov.u32 %rb, bytes\nadd.u32 %rb, %rb, i\nst.shared.u32 [%rb], 1\nst.shared.u64 [bytes+8], 1",
     );
@@ -626,7 +625,7 @@ fn an_array_of_bytes_is_cut_where_its_accesses_cut_it() {
         (0..8).map(|n| (4 * n, 32, false)).collect::<Vec<_>>()
     );
     assert_eq!(counts(&program), [1, 1, 2]);
-    // A cut in one place of an access is one in all of them.
+    // A division at one place of an access applies to all its places.
     let program = lower(
         "ld.u32 i, [words]\nand.b32 i, i, 1\nshl.b32 i, i, 3\nmov.u32 %rb, bytes\nadd.u32 %rb, %rb, i\nst.shared.u64 [%rb], 1\n\
          ld.shared.u32 r, [bytes]\nld.shared.u64 rd, [bytes+24]",
@@ -647,8 +646,8 @@ fn an_array_of_bytes_is_cut_where_its_accesses_cut_it() {
     );
 }
 
-/// Objects lie behind the data where their storage is used for both: what begins or ends one writes
-/// the data's bytes, and what accesses these looks for one first.
+/// If storage has both uses, mbarrier objects move behind the data. Operations that begin or end an
+/// object write the data bytes; accesses to these first test for an object.
 #[test]
 fn storage_of_objects_is_used_again() {
     let program = lower(
@@ -665,9 +664,10 @@ fn storage_of_objects_is_used_again() {
     let code = &program.threads[0].code;
     let objects = code.iter().filter(|i| i.op.has(Tag::Mbarrier)).count();
     let unknown = |i: &&program::Instr| matches!(&i.op, Op::Store { value, .. } if value.any(&|e| matches!(e, Expr::Bin(program::BinOp::Unknown, ..))));
-    // Three operations, and a look in front of each access: a vector in one word has one.
+    // Three operations, and a test before each access; a vector inside one word needs a single
+    // test.
     assert_eq!((objects, code.iter().filter(unknown).count()), (5, 4));
-    // Where all bytes have one use, nothing is moved.
+    // If all bytes have a single use, nothing is moved.
     let program = lower(
         "mbarrier.init.shared.b64 [bytes+8], 1\nmbarrier.inval.shared.b64 [bytes+8]\nst.shared.u32 [bytes], 1",
     );
@@ -676,8 +676,7 @@ fn storage_of_objects_is_used_again() {
 
 #[test]
 fn what_is_no_whole_field_is_refused() {
-    // What may be anywhere, or is done by a copy, is not told apart from an object that was there
-    // before.
+    // An access with an unknown index, or by a copy, cannot be separated from the object.
     let part = "mbarrier.init.shared.b64 [bytes+8], 1\n";
     fails(
         &format!(
@@ -699,7 +698,7 @@ fn what_is_no_whole_field_is_refused() {
            st.shared.u32 [%rb+4], 1",
         "mixed-size",
     );
-    // Several fields of one size are one access.
+    // Several fields of one size can be one access.
     assert_eq!(
         counts(&lower(
             "st.shared.u32 [structure+16], 1\nst.shared.u64 [structure], 1\nst.shared.u16 [structure+18], 1"

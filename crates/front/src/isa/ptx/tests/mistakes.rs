@@ -1,4 +1,4 @@
-//! What is wrong with code that becomes nothing.
+//! Errors for invalid code.
 
 use super::*;
 

@@ -1,8 +1,8 @@
-//! Arithmetic: values, held against the processor, the ISA's pages and what a GPU computed.
+//! Values of arithmetic, compared with the processor, the ISA's pages and results of a GPU.
 
 use super::*;
 
-/// What operations without a known value write, and that constants are not folded.
+/// Operations with unknown results write unknown values, and are not folded.
 #[test]
 fn values_that_are_not_worked_out() {
     for code in [
@@ -42,7 +42,7 @@ fn values_that_are_not_worked_out() {
     );
 }
 
-/// What straight code leaves in its last destination.
+/// The value of the last destination after straight-line code.
 fn run(code: &str) -> i64 {
     let program = lower(code);
     let mut regs = vec![0; program.threads[0].regs.len()];
@@ -61,21 +61,21 @@ fn run(code: &str) -> i64 {
     last
 }
 
-/// What the rules of the ISA make of numbers that were worked out by hand: 1 is 0x3c00 of `.f16`,
-/// 0x3f80 of `.bf16` and 0x3f800000 of `.f32`; 0x7fff is no number.
+/// Results computed by hand from the rules of the ISA: 1 is 0x3c00 in `.f16`, 0x3f80 in `.bf16` and
+/// 0x3f800000 in `.f32`; 0x7fff is a NaN.
 #[test]
 fn numbers_of_16_bits_and_limits() {
     let bits = |ty: &str| program_type(ty).bits;
     for (code, operands, expected) in [
         ("add.f16", "0x3c00 0x3c00", 0x4000),
         ("sub.rn.bf16", "0x3f80 0x4000", 0xbf80),
-        // 1 + 2^-11 is a tie, and one more of the last bit is none.
+        // 1 + 2^-11 is a tie; with one more in the last bit it is not.
         ("add.f16", "0x3c00 0x1000", 0x3c00),
         ("add.f16", "0x3c01 0x1000", 0x3c02),
         ("add.f16x2", "0x3c003c01 0x10001000", 0x3c00_3c02),
         ("mul.f16x2", "0x40004200 0x3800c000", 0x3c00_c600),
         ("mul.bf16x2", "0x40003f80 0x3f80bf80", 0x4000_bf80),
-        // The smallest number, flushed and not.
+        // The smallest number, with and without flushing.
         ("add.f16", "0x0001 0x8000", 0x0001),
         ("add.ftz.f16", "0x8001 0x8000", 0x8000),
         ("add.sat.f16", "0x3c00 0x3c00", 0x3c00),
@@ -101,7 +101,7 @@ fn numbers_of_16_bits_and_limits() {
             "0x3f800001 0x3f800001 0x3f800000",
             0x4000_0002,
         ),
-        // 1 and the last bit, squared, without the 1: twice that bit and the square of it, in one
+        // The square of 1 plus the last bit, minus 1: twice that bit plus its square, in one
         // rounding.
         (
             "fma.rn.f64",
@@ -113,7 +113,7 @@ fn numbers_of_16_bits_and_limits() {
             "0x3ff0000000000001 0x3ff0000000000001 0xbff0000000000000",
             0x3cc0_0000_0000_0001,
         ),
-        // What overflows on the way.
+        // The intermediate result overflows.
         (
             "mad.rn.f64",
             "0x7fe0000000000000 0x4000000000000000 0xffefffffffffffff",
@@ -124,8 +124,8 @@ fn numbers_of_16_bits_and_limits() {
             "0x3f800000 0x3f800000 0x3f800000",
             0x3f80_0000,
         ),
-        // Each half on its own: 1 + 2 and -1 + 1; what is below the smallest number; a tie and what
-        // is beyond it.
+        // Each half separately: 1 + 2 and -1 + 1; numbers below the smallest one; a tie and a
+        // number beyond it.
         (
             "add.f32x2",
             "0x3f800000bf800000 0x400000003f800000",
@@ -260,10 +260,10 @@ fn program_type(name: &str) -> program::Ty {
     bits_named(name).expect("a type")
 }
 
-/// `recorded.tsv`: an opcode, the types of its result and operands, a last operand that is part of
-/// the opcode, and for each row of operands what an NVIDIA H200 computed (PTX through `ptxas` 13.0,
-/// all operands in registers), all in bits. What is no number is told as `nan`, as its bits are
-/// nobody's promise (*Floating-Point Instructions*).
+/// `recorded.tsv` has an opcode, the types of its result and operands, and a last operand that is
+/// part of the opcode. Each row of operands has the result of an NVIDIA H200 (PTX through `ptxas`
+/// 13.0, all operands in registers), all in bits. A NaN is written as `nan`, because no source
+/// defines its bits (*Floating-Point Instructions*).
 #[test]
 fn operations_give_what_a_gpu_computed() {
     let mut compared = 0;
@@ -386,7 +386,7 @@ fn operations_on_bits_are_those_of_the_processor() {
                 u32::from_le_bytes(from.map(|n| all[n]))
             };
             assert_eq!(two("prmt.b32", ", 0x3216"), bytes([6, 1, 2, 3]));
-            // A selector that is not known beforehand.
+            // A selector that is not constant.
             let all = [a.to_le_bytes(), b.to_le_bytes()].concat();
             let of = |nibble: u32| {
                 let byte = all[(nibble & 7) as usize];
@@ -426,7 +426,7 @@ fn operations_on_bits_are_those_of_the_processor() {
                 (0, 7),
                 (30, 2),
             ] {
-                // As the page says it.
+                // The algorithm of the page.
                 let (mut found, mut place, mut left) = (u32::MAX, base, i32::abs(offset) - 1);
                 if offset == 0 && a >> base & 1 == 1 {
                     found = base as u32;
@@ -491,7 +491,7 @@ fn operations_on_bits_are_those_of_the_processor() {
                 );
                 for len in [0u32, 1, 7, 32] {
                     let field = |signed: bool| {
-                        // As the page says it, bit by bit.
+                        // The algorithm of the page, bit by bit.
                         let sign = if !signed || len == 0 {
                             0
                         } else {
@@ -555,7 +555,7 @@ fn fields_products_and_selections_are_those_of_the_page() {
         for b in words {
             let two = |code: &str| run(&format!("mov.b32 p, {a}\nmov.b32 q, {b}\n{code}")) as u32;
             for (mode, n) in [("clamp", b.min(32)), ("wrap", b & 31)] {
-                // As the page says it: the sign is the last bit of the field.
+                // As the page defines it: the sign is the last bit of the field.
                 let sign = if n == 0 { 0 } else { a >> (n - 1) & 1 };
                 let extended = |sign: u32| {
                     (0..32).fold(0, |d, i| d | (if i < n { a >> i & 1 } else { sign }) << i)
