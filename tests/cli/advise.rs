@@ -1,4 +1,4 @@
-//! Advice, given by the built binary.
+//! Tests advice from the built binary.
 
 use std::path::Path;
 
@@ -82,7 +82,7 @@ fn what_is_stronger_than_it_must_be_is_a_failure_if_denied() {
         diff.contains("-fence.sc.sys\n-st.relaxed.sys f, 1\n+st.release.gpu f, 1\n"),
         "{diff}"
     );
-    // What is advised is no longer over-synchronised, and meets its expectations.
+    // The advised program is no longer over-synchronised, and meets its expectations.
     let (again, said) = advise(program, &["--deny", "over-synchronised"]);
     assert_eq!(
         (said.code, &again[0]["verdict"]),
@@ -103,7 +103,7 @@ fn a_wrong_program_is_repaired_and_not_met() {
         "{}",
         said.err
     );
-    // What the test itself expects to go wrong is mended if asked for.
+    // The search also repairs a violation that the test expects, if that is requested.
     let known = wrong.replace("\"forbidden\"", "\"allowed\"");
     let (lines, said) = advise(&known, &[]);
     assert_eq!(
@@ -136,7 +136,7 @@ fn what_nothing_makes_right_is_beyond_repair() {
     );
 }
 
-/// What is undecided inside the search counts as failing, and the answer says how often that was.
+/// An undecided query inside the search counts as failing, and the answer gives their number.
 #[test]
 fn what_is_undecided_on_the_way_is_counted() {
     let arguments = [
@@ -157,7 +157,7 @@ fn what_is_undecided_on_the_way_is_counted() {
 
 #[test]
 fn several_models_and_tests_are_kept_at_once() {
-    // In one CTA the narrow scope would do, in two it does not.
+    // In one CTA the narrow scope would do; in two it does not.
     let two = MP
         .replace("name = \"MP\"", "name = \"${name}\"")
         .replace("cta = 1", "cta = \"${cta}\"")
@@ -274,8 +274,8 @@ fn code_is_advised_in_its_own_language() {
     assert!(program.contains(own), "{program}");
 }
 
-/// A fence that the file has by a key of its instance cannot be changed in the text of all; another
-/// one may stand beside it.
+/// If the fence comes from a key of its instance, advice cannot change it in the text of all
+/// instances; another fence may be next to it.
 #[test]
 fn a_fence_that_cannot_be_changed_is_no_obstacle() {
     let arguments = [

@@ -1,11 +1,10 @@
-//! Input that is wrong, hostile or too large, given to the built binary: what it says, and what it
-//! must not say.
+//! Gives wrong, hostile or too large input to the built binary, and checks its messages.
 //!
 //! # Invariants
 //! - Bad input has no verdict: no line on standard output, a diagnostic with its place on standard
 //!   error, code 2.
-//! - What is too large is `undecided` with the limit that it met, code 3; never a wrong answer, a
-//!   panic or an abort.
+//! - Input that is too large is `undecided` with the limit that it reached, code 3; never a wrong
+//!   answer, a panic or an abort.
 
 mod asynchronous;
 mod languages;
@@ -60,7 +59,7 @@ impl Folder {
         self.0.path()
     }
 
-    /// Runs the binary. Whatever it is given, it never panics and never dies of a signal.
+    /// Runs the binary. On any input, it never panics and never dies of a signal.
     fn run(&self, arguments: &[&str]) -> Said {
         let said = fencepost(self.path(), &[arguments, &["--color", "never"]].concat());
         assert!(said.code.is_some(), "{arguments:?} died:\n{}", said.err);
@@ -92,7 +91,7 @@ impl Folder {
         }
     }
 
-    /// `check` on input that is too much: undecided for that reason, code 3.
+    /// `check` on too much input: undecided for that reason, code 3.
     fn undecided(&self, arguments: &[&str], reason: &str) {
         let said = self.run(&[&["check", "--format", "jsonl"], arguments].concat());
         assert_eq!(
@@ -285,7 +284,7 @@ fn models_that_mean_nothing() {
     }
 }
 
-/// Files that somebody else may have named, and whose lines are nobody's business.
+/// Files that another user may have named, and whose lines must stay private.
 #[test]
 fn a_foreign_file_shows_one_line() {
     let secret = "root:x:0:0\nsync:x:4:65534\nuser:y/z:1:1\n";
@@ -392,7 +391,7 @@ fn addresses_inside_of_an_element() {
     folder.undecided(&["t.toml"], "ld.weak.u32 %r1, [%rd2]");
 }
 
-/// Lanes that hand each other values must be known to meet.
+/// Lanes that exchange values must provably meet.
 #[test]
 fn lanes_that_may_not_meet() {
     let warp = |first: &str, second: &str| {
@@ -434,7 +433,7 @@ fn lanes_that_may_not_meet() {
         let folder = Folder::new(&[("t.toml", &warp(first, second))]);
         folder.undecided(&["t.toml"], together);
     }
-    // Each names itself, and one of them the other, too, if it reads 1.
+    // Each names itself; one of them also names the other, if it reads 1.
     let read = |own: &str| {
         format!(
             "ld.relaxed.gpu.u32 r0, [i];\nor.b32 r0, r0, {own};\nshfl.sync.idx.b32 r1, 5, {own}, 31, r0;"
@@ -447,7 +446,7 @@ fn lanes_that_may_not_meet() {
     folder.undecided(&["t.toml"], "for lanes that depend on what is read");
 }
 
-/// Work-items that hand each other values must be known to meet, and to name the same one.
+/// Work-items that exchange values must provably meet, and name the same one.
 #[test]
 fn work_items_that_may_not_meet() {
     let group = |first: &str, second: &str| {
@@ -489,7 +488,7 @@ fn work_items_that_may_not_meet() {
         let folder = Folder::new(&[("t.toml", &group(first, second))]);
         folder.undecided(&["t.toml"], reason);
     }
-    // That both have read 1 is known, though not before memory is read; or they may have read the
+    // Both have read 1, which is known, but not before memory is read; or they may have read the
     // same.
     for (code, doubt) in [(&broadcast("r"), false), (either, true)] {
         let folder = Folder::new(&[("t.toml", &group(code, code))]);
@@ -595,8 +594,8 @@ fn line_ends_and_marks_of_other_systems() {
     }
 }
 
-/// Memory of several sizes is what its declaration says, and an access that is to no whole field of
-/// it is refused or, where values decide that, undecided.
+/// The declaration defines fields of several sizes. An access to no whole field is refused or, if
+/// values decide that, undecided.
 #[test]
 fn fields_that_mean_nothing_and_accesses_that_are_to_none() {
     let load = "mov.u64 p, s\nld.u32 r0, [p]";

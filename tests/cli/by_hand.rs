@@ -1,5 +1,5 @@
-//! The commands for work by hand, from outside: `new`, `explain`, `completions`, `man`, `check --watch`,
-//! and what is said to words that are almost right.
+//! Tests the commands for interactive work with the binary: `new`, `explain`, `completions`, `man`,
+//! `check --watch`, and the messages for misspelt words.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -87,7 +87,7 @@ fn nothing_is_overwritten_and_odd_names_are_refused() {
         assert_eq!(code, Some(2), "{name:?}");
         assert!(err.contains("cannot be the name of a test"), "{err}");
     }
-    // A name with a quote is a name.
+    // A name may contain a quote.
     assert_eq!(run(folder.path(), &["new", "a\"b\\c"]).0, Some(0));
     assert_eq!(run(folder.path(), &["check", "a\"b\\c.toml"]).0, Some(0));
 }
@@ -255,7 +255,7 @@ fn standard_input_cannot_be_watched() {
     assert!(err.contains("cannot be watched"), "{err}");
 }
 
-/// A line of standard output, at once or not at all within a minute: the machine may be busy.
+/// A line of standard output, within a minute: the machine may be busy.
 fn line(lines: &mpsc::Receiver<String>, part: &str) -> String {
     loop {
         let line = lines

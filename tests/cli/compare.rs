@@ -1,5 +1,5 @@
-//! Models compared through the built binary: the OpenCL tests and the idioms against PTX, mappings
-//! that are wrong or older, and the rule behind each difference.
+//! Compares models with the built binary: the OpenCL tests and the idioms against PTX, wrong or
+//! older mappings, and the rule behind each difference.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,8 +22,8 @@ fn compare_from(model: &str, arguments: &[&str]) -> (Vec<Value>, Option<i32>) {
     )
 }
 
-/// The lines of reachability of a comparison of models (none: those of the expectations), and the
-/// exit code.
+/// The lines of reachability of a comparison, and the exit code. Without `models`, the models are
+/// those of the expectations.
 fn answers(models: &str, arguments: &[&str]) -> (Vec<Value>, Option<i32>) {
     let compare = ["compare", "--format", "jsonl", "--engine", "enumerate"];
     let named: &[&str] = if models.is_empty() {
@@ -46,7 +46,7 @@ fn relation(line: &Value) -> &str {
     line["compared"][0]["relation"].as_str().unwrap_or("none")
 }
 
-/// Whether something else is expected; a requirement is met if nothing violates it.
+/// Whether an expectation is unmet; a requirement is met if nothing violates it.
 fn is_unmet(line: &Value) -> bool {
     let expected = line["expected"].as_str();
     expected.is_some_and(|word| {
@@ -127,7 +127,8 @@ fn of_the_idioms_only_the_one_about_the_erratum_tells_the_mappings_apart() {
             let respected = lines.iter().filter(|l| relation(l) == "respected").count();
             assert!(!is_long() || lines.len() > 200 && respected > 50);
             assert!(lines.iter().all(|l| relation(l) != "undecided"));
-            // What the mapping does not keep, and what a test expects of another one.
+            // The comparison fails on a mapping gap, and on an unmet expectation about another
+            // mapping.
             let fails = !expected.is_empty() || lines.iter().any(is_unmet);
             assert_eq!(code, Some(i32::from(fails)), "{mapping}");
         }
@@ -185,7 +186,8 @@ fn a_mapping_that_is_not_there_is_told() {
     assert_eq!((lines.len(), code), (0, Some(2)));
 }
 
-/// How a test's first two models stand to each other: relation, rule, lines on which it bites.
+/// The comparison of a test's first two models: relation, rule, and the lines to which the rule
+/// applies.
 fn stands(test: &str, models: &str, more: &[&str]) -> (String, String, Vec<u64>) {
     let path = format!("litmus/{test}.toml");
     let arguments: Vec<&str> = [path.as_str()]
@@ -340,8 +342,8 @@ fn the_rule_and_where_it_bites() {
     }
 }
 
-/// What `ask` says that a program lacks, and `compare` that the first of two models lacks of it, is
-/// one thing.
+/// `ask` and `compare` name the same cause: the first as missing in the program, the second as
+/// missing under the first of two models.
 #[test]
 fn ask_and_compare_name_one_cause() {
     let (of_sc, of_ptx) = (("differ", "sc"), ("exempt: undefined", "ptx"));
@@ -372,17 +374,17 @@ fn ask_and_compare_name_one_cause() {
             of_sc,
             "race (atomicity)",
         ),
-        // The order on failure alone.
+        // Only the order on failure.
         (
             "cuda/MP+rel+failed-cas.rlx",
             "cuda",
             of_ptx,
             "race (release and acquire)",
         ),
-        // The widest scope does not help where scopes must be equal; a narrower one does.
+        // The widest scope does not help if scopes must be equal; a narrower one does.
         ("opencl/T23", "opencl", of_ptx, "race (scope inclusion)"),
         ("opencl/T103", "opencl", of_ptx, "race (scope inclusion)"),
-        // Flags before orders; no flags at all; memory of another region.
+        // Flags before orders, no flags at all, memory of another region.
         ("opencl/T28", "opencl", of_ptx, "race (region)"),
         ("opencl/T93", "opencl", of_ptx, "race (region)"),
         ("opencl/T35", "opencl", of_ptx, "race (region)"),
@@ -421,8 +423,8 @@ fn ask_and_compare_name_one_cause() {
     }
 }
 
-/// Sequential consistency that is not bound to scopes: between devices, PTX does not keep it, and
-/// it is not the gap of T79.
+/// Sequential consistency across scopes: PTX does not keep it between devices, and this gap differs
+/// from that of T79.
 #[test]
 fn opencl_2_0_has_a_gap_of_its_own() {
     let gap = |test: &str| stands(test, "opencl-2.0,ptx", &[]).1;
@@ -438,7 +440,7 @@ fn opencl_2_0_has_a_gap_of_its_own() {
     );
 }
 
-/// What each mapping keeps of each version of the language.
+/// The guarantees of each version of the language that each mapping keeps.
 #[test]
 fn mappings_and_the_versions_they_fit() {
     let relation =
@@ -529,7 +531,7 @@ fn without_models_those_of_the_expectations_are_compared() {
     assert_eq!(code, Some(2));
 }
 
-/// What one model requires, the others are asked too: a violation is not compared with a condition.
+/// The other models get the same query as the first: a violation is not compared with a condition.
 #[test]
 fn all_models_are_asked_the_same() {
     let (lines, _) = answers("opencl,ptx", &["litmus/opencl/range/offset.toml"]);

@@ -1,10 +1,10 @@
-//! The tables of kernels in the book, *Kernels as compilers print them*: each row says what to
-//! import, and what the answers are. `BLESS=1 cargo test --test cli compiled` writes what the
-//! program says into the rows; times are left as they are.
+//! Checks the tables of kernels in the book, *Kernels as compilers print them*: each row names an
+//! import and its answers. `BLESS=1 cargo test --test cli compiled` writes the program's answers
+//! into the rows; times stay as they are.
 //!
-//! Modules are in `litmus/compiled/modules`. nvcc prints the same text for older targets, but for
-//! the line `.target`, unless a module for one of these is there, too. A quick run asks what each
-//! kernel of the newest target says, and of changed kernels and of runs a part
+//! Modules are in `litmus/compiled/modules`. nvcc prints the same text for older targets, except
+//! for the line `.target`, unless there is a separate module for one of them. A quick run checks
+//! every kernel for the newest target, and a part of the changed kernels and of the runs
 //! ([`testkit::suite`]).
 
 use std::fs;
@@ -19,10 +19,10 @@ use super::fencepost;
 /// The page, in `docs/src`.
 const PAGE: &str = "docs/src/compiled-kernels.md";
 
-/// What modules are compiled for.
+/// The targets of the modules.
 const TARGETS: [u32; 3] = [75, 80, 90];
 
-/// The columns of a row that say what is imported: kernel, launch, arguments, condition.
+/// The number of columns that describe the import: kernel, launch, arguments, condition.
 const IMPORTED: usize = 4;
 
 fn root() -> &'static Path {
@@ -33,7 +33,7 @@ fn page() -> String {
     fs::read_to_string(root().join(PAGE)).expect("a page")
 }
 
-/// The rows of the table whose first column is called so: the line of each, and its cells.
+/// The rows of the table with this first column: the line of each, and its cells.
 fn rows(page: &str, first: &str) -> Vec<(usize, Vec<String>)> {
     let head = page
         .lines()
@@ -53,7 +53,7 @@ fn rows(page: &str, first: &str) -> Vec<(usize, Vec<String>)> {
     table.map(|(at, line)| (at, cells(line))).collect()
 }
 
-/// What a run looks at: all that is written anew.
+/// The part that a run checks; everything if it rewrites the page.
 fn part<T: Clone>(rows: &[T]) -> Vec<T> {
     let step = if std::env::var_os("BLESS").is_some() {
         1
@@ -63,19 +63,19 @@ fn part<T: Clone>(rows: &[T]) -> Vec<T> {
     rows.iter().step_by(step).cloned().collect()
 }
 
-/// What stands in a cell as code.
+/// The code in a cell.
 fn code(cell: &str) -> &str {
     cell.trim_matches('`')
 }
 
-/// The module that has a kernel, as printed for a target.
+/// The module that contains a kernel, as printed for a target.
 fn module(kernel: &str, target: u32) -> String {
     let folder = root().join("litmus/compiled/modules");
     let mut files: Vec<PathBuf> = fs::read_dir(folder)
         .expect("a folder")
         .map(|file| file.expect("a file").path())
         .collect();
-    // One for the target itself comes first, then the newest.
+    // The module for the target itself comes first, then the newest.
     files.sort_by_key(|file| {
         (
             !file.to_string_lossy().contains(&format!("sm_{target}")),
@@ -95,8 +95,8 @@ fn module(kernel: &str, target: u32) -> String {
         .replace(".target sm_90", &format!(".target sm_{target}"))
 }
 
-/// Imports a kernel of a module as a row says; `None`: the module is for a target that lacks an
-/// instruction of it.
+/// Imports a kernel of a module as a row describes; `None` if the target lacks one of its
+/// instructions.
 fn import(folder: &Path, row: &[String], module: &str) -> Option<()> {
     fs::write(folder.join("k.ptx"), module).expect("writable");
     let kernel = code(&row[0]);
@@ -136,14 +136,14 @@ fn import(folder: &Path, row: &[String], module: &str) -> Option<()> {
     Some(())
 }
 
-/// What the program says of the test that was imported last.
+/// The answers about the latest imported test.
 #[derive(Clone)]
 struct Answers {
     /// Whether the condition can hold.
     holds: &'static str,
-    /// Both accesses of a race.
+    /// The two accesses of a race.
     race: Option<Vec<String>>,
-    /// How many events the question of the condition is about.
+    /// The number of events of the reachability query.
     events: u64,
 }
 
@@ -192,7 +192,7 @@ fn answers(folder: &Path) -> Answers {
     }
 }
 
-/// Puts the answers into their cells, and holds the page against what it was.
+/// Writes the answers into their cells, and compares the page with its former text.
 fn held(told: Vec<(usize, Vec<String>)>) {
     static WRITING: Mutex<()> = Mutex::new(());
     let _alone = WRITING.lock();
@@ -232,7 +232,7 @@ fn the_kernels_of_the_book_have_the_answers_that_it_says() {
                 continue;
             }
             let text = module.replace(&format!(".target sm_{target}"), "");
-            // Where nothing else differs, nothing else is asked.
+            // If nothing else differs, the answers are the same.
             let known = before.filter(|(same, _)| !is_long() && *same == text);
             let of = known.map_or_else(|| answers(folder.path()), |known| known.1);
             by_target.push((target, of.clone()));
@@ -285,9 +285,9 @@ fn a_changed_kernel_of_the_book_is_caught_at_the_lines_that_it_says() {
         } else {
             code(&cells[2])
         };
-        // The newest target whose compiler prints that.
+        // The newest target for which the compiler prints that line.
         let changed = TARGETS.iter().rev().find_map(|target| {
-            // A tab stands before operands.
+            // A tab comes before operands.
             let module = module(kernel, *target).replace(" \t", " ");
             let start = module
                 .find(&format!(".entry {kernel}("))
@@ -314,7 +314,7 @@ fn a_changed_kernel_of_the_book_is_caught_at_the_lines_that_it_says() {
         cells[3..5].clone_from_slice(&[holds.to_owned(), race]);
         told.push((at, cells));
     }
-    // Every kernel that is right has one that is not.
+    // Every correct kernel has a wrong variant.
     for (_, row) in &kernels {
         let right = row[IMPORTED] == "no" && row[IMPORTED + 1] == "no";
         assert!(
@@ -326,7 +326,7 @@ fn a_changed_kernel_of_the_book_is_caught_at_the_lines_that_it_says() {
     held(told);
 }
 
-/// What the executor shows of them is allowed, and it shows races only where there are some.
+/// The model allows everything that the executor shows, and it shows races only if there are some.
 #[test]
 fn the_executor_runs_the_kernels_of_the_book_and_agrees() {
     let folder = tempfile::tempdir().expect("a folder");

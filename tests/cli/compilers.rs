@@ -1,8 +1,8 @@
-//! What compilers printed, read by the built binary.
+//! Reads the output of compilers with the built binary.
 //!
-//! `tests/cli/compilers` has what two of them made of a part of the operations, as `fencepost
-//! compilers --save` writes it; what clang makes of them where it is installed is asked by `cargo
-//! test --test cli -- --ignored compilers`, of the one that `CLANG` names.
+//! `tests/cli/compilers` has the output of two compilers for a part of the operations, as
+//! `fencepost compilers --save` writes it. `cargo test --test cli -- --ignored compilers` checks an
+//! installed clang, the one that `CLANG` names.
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +27,7 @@ fn compilers(arguments: &[&str]) -> (Vec<Value>, Said) {
     (lines, said)
 }
 
-/// What came of the operations of a form, an order and a size.
+/// The verdicts of the operations with a form, an order and a size.
 fn verdict<'a>(report: &'a Value, form: &str, order: &str, bits: Option<u8>) -> Vec<&'a str> {
     let has = |list: &Value, item: &Value| list.as_array().is_some_and(|list| list.contains(item));
     let fits = |operation: &&Value| {
@@ -68,8 +68,8 @@ fn a_clang_drops_orders_and_programs_notice() {
             "{form} {order} {bits:?}"
         );
     }
-    // Exchanges and compare-exchanges, each with an acquire and a release: a program for each,
-    // which uses it.
+    // Exchanges and compare-exchanges, each with acquire and release: one program for each, which
+    // uses it.
     let words = [
         "atomic_exchange_explicit",
         "atomic_compare_exchange_strong_explicit",
@@ -142,8 +142,7 @@ fn a_mapping_that_says_what_a_compiler_does_breaks_a_spin_lock() {
     );
 }
 
-/// One that lacks the target, or was asked for a language that it does not compile, is told once;
-/// the others are still reported.
+/// A compiler without the target or the language is reported once; the others are still reported.
 #[cfg(unix)]
 #[test]
 fn what_a_compiler_does_not_compile_at_all_is_told_once() {
@@ -170,7 +169,7 @@ fn what_a_compiler_does_not_compile_at_all_is_told_once() {
         "{}",
         said.err
     );
-    // One that says which targets it has is asked for the oldest of those with scopes.
+    // A compiler that lists its targets gets the oldest one with scopes.
     let listing = script.replace(
         "echo \"nvcc",
         "[ \"$1\" = --list-gpu-code ] && printf 'sm_52\\nsm_89\\nsm_75\\n' && exit\n echo \"nvcc",
@@ -219,7 +218,7 @@ fn a_library_loses_the_order_of_a_failure() {
             "{form} {order} {bits:?}"
         );
     }
-    // Of the scope of a thread, none is needed and none is made.
+    // A fence at the scope of a thread is unnecessary, and none is emitted.
     assert_eq!(
         verdict(report, "fence", "acquire", None),
         ["stronger", "equal"]
@@ -328,7 +327,7 @@ fn what_an_installed_clang_makes_is_read() {
         operations.iter().all(|o| o["verdict"] != "refused") || said.code != Some(0),
         "{report}"
     );
-    // Whatever else a compiler does, plain accesses are plain.
+    // Plain accesses stay plain in every compiler.
     assert_eq!(
         verdict(report, "load", "plain", Some(32)),
         ["equal"],
@@ -339,7 +338,7 @@ fn what_an_installed_clang_makes_is_read() {
         ["equal"],
         "{report}"
     );
-    // Exchanges are atomic, or calls of a library that nobody here can read.
+    // Exchanges are atomic, or calls of a library whose code is not available here.
     let made: Vec<&str> = operations
         .iter()
         .filter(|o| {

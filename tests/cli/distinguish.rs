@@ -1,4 +1,4 @@
-//! Programs on which models differ, found by the built binary.
+//! Tests the search of the built binary for programs on which models differ.
 
 use std::path::Path;
 
@@ -78,7 +78,8 @@ fn time_that_runs_out_is_undecided() {
     );
 }
 
-/// Each letter is said, and is there: what is found has it, or what was searched in says so.
+/// Each letter takes effect and is reported: the program contains it, or the description of the
+/// search does.
 #[test]
 fn letters_that_are_asked_for_are_said() {
     let (lines, said) = distinguish(&["ptx", "sc", "--with", "sys,cas", "--size", "2"]);
@@ -130,8 +131,8 @@ fn letters_that_are_asked_for_are_said() {
     );
 }
 
-/// Two versions of PTX differ on two accesses, if one is through a surface; and on reductions, in
-/// one direction.
+/// Two versions of PTX differ on two accesses if one is through a surface, and on reductions in one
+/// direction.
 #[test]
 fn versions_of_ptx_differ_on_surfaces_and_reductions() {
     let sizes = |arguments: &[&str]| {
@@ -156,7 +157,7 @@ fn versions_of_ptx_differ_on_surfaces_and_reductions() {
     );
 }
 
-/// Critical cycles alone: an exchange that reads what is overwritten is none.
+/// Only critical cycles: an exchange that reads an overwritten value is none.
 #[test]
 fn critical_outcomes_alone_can_be_asked_for() {
     let (lines, said) = distinguish(&["ptx", "sc", "--critical"]);
@@ -287,7 +288,7 @@ fn a_suite_has_minimal_tests_and_says_which_clauses_they_show() {
     );
     let said = fencepost(Path::new("."), &["check", "--engine", "both", out]);
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
-    // What is there is not overwritten unasked.
+    // Existing files are not overwritten without a request.
     let (_, said) = distinguish(&arguments);
     assert_eq!(said.code, Some(2), "{}", said.err);
     assert!(
@@ -321,7 +322,7 @@ fn a_suite_is_of_one_model() {
             said.err
         );
     }
-    // Where all programs were looked at, time may run out before all clauses were asked about.
+    // If all programs were examined, time may still run out before all clauses were tested.
     let (lines, said) = distinguish(&["ptx", "--suite", "--size", "2", "--timeout", "300ms"]);
     assert_eq!(said.code, Some(3), "{}", said.err);
     assert!(

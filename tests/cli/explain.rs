@@ -1,8 +1,8 @@
-//! Explanations as they are printed: one per axiom of the shipped models that some test rests on,
-//! and one per kind of test.
+//! Snapshots of printed explanations: for each axiom of the shipped models that some test rests on,
+//! and for each kind of test.
 //!
-//! What they say was verified where they are made; here they are read. `INSTA_UPDATE=always`
-//! rewrites them.
+//! The code that makes an explanation verifies it; here its text is checked. `INSTA_UPDATE=always`
+//! rewrites the snapshots.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use testkit::lines::line;
 
 use super::fencepost;
 
-/// What is printed for a test under a model.
+/// The text printed for a test under a model.
 fn asked(test: &str, model: &str, more: &[&str]) -> String {
     let asked = ["ask", test, "--model", model, "--color", "never"];
     let said = fencepost(Path::new("."), &[&asked, more].concat());
@@ -115,7 +115,8 @@ explained!(levels: ("litmus/ptx/06-causality/MP+rel.gpu+acq.gpu.toml", "ptx", "-
 
 explained!(impossible: ("litmus/ptx/06-causality/MP+rel.gpu+acq.gpu.toml", "ptx", "--outcome", "P1:r0 == 7 /\\ P1:r1 == 0"));
 
-/// Axioms that no minimal set has, since others forbid whatever they do: each is asked alone.
+/// Axioms that are in no minimal set, because other axioms forbid everything that they forbid: each
+/// is tested alone.
 #[test]
 fn alone() {
     let alone = [
@@ -200,7 +201,7 @@ fn renamed(names: &[(&str, &str)]) -> tempfile::TempDir {
     folder
 }
 
-/// Tools know free relations by their roles, and styles from the models' texts.
+/// Tools identify free relations by their roles, and styles by the models' texts.
 #[test]
 fn what_a_model_calls_its_relations_changes_nothing() {
     let names = [("rf", "qz"), ("co", "jx")];
@@ -244,7 +245,7 @@ fn what_a_model_calls_its_relations_changes_nothing() {
             &["show", test],
         ] {
             let expected = told(words, &own);
-            // Answers call a file by its path.
+            // Answers refer to a file by its path.
             let mut text = told(words, other.to_str().expect("UTF-8"))
                 .replace(other.to_str().expect("UTF-8"), &own);
             names

@@ -1,5 +1,5 @@
-//! Programs that are too large for the engines: what runs of the executor show of them, and what
-//! there is to try.
+//! Programs that are too large for the engines: tests which facts the executor's runs show, and the
+//! advice on further steps.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::fencepost;
 
-/// What eleven threads add up takes more values than anybody lists, and is an address: the thread
-/// that has it writes there, beside another.
+/// The sum of eleven threads has too many values to list, and is an address: the last thread writes
+/// there, next to another thread.
 fn many_values(first: &str) -> String {
     let mut text = String::from(
         "name = \"many\"\ncondition = 'P11:r0 == 0'\n[memory]\nc = { type = \"u32\" }\na = { type = \"u32\", size = 2048 }\n",

@@ -1,10 +1,10 @@
-//! Hosts whose last call waits for what never ends: the call is named, and so is what it waits for.
+//! Hosts whose last call waits forever: the answer names the call and the object of its wait.
 
 use std::fs;
 
 use super::{Said, fencepost};
 
-/// A host program beside a kernel `k` that spins for ever and a kernel `q` that does not.
+/// A host program with a kernel `k` that spins forever and a kernel `q` that ends.
 fn hangs(hosts: &[&str]) -> String {
     let spin = "while (cuda::atomic_ref<int, cuda::thread_scope_system>(flag).load(cuda::memory_order_relaxed) == 0) { }";
     let hosts: String = hosts
@@ -67,7 +67,7 @@ fn a_host_is_blocked_in_the_call_that_waits() {
         "k<<<1, 1, 0, w>>>();\nq<<<1, 1, 0, w>>>();\ncudaStreamSynchronize(w);",
         "cudaStreamSynchronize(w);",
     );
-    // Of two calls that would wait, the first.
+    // If two calls would wait, the first counts.
     waits(
         "k<<<1, 1, 0, w>>>();\ncudaStreamSynchronize(v);\ncudaDeviceSynchronize();\ncudaStreamSynchronize(w);",
         "cudaDeviceSynchronize();",

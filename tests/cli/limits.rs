@@ -1,5 +1,5 @@
-//! Limits of one question: memory, and durations that no clock can hold. What one question lacks,
-//! no other one loses.
+//! Limits of a single query: memory, and durations that no clock can hold. One query's limit does
+//! not affect the others.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ const SMALL: &str = "name = \"Small\"\ncondition = 'P1:r0 == 1 && P1:r1 == 0'\nm
     [[thread]]\ncta = 1\ncode = \"ld.acquire.gpu r0, f; ld.weak r1, x\"\n\
     [expect]\nptx = { reachability = \"forbidden\" }\n";
 
-/// A launch of so many threads that each relation of its events takes megabytes.
+/// A launch with enough threads that each relation of its events takes megabytes.
 fn big() -> String {
     "name = \"Big\"\ndialect = \"opencl\"\ncondition = 'x == 1'\nmemory = { x = { init = 0, svm = \"coarse\" } }\n\
      queues = { q = \"in-order\" }\n[[kernel]]\nname = \"K\"\ncode = \"*x = 1;\"\n\

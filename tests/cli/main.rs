@@ -1,4 +1,4 @@
-//! The built binary from outside.
+//! Tests of the built binary from outside.
 
 mod advise;
 mod bad_input;
@@ -29,7 +29,7 @@ mod vacuous;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// What the binary said.
+/// The output of the binary.
 struct Said {
     code: Option<i32>,
     out: String,
@@ -53,7 +53,7 @@ impl From<Output> for Said {
     }
 }
 
-/// The binary in a folder, with nothing to read.
+/// The binary in a folder, with empty standard input.
 fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fencepost"));
     command
@@ -64,7 +64,7 @@ fn command(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// What the binary says in a folder.
+/// Runs the binary in a folder.
 fn fencepost(folder: &Path, arguments: &[&str]) -> Said {
     command(folder, arguments)
         .output()

@@ -1,5 +1,4 @@
-//! Mappings that are files, programs that they lower, and targets that are given, through the built
-//! binary.
+//! Mappings in files, lowered programs, and given targets, tested with the built binary.
 
 use std::fs;
 use std::path::Path;
@@ -67,7 +66,7 @@ fn a_mapping_is_a_file() {
             "{text}: {}",
             said.err
         );
-        // At its place, with its line.
+        // The message gives the file and line.
         assert!(
             said.err.contains(message) && said.err.contains("relaxed.toml:"),
             "{text}: {}",
@@ -192,7 +191,7 @@ fn a_target_can_be_given() {
     2 answers: 1 allowed, 1 forbidden; 1 expectation, all met
     "###);
 
-    // With the order of a failure it is right.
+    // With the order on failure, it is right.
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("target.toml");
     let with = |words: &[&str], changed: &dyn Fn(&str) -> String| {
@@ -250,7 +249,7 @@ fn names_and_not_numbers_tell_what_a_target_shows() {
     let folder = tempfile::tempdir().expect("a folder");
     let source = "dialect = \"c\"\nname = \"s\"\ncondition = \"P0:b == -1 && x == 2\"\n[memory]\nx = { type = \"atomic_int\" }\n\
                   [[thread]]\ncode = '''\nint a = 7;\nint b = -1;\natomic_store(x, 2);\n'''\n";
-    // Other registers first, and other memory.
+    // Different registers come first, and different memory.
     let target = "name = \"t\"\n[memory]\ny = 0\nx = { type = \"s32\" }\n[[thread]]\ncta = 0\ncode = '''\n\
                   mov.u32 c, 5;\nmov.u32 b, 4294967295;\nst.relaxed.sys.s32 [x], 2;\n'''\n";
     fs::write(folder.path().join("s.toml"), source).expect("writable");
@@ -262,7 +261,7 @@ fn names_and_not_numbers_tell_what_a_target_shows() {
     let wrong = target.replace("b, 4294967295", "b, 5");
     fs::write(folder.path().join("t.toml"), wrong).expect("writable");
     assert_eq!(compare().code, Some(1), "{}", compare().out);
-    // Memory is compared as the numbers that it holds.
+    // Memory is compared by the numbers that it holds.
     fs::write(
         folder.path().join("t.toml"),
         target.replace("\"s32\"", "\"u32\""),
@@ -275,7 +274,7 @@ fn names_and_not_numbers_tell_what_a_target_shows() {
     );
 }
 
-/// The word and the mapping of an answer under a model, and what the answer calls the model.
+/// The verdict and the mapping of an answer under a model, and the name of the model in the answer.
 fn judged(test: &str, model: &str) -> [serde_json::Value; 3] {
     let said = fencepost(
         Path::new("."),
@@ -304,7 +303,7 @@ fn a_copy_of_a_model_judges_as_the_model_does() {
         let files = [
             write("my.cat", &text),
             write(&format!("{shipped}.cat"), &text),
-            // Without a head, its words say what it is about.
+            // Without a head, its words determine its language.
             write("headless.cat", body),
             write("including.cat", &format!("include \"{shipped}.cat\"\n")),
         ];
@@ -325,7 +324,7 @@ fn a_copy_of_a_model_judges_as_the_model_does() {
             }
         }
     }
-    // What no mapping leads to is passed over, as the shipped model is.
+    // A model without a mapping is skipped, like the shipped model.
     let opencl = write(
         "mine.cat",
         &fs::read_to_string("models/opencl.cat").expect("shipped"),

@@ -1,5 +1,5 @@
-//! What modules of real kernels have, and launches: `import` reads it, refuses it at its place, or
-//! lists what it would refuse.
+//! Features of modules and launches of real kernels: `import` reads each, refuses it at its place,
+//! or lists it among its refusals.
 
 use std::fs;
 use std::path::Path;
@@ -62,8 +62,8 @@ fn the_size_of_a_warp_is_a_constant() {
     );
 }
 
-/// Tables of functions and objects with virtual functions: of a call through one, it is said where
-/// it is come to, and only there.
+/// Tables of functions and objects with virtual functions: a call through one is reported where a
+/// thread reaches it, and only there.
 #[test]
 fn calls_through_tables_are_told_where_they_are_come_to() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -145,7 +145,7 @@ fn calls_through_tables_are_told_where_they_are_come_to() {
     }
 }
 
-/// What a kernel demands is held against the launch.
+/// A kernel's requirements are checked against the launch.
 #[test]
 fn a_launch_fits_its_kernel() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -218,7 +218,7 @@ fn a_launch_fits_its_kernel() {
     }
 }
 
-/// A kernel is named by what tells it from the others.
+/// The shortest part that distinguishes a kernel names it.
 #[test]
 fn kernels_have_short_names() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -269,8 +269,8 @@ fn kernels_have_short_names() {
     );
 }
 
-/// A list says all that a launch would refuse, each once with all its lines, and nothing of what
-/// its arguments would be.
+/// A list contains everything that a launch would refuse, each once with all its lines, and nothing
+/// that depends on arguments.
 #[test]
 fn a_list_has_all_refusals() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -301,7 +301,7 @@ fn a_list_has_all_refusals() {
         third,
         "  refused: 2 lines, 25, 26: the mask of an election is no constant"
     );
-    // What only lowering finds, alone.
+    // Only the refusals that lowering finds.
     let said = import(
         folder.path(),
         &module
@@ -322,7 +322,7 @@ fn a_list_has_all_refusals() {
     );
 }
 
-/// An array that the launch gives a size has elements of floating point, too.
+/// An array whose size the launch gives may also have floating-point elements.
 #[test]
 fn shared_arrays_are_of_numbers() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -365,8 +365,8 @@ fn shared_arrays_are_of_numbers() {
     }
 }
 
-/// What is written is there as a whole: a file that cannot be replaced stays as it was, and nothing
-/// lies beside it.
+/// Files are written as a whole: a file that cannot be replaced stays as it was, and no temporary
+/// file remains.
 #[cfg(unix)]
 #[test]
 fn imports_are_written_as_a_whole() {

@@ -1,4 +1,4 @@
-//! `fencepost outcomes` from outside: forbidden outcomes are made of values that executions
+//! Tests `fencepost outcomes` from outside: forbidden outcomes consist of values that executions
 //! compute.
 
 use std::fs;
@@ -29,7 +29,7 @@ fn tree(barrier: &str) -> String {
     )
 }
 
-/// The lines of the list: a value, and what is said of it.
+/// The lines of the list: a value and its verdict.
 fn listed(test: &str, arguments: &[&str]) -> (String, Vec<String>) {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("test.toml"), test).expect("written");
@@ -55,7 +55,7 @@ fn values_that_no_execution_computes_are_not_listed() {
         head.ends_with("1 outcome allowed, and the list is complete"),
         "{head}"
     );
-    // What memory holds at first, and the sum.
+    // The initial value of memory, and the sum.
     assert_eq!(list, ["0 forbidden", "34 allowed"]);
     let (_, list) = listed(&tree(""), &[]);
     let sums: Vec<String> = [3, 8, 12, 17, 25, 34]

@@ -1,12 +1,12 @@
-//! Pipelines, whole and each without one synchronization: which lines an answer points at, and what
-//! it says to add.
+//! Pipelines, complete and with one synchronization missing: the lines that an answer points at,
+//! and the addition that it proposes.
 
 use std::path::Path;
 
 use super::fencepost;
 
 const ASK: &[&str] = &["ask"];
-/// Of larger programs, without what the answers rest on.
+/// For larger programs: without the reasons of the answers.
 const CHECK: &[&str] = &[
     "check",
     "-v",
@@ -16,7 +16,7 @@ const CHECK: &[&str] = &[
     "race",
 ];
 
-/// What is said of each test of a file.
+/// The answer about each test of a file.
 fn said_of(file: &str, command: &[&str]) -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let said = fencepost(root, &[command, &[file, "--model", "ptx"]].concat());
@@ -35,7 +35,7 @@ fn said_of(file: &str, command: &[&str]) -> Vec<(String, String)> {
     answers
 }
 
-/// Where a line stands in a file for the first time, or for the second, as answers say it.
+/// The place of the first or second occurrence of a line in a file, as answers print it.
 fn line_of(file: &str, text: &str, second: bool) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let source = std::fs::read_to_string(root.join(file)).expect("readable");
@@ -46,7 +46,7 @@ fn line_of(file: &str, text: &str, second: bool) -> String {
     format!("line {}", at + 1)
 }
 
-/// Of each twin, that its answer has all of these.
+/// Checks that the answer about each twin has all of these.
 fn points_at(file: &str, command: &[&str], twins: &[(&str, &[String])]) {
     let answers = said_of(file, command);
     assert_eq!(answers.len(), twins.len(), "{answers:?}");
@@ -121,7 +121,7 @@ fn bulk_stores_of_what_was_computed() {
             format!("{copy} with P0 {})", line_of(STORE, by, false)),
         ]
     };
-    // The arrival is behind the fence that is missing.
+    // The arrival comes after the missing fence.
     let arrival = line_of(STORE, "mbarrier.${arrive} _, [f0]", false);
     let fence = format!("`fence.proxy.async` before `mbarrier.arrive _, [f0]` (P0, {arrival})");
     points_at(
@@ -141,7 +141,7 @@ fn bulk_stores_of_what_was_computed() {
     );
 }
 
-/// Larger than what the engines that enumerate decide in time.
+/// Too large for the engines that enumerate.
 const CLUSTER: &str = "tests/cli/pipelines/Cluster.toml";
 
 #[test]
@@ -169,7 +169,7 @@ fn multicast_with_remote_arrivals() {
             ),
             ("Pipeline.cluster+full", &in_flight("g")),
             ("Pipeline.cluster+expect", &in_flight("g")),
-            // Nothing says to the producer that the readers are done: both copies meet each of
+            // Nothing tells the producer that the readers are done: both copies race with each of
             // them.
             (
                 "Pipeline.cluster+empty",
@@ -195,8 +195,8 @@ fn multicast_with_remote_arrivals() {
     );
 }
 
-/// A fence that one of the values that are asked about rests on can not be spared, though the
-/// execution that is shown has another.
+/// A fence that one of the values in the condition needs is not spared, although the shown
+/// execution has another value.
 #[test]
 fn what_several_values_rest_on() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -217,8 +217,8 @@ fn what_several_values_rest_on() {
     assert!(needed.contains("`fence.proxy.async` (P2, "), "{needed}");
 }
 
-/// Two rounds of requests to the scheduler of clusters, as in the example of the ISA, and without
-/// each half of its fence.
+/// Two rounds of requests to the scheduler of clusters, as in the ISA's example, and without each
+/// half of its fence.
 #[test]
 fn requests_in_a_loop() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

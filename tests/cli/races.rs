@@ -1,4 +1,4 @@
-//! All that races, and races of writes of one value, through the built binary.
+//! All racing pairs, and races between writes of the same value, with the built binary.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Said, fencepost};
 
-/// All lanes store one value, then a barrier, then all read it.
+/// All lanes store the same value; after a barrier, all read it.
 const SAME: &str = r#"name = "same"
 condition = "x == 8"
 [memory]
@@ -101,13 +101,13 @@ fn writes_of_one_value_are_benign_if_that_is_asked_for() {
         (&right["verdict"], &right["settings"]["same-value"]),
         (&"race-free".into(), &"benign".into())
     );
-    // The twin without the barrier has another race, of the readers.
+    // The twin without the barrier has another race, with the readers.
     let wrong = line("", "", &set);
     assert_eq!(
         (&wrong["verdict"], lines(&wrong)),
         (&"racy".into(), vec![[10, 12]])
     );
-    // Another value is another race.
+    // A different value makes a different race.
     assert_eq!(lines(&line("bar.sync 0", "st.weak x, 9", &set)), [[12, 13]]);
     let told = said(
         "bar.sync 0",

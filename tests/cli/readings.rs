@@ -1,12 +1,12 @@
-//! Answers that depend on how the text is read: what is said of them by default, and when a reading
-//! is chosen.
+//! Answers that depend on the reading of the source: the messages by default, and with a chosen
+//! reading.
 
 use serde_json::{Value, json};
 
 use super::{Said, fencepost};
 
-/// A bulk copy of what another thread of the CTA wrote, the proxy fence with the thread that begins
-/// it.
+/// A bulk copy of another thread's writes in the CTA; the thread that begins it has the proxy
+/// fence.
 const TEST: &str = r#"name = "issuer"
 condition = 'g == 0'
 OPTIONS
@@ -60,7 +60,7 @@ fn an_answer_that_depends_on_a_reading_says_so() {
 
 #[test]
 fn one_that_is_the_same_under_all_readings_does_not() {
-    // Without the fence nothing is left to read.
+    // Without the fence there is no ambiguity.
     let out = said("", "", &["check"]).out;
     assert!(out.contains("allowed") && !out.contains("depends"), "{out}");
 }
@@ -100,7 +100,7 @@ fn expectations_name_readings() {
             "{arguments:?}"
         );
     }
-    // Under a value that is not named, it is as expected.
+    // Under other values, the answer is as expected.
     let short = expect("thread = \"allowed\"");
     let out = said(fence, &short, &["check"]);
     assert!(
@@ -116,14 +116,14 @@ fn expectations_name_readings() {
     let reading =
         json!({ "under": "async-fence=letter", "expected": "forbidden", "verdict": "allowed" });
     assert_eq!(line["reading"], reading);
-    // The answer that is asked for is the other one.
+    // The requested answer is the other one.
     let chosen = said(fence, &short, &["check", "--set", "async-fence=letter"]);
     assert!(
         chosen.code == Some(1) && chosen.out.contains("expected forbidden, got allowed"),
         "{}",
         chosen.out
     );
-    // One that depends on nothing is not what was said of it.
+    // An answer that depends on no reading contradicts an expectation that it does.
     let none = said(
         "",
         &right
@@ -139,8 +139,7 @@ fn expectations_name_readings() {
     );
 }
 
-/// A flag that is released by one address and acquired by another; `FENCE` stands before the
-/// acquire.
+/// One address releases a flag and another one acquires it; `FENCE` is before the acquire.
 const ALIASES: &str = r#"name = "aliases"
 condition = 'P1:r0 == 1 /\ P1:r1 == 0'
 [memory]

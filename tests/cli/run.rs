@@ -1,4 +1,4 @@
-//! `fencepost run` from outside: what tests expect of runs, bad programs, schedules that do not
+//! Tests `fencepost run` from outside: expectations about runs, bad programs, schedules that do not
 //! fit, and defects with their reproducers.
 
 use std::fs;
@@ -22,7 +22,7 @@ cta = 1
 code = "ld.acquire.gpu r0, f; ld.weak r1, x"
 "#;
 
-/// A kernel of four threads, with what stands in `${code}`.
+/// A kernel of four threads with the given code.
 fn kernel(code: &str, rest: &str) -> String {
     format!(
         "name = \"K\"\ndialect = \"cuda\"\nmemory = {{ x = 0, a = {{ size = 3 }}, b = {{ size = 4 }} }}\n\n[kernel]\nblock = 4\n\
@@ -37,7 +37,7 @@ fn run(test: &str, arguments: &[&str]) -> Said {
     fencepost(folder.path(), &[&["run", "test.toml"], arguments].concat())
 }
 
-/// Every text is there.
+/// Checks that every text is there.
 #[track_caller]
 fn has(text: &str, parts: &[&str]) {
     for part in parts {
@@ -76,7 +76,7 @@ fn what_tests_expect_of_runs_is_judged() {
             r#""expected":[{"line":14,"run":"weak, exhaustive: ends finished, race-free, condition never","met":false,"why":["#,
         ],
     );
-    // Once, however many models there are.
+    // The race appears once for any number of models.
     let both = run(
         &test("racy"),
         &["--runs", "10", "--model", "ptx", "--model", "sc"],
@@ -239,7 +239,7 @@ fn where_no_run_finishes_nothing_was_held_against_the_model() {
         &all,
     );
     assert_eq!(some.code, Some(0), "{}\n{}", some.out, some.err);
-    // The test says that it hangs, of runs or of the model.
+    // The test expects that it hangs, in runs or under the model.
     for rest in [
         "[[run]]\nschedule = \"exhaustive\"\nends = \"livelock\"\n",
         "[expect]\ncuda = { liveness = { fair = \"hangs\" } }\n",
@@ -330,7 +330,7 @@ fn follow(folder: &Path) -> Said {
     fencepost(folder, &[&words[..], &["--repro-dir", "."]].concat())
 }
 
-/// The one reproducer below a folder.
+/// The only reproducer below a folder.
 fn reproducer(folder: &Path) -> std::path::PathBuf {
     let entries = fs::read_dir(folder)
         .expect("a folder")
@@ -375,7 +375,7 @@ fn an_outcome_that_the_model_forbids_is_a_defect_that_can_be_seen_again() {
             &again.out,
             &[model, "as recorded", law, "a run to P1:r0 = 1, P1:r1 = 0:"],
         );
-        // The whole machine does not show it.
+        // The complete machine does not show it.
         let whole = fencepost(
             folder.path(),
             &[&["run", "mp.toml"], &arguments[..]].concat(),
@@ -492,7 +492,7 @@ fn the_numbers_of_many_tests_are_summed_up() {
     );
 }
 
-/// In assembly: producers arrive in one place, consumers wait in another.
+/// In assembly: producers only arrive at a barrier, and consumers wait there.
 #[test]
 fn a_barrier_that_says_how_many_take_part_asks_nothing_of_the_others() {
     let test = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus/cuda/Kernel+named-barrier.toml");
@@ -521,9 +521,9 @@ fn setting(name: &str, default: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| default.to_owned())
 }
 
-/// Tests of the repository that the machine can run, but for the long list of idioms, and those in
-/// the folder `FENCEPOST_SUITE` (which may be `litmus/idioms`): `FENCEPOST_RUNS` random schedules
-/// of each, and every schedule of each as far as `FENCEPOST_TIMEOUT` goes.
+/// Runs the tests of the repository that the machine can run, except the long list of idioms. Also
+/// runs the tests in the folder `FENCEPOST_SUITE` (which may be `litmus/idioms`). Each gets
+/// `FENCEPOST_RUNS` random schedules, and every schedule within `FENCEPOST_TIMEOUT`.
 #[test]
 fn nothing_is_outside_the_models() {
     let litmus = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus");

@@ -1,6 +1,6 @@
 //! The built binary from outside: usage errors, exit codes, streams.
 //!
-//! What is decided is tested elsewhere; in here, what holds whatever the tests and models say.
+//! Other files test the decisions; this one tests properties that hold for all tests and models.
 
 use std::fs;
 use std::io::Write;
@@ -48,7 +48,7 @@ fn the_version_is_told() {
     );
 }
 
-/// What is no library at all in the place of libz3: found by who opens it, and by nobody else.
+/// A file that is no library in place of libz3: only an engine that opens libz3 finds out.
 #[cfg(all(target_os = "linux", target_arch = "x86_64", feature = "z3"))]
 #[test]
 fn libz3_is_loaded_where_it_is_asked_and_missed_there() {
@@ -215,7 +215,7 @@ fn reports_go_beside_the_main_output() {
     let json: serde_json::Value =
         serde_json::from_slice(&fs::read(folder.path().join("a.json")).unwrap()).unwrap();
     assert_eq!(json["summary"]["answers"], 0);
-    // No colours in a file.
+    // Files have no colours.
     assert_eq!(
         fs::read_to_string(folder.path().join("a.txt")).unwrap(),
         "0 answers\n"
@@ -321,6 +321,6 @@ fn tests_that_only_the_executor_is_asked_about_run() {
         "exhaustive",
     ]);
     assert!(told.out.contains("livelock"), "{}", told.out);
-    // The models are not asked about them.
+    // The models are not applied to them.
     assert_eq!(here(&["check", lock]).code, Some(4));
 }

@@ -1,5 +1,6 @@
-//! Undefined behaviour as a user sees it: what `ask`, `check`, `outcomes` and `compare` print of
-//! programs that a model calls undefined, as snapshots; and laws about what they say would help.
+//! Undefined behaviour as a user sees it. Snapshots show the output of `ask`, `check`, `outcomes`
+//! and `compare` for programs that a model calls undefined; laws constrain the remedies that they
+//! propose.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +16,7 @@ use testkit::suite::{in_parallel, is_long, sample, step};
 
 use super::fencepost;
 
-/// What the binary prints, run in a folder with one test.
+/// The output of the binary in a folder with one test.
 fn printed(test: &str, arguments: &[&str]) -> String {
     printed_with(test, &[], arguments)
 }
@@ -148,7 +149,7 @@ fn opencl_scopes_that_are_too_small_or_unequal() {
     let same_group = small.replace("work_group = 1", "work_group = 0");
     let text = [
         printed(&small, &["ask", "t.toml"]),
-        // Unequal scopes that include each other are a matter of the model.
+        // Whether unequal scopes may include each other depends on the model.
         printed(&same_group, &["ask", "t.toml", "--model", "opencl"]),
         printed(
             &same_group,
@@ -167,7 +168,7 @@ fn opencl_local_and_global_memory() {
         "int r0 = atomic_load_explicit(f, memory_order_acquire, memory_scope_work_group);\nint r1 = 7;\nif (r0 == 1) { r1 = *x; }",
     ];
     let flag = opencl(memory, [0, 0], codes, "P1:r1 == 0");
-    // The barrier speaks of local memory, the accesses are to global memory.
+    // The barrier is for local memory; the accesses are to global memory.
     let codes = [
         "*x = 1;\nbarrier(CLK_LOCAL_MEM_FENCE);",
         "barrier(CLK_LOCAL_MEM_FENCE);\nint r1 = *x;",
@@ -206,7 +207,7 @@ fn barriers_that_diverge_or_differ() {
     snapshot!(text.join("\n"));
 }
 
-/// What a flag is called is the model's business.
+/// The model's text gives the name of a flag.
 #[test]
 fn an_unsequenced_race_of_a_model_of_ones_own() {
     let model = r#"C "accesses of one thread"
@@ -221,7 +222,7 @@ flag ~empty unsequenced-race as undefined
     snapshot!(printed_with(test, &[("own.cat", model)], &arguments));
 }
 
-/// The change that is said to help, made by hand.
+/// Makes the proposed change by hand.
 #[test]
 fn what_is_said_to_help_helps() {
     let said = printed(&message_passing("block"), &["ask", "t.toml"]);
@@ -272,7 +273,7 @@ fn tests_in(folder: &str) -> Vec<LitmusTest> {
         .collect()
 }
 
-/// The fault of every test that its model calls undefined, with what would help.
+/// The fault of every test that its model calls undefined, with the remedies.
 fn faults(tests: &[LitmusTest], model: &str) -> Vec<(String, Fault)> {
     let model = load_shipped(model, &signature())
         .expect("shipped")
@@ -294,7 +295,7 @@ fn faults(tests: &[LitmusTest], model: &str) -> Vec<(String, Fault)> {
                 return Some((test.name.clone(), *fault));
             }
             Definedness::Defined => assert_eq!(undefined, Verdict::Defined, "{}", test.name),
-            // Assembly, which means something under a model of PTX alone.
+            // Assembly, which has a meaning only under a model of PTX.
             Definedness::Undecided(Reason::NotInModel(_)) => {}
             Definedness::Undecided(reason) => panic!("{}: {reason}", test.name),
         }
@@ -303,7 +304,7 @@ fn faults(tests: &[LitmusTest], model: &str) -> Vec<(String, Fault)> {
     in_parallel(tests, of_test).into_iter().flatten().collect()
 }
 
-/// A remedy at the end of a kernel whose threads differ in length: it is put in behind the last
+/// A remedy at the end of a kernel whose threads differ in length: it comes after the last
 /// instruction of some of them.
 #[test]
 fn what_is_put_in_behind_the_last_instruction_is_said() {

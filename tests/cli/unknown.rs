@@ -1,5 +1,5 @@
-//! Values that are not worked out: what does not depend on them is decided, and what does is
-//! undecided, with the instruction named.
+//! Unknown values: properties that do not depend on them are decided, and the others are undecided,
+//! with the instruction named.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::fencepost;
 
-/// A writer that hands over what it computed, and a reader that takes it when the flag says so.
+/// A writer that hands over a computed value, and a reader that takes it when the flag permits.
 const TEST: &str = r#"name = "handed"
 condition = 'CONDITION'
 [memory]
@@ -37,7 +37,7 @@ END:
 """
 "#;
 
-/// What is said of a property: the verdict, and the whole line.
+/// The answer about a property: the verdict, and the whole line.
 fn asked(
     property: &str,
     condition: &str,
@@ -100,8 +100,8 @@ fn what_does_not_depend_on_them_is_decided() {
         asked("reachability", "P1:r0 == 2", "release", "", "").0,
         "forbidden"
     );
-    // What is computed from it and thrown away again, another element, a value that is compared and
-    // not used.
+    // A value computed from it and thrown away, another element, a value that is compared and not
+    // used.
     assert_eq!(
         asked(
             "race",
@@ -135,7 +135,7 @@ fn what_is_asked_about_them_is_undecided() {
     }
 }
 
-/// Ways, addresses, comparisons in memory: also where the value went through memory or through
+/// Branches, addresses, comparisons in memory, even if the value went through memory or through
 /// another lane.
 #[test]
 fn what_runs_by_them_is_undecided() {
@@ -176,7 +176,7 @@ fn what_runs_by_them_is_undecided() {
             );
         }
     }
-    // The same with a value that is known.
+    // The same with a known value.
     let known = "mov.b32 r1, 0f40000000\nsetp.gt.f32 q, r1, r0\n@q st.weak.u32 [z], 1";
     assert_eq!(
         asked(
@@ -191,7 +191,7 @@ fn what_runs_by_them_is_undecided() {
     );
 }
 
-/// Lanes hand each other values: those of one shuffle, and not of another.
+/// Lanes exchange values: those of one shuffle, and not of another.
 #[test]
 fn values_of_other_lanes() {
     let lanes = |value: &str| {
@@ -268,8 +268,8 @@ fn the_executor_runs_what_does_not_depend_on_them() {
 }
 
 /// Attention over tiles that two threads copy asynchronously while they work on others, in two
-/// stages: whatever the approximated exponentials are, it races if a wait for copies or a barrier
-/// is missing, but for the last barrier, behind which nothing is copied.
+/// stages. It races for any approximated exponentials if a wait for copies or a barrier is missing.
+/// Only the last barrier can go, as no copy follows it.
 #[test]
 fn a_pipeline_of_tiles_needs_each_wait_and_each_barrier() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -320,7 +320,7 @@ fn a_pipeline_of_tiles_needs_each_wait_and_each_barrier() {
     }
 }
 
-/// A softmax of four numbers as a compiler prints it: what is asked of its values is not known, and
+/// A softmax of four numbers as a compiler prints it: queries about its values are undecided, and
 /// each barrier is needed.
 #[test]
 fn a_kernel_whose_values_are_too_many_races_or_not() {
@@ -390,8 +390,8 @@ fn a_kernel_whose_values_are_too_many_races_or_not() {
     }
 }
 
-/// What is made in floating point of many values has no bits that a circuit could have, so it has
-/// to be listed.
+/// A floating-point result of many values has no bits for a circuit, so its values have to be
+/// listed.
 #[test]
 fn a_number_of_too_many_values_is_undecided() {
     let stores = |place: &str| {
@@ -429,8 +429,8 @@ fn a_number_of_too_many_values_is_undecided() {
     );
 }
 
-/// A value out of thin air that a condition computes with may be any: of one that nothing names
-/// nothing is said.
+/// A value out of thin air in a condition's computation may be any value; the answer says nothing
+/// about one that the condition does not name.
 #[test]
 fn values_out_of_thin_air_are_not_computed_with() {
     let thread = |from: &str, to: &str| {

@@ -1,5 +1,5 @@
-//! Memory that code declares begins with unknown values: what rests on one is undecided, with the
-//! read named, and all else is decided.
+//! Memory that code declares begins with unknown values: a property that depends on one is
+//! undecided, with the read named, and all others are decided.
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +25,7 @@ fn answers(folder: &Path, test: &str) -> Vec<Value> {
         .collect()
 }
 
-/// What is said of a property.
+/// The answer about a property.
 fn of(all: &[Value], property: &str) -> (String, String) {
     let line = all.iter().find(|line| line["property"] == property);
     let line = line.unwrap_or_else(|| panic!("{property}: {all:?}"));
@@ -35,7 +35,7 @@ fn of(all: &[Value], property: &str) -> (String, String) {
     )
 }
 
-/// Imports a kernel, and gives the test.
+/// Imports a kernel, and returns the test.
 fn imported(folder: &Path, module: &str, arguments: &[&str]) -> (String, String) {
     fs::write(folder.join("k.ptx"), module).expect("writable");
     let launch = ["import", "k.ptx", "--block", "2", "-o", "k.toml", "--force"];
@@ -103,7 +103,7 @@ fn what_rests_on_memory_that_nothing_has_written_is_undecided() {
     let shared = ".shared .align 4 .u32 s;";
     for (declared, code, reachability, ends) in [
         (shared, "ld.shared.u32 %r1, [s];", "undecided", "terminates"),
-        // A way depends on it.
+        // A branch depends on it.
         (
             shared,
             "ld.shared.u32 %r2, [s];\nsetp.eq.u32 %p1, %r2, 5;\nmov.u32 %r1, 0;\n@%p1 mov.u32 %r1, 7;",
@@ -123,7 +123,7 @@ fn what_rests_on_memory_that_nothing_has_written_is_undecided() {
             "forbidden",
             "terminates",
         ),
-        // What is read is not used.
+        // No instruction uses the value read.
         (
             shared,
             "ld.shared.u32 %r2, [s];\nmov.u32 %r1, 3;",
@@ -138,7 +138,7 @@ fn what_rests_on_memory_that_nothing_has_written_is_undecided() {
             "terminates",
         ),
     ] {
-        // Module scope for global variables.
+        // Global variables are at module scope.
         let module = match declared.starts_with(".global") {
             true => kernel("", code).replace(".visible", &format!("{declared}\n.visible")),
             false => kernel(declared, code),
@@ -166,7 +166,8 @@ fn what_rests_on_memory_that_nothing_has_written_is_undecided() {
     }
 }
 
-/// In every language; what a thread waits for in such memory may be there, or may never come.
+/// The same holds in every language; the value that a thread waits for in such memory may be there,
+/// or may never come.
 #[test]
 fn languages_say_the_same() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -207,7 +208,7 @@ fn languages_say_the_same() {
             "__local int s[2];\ns[get_local_id(0)] = 1;\nint r = s[get_local_id(0)];",
             "forbidden",
         ),
-        // Objects with constructors are made by them.
+        // Constructors initialise objects that have them.
         (
             "cuda",
             cuda,

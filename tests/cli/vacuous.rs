@@ -1,11 +1,11 @@
-//! Outcomes that are forbidden only because no execution runs to its end: that is said, unless the
-//! test shows that its author knows.
+//! Outcomes that are forbidden only because no execution runs to its end: the answer says so,
+//! unless the test shows that its author knows.
 
 use serde_json::Value;
 
 use super::fencepost;
 
-/// A reader that waits for a flag that nobody sets.
+/// A reader that waits for a flag that no thread sets.
 const TEST: &str = r#"name = "wait"
 condition = 'CONDITION'
 MORE
@@ -27,7 +27,7 @@ code = "st.weak x, 1"
 ptx = { reachability = "forbidden"LIVENESS }
 "#;
 
-/// What `check` says of the test, as people and as programs read it.
+/// The answer of `check` about the test, for people and for programs.
 fn said(condition: &str, wait: &str, more: &str, liveness: &str) -> (String, Value) {
     let folder = tempfile::tempdir().expect("a folder");
     let words = [
@@ -67,7 +67,7 @@ fn a_program_that_never_ends_forbids_nothing_in_particular() {
         (&line["verdict"], &line["vacuous"]),
         (&"forbidden".into(), &true.into())
     );
-    // One that ends, of which the outcome is forbidden by what it does.
+    // A test that ends; its actions forbid the outcome.
     let (out, line) = said("P0:r1 == 2", "", "", "");
     assert!(out.contains("all met") && !out.contains("note:"), "{out}");
     assert_eq!(
@@ -78,7 +78,7 @@ fn a_program_that_never_ends_forbids_nothing_in_particular() {
 
 #[test]
 fn an_author_who_knows_is_not_told() {
-    // Who says how it ends, and who asks for nothing but the end.
+    // The author says how it ends, or requests nothing but the end.
     for (condition, liveness) in [
         ("P0:r1 == 1", r#", liveness = { fair = "hangs" }"#),
         ("0 == 0", ""),

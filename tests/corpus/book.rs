@@ -1,12 +1,11 @@
-//! The book in `docs/`, and the READMEs: what they show is executed, and what they point to exists.
+//! Executes the examples of the book in `docs/` and of the READMEs, and checks their links.
 //!
-//! - `book::PAGE::console` carries out the ```` ```console ```` blocks of a page, in order, in a
-//!   scratch folder that has `litmus/`, `models/` and what compilers printed in it, and compares
-//!   what is printed (standard output, then standard error). A line `…` stands for any number of
-//!   lines.
+//! - `book::PAGE::console` executes the ```` ```console ```` blocks of a page, in order. It uses a
+//!   scratch folder with `litmus/`, `models/` and the saved output of compilers. It compares the
+//!   printed text (standard output, then standard error). A line `…` matches any number of lines.
 //! - `book::PAGE::texts` reads its TOML and `.cat` blocks, and the files that it includes.
 //! - `book::PAGE::links` looks up every relative link, with its heading.
-//! - `book::summary` asks that `SUMMARY.md` lists every page.
+//! - `book::summary` checks that `SUMMARY.md` lists every page.
 //!
 //! A block ```` ```toml,file=mp.toml ```` is written to the scratch folder under that name.
 //! `BLESS=1 cargo test --test corpus -- book::` rewrites the outputs that differ.
@@ -23,7 +22,7 @@ use fencepost::{litmus, model};
 use libtest_mimic::{Failed, Trial};
 use page::Page;
 
-/// Where the pages are, from the root of the repository.
+/// The folder of the pages, from the root of the repository.
 const SOURCE: &str = "docs/src";
 
 pub(super) fn trials() -> Vec<Trial> {
@@ -65,7 +64,7 @@ fn markdown(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Every page is in the summary, and nothing else is.
+/// Checks that the summary lists exactly the existing pages.
 fn summary() -> Result<(), Failed> {
     let root = Path::new(SOURCE);
     let summary = Page::read(&root.join("SUMMARY.md"));
@@ -86,7 +85,8 @@ fn summary() -> Result<(), Failed> {
     }
 }
 
-/// TOML and model texts are well-formed; tests are tests; what is included is there.
+/// Checks that TOML and model texts are well-formed, that tests can be read, and that included
+/// files exist.
 fn texts(page: &Page) -> Result<(), Failed> {
     let mut wrong = Vec::new();
     for block in page.blocks() {
@@ -124,7 +124,7 @@ fn texts(page: &Page) -> Result<(), Failed> {
     }
 }
 
-/// Every relative link leads to a file, and to a heading where it names one.
+/// Checks that every relative link leads to a file, and to a heading if it names one.
 fn links(page: &Page) -> Result<(), Failed> {
     let mut wrong = Vec::new();
     for link in page.links() {

@@ -1,14 +1,14 @@
-//! Every expectation in `litmus/`, each as a test of its own.
+//! Checks every expectation in `litmus/`, each as a separate test.
 //!
-//! - `FILE::TEST::MODEL::ENGINE` decides all that the test expects of the model, by one engine, in
-//!   turn; with `FENCEPOST_LONG`, by the others, or by all with `FENCEPOST_LONG=all`. An expected
-//!   `forbidden` that names an axiom must need it: the axiom is in the minimal set that the
-//!   explanation gives.
-//! - `agreement::FILE::TEST` compares the whole outcome sets of the engines under `ptx`, for small
-//!   tests, as many as [`testkit::suite`] says.
-//! - `axioms::MODEL` asks that some expectation names each axiom of a shipped PTX model,
-//!   [`IMPLIED`] ones aside.
-//! - `FILE` alone fails if a file cannot be read, or if a test in it expects nothing.
+//! - `FILE::TEST::MODEL::ENGINE` decides all expectations of the test for the model, by one engine,
+//!   in rotation. With `FENCEPOST_LONG` the other engines decide, with `FENCEPOST_LONG=all` all of
+//!   them. An expected `forbidden` that names an axiom must need it: the axiom is in the minimal
+//!   set that the explanation gives.
+//! - `agreement::FILE::TEST` compares the whole outcome sets of the engines under `ptx`, for a
+//!   sample of the small tests ([`testkit::suite`] sets its size).
+//! - `axioms::MODEL` checks that some expectation names each axiom of a shipped PTX model, except
+//!   for [`IMPLIED`] ones.
+//! - `FILE` alone fails if the file cannot be read, or if a test in it has no expectations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -28,10 +28,10 @@ use fencepost::verdict::{Answer, Reason, Verdict};
 use libtest_mimic::{Failed, Trial};
 use testkit::suite::{is_long, step};
 
-/// Axioms that the specification calls implied by the others where all accesses take the generic
-/// proxy: then no outcome rests on them alone. Executions that each of them rejects are given by
-/// hand in the unit tests of `check::replay`, and `litmus/proxies/implied.toml` has outcomes beyond
-/// the generic proxy.
+/// Axioms that the specification calls implied by the others if all accesses use the generic proxy:
+/// then no outcome rests on them alone. The unit tests of `check::replay` have executions, made by
+/// hand, that each of them rejects. `litmus/proxies/implied.toml` has outcomes beyond the generic
+/// proxy.
 const IMPLIED: &[(&str, &str)] = &[
     (
         "Fence-SC",
@@ -96,13 +96,13 @@ pub(super) fn trials() -> Vec<Trial> {
     trials
 }
 
-/// What was read so far.
+/// The results of reading so far.
 struct Corpus {
     models: BTreeMap<String, Arc<Model>>,
     trials: Vec<Trial>,
     /// By model: the axioms that expectations name.
     named: BTreeMap<String, BTreeSet<String>>,
-    /// How many there were.
+    /// The number of expectations.
     expectations: usize,
 }
 
@@ -163,14 +163,14 @@ impl Corpus {
     /// Adds the trials of one test, and notes the axioms that it names by model.
     fn add(&mut self, file: &str, test: &Arc<LitmusTest>) {
         let name = format!("{file}::{}", test.name);
-        // What is expected of runs is the business of `kernels`.
+        // `kernels` checks expectations about runs.
         if test.expect.values().all(expects_nothing) && test.runs.is_empty() {
             self.trials.push(Trial::test(name.clone(), || {
                 Err("this test expects nothing of any model".into())
             }));
         }
         for (model_name, expectation) in &test.expect {
-            // Names of models that are not shipped are the business of `fencepost check`.
+            // `fencepost check` handles names of models that are not shipped.
             let Some(model) = self.models.get(model_name) else {
                 continue;
             };
@@ -182,7 +182,7 @@ impl Corpus {
                     .or_default()
                     .insert(axiom.clone());
             }
-            // Models of PTX judge the others through the mapping of their dialect.
+            // Models of PTX judge other dialects through their mapping.
             let mapping =
                 Mapping::current(test.program.dialect).filter(|_| model_name.starts_with("ptx"));
             let judged = match mapping.map(|mapping| mapping.lowered(test)) {
@@ -215,7 +215,7 @@ impl Corpus {
     }
 }
 
-/// Who decides an expectation: a quick run asks one engine, a long one those that it leaves out.
+/// The engines for an expectation: one in a quick run, the others in a long one.
 fn engines(number: usize) -> impl Iterator<Item = Engine> {
     let all = Engine::ALONE.iter().copied().enumerate();
     all.filter(move |(i, _)| step() == 1 || (number % Engine::ALONE.len() == *i) != is_long())
@@ -235,7 +235,7 @@ fn is_small(test: &LitmusTest) -> bool {
         <= SMALL
 }
 
-/// A machine that does other work besides is slow; what never ends is seen all the same.
+/// A busy machine is slow; the limit still catches queries that never end.
 fn limits() -> Limits {
     Limits {
         timeout: Some(Duration::from_secs(600)),
@@ -243,7 +243,7 @@ fn limits() -> Limits {
     }
 }
 
-/// Decides all that a test expects of a model.
+/// Decides all expectations of a test for a model.
 fn decide(
     test: &LitmusTest,
     model: &Model,
@@ -263,7 +263,7 @@ fn decide(
             Reachability::Forbidden | Reachability::Required => Verdict::Forbidden,
         };
         compare(&answer, &verdict)?;
-        // One engine is enough for answers that all have.
+        // One engine is enough: all agree on these answers.
         if engine == Engine::Sat {
             readings(test, model, engine, (expectation, negate))?;
         }
@@ -317,8 +317,8 @@ fn decide(
     Ok(())
 }
 
-/// Decides what a test expects under readings of the source; where an answer depends on one, the
-/// test has to say so.
+/// Decides a test's expectations under readings of the source; the test has to declare every answer
+/// that depends on one.
 fn readings(
     test: &LitmusTest,
     model: &Model,
@@ -335,7 +335,7 @@ fn readings(
             .iter()
             .any(|(setting, _)| setting.words().0 == option)
     };
-    // A test that has chosen a reading of one point is about that.
+    // A test that sets a reading is about that reading.
     let is_about_one = test
         .options
         .iter()
@@ -365,7 +365,7 @@ fn readings(
             );
         }
     }
-    // Under values that are not named, it is as expected.
+    // Under other values, the answer is as expected.
     for depends in depends.iter().filter(|d| named(&d.option)) {
         for (value, word) in &depends.verdicts {
             let said = expectation
@@ -404,10 +404,9 @@ fn compare(answer: &Answer, expected: &Verdict) -> Result<(), Failed> {
     .into())
 }
 
-/// All engines list the same outcomes.
+/// Checks that all engines list the same outcomes.
 fn agree(test: &LitmusTest, model: &Model) -> Result<(), Failed> {
-    // Two iterations are enough to compare the engines; loops of any length are the business of the
-    // expectations.
+    // Two iterations are enough to compare the engines; the expectations cover loops of any length.
     let limits = Limits {
         bound: Some(2),
         ..limits()

@@ -1,5 +1,5 @@
-//! What the tests of the repository expect of runs (`[[run]]`), each as a test of its own:
-//! `kernels::TEST::NUMBER::WORDS`.
+//! Checks the expectations about runs (`[[run]]`) of the repository's tests, each as a separate
+//! test: `kernels::TEST::NUMBER::WORDS`.
 
 use std::path::Path;
 use std::sync::Arc;

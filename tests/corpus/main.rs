@@ -1,8 +1,8 @@
-//! Tests whose names come from files: expectations of tests, expectations of runs, programs by
-//! number, the book.
+//! Tests whose names come from files: expectations of tests, expectations of runs, numbered
+//! programs, the book.
 //!
 //! Arguments are those of the standard harness: `cargo test --test corpus -- skeleton enumerate`
-//! runs what matches.
+//! runs the matching tests.
 
 mod book;
 mod expectations;

@@ -1,8 +1,8 @@
-//! Small programs about asynchronous operations, by number: `programs.toml` says which tests ask
-//! the question of each, and with what verdict.
+//! Small programs about asynchronous operations, by number. `programs.toml` lists for each the
+//! tests that represent it, and the verdict.
 //!
-//! `programs::NUMBER` holds that verdict against what these tests expect of `ptx`. Whether they are
-//! right to expect it is the business of `expectations`, which has every engine decide them.
+//! `programs::NUMBER` compares that verdict with these tests' expectations for `ptx`.
+//! `expectations` checks the expectations themselves, with every engine.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,14 +21,14 @@ const READINGS: [&str; 4] = ["letter", "thread", "cta", "path"];
 struct Entry {
     verdict: String,
     test: String,
-    /// Where the test is not the program to the letter.
+    /// The difference, if the test is not exactly the program.
     #[serde(rename = "note")]
     _note: Option<String>,
 }
 
-/// A verdict, read.
+/// A verdict, parsed.
 struct Said {
-    /// By reading; `None` where there is no outcome to ask about.
+    /// By reading; `None` if there is no outcome to query.
     reachability: Option<[Reachability; 4]>,
     undefined: bool,
 }
@@ -44,7 +44,7 @@ pub(super) fn trials() -> Vec<Trial> {
         .collect()
 }
 
-/// Holds what an entry says against what its tests expect.
+/// Compares an entry with the expectations of its tests.
 fn hold(entry: &Entry) -> Result<(), Failed> {
     let said =
         Said::read(&entry.verdict).ok_or_else(|| format!("no verdict: `{}`", entry.verdict))?;
@@ -69,8 +69,7 @@ fn hold(entry: &Entry) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Whether a test expects this under a reading of the fence, be it that it has set it or that it
-/// names it.
+/// Whether a test expects this under a reading of the fence, because it sets or names that reading.
 fn expects(
     test: &LitmusTest,
     reading: &str,

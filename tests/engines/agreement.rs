@@ -1,12 +1,12 @@
-//! The engines against each other, and models against changes that must not matter or must only
-//! forbid.
+//! Compares the engines with each other, and checks changes of tests that must have no effect or
+//! must only forbid.
 //!
-//! On random programs the whole outcome sets of all engines are compared, under every shipped
+//! For random programs, the whole outcome sets of all engines are compared, under every shipped
 //! model. Permuting threads and renaming changes nothing; stronger orders, wider scopes and further
 //! fences allow nothing new under `ptx`.
 //!
-//! `testkit::suite` says how many random programs there are, `FENCEPOST_SEED` sets the first seed,
-//! `FENCEPOST_TIMEOUT_MS` the time for one question; programs that take longer are left out.
+//! `testkit::suite` sets the number of random programs, `FENCEPOST_SEED` the first seed,
+//! `FENCEPOST_TIMEOUT_MS` the time for one query; programs that take longer are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -27,7 +27,7 @@ const SHAPE: Shape = Shape {
     threads: 4,
     instructions: 5,
 };
-/// Programs for which whole sets are computed many times are smaller.
+/// Smaller programs, for tests that compute whole sets many times.
 const SMALL: Shape = Shape {
     threads: 3,
     instructions: 4,
@@ -56,14 +56,14 @@ fn engines_agree() {
     outcomes_agree(60, |seed| program(seed, SHAPE));
 }
 
-/// Several fences of different scopes in one thread: orders of fences that hold for some of them
-/// alone.
+/// Several fences of different scopes in one thread: orders of fences that hold only for some of
+/// them.
 #[test]
 fn engines_agree_on_scoped_fences() {
     outcomes_agree(200, |seed| fenced(seed, SMALL));
 }
 
-/// All engines have the same outcomes, of random programs under every model of PTX.
+/// Checks that all engines have the same outcomes, for random programs under every model of PTX.
 fn outcomes_agree(all: u64, program: impl Fn(u64) -> Source) {
     let models: Vec<Model> = ["ptx", "ptx-v6.0", "ptx-v7.5", "sc"]
         .into_iter()
@@ -74,7 +74,7 @@ fn outcomes_agree(all: u64, program: impl Fn(u64) -> Source) {
     for seed in first..first + count {
         let source = program(seed);
         if std::env::var_os("FENCEPOST_TRACE").is_some() {
-            // The last seed printed is the one that does not end.
+            // The last printed seed is the one that does not end.
             eprintln!("seed {seed}");
         }
         let test = name(&source);
@@ -103,7 +103,7 @@ fn outcomes_agree(all: u64, program: impl Fn(u64) -> Source) {
         }
     }
     println!("{count} programs; not complete: {incomplete:?}");
-    // How many run out of time depends on the machine, so it is shown and not judged.
+    // The number of timeouts depends on the machine, so it is shown and not judged.
     incomplete.remove("out of time");
     assert!(
         incomplete.values().sum::<u64>() <= count,
@@ -111,7 +111,7 @@ fn outcomes_agree(all: u64, program: impl Fn(u64) -> Source) {
     );
 }
 
-/// Of threads that are alike the SAT engine looks for one way round only: the others look for all.
+/// The SAT engine searches only one order of threads that are alike; the others search all.
 #[test]
 fn engines_agree_on_threads_that_are_alike() {
     let models = [model("ptx"), model("sc")];
@@ -120,7 +120,7 @@ fn engines_agree_on_threads_that_are_alike() {
     for seed in first..first + count {
         let mut source = program(seed, SMALL);
         source.threads.truncate(2);
-        // Copies of a thread, some of them elsewhere than it is.
+        // Copies of a thread, some of them in another place.
         let copied = source.threads[seed as usize % source.threads.len()].clone();
         let copies: Vec<usize> = (source.threads.len()..4).collect();
         for &at in &copies {
@@ -143,8 +143,8 @@ fn engines_agree_on_threads_that_are_alike() {
                 );
             }
             complete += u64::from(result.complete);
-            // Of candidates that the model rejects, too, each way round is listed: as by Z3, which
-            // looks for all.
+            // Rejected candidates are also listed in every order, as by Z3, which searches all
+            // orders.
             let rows = |engine| {
                 let list = outcomes(&test, model, engine);
                 let rows = list
@@ -158,7 +158,7 @@ fn engines_agree_on_threads_that_are_alike() {
                 assert_eq!(one_way, each_way, "seed {seed}, {}", model.name);
                 listed += 1;
             }
-            // What may be asked of all copies alike, and of some of them.
+            // Conditions about all copies alike, and about some of them.
             let registers = test.program.threads[copies[0]].regs.len();
             for value in 0..3 {
                 let holds = |at: &usize| {
@@ -262,7 +262,8 @@ fn agree(make: fn(u64, usize) -> mbarriers::Source) {
     assert!(complete * 2 > count, "too few are complete: {complete}");
 }
 
-/// States with whether they are racy, names sorted and changed; `None` if the list is not complete.
+/// States, with names sorted and changed, and whether each is racy; `None` if the list is not
+/// complete.
 type States = BTreeMap<Vec<(String, String)>, (bool, bool)>;
 
 fn states(source: &Source, model: &Model, names: &BTreeMap<String, String>) -> Option<States> {

@@ -1,5 +1,5 @@
-//! Loop bounds in answers: when they are needed, when they are met, and that a negative answer is
-//! never given too early.
+//! Loop bounds in answers: when they are needed, when they suffice, and that no negative answer
+//! comes too early.
 
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::{LitmusTest, parse};
@@ -18,7 +18,7 @@ fn test(condition: &str, codes: &[&str]) -> LitmusTest {
         .remove(0)
 }
 
-/// The answers of all engines, which must not differ.
+/// The answer of all engines, which must agree.
 #[track_caller]
 fn ask(condition: &str, codes: &[&str], bound: u32) -> Answer {
     let test = test(condition, codes);
@@ -45,7 +45,7 @@ fn undecided(answer: &Answer) -> bool {
     matches!(answer.verdict.reason(), Some(Reason::LoopBound { .. }))
 }
 
-/// Stores 1 to n, which is 5, and is written so that it does not count as known.
+/// Stores 1 to n, which is 5, in a form that hides the number of iterations.
 const FIVE: &str = "st.weak n, 5; ld.relaxed.gpu r1, n; LOOP: add r0, r0, 1; st.relaxed.gpu x, r0; blt r0, r1, LOOP";
 /// The same, with the test before the store.
 const BEFORE: &str = "st.weak n, 5; ld.relaxed.gpu r1, n; LOOP: bge r0, r1, END; add r0, r0, 1; st.relaxed.gpu x, r0; goto LOOP; END:";
@@ -116,7 +116,7 @@ fn a_loop_that_counts_needs_no_bound() {
         }
     }
     assert_eq!(ask("P0:r2 == 20", &[nested], 1).verdict, Verdict::Allowed);
-    // An exit that a read decides, too, changes nothing.
+    // An exit that depends on a read changes nothing either.
     let left = "LOOP: ld.relaxed.gpu r1, f; bne r1, 0, END; add r0, r0, 1; blt r0, 6, LOOP; END:";
     let answer = ask("P0:r0 == 7", &[left, "st.relaxed.gpu f, 1"], 1);
     assert_eq!((answer.verdict, answer.bound), (Verdict::Forbidden, None));
@@ -147,7 +147,7 @@ fn a_loop_that_counts_too_far_is_bounded() {
     )));
     let answer = ask("P0:r0 == 1", &[code, "st.relaxed.gpu f, 1"], 4);
     assert_eq!((answer.verdict, answer.bound), (Verdict::Allowed, Some(2)));
-    // What it counts with does not change: it is no counter.
+    // The register does not change, so it is no counter.
     assert!(undecided(&ask(
         "x == 3",
         &["mov r0, 0; LOOP: st.relaxed.gpu x, 1; and r0, r0, 1; blt r0, 1, LOOP"],
@@ -182,8 +182,8 @@ fn an_exchange_in_a_loop_waits_if_it_writes_what_it_reads() {
         (answer.verdict, answer.bound),
         (Verdict::Forbidden, Some(1))
     );
-    // A first attempt before the loop decides who comes into it; but all that is written to the
-    // lock depends on the lock alone.
+    // A first attempt before the loop decides which threads enter it; but all values written to the
+    // lock depend on the lock alone.
     let first = format!(
         "atom.acquire.gpu.exch r0, f, 1; beq r0, 0, IN; {}",
         code.replace("; st", "; IN: st")
@@ -193,12 +193,12 @@ fn an_exchange_in_a_loop_waits_if_it_writes_what_it_reads() {
         (answer.verdict, answer.bound),
         (Verdict::Forbidden, Some(1))
     );
-    // Not so where who comes into the loop decides what another one writes to it.
+    // This fails if entering the loop decides which value another thread writes to it.
     let first = format!("{first}; st.relaxed.gpu x, 1");
     let depends = "ld.relaxed.gpu r1, x; beq r1, 0, END; atom.relaxed.gpu.exch r2, f, 1; END:";
     assert!(undecided(&ask("P0:r0 != 0", &[&first, &first, depends], 2)));
-    // The lock can be lost any number of times, so nothing is impossible for sure where that is
-    // seen.
+    // The lock can be lost any number of times, so no bound proves an outcome impossible if that
+    // shows.
     let counts = "LOOP: atom.acquire.gpu.add r0, f, 1; bne r0, 0, LOOP; st.release.gpu f, 0";
     let narrow = "LOOP: atom.acquire.cta.exch r0, f, 1; bne r0, 0, LOOP; st.release.gpu f, 0";
     for code in [counts, narrow] {
@@ -206,22 +206,22 @@ fn an_exchange_in_a_loop_waits_if_it_writes_what_it_reads() {
         assert!(undecided(&answer), "{code}");
         assert_eq!(answer.bound, Some(2));
     }
-    // What is possible is found at the smallest bound.
+    // A possible outcome is found at the smallest bound.
     let answer = ask("P0:r0 == 0", &[code, code], 4);
     assert_eq!((answer.verdict, answer.bound), (Verdict::Allowed, Some(1)));
 }
 
 #[test]
 fn a_poll_that_carries_a_value_comes_back_to_it() {
-    // The register holds what the iteration before read. Weak reads of racing writes may alternate
-    // for ever, but each time that the register has a value again, nothing has changed.
+    // The register holds the read of the previous iteration. Weak reads of racing writes may
+    // alternate forever, but whenever the register has an earlier value again, nothing has changed.
     let codes = [
         "st.weak f, 1; st.weak f, 2",
         "LOOP: mov r2, r1; ld.weak r1, f; bne r1, 2, LOOP",
     ];
     assert_eq!(ask("P1:r2 == 2", &codes, 4).verdict, Verdict::Forbidden);
     assert_eq!(ask("P1:r2 == 1", &codes, 4).verdict, Verdict::Allowed);
-    // With strong ones there are at most two changes.
+    // Strong reads see at most two changes.
     let codes = [
         "st.relaxed.gpu f, 1; st.relaxed.gpu f, 2",
         "LOOP: mov r2, r1; ld.relaxed.gpu r1, f; bne r1, 2, LOOP",

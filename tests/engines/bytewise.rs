@@ -1,5 +1,5 @@
-//! Random programs of PTX with accesses of several sizes: the model `ptx` allows what the oracle
-//! allows that knows whole operations and single bytes, and both call the same programs undefined.
+//! Random programs of PTX with accesses of several sizes. The model `ptx` allows the same outcomes
+//! as the oracle for whole operations and single bytes, and both call the same programs undefined.
 
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::parse;

@@ -1,5 +1,5 @@
-//! The C-like dialects and their models from outside: for each axiom a program that it forbids
-//! something of and a twin that it does not, and the messages for bad files.
+//! Tests the C-like dialects and their models from outside: for each axiom a forbidden program and
+//! an allowed twin, and the messages for bad files.
 
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::diag::{Style, render};
@@ -65,7 +65,7 @@ fn load(r: &str, x: &str, order: &str) -> String {
     format!("int {r} = atomic_load_explicit({x}, memory_order_{order});")
 }
 
-/// Judges a program of atomic operations under all models that it has a meaning in.
+/// Judges a program of atomic operations under all models in which it has a meaning.
 #[track_caller]
 fn judge(bodies: &[String], exists: &str, expected: &[(&str, bool)]) {
     for (model, answer) in expected {

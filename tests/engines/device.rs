@@ -1,8 +1,8 @@
-//! Random programs on a device, held against the models: what a device shows of a program that is
-//! defined, the models allow. Kernels in PTX, read again as what they are.
+//! Runs random programs on a device and compares the results with the models: the models allow
+//! everything that a device shows for a defined program. Also reads kernels in PTX back as tests.
 //!
-//! Tests that need a device are ignored unless they are asked for; with an OpenCL driver:
-//! `cargo test --test engines -- --ignored device`.
+//! Tests that need a device are ignored by default. With an OpenCL driver: `cargo test --test
+//! engines -- --ignored device`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -139,7 +139,7 @@ fn tests_of_ptx() -> Vec<LitmusTest> {
         .collect()
 }
 
-/// All outcomes that the model allows, if they can be listed in a moment.
+/// All outcomes that the model allows, if listing them is quick.
 fn allowed(test: &LitmusTest, model: &Model) -> Option<Vec<State>> {
     let limits = Limits {
         timeout: Some(Duration::from_millis(250)),
@@ -182,7 +182,7 @@ fn a_kernel_in_ptx_has_the_outcomes_of_its_test() {
         let again = fencepost::litmus::parse("kernel.toml", text.as_bytes())
             .expect("it was read back")
             .remove(0);
-        // Some lists are cut at a loop bound, whoever makes them.
+        // A loop bound cuts some lists in every engine.
         let Some(wanted) = allowed(&test, &model) else {
             unlisted += 1;
             continue;
@@ -191,7 +191,7 @@ fn a_kernel_in_ptx_has_the_outcomes_of_its_test() {
             too_many += 1;
             continue;
         };
-        // A number that is an address, too, is told as one.
+        // A number that is also an address is printed as an address.
         let number = |value: &str| -> Option<i64> {
             value
                 .parse::<i64>()
@@ -221,9 +221,9 @@ fn a_kernel_in_ptx_has_the_outcomes_of_its_test() {
             unlisted += 1;
             continue;
         };
-        // A device knows nothing of filters: they are applied to what it shows.
+        // A device ignores filters: the test applies them to its outcomes.
         found.retain(|state| operational::passes(&test, state));
-        // The barrier by which values are handed over orders more than it must.
+        // The barrier for handing over values orders more than necessary.
         let hands_over = test
             .program
             .instrs()
@@ -258,7 +258,7 @@ fn the_assembler_takes_every_kernel_in_ptx() {
         };
         let file = folder.path().join(format!("kernel-{i}.ptx"));
         std::fs::write(&file, &prepared.source).expect("it can be written");
-        // Versions beyond it are the assembler's affair.
+        // The assembler decides about later versions.
         let words = ["-arch=sm_90", "-o", "/dev/null"];
         let said = std::process::Command::new(&ptxas)
             .args(words)

@@ -1,5 +1,5 @@
-//! Random programs that read memory which nobody writes: with a store to it on a way that nobody
-//! can go, it counts as written, and the outcomes are the same.
+//! Random programs that read memory without writes. An unreachable store makes it count as written,
+//! and the outcomes stay the same.
 
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -7,8 +7,7 @@ use testkit::suite::{number, programs};
 
 use crate::kept::{answers, one};
 
-/// A program whose accesses depend on inputs; without and with a store to these that is never
-/// reached.
+/// A program whose accesses depend on inputs; without and with an unreachable store to the inputs.
 fn generate(seed: u64) -> [String; 2] {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
     let rng = &mut rng;
@@ -17,7 +16,7 @@ fn generate(seed: u64) -> [String; 2] {
         let mut code = String::new();
         for i in 0..rng.random_range(2..5) {
             let how = one(rng, &["weak", "weak", "relaxed.gpu", "acquire.gpu"]);
-            // An input; what it selects; whether it is done at all.
+            // An input, the value that it selects, and whether the access happens at all.
             code += &format!("ld.{how}.u32 k{i}, [in+{}]; ", 4 * rng.random_range(0..4));
             let index = one(
                 rng,
@@ -44,7 +43,7 @@ fn generate(seed: u64) -> [String; 2] {
                     "setp.{test}.u32 p, k{i}, {}; @p bra S{i}; {access} S{i}: ",
                     rng.random_range(0..3)
                 ),
-                // It can read what others write, too.
+                // It can also read writes of others.
                 1 if rng.random_bool(0.5) => {
                     format!(
                         "ld.relaxed.gpu.u32 v, [y]; setp.{test}.u32 p, v, k{i}; @p bra S{i}; {access} S{i}: "
@@ -100,7 +99,7 @@ fn what_nobody_writes_is_what_it_was() {
     );
 }
 
-/// An address that leads out of its object is one of what lies there.
+/// An address beyond the end of an object refers to the object there.
 #[test]
 fn a_store_that_leads_out_of_its_object_writes_what_it_hits() {
     let program = |never: &str| {

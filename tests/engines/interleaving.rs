@@ -1,12 +1,12 @@
-//! The model `sc` against an interpreter that runs threads in turns.
+//! Compares the model `sc` with an interpreter that runs threads in turns.
 //!
 //! All engines share the skeleton, so their agreement says nothing about it; the interpreter
-//! ([`testkit::interleave`]) shares nothing with it. Outcome sets must be equal, on random programs
-//! and on every test of the repository.
+//! ([`testkit::interleave`]) shares nothing with it. Outcome sets must be equal, for random
+//! programs and for every test of the repository.
 //!
-//! `testkit::suite` says how many random programs there are, `FENCEPOST_SEED` sets the first seed;
-//! `FENCEPOST_SUITE` names a folder of further `.litmus` files; `FENCEPOST_TIMEOUT_MS` is the time
-//! for one question.
+//! `testkit::suite` sets the number of random programs, `FENCEPOST_SEED` the first seed.
+//! `FENCEPOST_SUITE` names a folder of further `.litmus` files; `FENCEPOST_TIMEOUT_MS` sets the
+//! time for one query.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -31,7 +31,7 @@ fn sc() -> Model {
         .expect("valid")
 }
 
-/// How a comparison ended.
+/// The result of a comparison.
 #[derive(Debug, PartialEq)]
 enum Compared {
     Equal,
@@ -87,7 +87,7 @@ fn random_programs() {
     for seed in first..first + count {
         let source = program(seed, SHAPE);
         if std::env::var_os("FENCEPOST_TRACE").is_some() {
-            // The last seed printed is the one that does not end.
+            // The last printed seed is the one that does not end.
             eprintln!("seed {seed}");
         }
         match compare(&source.read(&format!("seed-{seed}")), &model) {
@@ -110,7 +110,7 @@ fn random_programs() {
         }
     }
     println!("{count} programs; skipped: {skipped:?}");
-    // How many run out of time depends on the machine, so it is shown and not judged.
+    // The number of timeouts depends on the machine, so it is shown and not judged.
     skipped.remove("out of time");
     assert!(
         skipped.values().sum::<u64>() * 10 <= count,

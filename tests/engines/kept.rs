@@ -1,6 +1,6 @@
-//! Random programs with a loop whose iterations may write what they read: what their straight-line
-//! form can do, with the loop's first iterations written out, the loop can do. In the straight-line
-//! form nothing is left out.
+//! Random programs with a loop whose iterations may write the value that they read. The loop allows
+//! every outcome of its straight-line form, which has the first iterations written out. No
+//! iterations are skipped in the straight-line form.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -16,10 +16,10 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use testkit::suite::{number, programs};
 
-/// How many iterations are written out.
+/// The number of iterations written out.
 const WRITTEN_OUT: u32 = 3;
 
-/// One of some words.
+/// One of several words.
 pub(crate) fn one<'a>(rng: &mut Pcg64Mcg, words: &[&'a str]) -> &'a str {
     words.choose(rng).expect("there are some")
 }
@@ -69,7 +69,7 @@ fn generate(seed: u64) -> (String, String) {
     }
     let compare = one(rng, &["eq", "ne", "ne"]);
     write!(iteration, " setp.{compare}.u32 p, r0, {ends};").expect("a string");
-    // A first attempt may stand before the loop.
+    // A first attempt may come before the loop.
     let first = if rng.random_bool(0.4) {
         format!("{iteration} @p bra OUT; ")
     } else {
@@ -86,7 +86,7 @@ fn generate(seed: u64) -> (String, String) {
             let place = one(rng, &["l", "l", "x", "y"]);
             let value = rng.random_range(0..3);
             let r = format!("{name}{i}");
-            // Values that were read are written, too: they may not justify themselves.
+            // Some writes store values that were read: they may not justify themselves.
             let given = if i > 0 && rng.random_bool(0.4) {
                 format!("{name}{}", i - 1)
             } else {
@@ -98,7 +98,7 @@ fn generate(seed: u64) -> (String, String) {
                 4 | 5 => {
                     let order = one(rng, &["relaxed", "release"]);
                     match i > 0 && rng.random_bool(0.4) {
-                        // Whether it is written may justify itself, too.
+                        // Whether the write happens may not justify itself either.
                         true => format!(
                             "setp.ne.u32 q, {name}{}, 0; @q st.{order}.gpu.u32 [{place}], {value}; ",
                             i - 1
@@ -138,8 +138,7 @@ fn generate(seed: u64) -> (String, String) {
     (text(&looped), text(&written_out))
 }
 
-/// Outcomes up to a loop bound, and whether one comes of a racy execution; `None` if it is not
-/// known.
+/// The outcomes up to a loop bound, and whether one comes from a racy execution; `None` if unknown.
 pub(crate) fn answers(text: &str, model: &str, bound: u32) -> Option<(BTreeSet<State>, bool)> {
     let test = parse("t.toml", text.as_bytes())
         .unwrap_or_else(|e| panic!("{e:?}\n{text}"))
@@ -164,8 +163,8 @@ pub(crate) fn answers(text: &str, model: &str, bound: u32) -> Option<(BTreeSet<S
     outcomes.complete.then_some((allowed, races))
 }
 
-/// How many programs were held against their straight-line form, and how many of these race; and
-/// how many were not known.
+/// The numbers of programs compared with their straight-line form, of racy ones among them, and of
+/// undecided ones.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     pub(crate) compared: u64,
@@ -174,8 +173,8 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// What the straight-line form can do the loop can do, up to a bound, and it races if that
-    /// does.
+    /// Checks that, up to a bound, the loop allows all outcomes of the straight-line form, and
+    /// races if that form does.
     pub(crate) fn against(&mut self, looped: &str, written_out: &str, bound: u32) {
         for model in ["ptx", "sc"] {
             let Some((of_loop, races)) = answers(looped, model, bound) else {

@@ -1,17 +1,17 @@
-//! Liveness against two authorities that share nothing with the checker: a search for lassos over
-//! interleavings, and the published verdicts of the CADP tests.
+//! Checks liveness against two authorities that share nothing with the checker: a search for lassos
+//! over interleavings, and the published verdicts of the CADP tests.
 //!
-//! - Under `sc`, on random programs with spin loops, exchanges and barriers: [`testkit::lasso`]
-//!   looks at the graph of all states. Whatever is not `undecided` must agree, under every progress
-//!   model, by all engines.
-//! - The published PTX suite has the programs of the Vulkan CADP tests with relaxed atomics of a
-//!   scope that includes everyone; only the Vulkan list has verdicts for all progress models.
+//! - Under `sc`, for random programs with spin loops, exchanges and barriers, [`testkit::lasso`]
+//!   searches the graph of all states. Every decided answer must agree, under every progress model,
+//!   by all engines.
+//! - The published PTX suite has the programs of the Vulkan CADP tests, with relaxed atomics of a
+//!   scope that includes all threads. Only the Vulkan list has verdicts for all progress models.
 //!   `FENCEPOST_SUITE` names the folder that holds both (`ptx/CADP`, `vulkan/verdicts.tsv`);
 //!   without it that test does nothing.
-//! - Questions that are `undecided` by definition, and what is said about an execution that hangs.
+//! - Queries that are `undecided` by definition, and the description of a hanging execution.
 //!
-//! `testkit::suite` says how many random programs there are, `FENCEPOST_SEED` sets the first seed,
-//! `FENCEPOST_TIMEOUT_MS` the time for one question.
+//! `testkit::suite` sets the number of random programs, `FENCEPOST_SEED` the first seed,
+//! `FENCEPOST_TIMEOUT_MS` the time for one query.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -65,7 +65,7 @@ fn random_thread(rng: &mut Pcg64Mcg, names: &mut u32) -> String {
     let mut code: Vec<String> = Vec::new();
     for _ in 0..rng.random_range(1..=3) {
         let place = ["x", "y"][rng.random_range(0..2)];
-        // Most writes write 1, and most loops wait for one: else nearly every program hangs.
+        // Most writes write 1, and most loops wait for 1: otherwise nearly every program hangs.
         let value = i32::from(rng.random_range(0..5) > 0);
         let (test, tested) =
             [("beq", 0), ("beq", 0), ("bne", 1), ("beq", 1)][rng.random_range(0..4)];
@@ -88,8 +88,8 @@ fn random_thread(rng: &mut Pcg64Mcg, names: &mut u32) -> String {
     code.join("; ")
 }
 
-/// The code that two lanes of a warp run: they hand each other values, in loops and out of them,
-/// and part at times.
+/// The code of two lanes of a warp: they exchange values, inside and outside loops, and diverge at
+/// times.
 fn random_warp(rng: &mut Pcg64Mcg, names: &mut u32) -> String {
     let mut code = vec!["setp.eq.u32 first, lane, 0".to_string()];
     for _ in 0..rng.random_range(1..=3) {
@@ -159,7 +159,7 @@ fn lassos_of_lanes() {
     });
 }
 
-/// Makes programs, and asks both. At least one in so many answers is decided.
+/// Makes programs, and compares both answers. At least one in `decided` answers is decided.
 fn lassos(count: u64, decided: u64, mut make: impl FnMut(&mut Pcg64Mcg, &mut u32) -> LitmusTest) {
     let sc = model("sc");
     let (count, first) = (programs(count), number("FENCEPOST_SEED", 1));
@@ -224,8 +224,9 @@ fn lassos(count: u64, decided: u64, mut make: impl FnMut(&mut Pcg64Mcg, &mut u32
     );
 }
 
-/// A published test whose PTX form is another program than its Vulkan form: where the Vulkan form
-/// goes back to wait for the flag, the PTX form goes on. `litmus/liveness/handshake.toml` has both.
+/// A published test whose PTX form is a different program from its Vulkan form. Where the Vulkan
+/// form goes back to wait for the flag, the PTX form goes on. `litmus/liveness/handshake.toml` has
+/// both.
 const ANOTHER_PROGRAM: &str = "CADP/2_threads_4_instructions/84_simple.litmus";
 
 #[test]
@@ -283,12 +284,12 @@ fn what_no_bound_decides_is_undecided() {
     let published = model("ptx-v7.5");
     let exchanger = "L: atom.relaxed.gpu.exch r0, x, 1; bne r0, 2, L";
     let lock = "L: atom.relaxed.gpu.cas r0, x, 0, 1; bne r0, 0, L";
-    // Of infinitely many writes, some day an exchange that goes on meets one.
+    // An exchange that repeats eventually meets one of infinitely many writes.
     let meets = "M: st.relaxed.gpu x, 1; ld.relaxed.gpu r0, y; beq r0, 0, M";
     let exchanging = "L: atom.relaxed.gpu.exch r0, x, 0; bne r0, 1, L; st.relaxed.gpu y, 1";
     let cases: [(&str, &Model, LitmusTest, &str); 7] = [
-        // Infinitely many writes do not all come before another one: the exchanger meets the 2 some
-        // day.
+        // Infinitely many writes do not all come before another one: the exchanger eventually meets
+        // the 2.
         (
             "fair coherence",
             &ptx,
@@ -320,7 +321,7 @@ fn what_no_bound_decides_is_undecided() {
             program(&[(0, "st.relaxed.gpu x, 1; st.relaxed.gpu x, 0"), (1, lock)]),
             "undecided",
         ),
-        // Told by a flag, at any time: a loop with effect may be cut first.
+        // A flag ends the loop at any time: a loop with effect may be cut first.
         (
             "repeated writes until told",
             &ptx,
@@ -429,7 +430,7 @@ fn a_hang_is_explained() {
         (&["P1".to_string()][..], Ending::Looping)
     );
 
-    // Each waits for what the other writes after waiting.
+    // Each thread waits for a write that the other makes after its wait.
     let test = program(&[
         (
             0,

@@ -1,7 +1,7 @@
-//! What the engines decide, held against each other, against authorities that share nothing with
-//! them, and against changes of a program that must not matter.
+//! Checks the decisions of the engines: against each other, against authorities that share nothing
+//! with them, and under changes of a program that must have no effect.
 //!
-//! Random programs come in two sizes: `testkit::suite::programs` says which.
+//! The number of random programs has two settings: see `testkit::suite::programs`.
 
 mod agreement;
 mod bounds;

@@ -1,12 +1,12 @@
-//! The mappings to PTX on random programs: what the mapped program can do, the source program can.
+//! Checks the mappings to PTX on random programs: the source program allows everything that the
+//! mapped program allows.
 //!
-//! Every outcome that PTX allows after the mapping must be allowed by the model of the source
-//! language, unless the source program is undefined or the outcome lies in a gap that the mapping
-//! is known to have. On the same programs the whole outcome sets of all engines are compared, with
-//! their race flags.
+//! The model of the source language must allow every outcome that PTX allows after the mapping. The
+//! exceptions are undefined source programs, and outcomes in a known gap of the mapping. For the
+//! same programs the whole outcome sets of all engines are compared, with their race flags.
 //!
-//! `testkit::suite` says how many programs there are per mapping (defined ones) and language,
-//! `FENCEPOST_SEED` sets the first seed, `FENCEPOST_TIMEOUT_MS` the time for one question.
+//! `testkit::suite` sets the number of programs per mapping (defined ones) and language,
+//! `FENCEPOST_SEED` the first seed, `FENCEPOST_TIMEOUT_MS` the time for one query.
 //!
 //! # Sources
 //! - D. Lustig, S. Sahasrabuddhe, O. Giroux, "A Formal Analysis of the NVIDIA PTX Memory
@@ -44,7 +44,7 @@ fn session<'a>(test: &'a LitmusTest, model: &'a Model, engine: Engine) -> Sessio
     Session::new(test, model, engine, limits(), &[])
 }
 
-/// The states that are allowed; `None` if the list is not complete.
+/// The allowed states; `None` if the list is not complete.
 fn allowed(test: &LitmusTest, model: &Model) -> Option<BTreeSet<State>> {
     let list = session(test, model, Engine::Enumerate).outcomes();
     assert_eq!(list.defect, None);
@@ -57,20 +57,20 @@ fn allowed(test: &LitmusTest, model: &Model) -> Option<BTreeSet<State>> {
     })
 }
 
-/// What became of one program.
+/// The result for one program.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kept {
-    /// A race or other undefined behaviour: nothing is asked.
+    /// A race or other undefined behaviour: any result is fine.
     Undefined,
     /// PTX allows the same outcomes.
     Exactly,
     /// PTX allows fewer.
     Stronger,
-    /// It allows more, all of them in a known gap of that name.
+    /// It allows more, and all of that is in the named gap.
     Gap(String),
     /// It allows more.
     Violated,
-    /// A limit was hit.
+    /// A limit was reached.
     Undecided,
 }
 
@@ -95,7 +95,7 @@ fn judge(test: &LitmusTest, source: &Model, ptx: &Model, mapping: &Mapping) -> K
     if found.is_subset(&promised) {
         return Kept::Stronger;
     }
-    // Every outcome that is new must lie in a gap; the widest one that is needed is counted.
+    // Every new outcome must be in a gap; the widest necessary one is counted.
     let mut widest = None;
     let mut left: BTreeSet<State> = found.difference(&promised).cloned().collect();
     for gap in &mapping.gaps {
@@ -133,8 +133,8 @@ struct Check {
     mapping: &'static str,
 }
 
-/// Judges programs until enough of them are defined. Gives the counts, and the programs of which
-/// one kind came out.
+/// Judges programs until enough of them are defined. Returns the counts, and the programs with the
+/// wanted result.
 fn run(
     check: &Check,
     defined: u64,
@@ -167,7 +167,7 @@ fn run(
     (counts, found)
 }
 
-/// The smallest program near this one with the same fate, ready to be committed.
+/// The smallest similar program with the same result, ready to be committed.
 fn small(check: &Check, program: &Program, wanted: fn(&Kept) -> bool) -> String {
     let (source, ptx) = (model(check.source), model(check.ptx));
     let mapping = Mapping::named(check.mapping).expect("a mapping");
@@ -180,7 +180,7 @@ fn violated(kept: &Kept) -> bool {
     *kept == Kept::Violated
 }
 
-/// No violations; gives the counts.
+/// Requires that nothing is violated; returns the counts.
 fn keeps(check: &Check, defined: u64) -> BTreeMap<Kept, u64> {
     let (counts, found) = run(check, programs(defined), violated);
     let shown: Vec<String> = found
@@ -209,8 +209,8 @@ fn opencl_keeps_its_promises_but_for_the_known_gaps() {
     keeps(&check, 120);
 }
 
-/// Programs that showed the gap: an exchange that reads what its own value led to, and a release
-/// sequence that it heads.
+/// Programs that showed the gap: an exchange that reads a consequence of its own value, and a
+/// release sequence that it heads.
 #[test]
 fn a_read_modify_write_that_does_not_release_is_a_known_gap() {
     for (lang, seed, name) in [
@@ -327,7 +327,7 @@ fn a_load_without_acquire_is_found_out() {
     }
 }
 
-/// The text that `show --lowered` prints, read again, shows what the lowered program shows.
+/// The text that `show --lowered` prints, read again, allows the same as the lowered program.
 #[test]
 fn the_text_of_a_lowered_program_means_the_same() {
     let ptx = model("ptx");
@@ -366,7 +366,7 @@ fn the_text_of_a_lowered_program_means_the_same() {
             .as_ref()
             .and_then(|text| litmus::parse("lowered.toml", text.as_bytes()).ok());
         let (Some(text), Some(again)) = (spelled, again) else {
-            // `show --lowered` says so, and shows nothing.
+            // `show --lowered` reports that, and prints nothing.
             *counts.entry("no words").or_default() += 1;
             continue;
         };
@@ -447,8 +447,8 @@ fn engines_agree() {
     }
 }
 
-/// What PTX alone has, in assembly, is itself under the mapping, and nothing to the model of the
-/// language.
+/// In assembly, instructions that only PTX has map to themselves, and the language's model ignores
+/// them.
 #[test]
 fn marks_of_ptx_in_assembly_are_of_ptx_alone() {
     for statement in [

@@ -1,6 +1,7 @@
-//! Kinds of memory of OpenCL: what is left to implementations has no answer, and says so.
+//! Kinds of memory of OpenCL: behaviour that is left to implementations has no answer, and the
+//! verdict says so.
 //!
-//! What has one is in `litmus/opencl/kinds`.
+//! `litmus/opencl/kinds` has the tests with an answer.
 
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::{LitmusTest, parse};
@@ -9,7 +10,7 @@ use fencepost::model::load_shipped;
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{Reason, Verdict};
 
-/// Two kernel instances update a counter; `second` is what the second one does.
+/// Two kernel instances update a counter; `second` is the code of the second one.
 fn counters(kind: &str, second: &str) -> LitmusTest {
     let text = format!(
         "name = \"t\"\ndialect = \"opencl\"\ncondition = 'c[0] == 2'\n\
@@ -45,7 +46,7 @@ fn atomic_operations_of_two_kernels_on_a_buffer_are_left_to_implementations() {
     for name in ["opencl", "opencl-3.1", "opencl-2.0"] {
         let model = model(name);
         for &engine in Engine::ALONE {
-            // One location, and two of one object.
+            // One location, and two locations of one object.
             for second in [add, next] {
                 for verdict in answers(&counters("buffer", second), &model, engine) {
                     let reason = verdict
@@ -62,7 +63,7 @@ fn atomic_operations_of_two_kernels_on_a_buffer_are_left_to_implementations() {
                     );
                 }
             }
-            // Not so in shared virtual memory, between reads, or for other objects.
+            // Shared virtual memory, reads and different objects are defined.
             let defined = [Verdict::RaceFree, Verdict::Defined];
             assert_eq!(
                 answers(&counters("svm-coarse", add), &model, engine)[1..],
@@ -72,7 +73,7 @@ fn atomic_operations_of_two_kernels_on_a_buffer_are_left_to_implementations() {
                 answers(&counters("buffer", "*y = 1;"), &model, engine)[1..],
                 defined
             );
-            // What races whatever implementations do is undefined.
+            // A race under every implementation is undefined.
             let plain = answers(
                 &counters("buffer", "*(volatile int *)c = 7;"),
                 &model,
@@ -161,7 +162,7 @@ fn each_device_has_its_own_variable_of_a_program() {
         );
         assert_eq!(answers(&test(""), &model, engine)[1], Verdict::Racy);
     }
-    // Whose copy a condition speaks of has to be said.
+    // The condition must name the device whose copy it means.
     let ambiguous = text.replace("DEVICE", "device = 1").replace("P1:x", "x");
     let found = parse("t.toml", ambiguous.as_bytes()).expect_err("ambiguous");
     assert_eq!(found[0].message, "every device has its own copy of `x`");

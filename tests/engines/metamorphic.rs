@@ -1,13 +1,13 @@
-//! Tests changed in ways that must mean nothing, or must only forbid, under every model of their
-//! dialect.
+//! Checks changes of tests that must have no effect, or must only forbid, under every model of
+//! their dialect.
 //!
 //! - The order of threads and the names and order of locations change nothing.
-//! - A stronger order, a wider scope, a further fence allows no outcome that was not allowed: in
-//!   the models that promise it, for programs that the model calls defined. [`EXCEPTIONS`] lists
-//!   the models that promise less, each with a test.
+//! - A stronger order, a wider scope or a further fence allows no new outcome. This holds in the
+//!   models that promise it, for programs that the model calls defined. [`EXCEPTIONS`] lists the
+//!   models that promise less, each with a test.
 //!
-//! `testkit::suite` says how many tests of each dialect are changed, of the repository and of the
-//! folder that `FENCEPOST_SUITE` names; `FENCEPOST_SEED` which.
+//! `testkit::suite` sets the number of changed tests of each dialect, from the repository and from
+//! the folder that `FENCEPOST_SUITE` names; `FENCEPOST_SEED` selects them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -25,7 +25,7 @@ use rand_pcg::Pcg64Mcg;
 use testkit::rewrite::{MARK, Stronger, permuted, renamed, strengthened};
 use testkit::suite::{files, number, programs};
 
-/// Models that do not promise that a change of a kind only forbids, and why.
+/// Models that do not promise that a kind of change only forbids, and the reason.
 const EXCEPTIONS: &[(&str, Stronger, &str)] = &[
     (
         "opencl",
@@ -49,7 +49,7 @@ const EXCEPTIONS: &[(&str, Stronger, &str)] = &[
     ("opencl-2.0", Stronger::Fence, "as with orders"),
 ];
 
-/// Tests of more instructions are left out: their outcomes are asked for many times.
+/// Tests with more instructions are left out: their outcomes are computed many times.
 const SMALL: usize = 20;
 
 fn model(name: &str) -> Model {
@@ -83,9 +83,8 @@ fn session<'a>(test: &'a LitmusTest, model: &'a Model) -> Session<'a> {
     Session::new(test, model, Engine::Enumerate, limits, &[])
 }
 
-/// The allowed states, and whether they are racy, without the marks of renaming; `None` if the list
-/// is not complete. Which of the others are listed depends on how values out of thin air are looked
-/// for.
+/// The allowed states, and whether they are racy, without the marks of renaming. `None` if the list
+/// is not complete: the listed part then depends on the search for values out of thin air.
 fn states(test: &LitmusTest, model: &Model) -> Option<BTreeMap<State, bool>> {
     let list = session(test, model).outcomes();
     assert_eq!(list.defect, None, "{} under {}", test.name, model.name);
@@ -111,7 +110,7 @@ fn allowed(test: &LitmusTest, model: &Model) -> Option<BTreeSet<State>> {
     Some(states(test, model)?.into_keys().collect())
 }
 
-/// Whether the model calls the program undefined; `None`: it cannot be said.
+/// Whether the model calls the program undefined; `None` if undecided.
 fn undefined(test: &LitmusTest, model: &Model) -> Option<bool> {
     match session(test, model).undefined().map(|a| a.verdict) {
         None | Some(Verdict::Defined) => Some(false),
@@ -120,7 +119,7 @@ fn undefined(test: &LitmusTest, model: &Model) -> Option<bool> {
     }
 }
 
-/// Tests of the repository and of a suite, so many of each dialect.
+/// A sample of tests of the repository and of a suite, with a limit for each dialect.
 fn tests() -> Vec<LitmusTest> {
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus")];
     folders.extend(std::env::var_os("FENCEPOST_SUITE").map(Into::into));
@@ -132,14 +131,14 @@ fn tests() -> Vec<LitmusTest> {
     {
         for test in read_path(&file).into_iter().flatten() {
             let size: usize = test.program.threads.iter().map(|t| t.code.len()).sum();
-            // The threads of a host program are numbered with what it enqueues.
-            // The lanes of a warp are numbered in the order of threads.
+            // The threads of a host program are numbered with its enqueued commands, and the lanes
+            // of a warp in the order of threads.
             let lanes = test.program.instrs().any(|(_, _, i)| match &i.op {
                 Op::Give { .. } => true,
                 op => op.barrier().is_some_and(|b| b.lanes.is_some()),
             });
-            // How far the memory of another CTA is away is a number in the code: copies lie in the
-            // order of threads.
+            // The distance of another CTA's memory is a number in the code: copies are in the order
+            // of threads.
             let peers = test.program.instrs().any(|(_, _, i)| {
                 ["mapa", "map_shared_rank", "multicast"]
                     .iter()
@@ -178,7 +177,7 @@ fn order_of_threads_and_names_mean_nothing() {
                 continue;
             };
             for changed in [&other, &new] {
-                // What the one was in time for, the other need not be.
+                // The original was in time, but the changed test need not be.
                 let Some(found) = states(changed, &model) else {
                     skipped += 1;
                     continue;
@@ -257,8 +256,7 @@ fn condition(test: &LitmusTest, model: &Model) -> Verdict {
     session(test, model).reachability(None, false).verdict
 }
 
-/// OpenCL up to 3.0 asks for equal scopes: the wider scope of one side makes a race of what was
-/// none.
+/// OpenCL up to 3.0 requires equal scopes: a wider scope on one side creates a race.
 #[test]
 fn a_wider_scope_adds_a_race_in_opencl() {
     let [before, after] = with(
@@ -273,8 +271,8 @@ fn a_wider_scope_adds_a_race_in_opencl() {
     }
 }
 
-/// In OpenCL 2.0, operations are sequentially consistent only if all of them have one scope: one
-/// more such operation, of a narrower scope, frees all the others.
+/// In OpenCL 2.0, operations are sequentially consistent only if all of them have the same scope.
+/// One more such operation with a narrower scope frees all the others.
 #[test]
 fn one_more_sc_fence_can_free_the_others_in_opencl_2_0() {
     let fence = "atomic_work_item_fence(CLK_GLOBAL_MEM_FENCE, memory_order_seq_cst, memory_scope_work_group);\n";
@@ -288,8 +286,8 @@ fn one_more_sc_fence_can_free_the_others_in_opencl_2_0() {
     assert_eq!(condition(&after, &model("opencl")), Verdict::Forbidden);
 }
 
-/// Programs with races promise nothing: once the flag is acquired, the new data is a visible side
-/// effect, where before the old one was the only one.
+/// Models promise nothing for programs with races. After the acquire of the flag, the new data is a
+/// visible side effect; before it, only the old data was.
 #[test]
 fn synchronization_can_add_an_outcome_to_a_racy_program() {
     let [before, after] = with(

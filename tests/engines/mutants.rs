@@ -1,15 +1,17 @@
-//! Which test of `litmus/` notices that a clause is missing from a model.
+//! Checks that some test of `litmus/` notices each clause that is missing from a model.
 //!
-//! `mutants/MODEL.toml` has every clause of the model: under `noticed`, with a test whose
-//! expectation fails without it; under `redundant`, with the laws from which it is proved
-//! ([`testkit::redundant`]) that the model says the same without it; under `equivalent`, with
-//! another reason why no test can notice; under `open`, those that no test of at most [`LARGEST`]
-//! instructions notices, whatever the reason. The quick form asks the tests that are named, and
-//! proves again a part of what is redundant; with `FENCEPOST_LONG` it proves all of that, tests of
-//! that size (all of them, or a part, as [`testkit::suite`] says) are asked about the clauses that
-//! nothing is said to notice, and nothing that a test notices may be proved redundant. `BLESS=1`
-//! looks for what is missing in the file, the smallest tests first; together they look for all that
-//! nothing is said to notice.
+//! `mutants/MODEL.toml` lists every clause of the model under one of these keys:
+//! - `noticed`: with a test whose expectation fails without it;
+//! - `redundant`: with the laws by which [`testkit::redundant`] proves that the model has the same
+//!   meaning without it;
+//! - `equivalent`: with another reason why no test can notice;
+//! - `open`: no test of at most [`LARGEST`] instructions notices, for whatever reason.
+//!
+//! The quick form runs the named tests, and repeats a part of the proofs. With `FENCEPOST_LONG` it
+//! repeats all proofs, and runs tests of that size (a part or all, by [`testkit::suite`]) for the
+//! clauses without a test. No noticed clause may have a proof of redundancy. `BLESS=1` searches for
+//! entries that are missing in the file, smallest tests first; together with `FENCEPOST_LONG` it
+//! searches for all clauses without a test.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -29,23 +31,24 @@ use fencepost::verdict::{Answer, Reason, Verdict};
 use testkit::redundant::Prover;
 use testkit::suite::{files, in_parallel, is_long, sample, step};
 
-/// Larger tests are asked about no clause: what they show, smaller ones do.
+/// Larger tests are not used: smaller ones show the same.
 const LARGEST: usize = 44;
 
-/// Of so many clauses that a test notices, the quick form asks of one whether it is proved
-/// redundant.
+/// For one of this number of noticed clauses, the quick form checks that there is no proof of
+/// redundancy.
 const SAMPLED: usize = 16;
 
-/// What is known of a model's clauses.
+/// The file's entries about a model's clauses.
 #[derive(Default, PartialEq)]
 struct Known {
-    /// By clause: the test.
+    /// By clause: the test that notices.
     noticed: BTreeMap<String, String>,
-    /// By clause: the laws by which the model says the same without it, see [`testkit::redundant`].
+    /// By clause: the laws by which the model has the same meaning without it, see
+    /// [`testkit::redundant`].
     redundant: BTreeMap<String, String>,
-    /// By clause: why no test can notice.
+    /// By clause: the reason why no test can notice.
     equivalent: BTreeMap<String, String>,
-    /// By clause: what else is known of it, if anything.
+    /// By clause: further remarks.
     open: BTreeMap<String, String>,
 }
 
@@ -75,7 +78,7 @@ impl Known {
         }
     }
 
-    /// In the order of the clauses.
+    /// The entries as text, in the order of the clauses.
     fn written(&self, model: &str, clauses: &[Clause]) -> String {
         let mut text = format!(
             "# Clauses of `{model}`, and what notices that one is missing: tests/engines/mutants.rs.\n"
@@ -106,14 +109,14 @@ impl Known {
     }
 }
 
-/// A test, as a model judges it.
+/// A test and its expectation for a model.
 struct Case {
-    /// The file without its ending, and the test, if the file has several.
+    /// The file without its ending; with the test's name, if the file has several.
     name: String,
     test: LitmusTest,
     expected: Expectation,
     size: usize,
-    /// What the whole model says of it, once somebody asks.
+    /// The answers of the whole model, computed on demand.
     says: OnceLock<BTreeSet<u64>>,
 }
 
@@ -124,7 +127,7 @@ static TESTS: LazyLock<Vec<(PathBuf, Vec<LitmusTest>)>> = LazyLock::new(|| {
     files.into_iter().zip(read).collect()
 });
 
-/// The tests that expect something of a model, the smallest first.
+/// The tests with expectations for a model, smallest first.
 fn cases(model: &Model) -> Vec<Case> {
     let of_file = |(path, tests): &(PathBuf, Vec<LitmusTest>)| {
         let several = tests.len() > 1;
@@ -170,7 +173,7 @@ fn cases(model: &Model) -> Vec<Case> {
     cases
 }
 
-/// What a model says of a test that an expectation could be about.
+/// The answers of a model about a test, as far as an expectation could be about them.
 fn says(model: &Model, test: &LitmusTest) -> BTreeSet<u64> {
     fingerprint(
         model,
@@ -188,7 +191,7 @@ fn fails(case: &Case, model: &Model) -> bool {
     let Case { test, expected, .. } = case;
     let session = |set: &[Setting]| Session::new(test, model, Engine::Auto, Limits::default(), set);
     let differs = |answer: Option<Answer>, expected: Verdict| {
-        // Only what a model leaves to implementations is open by what it says.
+        // The answer leaves only implementation-defined behaviour open.
         let is_open = |reason: &Reason| !matches!(reason, Reason::ImplementationDefined { .. });
         answer.is_none_or(|answer| {
             !answer.verdict.reason().is_some_and(is_open) && answer.verdict != expected
@@ -233,17 +236,17 @@ fn fails(case: &Case, model: &Model) -> bool {
         })
 }
 
-/// What is found of a clause.
+/// The result for a clause.
 enum Found {
-    /// What was known of it, as far as it was looked at.
+    /// The entry is right, as far as it was checked.
     AsKnown,
-    /// The model says the same without it, by these laws.
+    /// By these laws, the model has the same meaning without it.
     Redundant(String),
-    /// This test notices, or none: all were asked.
+    /// This test notices, or none of all tests.
     Noticed(Option<String>),
 }
 
-/// What the clauses of a model are judged by.
+/// The material for judging the clauses of a model.
 struct Judge<'a> {
     text: &'a Text<'a>,
     model: &'a Model,
@@ -254,8 +257,8 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// What is found of the clause of that number, what is wrong with what was known, and how many
-    /// tests were asked.
+    /// The result for the clause of that number, the error in its entry, and the number of tests
+    /// run.
     fn judge(&self, number: usize, clause: &Clause) -> (Found, Option<String>, usize) {
         let Judge {
             text,
@@ -267,7 +270,7 @@ impl Judge<'_> {
         } = *self;
         let name = &clause.name;
         let as_known = |wrong, asked| (Found::AsKnown, wrong, asked);
-        // What is no model without it needs no test.
+        // A clause without which the text is no model needs no test.
         let Ok(mutant) = text.without(clause) else {
             return as_known(None, 0);
         };
@@ -496,7 +499,7 @@ fn a_model_loses_one_clause_at_a_time() {
     assert_ne!(without(names[0]).options, model.options);
 }
 
-/// The laws of a model's language, as a model with its options that has a flag for each.
+/// The laws of a model's language, as a model with the same options and a flag for each law.
 fn laws(model: &Model) -> Model {
     let folder = Path::new("tests/engines/mutants");
     let own =
@@ -510,7 +513,7 @@ fn laws(model: &Model) -> Model {
     }
 }
 
-/// Whether each law holds in the executions of all tests, as far as they can be gone through.
+/// Checks that each law holds in the executions of all tests, as far as they can be enumerated.
 fn laws_hold(laws: &Model, cases: &[Case]) {
     let cases: Vec<&Case> = sample(cases).collect();
     let judged = in_parallel(&cases, |_, Case { name, test, .. }| {
@@ -574,7 +577,7 @@ fn a_clause_is_redundant_where_nothing_can_be_told_by_it() {
         let model = load(&text(a));
         Prover::new(&model, &laws(&model)).proof(&load(&text(b)))
     };
-    // What an update is of, what comes before and behind each use, what only one use has.
+    // The ends of an update, the context of each use, and the parts that only one use has.
     assert!(proof("[F] ; po ; rmw ; po", "[F] ; po ; (rmw & (R * W)) ; po").is_some());
     assert!(proof("[F] ; po", "[F \\ M] ; po").is_some());
     assert!(proof("[F \\ B] ; po", "[F] ; po").is_none());

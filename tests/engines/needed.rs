@@ -1,5 +1,5 @@
-//! Random programs, alone and beside threads whose values are too many to be listed: there values
-//! are given up that nothing depends on, and the answers are the same.
+//! Random programs, alone and next to threads with too many values to list. There the engines drop
+//! values that no answer depends on, and the answers are the same.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use testkit::suite::{number, programs};
 
-/// Threads that have nothing to do with others: three reads of eleven values, each sum of which is
-/// another, and what is made of that.
+/// Threads that are independent of the others: three reads of eleven values with distinct sums, and
+/// computations with these.
 fn many() -> String {
     let stores: String = (1..=10)
         .map(|v: i32| format!("st.relaxed.gpu.u32 [m], {}; ", (v as f32).to_bits()))
@@ -28,8 +28,8 @@ fn many() -> String {
     )
 }
 
-/// A program in which some values decide what is executed or accessed, and others are handed on;
-/// and what may be asked of it.
+/// A program in which some values decide execution or addresses, and others are only passed on; and
+/// possible conditions.
 fn generate(seed: u64) -> (String, Vec<String>) {
     let rng = &mut Pcg64Mcg::seed_from_u64(seed);
     let one =
@@ -78,7 +78,7 @@ fn generate(seed: u64) -> (String, Vec<String>) {
     (threads, asked)
 }
 
-/// Whether a condition can hold, and whether there is a race; `None` if one of them is not known.
+/// Whether a condition can hold, and whether there is a race; `None` if either is unknown.
 fn answers(threads: &str, condition: &str, model: &str) -> Option<(bool, bool)> {
     let text = format!(
         "name = \"t\"\ncondition = '{condition}'\n[memory]\nx = {{ size = 2, type = \"u32\" }}\ny = {{ type = \"u32\" }}\n\
@@ -147,8 +147,8 @@ fn what_nothing_depends_on_can_be_given_up() {
     }
 }
 
-/// What is asked about the values that are too many is not answered, and neither is it where a
-/// model has values out of thin air.
+/// Queries about the values that are too many stay undecided, as do those under a model with values
+/// out of thin air.
 #[test]
 fn what_depends_on_them_is_undecided() {
     let ask = |condition: &str, model: &str| {

@@ -1,6 +1,6 @@
-//! Random programs with many writes to one location, some ordered by the model and some not, or
-//! with many fences: where the circuit leaves out what follows from an order alone, all engines
-//! answer alike.
+//! Random programs with many writes to one location, only some of them ordered by the model, or
+//! with many fences. The circuit leaves out facts that follow from an order alone, and all engines
+//! still agree.
 
 use std::time::Duration;
 
@@ -14,12 +14,11 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use testkit::suite::{number, programs};
 
-/// Two threads that write one location some nine times each, in other ways, and read it.
+/// Two threads that write one location about nine times each, in different ways, and read it.
 fn generate(seed: u64) -> String {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
     let rng = &mut rng;
-    // Where few writes are weak, or of a scope without the other thread, much of the order is asked
-    // for.
+    // If few writes are weak, or of a scope without the other thread, much of the order matters.
     let strong = rng.random_range(0.5..1.0);
     let apart = rng.random_bool(0.7);
     let mut next = 0;
@@ -64,7 +63,7 @@ fn detours_along_an_order_take_no_gates() {
     compare(generate);
 }
 
-/// All engines on programs of one kind.
+/// Compares all engines on programs of one kind.
 fn compare(generate: fn(u64) -> String) {
     let model = load_shipped("ptx", &signature())
         .expect("shipped")
@@ -105,8 +104,8 @@ fn compare(generate: fn(u64) -> String) {
     );
 }
 
-/// Two or three threads with fences between their accesses, most of them sequentially consistent,
-/// some in a branch, some of a scope of their own.
+/// Two or three threads with fences between their accesses. Most fences are sequentially
+/// consistent, some are in a branch, and some have a different scope.
 fn fences(seed: u64) -> String {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
     let rng = &mut rng;

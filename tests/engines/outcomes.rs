@@ -1,4 +1,4 @@
-//! Every outcome of classic tests under `ptx`, as a snapshot: missing outcomes and extra ones both
+//! Snapshots of every outcome of classic tests under `ptx`: missing outcomes and extra ones both
 //! show.
 //!
 //! All engines make the list, and differences between them are defects.

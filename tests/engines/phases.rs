@@ -1,7 +1,7 @@
-//! Kernels of one block whose threads meet at barriers, leave loops and exit by what they read,
-//! against an interpreter with vector clocks ([`testkit::phases`]): they have the same outcomes
-//! under `sc`, and the same of them hang; the same of them race under `ptx`, and those that do not
-//! hang and have the same outcomes there, too.
+//! Kernels of one block whose threads meet at barriers, leave loops and exit by values read,
+//! compared with an interpreter with vector clocks ([`testkit::phases`]). Under `sc` they have the
+//! same outcomes, and the same of them hang. Under `ptx` the same of them race, and those that do
+//! not race have the same outcomes there and hang alike.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,13 +15,13 @@ use fencepost::verdict::Verdict;
 use testkit::phases::Kernel;
 use testkit::suite::{number, programs};
 
-/// How a comparison ended.
+/// The result of a comparison.
 #[derive(Debug, PartialEq)]
 enum Compared {
     Racy,
     Stuck,
     Same,
-    /// There is too much of it.
+    /// It is too large.
     Skipped,
     Different(String),
 }
@@ -34,7 +34,7 @@ fn limits() -> Limits {
     }
 }
 
-/// All outcomes that a model allows, if they are known.
+/// All outcomes that a model allows, if known.
 fn allowed(session: &mut Session<'_>) -> Option<BTreeSet<verdict::State>> {
     let outcomes = session.outcomes();
     assert_eq!(outcomes.defect, None);
@@ -50,7 +50,7 @@ fn allowed(session: &mut Session<'_>) -> Option<BTreeSet<verdict::State>> {
     outcomes.complete.then(|| allowed.collect())
 }
 
-/// Whether threads can wait for ever, if that is known.
+/// Whether threads can wait forever, if known.
 fn hangs(test: &LitmusTest, model: &Model) -> Option<bool> {
     let setting = Setting::new(test, model);
     match Liveness::new(&setting, Engine::Auto, limits(), &[])
@@ -63,7 +63,7 @@ fn hangs(test: &LitmusTest, model: &Model) -> Option<bool> {
     }
 }
 
-/// Whether sets are the same, or the first has more, where it may; how they differ, if they do.
+/// Whether two sets are equal, or the first has more and may have; if not, the difference.
 fn same(
     found: &BTreeSet<verdict::State>,
     expected: &BTreeSet<verdict::State>,
@@ -91,8 +91,7 @@ fn compare(kernel: &Kernel, [sc, ptx]: [&Model; 2]) -> Compared {
         return Compared::Different(format!("sc: {how}"));
     }
     let mut session = Session::new(&test, ptx, Engine::Auto, limits(), &[]);
-    // Where the order of accesses is not that of a race or of an exit, it is that of an
-    // interleaving.
+    // If neither a race nor an exit decides the order of accesses, it is that of an interleaving.
     let exact = !expected.racy && !expected.loose;
     for (model, exact) in [(sc, true), (ptx, exact)] {
         if hangs(&test, model).is_some_and(|hangs| hangs != expected.stuck && (exact || !hangs)) {
@@ -110,7 +109,7 @@ fn compare(kernel: &Kernel, [sc, ptx]: [&Model; 2]) -> Compared {
         Some(Verdict::RaceFree) => false,
         _ => return Compared::Skipped,
     };
-    // Where a thread has exited, nothing makes known what it did.
+    // After an exit of a thread, no handover covers its accesses.
     if racy != expected.racy && !(racy && expected.loose) {
         return Compared::Different(format!(
             "racy: {racy}, and the interpreter says {}",

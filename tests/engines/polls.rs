@@ -1,6 +1,6 @@
-//! Random programs with polls that are counted: what the count chooses, and nothing else, makes no
-//! difference to outcomes. Where the count is among what is asked about, every poll is there, and
-//! the outcomes, without the count, are the same.
+//! Random programs with counted polls: the count does not change outcomes except through the code
+//! that it selects. If the condition observes the count, every poll is there, and the outcomes
+//! without the count are the same.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use testkit::suite::{number, programs};
 
-/// A program whose first thread polls, with the count among what outcomes show or without it.
+/// A program whose first thread polls, with the count among the observables or without it.
 fn generate(seed: u64) -> [String; 2] {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
     let rng = &mut rng;
@@ -34,8 +34,7 @@ fn generate(seed: u64) -> [String; 2] {
         rng.random_range(1..3),
         rng.random_range(1..4),
     );
-    // What is done where the count is used up: to wait in another way, to look at something else,
-    // to give up.
+    // The code for an exhausted count: wait in another way, look at another location, give up.
     let other = one(
         rng,
         &[
@@ -50,7 +49,7 @@ fn generate(seed: u64) -> [String; 2] {
         ],
     );
     let count = match rng.random_range(0..3) {
-        // As libcu++ has it: the count stands before the poll, and the jump to it leads back.
+        // As in libcu++: the count comes before the poll, and the jump to it leads back.
         0 => format!(
             "bra TOP; MORE: add.u32 n, n, 1; TOP: {poll} setp.{compare}.u32 p, r0, {until}; @p bra OUT; \
              setp.lt.u32 p1, n, {most}; @p1 bra MORE; {other} bra TOP; OUT:"
@@ -105,8 +104,8 @@ fn generate(seed: u64) -> [String; 2] {
     })
 }
 
-/// Events, and, if they are known, outcomes without the count, and whether one comes of a racy
-/// execution.
+/// The number of events; and, if known, the outcomes without the count, and whether one comes from
+/// a racy execution.
 fn answers(text: &str) -> (usize, Option<(BTreeSet<State>, bool)>) {
     let test = parse("t.toml", text.as_bytes())
         .unwrap_or_else(|e| panic!("{e:?}\n{text}"))

@@ -1,17 +1,17 @@
-//! The front end of the C family against compilers that nobody here wrote.
+//! Compares the front end of the C family with independent compilers.
 //!
-//! Random sequential programs ([`testkit::sequential`]) are compiled with a compiler of C, C++ or
-//! OpenCL C and run; the final values of memory and registers must be those of the executor's
-//! memory `sc` with the program's one thread, and, for a part of them, those of the model `sc`.
+//! A compiler of C, C++ or OpenCL C compiles random sequential programs ([`testkit::sequential`]),
+//! and they run. The final values of memory and registers must be those of the executor's memory
+//! `sc` with the program's one thread. For a part of them, the model `sc` must give the same.
 //!
-//! The compilers are `cc`, `c++` and, for OpenCL C, `clang-15`, or what `CC`, `CXX` and `CLANG`
-//! say; `-fwrapv` gives signed overflow the meaning that it has here. Where one is missing, the
-//! test says so and passes: CI has all. The test of OpenCL C runs if it is asked for: `cargo test --test
-//! engines -- --ignored opencl_c_means`. `FENCEPOST_PROGRAMS` and `FENCEPOST_SEED` are as in the
-//! other tests of random programs.
+//! The compilers are `cc`, `c++` and, for OpenCL C, `clang-15`; `CC`, `CXX` and `CLANG` override
+//! them. `-fwrapv` gives signed overflow the meaning that it has here. If a compiler is missing,
+//! the test says so and passes: CI has all. The test of OpenCL C is ignored by default: `cargo test
+//! --test engines -- --ignored opencl_c_means`. `FENCEPOST_PROGRAMS` and `FENCEPOST_SEED` work as
+//! in the other tests of random programs.
 //!
-//! The same programs as kernels in CUDA C++, compiled to PTX by `NVCC` and read again as `fencepost
-//! import` reads them, hold the instructions of PTX against their source.
+//! The same programs serve as kernels in CUDA C++: `NVCC` compiles them to PTX, and `fencepost
+//! import` reads that. This compares the instructions of PTX with their source.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,19 +29,20 @@ use testkit::made;
 use testkit::sequential::{Language, Program};
 use testkit::suite::{number, programs};
 
-/// Programs in one file for the compiler.
+/// The number of programs in one file for the compiler.
 const BATCH: u64 = 200;
-/// Of so many programs, one is also asked of the model, if its code is no longer than that.
+/// For one of this number of programs the model decides, too, if its code is no longer than
+/// `LARGEST`.
 const ASKED: u64 = 5;
 const LARGEST: usize = 200;
 
 const STANDARD: &str = "#include <stdio.h>\n#include <stdbool.h>\n#include <stdlib.h>\n";
-/// OpenCL C, *Integer Functions*: what there is of them here.
+/// OpenCL C, *Integer Functions*: those that the programs use.
 const OPENCL: &str = "#define popcount(x) ((unsigned)__builtin_popcount(x))\n#define abs(x) ((unsigned)__builtin_abs(x))\n";
 const MAIN: &str = "#include <stdio.h>\nvoid test(long *);\n";
 const SHOW: &str = "static void show(int first, int n) { for (int i = 0; i < n; i++) printf(\"%ld \", all[first + i]); printf(\"\\n\"); }\n";
 
-/// What the compiler's programs print, a line each; `None`: there is no compiler.
+/// The output of the compiler's programs, a line each; `None` if there is no compiler.
 fn compiled(language: Language, programs: &[Program], folder: &Path) -> Option<Vec<String>> {
     let (variable, compiler, standard, ending) = match language {
         Language::C => ("CC", "cc", "-std=gnu11", "c"),
@@ -59,7 +60,7 @@ fn compiled(language: Language, programs: &[Program], folder: &Path) -> Option<V
         .map(|(i, p)| p.function(&format!("f{i}")));
     let mut text = functions.collect::<String>();
     if language == Language::OpenCl {
-        // Neither a library nor a way to print: the values are printed in C.
+        // OpenCL C has no library and cannot print: a program in C prints the values.
         let first = |i: usize| programs[..i].iter().map(Program::results).sum::<usize>();
         let calls = (0..programs.len())
             .map(|i| format!("f{i}(results + {});\n", first(i)))
@@ -73,7 +74,7 @@ fn compiled(language: Language, programs: &[Program], folder: &Path) -> Option<V
         );
         let printing = folder.join("main.c");
         std::fs::write(&printing, main).expect("a folder of our own");
-        // Each file is in the language that its name says.
+        // The name of each file gives its language.
         made.arg(&printing);
     } else {
         let calls = (0..programs.len())
@@ -100,7 +101,7 @@ fn compiled(language: Language, programs: &[Program], folder: &Path) -> Option<V
     Some(lines.lines().map(|l| l.trim().to_string()).collect())
 }
 
-/// The final values that the executor finds.
+/// The final values by the executor.
 fn executed(program: &Program) -> String {
     run(&program.read()).unwrap_or_else(|why| panic!("{why}\n{}", program.text()))
 }
@@ -124,7 +125,7 @@ fn run(test: &LitmusTest) -> Result<String, String> {
     }
 }
 
-/// The final values that the model finds; `None`: it is not asked about a program of that size.
+/// The final values by the model; `None` if the program is too large.
 fn decided(program: &Program) -> Option<String> {
     let (test, model) = (
         program.read(),
@@ -132,7 +133,7 @@ fn decided(program: &Program) -> Option<String> {
             .expect("shipped")
             .expect("valid"),
     );
-    // Nested loops are unrolled into very many copies: that is for the executor.
+    // Unrolling nested loops gives very many copies: only the executor runs them.
     let code = &test.program.threads[0].code;
     let back = |(at, instr): (usize, &Instr)| matches!(instr.op, Op::Branch { target, .. } if target <= at);
     if code.len() > LARGEST || code.iter().enumerate().filter(|i| back(*i)).count() > 1 {
@@ -146,7 +147,7 @@ fn decided(program: &Program) -> Option<String> {
     assert_eq!(found.defect, None, "{}", program.text());
     let allowed: Vec<_> = found.outcomes.into_iter().filter(|o| o.allowed).collect();
     match allowed.as_slice() {
-        // A number that is also an address is shown as one.
+        // A number that is also an address is printed as one.
         [one] if one.state.iter().any(|v| v.1.starts_with('&')) => None,
         [one] if found.complete => Some(
             one.state
@@ -226,7 +227,7 @@ fn opencl_c_means_what_its_compiler_says() {
     agree(Language::OpenCl);
 }
 
-/// The final values of a kernel of a module, or why it cannot be read.
+/// The final values of a kernel of a module, or the reason why it cannot be read.
 fn imported(module: &Source, name: &str, results: usize) -> Result<String, String> {
     let launch = Launch {
         grid: vec![1],
@@ -255,7 +256,7 @@ fn kernels_mean_what_their_source_says() {
     let (mut compared, mut refused) = (0, BTreeMap::<String, u32>::new());
     for start in (seed..seed + count).step_by(BATCH as usize) {
         let seeds = start..(start + BATCH).min(seed + count);
-        // GCC takes such a label of numbers without a sign, ISO C++ and this compiler do not.
+        // GCC takes such a label of unsigned type; ISO C++ and this compiler do not.
         let takes = |p: &(u64, Program)| !p.1.text().contains("case -1:");
         let all: Vec<(u64, Program)> = seeds
             .map(|seed| (seed, Program::of(Language::Cpp, seed)))
@@ -290,7 +291,7 @@ fn kernels_mean_what_their_source_says() {
                         program.text()
                     ),
                     Err(why) => {
-                        // What differs between programs is in quotes.
+                        // Only the parts in quotes differ between programs.
                         let kind = why.split('`').step_by(2).collect::<Vec<_>>().join("…");
                         *refused.entry(kind).or_default() += 1;
                         continue;

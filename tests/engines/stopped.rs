@@ -1,5 +1,5 @@
-//! What a request to stop ends, and what it must not: in a process of its own, since a request is
-//! never taken back.
+//! Tests which work a request to stop ends. They run in a separate process, because a request
+//! cannot be withdrawn.
 
 use std::env;
 use std::process::Command;
@@ -30,10 +30,10 @@ impl Leaves<Bits> for Nothing {
     }
 }
 
-/// Set in the process that is asked to stop.
+/// Set in the process that receives the request.
 const INSIDE: &str = "FENCEPOST_TEST_STOPPED";
 
-/// A replay that a signal came into panicked: its interpreter had ended, though nobody had set it a
+/// A replay that received a signal once panicked: its interpreter had ended, although there was no
 /// deadline.
 #[test]
 fn a_request_ends_searches_and_no_replay() {

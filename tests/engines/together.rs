@@ -1,6 +1,6 @@
-//! Random programs with a loop in which two threads meet, at barriers or by votes: what their
-//! straight-line form can do, with the loop's first iterations written out, the loop can do, races
-//! included. In the straight-line form nothing is left out.
+//! Random programs with a loop in which two threads meet, at barriers or by votes. The loop allows
+//! every outcome and race of its straight-line form, which has the first iterations written out. No
+//! iterations are skipped in the straight-line form.
 
 use std::fmt::Write as _;
 
@@ -10,12 +10,11 @@ use testkit::suite::{number, programs};
 
 use crate::kept::{Held, one};
 
-/// How many iterations are written out.
+/// The number of iterations written out.
 const WRITTEN_OUT: usize = 3;
 
-/// An iteration for each of two threads, which leaves the loop if it jumps to `OUT`; where they may
-/// leave it in different iterations, and so end at barriers of different numbers, that is how
-/// barriers are.
+/// An iteration for each of two threads, which leaves the loop if it jumps to `OUT`. They may leave
+/// it in different iterations, and so end at barriers of different numbers: barriers work that way.
 fn iterations(rng: &mut Pcg64Mcg) -> [String; 2] {
     let meet = one(
         rng,
@@ -74,7 +73,7 @@ fn iterations(rng: &mut Pcg64Mcg) -> [String; 2] {
     [iteration(true), iteration(both)]
 }
 
-/// Accesses, their results in registers of a name.
+/// Accesses, with their results in registers of the given name.
 fn accesses(rng: &mut Pcg64Mcg, count: usize, name: &str) -> String {
     let mut code: String = (0..3).map(|i| format!("mov.u32 {name}{i}, 7; ")).collect();
     for i in 0..count {

@@ -1,6 +1,6 @@
-//! Random programs with vector accesses of PTX, and with accesses of two sizes: all engines find
-//! the same outcomes, the machine `sc` exactly those of the model `sc`, and the weak machine stays
-//! inside of `ptx`.
+//! Random programs with vector accesses of PTX, and with accesses of two sizes. All engines find
+//! the same outcomes, the machine `sc` finds exactly those of the model `sc`, and the weak machine
+//! stays within `ptx`.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -157,7 +157,7 @@ fn engines_and_machine_agree_on_mixed_sizes() {
 }
 
 fn agree(sizes: bool) {
-    // Those of several sizes take ten times as long.
+    // Programs with several sizes take ten times as long.
     let (count, first) = (
         programs(if sizes { 50 } else { 200 }),
         number("FENCEPOST_SEED", 1),
@@ -204,7 +204,7 @@ fn agree(sizes: bool) {
         compared * 2 > count && run * 2 > count,
         "too few are decided: {compared}, {run} of {count}"
     );
-    // Without early binds some outcomes are not seen.
+    // Without early binds some outcomes do not show.
     assert!(
         held * 2 > count && all * 2 > held,
         "{held} of {count} are run, and all is seen of {all}"

@@ -1,9 +1,9 @@
-//! Load buffering on the executor's memories of OpenCL C, CUDA C++ and C: with early binds they
-//! show more of what their models allow, and nothing that these forbid.
+//! Load buffering on the executor's memories of OpenCL C, CUDA C++ and C. With early binds they
+//! show more outcomes that their models allow, and none that these forbid.
 //!
-//! `testkit::suite` says how many random programs there are per language, `FENCEPOST_SEED` sets the
-//! first seed, `FENCEPOST_TIMEOUT_MS` the time for one question. What is printed says how much of
-//! what is allowed is reached.
+//! `testkit::suite` sets the number of random programs per language, `FENCEPOST_SEED` the first
+//! seed, `FENCEPOST_TIMEOUT_MS` the time for one query. The output gives the fraction of allowed
+//! outcomes that was reached.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ fn options(side: &Side, early: Early, rules: Rules) -> Options {
     }
 }
 
-/// What of the machine's behaviour its model forbids.
+/// The part of the machine's behaviour that its model forbids.
 fn outside(machine: &Behaviour, model: &Behaviour) -> Option<String> {
     let more: Vec<_> = machine.outcomes.difference(&model.outcomes).collect();
     let race = machine.racy && !model.racy || machine.undefined && !model.undefined;
@@ -34,13 +34,13 @@ fn outside(machine: &Behaviour, model: &Behaviour) -> Option<String> {
         .then(|| format!("forbidden: {more:?}; undefined in the machine alone: {race}"))
 }
 
-/// Sums over the programs that the model and every mode came to an end with.
+/// Sums over the programs that the model and every mode completed.
 #[derive(Debug, Default)]
 struct Sums {
     programs: usize,
     allowed: usize,
-    /// By mode: outcomes reached, programs with all of them, states, programs that the model calls
-    /// racy and the mode does not.
+    /// By mode: outcomes reached, programs with all of them, states, and programs that only the
+    /// model calls racy.
     modes: [[u64; 4]; MODES.len()],
     skipped: usize,
 }
@@ -84,7 +84,7 @@ fn early_binds_show_nothing_forbidden_on_random_programs() {
     let (count, first) = (programs(20), number("FENCEPOST_SEED", 1));
     for side in sides() {
         let mut sums = Sums::default();
-        // As many of load buffering's own shapes again.
+        // The same number again of shapes of load buffering.
         let buffering = (first..).map(|seed| (seed, program(side.lang, seed)));
         let buffering = buffering
             .filter(|p| p.1.shape.contains("LB"))
@@ -179,8 +179,7 @@ fn store(lang: Lang, loc: &str, value: &str, order: &str) -> String {
     }
 }
 
-/// Whether both threads read 1, by every schedule and by random ones, with early binds as they are
-/// if nothing is said.
+/// Whether both threads read 1, by every schedule and by random ones, with the default early binds.
 fn shows(test: &LitmusTest, side: &Side) -> [bool; 2] {
     let both = |o: &fencepost::simt::schedule::Seen| o.state == [1, 1];
     [
@@ -338,8 +337,7 @@ fn random_runs_with_early_binds_show_what_every_schedule_shows() {
     }
 }
 
-/// Where one thread never has its turn because of what it was bound to, and another one spins until
-/// it has.
+/// One thread never has its turn because of its early bind, and another one spins until it has.
 #[test]
 fn an_early_bind_that_cannot_be_kept_is_no_hang() {
     let text = "name = 'T'\nmemory = { x = 0, c = 0 }\n\

@@ -1,8 +1,8 @@
-//! Barriers of PTX that say how many threads take part, on random programs of three threads: the
-//! executor, which runs phase after phase, against the phases that the engines choose.
+//! Barriers of PTX with thread counts, on random programs of three threads: compares the executor,
+//! which runs phase after phase, with the phases that the engines choose.
 //!
-//! Two arrivals at one phase that say different numbers end a run of the executor; the model calls
-//! the program undefined.
+//! Two arrivals with different counts in one phase end a run of the executor; the model calls the
+//! program undefined.
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ fn program(seed: u64) -> LitmusTest {
         .remove(0)
 }
 
-/// What both say of a program, in a word; whether they disagree.
+/// The common answer about a program, in a word; an error if the two disagree.
 fn compare(
     test: &LitmusTest,
     ptx: &Model,
@@ -108,7 +108,7 @@ fn compare(
     }
     match first {
         (Verdict::Undefined, _) if mixed => return Ok("undefined"),
-        // An execution that waits for ever is none that the model could judge.
+        // An execution that waits forever has no verdict in the model.
         (Verdict::Undecided(_) | Verdict::Defined, Verdict::Hangs) if mixed => {
             return Ok("waits, and is undefined");
         }

@@ -1,19 +1,18 @@
-//! Hangs that the executor reaches against hangs that the engines find.
+//! Compares hangs that the executor reaches with hangs that the engines find.
 //!
-//! Both claim to know the same runs: those that never end, and are fair to memory and, under a
-//! progress model, to threads. The executor finds them in the graph of its states, the engines by
-//! axioms about executions. Every disagreement is a mistake of one of them.
+//! Both cover the same runs: those that never end, and are fair to memory and, under a progress
+//! model, to threads. The executor finds them in the graph of its states, the engines by axioms
+//! about executions. Every disagreement is a defect of one of them.
 //!
-//! - On the memory `sc`, which has the executions of the model `sc`: they agree.
-//! - On the weak memory without early binds, which lacks executions of `ptx` with a cycle of `po`
-//!   and `rf`: what the executor reaches is a hang to the engines; what the engines call a hang and
-//!   the executor does not reach has such a cycle.
-//! - Within the executor: whether a deadlock or livelock is reported is whether some run hangs
-//!   under `fair`.
+//! - On the memory `sc`, which has the executions of the model `sc`, they agree.
+//! - The weak memory without early binds lacks executions of `ptx` with a cycle of `po` and `rf`.
+//!   Each hang that the executor reaches there is a hang to the engines; each one that only the
+//!   engines find has such a cycle.
+//! - Within the executor, it reports a deadlock or livelock exactly if some run hangs under `fair`.
 //!
-//! `testkit::suite` says how many random programs there are, `FENCEPOST_SEED` the first seed,
-//! `FENCEPOST_TIMEOUT_MS` the time for one question. `FENCEPOST_SUITE` names a folder of published
-//! tests to look at besides.
+//! `testkit::suite` sets the number of random programs, `FENCEPOST_SEED` the first seed,
+//! `FENCEPOST_TIMEOUT_MS` the time for one query. `FENCEPOST_SUITE` names a further folder of
+//! published tests.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -34,7 +33,7 @@ use rand_pcg::Pcg64Mcg;
 use testkit::spins;
 use testkit::suite::{files, number, programs, sample};
 
-/// How often the two said what.
+/// Counts of pairs of answers.
 type Counts = BTreeMap<String, u64>;
 
 fn model(name: &str) -> Model {
@@ -47,7 +46,7 @@ fn count(counts: &mut Counts, what: &str) {
     *counts.entry(what.to_owned()).or_default() += 1;
 }
 
-/// What both are compared on.
+/// The setting of a comparison.
 struct Machine {
     memory: MachineMemory,
     model: Model,
@@ -77,7 +76,7 @@ impl Machine {
         }
     }
 
-    /// By progress model, whether some run of the executor hangs; `None` if it cannot tell.
+    /// By progress model, whether some run of the executor hangs; `None` if unknown.
     fn reached(&self, test: &LitmusTest, counts: &mut Counts) -> Option<Vec<bool>> {
         let Ok(all) = observe(test, &self.options(true), Schedule::Exhaustive) else {
             count(counts, "not run");
@@ -98,7 +97,7 @@ impl Machine {
                 "{}: {:?}\n{}",
                 test.name, plain.ended, test.file.text
             );
-            // What it reports, it reaches again.
+            // The schedule of a report reaches the hang again.
             for e in &all.endless {
                 let again = fencepost::simt::replay(test, &self.options(false), &e.schedule)
                     .expect("it fits");
@@ -108,7 +107,7 @@ impl Machine {
         Some(hangs)
     }
 
-    /// Compares both under every progress model; a disagreement, in words.
+    /// Compares both under every progress model; returns a disagreement in words.
     fn compare(&self, test: &LitmusTest, counts: &mut Counts) -> Option<String> {
         let reached = self.reached(test, counts)?;
         let setting = Setting::new(test, &self.model);
@@ -165,10 +164,10 @@ impl Machine {
     }
 }
 
-/// Holds what is said about an execution that hangs against its events.
+/// Compares the description of a hanging execution with its events.
 ///
 /// # Errors
-/// What is not so.
+/// The wrong part.
 fn explained(witness: &Witness) -> Result<(), String> {
     let ending = |name: &str| {
         witness
@@ -233,8 +232,8 @@ fn explained(witness: &Witness) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether program order and reads-from of an execution have a cycle: a read takes a value before
-/// its turn.
+/// Whether program order and reads-from of an execution have a cycle: some read takes its value
+/// before its turn.
 fn has_early_reads(witness: &Witness) -> bool {
     let mut graph = petgraph::graph::DiGraph::<(), ()>::new();
     let nodes: Vec<_> = witness.events.iter().map(|_| graph.add_node(())).collect();
@@ -289,7 +288,7 @@ fn hangs_of_random_programs() {
     );
 }
 
-/// How runs of a program end on the weak memory, as far as they are explored: histories are
+/// The ends of a program's runs on the weak memory, as far as they are explored: histories are
 /// bounded.
 fn ended(threads: &[&str]) -> fencepost::simt::schedule::Ended {
     let mut text = "name = \"T\"\n[memory]\nx = 0\ny = 0\n".to_owned();
@@ -307,7 +306,7 @@ fn ended(threads: &[&str]) -> fencepost::simt::schedule::Ended {
 
 #[test]
 fn a_write_that_goes_on_does_not_stay_behind_another() {
-    // The 1s come before the 2 finitely often: some day the poller sees one, and tells.
+    // The 1s come before the 2 finitely often: eventually the poller sees one, and signals that.
     let told = [
         "L: st.relaxed.gpu x, 1; ld.relaxed.gpu r0, y; beq r0, 0, L",
         "st.relaxed.gpu x, 2",
@@ -339,7 +338,7 @@ fn what_a_weak_read_never_sees_is_told_apart() {
     assert!(seen.by(How::Livelock) > 0, "{seen:?}");
 }
 
-/// Compares the PTX tests of files that ask for no filter.
+/// Compares the PTX tests of files without a filter.
 fn compare_files(paths: &[std::path::PathBuf]) {
     let mut differences = Vec::new();
     for machine in [

@@ -1,13 +1,13 @@
-//! The executor's memories of OpenCL C, CUDA C++ and C against the models of these languages.
+//! Compares the executor's memories of OpenCL C, CUDA C++ and C with the models of these languages.
 //!
-//! Without early binds a memory shows exactly what its model allows in executions in which program
-//! order, reads-from and barriers are acyclic: the model with that as one more axiom. Whole outcome
-//! sets are compared, and whether the program races or is undefined otherwise, on random programs,
-//! on the tests of the repository, and on those of `FENCEPOST_SUITE`.
+//! Without early binds a memory shows exactly the outcomes of its model with one more axiom:
+//! program order, reads-from and barriers have no cycle. The comparison covers whole outcome sets,
+//! races and other undefined behaviour. It uses random programs, the tests of the repository, and
+//! those of `FENCEPOST_SUITE`.
 //!
-//! `testkit::suite` says how many random programs there are per language, `FENCEPOST_SEED` sets the
-//! first seed, `FENCEPOST_TIMEOUT_MS` the time for one question, `FENCEPOST_FULL` asks the model
-//! itself, too, for how much of it is shown.
+//! `testkit::suite` sets the number of random programs per language, `FENCEPOST_SEED` the first
+//! seed, `FENCEPOST_TIMEOUT_MS` the time for one query. With `FENCEPOST_FULL` the model itself
+//! shows which fraction of it the memory covers.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -33,12 +33,12 @@ struct Sums {
     undefined: u64,
     states: u64,
     machine: Duration,
-    /// Of the model itself: programs, outcomes, outcomes shown, outcomes shown outside, race
+    /// For the model itself: programs, outcomes, outcomes shown, outcomes shown outside, and race
     /// verdicts that differ.
     full: [usize; 5],
 }
 
-/// Compares one test; says what differs.
+/// Compares one test; returns the difference.
 fn compare(test: &LitmusTest, side: &Side, rules: Rules, sums: &mut Sums) -> Option<String> {
     let start = Instant::now();
     let (machine, states) = match shown(test, &side.options(rules)) {
@@ -80,8 +80,8 @@ fn compare(test: &LitmusTest, side: &Side, rules: Rules, sums: &mut Sums) -> Opt
     sums.outcomes += expected.outcomes.len();
     sums.racy += u64::from(expected.racy);
     sums.undefined += u64::from(expected.undefined);
-    // An answer about a status has its time in runs, where in OpenCL it orders nothing; so has a
-    // call of one host thread before that of another.
+    // In runs, the answer about a status comes at some time, although in OpenCL it orders nothing.
+    // The same holds for calls of two host threads.
     let asks = test
         .program
         .host
@@ -89,7 +89,7 @@ fn compare(test: &LitmusTest, side: &Side, rules: Rules, sums: &mut Sums) -> Opt
         .is_some_and(|h| h.queries.iter().any(|q| !q.orders(h)));
     let several = Launches::host_threads(&test.program).count() > 1;
     let fewer = (asks || several) && machine.outcomes.is_subset(&expected.outcomes);
-    // Of runs it is not told that a block may not have started yet, or may have exited.
+    // Runs do not report that a block may not have started yet, or may have exited.
     let lends = expected.undefined && test.file.text.contains("map_shared_rank");
     if machine.racy == expected.racy
         && (lends || machine.undefined == expected.undefined)
@@ -256,8 +256,8 @@ fn every_rule_is_needed() {
     });
 }
 
-/// A store relied on as part of a release sequence, or not: which is right is known only when
-/// another thread's store, which waits for the acquire, takes its place in modification order.
+/// A store that counts as part of a release sequence, or not. Another thread's store decides that
+/// when it takes its place in modification order, and it waits for the acquire.
 const LATE_BREAK: &str = r#"
 name = "RelSeq+late-break"
 dialect = "c"
@@ -340,7 +340,7 @@ fn random_runs_show_what_every_schedule_shows() {
                 "{}",
                 test.file.text
             );
-            // Every recorded run can be played again, to the same end.
+            // Every recorded run can be replayed, with the same end.
             for (state, seen) in named {
                 let again =
                     fencepost::simt::replay(&test, &side.options(Rules::ALL), &seen.schedule);

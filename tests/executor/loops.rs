@@ -1,4 +1,4 @@
-//! Runs of programs with loops, put before the model by the way that they went:
+//! Replays runs of programs with loops through the model, as straight programs:
 //! `check::operational::straight`.
 
 use std::path::Path;
@@ -37,7 +37,7 @@ fn limits() -> Limits {
     }
 }
 
-/// What was observed, as if the model had not been asked about outcomes.
+/// The observations, without the model's answer about outcomes.
 fn held(test: &LitmusTest, observation: &Observation) -> operational::Held {
     let named = operational::name(test, observation).into_iter();
     let observed = named.map(|(state, seen)| operational::Observed {
@@ -53,7 +53,7 @@ fn held(test: &LitmusTest, observation: &Observation) -> operational::Held {
     }
 }
 
-/// A spin on a flag, and what it guards; the writer comes late.
+/// A spin on a flag, and the data that it guards; the writer comes late.
 fn spin(order: &str) -> LitmusTest {
     let text = format!(
         "name = 'spin'\ncondition = 'P1:r1 == 0'\nmemory = {{ x = 0, f = 0 }}\n\
@@ -108,7 +108,7 @@ fn a_run_that_the_model_rejects_is_noticed_though_it_spins() {
         law.contains("P1:r1 = 0 failed its replay: axiom `Causality` rejects it"),
         "{law}"
     );
-    // Without an acquire, it is no defect.
+    // Without an acquire, the outcome is no defect.
     let test = spin("relaxed");
     let seen = observe(
         &test,

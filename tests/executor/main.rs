@@ -1,7 +1,6 @@
-//! What runs show, held against what the models allow.
+//! Compares runs with the models.
 //!
-//! What the tests of the repository expect of runs is judged with all that they expect
-//! (`tests/corpus`).
+//! `tests/corpus` checks the expectations about runs of the repository's tests.
 
 mod buffering;
 mod counts;

@@ -1,14 +1,15 @@
-//! The executor against the models, on random programs and on the tests of the repository.
+//! Compares the executor with the models, on random programs and on the tests of the repository.
 //!
-//! - The memory `sc` has exactly the outcomes of the model `sc`; `weak` without early binds exactly
-//!   those of `ptx` with one axiom more; with early binds it stays inside of `ptx` and covers
-//!   nearly all of it.
-//! - Every rule of the weak memory is needed: without it, some program shows what `ptx` forbids.
+//! - The memory `sc` has exactly the outcomes of the model `sc`; `weak` without early binds has
+//!   exactly those of `ptx` with one more axiom. With early binds `weak` stays within `ptx` and
+//!   covers nearly all of it.
+//! - Every rule of the weak memory is needed: without it, some program shows an outcome that `ptx`
+//!   forbids.
 //! - Runs are repeatable, recorded ones replay to the same events, and each is a consistent
 //!   execution of the model.
 //!
-//! `testkit::suite` says how many random programs there are, `FENCEPOST_SEED` sets the first seed,
-//! `FENCEPOST_TIMEOUT_MS` the time for one question, `FENCEPOST_SUITE` a folder of further tests.
+//! `testkit::suite` sets the number of random programs, `FENCEPOST_SEED` the first seed,
+//! `FENCEPOST_TIMEOUT_MS` the time for one query, `FENCEPOST_SUITE` a folder of further tests.
 
 use program::Tag;
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,7 +43,7 @@ fn model(name: &str) -> Model {
         .expect("valid")
 }
 
-/// What a model allows; `None` if that is not known within the time.
+/// The outcomes that a model allows; `None` if unknown within the time.
 fn allowed(test: &LitmusTest, model: &Model) -> Option<BTreeSet<State>> {
     allowed_within(
         test,
@@ -68,7 +69,7 @@ fn allowed_within(test: &LitmusTest, model: &Model, timeout: Duration) -> Option
     })
 }
 
-/// What the machine shows; the second says whether that is all that it can show.
+/// The outcomes that the machine shows, and whether it can show no others.
 fn shown(test: &LitmusTest, options: &Options) -> Result<(BTreeSet<State>, bool), String> {
     let observation = observe(test, options, Schedule::Exhaustive)?;
     let named = operational::name(test, &observation);
@@ -153,10 +154,10 @@ fn sc_is_the_model_sc_on_random_programs() {
     });
 }
 
-/// Whether the model leaves things unordered that one order of everything has to order: the call of
-/// `enqueue_kernel` before a child that waits for nothing, and the end of a command before a thread
-/// that sees it by asking for its status. The specification promises nothing about memory there; a
-/// machine that runs one step after the other shows less.
+/// Whether the model leaves events unordered that a single order of everything has to order. These
+/// are the call of `enqueue_kernel` before a child that waits for nothing, and the end of a command
+/// before a thread that queries its status. The specification promises nothing about memory there;
+/// a machine that runs one step after the other shows less.
 fn is_weaker_than_any_order(test: &LitmusTest) -> bool {
     let Some(host) = test.program.host.as_deref() else {
         return false;
@@ -176,10 +177,12 @@ fn is_weaker_than_any_order(test: &LitmusTest) -> bool {
         || code.any(|i| matches!(i.op, Op::Status { .. }))
 }
 
-/// Whether the machine orders more: it takes the reading of `fence.proxy.async` that orders most,
-/// and has matrix instructions begin where they stand, not behind the `wgmma.fence` in front; a
-/// half of a fence does the whole of it; a tensor copy goes element by element; and whoever a
-/// thread behind a `griddepcontrol.wait` tells of it has entered the async proxy, too.
+/// Whether the machine orders more than the model:
+/// - It takes the reading of `fence.proxy.async` that orders most.
+/// - Matrix instructions begin at their place, not behind the `wgmma.fence` before them.
+/// - Half of a fence performs the whole fence.
+/// - A tensor copy goes element by element.
+/// - A thread that learns from one behind a `griddepcontrol.wait` has entered the async proxy, too.
 fn is_ordered_more(test: &LitmusTest) -> bool {
     let mut code = test.program.threads.iter().flat_map(|t| &t.code);
     let alone = |i: &Instr| i.op.has_any(&[Tag::Wgmma, Tag::Half, Tag::TensormapProxy]);
@@ -227,8 +230,7 @@ fn sc_is_the_model_sc_on_the_tests_of_the_repository() {
     });
 }
 
-/// `ptx` with early binds ruled out: nothing is read before it is written, in one order of
-/// everything.
+/// `ptx` without early binds: in one order of all events, no value is read before it is written.
 fn in_order() -> Model {
     let ptx = fencepost::model::Library::model("ptx").expect("shipped");
     let text = format!(
@@ -333,7 +335,7 @@ fn asynchronous_operations_show_what_the_models_allow() {
             };
             let source = kind(seed, 4);
             let test = source.read("generated");
-            // Chance waits for copies, too.
+            // Random schedules wait for copies, too.
             if let (Ok(some), Some(allowed)) = (
                 observe(
                     &test,
@@ -374,7 +376,8 @@ fn asynchronous_operations_show_what_the_models_allow() {
     }
 }
 
-/// The elements of a vector come in any order, beside what an asynchronous copy writes one by one.
+/// The elements of a vector come in any order, relative to an asynchronous copy's writes of single
+/// elements.
 #[test]
 fn vectors_are_run_beside_asynchronous_operations() {
     let seen = |code: &str| {
@@ -402,14 +405,14 @@ fn vectors_are_run_beside_asynchronous_operations() {
         seen("cp.async x, g, 8; cp.async.wait_all; ld.weak.v2.u32 {a, b}, [x];"),
         last
     );
-    // What comes before moves what is behind it; the copy begins in a branch.
+    // The earlier instruction shifts the indices of the later one; the copy begins in a branch.
     let code = "ld.weak.v2.u32 {c, d}, [x]; setp.eq.u32 p, c, 1; @p bra Past; cp.async x, g, 8; cp.async.wait_all; \
                 Past: ld.weak.v2.u32 {a, b}, [x];";
     assert_eq!(seen(code), last);
 }
 
-/// A kernel is over when what its threads have begun is complete, and a kernel behind it enters the
-/// async proxy with its start.
+/// A kernel ends when its threads' asynchronous operations are complete, and a later kernel enters
+/// the async proxy at its start.
 #[test]
 fn kernels_end_with_their_asynchronous_operations() {
     let seen = |memory, copy: &str, stream: &str| {
@@ -465,7 +468,7 @@ fn either(seed: u64) -> Source {
     }
 }
 
-/// Counts over programs on which both sides are complete.
+/// Counts over programs that both sides completed.
 #[derive(Debug, Default)]
 struct Coverage {
     programs: u64,
@@ -592,7 +595,8 @@ fn sc_is_inside_weak() {
     }
 }
 
-/// A rule taken out: its name, what is left, early binds, and a seed that shows the difference.
+/// A rule taken out: its name, the remaining rules, early binds, and a seed that shows the
+/// difference.
 type Mutant = (&'static str, Rules, Early, u64);
 
 fn mutants() -> Vec<Mutant> {
@@ -783,7 +787,7 @@ fn scopes_and_proxies_are_needed() {
                 ..all
             },
         ),
-        // What is read of a write of two cells, and the order of two of them.
+        // The sources of a read of two cells, and the order of two writes of two cells.
         (
             "24-mixed-sizes/LL.u64.toml",
             Rules {
@@ -822,7 +826,7 @@ fn scopes_and_proxies_are_needed() {
 /// Outcomes that a machine without a rule shows and the model forbids.
 fn outside(seed: u64, rules: Rules, early: Early, ptx: &Model) -> Vec<State> {
     let test = either(seed).read(&format!("seed-{seed}"));
-    // On a busy machine, too, the seeds show what they are known for.
+    // The time suffices for the seeds even on a busy machine.
     let patience = Duration::from_secs(20);
     let whole = Options {
         timeout: Some(patience),
@@ -847,7 +851,7 @@ fn outside(seed: u64, rules: Rules, early: Early, ptx: &Model) -> Vec<State> {
 #[test]
 fn every_rule_is_needed() {
     let ptx = model("ptx");
-    // With more programs, the search goes on from the seed that is known to show it.
+    // With more programs, the search continues from the seed that is known to show it.
     let most = number("FENCEPOST_PROGRAMS", 1);
     let missed: Vec<String> = mutants()
         .into_iter()
@@ -986,7 +990,7 @@ fn random_runs_repeat_and_are_inside_ptx() {
     for seed in 1..30 {
         let test = either(seed).read("generated");
         for early in [Early::None, Early::Full(2)] {
-            // The clock would end some runs early, and not the same ones each time.
+            // The time limit would end some runs early, and not the same ones each time.
             let settings = Options {
                 timeout: None,
                 ..options(MachineMemory::Weak, early)
@@ -1017,7 +1021,7 @@ fn recorded_runs_replay_and_are_executions_of_the_model() {
     let (ptx, sc) = (model("ptx"), model("sc"));
     let mut replayed = 0;
     for seed in 1..=programs(50) {
-        // One in four has objects, and waits beside them.
+        // One in four has mbarrier objects, with waits.
         let test = match seed % 4 {
             0 => mbarriers::with_waits(seed, 4).read("generated"),
             _ => either(seed).with_waits(seed).read("generated"),
@@ -1095,7 +1099,7 @@ fn fences_of_threads_that_are_not_in_each_others_scope_are_not_ordered() {
         bound: Some(6),
         timeout: settings.timeout,
     };
-    // Every run, not only one to each outcome: in some the fence of the writer is committed first.
+    // Every run, not only one for each outcome: in some the writer's fence is committed first.
     for seed in 0..200 {
         let one = observe(&test, &settings, Schedule::Random { runs: 1, seed }).expect("it runs");
         let mut held =

@@ -1,5 +1,5 @@
-//! Traces of runs as people see them: the spin lock of two lanes of one warp, with one program
-//! counter and with two.
+//! Traces of runs as printed: the spin lock of two lanes of one warp, with one program counter and
+//! with two.
 
 use std::path::Path;
 

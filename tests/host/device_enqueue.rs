@@ -1,5 +1,5 @@
-//! Kernels that enqueue kernels: each ordering rule is needed, all engines agree, and what is wrong
-//! is named.
+//! Kernels that enqueue kernels: each ordering rule is needed, all engines agree, and errors are
+//! reported.
 
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::diag::{Style, render};
@@ -119,7 +119,7 @@ fn two_kernels_of_the_host_on_one_buffer_are_left_to_implementations() {
     }
 }
 
-/// What is said of a program whose kernel `parent` has that code.
+/// The message about a program whose kernel `parent` has that code.
 fn said(dialect: &str, code: &str) -> String {
     let (queues, call) = match dialect {
         "opencl" => (

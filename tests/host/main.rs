@@ -1,5 +1,5 @@
-//! Host programs: ordering rules, waits that never end, runs against the launch graph, kernels in
-//! PTX and kernels that enqueue kernels.
+//! Host programs: ordering rules, waits that never end, runs compared with the launch graph,
+//! kernels in PTX, and kernels that enqueue kernels.
 
 mod device_enqueue;
 mod ptx;

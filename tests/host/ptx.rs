@@ -1,13 +1,13 @@
-//! Host programs whose kernels are in PTX.
+//! Host programs with kernels in PTX.
 //!
-//! - On random programs whose kernels are given in CUDA C++ and in PTX: the model `ptx` has the
-//!   same outcomes of the program in PTX and of the whole of the other one mapped, the same race,
-//!   the same end. Both ways use the mapping; but one reads PTX.
-//! - On these and on random programs with proxies and aliases: the executor shows just what `ptx`
-//!   allows where reads are not ahead of writes. It knows what ends and starts of kernels hand on;
-//!   the model knows the launch graph.
+//! - Random programs have kernels in CUDA C++ and in PTX. The model `ptx` gives the same outcomes,
+//!   race and end for the program in PTX and for the other one after mapping. Both use the mapping,
+//!   but only one reads PTX.
+//! - For these and for random programs with proxies and aliases, the executor shows exactly the
+//!   outcomes that `ptx` allows without reads ahead of writes. The executor implements the handover
+//!   at ends and starts of kernels; the model uses the launch graph.
 //!
-//! `FENCEPOST_SEED` sets the first seed of random programs, `testkit::suite` how many there are.
+//! `FENCEPOST_SEED` sets the first seed of random programs, `testkit::suite` their number.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -41,7 +41,7 @@ fn ptx() -> Model {
         .expect("valid")
 }
 
-/// The model, of a machine that takes every step in its order.
+/// The model, restricted to a machine that takes every step in order.
 fn in_order() -> Model {
     let text = &Library::model("ptx").expect("shipped").text;
     let text = format!(
@@ -57,7 +57,7 @@ fn in_order() -> Model {
     .expect("valid")
 }
 
-/// What a model allows; `None` if it did not get to an end.
+/// The outcomes that a model allows; `None` if it did not finish.
 fn allowed(test: &LitmusTest, model: &Model) -> Option<BTreeSet<State>> {
     let outcomes = Session::new(test, model, Engine::Auto, limits(), &[]).outcomes();
     assert_eq!(outcomes.defect, None, "{}", test.file.text);
@@ -85,7 +85,7 @@ fn end(test: &LitmusTest, model: &Model) -> Verdict {
         .verdict
 }
 
-/// What runs show, if these are all there are.
+/// The outcomes that runs show, if these are all.
 fn shown(test: &LitmusTest, rules: Rules) -> Option<BTreeSet<State>> {
     let options = Options {
         memory: MachineMemory::Weak,
@@ -188,7 +188,7 @@ fn runs_cross_proxies_where_the_model_does() {
     runs(true);
 }
 
-/// A program around the code of a kernel and of the host.
+/// A program with the given code of a kernel and of the host.
 fn text(dialect: &str, kernel: &str, host: &str) -> String {
     let memory = match dialect {
         "ptx" => {
@@ -202,7 +202,7 @@ fn text(dialect: &str, kernel: &str, host: &str) -> String {
     )
 }
 
-/// The first message about a program: what it is called, the line, what it says, what to do.
+/// The first message about a program: its name, the line, the text, the help.
 fn first(text: &str) -> String {
     let Err(all) = parse("t.toml", text.as_bytes()) else {
         return "nothing is wrong".into();

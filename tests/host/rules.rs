@@ -1,7 +1,6 @@
-//! Host programs: what each ordering rule is good for, waits that never end, and what is wrong with
-//! a program.
+//! Host programs: the effect of each ordering rule, waits that never end, and error messages.
 //!
-//! The verdicts of `litmus/host` are checked with all others (`tests/corpus`).
+//! `tests/corpus` checks the verdicts of `litmus/host`.
 
 use std::path::Path;
 
@@ -52,7 +51,7 @@ const RESTS_ON: &[(Rule, &str)] = &[
     (Rule::LaunchEnd, "cuda/C01-one-stream"),
 ];
 
-/// The same of the rules of CUDA, where kernels are in PTX: file and test.
+/// The same for the rules of CUDA, with kernels in PTX: file and test.
 const IN_PTX: &[(Rule, &str, &str)] = &[
     (Rule::Launch, "host-writes", "C12b-launch"),
     (Rule::Stream, "two-kernels", "C01-one-stream"),
@@ -81,15 +80,15 @@ const IN_PTX: &[(Rule, &str, &str)] = &[
     (Rule::LaunchEnd, "two-kernels", "C01-one-stream"),
 ];
 
-/// The same of rules that kernels in PTX alone rest on.
+/// The same for rules that only kernels in PTX need.
 const OF_PTX: &[(Rule, &str, &str)] = &[(
     Rule::GridWait,
     "../../ptx-async/11-kernels/Dependent",
     "Dependent+wait",
 )];
 
-/// Rules of commands that kernels enqueue, which [`as_child`] makes of others; that of tail
-/// launches is in `tests/host/device_enqueue.rs`.
+/// Rules of commands that kernels enqueue, which [`as_child`] derives from others;
+/// `tests/host/device_enqueue.rs` has the rule of tail launches.
 const OF_CHILDREN: &[Rule] = &[
     Rule::WaitKernel,
     Rule::WaitWorkGroup,
@@ -168,8 +167,8 @@ fn rests_on(test: &LitmusTest, rule: Rule) {
     );
 }
 
-/// The test with its second command enqueued by the last instruction of the first one's only
-/// thread.
+/// The test, changed so that the last instruction of the first command's only thread enqueues the
+/// second command.
 fn as_child(mut test: LitmusTest, flag: ChildStart) -> LitmusTest {
     let host = test.program.host.as_mut().unwrap();
     host.lanes.push(Lane {
@@ -232,7 +231,7 @@ fn children_start_as_their_flag_says_and_belong_to_their_parent() {
             rule.id()
         );
     }
-    // What waits for the parent waits for its children.
+    // A command that waits for the parent waits for its children.
     let text = "clEnqueueNDRangeKernel(q, K0, NULL, 1, 1, NULL, &e);\nclEnqueueNDRangeKernel(q, K1, NULL, 1, 1);\n\
                 clEnqueueNDRangeKernel(p, K2, NULL, 1, 1, {e});";
     let test = as_child(opencl(text), ChildStart::NoWait);
@@ -270,7 +269,7 @@ fn dependent_launches_are_in_a_stream_of_kernels() {
         wrong("K<<<1, 1, 0, s>>>();\ncudaEventRecord(e, s);\nK<<<1, 1, 0, s>>>();"),
         [message]
     );
-    // Whether they end depends on when they start, of which only a part is said.
+    // Their end depends on their start, which is only partly specified.
     let test = parse("t.toml", ptx(launches).as_bytes())
         .unwrap_or_else(|d| panic!("{}", d[0]))
         .remove(0);
@@ -281,7 +280,7 @@ fn dependent_launches_are_in_a_stream_of_kernels() {
     assert_eq!(answer.verdict.word(), "undecided");
 }
 
-/// A program of OpenCL around the code of one host thread.
+/// A program of OpenCL with the given code of one host thread.
 fn opencl_text(host: &str) -> String {
     format!(
         "name = \"T\"\ndialect = \"opencl\"\ncondition = 'K2:r == 0'\nmemory = {{ x = 0, y = 0 }}\n\
@@ -310,7 +309,7 @@ fn cuda_text(host: &str) -> String {
     )
 }
 
-/// The messages about a host thread's code, each with the line of that code that it is about.
+/// The messages about a host thread's code, each with its line in that code.
 fn errors(text: String) -> Vec<String> {
     let first = text.lines().position(|l| l == "code = '''").unwrap() + 1;
     let Err(all) = parse("t.toml", text.as_bytes()) else {

@@ -1,29 +1,28 @@
-//! Runs of host programs against the launch graph, on random programs of CUDA streams and OpenCL
-//! queues.
+//! Compares runs of host programs with the launch graph, on random programs of CUDA streams and
+//! OpenCL queues.
 //!
-//! The executor knows states of commands and what each waits for; the launch graph knows edges.
-//! Neither uses the other.
+//! The executor tracks states of commands and their conditions; the launch graph has edges. Neither
+//! uses the other.
 //!
-//! - Some run of the executor ends in a deadlock if and only if the graph of some order of calls
-//!   has waits that cannot end.
-//! - Where none has: the executor finds a race if and only if two accesses conflict that, in some
-//!   order of calls, the graph leaves unordered. Accesses are plain, so nothing but the host
-//!   program orders them.
-//! - Where none has: it finds memory used against its mapping if and only if the graph has such a
-//!   use.
-//! - A run that deadlocks says who waits for what.
-//! - Where threads wait for memory, or for the status of an event: some run hangs if and only if
-//!   the engine says so.
-//! - Commands that wait for a flush never start if and only if the graph says that nothing submits
+//! - Some run of the executor ends in a deadlock exactly if the graph of some order of calls has
+//!   waits that cannot end.
+//! - Without such waits, the executor finds a race exactly if two accesses conflict that the graph
+//!   of some order of calls leaves unordered. Accesses are plain, so only the host program orders
 //!   them.
-//! - A loop that asks until all is complete does what the call does that waits for it.
-//! - Random runs, warps with one program counter, groups one after the other and room for few
-//!   blocks show nothing that runs of all schedules do not show, and hang just where these do.
+//! - Without such waits, it finds memory used against its mapping exactly if the graph has such a
+//!   use.
+//! - A deadlocked run reports which thread waits for which.
+//! - If threads wait for memory or for the status of an event, some run hangs exactly if the engine
+//!   says so.
+//! - Commands that wait for a flush never start exactly if the graph says that nothing submits
+//!   them.
+//! - A loop that queries until all is complete acts like the call that waits for it.
+//! - Random runs, warps with one program counter, groups in sequence and room for few blocks show
+//!   nothing that runs of all schedules do not show, and hang exactly if these do.
 //!
-//! The tests of host programs are run, too: what runs show is what the model of their language
-//! says.
+//! The tests of host programs run, too: runs must show the verdicts of the model of their language.
 //!
-//! `FENCEPOST_SEED` sets the first seed of random programs, `testkit::suite` how many there are.
+//! `FENCEPOST_SEED` sets the first seed of random programs, `testkit::suite` their number.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -47,7 +46,7 @@ use rand_pcg::Pcg64Mcg;
 use testkit::hosts::{lively, program, waiting};
 use testkit::suite::{files, is_long, number, programs, sample};
 
-/// An access: its thread and instruction, what it accesses, whether it writes.
+/// An access: thread and instruction, location, whether it writes.
 type Touch = (ThreadId, usize, String, bool);
 
 fn touches(test: &LitmusTest) -> Vec<Touch> {
@@ -148,8 +147,7 @@ fn hangs(seen: &Observation) -> bool {
     seen.ended.by(How::Deadlock) + seen.ended.by(How::Livelock) > 0
 }
 
-/// Ways to schedule the threads of a test: which one may step, and for how many blocks there is
-/// room.
+/// Ways to schedule the threads of a test: the rule that picks threads, and the room for blocks.
 fn schedulings(base: &Options) -> Vec<Options> {
     let resident = |n| Launch {
         resident: n,
@@ -164,12 +162,12 @@ fn schedulings(base: &Options) -> Vec<Options> {
     Scheduling::ALL.into_iter().flat_map(all).collect()
 }
 
-/// Holds random runs, and runs under other schedulings, against all runs: they show nothing else.
-/// `whole`: also that runs hang just as those of any thread do, which is so where no thread waits
-/// for another by itself.
+/// Compares random runs, and runs under other schedulings, with all runs: they show nothing else.
+/// With `whole`, they also hang exactly if runs of any thread do; that holds if no thread waits for
+/// another through memory.
 ///
 /// # Errors
-/// What they show besides.
+/// The further behaviour that they show.
 fn schedules(
     test: &LitmusTest,
     base: &Options,
@@ -190,7 +188,7 @@ fn schedules(
             };
             let seen = match observe(test, &options, schedule) {
                 Ok(seen) => seen,
-                // Warps run one code.
+                // The threads of a warp run the same code.
                 Err(why) if why.starts_with("not in this machine: ") => continue,
                 Err(why) => return Err(why),
             };
@@ -282,7 +280,7 @@ fn compare(cuda: bool) {
         if launches.stuck.is_some() {
             stuck += 1;
             for stop in &seen.stops {
-                // A marker or barrier has no threads that could say so.
+                // A marker or barrier has no threads that could report it.
                 let told = stop
                     .why
                     .iter()
@@ -330,8 +328,8 @@ fn queues() {
     compare(false);
 }
 
-/// How random programs end: the engine says that they hang if and only if some run does, or
-/// undecided.
+/// Checks the ends of random programs: the engine says that they hang exactly if some run does, or
+/// is undecided.
 fn hold_ends(what: &str, make: &dyn Fn(&mut Pcg64Mcg) -> LitmusTest, lazy: bool) {
     let (count, first) = (programs(60), number("FENCEPOST_SEED", 1));
     let model = load_shipped("sc", &signature())
@@ -394,7 +392,7 @@ fn hold_ends(what: &str, make: &dyn Fn(&mut Pcg64Mcg) -> LitmusTest, lazy: bool)
 }
 
 /// The program with a loop of queries in place of every call of CUDA that waits for a stream or an
-/// event, and how many there are. Calls behind them are numbered anew.
+/// event, and the number of loops. Later calls get new numbers.
 fn polling(test: &LitmusTest) -> (LitmusTest, usize) {
     let mut test = test.clone();
     let host = test.program.host.as_deref_mut().expect("a host program");
@@ -463,7 +461,7 @@ fn polling(test: &LitmusTest) -> (LitmusTest, usize) {
     (test, asked)
 }
 
-/// Asking until all is complete is waiting, in runs and in the model.
+/// Querying until all is complete is waiting, in runs and in the model.
 #[test]
 fn a_loop_of_queries_waits() {
     let (count, first) = (programs(60), number("FENCEPOST_SEED", 1));
@@ -532,15 +530,15 @@ fn hangs_of_programs_that_spin() {
 #[test]
 fn hangs_of_programs_whose_hosts_wait_between_calls() {
     hold_ends("CUDA", &|rng| lively(rng, true), false);
-    // Whether a command starts whose queue is never flushed is up to the implementation.
+    // Whether a command starts whose queue is never flushed depends on the implementation.
     hold_ends("OpenCL", &|rng| lively(rng, false), true);
 }
 
-/// Tests that the machine refuses: commands enqueued by kernels where memory is fine-grained in
-/// part; operations at system scope on memory of a GPU that the host accesses.
+/// Tests that the machine refuses: commands enqueued by kernels with partly fine-grained memory,
+/// and operations at system scope on memory of a GPU that the host accesses.
 const REFUSED: [&str; 2] = ["Child.pointer+", "Gpu-memory+"];
 
-/// Every test of host programs: what runs show is what the model of the test's language says.
+/// Every test of host programs: runs show the verdict of the model of the test's language.
 #[test]
 fn tests_of_host_programs() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus/host");
@@ -583,7 +581,7 @@ fn tests_of_host_programs() {
             let setting = Setting::new(test, &model);
             let answer =
                 Liveness::new(&setting, Engine::Auto, limits, &[]).ask(ProgressModel::Fair);
-            // Whether a command starts whose queue is never flushed is up to the implementation.
+            // Whether a command starts whose queue is never flushed depends on the implementation.
             let hang = hangs(&eager) || hangs(&lazy);
             match &answer.verdict {
                 Verdict::Hangs if !hang => differ("the engine says hangs, and no run does".into()),
@@ -669,7 +667,7 @@ fn atomics_of_several_kernels_on_a_buffer_are_run_and_left_to_implementations() 
         seen.hazards
     );
     assert!(seen.hazards.iter().all(|h| !h.hazard.kind.is_undefined()));
-    // No outcome of it is told as one that the model allows, or forbids.
+    // None of its outcomes counts as allowed or forbidden.
     let (engine, limits) = (Engine::Auto, Limits::default());
     let held = operational::hold(&test, &model, engine, limits, &[], &seen);
     assert!(
@@ -678,7 +676,7 @@ fn atomics_of_several_kernels_on_a_buffer_are_run_and_left_to_implementations() 
     );
     let faults = operational::faults(&test, &model, engine, limits, &[], &seen);
     assert_eq!(faults.defect, None);
-    // Where the queue orders them, nothing is left.
+    // If the queue orders them, nothing is left open.
     let ordered = run(
         &file("opencl/Kernels+atomics+ordered", |text| text),
         &options(MachineMemory::OpenCl),
@@ -706,8 +704,8 @@ fn waits_are_told_by_the_number_of_the_launch() {
     );
 }
 
-/// A launch into the memory of a GPU that has room for so many blocks hangs just where a block that
-/// is there waits for one that is not.
+/// A launch on a GPU with limited room hangs exactly if a resident block waits for one that has no
+/// room.
 #[test]
 fn which_launch_gets_room_is_a_choice() {
     let test = file("cuda/resident-consumer-first", |text| text);

@@ -1,7 +1,6 @@
-//! The test formats from outside: what good files mean, and what messages bad files get.
+//! The test formats from outside: the meaning of good files, and the messages for bad files.
 //!
-//! Messages are snapshots: they are part of the interface, and changes to them are to be read in
-//! review.
+//! Messages are snapshots: they are part of the interface, and reviewers must read changes to them.
 
 use fencepost::diag::{Style, render};
 use fencepost::litmus::{
@@ -32,7 +31,7 @@ fn one(name: &str, text: &str) -> LitmusTest {
     tests.remove(0)
 }
 
-/// What a program is, without where it was written.
+/// The content of a program, without its places in the file.
 fn essence(test: &LitmusTest) -> String {
     let mut program: Program = test.program.clone();
     for instr in program.threads.iter_mut().flat_map(|t| &mut t.code) {
@@ -164,7 +163,7 @@ fn memory_of_the_c_family_is_written_as_it_was_declared() {
     );
 }
 
-/// Structures of PTX, with what is in them, and bytes as what their accesses made of them.
+/// Structures of PTX with their content, and bytes by the type of their accesses.
 #[test]
 fn memory_of_several_sizes_is_written_with_its_fields() {
     let text = r#"

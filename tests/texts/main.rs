@@ -1,5 +1,5 @@
-//! What is read and written: test formats, the model language, pictures; and the sources of the
-//! project themselves.
+//! Reading and writing of texts: test formats, the model language, pictures; and the sources of the
+//! project.
 
 mod house;
 mod litmus_format;

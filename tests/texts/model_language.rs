@@ -1,7 +1,7 @@
-//! The model language against its test folders, and the shipped models.
+//! Tests the model language on its test folders, and the shipped models.
 //!
 //! `tests/texts/models/ok` holds models that load, with the table each lowers to;
-//! `tests/texts/models/err` holds models that do not, with their diagnostics. Snapshots lie beside
+//! `tests/texts/models/err` holds models that do not, with their diagnostics. Snapshots are next to
 //! their inputs.
 
 use std::fmt::Write;
@@ -152,7 +152,7 @@ fn dump(model: &Model) -> String {
     out
 }
 
-/// The invariants that `model::ir` states.
+/// Checks the invariants of `model::ir`.
 fn check_invariants(model: &Model) {
     let mut depends: Vec<Option<u32>> = vec![None; model.nodes.len()];
     for (at, node) in model.nodes.iter().enumerate() {
@@ -207,7 +207,7 @@ fn check_invariants(model: &Model) {
     }
 }
 
-/// Parsing what is printed gives the same tree.
+/// Checks that parsing the printed text gives the same tree.
 fn check_round_trip(source: &Arc<SourceFile>) {
     let (tree, errors) = parse::parse(source);
     assert!(errors.is_empty(), "{}", rendered(&errors));

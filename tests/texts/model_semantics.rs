@@ -1,6 +1,6 @@
-//! Lowering preserves meaning: random models are evaluated twice, once straight from the syntax
-//! tree with textbook definitions, once from the node table, over random events. The two evaluators
-//! share nothing but the event count.
+//! Checks that lowering preserves meaning. Random models are evaluated twice over random events:
+//! from the syntax tree with textbook definitions, and from the node table. The two evaluators
+//! share only the number of events.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -127,7 +127,7 @@ fn meaning(e: &Expr, env: &Env) -> Value {
     }
 }
 
-/// The least fixpoint, by iteration from nothing.
+/// The least fixpoint, by iteration from the empty relation.
 fn fixpoint(bindings: &[Binding], kinds: &[Kind], env: &Env) -> Env {
     let mut now = env.clone();
     for (binding, kind) in bindings.iter().zip(kinds) {
@@ -406,7 +406,7 @@ impl Random {
                     sets.push(format!("s{n}"));
                 }
                 1 | 2 => {
-                    // Sometimes a base or free name is shadowed.
+                    // Sometimes a definition shadows a base or free name.
                     let name = if self.below(4) == 0 {
                         self.pick(&rels)
                     } else {
@@ -434,7 +434,7 @@ impl Random {
     }
 }
 
-/// The value of every definition, straight from the tree.
+/// The value of every definition, directly from the tree.
 fn expected(text: &str, leaves: &Env) -> Vec<(String, Value)> {
     let (tree, errors) = parse::parse(&SourceFile::new("m", text));
     assert!(errors.is_empty(), "{text}");

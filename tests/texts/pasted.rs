@@ -1,5 +1,5 @@
-//! What people paste: for each thing in the book's table a test that holds it, or what is said
-//! where it is refused.
+//! Pasted code: for each row of the book's table a test that contains it, or the message that
+//! refuses it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,8 +10,8 @@ use testkit::suite::files;
 
 const PAGE: &str = include_str!("../../docs/src/c-family.md");
 
-/// Which of these tests are there. A name in a file is the beginning of the names of its tests, if
-/// it has several.
+/// The wanted tests that exist. If a file has several tests, its name is the beginning of their
+/// names.
 fn there(wanted: &BTreeSet<&str>) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for path in files(
@@ -32,12 +32,12 @@ fn there(wanted: &BTreeSet<&str>) -> BTreeSet<String> {
     found
 }
 
-/// What stands between marks in a cell.
+/// The texts between marks in a cell.
 fn marked(cell: &str, mark: char) -> Vec<&str> {
     cell.split(mark).skip(1).step_by(2).collect()
 }
 
-/// What is wrong with these statements of CUDA C++.
+/// The messages about these statements of CUDA C++.
 fn said(code: &str) -> Vec<String> {
     let head =
         "name = \"pasted\"\ndialect = \"cuda\"\ncondition = \"x == 0\"\nmemory = { x = 0 }\n";

@@ -1,8 +1,8 @@
 //! Pictures: small ones in full, and laws that hold for all tests of the corpus.
 //!
 //! # Invariants
-//! - Boxes, headings and names of edges never overlap, and stay inside the picture; every edge that
-//!   is shown has its name.
+//! - Boxes, headings and names of edges never overlap, and stay inside the picture; every shown
+//!   edge has its name.
 //! - Every SVG is well-formed XML that names its parts, every `.dot` file parses, and both are the
 //!   same when made again.
 
@@ -26,7 +26,7 @@ use fencepost::verdict::{Property, Verdict};
 use testkit::lines::line;
 use testkit::suite::{files, in_parallel, is_long, sample};
 
-/// No clock: a busy machine draws the same pictures.
+/// Without a time limit, a busy machine draws the same pictures.
 fn limits() -> Limits {
     Limits {
         bound: Some(2),
@@ -38,12 +38,12 @@ fn session<'a>(test: &'a LitmusTest, model: &'a Model) -> Session<'a> {
     Session::new(test, model, Engine::Enumerate, limits(), &[]).detailed()
 }
 
-/// The answer to the test's own question, with all that shows it.
+/// The answer to the test's query, with everything that shows it.
 fn asked(test: &LitmusTest, model: &Model) -> Line {
     asked_within(test, model, limits())
 }
 
-/// As [`asked`], where not every question is worth its time.
+/// Like [`asked`], with other limits, for queries that need not be decided.
 fn asked_within(test: &LitmusTest, model: &Model, limits: Limits) -> Line {
     let negate = test.quantifier == Quantifier::ForAll;
     let mut session = Session::new(test, model, Engine::Enumerate, limits, &[])
@@ -104,7 +104,7 @@ fn a_forbidden_outcome_is_drawn_with_its_cycle() {
     let scenes = scenes(&line, false);
     let bold: Vec<_> = scenes[0].edges.iter().filter(|e| e.bold).collect();
     assert!(!bold.is_empty());
-    // Bold edges close: each event is left as often as it is come to.
+    // Bold edges form cycles: each event has as many outgoing as incoming ones.
     for event in 0..scenes[0].events.len() {
         let (out, into) = bold.iter().fold((0, 0), |(out, into), e| {
             (
@@ -187,7 +187,7 @@ code = "st.relaxed.gpu y, 1; ld.relaxed.gpu r1, x"
 
 #[test]
 fn an_agent_stands_beside_its_thread_in_a_box_of_its_own() {
-    // The loop begins the same copy twice, with nothing between.
+    // The loop begins the same copy twice, with nothing in between.
     let test = parsed(
         r#"
 name = "Copies"
@@ -320,7 +320,7 @@ code = "bar.sync 1, 2; bar.sync 0, 2"
     insta::assert_snapshot!("hang_dot", dot::file(scene));
 }
 
-/// Threads of a kernel that meet at a barrier: more than are drawn.
+/// Threads of a kernel that meet at a barrier: more than a picture shows.
 #[test]
 fn what_is_not_drawn_is_said() {
     let test = parsed(
@@ -354,7 +354,7 @@ bar.sync 0;
 
 #[test]
 fn names_with_markup_are_text_everywhere() {
-    // Files with such names are refused; whoever uses the library may have them all the same.
+    // Files with such names are refused, but a user of the library may have them.
     let evil = "</title><script>alert(1)</script>\n\"'&\u{7}\u{202e} --> \\";
     let mut test = parsed(MP);
     test.name = evil.into();
@@ -453,7 +453,7 @@ fn every_test_has_a_good_picture() {
     );
 }
 
-/// The first model that the test speaks of, and that needs no mapping.
+/// The first model in the test's expectations that needs no mapping.
 fn model_for(test: &LitmusTest, models: &Mutex<HashMap<String, Arc<Model>>>) -> Option<Arc<Model>> {
     let default = test.program.dialect.default_model().to_owned();
     let ptx = test.program.dialect == Dialect::Ptx;
@@ -548,8 +548,8 @@ fn check_svg(name: &str, text: &str) {
     );
 }
 
-/// A reader of the part of Graphviz's language that is written: `digraph ID { statements }`,
-/// strings in quotes.
+/// A reader for the written part of Graphviz's language: `digraph ID { statements }`, strings in
+/// quotes.
 fn check_dot(name: &str, text: &str) {
     let mut tokens = Vec::new();
     let mut rest = text;
@@ -636,7 +636,8 @@ fn show_writes_what_the_name_says() {
     }
     assert_eq!(std::fs::read_to_string(at("a.svg")).unwrap(), svg);
     check_dot("a.dot", &std::fs::read_to_string(at("a.dot")).unwrap());
-    // A file is replaced, not written over: who has the old one open keeps the whole of it.
+    // A file is replaced, not overwritten: a program that has the old one open keeps the whole of
+    // it.
     std::fs::write(at("old.svg"), "old").unwrap();
     std::fs::hard_link(at("old.svg"), at("kept.svg")).unwrap();
     assert_eq!(
@@ -652,7 +653,7 @@ fn show_writes_what_the_name_says() {
             "the page would fetch something: {outside}"
         );
     }
-    // The question and four outcomes, under four models.
+    // The query and four outcomes, under four models.
     assert_eq!(page.matches("<section class=\"view\"").count(), 20);
     for bad in [at("a.png"), "no/such/folder/a.svg".to_owned()] {
         assert_eq!(

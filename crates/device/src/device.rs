@@ -1,7 +1,7 @@
-//! What all devices have, whoever's runtime knows them.
+//! The interface of all devices, common to all runtimes.
 //!
 //! # Invariants
-//! - A launch is not waited for without end.
+//! - Waiting for a launch always ends.
 
 use std::fmt;
 use std::thread;
@@ -11,22 +11,22 @@ use crate::launch::{Buffers, Grid};
 use crate::trouble::Trouble;
 use program::dialect::Runtime;
 
-/// What is told of a device.
+/// The properties of a device.
 #[derive(Clone, Debug)]
 pub struct About {
-    /// Whose runtime knows it.
+    /// The runtime that knows it.
     pub runtime: Runtime,
     /// Its number among all devices of that runtime.
     pub number: usize,
-    /// What its vendor calls it.
+    /// The name that its vendor gave it.
     pub name: String,
     /// The platform that it belongs to.
     pub platform: String,
     /// The version of its driver.
     pub driver: String,
-    /// Which version of its runtime's language it has.
+    /// The version of its runtime's language.
     pub version: String,
-    /// How many work-groups it works on at once, as far as it says.
+    /// The number of work-groups that it runs at once, by its own account.
     pub units: u32,
 }
 
@@ -47,7 +47,7 @@ impl fmt::Display for About {
     }
 }
 
-/// A runtime as `--on` names it.
+/// The name of a runtime for `--on`.
 pub fn word(runtime: Runtime) -> &'static str {
     match runtime {
         Runtime::Cuda => "cuda",
@@ -57,7 +57,7 @@ pub fn word(runtime: Runtime) -> &'static str {
 
 /// A device.
 pub trait Device: Send {
-    /// What is told of it.
+    /// The properties of the device.
     fn about(&self) -> &About;
 
     /// Builds a kernel.
@@ -69,17 +69,17 @@ pub trait Device: Send {
 
 /// A kernel on a device.
 pub trait Kernel {
-    /// Launches it, and gives its memory and its results back.
+    /// Launches the kernel, and returns its memory and its results.
     ///
     /// # Errors
     /// [`Trouble::Failed`].
     fn launch(&mut self, given: &Buffers, grid: &Grid) -> Result<(Vec<u8>, Vec<i64>), Trouble>;
 }
 
-/// A launch that takes longer has hung: it is a thousand times what one takes.
+/// A longer launch has hung: a normal one takes a thousandth of this.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Waits for a launch, but not for ever; `ended` tells whether it is through.
+/// Waits for a launch, up to the limit; `ended` says whether it is through.
 pub(crate) fn wait(mut ended: impl FnMut() -> Result<bool, Trouble>) -> Result<(), Trouble> {
     let start = Instant::now();
     let mut pause = Duration::from_micros(20);

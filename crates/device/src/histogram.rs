@@ -1,18 +1,18 @@
-//! What was seen on a device, counted.
+//! Counts the outcomes seen on a device.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What was seen.
+/// The results of a run on a device.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
-    /// Final values, in the order of the test's observables, with how often they came out.
+    /// Final values, in the order of the test's observables, with their counts.
     pub outcomes: BTreeMap<Vec<i64>, u64>,
-    /// Instances with a thread that was given up: a loop went on for too long.
+    /// Instances with a thread that was given up, because a loop took too long.
     pub stuck: u64,
     /// Launches.
     pub launches: u64,
-    /// How long the device was at work.
+    /// The time for which the device was busy.
     pub busy: Duration,
 }
 

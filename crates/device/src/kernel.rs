@@ -1,11 +1,11 @@
-//! What the kernel of a test is made of, whatever language it is written in.
+//! Builds the kernel of a test from parts that are common to all languages.
 //!
 //! # Invariants
 //! - Every access, fence and barrier of the test is one in the kernel, with the same order, scope,
-//!   type and kind of memory; what has no such form is refused.
-//! - All threads of a group come to the same barriers, also those whose thread was given up. No
-//!   barrier stands within a condition unless the groups of the test come to different ones:
-//!   drivers do such badly.
+//!   type and kind of memory. A test with anything else is refused.
+//! - All threads of a group execute the same barriers, even those that were given up. No barrier is
+//!   within a condition unless the groups of the test execute different ones: drivers handle such
+//!   barriers badly.
 
 use std::ops::Range;
 
@@ -13,40 +13,39 @@ use crate::launch::{Shape, Word};
 use program::litmus::{LitmusTest, Observable};
 use program::{Expr, Init, LocId, Op, RegId, Scope, Seat, Thread, ThreadId, Ty};
 
-/// How many steps backwards a thread may take before it is given up.
+/// The number of backward jumps after which a thread is given up.
 pub(crate) const MAX_STEPS: u32 = 4096;
 
-/// How often the groups of a team may miss each other.
+/// The number of times that the groups of a team may miss each other.
 pub(crate) const OFTEN: u32 = 32;
 
-/// A language in which kernels are written: each text is one of whole lines. Registers hold values
-/// of 64 bits, with the sign of their type.
+/// A language of kernels; each text consists of whole lines. Registers hold values of 64 bits, with
+/// the sign of their type.
 pub(crate) trait Language {
     /// A register before the first instruction.
     fn register(&self, register: Register, start: Start) -> Result<String, String>;
-    /// What each thread has besides: how often it went back, and how it ended, 0 meaning that it
-    /// goes on.
+    /// The counters of each thread: its backward jumps, and its end, where 0 means that it goes on.
     fn counters(&self) -> String;
-    /// Lines for those of a group alone.
+    /// Lines for certain threads of a group only.
     fn only(&self, who: Who, lines: &str) -> String;
-    /// A place to jump to.
+    /// A jump target.
     fn label(&self, label: &str) -> String;
-    /// A jump if a value is not 0; one backwards gives the thread up by a jump to the end of the
-    /// part, after [`MAX_STEPS`].
+    /// A jump if a value is not 0. A backward one gives the thread up after [`MAX_STEPS`], by a
+    /// jump to the end of the part.
     fn jump(&self, t: ThreadId, cond: &Expr, to: &str, end: Option<&str>)
     -> Result<String, String>;
     /// `to = value`.
     fn assign(&self, to: Register, value: &Expr) -> Result<String, String>;
-    /// Leaves a value for others of the group.
+    /// Stores a value for other threads of the group.
     fn give(&self, t: ThreadId, value: &Expr, slot: usize) -> Result<String, String>;
-    /// Takes what somebody left.
+    /// Takes a value that another thread stored.
     fn take(&self, to: Register, slot: usize) -> String;
     /// A fence.
     fn fence(&self, op: &Op) -> Result<String, String>;
     /// A load, store or read-modify-write.
     fn access(&self, t: ThreadId, op: &Op, space: Space) -> Result<String, String>;
-    /// A barrier, or the one by which values that are handed over have come; `all` are the threads
-    /// of its group, as bits.
+    /// A barrier of the test, or the one after which handed-over values are there; `all` has the
+    /// threads of its group, as bits.
     fn barrier(&self, op: &Op, all: i64) -> Result<String, String>;
     /// A barrier of all threads of a group.
     fn meet(&self) -> String;
@@ -58,47 +57,47 @@ pub(crate) trait Language {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Register(pub(crate) ThreadId, pub(crate) RegId);
 
-/// What a register holds at the start.
+/// The initial content of a register.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Start {
     /// A number.
     Number(i64),
-    /// A byte of an object that all groups see.
+    /// The address of a byte of an object that all groups see.
     Address(LocId, u64),
 }
 
 /// Some threads of a launch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Who {
-    /// Those of a work-group of the test.
+    /// The work-group of the test.
     pub(crate) group: usize,
-    /// One of them; `None`: all.
+    /// One of its threads; `None`: all.
     pub(crate) at: Option<usize>,
-    /// Only if it was not given up.
+    /// Whether to exclude a thread that was given up.
     pub(crate) running: bool,
 }
 
-/// What is told of an instance.
+/// A part of an instance's results.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Final {
-    /// How the thread ended.
+    /// The end of the thread.
     End,
     /// A register.
     Register(Register),
-    /// A cell of the group's own memory.
+    /// A cell of the group's local memory.
     Local(LocId, u64, Ty),
 }
 
 /// A kind of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Space {
-    /// That all groups see.
+    /// Memory that all groups see.
     Global,
-    /// That of a group.
+    /// Memory of one group.
     Local,
 }
 
-/// The kinds of memory that an address may be one of.
+/// The kinds of memory that an address may belong to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Spaces {
     global: bool,
@@ -118,15 +117,15 @@ impl Spaces {
     }
 }
 
-/// Why there is no kernel. What comes behind the colon differs from test to test.
+/// The reason why there is no kernel. The text after the colon differs from test to test.
 pub(crate) fn unbuilt(what: &str) -> String {
     format!("no kernel can be built: {what}")
 }
 
-/// An instance.
+/// The code of an instance.
 ///
 /// # Errors
-/// What the language has no words for.
+/// If the language cannot express part of the test.
 pub(crate) fn body(
     test: &LitmusTest,
     shape: &Shape,
@@ -155,7 +154,7 @@ pub(crate) fn body(
         for group in &groups {
             text += &group.between(part)?;
         }
-        // A group that is through may come to those of others.
+        // A group that is through may still execute barriers of others.
         let here: Vec<(usize, &String)> = barriers
             .iter()
             .enumerate()
@@ -191,7 +190,7 @@ pub(crate) fn body(
     Ok(text)
 }
 
-/// How many values the threads of a group hand over in an instance.
+/// The number of values that the threads of a group hand over in an instance.
 pub(crate) fn slots(test: &LitmusTest, shape: &Shape) -> usize {
     let program = &test.program;
     let gives = program
@@ -205,7 +204,7 @@ pub(crate) fn slots(test: &LitmusTest, shape: &Shape) -> usize {
     }
 }
 
-/// Where a thread meets others: its barriers, and where it hands them a value.
+/// The instructions at which a thread meets others: barriers, and handovers of values.
 fn marks(thread: &Thread) -> Vec<usize> {
     let meets = |op: &Op| op.barrier().is_some() || matches!(op, Op::Give { .. });
     thread
@@ -254,7 +253,7 @@ impl Group<'_> {
         Ok(text)
     }
 
-    /// What its threads do between two barriers.
+    /// The code of its threads between two barriers.
     fn between(&self, part: usize) -> Result<String, String> {
         let mut text = String::new();
         for (at, &t) in self.threads.iter().enumerate() {
@@ -280,7 +279,7 @@ impl Group<'_> {
         Ok(text)
     }
 
-    /// Its barriers in their order, if all threads come to all of them, whatever they read.
+    /// Its barriers in order, if all threads execute all of them, whatever they read.
     fn barriers(&self) -> Result<Vec<String>, String> {
         let mut all: Option<Vec<String>> = None;
         for &t in self.threads {
@@ -327,7 +326,7 @@ impl Group<'_> {
         Ok(all.unwrap_or_default())
     }
 
-    /// Which addresses each register of a thread may hold.
+    /// The kinds of address that each register of a thread may hold.
     fn addresses(&self, t: ThreadId) -> Result<Vec<Spaces>, String> {
         let thread = self.thread(t);
         let mut held = vec![Spaces::default(); thread.regs.len()];
@@ -385,12 +384,12 @@ impl Group<'_> {
         all
     }
 
-    /// Where a thread leaves what it hands over at the end of a part.
+    /// The slot in which a thread stores its value at the end of a part.
     fn slot(&self, part: usize, at: usize) -> usize {
         part * self.shape.group_size() + at
     }
 
-    /// Some of a thread's code, without barriers.
+    /// A part of a thread's code, without barriers.
     fn part(&self, t: ThreadId, part: usize, range: Range<usize>) -> Result<String, String> {
         let held = &self.addresses(t)?;
         let code = &self.thread(t).code;
@@ -412,14 +411,14 @@ impl Group<'_> {
             let refuse = |what: &str| unbuilt(&format!("{what}, line {}", instr.line));
             let end = label(range.end);
             text += &match &instr.op {
-                // Of what ends the program nothing is said, nor of the rest of it.
+                // Kernels cannot express instructions that end the program.
                 op if op.aborts() => return Err(refuse("what ends the program")),
                 Op::Branch { cond, target } => {
                     language.jump(t, cond, &label(*target), (*target <= at).then_some(&end))
                 }
                 Op::Assign { dst, value } => language.assign(Register(t, *dst), value),
                 Op::Take { dst, lane } => {
-                    // The last that was handed over stands before this part.
+                    // The latest handover comes before this part.
                     let marks = marks(self.thread(t)).into_iter().enumerate();
                     let mut last = marks.filter(|(_, at)| *at < range.start).filter_map(
                         |(part, at)| match code[at].op {
@@ -430,8 +429,7 @@ impl Group<'_> {
                     let (part, among) = last
                         .next_back()
                         .ok_or_else(|| refuse("a value that nobody handed over"))?;
-                    // What is taken of nobody is what was never written: such programs are
-                    // undefined.
+                    // A value from a missing lane was never written: such programs are undefined.
                     let mate = self.mates(t, among).get(usize::from(*lane)).copied();
                     let mate = mate.ok_or_else(|| refuse("a value of nobody"))?;
                     Ok(language.take(Register(t, *dst), self.slot(part, mate)))
@@ -459,7 +457,7 @@ impl Group<'_> {
         Ok(text)
     }
 
-    /// Which of its threads one is.
+    /// The index of a thread in the group.
     fn at(&self, t: ThreadId) -> usize {
         self.threads
             .iter()
@@ -467,7 +465,7 @@ impl Group<'_> {
             .expect("it is one of them")
     }
 
-    /// Those of its threads that are with one in a group of that scope, as it numbers them.
+    /// The threads of the group that share a group of that scope with one, in order of rank.
     fn mates(&self, t: ThreadId, among: Scope) -> Vec<usize> {
         let place = |u: ThreadId| &self.thread(u).place;
         let is_mate = |u: ThreadId| among == Scope::Cta || u == t || place(u).same(place(t), among);
@@ -479,7 +477,7 @@ impl Group<'_> {
             .collect()
     }
 
-    /// What the group says of an instance when it is through.
+    /// The results that the group stores after an instance.
     fn results(&self) -> Result<String, String> {
         let mut text = String::new();
         let observables = self.test.observables();

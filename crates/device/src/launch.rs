@@ -1,4 +1,5 @@
-//! A launch: where the memory of each instance lies, what is drawn for it, and what came out of it.
+//! A launch: places the memory of each instance, draws the random parameters, and counts the
+//! outcomes.
 //!
 //! # Invariants
 //! - Instances share no byte of memory.
@@ -13,10 +14,10 @@ use program::litmus::{LitmusTest, Observable};
 use program::memory::{Cell, CellId, Memory};
 use program::{Copied, Init, LocId, LocationKind, Place, Scope, ThreadId};
 
-/// At most so many instances are in one launch.
+/// The largest number of instances in a launch.
 const LARGEST: u32 = 1 << 13;
 
-/// What stays the same for all launches of a test.
+/// The properties that are the same for all launches of a test.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     /// The threads of each work-group.
@@ -32,28 +33,28 @@ pub(crate) struct Shape {
 /// An object.
 #[derive(Clone, Debug)]
 pub(crate) struct Object {
-    /// Which.
+    /// Its location in the test.
     pub(crate) loc: LocId,
     /// Its size in bytes.
     pub(crate) bytes: u64,
-    /// Its cells: how far each lies from its first byte, and what is there at the start.
+    /// Its cells: the offset of each, and its initial content.
     pub(crate) cells: Vec<(u64, Cell)>,
 }
 
-/// What one 64-bit word of the results of an instance tells.
+/// The meaning of a 64-bit word of an instance's results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Word {
     /// Whether a thread came to its end: [`FINISHED`] or something else.
     End(ThreadId),
-    /// A final value that no memory of all groups holds: the number of the observable.
+    /// A final value that is not in memory of all groups: the number of the observable.
     Final(usize),
 }
 
-/// The thread came to its end.
+/// The value of [`Word::End`] for a thread that came to its end.
 pub(crate) const FINISHED: i64 = 1;
 
 impl Shape {
-    /// The shape of a test, if it is one of a single kernel on a single device.
+    /// The shape of a test, if it is a single kernel on a single device.
     pub(crate) fn of(test: &LitmusTest) -> Result<Shape, String> {
         let program = &test.program;
         if program.host.is_some() || program.threads.iter().any(|t| t.place.host) {
@@ -138,7 +139,7 @@ impl Shape {
         self.local.iter().any(|object| object.loc == loc)
     }
 
-    /// Whether the threads of a group have anything to wait for before an instance, and behind it.
+    /// Whether the threads of a group have to wait for each other before and after an instance.
     pub(crate) fn meets(&self) -> bool {
         self.group_size() > 1 || !self.local.is_empty()
     }
@@ -152,36 +153,37 @@ impl Shape {
     }
 }
 
-/// What is drawn for a launch.
+/// The random parameters of a launch.
 #[derive(Clone, Debug)]
 pub(crate) struct Drawn {
     teams: u32,
-    /// Of each team; a power of two.
+    /// The instances of each team; a power of two.
     instances: u32,
-    /// In which order they are gone through: number `i` is `(i * factor + first) % instances`.
+    /// The order of the instances: number `i` is `(i * factor + first) % instances`.
     factor: u32,
     first: u32,
-    /// Which group of the test each group that joins a team becomes.
+    /// For each group that joins a team: the group of the test that it runs.
     order: Vec<u32>,
-    /// How often a group looks for the others before it goes on alone; 0: they do not meet.
+    /// The number of times that a group looks for the others before it goes on alone; 0: they do
+    /// not meet.
     patience: u32,
-    /// Groups that do nothing but keep memory busy while the others run.
+    /// The number of groups that only keep memory busy while the others run.
     stress: u32,
-    /// A thread waits for less than this before an instance.
+    /// The delay of a thread before an instance is less than this.
     delay: u32,
-    /// Bytes between instances are a multiple of this.
+    /// The number of bytes between instances is a multiple of this.
     line: u64,
-    /// Whether the objects of an instance lie beside each other.
+    /// Whether the objects of an instance are next to each other.
     together: bool,
     salt: u32,
 }
 
 impl Drawn {
-    /// Draws a launch of at most about `left` instances for a device with so many compute units.
+    /// Draws a launch of at most about `left` instances for a device with `units` compute units.
     pub(crate) fn draw(shape: &Shape, units: u32, left: u64, random: &mut Pcg64) -> Drawn {
         let groups = shape.groups.len() as u32;
-        // Groups that wait for each other must run at once; what is left over, and in some launches
-        // half of all, stresses memory.
+        // Groups that wait for each other must run at once. The remaining groups, and in some
+        // launches half of all, stress memory.
         let room = (units / groups).clamp(1, 64);
         let teams = if random.random_ratio(1, 3) {
             room.div_ceil(2)
@@ -217,9 +219,8 @@ impl Drawn {
         }
     }
 
-    /// How the kernel is launched: work-groups and their size. More groups are launched than are
-    /// needed, for a device may give several to one unit, which goes through them one after the
-    /// other.
+    /// The grid of the kernel: work-groups and their size. The launch has more groups than needed,
+    /// because a device may give several to one unit, which runs them one after the other.
     pub(crate) fn grid(&self, groups: usize, size: usize) -> Grid {
         let needed = self.teams as usize * groups + self.stress as usize;
         Grid {
@@ -240,27 +241,28 @@ impl<T> ChooseBy<T> for [T] {
     }
 }
 
-/// How large a launch is.
+/// The size of a launch.
 #[derive(Clone, Copy, Debug)]
 pub struct Grid {
-    /// Work-groups.
+    /// The number of work-groups.
     pub groups: usize,
-    /// Work-items of each.
+    /// The number of work-items of each.
     pub size: usize,
 }
 
-/// What a kernel is given.
+/// The arguments of a kernel.
 #[derive(Clone, Debug)]
 pub struct Buffers {
-    /// The memory of all instances, as it is at the start.
+    /// The initial memory of all instances.
     pub memory: Vec<u8>,
-    /// For each object that all groups see, where its first copy is, and how far copies are apart.
+    /// For each object that all groups see: the place of its first copy, and the distance of
+    /// copies.
     pub places: Vec<u64>,
-    /// How many groups have joined, and how many are through; for each team, how often its groups
-    /// have met, and how often they have missed each other; what stressing groups write to. Each is
-    /// alone in its line.
+    /// The number of words for meetings. They count the groups that have joined and those that are
+    /// through; for each team, its meetings and its misses; stressing groups write behind them.
+    /// Each is alone in its cache line.
     pub meeting: usize,
-    /// 64-bit words.
+    /// The number of 64-bit words of results.
     pub results: usize,
     /// [`Drawn::order`].
     pub order: Vec<u32>,
@@ -268,18 +270,18 @@ pub struct Buffers {
     pub numbers: [u32; 8],
 }
 
-/// A counter of a meeting is so many 32-bit words away from the next.
+/// The distance of the counters of a meeting, in 32-bit words.
 pub(crate) const APART: usize = 64;
 
-/// So many words of memory are there for stress; a power of two.
+/// The number of words of memory for stress; a power of two.
 pub(crate) const STRESSED: usize = 256;
 
-/// Where everything lies.
+/// The layout of the memory of all instances.
 #[derive(Debug)]
 pub(crate) struct Layout<'s> {
     shape: &'s Shape,
     drawn: &'s Drawn,
-    /// For each object: where its first copy is, and how far copies are apart.
+    /// For each object: the place of its first copy, and the distance of copies.
     places: Vec<(u64, u64)>,
     bytes: u64,
 }
@@ -319,7 +321,7 @@ impl<'s> Layout<'s> {
         u64::from(self.drawn.teams) * u64::from(self.drawn.instances)
     }
 
-    /// What the kernel is given.
+    /// The arguments of the kernel.
     pub(crate) fn buffers(&self) -> Buffers {
         let mut memory = vec![0; self.bytes.max(16) as usize];
         for (object, (first, stride)) in self.shape.shared.iter().zip(&self.places) {
@@ -358,7 +360,7 @@ impl<'s> Layout<'s> {
         }
     }
 
-    /// Counts what came out.
+    /// Counts the outcomes of a launch.
     pub(crate) fn count(
         &self,
         test: &LitmusTest,
@@ -442,7 +444,7 @@ work_group = 0\ncode = \"int r = *c;\"\n[[thread]]\nwork_group = 1\ncode = \"a[1
             let mut order = given.order.clone();
             order.sort_unstable();
             assert_eq!(order, [0, 1]);
-            // As the kernel goes through them: each has its bytes, with what is there at the start.
+            // In the kernel's order: each instance has separate bytes, with their initial content.
             let mut taken = vec![false; given.memory.len()];
             let mut results = vec![0; given.results];
             for team in 0..u64::from(teams) {
@@ -467,8 +469,7 @@ work_group = 0\ncode = \"int r = *c;\"\n[[thread]]\nwork_group = 1\ncode = \"a[1
                             );
                         }
                     }
-                    // What instance `i` ends with: a[1] = i, r = -i; every fifth has a thread that
-                    // is stuck.
+                    // The result of instance `i`: a[1] = i, r = -i; every fifth has a stuck thread.
                     let a = (given.places[0] + instance * given.places[1]) as usize + 4;
                     given.memory[a..a + 4].copy_from_slice(&(instance as i32).to_le_bytes());
                     let words = &mut results[instance as usize * shape.results.len()..];

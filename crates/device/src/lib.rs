@@ -1,28 +1,29 @@
-//! Tests on real devices: a program as a kernel, launched many times, its final states counted.
+//! Runs tests on real devices: turns a program into a kernel, launches it many times, and counts
+//! its final states.
 //!
-//! | Module | What |
+//! | Module | Contents |
 //! |---|---|
-//! | `kernel` | what a kernel is made of, whatever language it is written in |
-//! | `device` | what all devices have: their names, building and launching a kernel |
+//! | `kernel` | the parts of a kernel, for all languages |
+//! | `device` | the interface of all devices: properties, building and launching a kernel |
 //! | `opencl` | the kernel in OpenCL C, and the devices behind the ICD loader |
 //! | `cuda` | the kernel in PTX, and the GPUs behind the CUDA driver |
-//! | `launch` | where the memory of each instance lies, what is drawn for a launch, and what came out of it |
+//! | `launch` | the memory of each instance, the random parameters of a launch, and its results |
 //!
-//! # How a launch is made
-//! - An *instance* is one execution of the test, on memory of its own. A launch holds many of them.
-//! - The work-groups of a test are played by a *team* of work-groups of the device, one each, which
-//!   goes through its instances one after the other. Groups join a team in the order in which the
-//!   device starts them, so that those of a team run side by side.
+//! # How a launch works
+//! - An *instance* is one execution of the test, on separate memory. A launch holds many of them.
+//! - A *team* of work-groups of the device runs the work-groups of a test, one each, and processes
+//!   its instances one after the other. Groups join a team in the order in which the device starts
+//!   them, so that the groups of a team run side by side.
 //! - Before each instance the groups of a team *meet*: each waits for the others, but never for
-//!   long. Where they miss each other once, they do not wait again in that launch.
-//! - What may matter and is nobody's business is drawn anew for each launch, from the seed: how far
-//!   instances lie apart, in which order they are gone through, which group comes first, delays,
-//!   how many groups do nothing but stress memory.
+//!   long. After a miss they do not wait again in that launch.
+//! - The seed draws anew for each launch everything that may matter and that the test does not fix:
+//!   the distance of instances, their order, the group that comes first, delays, and the number of
+//!   groups that only stress memory.
 //!
 //! # Invariants
-//! - Whatever a launch does, it ends: every wait and every loop of the test is bounded. An instance
-//!   with a thread that did not come to its end counts as stuck, and has no outcome.
-//! - A program that cannot be built faithfully is refused with the reason.
+//! - Every launch ends: every wait and every loop of the test is bounded. An instance with a thread
+//!   that did not come to its end counts as stuck, and has no outcome.
+//! - A program that has no faithful kernel is refused with the reason.
 //! - Every instance is counted: as an outcome or as stuck.
 
 pub mod cuda;
@@ -45,14 +46,14 @@ use rand::SeedableRng;
 use rand_pcg::Pcg64;
 pub use trouble::Trouble;
 
-/// How long to go on.
+/// The extent of a run on a device.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// At least so many instances, in launches that are equally large.
+    /// The smallest number of instances, in launches of equal size.
     pub instances: u64,
-    /// Another seed draws other launches.
+    /// The seed; another one draws other launches.
     pub seed: u64,
-    /// No launch begins later than this after the first.
+    /// The time after the first launch from which on no launch begins.
     pub time: Option<Duration>,
 }
 
@@ -71,17 +72,17 @@ pub fn devices(runtime: Runtime) -> Result<Vec<Box<dyn Device>>, Trouble> {
 pub struct Prepared<'t> {
     test: &'t LitmusTest,
     shape: Shape,
-    /// How many threads each of its groups has.
+    /// The number of threads of each of its groups.
     size: usize,
     /// Its text.
     pub source: String,
-    /// A name for a file of it.
+    /// A name for a file with the source.
     pub file: &'static str,
 }
 
 impl Prepared<'_> {
-    /// One instance of a kernel in PTX, as a test again; `None`: its memory is of no form that can
-    /// be told.
+    /// A single instance of a kernel in PTX, as a test again; `None` if its memory has no form for
+    /// that.
     pub fn once(&self) -> Option<cuda::Once> {
         cuda::once(self.test, &self.shape, self.size)
     }
@@ -90,7 +91,7 @@ impl Prepared<'_> {
 /// Makes a kernel of a test, for the devices of a runtime.
 ///
 /// # Errors
-/// [`Trouble::Refused`], if it cannot be run on such devices.
+/// [`Trouble::Refused`], if such devices cannot run it.
 pub fn prepare(test: &LitmusTest, runtime: Runtime) -> Result<Prepared<'_>, Trouble> {
     match runtime {
         Runtime::Cuda => prepare_ptx(test, cuda::Warps::Whole),
@@ -111,7 +112,7 @@ pub fn prepare(test: &LitmusTest, runtime: Runtime) -> Result<Prepared<'_>, Trou
 /// Makes a kernel in PTX of a test.
 ///
 /// # Errors
-/// [`Trouble::Refused`], if it cannot be run on such devices.
+/// [`Trouble::Refused`], if such devices cannot run it.
 pub fn prepare_ptx(test: &LitmusTest, warps: cuda::Warps) -> Result<Prepared<'_>, Trouble> {
     let shape = Shape::of(test).map_err(Trouble::Refused)?;
     let (source, size) = cuda::source(test, &shape, warps).map_err(Trouble::Refused)?;
@@ -124,7 +125,7 @@ pub fn prepare_ptx(test: &LitmusTest, warps: cuda::Warps) -> Result<Prepared<'_>
     })
 }
 
-/// Runs a test on a device; what was seen before a device fails is kept.
+/// Runs a test on a device; results before a failure of the device are kept.
 pub fn run(
     prepared: &Prepared<'_>,
     device: &dyn Device,

@@ -1,11 +1,11 @@
-//! Why a test was not run on a device.
+//! The reasons why a test did not run on a device.
 
 use thiserror::Error;
 
-/// Why a test was not run, or not to its end.
+/// The reason why a test did not run, or not to its end.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Trouble {
-    /// The test cannot be run on such devices.
+    /// Such devices cannot run the test.
     #[error("{0}")]
     Refused(String),
     /// The device or its driver failed.

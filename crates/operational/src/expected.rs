@@ -1,10 +1,10 @@
-//! What a test expects of runs, held against what they show.
+//! Compares the runs of a test with its expectations about runs.
 //!
 //! # Invariants
-//! - What is expected of *every* run, or of none, is met only if the runs that were asked for came
-//!   about: an exploration cut by a limit of time, states or history, or fewer random runs than
-//!   were asked for, leave it undecided. What is expected of *some* run is met by one that shows
-//!   it, and what one run contradicts is not met, whatever was cut.
+//! - An expectation about *every* run, or about none, is met only if all requested runs took place.
+//!   It is undecided if a limit of time, states or history cut the exploration, or if there were
+//!   fewer random runs than requested. One run that shows it meets an expectation about *some* run,
+//!   and one run that contradicts it makes it unmet, despite any cut.
 
 use std::time::Duration;
 
@@ -15,27 +15,27 @@ use simt::record::{Hazard, HazardKind};
 use simt::schedule::Observation;
 use simt::{Early, Launch, MachineMemory, Options, Schedule, Scheduling, observe};
 
-/// At most so many steps of a run, unless the test says how many.
+/// The largest number of steps of a run, if the test does not give one.
 const STEPS: u32 = 1_000_000;
 
-/// At most so many outcomes are listed where others were expected.
+/// The largest number of unexpected outcomes that are listed.
 const MAX_STATES: usize = 8;
 
-/// What became of an expectation.
+/// The result of an expectation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judged {
     /// The runs show it.
     Met,
-    /// They show something else: what, line by line.
+    /// They show something else: the differences, line by line.
     Unmet(Vec<String>),
-    /// They do not say: why.
+    /// They do not decide it; the reason.
     Undecided(String),
 }
 
-/// Carries out the runs that an expectation is about.
+/// Carries out the runs of an expectation.
 ///
 /// # Errors
-/// Why they cannot be.
+/// If they cannot be carried out.
 pub fn carry_out(
     test: &LitmusTest,
     run: &RunExpectation,
@@ -88,7 +88,7 @@ pub fn carry_out(
     Ok(observation)
 }
 
-/// Judges an expectation by the runs that were carried out for it.
+/// Judges an expectation by its runs.
 pub fn judge(
     test: &LitmusTest,
     run: &RunExpectation,
@@ -102,7 +102,7 @@ pub fn judge(
     let every =
         run.ends == Some("finished") || run.race == Some("race-free") || is_of_all(run.condition);
     match seen.limit() {
-        // What runs that were cut short have not shown, others may.
+        // Other runs may still show the missing parts.
         Some(why) if against.is_empty() && (every || !lacking.is_empty()) => {
             Judged::Undecided(why.to_owned())
         }
@@ -113,17 +113,17 @@ pub fn judge(
     }
 }
 
-/// Whether an expectation about the condition speaks of all outcomes.
+/// Whether an expectation about the condition is about all outcomes.
 fn is_of_all(condition: Option<&str>) -> bool {
     matches!(condition, Some("always" | "never"))
 }
 
-/// What of an expectation was not met, in words.
+/// The unmet parts of an expectation, in words.
 #[derive(Default)]
 struct Unmet {
-    /// What was seen and should not have been: more runs do not change it.
+    /// Observations that should not have come: more runs do not change that.
     against: Vec<String>,
-    /// What should have been seen and was not.
+    /// Missing observations.
     lacking: Vec<String>,
 }
 
@@ -152,11 +152,11 @@ fn unmet(test: &LitmusTest, run: &RunExpectation, seen: &Observation) -> Unmet {
             );
             unmet.lacking.push(why);
         }
-        // Nothing is said of a launch that fails: then it must not.
+        // Without an expectation about it, the launch must not fail.
         None if !seen.launches() => unmet.against.extend(stops.iter().cloned()),
         _ => {}
     }
-    // Where the memory finds races itself, why they are may not be known.
+    // A race that the memory found may lack an explanation.
     let own = hazards(test, seen)
         .into_iter()
         .filter(|h| h.kind == HazardKind::Race);
@@ -219,7 +219,7 @@ fn unmet(test: &LitmusTest, run: &RunExpectation, seen: &Observation) -> Unmet {
             } else {
                 String::new()
             };
-            // Only an outcome that was seen speaks against it.
+            // Only an outcome that was seen contradicts it.
             let list = if is_of_all(run.condition) && !holds.is_empty() {
                 &mut unmet.against
             } else {
@@ -233,7 +233,7 @@ fn unmet(test: &LitmusTest, run: &RunExpectation, seen: &Observation) -> Unmet {
     unmet
 }
 
-/// Whether the memory of the test's own language finds races itself.
+/// Whether the memory of the test's language finds races.
 fn dialect_races(test: &LitmusTest) -> bool {
     let dialect = test.program.dialect;
     MachineMemory::of(dialect, dialect.default_model()).is_some_and(MachineMemory::knows_races)

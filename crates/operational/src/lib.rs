@@ -1,10 +1,10 @@
-//! What the executor observed, held against a model.
+//! Compares the executor's observations with a model.
 //!
 //! # Invariants
-//! - An outcome counts as allowed only if the checkers find a consistent execution that ends so,
-//!   and as forbidden only if they say that there is none.
+//! - An outcome counts as allowed only if the checkers find a consistent execution with it, and as
+//!   forbidden only if they prove that there is none.
 //! - The test's filter restricts observations as it restricts executions.
-//! - Where the memory claims to be inside of the model, one run per outcome is replayed through the
+//! - If the memory claims to stay within the model, one run per outcome is replayed through the
 //!   plain evaluator, with the limits that `trial` states.
 
 use std::time::Instant;
@@ -39,47 +39,47 @@ use why::Session;
 pub struct Observed {
     /// Final values by name.
     pub state: State,
-    /// In how many runs, or final states.
+    /// The number of runs, or of final states.
     pub count: u64,
     /// Whether the model allows it; `None`: undecided.
     pub allowed: Option<bool>,
-    /// If undecided: why.
+    /// The reason, if undecided.
     pub reason: Option<Reason>,
-    /// A run that ends so.
+    /// A run that ends with it.
     pub schedule: Recorded,
 }
 
-/// Observations beside what a model says.
+/// Observations, compared with a model.
 #[derive(Clone, Debug, Default)]
 pub struct Held {
-    /// What was observed, sorted by state.
+    /// The observed outcomes, sorted by state.
     pub observed: Vec<Observed>,
-    /// What the model allows and nobody observed.
+    /// Outcomes that the model allows and no run showed.
     pub not_observed: Vec<State>,
-    /// Whether the list of what the model allows is complete.
+    /// Whether the list of outcomes that the model allows is complete.
     pub complete: bool,
-    /// If not: why.
+    /// The reason why it is not.
     pub reason: Option<Reason>,
     /// The loop bound that the model's answer needed.
     pub bound: Option<u32>,
     /// A broken law of the checkers, or a run that the model rejects.
     pub defect: Option<String>,
-    /// How many outcomes have a run that was replayed through the model.
+    /// The number of outcomes with a run that was replayed through the model.
     pub replayed: usize,
-    /// Why others have not.
+    /// The reason why others have none.
     pub left_out: Option<&'static str>,
-    /// The program is too large for the checkers: nothing was held against the model.
+    /// Whether the program is too large for the checkers: nothing was compared.
     pub too_large: bool,
 }
 
-/// Of programs with more accesses than this, what the model allows is not listed, but asked of each
-/// outcome that was observed; and no run is replayed.
+/// For programs with more accesses, the checkers decide each observed outcome instead of listing
+/// the allowed ones, and no run is replayed.
 const MANY_ACCESSES: usize = 256;
 
-/// Programs with more accesses than this are not put before the checkers.
+/// The checkers do not see programs with more accesses.
 const MAX_ACCESSES: usize = 4096;
 
-/// How many accesses a program has, those in loops counted for every iteration.
+/// The number of accesses of a program; those in loops count once for every iteration.
 fn accesses(test: &LitmusTest, bound: u32) -> usize {
     let of = |t: &Thread| {
         let loops: Vec<_> = (0..t.code.len())
@@ -100,19 +100,18 @@ fn accesses(test: &LitmusTest, bound: u32) -> usize {
     test.program.threads.iter().map(of).sum()
 }
 
-/// What a model says of undefined behaviour, beside what was observed of it.
+/// The model's answer about undefined behaviour, compared with the observations.
 #[derive(Clone, Debug)]
 pub struct Faults {
     /// Whether some execution races; `None`: the model does not know races.
     pub race: Option<Verdict>,
     /// Whether something else is undefined; `None`: the model does not know of anything.
     pub undefined: Option<Verdict>,
-    /// A broken law: something was observed that the model knows no execution for, or a defect of
-    /// the checkers.
+    /// A broken law: an observation without an execution of the model, or a defect of the checkers.
     pub defect: Option<String>,
 }
 
-/// Holds observed undefined behaviour against a model.
+/// Compares observed undefined behaviour with a model.
 pub fn faults(
     test: &LitmusTest,
     model: &Model,
@@ -167,7 +166,7 @@ pub fn faults(
     }
 }
 
-/// Whether a proposition of the test, if it has one, holds of an observed outcome.
+/// Whether a proposition of the test holds for an observed outcome; a missing one always holds.
 fn holds(test: &LitmusTest, prop: Option<&Prop>, state: &[i64]) -> bool {
     let memory = Memory::new(&test.program);
     let observables = test.observables();
@@ -187,7 +186,7 @@ pub fn passes(test: &LitmusTest, state: &[i64]) -> bool {
     holds(test, test.filter.as_ref(), state)
 }
 
-/// Observed undefined behaviour, each kind and place once, without that of executions that the
+/// Observed undefined behaviour, once for each kind and place, without that of executions that the
 /// test's filter excludes.
 pub fn hazards(test: &LitmusTest, observation: &Observation) -> Vec<Hazard> {
     let counts = |u: &&Undefined| match &u.state {
@@ -205,8 +204,7 @@ pub fn hazards(test: &LitmusTest, observation: &Observation) -> Vec<Hazard> {
     list
 }
 
-/// Leaves out races of runs that the test's filter excludes. Of a race, the first run that has it
-/// counts.
+/// Removes races of runs that the test's filter excludes. The first run with a race counts.
 pub fn leave_out_races(test: &LitmusTest, options: &Options, observation: &mut Observation) {
     if test.filter.is_none() {
         return;
@@ -248,7 +246,7 @@ pub fn name(test: &LitmusTest, observation: &Observation) -> Vec<(State, Seen)> 
     list
 }
 
-/// Holds observed outcomes against a model.
+/// Compares observed outcomes with a model.
 pub fn hold(
     test: &LitmusTest,
     model: &Model,
@@ -297,7 +295,7 @@ pub fn hold(
             None,
         ),
     };
-    // What implementations settle, no list of outcomes tells.
+    // No list of outcomes covers behaviour that implementations define.
     let left_open = matches!(reason, Some(Reason::ImplementationDefined { .. }));
     let allowed: Vec<&State> = outcomes
         .iter()
@@ -311,7 +309,7 @@ pub fn hold(
         } else if complete {
             (Some(false), None)
         } else {
-            // The list may lack it: ask for this one.
+            // The list may lack it: a query decides this outcome.
             let answer = session.reachability(Some(&exactly(test, &seen)), false);
             defect = defect.or(answer.defect);
             match answer.verdict {
@@ -345,7 +343,7 @@ pub fn hold(
     }
 }
 
-/// Replays a run of every observed outcome through a model that the memory claims to be inside of.
+/// Replays a run of every observed outcome through a model, if the memory claims to stay within it.
 pub fn replay(
     held: &mut Held,
     test: &LitmusTest,
@@ -367,7 +365,7 @@ pub fn replay(
     }
     let deadline = limits.timeout.map(|t| Instant::now() + t);
     let task = match straight::has_loop(test) {
-        // Each run has a program of its own.
+        // Each run has a separate program.
         true => None,
         false => match Task::new(test, model, &[], limits.bound_of(test), deadline) {
             Ok(task) => Some(task),
@@ -377,7 +375,7 @@ pub fn replay(
             }
         },
     };
-    // Races were looked for when the run was first seen.
+    // Races were searched when the run was first seen.
     let options = &Options {
         races: false,
         ..*options
@@ -403,8 +401,7 @@ pub fn replay(
     }
 }
 
-/// Puts a run of a program with loops before the model, by way of the straight program that it went
-/// through.
+/// Replays a run of a program with loops through the model, by way of its straight program.
 fn try_straight(
     test: &LitmusTest,
     model: &Model,

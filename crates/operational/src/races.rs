@@ -1,10 +1,10 @@
-//! Races that runs show of programs that are too large for the engines.
+//! Finds races in runs of programs that are too large for the engines.
 //!
 //! # Invariants
-//! - A race counts as one of the model only if the run that has it passes the plain evaluator as a
-//!   candidate execution, and the model's own flag marks it. What vector clocks alone say is told
-//!   as what it is.
-//! - The runs are the same whenever they are asked for. Time only cuts them short.
+//! - A race counts as a race of the model only if its run passes the plain evaluator as a candidate
+//!   execution, and the model's flag marks it. A race that only vector clocks show is reported as
+//!   such.
+//! - The runs are always the same. The time limit only cuts them short.
 
 use std::time::{Duration, Instant};
 
@@ -20,33 +20,33 @@ use simt::race::Race;
 use simt::{Early, MachineMemory, Options, Schedule};
 use verdict::Fault;
 
-/// So many runs are looked through, batch by batch, up to the first that has a race.
+/// The sizes of the batches of runs; the search stops after the first batch with a race.
 const BATCHES: [u64; 3] = [1, 4, 15];
-/// At most so long, for runs and for what is made of them.
+/// The time limit for the runs and their evaluation.
 const LONGEST: Duration = Duration::from_secs(20);
-/// So many races are put before the model.
+/// The largest number of races that the model examines.
 const TRIES: usize = 4;
 
-/// What runs show of races.
+/// The result of the search for races.
 #[derive(Debug)]
 pub enum Raced {
     /// A race, in an execution of the model.
     Shown(Box<Fault>),
-    /// A race, as the executor sees it, and why its run was not put before the model, or what came
-    /// of that.
+    /// A race by the executor's account, and the reason why its run did not reach the model, or the
+    /// model's answer.
     Seen {
-        /// The race: its two places, and what is missing.
+        /// The race: its two places, and the missing condition.
         race: String,
-        /// Why it is no answer of the model.
+        /// The reason why the model did not confirm it.
         but: String,
     },
-    /// None, in so many runs.
+    /// No race in this number of runs.
     Not(u64),
-    /// Runs of it are not looked at, and why.
+    /// The runs were not examined; the reason.
     None(String),
 }
 
-/// Looks for a race in runs of a test on its weak memory.
+/// Searches runs of a test on its weak memory for a race.
 pub fn look(test: &LitmusTest, model: &Model, set: &[Setting], timeout: Option<Duration>) -> Raced {
     let time = timeout.map_or(LONGEST, |t| t.min(LONGEST));
     let deadline = Instant::now() + time;
@@ -105,10 +105,10 @@ fn words(race: &Race) -> String {
     )
 }
 
-/// What the model says of the run that has a race, if it calls it one.
+/// The model's fault for the run with a race, if the model calls it a race.
 ///
 /// # Errors
-/// Why it does not.
+/// If it does not.
 fn proved(
     test: &LitmusTest,
     (model, set): (&Model, &[Setting]),

@@ -1,17 +1,16 @@
-//! A finished run as a program of its own in which nothing is open: each access has the address,
-//! and each write the value, that it had in the run.
+//! Turns a finished run into a program without open questions: each access has its address, and
+//! each write its value, of the run.
 //!
-//! Of its executions, one is the run: the same events, the same values, the same sources and
-//! orders. So what the axioms and flags of a model say of that one, they say of the run, but for
-//! what they ask of dependencies, of which there are none left. A run in which nothing was bound
-//! early needs none of them: it went from one event to the next in an order with which program
-//! order and the sources of reads agree.
+//! The run is one of the executions of that program: the same events, values, sources and orders.
+//! So the axioms and flags of a model give the same answer for it, except for rules about
+//! dependencies, because the program has none. A run without early binds needs none: it executed
+//! its events in an order that agrees with program order and with the sources of reads.
 //!
 //! # Invariants
 //! - Instructions keep their lines, and threads their names and places.
-//! - Threads that came to one phase of a barrier in the run come to one instance, which waits for
-//!   all of them. That one which came to fewer had ended by then orders no accesses in PTX (PTX
-//!   ISA, *bar*: exited threads count as arrived, and synchronize with nobody).
+//! - Threads that came to the same phase of a barrier come to the same instance, which waits for
+//!   all of them. A thread may have ended before it came to a phase. That orders no accesses in PTX
+//!   (PTX ISA, *bar*: exited threads count as arrived, but do not synchronize).
 
 use program::litmus::LitmusTest;
 use program::memory::Memory;
@@ -20,10 +19,10 @@ use simt::record::{Event, Source};
 
 use super::straight::way;
 
-/// The program of a finished run in which nothing was bound early.
+/// The program of a finished run without early binds.
 ///
 /// # Errors
-/// Why there is none.
+/// If there is none.
 pub(super) fn settled(test: &LitmusTest, events: &[Event]) -> Result<LitmusTest, &'static str> {
     if test.program.host.is_some() {
         return Err("a host program, whose calls come in some order");
@@ -62,7 +61,7 @@ pub(super) fn settled(test: &LitmusTest, events: &[Event]) -> Result<LitmusTest,
     Ok(new)
 }
 
-/// The thread that accesses memory, or comes to a barrier.
+/// The thread of an event that accesses memory, or comes to a barrier.
 fn does(event: &Event) -> Option<usize> {
     match event {
         Event::Read { thread, .. }
@@ -83,7 +82,7 @@ fn phase(event: &Event) -> Option<u32> {
     }
 }
 
-/// What a thread did, one event after the other.
+/// The code that a thread executed, event by event.
 fn code<'e>(
     thread: &Thread,
     way: &[(usize, bool)],
@@ -131,7 +130,7 @@ fn code<'e>(
                 let (addr, found) = of(read)?;
                 let update = match (write.and_then(place), update) {
                     (Some((_, value)), _) => Update::Exchange(Expr::Const(value)),
-                    // It has not found what it compares with.
+                    // The compared value was not found.
                     (None, Update::CompareExchange { .. } | Update::When { .. }) => {
                         let ty: Ty = tags.ty;
                         Update::CompareExchange {
@@ -150,7 +149,7 @@ fn code<'e>(
                 }
             }
             Op::Mark { addr: None, mark } => Op::Mark { addr: None, mark },
-            // All that came to one phase are an instance of their own.
+            // All threads that came to one phase share a separate instance.
             Op::Barrier(barrier) => {
                 let phase = came.or(passed).and_then(phase).ok_or(lost)?;
                 let naming = BarrierNaming::Instance {
@@ -164,8 +163,8 @@ fn code<'e>(
                     ..barrier
                 })
             }
-            // Nothing is left that needs what it computes or chooses, and lanes that meet order no
-            // accesses.
+            // No later instruction needs the computed or chosen value, and meetings of lanes order
+            // no accesses.
             Op::Assign { .. }
             | Op::Branch { .. }
             | Op::Give { .. }

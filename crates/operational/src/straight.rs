@@ -1,23 +1,23 @@
-//! The way of one run, as a program of its own: what each thread went through, one instruction
-//! after the other, without loops.
+//! Turns one run into a straight program: the instructions that each thread executed, one after the
+//! other, without loops.
 //!
-//! Where the run came to a branch, the straight program ends the thread if the branch had gone the
-//! other way. So it has the run among its executions, and each of its executions that goes the
-//! whole way is one of the program's own, with the same events and the same values.
+//! At a branch of the run, the straight program ends the thread if the branch goes the other way.
+//! So the run is one of its executions. Each of its executions that runs to the end is one of the
+//! original program, with the same events and values.
 //!
 //! # Invariants
-//! - Dependencies are never fewer: what follows a branch depends on it, also where both ways of the
+//! - No dependency is lost: instructions after a branch depend on it, even after both ways of the
 //!   program meet again. Models use dependencies to forbid, and the machine resolves a branch
-//!   before it binds anything that follows. So no run is rejected for it that the program's own
+//!   before it binds any later instruction. So this rejects no run that the program's own
 //!   executions would allow.
-//! - Barriers whose members are counted by what is written in the code are left out: the run's own
-//!   code has others.
+//! - Barriers whose members follow from the written code are excluded: the straight code has
+//!   others.
 
 use program::litmus::LitmusTest;
 use program::{Barrier, BarrierNaming, CmpOp, Expr, Instr, Op, Thread, Ty};
 use simt::record::Event;
 
-/// Runs that go through more instructions are not replayed.
+/// Runs with more instructions are not replayed.
 pub(super) const MAX_STEPS: usize = 2_000;
 
 /// Whether a program has a loop.
@@ -25,10 +25,10 @@ pub(super) fn has_loop(test: &LitmusTest) -> bool {
     test.program.threads.iter().any(Thread::has_loop)
 }
 
-/// The program of the way that a finished run went.
+/// The straight program of a finished run.
 ///
 /// # Errors
-/// Why there is none.
+/// If there is none.
 pub(super) fn straight(test: &LitmusTest, events: &[Event]) -> Result<LitmusTest, &'static str> {
     let instance = |b: &Barrier| !matches!(b.naming, BarrierNaming::Counted { .. });
     if test
@@ -55,7 +55,7 @@ pub(super) fn straight(test: &LitmusTest, events: &[Event]) -> Result<LitmusTest
     Ok(new)
 }
 
-/// The instructions that a thread went through, and of branches whether they were taken.
+/// The instructions that a thread executed, and whether each branch was taken.
 pub(super) fn way(
     thread: &Thread,
     mut jumps: impl Iterator<Item = (usize, bool)>,
@@ -79,7 +79,8 @@ pub(super) fn way(
     Ok(way)
 }
 
-/// These instructions in a row; branches leave it for the end where they went on.
+/// These instructions in a row; a branch leads to the end in the direction that the run did not
+/// take.
 fn path(thread: &Thread, way: &[(usize, bool)]) -> Vec<Instr> {
     let constant = |&&(pc, _): &&(usize, bool)| {
         matches!(

@@ -1,16 +1,16 @@
-//! A run of the executor as a candidate execution, put before the plain evaluator.
+//! Replays a run of the executor as a candidate execution, through the plain evaluator.
 //!
 //! The run's own reads-from, coherence order and order of `fence.sc` are the candidate's free
-//! relations: nothing is searched for. So a run that the model rejects is found even where some
-//! other execution has the same outcome.
+//! relations, so there is no search. A run that the model rejects is found even if another
+//! execution has the same outcome.
 //!
 //! # Limits
-//! - Runs of programs with loops come as the straight program that they went through (`straight`):
-//!   an iteration without effect stands in the skeleton of a loop for every further one, so a run
-//!   that goes on after one has no counterpart there.
-//! - Barriers with free choices (a smaller count or quorum than there are users, waits that depend
-//!   on what is read) are left out, and models with other free relations than those of values and
-//!   final values and one order of fences.
+//! - A program with loops is replaced by the straight program of the run (`straight`). An iteration
+//!   without effect stands for all later ones in the skeleton of a loop, so a run that continues
+//!   after it has no counterpart there.
+//! - Barriers with free choices are left out: a count or quorum smaller than the number of users,
+//!   and waits that depend on values read. So are models with free relations other than those of
+//!   values and final values and one order of fences.
 
 use program::Tag;
 use std::collections::BTreeMap;
@@ -23,18 +23,19 @@ use engine::task::Task;
 use program::EventKind;
 use simt::record::{Event, Source};
 
-/// What came of it.
+/// The result of a replay.
 pub(super) enum Tried {
-    /// The run is this consistent execution, and ends as the machine says.
+    /// The run is this consistent execution, with the outcome that the machine gave.
     Consistent(Box<(Execution, Replayed)>),
-    /// It has no counterpart in the skeleton.
+    /// The run has no counterpart in the skeleton.
     LeftOut(&'static str),
 }
 
-/// Puts a finished run before the evaluator. `outcome` has the final values of the task's
+/// Replays a finished run through the evaluator. `outcome` has the final values of the task's
 /// observables.
 ///
 /// # Errors
+/// The law that it breaks.
 /// The law that it breaks.
 pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Result<Tried, String> {
     let (sk, model) = (&task.sk, task.model);
@@ -45,7 +46,7 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
     if sk.pool.choice_count() > 0 {
         return Ok(Tried::LeftOut("barriers with free choices"));
     }
-    // A run decides what its reads see, the order of writes, and one order of fences.
+    // A run determines the sources of its reads, the order of writes, and one order of fences.
     let mut others = (0..model.free.len())
         .filter(|&i| i != model.values.0 as usize && i != model.finals.0 as usize);
     let of_fences = others.next();
@@ -58,8 +59,8 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
         choices: Vec::new(),
     };
     let mut executed = EventSet::from_fn(n, |e| sk.event(e).kind == EventKind::Init);
-    // By source, its event; by executed read, its source; fences in the order in which they were
-    // committed.
+    // The event of each source; the source of each executed read; the fences in the order of their
+    // commits.
     let mut writes: BTreeMap<Source, usize> = (0..sk.init_cells.len())
         .map(|i| (Source::Initial(i), i))
         .collect();
@@ -80,7 +81,8 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
             )
         })
         .collect();
-    // What a thread does may depend on what others read, whose values it takes where they meet.
+    // A thread's steps may depend on values that others read, because they exchange them at
+    // meetings.
     loop {
         let (mut moved, mut open) = (false, None);
         for (mine, turns) in &mut left {
@@ -184,8 +186,7 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
         }) {
             return Ok(Tried::LeftOut("a free relation that no run decides"));
         }
-        // Fences that are not morally strong commit in some order, too, but nothing follows from
-        // it.
+        // Fences that are not morally strong also commit in some order, which has no meaning.
         if let Some(covering) = model.free[i].covering {
             sc = sc.and(&declared(task, &execution, covering));
         }
@@ -220,7 +221,7 @@ fn turn_of(e: &Event) -> Option<usize> {
     }
 }
 
-/// For each observed cell, a maximal write with the value that the machine ended with.
+/// For each observed cell, a maximal write with the final value that the machine gave.
 fn finals(
     task: &Task<'_>,
     known: &Assignment,

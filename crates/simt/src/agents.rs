@@ -1,18 +1,21 @@
-//! Asynchronous operations, run: each of their accesses is by an *agent*, a thread of its own.
+//! Runs asynchronous operations: an *agent*, a thread added to the test, performs each of their
+//! accesses.
 //!
 //! An instruction begins its agents with a copy of its thread's registers, and its thread goes on.
-//! A read and the write that it feeds are one agent's, so that a tensor copy, all of which goes
-//! where the map says that it has read, is one agent's, element by element; what an asynchronous
-//! operation does to an mbarrier object when it is complete is another's, which waits for those.
+//! One agent performs a read and the write that it feeds. A tensor copy is one agent, element by
+//! element, because the map that it reads decides where every element goes. A second agent
+//! completes the operation at the mbarrier object; it waits for the agents of the accesses.
 //!
 //! # Invariants
 //! - Agents come behind the threads of the test, which keep their numbers and their code.
-//! - An agent that was not begun, or is done, has ended.
-//! - Agents are of no barrier. A kernel is not over before those that its threads have begun.
-//! - An instruction that is come to again waits for its agents: they carry out one round at a time.
+//! - An agent that has not begun, or is done, counts as ended.
+//! - Agents belong to no barrier. A kernel ends only after the agents that its threads began.
+//! - An instruction that is executed again waits for its agents: they carry out one round at a
+//!   time.
 //!
 //! # Sources
-//! - PTX ISA 9.4, Memory Consistency Model, *Asynchronous Operations*; *Async-group mechanism*; *cp.async.mbarrier.arrive*.
+//! - PTX ISA 9.4, Memory Consistency Model, *Asynchronous Operations*; *Async-group mechanism*;
+//!   *cp.async.mbarrier.arrive*.
 
 use std::collections::BTreeSet;
 
@@ -20,14 +23,15 @@ use super::elements;
 use program::litmus::LitmusTest;
 use program::{Element, Instr, Op, Program, RegId, Tag, Tags, Thread, ThreadId};
 
-/// Whose groups they are that an operation belongs to, or that a mark makes or waits for.
+/// The instructions that share groups: an operation joins, and a mark makes or awaits, groups of
+/// one such family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
-    /// Those of `cp.async`.
+    /// Groups of `cp.async`.
     Copies,
     /// Bulk groups.
     Bulk,
-    /// Those of matrix instructions.
+    /// Groups of matrix instructions (`wgmma`).
     Matrices,
 }
 
@@ -35,29 +39,29 @@ pub(super) enum Group {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Await {
     pub(super) group: Group,
-    /// So many, the last ones, need not be complete.
+    /// The number of latest groups that need not be complete.
     pub(super) pending: u32,
-    /// Their reads alone.
+    /// Whether the wait is only for the reads of the operations.
     pub(super) reads: bool,
 }
 
 /// A thread that carries out part of an asynchronous operation.
 #[derive(Clone, Debug)]
 pub(super) struct Agent {
-    /// Who begins it.
+    /// The thread that begins it.
     pub(super) owner: usize,
-    /// Its instruction's micro-ops there.
+    /// The micro-ops of its instruction in the owner's code.
     pub(super) instr: std::ops::Range<usize>,
-    /// Its groups; `None`: it is in none.
+    /// The family of groups that it joins; `None`: no group.
     pub(super) group: Option<Group>,
-    /// The agents that it waits for and tells of.
+    /// The agents that it waits for and whose end it reports to an mbarrier object.
     pub(super) tells: Vec<usize>,
 }
 
-/// Why an agent is held that was begun.
+/// The reason in messages why an agent that has begun cannot step.
 pub(super) const WAITS: &str = "waits for the accesses of its operation";
 
-/// The groups of a mark.
+/// The family of groups that a mark is about.
 pub(super) fn group_of(tags: &Tags) -> Group {
     match () {
         () if tags.has(Tag::Wgmma) => Group::Matrices,
@@ -66,11 +70,11 @@ pub(super) fn group_of(tags: &Tags) -> Group {
     }
 }
 
-/// The test as it is run, with agents for what is asynchronous and the order of elements as
-/// choices; `None` if it has neither.
+/// Rewrites a test for the machine: agents perform the asynchronous accesses, and choices order the
+/// elements of vectors. Returns `None` if the test has neither.
 ///
 /// # Errors
-/// What the machine cannot do.
+/// If the machine cannot run the test.
 pub(super) fn taken_apart(test: &LitmusTest) -> Result<(Option<LitmusTest>, Vec<Agent>), String> {
     let (apart, agents) = apart(test)?.unzip();
     let mut agents = agents.unwrap_or_default();
@@ -82,16 +86,16 @@ pub(super) fn taken_apart(test: &LitmusTest) -> Result<(Option<LitmusTest>, Vec<
     for (a, agent) in agents.iter_mut().enumerate() {
         let places = &moved[agent.owner];
         agent.instr = places[agent.instr.start]..places[agent.instr.end];
-        // It begins with a copy of its owner's registers.
+        // An agent begins with a copy of its owner's registers.
         threads[first + a].regs = threads[agent.owner].regs.clone();
     }
     Ok((Some(ordered), agents))
 }
 
-/// The test with agents, and these; `None` if it has nothing asynchronous.
+/// The test with agents, and the agents; `None` if the test has nothing asynchronous.
 ///
 /// # Errors
-/// What agents cannot do.
+/// If agents cannot carry out an operation.
 fn apart(test: &LitmusTest) -> Result<Option<(LitmusTest, Vec<Agent>)>, String> {
     if test.program.asynchronous().is_none() {
         return Ok(None);
@@ -110,7 +114,7 @@ fn apart(test: &LitmusTest) -> Result<Option<(LitmusTest, Vec<Agent>)>, String> 
                 .iter()
                 .position(|i| i.op.has(Tag::Asynchronous))
             {
-                // Its thread decides which of its accesses there are.
+                // The thread itself skips the accesses that do not happen.
                 let decides = |i: usize| {
                     let before = &code[at + skip..i];
                     matches!(code[i].op, Op::Branch { .. })
@@ -133,7 +137,8 @@ fn apart(test: &LitmusTest) -> Result<Option<(LitmusTest, Vec<Agent>)>, String> 
     Ok(Some((new, agents)))
 }
 
-/// That of a micro-op that is in no order with its siblings, unless they are pieces of one scalar.
+/// The element of a micro-op that has no order with its siblings, unless they are pieces of one
+/// scalar.
 fn alone(element: Element) -> Element {
     if element.whole {
         element
@@ -155,9 +160,9 @@ fn of_instruction(
     let threads = program.threads.len() - agents.len();
     let all = program.thread(t).code[instr.clone()].to_vec();
     let owner = usize::from(t.0);
-    // By part: where it begins, its micro-ops, and whether it is of an mbarrier object.
+    // For each part: its first micro-op, its micro-ops, and whether it is about an mbarrier object.
     let mut parts: Vec<(usize, Vec<Instr>, bool)> = Vec::new();
-    // The part of the micro-op before.
+    // The part of the previous micro-op.
     let mut latest = 0;
     for (i, op) in all.iter().enumerate() {
         let mut needs: Vec<RegId> = Vec::new();
@@ -165,7 +170,7 @@ fn of_instruction(
             .operands()
             .iter()
             .for_each(|e| e.registers(&mut |r| needs.push(r)));
-        // A register is used again by the copies to another CTA: what was read last counts.
+        // The copies to another CTA use a register again: the latest read counts.
         let feeds = |need: &RegId| {
             parts
                 .iter()
@@ -183,8 +188,8 @@ fn of_instruction(
                 op.text
             ));
         } else {
-            // What needs several reads is done by the agent of the first, which makes the others,
-            // too.
+            // If a micro-op needs several reads, the agent of the first performs it and the other
+            // reads.
             let feeding: BTreeSet<usize> =
                 needs.iter().filter(|_| !object).filter_map(feeds).collect();
             latest = feeding.first().copied().unwrap_or(parts.len());
@@ -227,7 +232,7 @@ fn of_instruction(
         let tells = match (object, data.is_empty()) {
             (false, _) => Vec::new(),
             (true, false) => std::mem::take(&mut data),
-            // Of all copies by `cp.async` that its thread has begun.
+            // It waits for all copies by `cp.async` that its thread has begun.
             (true, true) => (0..agents.len())
                 .filter(|&a| agents[a].owner == owner && agents[a].group == Some(Group::Copies))
                 .map(|a| threads + a)

@@ -1,18 +1,19 @@
-//! Barriers: who has arrived, who waits, and what an arrival hands to a wait.
+//! Barriers: records arrivals and waits, completes phases, and hands knowledge from arrivals to
+//! waits.
 //!
-//! *Counted* barriers are PTX's. A phase completes once as many threads have arrived as its count
-//! says; without a count, once every thread of the group has arrived or has ended. Then the set of
-//! arrivals is emptied, who waits goes on with what all arrivals of the phase carried, and the next
-//! arrival opens the next phase. A thread that has arrived cannot arrive again before the phase
-//! completes: it waits or, at a barrier without a count, is out of turn, which is undefined. The
-//! barrier of a grid waits for threads that have ended, too, and so for ever.
+//! *Counted* barriers are PTX's. A phase with a thread count completes after that many arrivals; a
+//! phase without one, once every thread of the group has arrived or ended. Completion empties the
+//! set of arrivals and releases the waiting threads, each with everything that arrivals carried.
+//! The next arrival opens the next phase. A thread that has arrived cannot arrive again before the
+//! phase completes: it waits. At a barrier without a count the second arrival is out of turn, which
+//! is undefined. A grid's barrier waits even for threads that have ended, and then never completes.
 //!
-//! *Instance* barriers are those of the published suites; nothing resets. Without a quorum an event
-//! passes once every matching barrier of the program is reached, and gets what all of them carried.
-//! With a quorum `q`, the first `q` arrivals open the barrier for everybody and for good, and every
-//! wait gets what those `q` carried. The suites let any set of at least `q` reached events be
-//! ordered before every wait; a larger set orders more, and an event outside the set may as well
-//! come late, so that no outcome is lost.
+//! *Instance* barriers come from the published suites; nothing resets them. Without a quorum an
+//! event passes once threads have reached every matching barrier of the program; it gets everything
+//! that all of them carried. With a quorum `q`, the first `q` arrivals open the barrier for every
+//! thread and for good; every wait gets what those `q` carried. The suites allow any set of at
+//! least `q` reached events to be ordered before every wait. No outcome is lost: a larger set
+//! orders more, and an event outside the set may as well come late.
 //!
 //! # Invariants
 //! - A thread is in [`Phase::waiting`] only if it is in [`Phase::arrived`].
@@ -28,15 +29,15 @@ use super::{Fault, Halt, Result};
 use program::dialect::Convergence;
 use program::{Barrier, BarrierAction, BarrierNaming, Expr, Scope, ThreadId};
 
-/// Which barrier of which group.
+/// Identifies a barrier of a group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Key {
     domain: Scope,
-    /// The lanes that it brings together, of a warp's barrier that names them.
+    /// The lanes in the mask of a warp's barrier that has one.
     lanes: Option<u32>,
     /// The first thread of the group.
     group: usize,
-    /// The thread itself, where it names a mask that it is not in.
+    /// Whether the thread is alone at this barrier, because it names a mask without itself.
     alone: bool,
     /// The instance number of an instance barrier.
     instance: Option<i64>,
@@ -53,9 +54,9 @@ pub(super) struct Phase<C> {
     pub(super) count: Option<i64>,
     pub(super) arrived: Set,
     pub(super) waiting: Set,
-    /// Instance barriers: whether it is open for good.
+    /// Instance barriers: whether the barrier is open for good.
     pub(super) open: bool,
-    /// What arrivals have handed in.
+    /// The join of everything that the arrivals carried.
     pub(super) carried: C,
 }
 
@@ -64,23 +65,23 @@ pub(super) struct Phase<C> {
 pub(super) struct Barriers<C> {
     /// Sorted by key.
     pub(super) phases: Vec<Phase<C>>,
-    /// Completed phases whose wait has not come yet, by thread.
+    /// Completed phases whose wait has not executed yet, by thread.
     pub(super) granted: Vec<(Key, usize, C, u32)>,
-    /// How many phases there were.
+    /// The number of phases opened so far.
     opened: u32,
-    /// Instance barriers that were reached: thread and instruction.
+    /// Instance barriers that threads have reached: thread and instruction.
     pub(super) reached: Vec<(usize, usize)>,
 }
 
-/// What came of executing a barrier.
+/// The effect of a barrier instruction.
 pub(super) enum Came<C> {
-    /// The thread goes on, with this.
+    /// The thread goes on, with this knowledge.
     On(Option<C>),
     /// It waits.
     Waits,
 }
 
-/// What came of executing a barrier, and the number of the phase.
+/// The effect of a barrier instruction, and the number of the phase.
 pub(super) type Outcome<C> = (Came<C>, u32);
 
 fn unsupported(what: &str) -> Halt {
@@ -119,7 +120,7 @@ fn takes_part(code: &Code, lanes: Option<u32>, t: usize) -> bool {
 }
 
 impl Key {
-    /// Whether a thread is one of those that it brings together.
+    /// Whether the barrier is for this thread.
     fn holds(&self, code: &Code, t: usize) -> bool {
         match self.alone {
             true => t == self.group,
@@ -131,11 +132,11 @@ impl Key {
     }
 }
 
-/// Whether an arrival at this barrier commutes with every step of other threads: who takes part in
-/// its phases does not depend on who comes first. One without a count may be for a barrier that
-/// others come to with one.
+/// Whether an arrival at this barrier commutes with every step of other threads. It does if the
+/// participants of a phase do not depend on the order of arrival. A barrier without a count may be
+/// one that other threads reach with a count.
 pub(super) fn arrival_commutes(code: &Code, b: &Barrier) -> bool {
-    // Whether it is out of turn depends on who has come.
+    // Whether the arrival is out of turn depends on earlier arrivals.
     let in_turn = b.action != BarrierAction::Arrive || !b.takes_turns();
     in_turn
         && !b.says_count()
@@ -143,7 +144,7 @@ pub(super) fn arrival_commutes(code: &Code, b: &Barrier) -> bool {
 }
 
 impl<C: Clone + Default> Barriers<C> {
-    /// Executes a barrier instruction of a thread. `carried` is what its arrival hands over.
+    /// Executes a barrier instruction of a thread; its arrival hands `carried` over.
     pub(super) fn execute(
         &mut self,
         code: &Code,
@@ -182,7 +183,7 @@ impl<C: Clone + Default> Barriers<C> {
             }
             return Ok((Came::Waits, 0));
         }
-        // By PTX, who knows otherwise that the phase is over may arrive again.
+        // In PTX, a thread that knows in another way that the phase is over may arrive again.
         let waits = code.program.dialect.row().convergence != Convergence::Aligned;
         let open = |p: &Phase<C>| p.key == key && p.count.is_none() && p.arrived.has(t);
         if b.takes_turns() && (self.phases.iter().any(open) || granted && waits) {
@@ -217,7 +218,7 @@ impl<C: Clone + Default> Barriers<C> {
             }
         };
         let phase = &mut self.phases[at];
-        // Who has arrived waits for the phase to be over, whatever it comes with.
+        // A thread that has arrived waits for the phase to end, whatever its action is.
         if !phase.open && phase.arrived.has(t) {
             if key.instance.is_some() {
                 return Err(unsupported(
@@ -227,7 +228,7 @@ impl<C: Clone + Default> Barriers<C> {
             return Err(Halt::Blocked);
         }
         if phase.count != count {
-            // Without a count, it takes all threads of the group.
+            // A barrier without a count takes all threads of the group.
             let group = code
                 .members(key.group, key.domain)
                 .iter()
@@ -269,8 +270,8 @@ impl<C: Clone + Default> Barriers<C> {
         Ok((Came::Waits, phase.number))
     }
 
-    /// Whether a thread comes to a barrier where it has arrived before, in a phase that is not
-    /// over: it waits until that is.
+    /// Whether a thread reaches a barrier at which it has already arrived, in a phase that is not
+    /// over. It then waits until the phase is over.
     pub(super) fn holds_up(&self, code: &Code, t: usize, thread: &Thread) -> bool {
         let Some(b) = code.threads[t].acts.get(thread.pc).and_then(Act::barrier) else {
             return false;
@@ -285,9 +286,9 @@ impl<C: Clone + Default> Barriers<C> {
             .any(|p| p.key == key && p.arrived.has(t) && !out_of_turn(p))
     }
 
-    /// A thread that runs the same code and waits in the phase that another one is about to join,
-    /// but at another call, where that is an error: `__syncthreads` in the whole block, PTX's
-    /// aligned barriers in a warp.
+    /// A thread that waits in the phase that `t` is about to join, and runs the same code, but at
+    /// another call. It is returned only if that is an error. It is one for `__syncthreads` in the
+    /// whole block, and for PTX's aligned barriers within a warp.
     pub(super) fn elsewhere(
         &self,
         code: &Code,
@@ -301,7 +302,7 @@ impl<C: Clone + Default> Barriers<C> {
         let part = |u: usize| threads[u].pc != pc && code.kin[u] == code.kin[t];
         let reach = match code.program.dialect.row().convergence {
             Convergence::Running if b.domain == Scope::Cta => Scope::Cta,
-            // At whatever barrier another thread of the warp waits, it is not this one.
+            // If another thread of the warp waits at any barrier, it is a different one.
             Convergence::Aligned if b.is_aligned() => {
                 let waits = |p: &&Phase<C>| {
                     p.key.domain == b.domain && p.count.is_none() && p.key.instance.is_none()
@@ -330,8 +331,8 @@ impl<C: Clone + Default> Barriers<C> {
             .find(|&u| part(u) && code.holds(t, reach, u))
     }
 
-    /// Completes phases as long as one can be; calls `release` for each thread that goes on, with
-    /// what it gets.
+    /// Completes phases until none can complete. Calls `release` for each thread that goes on, with
+    /// the knowledge that it gets.
     pub(super) fn complete(
         &mut self,
         code: &Code,
@@ -366,8 +367,8 @@ impl<C: Clone + Default> Barriers<C> {
         }
     }
 
-    /// Barriers at which somebody waits: who has arrived, who waits, for whom it waits besides,
-    /// whether they have ended or not, and the thread count.
+    /// Barriers with waiting threads: the arrived threads, the waiting threads, the missing ones
+    /// (ended or not), and the thread count.
     pub(super) fn waits<'a>(
         &'a self,
         code: &'a Code,
@@ -422,7 +423,7 @@ fn waits_later(code: &Code, t: usize, domain: Scope) -> bool {
     barriers(code, t).any(|(_, b)| b.action == BarrierAction::Wait && b.domain == domain)
 }
 
-/// The identifier that an instance barrier will name whenever it is reached, if that is plain.
+/// The identifier that an instance barrier will name at every execution, if the code shows it.
 fn known_id(code: &Code, t: usize, pc: usize, b: &Barrier) -> Option<Option<i64>> {
     let BarrierNaming::Instance { id, .. } = &b.naming else {
         return None;
@@ -431,7 +432,7 @@ fn known_id(code: &Code, t: usize, pc: usize, b: &Barrier) -> Option<Option<i64>
         None => Some(None),
         Some(Expr::Const(v)) => Some(Some(*v)),
         Some(Expr::Reg(r)) => {
-            // A register that only constants are put into, in code without branches.
+            // The register receives only constants, and no branch precedes.
             let thread = &code.threads[t];
             let mut value = Some(thread.start[r.0 as usize]);
             for act in &thread.acts[..pc] {
@@ -451,8 +452,8 @@ fn known_id(code: &Code, t: usize, pc: usize, b: &Barrier) -> Option<Option<i64>
     }
 }
 
-/// Instance barriers mean one thing only where each is reached at most once and its kind is the
-/// same everywhere.
+/// Checks that an instance barrier has one meaning: threads reach each one at most once, and its
+/// kind is the same everywhere.
 fn check_instance(code: &Code, (t, pc): (usize, usize), b: &Barrier) -> Result {
     let BarrierNaming::Instance {
         instance,
@@ -473,7 +474,8 @@ fn check_instance(code: &Code, (t, pc): (usize, usize), b: &Barrier) -> Result {
     for u in 0..code.threads.len() {
         for (at, other) in barriers(code, u).filter(|(_, o)| is_instance(o, *instance)) {
             if quorum.is_none() && known_id(code, u, at, other).is_none() {
-                // Another thread may pass before it is known that this one means another barrier.
+                // Another thread could pass before this identifier, which may name another barrier,
+                // is known.
                 return Err(unsupported(
                     "a barrier instance whose identifier depends on what is read",
                 ));

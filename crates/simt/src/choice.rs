@@ -1,9 +1,9 @@
-//! Nondeterminism as a sequence of small choices.
+//! Choices: turns the machine's nondeterminism into a sequence of small numbers.
 //!
-//! A step of the machine is one function; wherever it could go on in several ways it asks a
-//! [`Chooser`] for a number. Who answers decides what the run is: all answers in turn (exhaustive),
-//! random ones, or recorded ones (replay). There is one implementation of every rule, and a
-//! schedule is the list of the answers.
+//! A step of the machine is one function. Wherever it could go on in several ways it gets a number
+//! from a [`Chooser`]. The chooser determines the run: exhaustive search gives all answers in turn,
+//! a random run gives random ones, a replay gives recorded ones. Every rule thus has one
+//! implementation, and a schedule is the list of answers.
 
 /// Answers the questions of a step.
 pub trait Chooser {
@@ -15,7 +15,7 @@ pub trait Chooser {
 /// [`Script::advance`].
 #[derive(Clone, Debug, Default)]
 pub struct Script {
-    /// Answer and number of possible ones; questions with one possible answer are left out.
+    /// Answer and number of possible answers; questions with only one possible answer are omitted.
     answers: Vec<(u32, u32)>,
     at: usize,
 }
@@ -26,7 +26,7 @@ impl Script {
         self.at = 0;
     }
 
-    /// Goes on to the next sequence of answers; `false` if that was the last one.
+    /// Moves to the next sequence of answers; returns `false` after the last one.
     pub fn advance(&mut self) -> bool {
         self.answers.truncate(self.at);
         self.at = 0;
@@ -39,7 +39,7 @@ impl Script {
         false
     }
 
-    /// The answers given since the step was started.
+    /// The answers since the start of the step.
     pub fn taken(&self) -> Vec<u32> {
         self.answers[..self.at].iter().map(|a| a.0).collect()
     }
@@ -59,16 +59,16 @@ impl Chooser for Script {
     }
 }
 
-/// Answers at random, and remembers them.
+/// Draws random answers and remembers them.
 #[derive(Clone, Debug)]
 pub struct Dice {
     state: u64,
-    /// The answers since they were last taken away.
+    /// The answers since the caller last took them.
     pub taken: Vec<u32>,
 }
 
 impl Dice {
-    /// The generator of a seed.
+    /// The generator for a seed.
     pub fn new(seed: u64) -> Dice {
         Dice {
             state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x1234_5678_9abc_def1,
@@ -86,7 +86,7 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    /// A number below `n` that is not remembered.
+    /// A random number below `n` that is not remembered.
     pub fn below(&mut self, n: usize) -> usize {
         ((u128::from(self.next()) * n as u128) >> 64) as usize
     }
@@ -107,7 +107,7 @@ impl Chooser for Dice {
 #[derive(Clone, Debug)]
 pub struct Tape<'a> {
     answers: &'a [u32],
-    /// Whether an answer was missing or not possible.
+    /// Whether an answer was missing or impossible.
     pub torn: bool,
 }
 
@@ -120,7 +120,7 @@ impl<'a> Tape<'a> {
         }
     }
 
-    /// Whether everything was played and fitted.
+    /// Whether all answers were used and possible.
     pub fn fitted(&self) -> bool {
         !self.torn && self.answers.is_empty()
     }
@@ -155,7 +155,7 @@ mod tests {
         loop {
             script.rewind();
             let a = script.choose(2);
-            // The second question is asked only after the first answer.
+            // The second question depends on the first answer.
             let b = if a == 0 {
                 script.choose(3)
             } else {

@@ -1,10 +1,10 @@
-//! A program made ready to run: expressions without names, operations with what the machine asks of
-//! them. Who makes it is `prepare`.
+//! A program ready to run: expressions without names, and operations with the attributes that the
+//! machine needs. `prepare` builds it.
 //!
 //! # Invariants
-//! - Every address of the program is a number; the map from numbers to memory is
-//!   [`program::memory::Memory`], so that values mean the same as in the checkers. Nothing else of
-//!   the skeleton is used.
+//! - Every address of the program is a number. [`program::memory::Memory`] maps numbers to memory,
+//!   so that values mean the same here as in the checkers. The executor uses no other part of the
+//!   skeleton.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use program::{
     Update,
 };
 
-/// What an access is, beside its address.
+/// The attributes of an access, except its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Access {
     pub(super) ty: Ty,
@@ -29,7 +29,7 @@ pub(super) struct Access {
     pub(super) acquire: bool,
     pub(super) release: bool,
     pub(super) proxy: Proxy,
-    /// A read of a tensor map, which has a proxy of its own.
+    /// A read of a tensor map, which goes through a separate proxy.
     pub(super) map: bool,
     /// Half of a reduction, whose read never acquires.
     pub(super) red: bool,
@@ -37,27 +37,27 @@ pub(super) struct Access {
     pub(super) atomic: bool,
     /// Half of a read-modify-write.
     pub(super) updates: bool,
-    /// What it does to an mbarrier object, if it is an operation on one.
+    /// Its effect on an mbarrier object, if it is an operation on one.
     pub(super) object: Option<OnObject>,
     /// Sequentially consistent (C-like languages).
     pub(super) sc: bool,
     pub(super) consume: bool,
     /// The order of a failed compare-exchange, where that differs.
     pub(super) failure: Option<Failure>,
-    /// Which of the cells of its operation it is to, and how many these are.
+    /// Which cell of its operation it accesses, and how many cells there are.
     pub(super) part: (u8, u8),
 }
 
-/// What an operation on an mbarrier object does.
+/// The effect of an operation on an mbarrier object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OnObject {
     Init,
     Arrive,
-    /// Sees a phase complete.
+    /// Observes that a phase is complete.
     Wait,
-    /// Tells of an asynchronous operation that is complete.
+    /// Reports that an asynchronous operation is complete.
     Complete,
-    /// Another change, or a look.
+    /// Another change, or a test without waiting.
     Other,
 }
 
@@ -87,16 +87,16 @@ impl Regions {
     }
 }
 
-/// What a `fence.proxy.async` is about.
+/// The memory that a `fence.proxy.async` covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     All,
     Global,
-    /// Shared memory of the own CTA or cluster.
+    /// Shared memory of the executing thread's CTA or cluster.
     Shared(Scope),
 }
 
-/// A fence, of either kind.
+/// A fence: of threads, of proxies or of groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fence {
     /// A thread fence.
@@ -105,11 +105,11 @@ pub(super) enum Fence {
         release: bool,
         sc: bool,
         scope: Scope,
-        /// OpenCL: those of its flags.
+        /// OpenCL: the regions that its flags name.
         regions: Regions,
-        /// OpenCL: it reaches no further than its work-group in local memory.
+        /// OpenCL: in local memory it reaches only its work-group.
         capped: bool,
-        /// CUDA: no fence, but a call of a library function whose precondition does not hold.
+        /// CUDA: not a fence, but a library call whose precondition does not hold.
         misuse: bool,
     },
     /// `fence.mbarrier_init`.
@@ -118,25 +118,25 @@ pub(super) enum Fence {
     Alias,
     /// `fence.proxy` of a proxy.
     Proxy(Proxy),
-    /// `fence.proxy.async`, of all memory or part of it.
+    /// `fence.proxy.async`, for all memory or part of it.
     Async(Part),
     /// A half of a fence of aliases, or of the async proxy for part of memory.
     Half {
-        /// The half that acquires; else, that releases.
+        /// Whether this half acquires; otherwise it releases.
         acquire: bool,
         scope: Scope,
-        /// Of the async proxy; `None`: of aliases.
+        /// The memory, for the async proxy; `None`: the half is of a fence of aliases.
         part: Option<Part>,
     },
     /// A half of `fence.proxy.tensormap`.
     Map {
-        /// The half that acquires, of one map; else, that releases.
+        /// Whether this half acquires, for one map; otherwise it releases.
         acquire: bool,
         scope: Scope,
-        /// The address of that map, once it is known.
+        /// The address of that map, once known.
         va: Option<u16>,
     },
-    /// Asynchronous operations become a group.
+    /// Makes a group of the asynchronous operations so far.
     Commit(Group),
     /// A wait for groups.
     Await(Await),
@@ -149,9 +149,9 @@ pub(super) enum Fence {
 }
 
 impl Fence {
-    /// What it does, one after the other. A half of aliases or of the async proxy does the whole of
-    /// its fence, and is a fence of all memory: with that it orders more than it has to, as halves
-    /// do their work in pairs.
+    /// The fences that it performs, in order. A half of aliases or of the async proxy performs its
+    /// whole fence and a fence of all memory. That orders more than one half has to; but halves do
+    /// their work in pairs.
     pub(super) fn in_turn(self) -> impl Iterator<Item = Fence> {
         let (first, second) = match self {
             Fence::Half {
@@ -180,7 +180,7 @@ impl Fence {
         std::iter::once(first).chain(second)
     }
 
-    /// A fence of one direction.
+    /// A fence in one direction.
     pub(super) fn of_memory(acquire: bool, scope: Scope) -> Fence {
         Fence::Thread {
             acquire,
@@ -204,7 +204,7 @@ pub(super) struct ThreadCode {
     pub(super) start: Vec<i64>,
     /// Registers that matter at each instruction and at the end.
     pub(super) live: Vec<Vec<bool>>,
-    /// Registers that the code after an instruction reads, whatever is observed at the end.
+    /// Registers that the code after an instruction reads, apart from those observed at the end.
     pub(super) used: Vec<Vec<bool>>,
     /// Locations that the code from an instruction on may access, as a bit set.
     pub(super) reach: Vec<u128>,
@@ -214,7 +214,7 @@ pub(super) struct ThreadCode {
     pub(super) loops: bool,
 }
 
-/// Where an access goes.
+/// The target of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     /// Physical location, an index of [`Code::locations`].
@@ -231,7 +231,7 @@ pub(super) struct Location {
     /// Whether its object was declared atomic (C-like languages).
     pub(super) atomic: bool,
     pub(super) opencl: OpenClMemory,
-    /// Who allocated it.
+    /// The allocator of its memory.
     pub(super) kind: MemoryKind,
 }
 
@@ -245,12 +245,12 @@ pub(super) struct Code {
     /// By cell: its location.
     pub(super) loc_of: Vec<usize>,
     pub(super) observed: Vec<Observable>,
-    /// Whether the test has a filter: then outcomes decide what counts.
+    /// Whether the test has a filter: then its outcomes decide which runs count.
     pub(super) filtered: bool,
     pub(super) groups: Groups,
     /// By thread: the first thread of its CTA.
     pub(super) cta: Vec<usize>,
-    /// By thread: the first thread that runs the same code, as it is written in the test.
+    /// By thread: the first thread that runs the same code of the test.
     pub(super) kin: Vec<usize>,
     /// By thread: its lane.
     pub(super) lanes: Vec<u32>,
@@ -258,27 +258,27 @@ pub(super) struct Code {
     pub(super) plain: bool,
     /// Some access goes through a proxy other than the generic one.
     pub(super) proxies: bool,
-    /// Whether calls of kernels hand over what is known: they are launches of CUDA, or all memory
-    /// that is shared is fine-grained.
+    /// Whether kernel calls hand knowledge over: they are CUDA launches, or all shared memory is
+    /// fine-grained.
     pub(super) calls_hand_over: bool,
-    /// Whether some operation is on several cells at once.
+    /// Whether some operation accesses several cells at once.
     pub(super) several: bool,
     /// Whether any thread has a backward branch.
     pub(super) loops: bool,
-    /// Whether some thread has a branch: then what a barrier does depends on what is read.
+    /// Whether some thread has a branch: then the effect of a barrier depends on values read.
     pub(super) branches: bool,
-    /// Whether some barrier says how many threads take part: then who does in a phase depends on
-    /// who comes first.
+    /// Whether some barrier has a thread count: then the participants of a phase depend on the
+    /// order of arrival.
     pub(super) counts: bool,
-    /// Who carries out asynchronous operations: the last threads, in this order.
+    /// The agents of asynchronous operations: the last threads, in this order.
     pub(super) agents: Vec<Agent>,
-    /// By command of a host program: its threads, and what these enqueue.
+    /// By command of a host program: its threads, and the commands that they enqueue.
     pub(super) commands: Vec<CommandCode>,
-    /// A `fence.proxy.async` is about accesses of its CTA alone.
+    /// A `fence.proxy.async` covers only accesses of its CTA.
     pub(super) local_fences: bool,
-    /// Two writes of one value do not race.
+    /// Two writes of the same value do not race.
     pub(super) same_value: bool,
-    /// No read of several cells takes one of a write without the others of it.
+    /// A read of several cells takes all cells that one write wrote, or none of them.
     pub(super) untorn: bool,
 }
 
@@ -326,17 +326,17 @@ impl CommandCode {
 }
 
 impl Code {
-    /// How many threads the test has; the others are agents.
+    /// The number of the test's threads; the others are agents.
     pub(super) fn own_threads(&self) -> usize {
         self.threads.len() - self.agents.len()
     }
 
-    /// What a thread does for another; `None`: it is one of the test.
+    /// The agent that a thread is; `None`: it is a thread of the test.
     pub(super) fn agent(&self, thread: usize) -> Option<&Agent> {
         self.agents.get(thread.checked_sub(self.own_threads())?)
     }
 
-    /// All agents, by their threads.
+    /// All agents, with their thread numbers.
     pub(super) fn all_agents(&self) -> impl Iterator<Item = (usize, &Agent)> {
         (self.own_threads()..).zip(&self.agents)
     }
@@ -347,7 +347,7 @@ impl Code {
             .filter(move |(_, a)| a.owner == thread && a.instr.start == pc)
     }
 
-    /// Whether a location is in that part of memory, for a thread.
+    /// Whether a location belongs to a part of memory, as a thread sees it.
     pub(super) fn is_in(&self, loc: usize, part: Part, thread: usize) -> bool {
         let cell = self.cell_of(loc);
         match part {
@@ -362,7 +362,7 @@ impl Code {
         }
     }
 
-    /// Where an access of a thread goes; `None` if it names nothing that the thread may access.
+    /// The target of a thread's access; `None` if the thread may not access that address.
     pub(super) fn place(&self, thread: usize, address: i64, ty: Ty, write: bool) -> Option<Place> {
         let cell = self.memory.accessed(
             &self.program,
@@ -383,15 +383,15 @@ impl Code {
         self.memory.cell(self.locations[loc].cell)
     }
 
-    /// How many cells an instruction accesses at once, and by how many micro-ops, one behind the
-    /// other.
+    /// The number of cells that an instruction accesses at once, and the number of consecutive
+    /// micro-ops that do so.
     pub(super) fn at_once(&self, thread: usize, pc: usize) -> (u8, u8) {
         let element = self.program.threads[thread].code[pc].element;
         let ops = if element.whole { element.of } else { 1 };
         (element.cells * ops, ops)
     }
 
-    /// The location that a micro-op accesses with these registers, whether it may or not.
+    /// The location that a micro-op accesses with these registers, allowed or not.
     pub(super) fn touched(&self, act: &Act, regs: &[i64]) -> Option<usize> {
         let (addr, access) = (act.address()?, act.accesses().next()?);
         self.memory
@@ -411,12 +411,12 @@ impl Code {
             .map(|c| self.loc_of[c.0 as usize])
     }
 
-    /// Whether `scope` of thread `t` holds `u`; its own thread always.
+    /// Whether `scope` of thread `t` includes `u`; a thread always includes itself.
     pub(super) fn holds(&self, t: usize, scope: Scope, u: usize) -> bool {
         self.groups.of(t, scope) == self.groups.of(u, scope)
     }
 
-    /// Whether two operations of these threads and scopes include each other.
+    /// Whether operations of these threads and scopes include each other.
     pub(super) fn mutual(&self, (t, a): (usize, Scope), (u, b): (usize, Scope)) -> bool {
         self.holds(t, a, u) && self.holds(u, b, t)
     }
@@ -431,7 +431,7 @@ impl Code {
         self.program.threads[thread].code.get(pc).map(|i| &i.line)
     }
 
-    /// The threads of a group, given by its first one.
+    /// The threads of a group, identified by its first thread.
     pub(super) fn members(&self, group: usize, scope: Scope) -> &[usize] {
         &self.groups.members[scope as usize][group]
     }
@@ -460,8 +460,8 @@ pub(super) fn eval(e: &Expr, regs: &[i64]) -> i64 {
     }
 }
 
-/// What a read-modify-write writes, given the value that it read; `Some(None)`: nothing; `None`: an
-/// operand is unknown.
+/// The value that a read-modify-write writes, given the value that it read. `Some(None)`: it writes
+/// nothing; `None`: an operand is unknown.
 pub(super) fn new_value(
     update: &Update,
     old: i64,

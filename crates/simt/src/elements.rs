@@ -1,13 +1,12 @@
-//! Vector instructions, run: their elements in every order.
+//! Runs vector instructions with their elements in every order.
 //!
-//! A model has the elements of a vector in no order among themselves. The machine runs one micro-op
-//! after the other, so that which comes next is a free choice of the run, made in front of the
-//! instruction.
+//! A model puts no order between the elements of a vector. The machine runs one micro-op after the
+//! other; so a free choice in front of the instruction picks the next element.
 //!
 //! # Invariants
-//! - Every order of the elements can be chosen, and all of them access the addresses that the
-//!   instruction found.
-//! - What is no vector stays as it is, but for its index.
+//! - Every order of the elements can be chosen, and all elements access the addresses that the
+//!   instruction computed.
+//! - Every other instruction stays the same, except for its index.
 //!
 //! # Sources
 //! - PTX ISA 9.4, Memory Consistency Model, Vector Data-types: elements are accessed in an
@@ -27,11 +26,11 @@ fn is_vector(element: Element) -> bool {
     element.of > 1 && !element.whole
 }
 
-/// A test with the order of elements as choices, and where its instructions are then, by thread.
+/// A rewritten test, and by thread the new places of its instructions.
 type Ordered = (LitmusTest, Vec<Vec<usize>>);
 
-/// The test with the order of elements as choices, and where its instructions are then, by thread;
-/// `None` if it has no vectors.
+/// Rewrites a test so that choices order the elements of its vectors; also returns the new places
+/// of its instructions, by thread. `None` if the test has no vectors.
 ///
 /// # Errors
 /// If a thread runs out of registers.
@@ -79,7 +78,7 @@ pub(super) fn in_any_order(test: &LitmusTest) -> Result<Option<Ordered>, String>
     Ok(Some((new, moved)))
 }
 
-/// Marks what is put in while the code is being made: its branches have their final targets.
+/// Marks an instruction that this file adds: its branches already have their final targets.
 const PUT_IN: Element = Element {
     at: 1,
     of: 0,
@@ -105,7 +104,7 @@ impl Rewriting<'_> {
 
     fn vector(&mut self, elements: &[Instr]) -> Result<(), String> {
         let mut elements = elements.to_vec();
-        // A destination may be the register of the address.
+        // A destination may also be the address register.
         let defined: Vec<RegId> = elements.iter().filter_map(|e| e.op.defines()).collect();
         for element in &mut elements {
             let changes = |e: &Expr| matches!(e, Expr::Reg(r) if defined.contains(r));
@@ -147,7 +146,7 @@ impl Rewriting<'_> {
                         target: 0,
                     },
                 );
-                // The last one that is left has to be taken.
+                // The last remaining element is not a choice.
                 let last = done[k + 1..]
                     .iter()
                     .fold(Expr::Const(1), |all, d| both(all, Expr::Reg(*d)));
@@ -205,7 +204,7 @@ impl Rewriting<'_> {
         self.code.len() - 1
     }
 
-    /// Lets a branch lead to what comes next.
+    /// Lets a branch lead to the next instruction.
     fn aim(&mut self, branch: usize) {
         let here = self.code.len();
         if let Some(target) = self.code[branch].op.target_mut() {

@@ -1,4 +1,5 @@
-//! Why a run does not go on: who waits for what, who spins on what, and who could end it.
+//! Explains why a run does not go on: threads that wait or spin, and the threads that could end
+//! that.
 
 use std::ops::RangeInclusive;
 
@@ -14,10 +15,10 @@ use super::thread::{Status, Thread};
 use super::waits;
 use program::Expr;
 
-/// At most so many names in a row.
+/// The largest number of names in a row.
 const MAX_NAMES: usize = 6;
 
-/// The reasons of a state in which nobody can step.
+/// The reasons of a state in which no thread can step.
 pub(super) fn stuck<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> Reason {
     let all: Vec<(usize, String)> = (0..state.threads.len())
         .filter(|&t| !state.threads[t].is_over())
@@ -32,8 +33,8 @@ pub(super) fn stuck<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> R
     }
 }
 
-/// The reasons of a state in which threads go on without getting anywhere; `turning` are those, if
-/// that is known.
+/// The reasons of a state in which threads step without progress; `turning` lists those threads, if
+/// known.
 pub(super) fn spinning<B: Backend>(
     machine: &Machine<'_, B>,
     state: &State<B>,
@@ -94,7 +95,7 @@ pub(super) fn spinning<B: Backend>(
     }
 }
 
-/// What keeps a thread, in words that follow its name.
+/// The obstacle of a thread, in words that follow its name.
 fn situation<B: Backend>(machine: &Machine<'_, B>, state: &State<B>, t: usize) -> String {
     let code = machine.code;
     let thread = &state.threads[t];
@@ -130,7 +131,7 @@ fn situation<B: Backend>(machine: &Machine<'_, B>, state: &State<B>, t: usize) -
     }
 }
 
-/// Of barriers at which threads wait: who is missing.
+/// Lines that say which threads are missing at barriers.
 fn missing<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> Vec<String> {
     let code = machine.code;
     let mut lines = Vec::new();
@@ -163,7 +164,7 @@ fn missing<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> Vec<String
     lines
 }
 
-/// One line per text, with the names of all threads that it is true of.
+/// Merges equal texts into one line with the names of all their threads.
 fn grouped(code: &Code, texts: Vec<(usize, String)>) -> Vec<String> {
     let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
     for (t, text) in texts {
@@ -190,7 +191,7 @@ pub(super) fn names(code: &Code, threads: &[usize]) -> String {
     }
 }
 
-/// A loop that a thread is in.
+/// A loop that a thread executes.
 struct Spin {
     text: String,
     /// The locations that it reads.
@@ -213,7 +214,7 @@ pub(super) fn innermost(code: &Code, t: usize, thread: &Thread) -> Option<RangeI
         .map(|(_, from, to)| from..=to)
 }
 
-/// The threads for which the barrier waits at which a thread does.
+/// The threads that are missing at the barrier where a thread waits.
 pub(super) fn missing_of<B: Backend>(
     machine: &Machine<'_, B>,
     state: &State<B>,
@@ -227,7 +228,7 @@ pub(super) fn missing_of<B: Backend>(
         .map_or(Vec::new(), |(_, _, missing, _)| missing)
 }
 
-/// The innermost loop around the next instruction, and what it reads.
+/// The innermost loop around the next instruction, and the locations that it reads.
 fn spin(code: &Code, t: usize, thread: &Thread) -> Option<Spin> {
     let acts = &code.threads[t].acts;
     let (from, to) = innermost(code, t, thread)?.into_inner();
@@ -260,7 +261,7 @@ fn spin(code: &Code, t: usize, thread: &Thread) -> Option<Spin> {
     Some(Spin { text, locs })
 }
 
-/// Whether the code from `pc` on may write a location; `None` if that takes an address that is not
+/// Whether the code from `pc` on may write a location; `None` if an address on the way is not
 /// plain.
 fn may_write(code: &Code, t: usize, pc: usize, loc: usize) -> Option<bool> {
     let acts = &code.threads[t].acts;

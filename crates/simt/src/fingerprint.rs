@@ -1,8 +1,8 @@
 //! 128-bit fingerprints of states.
 //!
-//! Two states with one fingerprint are taken for one state: with 2³⁰ states the chance that two
-//! different ones share a fingerprint is below 2⁻⁶⁸. Two lanes of 64 bits, each folding a 128-bit
-//! product per word, as wyhash does.
+//! Two states with the same fingerprint count as one state. With 2³⁰ states the chance that two
+//! different ones collide is below 2⁻⁶⁸. Each of two 64-bit lanes folds a 128-bit product per word,
+//! as wyhash does.
 
 use std::hash::{Hash, Hasher};
 

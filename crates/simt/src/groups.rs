@@ -1,8 +1,8 @@
-//! Which threads share a group, at every level of the scope tree.
+//! Finds the threads that share a group, at every level of the scope tree.
 
 use program::{Program, Scope};
 
-/// Every scope, in order: its number is its place here.
+/// Every scope, in order: its index here is its number.
 const SCOPES: [Scope; 7] = [
     Scope::Thread,
     Scope::Warp,
@@ -13,17 +13,18 @@ const SCOPES: [Scope; 7] = [
     Scope::Sys,
 ];
 
-/// The groups of a program. A group is known by its first thread.
+/// The groups of a program. The first thread of a group identifies it.
 #[derive(Clone, Debug)]
 pub(super) struct Groups {
     /// By thread and scope: the first thread of its group.
     first: Vec<[usize; SCOPES.len()]>,
-    /// By scope and first thread: who is in the group.
+    /// By scope and first thread: the members of the group.
     pub(super) members: Vec<Vec<Vec<usize>>>,
 }
 
 impl Groups {
-    /// The groups of a program, whose first `own` threads are members: the others only stand there.
+    /// The groups of a program. Only its first `own` threads are members; agents merely have a
+    /// place.
     pub(super) fn new(program: &Program, own: usize) -> Groups {
         let n = program.threads.len();
         let mut first = vec![[0; SCOPES.len()]; n];

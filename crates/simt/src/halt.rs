@@ -1,35 +1,35 @@
-//! What ends a step before its time, and with it a choice or a run.
+//! The ways in which a step ends early, and with it a choice or a run.
 
-/// What a thread did that has no meaning.
+/// An action of a thread that has no meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Fault {
     /// An access names no memory that the thread may access.
     Stray,
-    /// A barrier is reached by part of those for whom it is.
+    /// Only part of the threads of a barrier reach it.
     Barrier,
     /// A division by zero, where that is undefined.
     Division,
 }
 
-/// Why a step, and with it a choice or a run, ends.
+/// The reason why a step ends early, and with it a choice or a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Halt {
-    /// The choice made is not possible.
+    /// The choice is not possible.
     Refused,
-    /// The instruction cannot have its turn yet.
+    /// The instruction cannot execute yet.
     Blocked,
-    /// The thread did something that has no meaning; the run ends.
+    /// The action has no meaning; the run ends.
     Fault {
         kind: Fault,
         thread: usize,
         instr: usize,
         what: String,
     },
-    /// A limit of the machine was met.
+    /// The machine reached one of its limits.
     Limit(&'static str),
     /// The machine cannot run this.
     Unsupported(String),
 }
 
-/// What may end a step.
+/// The result of a step that may end early.
 pub(super) type Result<T = (), E = Halt> = std::result::Result<T, E>;

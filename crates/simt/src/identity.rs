@@ -1,8 +1,8 @@
-//! Which program a recording is of.
+//! Computes the identity of the program to which a recording belongs.
 //!
 //! # Invariants
-//! - It depends on what a test's text says, and on nothing of how programs are kept here: a
-//!   recording can be played for as long as its test stays what it is. Names of tests, comments and
+//! - The identity depends only on the content of a test's text, not on the data structures here. So
+//!   a recording can be played as long as its test does not change. Names of tests, comments and
 //!   places in the file do not count.
 
 use std::hash::Hasher;
@@ -13,7 +13,7 @@ use program::{Program, Register};
 
 use super::fingerprint::Fingerprint;
 
-/// A name for what a test runs.
+/// The identity of the program that a test runs.
 pub fn identity(test: &LitmusTest) -> String {
     let mut hash = Fingerprint::default();
     for line in lines(&test.program) {
@@ -23,8 +23,8 @@ pub fn identity(test: &LitmusTest) -> String {
     format!("{:032x}", hash.value())
 }
 
-/// The language; memory, cell by cell; and of each thread where it runs, what its registers begin
-/// with, and its code as written.
+/// Lines with the language, each memory cell, and for each thread its place, the initial values of
+/// its registers and its code as written.
 fn lines(program: &Program) -> Vec<String> {
     let memory = Memory::new(program);
     let mut lines = vec![program.dialect.name().to_owned()];
@@ -38,7 +38,7 @@ fn lines(program: &Program) -> Vec<String> {
     }
     for (id, thread) in program.thread_ids().zip(&program.threads) {
         let p = &thread.place;
-        // 0: none.
+        // 0 means none.
         let [cluster, warp] = [p.cluster, p.warp].map(|n| n.map_or(0, |n| u64::from(n) + 1));
         let (host, cooperative) = (u8::from(p.host), u8::from(p.cooperative));
         lines.push(format!(
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn what_counts_is_what_runs() {
         let name = of(TEST);
-        // It stands in files: it must not change with this program.
+        // Recordings in files contain it: it must not change with this program.
         assert_eq!(name, "baac64c618d0514fc90168101e1d3b6c");
         assert_eq!(
             of(&TEST.replace("'T'", "'U'").replace("cta", "# where\ncta")),

@@ -1,4 +1,4 @@
-//! Launching: warps of another size, and what a block can hold.
+//! Launches: regroups threads into warps of another size, and checks the size of blocks.
 //!
 //! # Sources
 //! - CUDA Programming Guide, *Compute Capabilities, Technical Specifications*: 1,024 threads per
@@ -15,10 +15,10 @@ use program::host::CommandId;
 use program::litmus::LitmusTest;
 use program::{LocationKind, Op, Scope, Space};
 
-/// Special registers whose values follow from the warps, and were fixed when the test was read.
+/// Special registers that depend on the warps; reading the test fixed their values.
 const OF_WARPS: [&str; 3] = ["%laneid", "%warpid", "%nwarpid"];
 
-/// The test with warps of `size` consecutive threads of a block; `None` if it stays as it is.
+/// The test with warps of `size` consecutive threads of a block; `None` if it does not change.
 ///
 /// # Errors
 /// If the test depends on its own warps.
@@ -53,10 +53,10 @@ pub(super) fn regroup(test: &LitmusTest, size: Option<u32>) -> Result<Option<Lit
     }
 }
 
-/// Whether every block can be had.
+/// Checks that every block fits.
 ///
 /// # Errors
-/// If one is too large.
+/// If a block is too large.
 pub(super) fn fits(code: &Code, launch: &Launch) -> Result<(), String> {
     let program = &code.program;
     let blocks =
@@ -91,7 +91,7 @@ pub(super) fn fits(code: &Code, launch: &Launch) -> Result<(), String> {
     resident(code, launch)
 }
 
-/// Whether the blocks of a cooperative launch are resident at once.
+/// Checks that all blocks of a cooperative launch are resident at once.
 fn resident(code: &Code, launch: &Launch) -> Result<(), String> {
     let Some(room) = launch.capacity() else {
         return Ok(());

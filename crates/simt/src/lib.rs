@@ -1,44 +1,46 @@
 //! The executor: runs a test step by step, on one of several memories, under one of several
 //! schedulers.
 //!
-//! A [state](self) is a program counter and registers per thread, the phases of barriers, and a
-//! memory. A step is one instruction of one thread; where it could go on in several ways, the
-//! memory asks for a choice. A *schedule* is the list of threads and choices: it can be explored
-//! exhaustively, drawn at random, recorded, and replayed.
+//! A [state](self) consists of a program counter and registers per thread, the phases of barriers,
+//! and a memory. A step is one instruction of one thread. If the memory could go on in several
+//! ways, it takes a choice. A *schedule* is the list of threads and choices. Schedules can be
+//! explored exhaustively, drawn at random, recorded and replayed.
 //!
-//! | Module | What |
+//! | Module | Contents |
 //! |---|---|
 //! | `agents` | threads that carry out asynchronous operations |
-//! | `code`, `prepare` | a test made ready to run, and how it is |
-//! | `thread`, `state`, `step`, `halt` | threads, one step of one, and what ends it before its time |
-//! | `layer` | which threads may step: warps and resident blocks go here |
-//! | `barrier` | who has arrived, who waits |
-//! | `options`, `memories` | how to run, and on which memory |
+//! | `code`, `prepare` | a test ready to run, and its preparation |
+//! | `thread`, `state`, `step`, `halt` | threads, a step of one, and the ways in which it ends early |
+//! | `layer` | the threads that may step: warps and resident blocks |
+//! | `barrier` | arrivals and waits |
+//! | `options`, `memories` | settings of a run, and the memories |
 //! | `memory` | the rules of memory: `sc`, PTX's `weak`, and those of OpenCL C, CUDA C++ and C |
-//! | `choice`, `schedule` | who answers; exhaustive, random, replay |
-//! | `identity` | which program a recording is of |
-//! | `record` | what happened, for the trace and for the checker |
+//! | `choice`, `schedule` | the source of choices: exhaustive, random, replay |
+//! | `identity` | the program to which a recording belongs |
+//! | `record` | the log of a run, for the trace and for the checker |
 //!
-//! # What is claimed
+//! # Claims
 //! - The memory `sc` has exactly the outcomes of the model `sc`.
 //! - The memory `weak` has only outcomes that the model `ptx` allows. With [`Early::None`] it has
-//!   exactly those of executions in which `po`, `rf`, `sc` and barriers are acyclic; more early
-//!   binds show more of the others. Of `ptx-v6.0` and `ptx-v7.5` nothing is claimed: they differ in
-//!   reductions, failed compare-and-swaps and dependencies.
+//!   exactly the outcomes of executions in which `po`, `rf`, `sc` and barriers are acyclic. More
+//!   early binds show more of the other outcomes. There is no claim about `ptx-v6.0` and
+//!   `ptx-v7.5`: they differ in reductions, failed compare-and-swaps and dependencies.
 //! - The memories of languages have only outcomes, and races, that their models allow. With
 //!   [`Early::None`] each has exactly those of executions of its model in which `po`, `rf` and
-//!   barriers are acyclic; early binds show more, load buffering, but not all, so that a program in
-//!   which they find no race may still have one (in the model `rc11` alone there are no such
-//!   executions, and nothing is bound early).
-//! - [`Early::Full`] explores the model; it is no simulator of hardware. It lets a relaxed store
+//!   barriers are acyclic. Early binds show more (load buffering), but not all: a program without a
+//!   race found may still have one. The model `rc11` alone has no such executions, and nothing is
+//!   bound early.
+//! - [`Early::Full`] explores the model; it does not simulate hardware. It lets a relaxed store
 //!   overtake an acquire, a fence or a barrier, because the axioms allow that as long as no cycle
 //!   closes.
 //! - All this is checked, not proven: see `check::operational` and the tests.
 //!
 //! # Invariants
-//! - Nothing in here knows a memory model's text; who holds outcomes against a model is
-//!   `check::operational`.
-//! - What the machine cannot run is refused by name. A run that goes astray in memory ends there.
+//! - The executor never reads the text of a memory model; `check::operational` compares outcomes
+//!   with a model.
+//! - A program that the machine cannot run is refused, with the reason. A run with a stray access
+//!   ends at that access.
+//! - The same test, options and schedule give the same observations, in the same order.
 //! - The same test, options and schedule give the same observations, in the same order.
 
 mod agents;
@@ -91,7 +93,7 @@ pub use trace::{location_names, trace};
 /// Runs a test.
 ///
 /// # Errors
-/// Why the machine cannot run it, or why a recording does not fit it.
+/// If the machine cannot run it, or if a recording does not fit it.
 pub fn observe(
     test: &LitmusTest,
     options: &Options,
@@ -117,25 +119,26 @@ pub fn observe(
     Ok(observation)
 }
 
-/// Nothing is bound early beside agents and operations on several cells at once.
+/// Whether the program excludes early binds, because of agents or operations on several cells at
+/// once.
 fn is_in_order(program: &program::Program) -> bool {
     program.asynchronous().is_some() || program.of_several_cells().is_some()
 }
 
-/// Programs with more threads run without early binds unless these are asked for.
+/// Programs with more threads run without early binds, unless an option requests them.
 const MAX_EARLY: usize = 64;
 
-/// Whether random runs of a test have early binds unless that is said.
+/// Whether random runs of a test have early binds by default.
 pub fn is_mixed(test: &LitmusTest) -> bool {
     test.program.threads.len() <= MAX_EARLY && !is_in_order(&test.program)
 }
 
-/// As [`observe`], with early binds as a first look wants them: of random runs, three in four
-/// without any and one in four with two per thread; exhaustively, without any, and then with one
-/// per thread as far as the limits allow.
+/// Like [`observe`], with early binds suited to a first look. Of random runs, three in four have
+/// none, and one in four has two per thread. Exhaustive runs have none, and then one per thread as
+/// far as the limits allow.
 ///
 /// # Errors
-/// As [`observe`].
+/// Like [`observe`].
 pub fn observe_mixed(
     test: &LitmusTest,
     options: &Options,
@@ -146,7 +149,7 @@ pub fn observe_mixed(
         _ if !options.memory.binds() || is_in_order(&test.program) => {
             observe(test, options, schedule)
         }
-        // Early binds are for programs small enough to copy at every step.
+        // Early binds suit programs that are small enough to copy at every step.
         Schedule::Random { .. } if !is_mixed(test) => observe(test, &with(Early::None), schedule),
         Schedule::Random { runs, seed } => {
             let some = Schedule::Random {
@@ -167,8 +170,8 @@ pub fn observe_mixed(
         Schedule::Exhaustive => {
             let mut all = observe(test, &with(Early::None), schedule)?;
             let mut further = observe(test, &with(Early::Full(1)), schedule)?;
-            // Hangs are told by the first part: a run with early binds may also stop because a bind
-            // was wrong.
+            // Only the first part reports hangs: a run with early binds may also stop because of a
+            // wrong bind.
             further.stops.clear();
             further.ended = further.ended.without_stops();
             all.complete &= further.complete;
@@ -179,7 +182,7 @@ pub fn observe_mixed(
     }
 }
 
-/// Plays a recording on the memory, and with the early binds, that it names.
+/// Plays a recording with the memory and the early binds that it names.
 ///
 /// # Errors
 /// If it does not fit the test.
@@ -250,12 +253,12 @@ fn explore(
         progress: options.progress,
         explain: false,
     };
-    // What a thread of a command does last decides what the command hands on.
+    // The last action of a command's thread decides what the command hands on.
     let patient = options.progress || code.program.host.is_some();
     let lazy = options.lazy;
     if let Some(&language) = options.memory.row().language {
         let memory = Clike::new(language, (options.rules, options.early), &code)?;
-        // This memory knows the races of its language itself.
+        // This memory finds the races of its language.
         let limits = Limits {
             races: false,
             explain: options.races,
@@ -310,7 +313,7 @@ fn explore(
     )
 }
 
-/// Whether the memory knows what the test uses.
+/// Checks that the memory supports everything that the test uses.
 fn runnable(test: &LitmusTest, options: &Options) -> Result<(), String> {
     let dialect = test.program.dialect;
     if options.memory == MachineMemory::Weak && options.scheduling == Scheduling::Lockstep {
@@ -337,7 +340,7 @@ fn runnable(test: &LitmusTest, options: &Options) -> Result<(), String> {
             instr.text
         ));
     }
-    // Of these the machine takes the value that orders most, or has them all.
+    // For these the machine takes the value that orders most, or supports them all.
     const READINGS: [&str; 5] = [
         "async-fence",
         "read-wait",
@@ -345,7 +348,7 @@ fn runnable(test: &LitmusTest, options: &Options) -> Result<(), String> {
         "b128",
         "tearing",
     ];
-    // That is about races, not about memory.
+    // `same-value` is about races, not about memory.
     let other = |o: &(&str, &str)| !READINGS.contains(&o.0) && o.0 != "same-value";
     match test
         .options

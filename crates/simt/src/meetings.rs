@@ -1,18 +1,18 @@
-//! Meetings: threads of a group that hand each other values (`shfl.sync`, `vote.sync`,
+//! Meetings: threads of a group exchange values (`shfl.sync`, `vote.sync`,
 //! `work_group_reduce_add`).
 //!
-//! A thread waits until all that it names stand at an instruction that names the same ones; then
-//! all of them get what each brought, and go on. Nothing is handed over of what they know of
+//! A thread waits until all threads that it names have reached an instruction that names the same
+//! ones. Then each gets the values of all, and goes on. The exchange hands over no knowledge of
 //! memory.
 //!
 //! # Invariants
-//! - Who stands there has evaluated nothing yet: registers of a thread that waits do not change.
+//! - A waiting thread has evaluated nothing yet: its registers do not change.
 
 use super::code::{Act, Code, eval};
 use program::Scope;
 
-/// The threads that meet, of those that stand somewhere and wait: where, and with which registers.
-/// With each group, what its lanes bring, by lane.
+/// The groups of waiting threads that can meet, each with the values of its lanes. `stands` gives
+/// the instruction and registers of a waiting thread.
 pub(super) fn meetings<'a>(
     code: &Code,
     stands: &impl Fn(usize) -> Option<(usize, &'a [i64])>,
@@ -56,8 +56,8 @@ pub(super) fn meetings<'a>(
     found
 }
 
-/// The threads that stand at the same instruction as this one, of those of its group that are there
-/// by `stands`, each with its rank and what it brings.
+/// The threads of the group that wait at the same instruction as this one, by `stands`, each with
+/// its rank and its value.
 pub(super) fn beside<'a>(
     code: &Code,
     t: usize,
@@ -84,12 +84,12 @@ pub(super) fn beside<'a>(
         .collect()
 }
 
-/// Whether a mask names the thread of that rank in its group.
+/// Whether a mask contains the thread of that rank in its group.
 fn names(mask: i64, rank: usize) -> bool {
     mask.checked_shr(rank as u32).unwrap_or(0) & 1 != 0
 }
 
-/// Whether a thread is among those that it names itself.
+/// Whether a thread names itself.
 pub(super) fn names_itself(code: &Code, t: usize, among: Scope, mask: i64) -> bool {
     let mates = code.members(code.group(t, among), among);
     mates

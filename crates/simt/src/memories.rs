@@ -1,9 +1,9 @@
-//! The memories that there are: whose outcomes each stays inside of, and which programs it runs.
+//! Lists the memories: the model whose outcomes each stays within, and the programs that it runs.
 
 use super::memory::clike::language::{self, Language};
 use program::Dialect;
 
-/// Which memory.
+/// A memory of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MachineMemory {
     /// One store, threads in turns.
@@ -24,15 +24,15 @@ pub enum MachineMemory {
     Rc11,
 }
 
-/// What there is to know of a memory.
+/// The properties of a memory.
 #[derive(Debug)]
 pub(super) struct Row {
     memory: MachineMemory,
-    /// As recordings name it.
+    /// Its name in recordings.
     pub(super) name: &'static str,
-    /// The model that its outcomes are inside of.
+    /// The model that allows all its outcomes.
     model: &'static str,
-    /// How its language orders memory, where the memory of languages runs it.
+    /// The rules of its language, if it is the memory of a language.
     pub(super) language: Option<&'static Language>,
 }
 
@@ -84,17 +84,17 @@ impl MachineMemory {
             .expect("every memory has its row")
     }
 
-    /// As recordings name it.
+    /// Its name in recordings.
     pub fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// The shipped model whose outcomes it stays inside of.
+    /// The shipped model that allows all its outcomes.
     pub fn model(self) -> &'static str {
         self.row().model
     }
 
-    /// The language of the programs that it runs; `None`: it runs all.
+    /// The language of the programs that it runs; `None`: any.
     pub(super) fn dialect(self) -> Option<Dialect> {
         Dialect::of_model(self.model())
     }
@@ -121,7 +121,7 @@ impl MachineMemory {
         self.row().language.is_some()
     }
 
-    /// Whether it may bind anything early.
+    /// Whether it can bind anything early.
     pub fn binds(self) -> bool {
         self == MachineMemory::Weak || self.row().language.is_some_and(|l| !l.in_order)
     }

@@ -1,4 +1,4 @@
-//! How to run: memory, early binds, scheduling, launch, limits.
+//! The settings of a run: memory, early binds, scheduling, launch, limits.
 
 use std::time::Duration;
 
@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use super::{MachineMemory, Rules};
 
-/// How much may be bound before its turn.
+/// The limit on early binds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Early {
     /// Nothing: no outcome of the load-buffering family.
     None,
-    /// Plain and relaxed accesses past plain and relaxed accesses to other addresses, as hardware
-    /// might.
+    /// Plain and relaxed accesses move past plain and relaxed accesses to other addresses, as
+    /// hardware might do.
     Local,
-    /// At most so many instructions per thread at once, past anything.
+    /// At most this number of instructions per thread at once, past anything.
     Full(u32),
 }
 
 impl Early {
-    /// At most so many binds per thread at once.
+    /// The largest number of binds per thread at once.
     pub(super) fn limit(self) -> usize {
         match self {
             Early::None => 0,
@@ -50,7 +50,7 @@ impl std::fmt::Display for Early {
     }
 }
 
-/// Which thread steps next.
+/// The rule that picks the next thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scheduling {
     /// Any thread: PTX for sm_70 and later.
@@ -72,7 +72,7 @@ impl Scheduling {
         Scheduling::Subgroups,
     ];
 
-    /// As written on the command line.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Scheduling::Independent => "independent",
@@ -83,14 +83,14 @@ impl Scheduling {
     }
 }
 
-/// What a kernel is launched on.
+/// The device and the parameters of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Launch {
     /// Multiprocessors of each GPU; `None`: enough for every block.
     pub sms: Option<u32>,
     /// Blocks that a multiprocessor has room for; `None`: 1 if `sms` is given.
     pub resident: Option<u32>,
-    /// A cooperative launch: fails unless all blocks are resident at once.
+    /// Whether the launch is cooperative: it then fails unless all blocks are resident at once.
     pub cooperative: bool,
     /// Threads per warp; `None`: as the test says.
     pub warp_size: Option<u32>,
@@ -123,30 +123,30 @@ impl Launch {
     }
 }
 
-/// How to run.
+/// The settings of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Which thread steps next.
+    /// The rule that picks the next thread.
     pub scheduling: Scheduling,
-    /// What it is launched on.
+    /// The device and the parameters of the launch.
     pub launch: Launch,
-    /// Which memory.
+    /// The memory.
     pub memory: MachineMemory,
-    /// Early binds, of memories that have any.
+    /// Early binds, for memories that have any.
     pub early: Early,
-    /// Rules in force.
+    /// The rules in force.
     pub rules: Rules,
-    /// At most so many steps of one run.
+    /// The largest number of steps of a run.
     pub steps: usize,
-    /// At most so many states of an exhaustive exploration.
+    /// The largest number of states of an exhaustive exploration.
     pub states: usize,
-    /// When to give up.
+    /// The time limit.
     pub timeout: Option<Duration>,
     /// Whether to look for races in runs.
     pub races: bool,
     /// Whether a command of an OpenCL queue waits for a flush; else it is submitted at once.
     pub lazy: bool,
-    /// Whether an exhaustive exploration tells under which progress models some run never ends.
+    /// Whether an exhaustive exploration finds the progress models under which some run never ends.
     pub progress: bool,
 }
 
@@ -170,10 +170,10 @@ impl Default for Options {
 
 impl Options {
     /// A machine without the rule of that name, in every memory that has it. Such a machine is
-    /// wrong: tests ask whether anybody notices.
+    /// wrong: tests check that the difference shows.
     ///
     /// # Errors
-    /// The rules that there are, if there is none of that name.
+    /// The existing rules, if none has that name.
     pub fn without(self, rule: &str) -> Result<Options, Vec<&'static str>> {
         let sorted = || {
             let mut names = Rules::NAMES.to_vec();

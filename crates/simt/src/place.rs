@@ -1,4 +1,4 @@
-//! Where a thread runs, in words.
+//! Describes the place of a thread in words.
 
 use program::{Program, ThreadId};
 

@@ -1,8 +1,8 @@
-//! Makes a test ready to run: addresses become numbers, and tags what the machine asks of an
-//! operation.
+//! Makes a test ready to run: turns addresses into numbers, and tags into the attributes that the
+//! machine needs.
 //!
 //! # Invariants
-//! - What the machine cannot run is refused here, by name, or where it turns up while running
+//! - Anything that the machine cannot run is refused with the reason: here, or during the run
 //!   ([`super::Halt`]).
 
 use std::sync::Arc;
@@ -24,10 +24,10 @@ use program::{
 };
 
 impl Code {
-    /// Makes a test ready.
+    /// Prepares a test.
     ///
     /// # Errors
-    /// Why it cannot be run.
+    /// If the machine cannot run it.
     pub(super) fn new(test: &LitmusTest, agents: Vec<Agent>) -> Result<Code, String> {
         let program = Arc::new(test.program.clone());
         let memory = Memory::new(&program);
@@ -129,12 +129,12 @@ impl Code {
         Ok(code)
     }
 
-    /// Whether what a thread of a kernel knows is known to the commands that it enqueues: on
-    /// streams of CUDA, and on queues of OpenCL if all global memory is fine-grained shared virtual
-    /// memory.
+    /// Whether commands that a kernel enqueues learn the knowledge of the enqueueing thread. That
+    /// is so on streams of CUDA, and on queues of OpenCL if all global memory is fine-grained
+    /// shared virtual memory.
     ///
     /// # Errors
-    /// If a kernel enqueues commands on a queue, and it is so of part of the memory alone.
+    /// If a kernel enqueues commands on a queue, and that is so for only part of the memory.
     fn calls_hand_over(&self) -> Result<bool, String> {
         let host = self.program.host.as_deref();
         if host.is_some_and(|h| h.lanes.iter().all(|l| l.kind.is_stream())) {
@@ -169,7 +169,7 @@ impl Code {
                     .map_err(|what| format!("{what} (`{}`)", instr.text))?,
             );
         }
-        // Which iteration comes to a barrier, and which does not, is not kept.
+        // The machine does not record which iterations reach a barrier.
         let around = |pc: usize| {
             thread
                 .code
@@ -241,7 +241,7 @@ impl Code {
         {
             return Err("not in this machine: a barrier instance that only waits".into());
         }
-        // Which barrier meets which is asked of a finished history, which keeps no registers.
+        // A finished history decides which barriers meet, and it keeps no registers.
         let computed = matches!(op, Op::Barrier(Barrier { lanes: Some(mask), .. }) if !matches!(mask, Expr::Const(_)));
         if computed && self.program.dialect.row().convergence != Convergence::Aligned {
             return Err(
@@ -251,7 +251,7 @@ impl Code {
         act.try_map(|a| access(&a.tags, a.scope, a.ty), |mark| fence(&mark))
     }
 
-    /// Puts numbers in the place of addresses.
+    /// Replaces addresses by numbers.
     fn resolve(&self, e: &mut Expr, t: ThreadId) {
         e.visit_mut(&mut |e| {
             if let Expr::Address(loc) = e {
@@ -264,8 +264,7 @@ impl Code {
         });
     }
 
-    /// By instruction: the locations that the code from there on may access; all bits if that is
-    /// not known.
+    /// By instruction: the locations that the code from there on may access; all bits if unknown.
     fn reach(&self, acts: &[Act], several: &[bool]) -> Vec<u128> {
         let at = |act: &Act| match act.address() {
             None => 0,
@@ -290,7 +289,7 @@ impl Code {
     }
 }
 
-/// By thread: the first one whose instructions stand at the same places of the file.
+/// By thread: the first thread whose instructions are at the same places in the file.
 fn kin(program: &Program) -> Vec<usize> {
     let mut first: FxHashMap<Vec<_>, usize> = FxHashMap::default();
     let places = program
@@ -310,18 +309,17 @@ fn access(tags: &Tags, scope: Option<Scope>, ty: Ty) -> Result<Access, String> {
             ..access(&tags.without(&[Tag::TensormapProxy]), scope, ty)?
         });
     }
-    // Asynchronous operations have a proxy of their own.
+    // Asynchronous operations go through a separate proxy.
     if tags.has(Tag::AsyncProxy) {
         return Ok(Access {
             proxy: Proxy::Async,
             ..access(&tags.without(&[Tag::AsyncProxy]), scope, ty)?
         });
     }
-    // The tag of the constant proxy also stands for C's consume order, which no weak access has.
+    // The tag of the constant proxy also means C's consume order, which no weak access has.
     let goes = |proxy: &Proxy| *proxy != Proxy::Constant || tags.has(Tag::Weak);
     let proxy = Proxy::tagged(tags).filter(goes).unwrap_or(Proxy::Generic);
-    // Accesses of PTX are never sequentially consistent by themselves; those of the other languages
-    // may be.
+    // An access of PTX is never sequentially consistent; accesses of the other languages may be.
     let sc = tags.has(Tag::SeqCst);
     let strong = tags.has(Tag::Relaxed) || tags.has(Tag::Acquire) || tags.has(Tag::Release) || sc;
     Ok(Access {
@@ -400,7 +398,7 @@ fn fence(
     if tags.has(Tag::Half) {
         let (acquire, scope) = (tags.has(Tag::Acquire), scope.unwrap_or(Scope::Thread));
         return Ok(match (tags.has(Tag::AsyncProxy), tags.has(Tag::Alias)) {
-            // What it is restricted to is not kept: it orders more.
+            // The restriction to part of memory is dropped: the fence orders more.
             (false, false) => Fence::of_memory(acquire, scope),
             (of_async, _) => Fence::Half {
                 acquire,

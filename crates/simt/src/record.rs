@@ -1,13 +1,12 @@
-//! What happened in a run, for those who want to know: the trace for people, and the run for the
-//! checker.
+//! The log of a run: a trace for people, and the run for the checker.
 //!
-//! A log is told of every event as it is committed. Exploring without one costs nothing: [`Silent`]
+//! A log receives every event at its commit. Exploring without a log costs nothing: [`Silent`]
 //! keeps nothing.
 
 use program::Scope;
 
-/// A write, by its thread and its number among the thread's writes (in the order in which they
-/// became visible).
+/// A write, identified by its thread and its number among the thread's writes (in the order in
+/// which they became visible).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Source {
     /// The initial write of a location.
@@ -36,7 +35,7 @@ pub enum Event {
         instr: usize,
         /// Location.
         loc: usize,
-        /// Where the value comes from.
+        /// The write that it reads from.
         source: Source,
         /// The value as stored.
         value: i64,
@@ -60,45 +59,45 @@ pub enum Event {
     Arrive(Spot, u32),
     /// A thread passed a barrier, of the phase of that number.
     Pass(Spot, u32),
-    /// What a thread knows is known at the point of the host program of that number.
+    /// A thread hands its knowledge to a point of the host program, given by its number.
     Hand(Spot, u32),
-    /// What release fences of a thread have published, of this scope or the widest, is known at
-    /// such a point.
+    /// Release fences of a thread have published knowledge, at this scope or the widest; a point of
+    /// the host program receives it.
     HandReleased(Spot, u32, Scope),
-    /// What is known at one point of the host program is known at another.
+    /// The knowledge at one point of the host program goes to another.
     Pour(u32, u32),
-    /// A thread learns what is known at a point of the host program.
+    /// A thread learns the knowledge at a point of the host program.
     Tell(Spot, u32),
-    /// A thread begins an agent, of that number, which knows what it knows.
+    /// A thread begins the agent of that number, which starts with its knowledge.
     Begin(Spot, usize),
-    /// A thread learns that the accesses of an agent are over; of its reads alone if that is said.
+    /// A thread learns that the accesses of an agent are over, or only its reads (`true`).
     Complete(Spot, usize, bool),
-    /// An instruction that has not had its turn was bound early.
+    /// An instruction was bound early, before its turn.
     Early(Spot),
-    /// The scheduler picked a thread; of warps with one program counter, the lanes that are active
-    /// with it. Only noted in replays.
+    /// The scheduler picked a thread; for warps with one program counter, with the lanes active
+    /// together. Only in replays.
     Turn {
         /// Thread.
         thread: usize,
         /// Active lanes of its warp.
         active: Option<u64>,
     },
-    /// A thread came to a branch; whether it went to the branch's target.
+    /// A thread executed a branch; whether it jumped to the target.
     Jump(Spot, bool),
-    /// From here to its end, the run comes back to where it was, and may go on so for ever. Only
-    /// noted in replays.
+    /// From here to its end the run returns to the same state, so it may continue forever. Only in
+    /// replays.
     Round,
     /// At a location, the second write is coherence-after the first.
     After(usize, Source, Source),
 }
 
-/// Is told of events.
+/// Receives events.
 pub trait Log {
     /// An event.
     fn note(&mut self, event: Event);
 }
 
-/// Keeps nothing.
+/// A log that keeps nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 
@@ -112,20 +111,20 @@ impl Log for Vec<Event> {
     }
 }
 
-/// Something undefined in a run, or left to implementations.
+/// Undefined behaviour of a run, or behaviour that is left to implementations.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hazard {
-    /// What.
+    /// Its kind.
     pub kind: HazardKind,
     /// Thread and instruction.
     pub first: (usize, usize),
-    /// The other one, if two take part.
+    /// The second one, if two take part.
     pub second: Option<(usize, usize)>,
     /// The location, as in [`Event::Read`].
     pub loc: Option<usize>,
 }
 
-/// Kinds of undefined behaviour, and of what is left to implementations, that a memory reports.
+/// Kinds of undefined or implementation-specific behaviour that a memory reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HazardKind {
     /// Conflicting accesses that nothing orders, not both atomic with inclusive scopes.
@@ -134,19 +133,19 @@ pub enum HazardKind {
     Divergence,
     /// OpenCL: the work-items of a group execute a barrier with different arguments.
     BarrierArguments,
-    /// CUDA: a library function is called whose precondition does not hold.
+    /// CUDA: a call of a library function whose precondition does not hold.
     Misuse,
     /// OpenCL: a command uses memory while it is mapped to the host.
     WhileMapped,
-    /// OpenCL: the host uses memory that it maps, but not while it is mapped for that.
+    /// OpenCL: the host uses memory that it maps, at a time when it is not mapped for that use.
     Unmapped,
-    /// OpenCL: kernel instances have atomic operations on one buffer that nothing orders: not
-    /// undefined, but left to implementations.
+    /// OpenCL: kernel instances have unordered atomic operations on one buffer: not undefined, but
+    /// left to implementations.
     Unspecified,
 }
 
 impl HazardKind {
-    /// In words, as models and reports call it.
+    /// The name in models and reports.
     pub fn name(self) -> &'static str {
         match self {
             HazardKind::Race => "data race",
@@ -159,7 +158,7 @@ impl HazardKind {
         }
     }
 
-    /// Whether it makes the program undefined; else implementations may differ in what it does.
+    /// Whether it makes the program undefined; otherwise implementations may differ in its effect.
     pub fn is_undefined(self) -> bool {
         self != HazardKind::Unspecified
     }

@@ -1,7 +1,7 @@
 //! Sets of small numbers as bits, and relations as rows of them.
 //!
 //! # Invariants
-//! - The last word of a set that was made by insertion is not 0: equal sets are equal values.
+//! - The last word of a set built by insertion is not 0: equal sets are equal values.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -22,7 +22,7 @@ pub(super) fn bits(word: impl Into<u128>) -> impl Iterator<Item = usize> {
 pub(super) struct Set(SmallVec<[u64; 2]>);
 
 impl Set {
-    /// Whether a number is in it.
+    /// Whether the set contains a number.
     pub(super) fn has(&self, i: usize) -> bool {
         self.0
             .get(i / 64)
@@ -37,7 +37,7 @@ impl Set {
         self.0[i / 64] |= 1 << (i % 64);
     }
 
-    /// Adds all numbers of another.
+    /// Adds all numbers of another set.
     pub(super) fn join(&mut self, other: &Set) {
         if self.0.len() < other.0.len() {
             self.0.resize(other.0.len(), 0);
@@ -45,22 +45,22 @@ impl Set {
         self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
     }
 
-    /// Whether the two have something in common.
+    /// Whether the two sets have a common number.
     pub(super) fn meets(&self, other: &Set) -> bool {
         self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
     }
 
-    /// How many numbers are in it.
+    /// The number of elements.
     pub(super) fn len(&self) -> usize {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Whether it has none.
+    /// Whether the set is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.0.iter().all(|word| *word == 0)
     }
 
-    /// Its numbers, in order.
+    /// The elements, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.0
             .iter()
@@ -68,7 +68,7 @@ impl Set {
             .flat_map(|(i, &word)| bits(word).map(move |bit| i * 64 + bit))
     }
 
-    /// Without the number `gone`; larger ones move down by one.
+    /// The set without the number `gone`; larger numbers move down by one.
     pub(super) fn without(&self, gone: usize) -> Set {
         self.iter()
             .filter(|&i| i != gone)

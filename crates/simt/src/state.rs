@@ -1,4 +1,4 @@
-//! The state of a run, apart from memory: where each thread stands, and who waits at which barrier.
+//! The state of a run: threads, barriers, memory, scheduler layers and host.
 
 use super::barrier::Barriers;
 use super::host::HostState;
@@ -12,8 +12,8 @@ pub(super) struct State<B: Backend> {
     pub(super) threads: Vec<Thread>,
     pub(super) barriers: Barriers<B::Carried>,
     pub(super) memory: B::Memory,
-    /// What the scheduler's layers remember.
+    /// The state of the scheduler layers.
     pub(super) layer: LayersState,
-    /// What host threads have enqueued.
+    /// The queues, commands and events of the host program.
     pub(super) host: HostState<B::Carried>,
 }

@@ -1,10 +1,10 @@
-//! The machine: one step of one thread, and what follows by itself.
+//! The machine: executes one step of one thread, and all actions that follow without a choice.
 //!
 //! # Invariants
-//! - A step that gives [`Halt`] leaves its state in pieces: callers step copies.
-//! - [`Machine::settle`] carries out what commutes with every step of every other thread:
-//!   arithmetic, branches, fences that only join what is known, arrivals whose phase does not
-//!   depend on who comes first, and completed barriers. No outcome depends on when those happen.
+//! - A step that returns [`Halt`] leaves its state inconsistent: callers step copies.
+//! - [`Machine::settle`] executes everything that commutes with every step of every other thread.
+//!   That covers arithmetic, branches, fences that only join knowledge, arrivals whose phase does
+//!   not depend on the order of arrival, and completed barriers. No outcome depends on their time.
 
 use std::hash::{Hash, Hasher};
 
@@ -25,18 +25,18 @@ use super::thread::{Status, Thread, threads};
 use super::{Fault, Halt, Result};
 use program::{BarrierAction, Expr, Op, RegId, ThreadId, Ty, Update};
 
-/// A thread that takes so many steps without touching memory is taken for lost; see
+/// The number of steps without access to memory after which a thread counts as lost; see
 /// [`Status::Lost`].
 const MAX_LOCAL_STEPS: usize = 4_000;
 
-/// More groups of asynchronous operations than any wait leaves out.
+/// A number of groups of asynchronous operations that is larger than any wait may leave pending.
 const MOST_GROUPS: u32 = 1 << 16;
 
-/// What the scheduler picks.
+/// A pick of the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Action {
     pub(super) thread: usize,
-    /// Bind an instruction before its turn, instead of carrying out the next one.
+    /// Whether to bind an instruction before its turn, instead of executing the next one.
     pub(super) early: bool,
 }
 
@@ -45,9 +45,9 @@ pub(super) struct Machine<'a, B> {
     pub(super) code: &'a Code,
     pub(super) memory: B,
     pub(super) layer: Layers,
-    /// Commands wait for a flush.
+    /// Whether commands wait for a flush.
     pub(super) lazy: bool,
-    /// Leaves fences and barriers to the scheduler: threads may be stopped before them.
+    /// Whether fences and barriers are steps of the scheduler: threads may stop before them.
     pub(super) patient: bool,
 }
 
@@ -73,7 +73,7 @@ impl<B: Backend> Machine<'_, B> {
         Ok(state)
     }
 
-    /// What the scheduler may pick. Not every pick has a successor.
+    /// The picks that the scheduler has. Not every pick has a successor.
     pub(super) fn actions(&self, state: &State<B>) -> Vec<Action> {
         let mut actions = Vec::new();
         for thread in 0..state.threads.len() {
@@ -143,7 +143,7 @@ impl<B: Backend> Machine<'_, B> {
                 })
     }
 
-    /// The agents that a wait for groups of a thread is about.
+    /// The agents that a thread's wait for groups is about.
     fn awaited(&self, state: &State<B>, t: usize, wait: Await) -> impl Iterator<Item = usize> {
         let of = move |(u, a): &(usize, &Agent)| {
             a.owner == t && a.group == Some(wait.group) && state.threads[*u].age > wait.pending
@@ -187,7 +187,7 @@ impl<B: Backend> Machine<'_, B> {
         next
     }
 
-    /// An agent has done all: who waited for it may go on.
+    /// An agent has ended: agents that waited for it may go on.
     fn ended(&self, state: &mut State<B>, t: usize, owner: usize, woken: &mut Vec<usize>) {
         self.memory.ended(&mut state.memory, t);
         for (a, agent) in self.code.all_agents() {
@@ -204,7 +204,7 @@ impl<B: Backend> Machine<'_, B> {
         woken.push(owner);
     }
 
-    /// Carries out a pick, and what follows by itself. The answer says how old what it read is.
+    /// Executes a pick and its consequences; returns the age of the values that it read.
     pub(super) fn step(
         &self,
         state: &mut State<B>,
@@ -231,8 +231,7 @@ impl<B: Backend> Machine<'_, B> {
         Ok(age)
     }
 
-    /// Every way of carrying out a pick: the choices, the state or why there is none, and what
-    /// happens.
+    /// Every way of executing a pick: the choices, the next state or the halt, and the events.
     pub(super) fn ways(
         &self,
         state: &State<B>,
@@ -254,8 +253,8 @@ impl<B: Backend> Machine<'_, B> {
         })
     }
 
-    /// As [`Machine::step`], but leaves the state as it is if the choices made are not possible:
-    /// `false`.
+    /// Like [`Machine::step`], but if the choices are not possible, returns `false` and leaves the
+    /// state as it is.
     pub(super) fn attempt(
         &self,
         state: &mut State<B>,
@@ -271,8 +270,8 @@ impl<B: Backend> Machine<'_, B> {
             }
             return Ok(done);
         }
-        // Without early binds, only accesses are ever refused, and they touch one location and what
-        // one thread knows.
+        // Without early binds, only accesses are ever refused. They change one location and the
+        // knowledge of one thread.
         let t = action.thread;
         let thread = state.threads[t].clone();
         let place = self
@@ -287,8 +286,8 @@ impl<B: Backend> Machine<'_, B> {
         Ok(done)
     }
 
-    /// Carries out a thread's next instruction. Adds to `woken` who may step now and might not
-    /// before.
+    /// Executes a thread's next instruction. Adds to `woken` the threads that may step now and
+    /// could not before.
     fn execute(
         &self,
         state: &mut State<B>,
@@ -302,7 +301,7 @@ impl<B: Backend> Machine<'_, B> {
             instr: state.threads[t].pc,
             clock: state.threads[t].clock,
         };
-        // Schedulers leave it alone; a schedule that was written may not.
+        // Schedulers never pick such a thread, but a schedule written by hand may.
         if !self.ready(state, t) {
             return Err(Halt::Blocked);
         }
@@ -598,7 +597,7 @@ impl<B: Backend> Machine<'_, B> {
         Ok(())
     }
 
-    /// Carries out an operation on several cells, all at once; what it sets which registers to.
+    /// Executes an operation on several cells at once, and returns the new values of registers;
     /// `None`: it is outside memory.
     fn several(
         &self,
@@ -701,7 +700,7 @@ impl<B: Backend> Machine<'_, B> {
             .collect()))
     }
 
-    /// Moves a thread on.
+    /// Moves a thread to its next instruction.
     pub(super) fn go(&self, state: &mut State<B>, t: usize, next: usize, woken: &mut Vec<usize>) {
         let agent = self.code.agent(t).map(|a| a.owner);
         let value = self.code.threads[t].acts[state.threads[t].pc]
@@ -719,7 +718,7 @@ impl<B: Backend> Machine<'_, B> {
         self.layer
             .stepped(self.code, &mut state.layer, &state.threads, t, from, woken);
         if let Some(owner) = agent {
-            // What a matrix instruction reads can be looked at.
+            // The owner's registers get the values that a matrix instruction reads, for inspection.
             if let Some(r) = value {
                 let value = state.threads[t].regs[r];
                 state.threads[owner].regs[r] = value;
@@ -730,11 +729,11 @@ impl<B: Backend> Machine<'_, B> {
         }
     }
 
-    /// Carries out everything that commutes with all else. Only the threads of `todo`, the last one
-    /// first, can have something of that kind to do.
+    /// Executes everything that commutes with all other steps. Only the threads of `todo` can have
+    /// such actions; the last one comes first.
     fn settle(&self, state: &mut State<B>, mut todo: Vec<usize>, log: &mut dyn Log) -> Result {
         let mut steps: SmallVec<[(usize, usize); 4]> = SmallVec::new();
-        // Whether someone has arrived or ended since barriers were looked at.
+        // Whether a thread has arrived or ended since the last look at the barriers.
         let mut arrivals = true;
         loop {
             while let Some(t) = todo.pop() {
@@ -769,7 +768,7 @@ impl<B: Backend> Machine<'_, B> {
         }
     }
 
-    /// Carries out a thread's next instruction if it commutes with all else.
+    /// Executes a thread's next instruction if it commutes with all other steps.
     fn by_itself(
         &self,
         state: &mut State<B>,
@@ -785,12 +784,12 @@ impl<B: Backend> Machine<'_, B> {
             || match &self.code.threads[t].acts[state.threads[t].pc] {
                 Act::Assign { .. } | Act::Branch { .. } | Act::Take { .. } => true,
                 Act::Mark { .. } | Act::Barrier(_) | Act::Give { .. } if self.patient => false,
-                // Who is there depends on who came before.
+                // The set of participants depends on the order of steps.
                 Act::Give {
                     converged: true, ..
                 } => false,
                 Act::Give { .. } => true,
-                // Of a CTA's, the first one counts.
+                // Only the first one of a CTA counts.
                 Act::Mark {
                     mark: Fence::Trigger,
                     ..
@@ -801,7 +800,7 @@ impl<B: Backend> Machine<'_, B> {
                 Act::Barrier(b) => {
                     arrival_commutes(self.code, b) && self.memory.arrival_commutes(&state.memory, t)
                 }
-                // A choice is a step of its own.
+                // A choice is a separate step.
                 Act::Load { .. } | Act::Store { .. } | Act::Rmw { .. } | Act::Choice { .. } => {
                     false
                 }
@@ -817,15 +816,15 @@ impl<B: Backend> Machine<'_, B> {
             log,
             age: Age::New,
         };
-        // A fence may have to wait for what was bound early: it is then left for later, and it
-        // changes nothing.
+        // A fence may have to wait for an early bind: it is then left for later, and changes
+        // nothing.
         match self.execute(state, t, &mut cx, woken) {
             Err(Halt::Blocked) => Ok(false),
             other => other.map(|()| true),
         }
     }
 
-    /// Lets go who waits at completed barriers.
+    /// Releases the threads that wait at completed barriers.
     fn complete(&self, state: &mut State<B>, log: &mut dyn Log, woken: &mut Vec<usize>) -> bool {
         let mut free = Vec::new();
         let State {
@@ -866,7 +865,7 @@ impl<B: Backend> Machine<'_, B> {
         !free.is_empty()
     }
 
-    /// Whether anything is ever bound early.
+    /// Whether the memory ever binds anything early.
     pub(super) fn binds(&self) -> bool {
         self.memory.binds()
     }
@@ -886,7 +885,7 @@ impl<B: Backend> Machine<'_, B> {
             && state.host.is_over()
     }
 
-    /// Brings a state into normal form; `false` if a bound on the history was met.
+    /// Brings a state into normal form; returns `false` if the history reached its bound.
     pub(super) fn tidy(&self, state: &mut State<B>) -> bool {
         let Barriers {
             phases, granted, ..

@@ -1,4 +1,4 @@
-//! Threads: where each stands.
+//! Threads: program counter, registers and status.
 
 use std::hash::{Hash, Hasher};
 
@@ -6,18 +6,18 @@ use smallvec::SmallVec;
 
 use super::code::Code;
 
-/// What a thread is doing.
+/// The status of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Status {
-    /// Its instruction at `pc` comes next.
+    /// It executes the instruction at `pc` next.
     Running,
-    /// Has arrived at the barrier at `pc` and waits there.
+    /// It has arrived at the barrier at `pc` and waits there.
     Waiting,
-    /// Goes round and round without touching memory.
+    /// It runs in a loop without access to memory.
     Lost,
     /// Its command has not started, or it is in a call that has not returned.
     Held,
-    /// Has run to its end.
+    /// It has run to its end.
     Ended,
 }
 
@@ -26,12 +26,13 @@ pub(super) enum Status {
 pub(super) struct Thread {
     pub(super) pc: usize,
     pub(super) status: Status,
-    /// Micro-ops carried out; early binds are numbered by it.
+    /// The number of executed micro-ops; early binds are numbered by it.
     pub(super) clock: u32,
     pub(super) regs: SmallVec<[i64; 8]>,
-    /// By lane: what it brought when this thread met others last.
+    /// By lane: the values of the thread's last meeting.
     pub(super) brought: Vec<i64>,
-    /// An agent: how many groups its thread has made since it was begun, and for whom it waits.
+    /// For an agent: the number of groups that its thread has made since it began, and the agents
+    /// that it waits for.
     pub(super) age: u32,
     pub(super) after: Vec<usize>,
 }
@@ -41,7 +42,8 @@ impl Thread {
         self.status == Status::Ended
     }
 
-    /// Hashes what can still matter: registers that nobody reads any more do not.
+    /// Hashes everything that can still matter; registers that no instruction reads any more do
+    /// not.
     pub(super) fn hash_into(&self, live: &[Vec<bool>], hasher: &mut impl Hasher) {
         self.pc.hash(hasher);
         self.status.hash(hasher);

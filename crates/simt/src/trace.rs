@@ -1,7 +1,7 @@
-//! A run, step by step, for people.
+//! Prints a run step by step.
 //!
-//! Of warps with one program counter, each line shows the lanes: `*` the one that steps, `#` those
-//! active with it, `.` the others. What repeats at the end is shown once.
+//! For warps with one program counter, each line shows the lanes: `*` for the one that steps, `#`
+//! for those active with it, `.` for the others. A repeated part at the end is shown once.
 
 use std::collections::BTreeSet;
 
@@ -23,14 +23,14 @@ pub fn location_names(test: &LitmusTest) -> Vec<String> {
     own.map(|(_, c)| c.name.clone()).collect()
 }
 
-/// The events of a run as lines: thread, instruction, what it did.
+/// The events of a run as lines: thread, instruction, effect.
 pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
-    // Indices of instructions are those of the code that ran.
+    // The indices of instructions refer to the code that ran.
     let ran = taken_apart(test).ok().and_then(|(apart, _)| apart);
     let program = &ran.as_ref().unwrap_or(test).program;
     let memory = Memory::new(program);
     let names = location_names(test);
-    // By write: its location and value.
+    // For each write: its location and value.
     let mut writes: Vec<(Source, usize, i64)> = Vec::new();
     for e in events {
         if let Event::Write {
@@ -66,7 +66,7 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
     let lanes = masks.fold(0, |all, mask| all | mask);
     let lanes = (u64::BITS - lanes.leading_zeros()) as usize;
     let mut turn = (0, None);
-    // Where the round begins that a livelock goes through.
+    // The index of the first step of a livelock's round.
     let mut way = 0;
     let mut lines: Vec<String> = Vec::new();
     let texts = program
@@ -193,15 +193,14 @@ fn mask(lane: u32, active: u64, lanes: usize) -> String {
     (0..lanes).map(sign).collect()
 }
 
-/// Width of the column with the code.
+/// The width of the column with the code.
 const MIN_CODE: usize = 36;
 const MAX_CODE: usize = 60;
 
-/// At most so many lines that repeat are looked for.
+/// The largest number of repeated lines to search for.
 const MAX_ROUND: usize = 64;
 
-/// The lines as one text; a round that is gone through again and again at the end stands there
-/// once.
+/// Joins the lines; a round that repeats at the end appears only once.
 fn fold(mut lines: Vec<String>) -> String {
     let n = lines.len();
     let rounds = |p: usize| {

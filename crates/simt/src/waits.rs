@@ -1,8 +1,8 @@
-//! Who waits for whom, thread by thread: a run that does not go on, as the engines tell an
-//! execution that hangs.
+//! Finds the threads for which each thread waits, in a run that does not go on. The engines
+//! describe a hanging execution in the same form.
 //!
 //! # Invariants
-//! - Only of programs of few threads: a picture of more shows nothing.
+//! - The result covers only programs with few threads: a picture of more shows nothing.
 
 use super::agents;
 use super::explain::{innermost, missing_of};
@@ -17,11 +17,11 @@ use program::{LocId, ThreadId};
 use verdict::hang::{self, Goal, Site, Wait};
 use verdict::{Ending, ThreadEnd};
 
-/// Programs with more threads are explained in words alone.
+/// Programs with more threads are explained only in words.
 const MAX_THREADS: usize = 16;
 
-/// How each thread stands in a state that is not left: `turning` are those that go on, if that is
-/// known. Empty for programs of many threads.
+/// The situation of each thread in a state that the run does not leave; `turning` lists the threads
+/// that still step, if known. Empty for programs of many threads.
 pub(super) fn ends<B: Backend>(
     machine: &Machine<'_, B>,
     state: &State<B>,
@@ -55,7 +55,7 @@ fn end<B: Backend>(
             let missing = missing_of(machine, state, t);
             end.waits_for = missing.iter().map(|&u| name(machine, u)).collect();
             end.why = hang::never_arrive(&end.waits_for);
-            // Who has ended cannot help any more.
+            // A thread that has ended cannot help any more.
             let left = missing.iter().filter(|&&u| !state.threads[u].is_over());
             end.waits.push(Wait::at_barrier(
                 &left.map(|&u| name(machine, u)).collect::<Vec<_>>(),
@@ -111,7 +111,7 @@ fn name<B: Backend>(machine: &Machine<'_, B>, t: usize) -> String {
     machine.code.program.threads[t].name.clone()
 }
 
-/// Adds what a thread reads in a loop, and waits for.
+/// Adds the values that a thread reads in a loop and waits for.
 fn for_values<B: Backend>(
     machine: &Machine<'_, B>,
     state: &State<B>,
@@ -124,7 +124,7 @@ fn for_values<B: Backend>(
     let address = |t: ThreadId, loc: LocId| memory.address(program, loc, 0, Some(t));
     let place = |a: i64| memory.at(a).map(|c| code.location(c));
     let same = |a: i64, b: i64| place(a) == place(b);
-    // Whoever waits at a barrier goes on after it, if at all.
+    // A thread that waits at a barrier goes on after it, if at all.
     let rest = state.threads.iter().map(|u| match u.status {
         Status::Ended => None,
         Status::Waiting => Some(u.pc + 1),

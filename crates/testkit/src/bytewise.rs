@@ -1,10 +1,9 @@
-//! An oracle for accesses of several sizes in PTX: the axioms over whole operations and single
-//! bytes, with every execution counted out.
+//! An oracle for accesses of several sizes in PTX: evaluates the axioms over whole operations and
+//! single bytes, and enumerates every execution.
 //!
-//! It shares nothing with the engines: neither the program IR nor cells nor the text of a model. An
-//! operation is one event whatever its size, and a read has a source for each of its bytes. What is
-//! called a byte here is the smallest access of a program, so that reads of it do not tear; larger
-//! ones do.
+//! It shares nothing with the engines: neither the program IR, nor cells, nor the text of a model.
+//! An operation is one event of any size, and a read has a source for each of its bytes. A "byte"
+//! here is the smallest access of a program, so that reads of it do not tear; larger reads do.
 //!
 //! Source: PTX ISA 9.4, Memory Consistency Model: Memory Operations (Overlap), Morally strong
 //! operations, Release and Acquire Patterns, the orders, and the axioms.
@@ -19,9 +18,9 @@ use rand_pcg::Pcg64Mcg;
 /// A small program over one object.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// Bits of what is called a byte.
+    /// The number of bits of a "byte".
     pub bits: u32,
-    /// The object is declared in words of so many bytes.
+    /// The object is declared in words of this number of bytes.
     pub declared: usize,
     pub bytes: usize,
     pub threads: Vec<Thread>,
@@ -59,20 +58,20 @@ pub enum Ins {
     },
 }
 
-/// What is written.
+/// The value that a write stores.
 #[derive(Clone, Copy, Debug)]
 pub enum Operand {
     Const(i64),
-    /// What an earlier load or atomic of the thread returned.
+    /// The result of an earlier load or atomic of the thread.
     Register(usize),
 }
 
-/// What a program may do.
+/// The possible behaviour of a program.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Behaviour {
     /// The outcomes of its consistent executions, as [`Program::text`] observes them.
     pub outcomes: BTreeSet<verdict::State>,
-    /// Whether accesses to different bytes race in one of these.
+    /// Whether accesses to different bytes race in one of them.
     pub undefined: bool,
 }
 
@@ -162,7 +161,7 @@ pub fn generate(seed: u64) -> Program {
 }
 
 impl Program {
-    /// As a test that observes every register and the first bytes.
+    /// The program as a test that observes every register and the first bytes.
     pub fn text(&self) -> String {
         let (mut threads, mut observe) = (String::new(), vec![]);
         for (t, thread) in self.threads.iter().enumerate() {
@@ -234,7 +233,7 @@ impl Program {
         )
     }
 
-    /// What it may do.
+    /// The possible behaviour.
     pub fn behaviour(&self) -> Behaviour {
         let events = Events::of(self);
         let mut behaviour = Behaviour {
@@ -271,21 +270,21 @@ struct Event {
     acquire: bool,
     release: bool,
     sc: bool,
-    /// Of a write: what it writes; of the second half of an atomic, how that comes from what the
-    /// first one reads.
+    /// For a write: the value that it stores; for the second half of an atomic, in terms of the
+    /// value that the first half reads.
     writes: Option<Written>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Written {
     Const(i64),
-    /// What that event reads.
+    /// The value that this event reads.
     Copy(usize),
-    /// That, and so much more.
+    /// That value plus a constant.
     Sum(usize, i64),
 }
 
-/// A relation: by event, the set of those that come second.
+/// A relation: for each event, the set of its successors.
 #[derive(Clone, Debug, PartialEq)]
 struct Pairs(Vec<u32>);
 
@@ -334,7 +333,7 @@ fn overlap(a: &Event, b: &Event) -> bool {
     a.at.start < b.at.end && b.at.start < a.at.end
 }
 
-/// The operations of a program, and what of their orders is fixed.
+/// The operations of a program, and the fixed parts of their orders.
 struct Events<'p> {
     program: &'p Program,
     list: Vec<Event>,
@@ -342,12 +341,12 @@ struct Events<'p> {
     registers: Vec<Vec<usize>>,
     po: Pairs,
     rmw: Vec<(usize, usize)>,
-    /// Morally strong.
+    /// Morally strong pairs.
     ms: Pairs,
-    /// First and last operation of release and acquire patterns.
+    /// The first and last operations of release and acquire patterns.
     releases: Vec<(usize, usize)>,
     acquires: Vec<(usize, usize)>,
-    /// A value that is read decides one that is written.
+    /// A value that one event reads determines a value that the other writes.
     dep: Pairs,
     /// Atomics that overlap in part.
     partial_atomics: Pairs,
@@ -485,7 +484,7 @@ impl<'p> Events<'p> {
         }
     }
 
-    /// Goes through all sources of the bytes that are read.
+    /// Enumerates all sources of the bytes that are read.
     fn sources(
         &self,
         open: &[(usize, usize)],
@@ -497,8 +496,7 @@ impl<'p> Events<'p> {
         };
         for (w, event) in self.list.iter().enumerate() {
             let writes = matches!(event.kind, Kind::Write | Kind::Init) && event.at.contains(&byte);
-            // A later write of the thread itself is excluded by Causality; this spares the way
-            // there.
+            // Causality excludes a later write of the same thread; skipping it here saves time.
             if writes && !self.po.has(read, w) {
                 source.insert((read, byte), w);
                 self.sources(rest, source, behaviour);
@@ -507,7 +505,7 @@ impl<'p> Events<'p> {
         source.remove(&(read, byte));
     }
 
-    /// Goes through the orders of fences.
+    /// Enumerates the orders of fences.
     fn orders(&self, source: &BTreeMap<(usize, usize), usize>, behaviour: &mut Behaviour) {
         let n = self.list.len();
         let rf = Pairs::of(n, |w, r| {
@@ -557,7 +555,7 @@ impl<'p> Events<'p> {
         }
     }
 
-    /// Goes through the coherence orders.
+    /// Enumerates the coherence orders.
     fn coherence(
         &self,
         source: &BTreeMap<(usize, usize), usize>,
@@ -631,7 +629,7 @@ impl<'p> Events<'p> {
             || against(fr))
     }
 
-    /// Takes down what a consistent execution shows.
+    /// Records the behaviour of a consistent execution.
     fn record(
         &self,
         source: &BTreeMap<(usize, usize), usize>,
@@ -691,13 +689,13 @@ impl<'p> Events<'p> {
             .fold(0, |high, byte| high << self.program.bits | byte)
     }
 
-    /// What is read.
+    /// The value that an event reads.
     fn read(&self, source: &BTreeMap<(usize, usize), usize>, read: usize) -> i64 {
         let byte = |byte: usize| self.written(source, source[&(read, byte)], byte);
         self.whole(&self.list[read].at.clone().map(byte).collect::<Vec<_>>())
     }
 
-    /// What a write puts into a byte.
+    /// The value that a write stores in a byte.
     fn written(&self, source: &BTreeMap<(usize, usize), usize>, write: usize, byte: usize) -> i64 {
         let value = match self.list[write].writes.expect("it writes") {
             Written::Const(value) => value,

@@ -1,16 +1,15 @@
 //! Random litmus tests as text, and smaller versions of them.
 //!
-//! A [`Source`] is a program in a form that can be changed; [`Source::text`] writes it as a TOML
-//! test, so that every program goes through the front end and a failing one is printed ready to be
+//! A [`Source`] is a program in a form that can be changed. [`Source::text`] writes it as a TOML
+//! test. So every program goes through the front end, and a failing one is printed ready to be
 //! committed.
 //!
 //! # Invariants
-//! - Everything generated is valid input: the front end accepts it.
+//! - Every generated program is valid input: the front end accepts it.
 //! - All registers start at 0 and are observed, as is all memory.
-//! - A loop changes no memory but by constant stores and exchanges, so that the states of a program
-//!   are few.
-//! - Lanes meet only themselves: a thread is alone in its warp, which it is given or not.
-//! - Nobody arrives twice at a barrier without waiting in between (undefined in PTX).
+//! - A loop changes memory only by constant stores and exchanges, so that a program has few states.
+//! - Lanes meet only themselves: a thread is alone in its warp, which the test may name or not.
+//! - No thread arrives twice at a barrier without a wait in between (undefined in PTX).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -33,7 +32,7 @@ pub const SCOPES: &[&str] = &["cta", "cluster", "gpu", "sys"];
 /// A program that can be changed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Source {
-    /// Names of locations, and what they alias.
+    /// Names of locations, and the locations that they alias.
     pub locations: Vec<(String, Option<String>)>,
     /// The threads.
     pub threads: Vec<ThreadSource>,
@@ -50,7 +49,7 @@ pub struct ThreadSource {
     pub cluster: Option<u32>,
     /// Its CTA on that GPU.
     pub cta: u32,
-    /// Its warp in that CTA, if the test says it.
+    /// Its warp in that CTA, if the test gives one.
     pub warp: Option<u32>,
     /// Its code.
     pub code: Vec<Line>,
@@ -61,7 +60,7 @@ pub struct ThreadSource {
 pub struct Line {
     /// Predicate register, and whether it is negated.
     pub guard: Option<(String, bool)>,
-    /// What it does.
+    /// Its operation.
     pub op: Ins,
 }
 
@@ -111,7 +110,7 @@ pub enum Ins {
         id: u32,
         count: Option<u32>,
     },
-    /// `shfl.sync` and its like, for the whole warp.
+    /// `shfl.sync` and similar instructions, for the whole warp.
     Lanes {
         op: &'static str,
         dst: String,
@@ -132,7 +131,7 @@ pub enum Ins {
     },
     /// `L:`
     Label(String),
-    /// A wait for asynchronous operations, or a mark of theirs, without any operation.
+    /// A wait for asynchronous operations or a mark of theirs, without any operation.
     Wait(&'static str),
 }
 
@@ -151,8 +150,7 @@ pub const WAITS: &[&str] = &[
 ];
 
 impl Ins {
-    /// Its order and scope, if it has some that can be changed: `true` for the orders of loads, and
-    /// so on.
+    /// Its order and scope, if they can be changed, with the list of possible orders.
     pub fn strength(
         &mut self,
     ) -> Option<(
@@ -341,8 +339,8 @@ impl Source {
         made::read(&self.text(name))
     }
 
-    /// Programs that are a little smaller: without one thread, or one instruction (a label goes
-    /// with its jumps).
+    /// Programs that are a little smaller: without one thread or instruction (a label goes with its
+    /// jumps).
     pub fn smaller(&self) -> Vec<Source> {
         let mut list = Vec::new();
         if self.threads.len() > 1 {
@@ -378,16 +376,16 @@ impl Source {
         list
     }
 
-    /// The smallest program on which `fails` still holds that deleting threads and instructions one
-    /// by one leads to.
+    /// The smallest program that single deletions of threads and instructions reach and on which
+    /// `fails` still holds.
     pub fn shrink(&self, fails: impl Fn(&Source) -> bool) -> Source {
-        // Deleting can leave a predicate that nothing sets.
+        // A deletion can leave a predicate that nothing sets.
         made::smallest(self, Source::smaller, |s| {
             made::is_read(&s.text("smaller")) && fails(s)
         })
     }
 
-    /// The same program with waits here and there that have nothing to wait for.
+    /// The same program with extra waits that have nothing to wait for.
     pub fn with_waits(&self, seed: u64) -> Source {
         let (mut s, rng) = (self.clone(), &mut Pcg64Mcg::seed_from_u64(!seed));
         for thread in &mut s.threads {
@@ -413,8 +411,8 @@ impl Source {
         s
     }
 
-    /// The same program with other names for locations and registers, and the new name of each old
-    /// one.
+    /// The same program with other names for locations and registers, and the map from old to new
+    /// names.
     pub fn renamed(&self) -> (Source, BTreeMap<String, String>) {
         let mut names = BTreeMap::new();
         let mut s = self.clone();
@@ -478,8 +476,8 @@ impl Source {
         (s, names)
     }
 
-    /// The same program with one access, atomic or fence made stronger or its scope wider, or with
-    /// a fence added. Says what was changed.
+    /// The same program with one change: a stronger access, atomic or fence, a wider scope, or a
+    /// further fence. Also says what changed.
     pub fn strengthened(&self, rng: &mut Pcg64Mcg) -> (Source, String) {
         let mut s = self.clone();
         let t = rng.random_range(0..s.threads.len());
@@ -526,7 +524,7 @@ fn any<T: Copy>(rng: &mut Pcg64Mcg, list: &[T]) -> T {
     *list.choose(rng).expect("never empty")
 }
 
-/// What to generate.
+/// The size of a generated program.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// At most this many threads (at least two).
@@ -587,9 +585,8 @@ pub fn program(seed: u64, shape: Shape) -> Source {
     Source { locations, threads }
 }
 
-/// In one of five programs, has threads hand values to themselves, as lanes that are alone in their
-/// warps: in some of these programs the test says in which. All other choices of a seed stay what
-/// they are.
+/// In one of five programs, makes threads hand values to themselves, as lanes that are alone in
+/// their warps. Some of these programs name the warps. All other choices of a seed stay the same.
 fn meet_lanes(threads: &mut [ThreadSource], seed: u64) {
     if seed % 5 != 2 {
         return;
@@ -608,7 +605,7 @@ fn meet_lanes(threads: &mut [ThreadSource], seed: u64) {
                     "match.any.sync.b32",
                 ],
             );
-            // In front of everything, or behind: elsewhere it may stand in a branch.
+            // Before all code or after it: other places may be inside a branch.
             let at = if rng.random_bool(0.5) {
                 0
             } else {
@@ -625,10 +622,10 @@ fn meet_lanes(threads: &mut [ThreadSource], seed: u64) {
     }
 }
 
-/// A program of accesses with fences between them: of all orders and scopes, so that of two fences
-/// of a thread one can be morally strong with a fence of another thread, and the other is not. Most
-/// accesses are strong and reach the other threads, which lie in CTAs of their own: there are many
-/// ways from one thread to another, and back.
+/// A program of accesses with fences between them, of all orders and scopes. So one of two fences
+/// of a thread can be morally strong with a fence of another thread while the other is not. Most
+/// accesses are strong and reach the other threads, which are in separate CTAs: there are many
+/// paths between the threads, in both directions.
 pub fn fenced(seed: u64, shape: Shape) -> Source {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
     let rng = &mut rng;
@@ -649,8 +646,8 @@ pub fn fenced(seed: u64, shape: Shape) -> Source {
             arrived: [false; 2],
         };
         let mut code = vec![plain(body.strong())];
-        // Two of the first thread are often morally strong with each other, and the first one with
-        // no other thread's.
+        // Two fences of the first thread are often morally strong with each other, and the first
+        // one with no fence of another thread.
         let nested = t == 0 && body.rng.random_bool(0.6);
         for i in 0..body.rng.random_range(1 + usize::from(t == 0)..=2) {
             let orders: &[_] = if nested {
@@ -775,7 +772,7 @@ impl Body<'_> {
         code
     }
 
-    /// A loop: one that waits for a value, or one with a counter or an attempt that may fail.
+    /// A loop that waits for a value, or has a counter or an attempt that may fail.
     fn repeat(&mut self, code: &mut Vec<Line>) {
         let plain = |op| Line { guard: None, op };
         let head = self.label();
@@ -856,7 +853,7 @@ impl Body<'_> {
         }
     }
 
-    /// An access that is strong, and reaches other CTAs, more often than not.
+    /// An access that is usually strong and usually reaches other CTAs.
     fn strong(&mut self) -> Ins {
         let wide = self.rng.random_bool(0.9);
         let scope = any(self.rng, if wide { &SCOPES[2..] } else { SCOPES });

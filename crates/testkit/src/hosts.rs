@@ -19,32 +19,32 @@ use rand_pcg::Pcg64Mcg;
 enum Step {
     Access(String),
     Call(HostOp),
-    /// Asks for the status of an event until it is complete.
+    /// Queries the status of an event until it is complete.
     Poll(Ref),
 }
 
-/// How often what waits for memory.
+/// The probabilities of waits for memory.
 #[derive(Clone, Copy, Default)]
 struct Waits {
-    /// A thread of a kernel, first.
+    /// A thread of a kernel waits, first.
     kernels: f64,
-    /// A host thread, between two calls.
+    /// A host thread waits between two calls.
     hosts: f64,
-    /// A host thread, for the status of an event (OpenCL).
+    /// A host thread waits for the status of an event (OpenCL).
     polls: f64,
-    /// How often a kernel has many threads.
+    /// The probability that a kernel has many threads.
     wide: f64,
 }
 
-/// A program while it is made.
+/// A program under construction.
 struct Maker<'r> {
     rng: &'r mut Pcg64Mcg,
     cuda: bool,
     lanes: Vec<LaneKind>,
     handles: Vec<HandleKind>,
-    /// By command, with the code of its threads and their groups.
+    /// The commands, with the code of their threads and their groups.
     commands: Vec<(Command, Vec<String>)>,
-    /// By host thread.
+    /// The steps of each host thread.
     hosts: Vec<Vec<Step>>,
     registers: u32,
     /// Whether some command maps memory.
@@ -56,7 +56,7 @@ impl Maker<'_> {
     fn access(&mut self) -> String {
         let place = if self.rng.random_bool(0.7) { "x" } else { "y" };
         self.registers += 1;
-        // What some kernel waits for is of an atomic type, which plain accesses cast away.
+        // A location that some kernel waits for has an atomic type, which plain accesses cast away.
         let star = if self.cuda { "" } else { "*(global int *)" };
         if self.rng.random_bool(0.5) {
             format!("{star}{place} = {};", self.registers)
@@ -65,7 +65,7 @@ impl Maker<'_> {
         }
     }
 
-    /// What waits for memory so often, or nothing.
+    /// A loop that waits for memory with this probability, or nothing.
     fn spin(&mut self, often: f64) -> String {
         if often == 0.0 || !self.rng.random_bool(often) {
             return String::new();
@@ -76,7 +76,7 @@ impl Maker<'_> {
                 "while (atomic_load_explicit({place}, memory_order_relaxed, memory_scope_all_svm_devices) == 0) {{ }}\n"
             );
         }
-        // A name for each, as a host thread may have several.
+        // Each gets a separate name, as a host thread may have several.
         self.registers += 1;
         let n = self.registers;
         format!(
@@ -85,7 +85,8 @@ impl Maker<'_> {
         )
     }
 
-    /// What maps memory, or ends that: it reads it, and perhaps writes it back.
+    /// Code for a command that maps memory or ends a mapping: it reads the memory, and may write it
+    /// back.
     fn mapping(&mut self) -> String {
         let place = if self.rng.random_bool(0.8) { "x" } else { "y" };
         self.registers += 1;
@@ -103,8 +104,8 @@ impl Maker<'_> {
         LaneId(self.rng.random_range(0..self.lanes.len()) as u16)
     }
 
-    /// Events that a call may name: those of commands enqueued before by this thread, and user
-    /// events.
+    /// Events that a call may name: user events, and events of commands that this thread enqueued
+    /// earlier.
     fn events(&mut self, mine: &[CommandId]) -> Vec<Ref> {
         let mut all: Vec<Ref> = mine.iter().map(|c| Ref::Command(*c)).collect();
         all.extend((0..self.handles.len() as u16).map(|h| Ref::Handle(HandleId(h))));
@@ -206,7 +207,7 @@ impl Maker<'_> {
                     Step::Call(op)
                 }
             });
-            // Else nearly every program hangs, as nothing submits its commands.
+            // Otherwise nearly every program hangs, as nothing submits its commands.
             if !self.cuda && self.waits.hosts > 0.0 && self.rng.random_bool(0.8) {
                 let lane = mine
                     .last()
@@ -235,8 +236,8 @@ pub fn waiting(rng: &mut Pcg64Mcg) -> LitmusTest {
     )
 }
 
-/// A random program in which kernels of many threads wait for memory, and hosts do so between their
-/// calls.
+/// A random program in which kernels of many threads wait for memory, and hosts wait for it between
+/// their calls.
 pub fn lively(rng: &mut Pcg64Mcg, cuda: bool) -> LitmusTest {
     let polls = if cuda { 0.0 } else { 0.2 };
     spinning(
@@ -294,7 +295,7 @@ fn spinning(rng: &mut Pcg64Mcg, cuda: bool, waits: Waits) -> LitmusTest {
     build(maker)
 }
 
-/// Writes the accesses as a test, and adds the calls to what is read from it.
+/// Writes the accesses as a test, and adds the calls to the test that the front end reads from it.
 fn build(maker: Maker<'_>) -> LitmusTest {
     let Maker {
         cuda,
@@ -384,7 +385,7 @@ fn build(maker: Maker<'_>) -> LitmusTest {
         })
         .collect();
     test.program.host = Some(Box::new(host));
-    // Outcomes show all that threads read.
+    // Observes every value that threads read.
     for t in test.program.thread_ids() {
         let regs = &test.program.thread(t).regs;
         let read = (0..regs.len() as u16).filter(|r| regs[usize::from(*r)].name.starts_with('r'));
@@ -403,7 +404,8 @@ fn host_code(
 ) {
     let old = std::mem::take(&mut thread.code);
     let span = old.first().map(|i: &Instr| i.span).expect("some code");
-    // Where each instruction comes to be; where a jump to the first one behind a step goes.
+    // The new index of each instruction; the target of a jump to the first instruction after a
+    // step.
     let (mut places, mut next) = (vec![0; old.len()], 0);
     let mut ends = vec![None; old.len() + 1];
     let mut new: Vec<(Instr, Option<usize>)> = Vec::new();

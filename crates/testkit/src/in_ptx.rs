@@ -1,4 +1,4 @@
-//! Random host programs of CUDA whose kernels are given twice, in CUDA C++ and as the PTX that its
+//! Random host programs of CUDA with each kernel in two forms: in CUDA C++, and as the PTX that its
 //! compiler makes of it.
 
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use program::litmus::{LitmusTest, Observable};
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 
-/// A program, and what it is written in.
+/// A program in both forms.
 pub struct Pair {
     memory: &'static str,
     kernels: Vec<[String; 2]>,
@@ -22,9 +22,9 @@ type Statement = [String; 2];
 
 struct Maker<'r> {
     rng: &'r mut Pcg64Mcg,
-    /// Registers so far.
+    /// The number of registers so far.
     registers: u32,
-    /// Whether kernels go through proxies and aliases, which CUDA C++ has no words for.
+    /// Whether kernels use proxies and aliases, which CUDA C++ cannot express.
     proxies: bool,
 }
 
@@ -106,7 +106,7 @@ impl Maker<'_> {
         both
     }
 
-    /// What the host does by itself, which is C++ in both.
+    /// A statement of the host, which is C++ in both forms.
     fn of_host(&mut self) -> String {
         let proxies = std::mem::take(&mut self.proxies);
         let [c, _] = self.statement();
@@ -139,7 +139,7 @@ impl Maker<'_> {
     }
 }
 
-/// A random program; with `proxies`, one whose kernels have no words in CUDA C++.
+/// A random program; `proxies` makes kernels that CUDA C++ cannot express.
 pub fn program(rng: &mut Pcg64Mcg, proxies: bool) -> Pair {
     let mut maker = Maker {
         rng,
@@ -198,7 +198,7 @@ impl Pair {
         let mut test = parse("t.toml", text.as_bytes())
             .unwrap_or_else(|e| panic!("{}\n{text}", e[0]))
             .remove(0);
-        // Outcomes show all that threads read.
+        // Observes every value that threads read.
         for t in test.program.thread_ids() {
             let regs = &test.program.thread(t).regs;
             let read =

@@ -1,20 +1,21 @@
-//! An interpreter of programs: threads take turns on one memory.
+//! Interprets programs by interleaving: threads take turns on one memory.
 //!
 //! It explores every interleaving, depth first, and remembers the states it has seen. It shares
-//! nothing with the skeleton or the checkers: control flow, values, read-modify-writes and barriers
-//! are those of the micro-ops' documentation, carried out one step at a time.
+//! nothing with the skeleton or the checkers. It executes control flow, values, read-modify-writes
+//! and barriers by the micro-ops' documentation, one step at a time.
 //!
-//! # Meaning
+//! # Semantics
 //! - Loads, stores and whole read-modify-writes are single steps. Fences, orders, scopes and
-//!   proxies mean nothing.
-//! - A counted barrier has a set of threads that have arrived. Once it has as many as its count
-//!   (without a count: all threads of its group that have not ended), the phase completes: the set
-//!   is emptied and who waits goes on. A thread that has arrived in a phase cannot arrive again
-//!   before the phase completes.
-//! - Who hands values to others waits until all of those that have not ended stand where they name
-//!   the same ones. That one of them has ended is left out here.
-//! - An instance barrier without a quorum is passed once every thread ran into the barriers of its
-//!   group with its number; those are left out here ([`Stop::Unsupported`]).
+//!   proxies have no effect.
+//! - A counted barrier has a set of threads that have arrived. The phase completes when their
+//!   number reaches the count; without a count, when all threads of the group that have not ended
+//!   have arrived. Then the set is emptied and waiting threads go on. A thread that has arrived in
+//!   a phase cannot arrive again before the phase completes.
+//! - A thread that hands values to others waits until all of those that have not ended are at an
+//!   instruction that names the same ones. Programs in which one of them has ended are left out
+//!   here.
+//! - A thread passes an instance barrier without a quorum once every thread has reached the
+//!   barriers of its group with its number. Those are left out here ([`Stop::Unsupported`]).
 //! - Only executions in which every thread runs to its end have a final state.
 
 use std::collections::{BTreeSet, HashSet};
@@ -27,14 +28,14 @@ use program::{
     Space, Ty, Update,
 };
 
-/// Why there is no set of final states.
+/// The reason why there is no set of final states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// A construct that is not interpreted here.
+    /// A construct that this interpreter does not support.
     Unsupported(&'static str),
-    /// More states than worth looking at.
+    /// Too many states to explore.
     TooManyStates,
-    /// An access to no memory.
+    /// An access outside memory.
     Astray,
 }
 
@@ -45,7 +46,7 @@ pub type FinalState = verdict::State;
 pub(super) fn most() -> usize {
     if is_long() { 400_000 } else { 40_000 }
 }
-/// A thread that takes so many steps without touching memory never comes back.
+/// A thread that takes this number of steps without access to memory never comes back.
 const MAX_LOCAL_STEPS: usize = 2_000;
 /// Distance between objects.
 const SPACING: i64 = 0x1_0000;
@@ -62,7 +63,7 @@ pub(super) struct State {
 pub(super) struct ThreadState {
     pc: usize,
     regs: Vec<i64>,
-    /// By rank: what others brought when it met them last.
+    /// By rank: the values of its last meeting.
     brought: Vec<i64>,
     pub(super) doing: Doing,
 }
@@ -70,9 +71,9 @@ pub(super) struct ThreadState {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Doing {
     Running,
-    /// Has come to the barrier or the meeting at `pc` and waits there.
+    /// It has come to the barrier or the meeting at `pc` and waits there.
     Waiting,
-    /// Goes round and round without touching memory.
+    /// It runs in a loop without access to memory.
     Lost,
     Ended,
 }
@@ -81,7 +82,7 @@ pub(super) enum Doing {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Phase {
     domain: Scope,
-    /// The mask of a warp's lanes that it is for, if it has one.
+    /// The mask of a warp's lanes that the barrier is for, if it has one.
     lanes: Option<u32>,
     group: usize,
     id: i64,
@@ -91,16 +92,16 @@ pub(super) struct Phase {
 
 pub(super) struct Machine<'a> {
     program: &'a Program,
-    /// Location, owner, first cell, layout, and how many cells.
+    /// Location, owner, first cell, layout, and number of cells.
     objects: Vec<(LocId, usize, usize, Layout, usize)>,
 }
 
 /// The final states of a test, restricted to what it observes.
 ///
 /// # Errors
-/// If the program is out of reach of this interpreter.
+/// If this interpreter cannot run the program.
 pub fn final_states(test: &LitmusTest) -> Result<BTreeSet<FinalState>, Stop> {
-    // Elements of a vector are in no order, and this machine has one.
+    // Elements of a vector have no order, but this machine executes them in one.
     if test
         .program
         .instrs()
@@ -114,7 +115,7 @@ pub fn final_states(test: &LitmusTest) -> Result<BTreeSet<FinalState>, Stop> {
     if are_made(&test.program) {
         return Err(Stop::Unsupported("values that are not worked out"));
     }
-    // Kernels whose warps do this have many threads, and more states than are worth looking at.
+    // Kernels whose warps do this have many threads, and too many states to explore.
     let meets_others =
         |t, op: &Op| matches!(op, Op::Give { among, .. } if test.program.seat(t, *among).of > 1);
     if test
@@ -152,7 +153,7 @@ pub fn final_states(test: &LitmusTest) -> Result<BTreeSet<FinalState>, Stop> {
     Ok(finals)
 }
 
-/// The interpreter of a test's program, and the state in which it begins.
+/// The interpreter of a test's program, and its initial state.
 pub(super) fn machine(test: &LitmusTest) -> (Machine<'_>, State) {
     let program = &test.program;
     let mut machine = Machine {
@@ -285,7 +286,7 @@ impl Machine<'_> {
         v.to_string()
     }
 
-    /// The cell that an access of that type at an address is to.
+    /// The cell that an access of that type and address refers to.
     fn cell(&self, address: i64, access: Ty) -> Result<(usize, Ty), Stop> {
         let found = self
             .objects
@@ -307,8 +308,8 @@ impl Machine<'_> {
         e.value(&leaf).expect("registers and addresses have values")
     }
 
-    /// Carries out one instruction that others can notice, and what follows up to the next one.
-    /// `false`: it must wait.
+    /// Executes one instruction that others can notice, and everything up to the next one. `false`
+    /// if it must wait.
     pub(super) fn step(&self, state: &mut State, t: usize) -> Result<bool, Stop> {
         let pc = state.threads[t].pc;
         match &self.program.threads[t].code[pc].op {
@@ -422,8 +423,8 @@ impl Machine<'_> {
         self.exited(state)
     }
 
-    /// The group among whose threads one hands over a value, by its first, and whom it names, by
-    /// rank.
+    /// The scope and group (by its first thread) within which a thread hands over a value, and the
+    /// ranks that it names.
     fn gives(&self, state: &State, t: usize) -> Option<(Scope, usize, i64)> {
         if state.threads[t].doing != Doing::Waiting {
             return None;
@@ -436,7 +437,7 @@ impl Machine<'_> {
         }
     }
 
-    /// The threads that one waits for.
+    /// The threads that the handover of a thread waits for.
     fn named(&self, (among, group, lanes): (Scope, usize, i64)) -> Vec<usize> {
         let mates = (0..self.program.threads.len()).filter(|u| self.group(*u, among) == group);
         mates
@@ -446,8 +447,8 @@ impl Machine<'_> {
             .collect()
     }
 
-    /// An error if someone waits for values of a thread that has ended; whether a thread could go
-    /// on, otherwise.
+    /// An error if a thread waits for values of a thread that has ended; otherwise, whether any
+    /// thread could go on.
     fn exited(&self, state: &State) -> Result<bool, Stop> {
         let ended = |u: usize| state.threads[u].doing == Doing::Ended;
         let asked = (0..state.threads.len()).filter_map(|t| self.gives(state, t));
@@ -457,7 +458,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Lets those go on that hand each other values. Whether some do.
+    /// Releases the threads that exchange values; returns whether there are some.
     fn meet(&self, state: &mut State) -> bool {
         for t in 0..state.threads.len() {
             let Some(asked) = self.gives(state, t) else {
@@ -523,7 +524,7 @@ impl Machine<'_> {
         state.threads[t].doing = Doing::Lost;
     }
 
-    /// Completes phases and meetings until none can be.
+    /// Completes phases and meetings until no more can complete.
     fn complete(&self, state: &mut State) {
         loop {
             let full = state.barriers.iter().position(|p| match p.count {
@@ -554,7 +555,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Whether a thread waits at this barrier (it may have arrived here and wait at another).
+    /// Whether a thread waits at this barrier (it may have arrived here and wait at another one).
     fn waits_at(&self, state: &State, t: usize, phase: &Phase) -> bool {
         if state.threads[t].doing != Doing::Waiting {
             return false;
@@ -570,7 +571,7 @@ impl Machine<'_> {
         (b.domain, lanes) == (phase.domain, phase.lanes) && self.eval(state, t, id) == phase.id
     }
 
-    /// Whether a thread is one of those that a phase without a count waits for.
+    /// Whether a phase without a count waits for a thread.
     fn takes_part(&self, thread: usize, phase: &Phase) -> bool {
         let warp = self.group(thread, Scope::Warp);
         let lane = (0..thread)

@@ -1,14 +1,14 @@
-//! Endless behaviour of interleavings: a search for lassos in the graph of all states.
+//! Finds endless behaviour of interleavings: searches for lassos in the graph of all states.
 //!
-//! The states are those of [`super::interleave`], with who has started. For each set of threads
-//! that are run for ever, a lasso is a strongly connected part of the graph of their steps in which
-//! each of them takes one; the others stay as they are there: ended, waiting at a barrier, or never
-//! run again. A behaviour hangs if someone waits or runs for ever, and counts if it is fair. It
-//! shares nothing with the checker but the definition: the tree of groups, and whom a progress
-//! model has served.
+//! The states are those of [`super::interleave`], with the set of threads that have started. For
+//! each set of threads that run forever, a lasso is a strongly connected part of the graph of their
+//! steps. Each of them takes a step in it. The other threads stay ended, wait at a barrier, or
+//! never run again. A behaviour hangs if some thread waits or runs forever, and counts if it is
+//! fair. The search shares only the definition with the checker: the tree of groups, and the
+//! threads that a progress model serves.
 //!
 //! # Limits
-//! - Programs of PTX: groups are GPUs and CTAs. Every thread that has code begins with an
+//! - Only programs of PTX: groups are GPUs and CTAs. Every thread with code begins with an
 //!   instruction that others can notice.
 
 use std::collections::{BTreeMap, HashMap};
@@ -20,10 +20,10 @@ use program::litmus::LitmusTest;
 
 use super::interleave::{Doing, State, Stop, machine, most};
 
-/// Whether some behaviour hangs that is fair under the progress model of that name.
+/// Whether some behaviour that is fair under the named progress model hangs.
 ///
 /// # Errors
-/// If the program is out of reach of the interpreter.
+/// If the interpreter cannot run the program.
 pub fn hangs(test: &LitmusTest, progress: &str) -> Result<bool, Stop> {
     let (machine, start) = machine(test);
     let threads = start.threads.len();
@@ -136,7 +136,7 @@ fn fair(program: &Program, ends: &[End], started: u32, progress: &str) -> bool {
     can_serve(&Group::Of(root), ends, started, progress)
 }
 
-/// Whether everyone can be run who must be, if this group is.
+/// Whether running this group can serve every thread that must be served.
 fn can_serve(group: &Group, ends: &[End], started: u32, progress: &str) -> bool {
     let live = |g: &Group| {
         g.members()

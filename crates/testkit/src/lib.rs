@@ -1,21 +1,21 @@
-//! What tests share: random programs, oracles, changes of programs, folders of tests.
+//! Shared parts of tests: random programs, oracles, changes of programs, folders of tests.
 //!
-//! | Module | What |
+//! | Module | Contents |
 //! |---|---|
 //! | `generate`, `rings`, `spins` | random programs in PTX: loose, critical cycles, loops that may hang |
 //! | `mbarriers` | random programs in PTX with mbarrier objects |
 //! | `clike` | random programs in OpenCL C, CUDA C++ and C |
 //! | `sequential` | random programs of one thread in C and C++, also for a compiler of the language |
-//! | `hosts`, `in_ptx` | random host programs; those whose kernels are given in two languages |
-//! | `made` | what was made: read, and made smaller |
-//! | `rewrite` | changes that must mean nothing, or must only forbid |
+//! | `hosts`, `in_ptx` | random host programs; those with kernels in two languages |
+//! | `made` | reads generated programs, and makes them smaller |
+//! | `rewrite` | changes that must have no effect, or must only forbid |
 //! | `interleave`, `lasso` | oracles: final states and endless behaviour of threads that take turns on one memory |
 //! | `phases` | random kernels of one block with barriers and exits, and an oracle for them: vector clocks |
 //! | `bytewise` | an oracle for accesses of several sizes in PTX, and programs for it |
-//! | `redundant` | proofs that a model says the same without a clause |
-//! | `sides` | the executor's memories of languages beside their models |
-//! | `suite`, `lines` | tests in folders, how much is tested; lines of reports |
-// Programs that are made and looked at by tests alone: their fields say what they are.
+//! | `redundant` | proofs that a model has the same meaning without a clause |
+//! | `sides` | the executor's memories of languages, compared with their models |
+//! | `suite`, `lines` | tests in folders, the extent of testing; lines of reports |
+// Only tests make and examine these programs: the names of their fields suffice.
 #![allow(missing_docs)]
 
 pub mod bytewise;

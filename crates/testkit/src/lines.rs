@@ -1,4 +1,4 @@
-//! Answers as reports take them, where no test file expects anything.
+//! Turns answers into report lines, for tests without expectations.
 
 use program::litmus::LitmusTest;
 use report::{Line, Site};

@@ -1,11 +1,10 @@
-//! Random programs that were made: read as tests, and made smaller as long as something holds of
-//! them.
+//! Reads generated programs as tests, and makes them smaller as long as a property holds.
 
 use diag::{Style, render};
 use front::litmus::parse;
 use program::litmus::LitmusTest;
 
-/// The test that a text says.
+/// The test that a text describes.
 ///
 /// # Panics
 /// If the front end rejects it: that is a defect of the front end or of the generator.
@@ -19,12 +18,12 @@ pub fn read(text: &str) -> LitmusTest {
     }
 }
 
-/// Whether the front end takes a text: what is made smaller may lack something that it needs.
+/// Whether the front end accepts a text: a smaller program may lack something that it needs.
 pub fn is_read(text: &str) -> bool {
     parse("generated.toml", text.as_bytes()).is_ok()
 }
 
-/// The smallest program on which something still holds that single steps of `smaller` lead to.
+/// The smallest program that single steps of `smaller` reach and on which the property still holds.
 pub fn smallest<P: Clone>(
     program: &P,
     smaller: impl Fn(&P) -> Vec<P>,

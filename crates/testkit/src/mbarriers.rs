@@ -1,9 +1,9 @@
 //! Random programs with mbarrier objects, as text: arrivals, waits and tests of all orders and
-//! scopes, phases, byte counts; some with asynchronous copies, or with asynchronous operations of
-//! all kinds.
+//! scopes, phases, byte counts. Some have asynchronous copies, or asynchronous operations of all
+//! kinds.
 //!
 //! # Invariants
-//! - Everything generated is valid input; it may be undefined, and it may hang.
+//! - Every generated program is valid input; it may be undefined, and it may hang.
 //! - All registers are observed, as is all memory that has values.
 
 use std::fmt::Write as _;
@@ -21,11 +21,11 @@ use crate::made;
 /// A program that can be made smaller.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Source {
-    /// What each object expects; 0: the code makes it.
+    /// The expected count of each object; 0: the code initialises it.
     counts: [u32; 2],
     /// By thread: its CTA, and its instructions.
     threads: Vec<(u32, Vec<String>)>,
-    /// What it is read with: values of options.
+    /// The values of options for reading it.
     readings: Vec<(&'static str, &'static str)>,
 }
 
@@ -101,8 +101,8 @@ impl Source {
         made::read(&self.text(name))
     }
 
-    /// The smallest program on which `fails` still holds that deleting threads and instructions one
-    /// by one leads to.
+    /// The smallest program that single deletions of threads and instructions reach and on which
+    /// `fails` still holds.
     pub fn shrink(&self, fails: impl Fn(&Source) -> bool) -> Source {
         made::smallest(self, Source::smaller, |s| {
             made::is_read(&s.text("smaller")) && fails(s)
@@ -114,7 +114,7 @@ impl Source {
         for t in 0..self.threads.len() {
             let mut without = self.clone();
             without.threads.remove(t);
-            // The copies of the objects are counted from the first CTA that there is.
+            // The copies of the objects are numbered from the first CTA of the program.
             if without.threads.first().is_some_and(|t| t.0 == 0) {
                 list.push(without);
             }
@@ -128,7 +128,7 @@ impl Source {
     }
 }
 
-/// The same operation on what is the first CTA's.
+/// The same operation on the first CTA's objects.
 fn remote(line: &str) -> String {
     line.replace("[b]", "[pb]")
         .replace("[e]", "[pe]")
@@ -160,7 +160,7 @@ pub fn with_waits(seed: u64, instructions: usize) -> Source {
     })
 }
 
-/// The same with asynchronous operations of all kinds, under some readings of the source.
+/// The same with asynchronous operations of all kinds, under some readings of the sources.
 pub fn with_operations(seed: u64, instructions: usize) -> Source {
     let source = some(seed, instructions, |rng, i, cta| {
         rng.random_bool(0.7).then(|| operation(rng, i, cta))
@@ -175,7 +175,7 @@ pub fn with_operations(seed: u64, instructions: usize) -> Source {
     Source { readings, ..source }
 }
 
-/// Draws an instruction with that number, in a thread of that CTA, if it does.
+/// May draw an instruction with that number, in a thread of that CTA.
 type Draw = fn(&mut Pcg64Mcg, usize, u32) -> Option<String>;
 
 fn some(seed: u64, instructions: usize, draw: Draw) -> Source {
@@ -210,7 +210,7 @@ fn some(seed: u64, instructions: usize, draw: Draw) -> Source {
     }
 }
 
-/// An asynchronous operation, or what has to do with one.
+/// An asynchronous operation, or an instruction related to one.
 fn operation(rng: &mut Pcg64Mcg, i: usize, cta: u32) -> String {
     let scope = any(rng, &["cta", "cluster", "gpu", "sys"]);
     let wide = any(rng, &["gpu", "sys"]);
@@ -306,7 +306,7 @@ fn instruction(rng: &mut Pcg64Mcg, i: usize, cta: u32) -> String {
             "mbarrier.{}.relaxed.{scope}.b64 [{b}], 8;",
             any(rng, &["expect_tx", "complete_tx"])
         ),
-        // Waits are for the own CTA's objects.
+        // A wait is only possible for objects of the thread's CTA.
         _ if cta != 0 => format!("ld.weak r{i}, {loc};"),
         16..=18 => {
             let order = any(rng, &["acquire", "acquire", "relaxed"]);

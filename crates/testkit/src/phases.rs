@@ -1,19 +1,19 @@
-//! Random kernels of one block: rounds of ordinary accesses between barriers, a counter that
-//! threads draw numbers from, and branches, ends of loops and exits that depend on what was read;
-//! and what they do, one interleaving after the other.
+//! Random kernels of one block, and an interpreter that explores their interleavings. The kernels
+//! have rounds of ordinary accesses between barriers, and a counter from which threads draw
+//! numbers. Branches, ends of loops and exits depend on values read.
 //!
 //! The interpreter shares nothing with the rest of the project: no front end, no skeleton, no
 //! model. It keeps a vector clock for each thread (Flanagan, Freund, "FastTrack", PLDI 2009), which
-//! barriers alone advance.
+//! only barriers advance.
 //!
-//! # Meaning
-//! - Where no interleaving has a data race, an execution in any order that the model allows looks
-//!   like one of them: ordinary accesses have the values that barriers make known, and the counter
-//!   is one location.
+//! # Semantics
+//! - If no interleaving has a data race, every execution that the model allows looks like one of
+//!   them. Ordinary accesses have the values that barriers make known, and the counter is one
+//!   location.
 //! - A barrier without a count waits for all threads of the block that have not exited (PTX ISA
-//!   9.4, bar); that a thread has exited makes nothing known. So where one is passed for that
-//!   reason, and several threads draw numbers, there may be more executions than interleavings: one
-//!   thread draws behind that barrier, and before the other one for all that.
+//!   9.4, bar); an exit makes nothing known. So if a barrier completes because of an exit, and
+//!   several threads draw numbers, there may be more executions than interleavings. One thread may
+//!   draw behind that barrier, and still before the other.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write;
@@ -32,17 +32,17 @@ const ROUND: usize = REGISTERS;
 const LOCATIONS: [&str; 3] = ["x", "y", "z"];
 const COUNTER: usize = LOCATIONS.len();
 const MOST_THREADS: usize = 3;
-/// More states are not looked at.
+/// The limit on explored states.
 const MOST_STATES: usize = 60_000;
 
-/// What a store writes.
+/// The value that a store writes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Operand {
     Int(i64),
     Reg(usize),
 }
 
-/// A register, whether it is to be equal, and to what.
+/// A register, whether it should be equal, and the value to compare with.
 type Test = (usize, bool, i64);
 
 /// Statements.
@@ -50,49 +50,49 @@ type Test = (usize, bool, i64);
 enum Stmt {
     Store(usize, Operand),
     Load(usize, usize),
-    /// Adds 1 to the counter, which returns what it was.
+    /// Adds 1 to the counter, and returns the old value.
     Draw(usize),
-    /// With how many threads, if not with all.
+    /// With this number of threads, or with all.
     Barrier(Option<usize>),
     If(Test, Vec<Stmt>),
-    /// What one thread does.
+    /// Statements for one thread only.
     Only(usize, Vec<Stmt>),
-    /// Two rounds at most, and what ends them before.
+    /// At most two rounds, and a condition that ends them earlier.
     Twice(Vec<Stmt>, Option<(usize, Test)>),
     Exit(Test),
 }
 
-/// A kernel: what its threads do, one by one.
+/// A kernel: the statements of each thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kernel {
     threads: Vec<Vec<Stmt>>,
 }
 
-/// What a thread does next.
+/// The next action of a thread.
 #[derive(Clone, Debug)]
 enum Step {
     Store(usize, Operand),
     Load(usize, usize),
     Draw(usize),
     Barrier(Option<usize>),
-    /// Goes on there if the test fails.
+    /// Jumps there if the test fails.
     Unless(Test, usize),
     Clear(usize),
     Next(usize),
     Exit,
 }
 
-/// What can happen.
+/// The possible behaviour.
 #[derive(Debug, Default, PartialEq)]
 pub struct Behaviour {
     /// Final values by name, sorted.
     pub outcomes: BTreeSet<verdict::State>,
     /// Whether some interleaving has a data race.
     pub racy: bool,
-    /// Whether in some interleaving threads wait for ever.
+    /// Whether in some interleaving threads wait forever.
     pub stuck: bool,
-    /// Whether in some interleaving a barrier is passed because a thread has exited, and several
-    /// threads draw numbers.
+    /// Whether in some interleaving a barrier completes because of an exit, and several threads
+    /// draw numbers.
     pub loose: bool,
 }
 
@@ -104,7 +104,7 @@ struct State {
     /// By thread: the barrier at which it waits.
     waits: Vec<Option<Option<usize>>>,
     clocks: Vec<[u8; MOST_THREADS]>,
-    /// By location and thread: when it was last written and read, in the clock of that thread.
+    /// By location and thread: the time of its last write and read, in the clock of that thread.
     written: [[u8; MOST_THREADS]; COUNTER],
     read: [[u8; MOST_THREADS]; COUNTER],
 }
@@ -113,7 +113,7 @@ struct Body<'a> {
     rng: &'a mut Pcg64Mcg,
     threads: usize,
     value: i64,
-    /// Whether one thread draws numbers, and tells the others.
+    /// Whether only one thread draws numbers, and passes them to the others.
     lone: bool,
 }
 
@@ -272,7 +272,7 @@ impl Kernel {
         made::read(&self.text())
     }
 
-    /// All interleavings; `None` if there are too many.
+    /// The behaviour over all interleavings; `None` if there are too many.
     pub fn behaviour(&self) -> Option<Behaviour> {
         let code: Vec<Vec<Step>> = self
             .threads
@@ -323,8 +323,8 @@ impl Kernel {
         Some(all)
     }
 
-    /// The smallest kernel on which something still holds that leaving out single statements leads
-    /// to.
+    /// The smallest kernel that single deletions of statements reach and on which the property
+    /// still holds.
     pub fn smallest(&self, holds: impl Fn(&Kernel) -> bool) -> Kernel {
         made::smallest(self, Kernel::smaller, holds)
     }
@@ -348,7 +348,7 @@ impl Kernel {
     }
 }
 
-/// A block without one of its statements, or with what is in it in its place.
+/// A block without one of its statements, or with that statement's content in its place.
 fn without(block: &[Stmt]) -> Vec<Vec<Stmt>> {
     let mut all = Vec::new();
     for (i, stmt) in block.iter().enumerate() {
@@ -434,7 +434,7 @@ fn emit(thread: usize, block: &[Stmt], steps: &mut Vec<Step>) {
                 let start = steps.len();
                 let (at, of) = ends.unwrap_or((0, (ROUND, true, 9)));
                 emit(thread, &inner[..at], steps);
-                // What ends the rounds: a register is as it says.
+                // The condition that ends the rounds: a register has the value.
                 let end = test(steps, (of.0, !of.1, of.2));
                 emit(thread, &inner[at..], steps);
                 steps.push(Step::Next(ROUND));
@@ -484,8 +484,8 @@ impl State {
         all.loose |= self.meet(code);
     }
 
-    /// Lets those go on who have met, and says whether any of them would wait for a thread that has
-    /// exited.
+    /// Releases the threads that have met; returns whether one of them would wait for a thread that
+    /// has exited.
     fn meet(&mut self, code: &[Vec<Step>]) -> bool {
         let (n, mut by_exit) = (self.at.len(), false);
         let counts: BTreeSet<Option<usize>> = self.waits.iter().flatten().copied().collect();

@@ -1,17 +1,17 @@
-//! Whether a model says the same without one of its clauses, of every program: by what base sets
-//! and relations are.
+//! Proves that a model has the same meaning without one of its clauses, for every program, from
+//! laws about base sets and relations.
 //!
-//! What they are, `mutants/laws.cat` has, and `mutants/MODEL.cat` for one language: clauses that
-//! hold in every execution, which a test holds against the executions of all tests. From these, and
-//! from the bounds of free relations, it is proved of each axiom, flag and bound that it comes to
-//! the same with the clause and without.
+//! `mutants/laws.cat` holds these laws, and `mutants/MODEL.cat` those for one language: clauses
+//! that hold in every execution. A test checks them against the executions of all tests. From these
+//! laws and the bounds of free relations, the prover shows that each axiom, flag and bound is
+//! equivalent with and without the clause.
 //!
 //! # Invariants
-//! - A proof is of two nodes that agree on a pair of events, given facts about these and a few
-//!   others. Nodes of one operator agree if their operands do, where the other operand allows that
-//!   it matters; others if neither can hold without the other one. What is proved is refuted by a
-//!   solver: what it lacks (events beyond [`EVENTS`], induction over closures) makes it prove less.
-//! - Nothing is said of options, of what is left out whole, and of recursive definitions.
+//! - A proof shows that two nodes agree on a pair of events, given facts about these and a few
+//!   others. Nodes with the same operator agree if their operands agree wherever the other operand
+//!   makes that matter. Other nodes agree if each implies the other. A solver refutes the contrary.
+//!   Its limits (no events beyond [`EVENTS`], no induction over closures) can only lose proofs.
+//! - Options, deletions of whole parts, and recursive definitions are not covered.
 
 use std::collections::BTreeSet;
 
@@ -19,25 +19,24 @@ use batsat::{BasicSolver, Lit, SolverInterface, lbool};
 use cat::model::ir::{Axiom, FreeId, Model, NodeId, NodeOp, Test};
 use rustc_hash::FxHashMap;
 
-/// How many events a proof speaks of at most.
+/// The largest number of events in a proof.
 const EVENTS: usize = 6;
-/// How often a node may speak of other events than its ends, for these to be looked at where it
-/// does not hold.
+/// The number of references to other events up to which a node is expanded where it does not hold.
 const OTHERS: u32 = 12;
-/// How many questions it asks at most.
+/// The largest number of queries to the solver.
 const STEPS: usize = 300;
-/// How many parts of a fact are looked at.
+/// The largest number of expanded parts of a fact.
 const UNFOLDED: usize = 48;
 
-/// That a relation holds of two events, or does not; of a set, both are one.
+/// Says that a relation holds of two events, or does not; for a set, both are the same event.
 type Fact = (NodeId, usize, usize, bool);
 
-/// The nodes of several models, each once.
+/// The nodes of several models, without duplicates.
 #[derive(Default)]
 struct Table {
     ops: Vec<NodeOp>,
     known: FxHashMap<NodeOp, NodeId>,
-    /// How often it speaks of other events than its ends.
+    /// By node: the number of its references to events other than its ends.
     others: Vec<u32>,
 }
 
@@ -64,7 +63,7 @@ impl Table {
         id
     }
 
-    /// By node of the model: which one it is here.
+    /// Adds a model; returns, for each of its nodes, the node here.
     fn add(&mut self, model: &Model, free: impl Fn(FreeId) -> FreeId) -> Vec<NodeId> {
         assert!(model.groups.is_empty(), "no recursive definitions");
         let mut ids: Vec<NodeId> = Vec::new();
@@ -79,36 +78,36 @@ impl Table {
     }
 }
 
-/// Proves of clauses of one model.
+/// Proves redundancy of clauses of one model.
 pub struct Prover {
     model: Model,
     table: Table,
-    /// By node of the model.
+    /// By node of the model: the node in the table.
     whole: Vec<NodeId>,
     identity: NodeId,
     solver: BasicSolver,
     truth: Lit,
-    /// By node and events: its literal, and whether it has consequences where it holds (1), and
-    /// where not (2).
+    /// By node and events: its literal, and whether it has consequences if it holds (1), and if not
+    /// (2).
     lits: FxHashMap<(NodeId, usize, usize), (Lit, u8)>,
-    /// Where atoms of a node are.
+    /// The places of a node's atoms.
     atoms: FxHashMap<NodeId, Vec<(usize, usize, Lit)>>,
     equal: Vec<Lit>,
-    /// Nodes that may be implied by what other events do.
+    /// Nodes that facts about other events may imply.
     pending: Vec<(NodeId, usize, usize, Lit)>,
-    /// What may be assumed of all events: its name, and its literal.
+    /// Assumptions about all events: name and literal.
     laws: Vec<(String, Lit)>,
     /// The laws that the proof so far has used.
     used: BTreeSet<usize>,
     steps: usize,
-    /// How many parts of a fact were looked at.
+    /// The number of expanded parts of a fact.
     unfolded: usize,
-    /// Whether nodes agree on any pair, or on any event, as far as it was asked.
+    /// Whether nodes agree on any pair, or on any event, as far as computed.
     anywhere: FxHashMap<(NodeId, NodeId, bool), bool>,
 }
 
 impl Prover {
-    /// Of a model, given the laws as a model whose flags must not be raised.
+    /// A prover for a model; the flags of the model `laws` never hold.
     pub fn new(model: &Model, laws: &Model) -> Prover {
         let mut table = Table::default();
         let whole = table.add(model, |id| id);
@@ -158,8 +157,8 @@ impl Prover {
         prover
     }
 
-    /// Why the model says the same without a clause, if it can be proved: the laws that it follows
-    /// from.
+    /// The laws from which it follows that the model has the same meaning without a clause; `None`
+    /// if there is no proof.
     pub fn proof(&mut self, mutant: &Model) -> Option<String> {
         let model = self.model.clone();
         let tests =
@@ -173,9 +172,9 @@ impl Prover {
         let ids = self.table.add(mutant, |id| id);
         (self.used, self.steps) = (BTreeSet::new(), 0);
         self.anywhere.clear();
-        // Until the bounds of free relations are known to be the same, they are not assumed.
+        // Bounds of free relations are assumed only once they are known to be equal.
         let all = self.laws.len();
-        // Whatever a model says, what a read returns was written to the same memory.
+        // In every model, a read and its source write access the same memory.
         let base =
             |name: &str| NodeOp::Base(model.signature.find(name).expect("it is a word of models"));
         let [writes, reads, loc] = ["W", "R", "loc"].map(|name| self.table.node(base(name)));
@@ -211,7 +210,7 @@ impl Prover {
         })
     }
 
-    /// Whether a test of one node comes to the same as one of the other.
+    /// Whether a test of one node is equivalent to the same test of the other.
     fn test(&mut self, test: Test, a: NodeId, b: NodeId) -> bool {
         let all = self.laws.len();
         if a == b {
@@ -219,7 +218,7 @@ impl Prover {
         }
         match test {
             Test::Irreflexive => self.agree(a, b, (0, 0), &[], 1, all),
-            // One direction of what is in both ways tells as much.
+            // One direction of a symmetric relation suffices.
             Test::Empty => {
                 let mut both_ways = |r: NodeId, other: NodeId| {
                     let facts = [(r, 0, 1, true), (other, 0, 1, false), (other, 1, 0, false)];
@@ -228,7 +227,7 @@ impl Prover {
                 both_ways(a, b) && both_ways(b, a) || self.agree(a, b, (0, 1), &[], 2, all)
             }
             Test::Acyclic => {
-                // Each step of a cycle has one before it, and one behind it.
+                // Each step of a cycle has one before it, and one after it.
                 let mut on_cycle = |r: NodeId, other: NodeId| {
                     let steps = [
                         (r, 2, 0, true),
@@ -270,7 +269,7 @@ impl Prover {
         anywhere || !facts.is_empty() && self.agree_given(a, b, (x, y), facts, next, laws)
     }
 
-    /// The same, by these facts: what is found without any, [`Prover::agree`] keeps.
+    /// The same under further facts; [`Prover::agree`] stores results without any.
     fn agree_given(
         &mut self,
         a: NodeId,
@@ -298,7 +297,7 @@ impl Prover {
         without(a, b) && without(b, a)
     }
 
-    /// Whether they do since their operands agree.
+    /// Whether they agree because their operands agree.
     fn agree_by_parts(
         &mut self,
         a: NodeId,
@@ -315,7 +314,7 @@ impl Prover {
             self.agree(a, b, ends, &facts, next, laws)
         };
         let apart = |a: NodeId, b: NodeId, c: NodeId, d: NodeId| {
-            // The operands that are the same stand side by side.
+            // Puts equal operands next to each other.
             if a == d || b == c {
                 (a, b, d, c)
             } else {
@@ -365,7 +364,7 @@ impl Prover {
             || self.drops(b, a, (x, y), facts, next, laws)
     }
 
-    /// Whether an operand of the first one can go, so that what is left agrees with the second one.
+    /// Whether the first node can lose an operand so that the rest agrees with the second one.
     fn drops(
         &mut self,
         a: NodeId,
@@ -395,7 +394,7 @@ impl Prover {
         };
         let mut all = kept.into_iter().zip(gone);
         all.any(|(kept, gone)| {
-            // Where operators differ, too, nothing is gained.
+            // Nothing is gained if the operators differ, too.
             let alike = kept == b
                 || std::mem::discriminant(&self.op(kept)) == std::mem::discriminant(&self.op(b));
             alike
@@ -442,8 +441,8 @@ impl Prover {
         refuted
     }
 
-    /// Demands that a node holds where a literal does, with the events that it speaks of. The first
-    /// event that is free after that.
+    /// Demands that a node holds if a literal does, together with the events that it refers to.
+    /// Returns the next free event.
     fn unfold(&mut self, when: Lit, node: NodeId, (x, y): (usize, usize), next: usize) -> usize {
         let lit = self.lit(node, x, y, 1);
         self.clause(&[!when, lit]);
@@ -487,7 +486,7 @@ impl Prover {
         }
     }
 
-    /// Two literals of which one holds where this one does.
+    /// Two literals of which exactly one holds if this one does.
     fn either(&mut self, when: Lit) -> [Lit; 2] {
         let both = [self.input(), self.input()];
         self.clause(&[!when, both[0], both[1]]);
@@ -509,7 +508,7 @@ impl Prover {
         law
     }
 
-    /// With that literal, a node holds of no events.
+    /// If that literal holds, the node holds for no events.
     fn assume_never(&mut self, law: Lit, node: NodeId) {
         for (x, y) in (0..EVENTS).flat_map(|x| (0..EVENTS).map(move |y| (x, y))) {
             let lit = self.lit(node, x, y, 2);
@@ -539,7 +538,7 @@ impl Prover {
         self.equal[x * EVENTS + y]
     }
 
-    /// The literal of a node, with consequences where it holds (1), where it does not (2), or both.
+    /// The literal of a node, with consequences if it holds (1), if it does not (2), or both.
     fn lit(&mut self, node: NodeId, x: usize, y: usize, needs: u8) -> Lit {
         let op = self.op(node);
         match op {
@@ -571,7 +570,7 @@ impl Prover {
         }
         let new = needs & !has;
         let flipped = (new & 1) << 1 | new >> 1;
-        // Both hold where it does, and it does where both hold.
+        // Both hold if it does, and it does if both hold.
         let both = match op {
             NodeOp::IdentityOn(a) => Some((self.equal(x, y), self.lit(a, x, x, new))),
             NodeOp::Product(a, b) => Some((self.lit(a, x, x, new), self.lit(b, y, y, new))),
@@ -606,7 +605,7 @@ impl Prover {
         lit
     }
 
-    /// Says of nodes when they are implied, by way of every event.
+    /// Adds the clauses that imply nodes through each other event.
     fn settle(&mut self) {
         while let Some((node, x, y, lit)) = self.pending.pop() {
             if let NodeOp::Plus(a) = self.op(node) {

@@ -1,5 +1,5 @@
-//! Changes of a test that must mean nothing, or must only forbid: on the program IR, so for every
-//! dialect alike.
+//! Changes a test so that it must keep its meaning, or must only forbid more: on the program IR, so
+//! for all dialects.
 //!
 //! # Invariants
 //! - A renamed or permuted test keeps the names that outcomes show, up to the mark of [`renamed`].
@@ -15,7 +15,7 @@ use rand::seq::{IndexedRandom, SliceRandom};
 use rand_pcg::Pcg64Mcg;
 use why::knobs::{Around, Knob, scopes, strengths, version};
 
-/// Ends every name that [`renamed`] gives.
+/// The suffix of every name that [`renamed`] gives.
 pub const MARK: &str = "_renamed";
 
 /// The test with its threads in another order.
@@ -49,8 +49,8 @@ pub fn permuted(test: &LitmusTest, rng: &mut Pcg64Mcg) -> LitmusTest {
     new
 }
 
-/// The test with its locations under other names and, where none is another's alias, which must
-/// come later, in another order; its registers have other names, too.
+/// The test with other names for its locations and registers. The locations are also in another
+/// order, unless one is an alias of another, which must come later.
 pub fn renamed(test: &LitmusTest) -> LitmusTest {
     let n = test.program.locations.len() as u16;
     let aliases = test
@@ -169,7 +169,7 @@ pub enum Stronger {
     Fence,
 }
 
-/// The test with one such change, and what was changed; `None` if nothing can be.
+/// The test with one such change, and a description of it; `None` if no change is possible.
 pub fn strengthened(
     test: &LitmusTest,
     kind: Stronger,

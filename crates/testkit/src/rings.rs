@@ -2,8 +2,8 @@
 //! location and one to its neighbour's.
 //!
 //! Store buffering, message passing, load buffering, IRIW and their relatives are such rings.
-//! Unstructured programs of the same size seldom are: `fence.sc`, release patterns through a later
-//! store, and reductions show in rings.
+//! Unstructured programs of the same size seldom are. `fence.sc`, release patterns through a later
+//! store, and reductions matter in rings.
 
 use rand::Rng;
 use rand::SeedableRng;
@@ -147,7 +147,7 @@ pub fn ring(seed: u64) -> Source {
         threads.push(thread(i, cta, code));
     }
     if n < 4 && ring.rng.random_bool(0.25) {
-        // Somebody who passes a value on.
+        // A thread that passes a value on.
         let loc = any(ring.rng, &names[..n]);
         let code = vec![ring.atomic(loc)];
         let cta = if apart { n as u32 } else { 0 };

@@ -1,13 +1,14 @@
-//! Random sequential programs in C and C++: one thread, no concurrency, everything that the front
-//! end accepts of the languages; as a test, and as a function that a compiler of the language
-//! takes.
+//! Random sequential programs in C and C++, of one thread, with everything of the languages that
+//! the front end accepts. Each is available as a test, and as a function for a compiler of the
+//! language.
 //!
 //! # Invariants
-//! - No program has undefined or unspecified behaviour, but for signed overflow, which `-fwrapv`
-//!   defines as the front end does: shifts stay within the type (but in OpenCL C), divisors are not
-//!   0 and not -1, indexes are within their array, variables have values, and an expression changes
-//!   a variable at most once and does not use it elsewhere, unless the language says in which
-//!   order.
+//! - No program has undefined or unspecified behaviour, except for signed overflow, which `-fwrapv`
+//!   defines as the front end does.
+//! - Shifts stay within the type (except in OpenCL C); divisors are not 0 and not -1.
+//! - Indexes are within their array, and variables have values.
+//! - An expression changes a variable at most once and does not use it elsewhere, unless the
+//!   language defines the order.
 //! - Every program ends: loops count, and nothing else changes their counters.
 
 use std::collections::BTreeSet;
@@ -35,11 +36,11 @@ pub struct Program {
     pub language: Language,
     /// Structures and enumerations.
     types: Vec<String>,
-    /// Memory: type, name, first values; more than one are an array.
+    /// Memory: type, name, initial values; more than one value makes an array.
     memory: Vec<(Type, String, Vec<i64>)>,
-    /// Memory of the structure, with first values.
+    /// Memory of the structure, with initial values.
     structures: Vec<(String, Vec<i64>)>,
-    /// What is in structures and arrays of arrays.
+    /// The elements of structures and arrays of arrays.
     parts: Vec<Part>,
     /// Functions, and declarations before the statements.
     functions: Vec<String>,
@@ -65,13 +66,13 @@ const TYPES: [Type; 9] = [
     ("unsigned long", "ulong", 64, false),
 ];
 
-/// What can be named in a structure or an array of arrays.
+/// An element of a structure or an array of arrays.
 #[derive(Clone, Debug)]
 struct Part {
-    /// As code has it, and as a condition has it, with `@` for each index.
+    /// Its text in code and in a condition, with `@` for each index.
     text: String,
     name: String,
-    /// What the indices are below: powers of two.
+    /// The bounds of the indices: powers of two.
     sizes: Vec<usize>,
 }
 
@@ -86,7 +87,7 @@ impl Part {
         all
     }
 
-    /// All that it names: in a condition, and in the code.
+    /// All elements that it names: in a condition, and in the code.
     fn all(&self) -> Vec<(String, String)> {
         let mut indices: Vec<Vec<String>> = vec![Vec::new()];
         for size in &self.sizes {
@@ -148,8 +149,8 @@ impl Program {
         Maker::new(language, seed).program(seed)
     }
 
-    /// The final values that are compared, in order: name, and what a compiler's program prints for
-    /// it.
+    /// The final values to compare, in order: the name, and the expression that a compiler's
+    /// program prints.
     fn finals(&self) -> Vec<(String, String)> {
         let mut all = Vec::new();
         for (_, name, init) in &self.memory {
@@ -216,13 +217,13 @@ impl Program {
         made::read(&self.text())
     }
 
-    /// How many final values there are.
+    /// The number of final values.
     pub fn results(&self) -> usize {
         self.finals().len()
     }
 
-    /// The program as a function that prints its final values on one line; in OpenCL C, that writes
-    /// them behind a pointer.
+    /// The program as a function that prints its final values on one line; in OpenCL C it writes
+    /// them through a pointer.
     pub fn function(&self, name: &str) -> String {
         let mut text = self.functions.concat();
         let (parameters, of_memory, show) = match self.language {
@@ -254,7 +255,7 @@ impl Program {
         }
         for (name, init) in &self.structures {
             let values: Vec<String> = init.iter().map(|v| v.to_string()).collect();
-            // Memory is given by its address in C.
+            // In C, memory is passed by its address.
             let array = if self.language != Language::Cpp {
                 "[1]"
             } else {
@@ -278,8 +279,8 @@ impl Program {
         text
     }
 
-    /// The program, in C++, as a kernel of CUDA C++ that writes its final values behind a pointer.
-    /// Its memory is the module's, of which a compiler does not know what is in it.
+    /// The program, in C++, as a kernel of CUDA C++ that writes its final values through a pointer.
+    /// Its memory belongs to the module, so that a compiler does not know its content.
     pub fn kernel(&self, name: &str) -> String {
         let mut text = format!("namespace in_{name} {{\n{}", self.types.concat());
         for line in self.functions.iter().flat_map(|f| f.lines()) {
@@ -328,7 +329,7 @@ impl Program {
         text + "}\n}\n"
     }
 
-    /// Programs with one statement of the outermost block less.
+    /// Programs with one statement less in the outermost block.
     pub fn smaller(&self) -> Vec<Program> {
         let without = |i: usize| {
             let mut less = self.clone();
@@ -344,7 +345,7 @@ impl Program {
 struct Variable {
     name: String,
     ty: Type,
-    /// It may be assigned to.
+    /// Whether code may assign to it.
     free: bool,
 }
 
@@ -352,13 +353,13 @@ struct Variable {
 #[derive(Clone, Debug, Default)]
 struct Made {
     text: String,
-    /// It has variables in it, so that its overflow is no mistake that can be seen.
+    /// Whether it contains variables, so that no compiler can see an overflow in it.
     varies: bool,
     reads: BTreeSet<String>,
     writes: BTreeSet<String>,
 }
 
-/// What an expression must leave alone.
+/// The variables that an expression must not use.
 #[derive(Clone, Debug, Default)]
 struct Bans {
     read: BTreeSet<String>,
@@ -366,7 +367,7 @@ struct Bans {
 }
 
 impl Bans {
-    /// With what stands unsequenced beside `other`.
+    /// Adds the bans for an expression that is unsequenced with `other`.
     fn beside(&self, other: &Made) -> Bans {
         let mut all = self.clone();
         all.read.extend(other.writes.iter().cloned());
@@ -387,10 +388,10 @@ struct Maker {
     scopes: Vec<Vec<Variable>>,
     names: usize,
     enumerators: Vec<String>,
-    /// Arrays of four that never change.
+    /// Arrays of four elements that never change.
     tables: Vec<String>,
     functions: Vec<Function>,
-    /// Of a structure that functions take and return: its number, and the types of its members.
+    /// A structure that functions take and return: its number, and the types of its members.
     pair: Option<(u64, Type, Type)>,
 }
 
@@ -428,7 +429,7 @@ impl Maker {
         self.rng.random_range(0..100) < percent
     }
 
-    /// A function that touches nothing but its parameters and variables.
+    /// A function that uses only its parameters and variables.
     fn function(&mut self, name: String) -> String {
         let mut parameters = Vec::new();
         let mut head = Vec::new();
@@ -532,7 +533,7 @@ impl Maker {
         if self.chance(40) {
             self.aggregates(&mut head);
         }
-        // OpenCL C has them outside of kernels alone.
+        // OpenCL C has them only outside kernels.
         if self.language != Language::OpenCl && self.chance(30) {
             let ty = self.any(&TYPES);
             let values = [(); 3].map(|()| self.value(ty).to_string()).join(", ");
@@ -586,7 +587,7 @@ impl Maker {
         }
     }
 
-    /// A structure, a function that makes one, and one that it is given to.
+    /// A structure, a function that makes one, and a function that takes one.
     fn pair(&mut self, n: u64) -> String {
         let (a, b, c) = (self.any(&TYPES), self.any(&TYPES), self.any(&TYPES));
         self.pair = Some((n, a, b));
@@ -746,7 +747,7 @@ impl Maker {
         };
         let (one, other) = (object(self), object(self));
         match self.rng.random_range(0..6) {
-            // Which of two indices is evaluated first is left open.
+            // The language does not define which of two indices is evaluated first.
             0 => format!("{{ struct S *p = &{one}; *p = {other}; }}").replace("&*sm", "sm"),
             1 => format!(
                 "{{ struct S t = {one}; t.a ^= 1; {} = t; }}",
@@ -791,7 +792,7 @@ impl Maker {
         }
     }
 
-    /// The variables that can be seen.
+    /// The visible variables.
     fn visible(&self) -> Vec<Variable> {
         let mut all: Vec<Variable> = Vec::new();
         for variable in self.scopes.iter().rev().flatten() {
@@ -802,7 +803,7 @@ impl Maker {
         all
     }
 
-    /// A statement of at most so many levels.
+    /// A statement of at most `depth` levels.
     fn statement(&mut self, depth: u32) -> String {
         let none = Bans::default();
         let simple = depth == 0;
@@ -874,7 +875,7 @@ impl Maker {
         match kind {
             0 => format!("if ({declared}) {then} else {other}"),
             1 => format!("if ({declared}; {test}) {then} else {other}"),
-            // A `bool` is no label.
+            // A `bool` cannot be a label.
             2 if ty.2 > 1 => {
                 format!(
                     "switch ({declared}) {{ case 0: {then} case 1: {other} break; default: {then} }}"
@@ -959,8 +960,8 @@ impl Maker {
             }
         };
         let op = self.operator();
-        // In C++17 the right operand comes first; GCC does not keep to that where it is a variable
-        // that the left one changes.
+        // In C++17 the right operand comes first; GCC does not keep to that if it is a variable
+        // that the left operand changes.
         let bans = Bans::default().beside(&place);
         let value = self.value_for(&op, 2, &bans);
         format!("{} {op} {};", place.text, value.text)
@@ -978,14 +979,14 @@ impl Maker {
         let made = self.expression(depth, bans);
         let text = match op {
             "/=" | "%=" => format!("(({}) & 15) + 1", made.text),
-            // In OpenCL C, a shift goes by as many bits as its type has, and then begins again.
+            // In OpenCL C, the number of bits of a shift is taken modulo the width of its type.
             "<<=" | ">>=" if self.language != Language::OpenCl => format!("({}) & 7", made.text),
             _ => return made,
         };
         Made { text, ..made }
     }
 
-    /// An index within an array of so many elements, a power of two.
+    /// An index into an array of `n` elements, a power of two.
     fn index(&mut self, n: usize, bans: &Bans) -> Made {
         let made = self.expression(1, bans);
         Made {
@@ -1097,7 +1098,7 @@ impl Maker {
         format!("switch ({value}) {{ {body}}}")
     }
 
-    /// A variable that may be changed.
+    /// A variable that may change.
     fn target(&mut self, bans: &Bans) -> Option<Variable> {
         let all: Vec<Variable> = self
             .visible()
@@ -1115,7 +1116,7 @@ impl Maker {
         let name = variable.name.clone();
         let op = self.operator();
         let mut inner = bans.clone();
-        // The value may be made from the variable, but in C it must not change it.
+        // The value may depend on the variable, but in C it must not change it.
         if self.language != Language::Cpp || op != "=" {
             inner.write.insert(name.clone());
         }
@@ -1132,7 +1133,7 @@ impl Maker {
         all
     }
 
-    /// An expression of at most so many levels; it can stand as an operand.
+    /// An expression of at most `depth` levels; it can be an operand.
     fn expression(&mut self, depth: u32, bans: &Bans) -> Made {
         if depth == 0 {
             return self.leaf(bans);
@@ -1147,14 +1148,14 @@ impl Maker {
                 ];
                 let op = self.any(&ops);
                 let a = self.expression(d, bans);
-                // The left operand of a shift comes first in C++17: the right one may change what
-                // it read.
+                // In C++17 the left operand of a shift comes first: the right one may change the
+                // variables that it read.
                 let mut beside = bans.beside(&a);
                 if self.language == Language::Cpp && matches!(op, "<<" | ">>") {
                     beside = bans.clone();
                 }
                 let b = self.expression(d, &beside);
-                // Where constants overflow, that is refused.
+                // An overflow of constants is refused.
                 let op = match op {
                     "+" | "-" | "*" if !a.varies && !b.varies => "^",
                     op => op,
@@ -1169,8 +1170,8 @@ impl Maker {
             50..60 => {
                 let a = self.expression(d, bans);
                 let op = self.any(&["-", "~", "!", "+"]);
-                // GCC makes `a / -b` of `-(a / b)`, which traps where `a` is the least number and
-                // `b` is 1, `-fwrapv` or not.
+                // GCC turns `-(a / b)` into `a / -b`, which traps if `a` is the least number and
+                // `b` is 1, with or without `-fwrapv`.
                 let op = if op == "-" && (!a.varies || a.text.contains('/')) {
                     "~"
                 } else {
@@ -1239,7 +1240,7 @@ impl Maker {
                 _ => self.leaf(bans),
             },
             _ if self.chance(60) => {
-                // It is not evaluated: what it reads and changes matters to nothing beside it.
+                // It is not evaluated: its reads and changes have no effect.
                 let of = self.expression(2, bans).text;
                 joined(format!("(sizeof({of}) + 0)"), &[])
             }
@@ -1322,7 +1323,7 @@ impl Maker {
     }
 }
 
-/// A text with all that its parts do.
+/// A text with the reads and writes of all its parts.
 fn joined(text: String, parts: &[&Made]) -> Made {
     let mut all = Made {
         text,

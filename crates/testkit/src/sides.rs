@@ -1,4 +1,5 @@
-//! The executor's memories of languages beside their models: what each shows, and what each allows.
+//! Compares the executor's memories of languages with their models: shown against allowed
+//! behaviour.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -73,7 +74,7 @@ pub fn timeout() -> u64 {
     number("FENCEPOST_TIMEOUT_MS", 2_000)
 }
 
-/// What can happen: outcomes, whether some execution races, and whether some is undefined at all.
+/// The possible behaviour: outcomes, whether some execution races, and whether some is undefined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Behaviour {
     pub outcomes: BTreeSet<State>,
@@ -81,7 +82,7 @@ pub struct Behaviour {
     pub undefined: bool,
 }
 
-/// What a model says; `None` if that is not known within the time.
+/// The behaviour that a model allows; `None` if it is not known within the time.
 pub fn modelled(test: &LitmusTest, model: &Model) -> Option<Behaviour> {
     let limits = Limits {
         bound: Some(6),
@@ -108,7 +109,7 @@ pub fn modelled(test: &LitmusTest, model: &Model) -> Option<Behaviour> {
     })
 }
 
-/// What the machine shows, and in how many states.
+/// The behaviour that the machine shows, and the number of its states.
 pub fn shown(test: &LitmusTest, options: &Options) -> Result<(Behaviour, u64), String> {
     let observation = observe(test, options, Schedule::Exhaustive)?;
     if let Some(reason) = &observation.reason {
@@ -134,11 +135,11 @@ pub fn shown(test: &LitmusTest, options: &Options) -> Result<(Behaviour, u64), S
     ))
 }
 
-/// A rule, how to take it out, and the memories on which that must show.
+/// A rule, the way to take it out, and the memories on which its absence must show.
 pub type Mutant = (&'static str, fn(&mut Rules), &'static [MachineMemory]);
 
-/// Requires of each rule that some program, of the written ones of the language or random, shows
-/// that it is taken out.
+/// Requires for each rule that some program shows its absence, among the written ones of the
+/// language and random ones.
 pub fn each_is_missed(
     mutants: &[Mutant],
     shows: &dyn Fn(&Side, &LitmusTest, Rules) -> Option<String>,
@@ -171,7 +172,7 @@ pub fn each_is_missed(
     }
 }
 
-/// The tests of the repository in a language, the smallest first: they are quick.
+/// The tests of the repository in a language, smallest first: they are quick.
 fn written(lang: Lang) -> Vec<LitmusTest> {
     let folder = match lang {
         Lang::OpenCl => "opencl",

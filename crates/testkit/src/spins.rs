@@ -1,14 +1,14 @@
-//! Random programs that may hang: spin loops of many shapes, exchanges in loops, barriers, writes
-//! that wake somebody.
+//! Random programs that may hang: spin loops of many shapes, exchanges in loops, barriers, and
+//! writes that wake a thread.
 //!
-//! Most writes write 1, and most loops wait for 1: else nearly every program hangs.
+//! Most writes write 1, and most loops wait for 1: otherwise nearly every program hangs.
 
 use std::fmt::Write as _;
 
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 
-/// How an access is written: the orders of loads, stores and read-modify-writes of one program.
+/// The words of accesses: the orders of loads, stores and read-modify-writes of one program.
 struct Words {
     load: &'static str,
     store: &'static str,
@@ -106,7 +106,7 @@ fn thread(words: &Words, rng: &mut Pcg64Mcg, labels: &mut u32) -> String {
     code.join("; ")
 }
 
-/// Waits of other shapes than one loop with one poll, as compilers and libraries have them.
+/// Waits of other shapes than a loop with one poll, as in compiled code and libraries.
 fn wait(
     Words { load, .. }: &Words,
     rng: &mut Pcg64Mcg,
@@ -118,7 +118,7 @@ fn wait(
     let poll = |to: &str| format!("ld.{load} r0, {place}; {other} r0, {tested}, {to}");
     let end = format!("{l}E");
     match rng.random_range(0..9u32) {
-        // Polls until the value changes, then loads it anew: two backward jumps that cross.
+        // Polls until the value changes, then loads it again: two backward jumps that cross.
         0 => format!(
             "{l}: {}; {l}P: ld.{load} r1, {place}; bne r1, r0, {l}; goto {l}P; {end}:",
             poll(&end)
@@ -139,7 +139,7 @@ fn wait(
         3 => format!(
             "{l}: ld.{load} r0, x; ld.{load} r1, y; add r2, r0, r1; {test} r2, {tested}, {l}"
         ),
-        // Until it finds the same twice, which is not what it waits for.
+        // Loops until it finds the same value twice, which need not be the awaited one.
         4 => format!(
             "{l}: mov r1, r0; ld.{load} r0, {place}; bne r0, r1, {l}; {test} r0, {tested}, {l}"
         ),
@@ -152,7 +152,7 @@ fn wait(
         6 => format!(
             "{l}: xor r3, r3, 1; ld.{load} r0, {place}; beq r0, r3, {l}; {test} r0, {tested}, {l}"
         ),
-        // Polls, then polls and counts, then goes on with others; the block that counts stands
+        // Polls, then polls and counts, then goes on with others; the block that counts comes
         // before the one that polls.
         7 => format!(
             "{l}: {}; ld.{load} r1, {place}; bne r1, r0, {l}; mov r3, 0; goto {l}P; {l}C: add r3, r3, 1; \

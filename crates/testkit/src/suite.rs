@@ -1,16 +1,16 @@
-//! Tests in folders, and how much is tested.
+//! Finds tests in folders, and sets the extent of testing.
 //!
-//! `cargo test` takes a part of what there is, which is enough to see that something broke; with
-//! `FENCEPOST_LONG=1`, as CI does of engines and kernels, it takes a quarter of the random programs
-//! and of the files, and with `FENCEPOST_LONG=all` everything. Of what is expected in `litmus/`
-//! nothing is left out either way, but a quick run asks one engine, and a long one the others.
+//! `cargo test` takes a part of all tests, which is enough to notice a defect. With
+//! `FENCEPOST_LONG=1`, as CI sets for engines and kernels, it takes a quarter of the random
+//! programs and of the files; with `FENCEPOST_LONG=all`, everything. Expectations in `litmus/` are
+//! always all checked, but a quick run uses one engine, and a long one the others.
 
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{iter, thread};
 
-/// Tests that are about runs alone: too large to be compared with a model.
+/// Tests that are only about runs: too large for a comparison with a model.
 const KERNELS: &str = "kernels";
 
 /// All files below a folder with one of the extensions, sorted; without those of the folder
@@ -42,13 +42,13 @@ pub fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-/// Where a quick run takes a part, it takes one of so many.
+/// A quick run takes one of this number.
 const QUICK: usize = 8;
 
-/// Where a long run takes a part, it takes one of so many.
+/// A long run takes one of this number.
 const LONG: usize = 4;
 
-/// Whether more is tested than a quick run does.
+/// Whether more is tested than in a quick run.
 pub fn is_long() -> bool {
     std::env::var_os("FENCEPOST_LONG").is_some()
 }
@@ -58,7 +58,7 @@ pub fn sample<T>(all: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
     all.into_iter().step_by(step())
 }
 
-/// Of so many one is tested, where a part of all is.
+/// A partial run tests one of this number.
 pub fn step() -> usize {
     match std::env::var_os("FENCEPOST_LONG") {
         None => QUICK,
@@ -67,7 +67,7 @@ pub fn step() -> usize {
     }
 }
 
-/// How many random programs, where so many are all: or what `FENCEPOST_PROGRAMS` says.
+/// The number of random programs if `all` is the full number; `FENCEPOST_PROGRAMS` overrides it.
 pub fn programs(all: u64) -> u64 {
     number("FENCEPOST_PROGRAMS", all.div_ceil(step() as u64))
 }
@@ -80,7 +80,7 @@ pub fn number(variable: &str, default: u64) -> u64 {
         .unwrap_or(default)
 }
 
-/// What `work` makes of each item, in their order; as many at once as there are processors.
+/// The results of `work` for all items, in order; in parallel on all processors.
 pub fn in_parallel<I: Sync, T: Send>(items: &[I], work: impl Fn(usize, &I) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let one = || {

@@ -1,5 +1,5 @@
-//! Misuse of asynchronous operations and their barriers in PTX: an error or a warning, each with
-//! its own words.
+//! Tests misuse of asynchronous operations and their barriers in PTX: each gives an error or a
+//! warning in specific words.
 
 use super::Folder;
 
@@ -234,7 +234,7 @@ fn every_misuse_of_asynchronous_operations_has_its_own_words() {
         Folder::new(&[("bad.toml", &test(&code))])
             .refused(&["bad.toml"], &[words, "bad.toml:14:1"]);
     }
-    // What only an execution shows is undefined in it.
+    // Misuse that only an execution shows makes that execution undefined.
     let remote = "mapa.shared::cluster.u64 r1, b, 1";
     let undefined = [
         (

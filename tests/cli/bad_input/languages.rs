@@ -1,4 +1,4 @@
-//! Programs in C, CUDA C++ and OpenCL C that mean nothing, or what is not supported.
+//! Programs in C, CUDA C++ and OpenCL C that have no meaning, or use unsupported features.
 
 use super::Folder;
 
@@ -308,7 +308,7 @@ fn constant_memory_is_neither_atomic_nor_written() {
             ],
         );
     }
-    // A plain load is what constant memory is for.
+    // A plain load of constant memory is allowed.
     let folder = Folder::new(&[("t.toml", &c_like("opencl", memory, "int r = *d;"))]);
     assert_eq!(folder.run(&["check", "t.toml"]).code, Some(0));
 }
@@ -338,7 +338,7 @@ fn local_memory_that_work_groups_share_is_worth_a_warning() {
         assert!(said.err.contains(words), "{words}: {}", said.err);
     }
     assert_eq!(folder.run(&["check", "own.litmus"]).err, "");
-    // In TOML, each work-group has a copy of its own: nothing is shared, and nobody sees the
+    // In TOML, each work-group has a separate copy: no memory is shared, and neither sees the
     // other's value.
     let toml = "name = \"T\"\ndialect = \"opencl\"\ncondition = 'P1:r0 == 1'\n[memory]\n\
         x = { type = \"atomic_int\", space = \"local\" }\n[[thread]]\nwork_group = 0\ncode = 'atomic_store(x, 1);'\n\
@@ -369,7 +369,7 @@ fn the_scope_of_one_work_item_is_worth_a_warning() {
     );
 }
 
-/// Operators on such an object would have no scope in CUDA C++, and PTX knows none.
+/// Operators on such an object would have no scope in CUDA C++, and PTX has no such types.
 #[test]
 fn atomic_types_of_c_are_of_no_other_dialect() {
     for (dialect, code, wanted) in [
@@ -609,8 +609,7 @@ fn functions_that_are_instructions_in_forms_that_are_not_supported() {
         &["t.toml"],
         &["`cudaGridDependencySynchronize` is a function of the device"],
     );
-    // The language has no words for them; and what a pointer is to is known when the program is
-    // mapped.
+    // The language has no words for them; the target of a pointer is known only after mapping.
     for (model, code, words) in [
         (
             "cuda",
@@ -668,7 +667,7 @@ fn what_has_no_counterpart_in_ptx_is_undecided_under_models_of_ptx() {
     ] {
         assert!(said.out.contains(words), "{words}: {}", said.out);
     }
-    // Of an undecided program no outcome is listed, and none is compared.
+    // For an undecided program no outcome is listed or compared.
     for command in [
         "outcomes t.toml --model ptx",
         "compare t.toml --models opencl,ptx",

@@ -1,4 +1,4 @@
-//! Input that is large: decided, or `undecided` with the limit that it met.
+//! Large input: the answer is a decision, or `undecided` with the limit that was reached.
 
 use std::fmt::Write as _;
 
@@ -54,7 +54,7 @@ fn loops_that_never_end() {
         "loop bound: P0 can go on after 4 iterations of the loop at line 6; try `--bound 8`",
     );
     folder.undecided(&["counts.toml", "--bound", "7"], "after 7 iterations");
-    // No execution completes, which no bound changes.
+    // No execution completes, and no bound changes that.
     let said = folder.run(&["check", "spins.toml", "--format", "jsonl"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(
@@ -118,7 +118,7 @@ fn values_that_nest() {
     folder.undecided(&["chosen.toml"], "too ");
 }
 
-/// Once exponential in the number of increments: with 40 of them this did not end.
+/// Unrolling was once exponential in the number of increments: 40 of them never finished.
 #[test]
 fn counters_behind_branches() {
     let mut code = "mov.u32 s, 0;\n".to_owned();
@@ -144,7 +144,7 @@ fn counters_behind_branches() {
     assert!(said.out.contains("\"verdict\":\"allowed\""), "{}", said.out);
 }
 
-/// Once a table of instructions times registers, also without loops.
+/// Unrolling once built a table of instructions times registers, even without loops.
 #[test]
 fn many_registers() {
     let mut code = String::new();
@@ -168,8 +168,7 @@ fn time_that_runs_out() {
     );
 }
 
-/// Conditions that grow with every instruction: what is slow is to unroll them, before an engine is
-/// asked.
+/// Conditions that grow with every instruction: unrolling them is slow, before any engine starts.
 #[test]
 fn time_that_runs_out_while_a_thread_is_unrolled() {
     let step = |i: usize| {

@@ -1,5 +1,5 @@
-//! Kept verdicts: they print as they did, are never those of another question, and no damage to
-//! them changes an answer.
+//! Cached verdicts: they print as before, never answer another query, and no damage to them changes
+//! an answer.
 
 use std::fs;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ fn entries(folder: &Folder) -> Vec<PathBuf> {
     found
 }
 
-/// From how many pairs the answers were kept, as is told beside times.
+/// The number of pairs whose answers came from the cache, by the line with the times.
 fn hits(err: &str) -> usize {
     let line = err
         .lines()

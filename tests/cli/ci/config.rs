@@ -1,4 +1,5 @@
-//! `fencepost.toml`: found upwards, overridden by the command line, and never half understood.
+//! `fencepost.toml`: found in parent folders, overridden by the command line, and refused if any
+//! part is not understood.
 
 use std::path::Path;
 

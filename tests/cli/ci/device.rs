@@ -1,7 +1,7 @@
 //! `fencepost run --on` and `fencepost devices`.
 //!
-//! Tests that need a device are ignored unless they are asked for; with an OpenCL driver:
-//! `cargo test --test cli -- --ignored device`.
+//! Tests that need a device are ignored by default. With an OpenCL driver: `cargo test --test cli
+//! -- --ignored device`.
 
 use super::Folder;
 use crate::{Said, fencepost};
@@ -26,7 +26,7 @@ int b = atomic_load_explicit(x, memory_order_relaxed, memory_scope_device);
 """
 "#;
 
-/// As if no driver were installed.
+/// Runs the binary as if no driver were installed.
 fn without_drivers(folder: &Folder, words: &[&str]) -> Said {
     let none = ["OCL_ICD_VENDORS", "OCL_ICD_FILENAMES", "OPENCL_VENDOR_PATH"];
     let mut command = folder.command(words);
@@ -47,7 +47,7 @@ fn without_a_device_nothing_is_run_and_that_is_said() {
         (&["run", "--on", "opencl", "sb.toml"], vec![opencl]),
         (&["run", "--on", "cuda", "sb.toml"], vec![cuda]),
     ];
-    // A driver of CUDA that is there cannot be hidden.
+    // An installed driver of CUDA cannot be hidden.
     let hidden =
         |wanted: &Vec<&str>| !wanted.contains(&cuda) || !Path::new("/dev/nvidiactl").exists();
     for (words, wanted) in asked.into_iter().filter(|row| hidden(&row.1)) {
@@ -152,14 +152,14 @@ fn results_of_one_test_are_added() {
         "{}",
         both.out
     );
-    // What could not be run in one place, and was in another, is no gap.
+    // A test that could not run in one place, but ran in another, is no gap.
     assert_eq!(merged(&["a.jsonl", "not.jsonl"]).code, Some(0));
     assert_eq!(merged(&["not.jsonl", "not.jsonl"]).code, Some(3));
     assert_eq!(merged(&["a.jsonl", "find.jsonl"]).code, Some(1));
     let twice = merged(&["a.jsonl", "b.jsonl", "a.jsonl"]);
     assert_eq!((twice.code, twice.out.as_str()), (Some(2), ""));
     assert!(twice.err.contains("is there twice"), "{}", twice.err);
-    // A result of the executor is not one of a device.
+    // A result of the executor is not a result of a device.
     folder.write(
         "run.jsonl",
         &result("1", "5", "", "").replace("device", "random"),
@@ -185,7 +185,7 @@ cta = 1
 code = "st.relaxed.gpu y, 1; ld.relaxed.gpu b, x"
 "#;
 
-/// A folder with a driver of CUDA that was written for this test; `None`: no C compiler is here.
+/// A folder with a driver of CUDA written for this test; `None` if there is no C compiler.
 fn with_driver() -> Option<Folder> {
     let folder = Folder::new(&[
         ("sb.toml", SB_IN_PTX),
@@ -201,7 +201,7 @@ fn with_driver() -> Option<Folder> {
         .then_some(folder)
 }
 
-/// Runs it with that driver, which does what is wanted.
+/// Runs the binary with that driver, in the given mode.
 fn run(folder: &Folder, driver: &str, words: &[&str]) -> Said {
     let mut command = folder.command(words);
     command
@@ -356,7 +356,7 @@ fn a_run_that_was_cut_short_goes_on() {
         whole.err
     );
     let first = whole.out.lines().next().expect("a line");
-    // Half of the second line was written.
+    // Keeps half of the second line.
     folder.write("cut.jsonl", &whole.out[..first.len() + 40]);
     let rest = run("0", &["--format", "jsonl", "--resume", "cut.jsonl"]);
     assert_eq!(
@@ -429,7 +429,7 @@ fn a_device_refutes_a_model_that_forbids_what_it_shows() {
             "jsonl",
         ])
     };
-    // Which outcomes come is up to the device.
+    // The device decides which outcomes come.
     let find = (0..20)
         .map(|seed| run("sc", &seed.to_string()))
         .find(|said| said.code != Some(0));
@@ -480,7 +480,7 @@ fn devices_show_nothing_that_the_model_forbids() {
         "-q",
     ];
     let said = fencepost(root, &words);
-    // Some tests are not for one device.
+    // Some tests do not fit on a single device.
     assert_eq!(said.code, Some(3), "{}", said.err);
     assert!(!said.out.contains("\"allowed\":false"), "{}", said.out);
     let (mut run, mut refused) = (0, 0);

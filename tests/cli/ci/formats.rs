@@ -1,11 +1,11 @@
-//! The formats for other tools: what is in them, where it points, and that no text of a test breaks
-//! them.
+//! The formats for other tools: their content, their places, and robustness against any text in a
+//! test.
 
 use serde_json::Value;
 
 use super::{Folder, SPIN, mp};
 
-/// One met, one unmet, one undecided, one invalid.
+/// One expectation met, one unmet, one undecided, one invalid.
 fn suite() -> Folder {
     Folder::new(&[
         ("a/MP.toml", &mp("MP", "forbidden")),
@@ -54,7 +54,7 @@ fn all_formats_at_once_say_the_same() {
     let sarif: Value = serde_json::from_str(&folder.read("sarif.out")).unwrap();
     assert_eq!(sarif["runs"][0]["results"].as_array().unwrap().len(), 3);
     for format in FORMATS {
-        // Whatever the workers do, and as the main output, too.
+        // For any number of workers, and also as the main output.
         for jobs in ["1", "4"] {
             let again = folder.run(&[
                 "check",
@@ -74,7 +74,7 @@ fn all_formats_at_once_say_the_same() {
     }
 }
 
-/// A solver's thread was asked other things before, and other ones every time.
+/// A solver's thread has answered other queries before, different ones every time.
 #[test]
 fn executions_that_a_solver_finds_do_not_depend_on_jobs() {
     let folder = Folder::new(&[]);

@@ -1,5 +1,5 @@
-//! Files that are none, names that look like commands, streams that are closed: nothing hangs,
-//! nothing is obeyed, and nothing is lost without a word.
+//! Files that are no regular files, names that look like commands, closed streams: nothing hangs,
+//! no command is executed, and no loss is silent.
 #![cfg(unix)]
 
 use std::fs;
@@ -15,7 +15,7 @@ fn pipe(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
-/// What a command says, which may take no more than a minute.
+/// The result of a command, which may take at most a minute.
 fn soon(mut command: Command) -> Said {
     let mut child = command
         .stdout(std::process::Stdio::piped())
@@ -169,7 +169,7 @@ fn a_link_to_nothing_is_called_one() {
     assert!(!said.err.contains("did you mean"), "{}", said.err);
 }
 
-/// Whether no line is a command to a CI server: by `::` at its beginning, or `##[` anywhere.
+/// Whether no line is a command to a CI server: `::` at its beginning, or `##[` anywhere.
 fn is_harmless(text: &str) -> bool {
     text.lines()
         .all(|line| !line.trim_start().starts_with("::") && !line.contains("##["))

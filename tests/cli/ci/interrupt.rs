@@ -1,5 +1,5 @@
-//! SIGINT and SIGTERM: the run ends within a second, tells what was decided, and leaves whole
-//! files.
+//! SIGINT and SIGTERM: the run ends within a second, reports the decided answers, and leaves
+//! complete files.
 #![cfg(unix)]
 
 use std::fs;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::{Folder, mp, objects};
 
-/// So many stores that an enumeration of their orders never ends.
+/// A test with too many stores for any enumeration of their orders to end.
 fn endless_for_enumeration() -> String {
     let mut text = "name = \"Endless\"\ncondition = 'P0:r0 == 0 /\\ P1:r0 == 0 /\\ P2:r0 == 0 /\\ P3:r0 == 0'\n\
                     memory = { x0 = 0, x1 = 0, x2 = 0, x3 = 0 }\n"
@@ -27,7 +27,7 @@ fn endless_for_enumeration() -> String {
     text + "[expect]\nptx = { reachability = \"forbidden\" }\n"
 }
 
-/// Atomic additions, other ones in each thread, that keep a solver busy.
+/// Atomic additions, different ones in each thread, that keep a solver busy.
 fn endless_for_the_solver() -> String {
     let mut text =
         "name = \"Endless\"\ncondition = 'P0:r4 == 20 /\\ P1:r4 == 20'\nmemory = { x = 0 }\n"
@@ -75,7 +75,7 @@ fn interrupted(endless: &str, engine: &str, signal: &str, code: i32) {
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut text = String::new();
     out.read_line(&mut text).unwrap();
-    // Let it get deep into the next ones.
+    // Lets it get deep into the next ones.
     std::thread::sleep(Duration::from_millis(1500));
     assert!(
         child.try_wait().unwrap().is_none(),
@@ -117,7 +117,7 @@ fn interrupted(endless: &str, engine: &str, signal: &str, code: i32) {
         "{junit}"
     );
     serde_json::from_str::<serde_json::Value>(&folder.read("new.sarif")).unwrap();
-    // Where people read, what was not asked is one line.
+    // For people, the missing answers take one line.
     for report in ["out.txt", "out.log"] {
         let text = folder.read(report);
         assert!(
@@ -138,7 +138,7 @@ fn interrupted(endless: &str, engine: &str, signal: &str, code: i32) {
     );
 }
 
-/// A report of the tests that were read before would look complete.
+/// A report of only the tests read so far would look complete.
 #[test]
 fn an_interrupt_of_reading_is_an_error_in_each_report() {
     let folder = Folder::new(&[("b.toml", &mp("Second", "forbidden"))]);
@@ -165,7 +165,7 @@ fn an_interrupt_of_reading_is_an_error_in_each_report() {
             .success()
     );
     std::thread::sleep(Duration::from_millis(100));
-    // Now the first one is there, and the second one is not read any more.
+    // Now the first one exists, and the second one is not read any more.
     child
         .stdin
         .take()

@@ -1,4 +1,4 @@
-//! `fencepost merge`: the parts of a run are the run, or it says why not.
+//! `fencepost merge`: the parts of a run combine to the run, or an error says why not.
 
 use super::{Folder, SPIN, mp, sb};
 
@@ -44,7 +44,7 @@ fn parts_are_the_whole_run_to_the_byte() {
     ] {
         let said = folder.run(&[&["merge"], files.as_slice()].concat());
         assert_eq!(said.out, whole);
-        // One expectation is not met.
+        // One expectation is unmet.
         assert_eq!(said.code, Some(1), "{}", said.err);
         assert!(said.err.contains("3 parts, 5 pairs"), "{}", said.err);
     }
@@ -53,7 +53,7 @@ fn parts_are_the_whole_run_to_the_byte() {
 #[test]
 fn what_is_missing_or_there_twice_is_said() {
     let folder = parted();
-    // Parts that have an answer: which ones they are is the hash's business.
+    // Parts with an answer; the hash decides which ones.
     let full: Vec<usize> = (1..=PARTS)
         .filter(|part| !folder.read(&format!("{part}.jsonl")).is_empty())
         .collect();
@@ -103,7 +103,7 @@ fn what_is_missing_or_there_twice_is_said() {
                 &[&format!("part {part} of 3 has")],
             );
         }
-        // Half a line, another run, an answer that is no part's, a part that it is not in.
+        // Half a line, another run, an answer outside any part, and an answer in the wrong part.
         folder.write("half.jsonl", &first[..first.len() / 2]);
         refused(
             &["half.jsonl".into()],
@@ -191,7 +191,7 @@ fn a_pair_has_one_test_and_one_model() {
 #[test]
 fn parts_of_runs_that_differ_are_kept_apart() {
     let folder = parted();
-    // A test that changed, a loop bound that changed: the other parts are of another run then.
+    // A changed test or loop bound makes the other parts belong to another run.
     let again = |arguments: &[&str]| {
         for part in 1..=PARTS {
             let partition = format!("hash:{part}/{PARTS}");

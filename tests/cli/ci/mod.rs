@@ -1,5 +1,5 @@
-//! What CI relies on: formats that other tools read, selections, the cache, configuration,
-//! interrupts, all from outside.
+//! Tests the features for CI, from outside: formats for other tools, selections, the cache,
+//! configuration, interrupts.
 
 mod cache;
 mod config;
@@ -18,7 +18,7 @@ use std::process::Command;
 
 use super::Said;
 
-/// A folder with tests in it, which goes away at the end, and a cache beside it.
+/// A temporary folder with tests, and a cache next to it.
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -81,7 +81,7 @@ impl Folder {
     }
 }
 
-/// Message passing by release and acquire, which PTX forbids to fail; `expected` stands in line 13.
+/// Message passing by release and acquire, which PTX forbids to fail; `expected` is in line 13.
 fn mp(name: &str, expected: &str) -> String {
     format!(
         "\
@@ -102,7 +102,7 @@ ptx = {{ reachability = \"{expected}\" }} # and another one
     )
 }
 
-/// Store buffering, which everything but sequential consistency allows.
+/// Store buffering, which every model but sequential consistency allows.
 fn sb(name: &str) -> String {
     format!(
         "\
@@ -122,7 +122,7 @@ sc = {{ reachability = \"forbidden\" }}
     )
 }
 
-/// A loop that no bound is enough for.
+/// A loop for which no bound is enough.
 const SPIN: &str = "\
 name = \"Spin\"
 condition = 'P0:r1 == 100'

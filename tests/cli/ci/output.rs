@@ -1,5 +1,5 @@
-//! What people see at a glance: what somebody has to look at with its place, and one line of
-//! numbers; known failures, undefined programs, tests of one name, narrow terminals.
+//! Tests the output for people: places that need attention, and one line of numbers. Also known
+//! failures, undefined programs, tests of the same name, narrow terminals.
 
 use super::{Folder, Said, mp, sb};
 
@@ -55,7 +55,7 @@ fn all_met_is_one_line() {
         verbose.starts_with("MP  ptx  exists  forbidden  as expected, "),
         "{verbose}"
     );
-    // Few answers that nobody expects are told; many are counted.
+    // Few answers without expectations are listed; many are counted.
     let few = folder.run(&["check", "--model", "ptx-v6.0"]);
     assert_eq!(few.out.lines().count(), 3, "{}", few.out);
     let models = ["ptx", "ptx-v6.0", "ptx-v7.5"].map(|m| format!("--model={m}"));
@@ -157,7 +157,7 @@ fn an_undefined_program_that_the_test_does_not_mention_is_told_and_may_be_denied
         "{}",
         denied.out
     );
-    // Answers about the end, too; each program is counted once.
+    // Answers about termination count, too; each program counts once.
     folder.write(
         "Racy.toml",
         &racy("reachability = \"allowed\", liveness = { fair = \"terminates\" }"),
@@ -248,7 +248,7 @@ fn a_known_failure_is_told_and_one_that_passes_fails() {
         "{}",
         said.out
     );
-    // Of several expectations, it is enough that one fails.
+    // One failure among several expectations is enough.
     folder.write(
         "K.toml",
         &known("forbidden").replace("known =", "race = \"race-free\", known ="),
@@ -318,7 +318,7 @@ fn lines_fold_between_words() {
             .collect::<Vec<_>>()
     };
     assert_eq!(words(&said.out), words(&whole));
-    // A report in a file has no width.
+    // A report in a file has no width limit.
     at_width(
         &folder,
         "40",

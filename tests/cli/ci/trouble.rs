@@ -1,5 +1,4 @@
-//! Full disks, closed pipes, folders that cannot be written to: the verdicts stay right, and
-//! nothing panics.
+//! Full disks, closed pipes, read-only folders: the verdicts stay right, and nothing panics.
 
 use std::fs;
 use std::io::Read;
@@ -98,7 +97,7 @@ fn a_folder_that_is_read_only_is_a_warning_for_the_cache_and_an_error_for_report
     );
     lock(0o755);
     assert_eq!(cached.code, Some(0), "{}", cached.err);
-    // Whoever is root may write anyway.
+    // Root may write in any case.
     if !may_write {
         assert!(
             cached.err.contains("warning[unwritable-cache]"),

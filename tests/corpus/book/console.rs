@@ -1,9 +1,9 @@
-//! Carries out `console` blocks: `$ fencepost …` and the lines that it prints.
+//! Executes `console` blocks: `$ fencepost …` and the lines that it prints.
 //!
 //! # Invariants
-//! - No shell: words are split at blanks outside of quotes. `COLUMNS=80` makes the terminal
-//!   narrower. Besides `fencepost` there are `cat FILE` and `echo $?`, the exit code of the command
-//!   before.
+//! - There is no shell: words are split at blanks outside of quotes. `COLUMNS=80` makes the
+//!   terminal narrower. The other commands are `cat FILE` and `echo $?`, the exit code of the
+//!   previous command.
 //! - A page has its own scratch folder, so that commands may write files.
 
 use std::fs;
@@ -14,10 +14,10 @@ use libtest_mimic::Failed;
 
 use super::page::{Block, Page};
 
-/// What a command is called in a checkout.
+/// The command in a checkout.
 const FROM_SOURCE: &str = "cargo run --release --";
 
-/// Carries out the blocks of a page, or rewrites them.
+/// Executes the blocks of a page, or rewrites them.
 pub fn run(page: &Page) -> Result<(), Failed> {
     let blocks = page.blocks();
     if blocks.iter().all(|b| b.language() != "console") {
@@ -57,7 +57,7 @@ pub fn run(page: &Page) -> Result<(), Failed> {
     .into())
 }
 
-/// A folder of the repository, in the scratch folder.
+/// Provides a folder of the repository in the scratch folder.
 fn provide(from: &Path, to: &Path) -> std::io::Result<()> {
     #[cfg(unix)]
     return std::os::unix::fs::symlink(fs::canonicalize(from)?, to);
@@ -77,7 +77,7 @@ fn provide(from: &Path, to: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Carries out one block: what it should say, and how it differs.
+/// Executes one block; returns its new text, and the differences.
 fn console(
     page: &Page,
     block: &Block,
@@ -124,7 +124,7 @@ fn commands(text: &str) -> Vec<(String, String)> {
     list
 }
 
-/// What a command prints.
+/// The output of a command.
 fn output(command: &str, folder: &Path, code: &mut Option<i32>) -> Result<String, Failed> {
     if command == "echo $?" {
         return Ok(code.map_or_else(String::new, |code| format!("{code}\n")));
@@ -165,7 +165,7 @@ fn output(command: &str, folder: &Path, code: &mut Option<i32>) -> Result<String
     }
 }
 
-/// Splits at blanks outside of quotes.
+/// Splits a command at blanks outside of quotes.
 fn words(command: &str) -> Result<Vec<String>, Failed> {
     let mut words: Vec<String> = Vec::new();
     let mut quote = None;
@@ -194,8 +194,8 @@ fn words(command: &str) -> Result<Vec<String>, Failed> {
     }
 }
 
-/// Whether the printed lines are the expected ones, where `…` stands for any number of lines.
-/// Blanks at ends do not count.
+/// Whether the printed lines match the expected ones, with `…` for any number of lines. Blanks at
+/// ends do not count.
 fn fits(expected: &str, printed: &str) -> bool {
     fn rest(expected: &[&str], printed: &[&str]) -> bool {
         match expected.split_first() {

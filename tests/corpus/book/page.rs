@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// A page as written.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// From the root of the repository.
+    /// Its path from the root of the repository.
     pub path: PathBuf,
     /// Its text.
     pub text: String,
@@ -15,16 +15,16 @@ pub struct Page {
 /// A block between fences.
 #[derive(Clone, Debug)]
 pub struct Block {
-    /// What stands behind the opening fence.
+    /// The text after the opening fence.
     pub info: String,
     /// 1-based line of the opening fence.
     pub line: usize,
-    /// What is in it.
+    /// The content of the block.
     pub text: String,
 }
 
 impl Block {
-    /// The first word behind the fence.
+    /// The first word after the fence.
     pub fn language(&self) -> &str {
         self.info.split([',', ' ']).next().unwrap_or_default()
     }
@@ -76,8 +76,8 @@ impl Page {
         blocks
     }
 
-    /// The text with its `{{#include FILE}}` lines replaced by what they name; the name of a file
-    /// that is not there.
+    /// The text with each `{{#include FILE}}` line replaced by that file; the name of a missing
+    /// file as an error.
     pub fn resolve(&self, text: &str) -> Result<String, String> {
         let mut out = String::new();
         for line in text.lines() {
@@ -102,7 +102,7 @@ impl Page {
         Ok(out)
     }
 
-    /// The lines outside of blocks, without code between backquotes.
+    /// The lines outside of blocks.
     fn prose(&self) -> Vec<String> {
         let mut inside = false;
         let mut lines = Vec::new();
@@ -120,7 +120,7 @@ impl Page {
     pub fn links(&self) -> Vec<String> {
         let mut found = Vec::new();
         for line in self.prose() {
-            // What stands between backquotes is no link.
+            // Text between backquotes is not a link.
             let plain: String = line.split('`').step_by(2).collect::<Vec<_>>().join("`");
             for piece in plain.split("](").skip(1) {
                 found.extend(
@@ -133,7 +133,7 @@ impl Page {
         found
     }
 
-    /// The names of its headings in links, as mdBook and GitHub make them.
+    /// The names of its headings in links, by the rules of mdBook and GitHub.
     pub fn headings(&self) -> Vec<String> {
         let titles = self
             .prose()

@@ -1,10 +1,10 @@
-//! Which file of a crate imports which, read from the text.
+//! Finds which file of a crate imports which, from the text.
 //!
-//! # What counts
-//! - A path that names an item is an import of the file that defines it: re-exports are followed to
-//!   their end, so a room's `mod.rs` that only lists what is in the room imports nothing.
-//! - A path that names a module alone is none; what is then taken from the module is.
-//! - What only unit tests see counts for nothing, neither do comments and strings.
+//! # Rules
+//! - A path that names an item is an import of the file that defines it. Re-exports are followed to
+//!   their end, so a `mod.rs` that only lists its folder imports nothing.
+//! - A path that names only a module is none; the items then taken from the module are.
+//! - Code for unit tests only, comments and strings do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,17 +15,17 @@ type Segments = Vec<String>;
 
 /// A file of a crate, which is a module.
 pub(super) struct File {
-    /// From the root of the repository.
+    /// Its path from the root of the repository.
     pub(super) path: PathBuf,
-    /// How many lines it has, tests included.
+    /// The number of lines, tests included.
     pub(super) lines: usize,
     /// The first sentence of its module doc.
     pub(super) doc: String,
-    /// Names that `use` binds in it, and to what.
+    /// Names that `use` binds in it, with their paths.
     bound: BTreeMap<String, Segments>,
     /// Paths named outside of `use`.
     named: BTreeSet<Segments>,
-    /// Whether nothing but unit tests is in it.
+    /// Whether it contains only unit tests.
     pub(super) is_test: bool,
 }
 
@@ -35,13 +35,13 @@ pub(super) struct Crate {
     pub(super) files: BTreeMap<Segments, File>,
 }
 
-/// Where a path leads.
+/// The target of a path.
 enum End {
-    /// To an item, which this module's file defines.
+    /// An item, and the module whose file defines it.
     Item(Segments),
-    /// To a module.
+    /// A module.
     Module(Segments),
-    /// Out of the crate, or to what is defined on the spot.
+    /// Something outside the crate, or defined on the spot.
     Elsewhere,
 }
 
@@ -67,7 +67,7 @@ impl Crate {
             let is_test = module.iter().any(|part| part == "tests");
             let text = fs::read_to_string(&path).expect("readable");
             let path = path.strip_prefix(root).expect("found there").to_path_buf();
-            // A program is a crate of its own: it takes everything from the library.
+            // A program is a separate crate: it takes everything from the library.
             if !path.ends_with("src/main.rs") {
                 files.insert(module, File::new(path, &text, is_test));
             }
@@ -91,7 +91,7 @@ impl Crate {
         all
     }
 
-    /// The words that paths of a file begin with where they lead out of the crate.
+    /// The first words of a file's paths that lead out of the crate.
     pub(super) fn outside(&self) -> BTreeMap<&Path, BTreeSet<&str>> {
         let leaves = |module, path: &Segments| {
             matches!(self.end(module, path, &mut BTreeSet::new()), End::Elsewhere)
@@ -107,12 +107,12 @@ impl Crate {
             .collect()
     }
 
-    /// All but unit tests.
+    /// All files except unit tests.
     fn compiled(&self) -> impl Iterator<Item = (&Segments, &File)> {
         self.files.iter().filter(|(_, file)| !file.is_test)
     }
 
-    /// The folder that a file belongs to: its own, or the one of its name beside it.
+    /// The folder of a file: its own, or the one of the same name next to it.
     fn room(&self, file: &Path) -> PathBuf {
         let own = file.with_extension("");
         let has = |room: &Path| self.compiled().any(|(_, file)| file.path.starts_with(room));
@@ -123,7 +123,8 @@ impl Crate {
         }
     }
 
-    /// Sets of files that all import each other, directly or not, each with files of several rooms.
+    /// Sets of files that all import each other, directly or not; each set has files of several
+    /// folders.
     pub(super) fn cycles(&self) -> Vec<BTreeSet<&Path>> {
         let imports = self.imports();
         let reached: BTreeMap<_, _> = imports
@@ -161,8 +162,7 @@ impl Crate {
                 if self.is_module(module, first)
                     || self.files[module].bound.contains_key(first) =>
             {
-                // `use a::b; b::c`: the name leads to itself only where a crate of that name is
-                // meant.
+                // `use a::b; b::c`: the name leads to itself only if it means a crate of that name.
                 if self.files[module]
                     .bound
                     .get(first)
@@ -201,7 +201,7 @@ impl Crate {
     }
 }
 
-/// All that a file imports, and what that imports in turn.
+/// All files that a file imports, directly or not.
 fn reached<'a>(
     from: &'a Path,
     imports: &BTreeMap<&'a Path, BTreeSet<&'a Path>>,
@@ -258,7 +258,7 @@ impl File {
     }
 }
 
-/// Reads a tree of `use` from `at`; gives the place of the token behind it.
+/// Reads a tree of `use` from `at`; returns the position after it.
 fn used(
     tokens: &[String],
     mut at: usize,
@@ -308,7 +308,7 @@ fn doc(text: &str) -> String {
         .map(str::trim);
     let paragraph: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
     let paragraph = paragraph.join(" ").replace("[`", "`").replace("`]", "`");
-    // Where a sentence goes on to name an item, the name says nothing on the map.
+    // If a sentence continues with the name of an item, the name adds nothing to the map.
     let ends = [". ", ": `", ": see"]
         .iter()
         .filter_map(|end| paragraph.find(end));
@@ -321,7 +321,7 @@ fn is_word(token: &str) -> bool {
     token.starts_with(|c: char| c.is_alphabetic() || c == '_') && !["as", "use"].contains(&token)
 }
 
-/// Words, `::` and single signs; no comments, no strings and no characters.
+/// Words, `::` and single signs, without comments, strings and characters.
 pub(super) fn tokens(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     let mut rest = text;
@@ -361,7 +361,7 @@ pub(super) fn tokens(text: &str) -> Vec<String> {
     out
 }
 
-/// The number of `#` where a raw string begins.
+/// The number of `#` at the start of a raw string.
 fn raw(text: &str) -> Option<usize> {
     let text = text.strip_prefix('r')?;
     let hashes = text.len() - text.trim_start_matches('#').len();
@@ -382,7 +382,7 @@ fn quoted(text: &str, quote: char) -> usize {
     text.len()
 }
 
-/// Leaves out every item that only unit tests see.
+/// Removes every item that only unit tests use.
 fn without_tests(tokens: Vec<String>) -> Vec<String> {
     let mut out = Vec::new();
     let mut at = 0;

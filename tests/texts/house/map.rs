@@ -1,5 +1,4 @@
-//! The map of the house, made from the sources: which crates there are, what is in them, and what
-//! they import.
+//! Builds the map of the house from the sources: the crates, their contents, and their imports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -32,7 +31,7 @@ fn arrows(all: &BTreeMap<String, Crate>) -> BTreeMap<&str, BTreeSet<&str>> {
         .collect()
 }
 
-/// How many crates lie below a crate, one upon the other.
+/// The number of levels of crates below a crate.
 fn height(name: &str, arrows: &BTreeMap<&str, BTreeSet<&str>>) -> usize {
     arrows[name]
         .iter()
@@ -41,8 +40,8 @@ fn height(name: &str, arrows: &BTreeMap<&str, BTreeSet<&str>>) -> usize {
         .unwrap_or(0)
 }
 
-/// The number of lines that the page has for a crate, if that is still about right: not every edit
-/// changes the page.
+/// The page's number of lines for a crate, if it is still about right: not every edit changes the
+/// page.
 fn about(old: &str, name: &str, lines: usize) -> usize {
     let row = old
         .lines()

@@ -1,10 +1,9 @@
-//! The sources themselves: what cargo does not enforce of how the rooms of the house depend on each
-//! other, and their map.
+//! Checks the sources: the dependencies that cargo does not enforce, and the map of the house.
 //!
 //! # Invariants
 //! - Inside a crate, files of different folders do not import each other in circles.
-//! - The solver's crate has two doors, [`SOLVER`]; nothing else knows which solver there is.
-//! - Every file says what it is, and none is unsafe.
+//! - Only two files, [`SOLVER`], use the solver's crate; no other file knows which solver there is.
+//! - Every file says what it does, and none is unsafe.
 //! - The map in the book is true. `BLESS=1 cargo test --test texts house` rewrites it.
 
 mod imports;
@@ -59,8 +58,7 @@ fn the_solver_has_two_doors() {
     }
 }
 
-/// What runs before `main`, and calls of drivers and of libz3, cannot be said without the word;
-/// nothing else is.
+/// Code before `main`, and calls of drivers and of libz3, need the word; no other code may use it.
 const UNSAFE: [&str; 4] = [
     "crates/streams/src/lib.rs",
     "crates/device/src/opencl/runtime.rs",
@@ -90,8 +88,8 @@ fn every_file_begins_with_what_it_is() {
     }
 }
 
-/// What the book adds as an example, *How to add …*, is not there: who follows it finds what it
-/// says.
+/// The examples that the book adds, *How to add …*, do not exist yet: a reader who follows it finds
+/// the described state.
 #[test]
 fn what_the_book_adds_is_not_there() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -1,8 +1,7 @@
-//! One instance of a kernel as a test again: what `fencepost import` is told of its launch.
+//! Describes a single instance of a kernel as a test again: the launch for `fencepost import`.
 //!
 //! # Invariants
-//! - The kernel is launched as for a device, with one team that goes through one instance and
-//!   nothing around it.
+//! - The kernel is launched as for a device, with one team that runs one instance and nothing else.
 
 use crate::launch::{APART, FINISHED, Shape, Word};
 use front::litmus::kernel::Launch;
@@ -11,15 +10,15 @@ use program::litmus::{LitmusTest, Observable};
 /// One instance.
 #[derive(Clone, Debug)]
 pub struct Once {
-    /// How it is launched, and a condition that names all of `places` and `ends`.
+    /// Its launch, with a condition that names all of `places` and `ends`.
     pub launch: Launch,
-    /// Where each observable of the test is found.
+    /// The place of each observable of the test.
     pub places: Vec<String>,
-    /// What is 1 if a thread came to its end.
+    /// Names whose value is 1 if a thread came to its end.
     pub ends: Vec<String>,
 }
 
-/// One instance of a kernel whose groups have so many threads; `None`: an object has cells of
+/// A single instance of a kernel whose groups have `size` threads; `None`: an object has cells of
 /// several types.
 pub(crate) fn once(test: &LitmusTest, shape: &Shape, size: usize) -> Option<Once> {
     let groups = shape.groups.len();
@@ -32,7 +31,7 @@ pub(crate) fn once(test: &LitmusTest, shape: &Shape, size: usize) -> Option<Once
             list((0..groups as i64).collect())
         ),
     ];
-    // Groups are dealt by their number, do not meet, and nothing delays them.
+    // Groups get their roles by number, do not meet, and have no delays.
     let numbers = [
         ("teams", 1),
         ("instances", 1),
@@ -62,7 +61,7 @@ pub(crate) fn once(test: &LitmusTest, shape: &Shape, size: usize) -> Option<Once
         ));
         args.push(format!("stride{i}=0"));
     }
-    // What has one element has no index.
+    // An object with one element has no index.
     let element = |name: String, of: usize, at: usize| {
         if of == 1 {
             name

@@ -1,8 +1,8 @@
-//! GPUs behind the driver's library, which is looked for when first asked for: nothing here is
-//! linked, and no toolkit is needed.
+//! GPUs behind the driver's library. The program looks for it at the first use: nothing is linked,
+//! and no toolkit is needed.
 //!
 //! # Invariants
-//! - What a launch that did not end may still write to is never given back.
+//! - Memory that an unfinished launch may still write to is never freed.
 //!
 //! # Sources
 //! - CUDA Driver API, *Device Management*, *Primary Context Management*, *Module Management*, *Memory
@@ -29,7 +29,7 @@ use program::dialect::Runtime;
 struct Gpu {
     about: About,
     device: sys::CUdevice,
-    /// A launch did not end: what comes behind it never begins.
+    /// Whether a launch did not end: later launches then never begin.
     lost: AtomicBool,
 }
 
@@ -38,8 +38,8 @@ struct Gpu {
 /// # Errors
 /// [`Trouble::Failed`], if there is no driver, or if it fails.
 pub fn devices() -> Result<Vec<Box<dyn Device>>, Trouble> {
-    // SAFETY: loading a library runs what it does on being loaded; that of the driver does nothing
-    // that is seen here.
+    // SAFETY: loading a library runs its initialisation; that of the driver has no visible effect
+    // here.
     if !unsafe { sys::is_culib_present() } {
         let why = "there is no CUDA here: the library of its driver, `libcuda`, was not found";
         return Err(Trouble::Failed(why.into()));
@@ -50,7 +50,7 @@ pub fn devices() -> Result<Vec<Box<dyn Device>>, Trouble> {
         Err(error) => return Err(failed("the driver", error)),
     }
     let mut version = 0;
-    // SAFETY: the number is written to where it is kept.
+    // SAFETY: the call writes the number to a valid place.
     unsafe { sys::cuDriverGetVersion(&raw mut version) }
         .result()
         .map_err(|e| failed("version", e))?;
@@ -105,8 +105,7 @@ impl Device for Gpu {
                 "the device does not answer any more".into(),
             ));
         }
-        // SAFETY: the device is one of the driver's; its context is kept for as long as the process
-        // lives.
+        // SAFETY: the device is one of the driver's; its context lives as long as the process.
         let context =
             unsafe { primary_ctx::retain(self.device) }.map_err(|e| failed("context", e))?;
         // SAFETY: that context was just made.
@@ -138,8 +137,8 @@ fn load(source: &str) -> Result<sys::CUmodule, Trouble> {
         ptr::without_provenance_mut(log.len()),
     ];
     let mut module = ptr::null_mut();
-    // SAFETY: the text ends with a zero, there are as many options as values, and the log is as
-    // long as is said.
+    // SAFETY: the text ends with a zero, there are as many options as values, and the log has the
+    // length given.
     let done = unsafe {
         sys::cuModuleLoadDataEx(
             &raw mut module,
@@ -151,7 +150,7 @@ fn load(source: &str) -> Result<sys::CUmodule, Trouble> {
     };
     match done.result() {
         Ok(()) => Ok(module),
-        // The text is one that this device or its driver does not take.
+        // This device or its driver does not accept the text.
         Err(DriverError(
             error @ (CUresult::CUDA_ERROR_INVALID_PTX
             | CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION
@@ -182,7 +181,7 @@ struct GpuKernel<'d> {
 impl Drop for GpuKernel<'_> {
     fn drop(&mut self) {
         if !self.lost.load(Ordering::Relaxed) {
-            // SAFETY: nothing that was launched from it still runs.
+            // SAFETY: no launch of it still runs.
             _ = unsafe { module::unload(self.module) };
         }
     }
@@ -195,7 +194,7 @@ struct Buffer<'d> {
 }
 
 impl<'d> Buffer<'d> {
-    /// Memory with this content, of one element at least.
+    /// Memory with this content, at least one element.
     fn new<T: Copy + Default>(lost: &'d AtomicBool, content: &[T]) -> Result<Buffer<'d>, Trouble> {
         let one = [T::default()];
         let content = if content.is_empty() { &one } else { content };
@@ -211,7 +210,7 @@ impl<'d> Buffer<'d> {
     fn read<T: Copy + Default>(&self, count: usize) -> Result<Vec<T>, Trouble> {
         let mut content = vec![T::default(); count];
         if count > 0 {
-            // SAFETY: the memory is at least that large, and the call returns when all is copied.
+            // SAFETY: the memory is at least that large, and the call returns after the copy.
             unsafe { result::memcpy_dtoh_sync(&mut content, self.at) }
                 .map_err(|e| failed("copy", e))?;
         }
@@ -222,7 +221,7 @@ impl<'d> Buffer<'d> {
 impl Drop for Buffer<'_> {
     fn drop(&mut self) {
         if !self.lost.load(Ordering::Relaxed) {
-            // SAFETY: nothing that was launched with it still runs.
+            // SAFETY: no launch with it still runs.
             _ = unsafe { result::free_sync(self.at) };
         }
     }
@@ -238,7 +237,7 @@ impl Kernel for GpuKernel<'_> {
         let order = Buffer::new(self.lost, &given.order)?;
         let mut addresses = [meeting.at, results.at, order.at];
         let mut numbers = given.numbers;
-        // Where the first copy of each object is, and how far copies are apart.
+        // The address of the first copy of each object, and the distance of copies.
         let mut places: Vec<u64> = given
             .places
             .iter()
@@ -250,8 +249,8 @@ impl Kernel for GpuKernel<'_> {
         arguments.extend(numbers.iter_mut().map(|n| ptr::from_mut(n).cast()));
         arguments.extend(places.iter_mut().map(|p| ptr::from_mut(p).cast()));
         let (groups, size) = ((grid.groups as u32, 1, 1), (grid.size as u32, 1, 1));
-        // SAFETY: the arguments are those of the kernel, in number, order and type; it writes
-        // within the memory that it is given.
+        // SAFETY: the arguments match the kernel in number, order and type; it writes only within
+        // its memory.
         unsafe {
             result::launch_kernel(
                 self.function,
@@ -271,9 +270,9 @@ impl Kernel for GpuKernel<'_> {
     }
 }
 
-/// Whether all that was launched has ended.
+/// Whether every launch has ended.
 fn ended() -> Result<bool, Trouble> {
-    // SAFETY: the stream that is none is that of the context.
+    // SAFETY: the null stream belongs to the context.
     match unsafe { sys::cuStreamQuery(ptr::null_mut()) }.result() {
         Ok(()) => Ok(true),
         Err(DriverError(CUresult::CUDA_ERROR_NOT_READY)) => Ok(false),

@@ -1,10 +1,10 @@
-//! What stands around the instances of a test in PTX: who plays which group, the meeting before
-//! each instance, delays and stress.
+//! The code around the instances of a test in PTX: roles of groups, the meeting before each
+//! instance, delays and stress.
 //!
 //! # Invariants
-//! - It is the same as for OpenCL C, line by line, but that groups are dealt by their number where
-//!   `salt` is odd: blocks of one team then lie beside each other.
-//! - Every thread of a group comes to the same barriers.
+//! - It matches the version in OpenCL C line by line, with one exception: if `salt` is odd, groups
+//!   get their roles by number, so that the blocks of one team are neighbours.
+//! - Every thread of a group executes the same barriers.
 
 use std::fmt::Write;
 
@@ -12,17 +12,17 @@ use crate::kernel::OFTEN;
 use crate::launch::{APART, STRESSED, Shape};
 use program::litmus::LitmusTest;
 
-/// What a kernel has of its own.
+/// The parts that differ between kernels.
 pub(super) struct Parts<'t> {
     /// `.version`
     pub(super) version: (u8, u8),
     /// `.target`
     pub(super) target: u8,
-    /// How many values its groups hand over.
+    /// The number of values that its groups hand over.
     pub(super) slots: usize,
     /// The code of an instance.
     pub(super) instances: &'t str,
-    /// Temporary registers of 32, 16 and 64 bits, and truth values.
+    /// The numbers of temporary registers of 32, 16 and 64 bits, and of predicates.
     pub(super) counts: [u32; 4],
 }
 
@@ -86,7 +86,7 @@ pub(super) fn text(test: &LitmusTest, shape: &Shape, parts: &Parts<'_>) -> Strin
     for object in &shape.local {
         for (offset, cell) in &object.cells {
             let (at, bits) = (object.loc.0, cell.ty.bits);
-            // What is as wide as a register is stored from one.
+            // A value as wide as a register is stored from one.
             put(format!(
                 "\tmov.b64 %x8, {};\n\t@%one st.shared.u{bits} [L{at}+{offset}], %x8;",
                 cell.init
@@ -209,8 +209,8 @@ TURN:
 	add.s64 %mine, %results, %x8;
 ";
 
-/// The groups of a team wait for each other, at the start for longer than later, and no more after
-/// they have missed each other often.
+/// The groups of a team wait for each other, at the start longer than later, and no longer after
+/// many misses.
 const MEETING: &str = "
 	setp.eq.u32 %p0, %patience, 0;
 	@%p0 bra MET;

@@ -1,14 +1,12 @@
-//! A test as a kernel in PTX, which the driver compiles: no toolkit is needed.
+//! Writes a test as a kernel in PTX, which the driver compiles: no toolkit is needed.
 //!
 //! # Invariants
-//! - Threads of one warp of the test are in one warp of the device, others are not; CTAs of the
-//!   test are.
-//! - The words of accesses and fences are those that [`ptx::opcode`] has; memory is named by its
-//!   state space.
-//! - A register of the test is one of 64 bits that holds its value with the sign of its type;
-//!   values are computed as [`program::BinOp::apply`] computes them.
-//! - `.version` and `.target` are the lowest that the instructions allow, for the sake of old
-//!   drivers.
+//! - Threads of the same warp of the test share a warp of the device, and others do not; the same
+//!   holds for CTAs.
+//! - [`ptx::opcode`] gives the words of accesses and fences; the state space names the memory.
+//! - A register of the test is a register of 64 bits that holds its value with the sign of its
+//!   type. The kernel computes values like [`program::BinOp::apply`].
+//! - `.version` and `.target` are the lowest that the instructions allow, because of old drivers.
 //!
 //! # Sources
 //! - PTX ISA 9.4, *Data Movement and Conversion Instructions*, *Parallel Synchronization and
@@ -31,10 +29,10 @@ use program::{
     ThreadId, Ty, Update,
 };
 
-/// A kernel, and how many threads each of its groups has.
+/// A kernel, and the number of threads of each of its groups.
 ///
 /// # Errors
-/// What it has no words for.
+/// If the language cannot express part of the test.
 pub(crate) fn source(
     test: &LitmusTest,
     shape: &Shape,
@@ -91,20 +89,20 @@ pub(crate) fn source(
     Ok((text, size))
 }
 
-/// How many threads of a launch are there for a warp of the test.
+/// The number of threads of a launch for each warp of the test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Warps {
-    /// As many as a device has in each, most of which do nothing but come to barriers.
+    /// As many as a warp of a device has; most of them only execute barriers.
     Whole,
-    /// No more than are in the test: for other checkers, where each costs.
+    /// As many as in the test: for other checkers, where each thread costs.
     Bare,
 }
 
-/// Threads of a warp.
+/// The number of threads of a warp.
 const WARP: usize = 32;
 
-/// Where each thread of each group sits: those of one warp of the test beside each other, others in
-/// warps of their own.
+/// The seat of each thread of each group: threads of the same warp of the test are neighbours,
+/// others are in different warps.
 fn seats(test: &LitmusTest, shape: &Shape, warps: Warps) -> Result<Vec<Vec<usize>>, String> {
     let of_group = |group: &Vec<ThreadId>| {
         let place = |t: ThreadId| &test.program.thread(t).place;
@@ -149,7 +147,7 @@ fn seats(test: &LitmusTest, shape: &Shape, warps: Warps) -> Result<Vec<Vec<usize
     shape.groups.iter().map(of_group).collect()
 }
 
-/// What instructions need: words that stand in their opcode, the version of the ISA, the
+/// The requirements of instructions: words in their opcode, the version of the ISA, the
 /// architecture.
 const NEEDS: &[(&[&str], (u8, u8), u8)] = &[
     (&["cas", "b16"], (6, 3), 70),
@@ -176,22 +174,22 @@ fn least(text: &str) -> ((u8, u8), u8) {
     })
 }
 
-/// PTX.
+/// Writes PTX.
 struct Ptx<'t> {
     shape: &'t Shape,
-    /// Where each thread of a group sits, in the order of groups.
+    /// The seat of each thread of a group, in the order of groups.
     seats: Vec<Vec<usize>>,
-    /// Temporary registers of 32 bits so far.
+    /// The number of temporary registers of 32 bits so far.
     words: Cell<u32>,
-    /// Of 16.
+    /// The same for 16 bits.
     halves: Cell<u32>,
-    /// Of 64.
+    /// The same for 64 bits.
     longs: Cell<u32>,
-    /// Truth values.
+    /// The same for predicates.
     truths: Cell<u32>,
 }
 
-/// The resource of the barriers by which values are handed over, and of those of the skeleton.
+/// The resource of the barriers for handing over values, and of those of the skeleton.
 const OWN_BARRIER: i64 = 15;
 
 impl Ptx<'_> {
@@ -246,8 +244,8 @@ impl Ptx<'_> {
             Expr::Bin(op, ty, a, b) => {
                 let ty = of_register(*ty);
                 let left = self.value(out, a, t)?;
-                // A shift by a number is one here too: what it leaves of a value depends on no more
-                // than there.
+                // A shift by a constant stays one here: the bits that remain depend only on the
+                // constant.
                 if let (BinOp::Shl | BinOp::Shr, Expr::Const(by)) = (*op, &**b) {
                     let by = (Ty {
                         signed: false,
@@ -290,7 +288,7 @@ impl Ptx<'_> {
         Ok(q)
     }
 
-    /// The value of a type that has the same low bits.
+    /// The value of a type with the same low bits.
     fn wrapped(&self, out: &mut String, ty: Ty, value: &str) -> String {
         if ty.bits == 64 {
             return value.into();
@@ -331,7 +329,7 @@ impl Ptx<'_> {
             BinOp::Xor => put(format!("xor.b64 {to}, {a}, {b}")),
             BinOp::Min => put(format!("min.{whole} {to}, {a}, {b}")),
             BinOp::Max => put(format!("max.{whole} {to}, {a}, {b}")),
-            // More than the bits that there are shifts all of them out.
+            // A shift by more than the number of bits shifts all of them out.
             BinOp::Shl | BinOp::Shr => {
                 let (bits, by, clamped) = (self.long(), Ptx::fresh('w', &self.words), self.long());
                 put(format!("{} {bits}, {b}", bit_pattern(ty)));
@@ -339,7 +337,7 @@ impl Ptx<'_> {
                 put(format!("cvt.u32.u64 {by}, {clamped}"));
                 return Ok(self.shifted(out, op, ty, &a, &by));
             }
-            // Nothing is divided by 0, nor the least number by -1.
+            // Avoids division by 0, and of the least number by -1.
             BinOp::Div | BinOp::Rem => {
                 let (zero, one) = (self.truth(), self.truth());
                 let [safe, safer, negated, rest] = [(); 4].map(|()| self.long());
@@ -384,7 +382,7 @@ impl Ptx<'_> {
         self.wrapped(out, ty, &to)
     }
 
-    /// A value in a register that is as wide as a type; of 8 bits there are none.
+    /// A value in a register that is as wide as a type; PTX has none of 8 bits.
     fn narrow(&self, out: &mut String, value: &str, ty: Ty) -> Result<String, String> {
         let to = match ty.bits {
             16 => Ptx::fresh('h', &self.halves),
@@ -411,7 +409,7 @@ impl Ptx<'_> {
         };
         let ty = read.ty;
         let (update, op) = match update {
-            // There is no difference, but there is a sum.
+            // There is no atomic subtraction, but an atomic addition.
             Update::Apply(BinOp::Sub, value) => {
                 let minus = Expr::Bin(
                     BinOp::Sub,
@@ -628,7 +626,7 @@ impl Language for Ptx<'_> {
     fn barrier(&self, op: &Op, all: i64) -> Result<String, String> {
         match op {
             Op::Barrier(one) => barrier(one, all),
-            // These order more than they must, and show less.
+            // These order more than necessary, and show less.
             Op::Give {
                 among: Scope::Warp,
                 lanes: Expr::Const(lanes),
@@ -700,7 +698,7 @@ fn wide(ty: Ty) -> Ty {
     Ty { bits: 64, ..ty }
 }
 
-/// What takes the low bits of a type, without a sign.
+/// The instruction that takes the low bits of a type, without a sign.
 fn bit_pattern(ty: Ty) -> String {
     if ty.bits == 64 {
         "mov.b64".into()
@@ -750,7 +748,7 @@ mod tests {
     use crate::cuda::Warps;
     use crate::{Trouble, prepare_ptx};
 
-    /// The kernel of a test of two threads, or why there is none.
+    /// The kernel of a test of two threads, or the reason why there is none.
     fn built(
         memory: &str,
         codes: [&str; 2],

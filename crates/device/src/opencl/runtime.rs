@@ -1,4 +1,4 @@
-//! Devices behind the ICD loader, which is looked for when first asked for: nothing here is linked.
+//! Devices behind the ICD loader. The program looks for it at the first use: nothing is linked.
 //!
 //! # Sources
 //! - OpenCL API specification, *Querying Devices*, *Executing Kernels*.
@@ -33,7 +33,7 @@ const NO_PLATFORM: i32 = -1001;
 struct ClDevice {
     about: About,
     device: device::Device,
-    /// A launch did not end: what comes behind it never begins.
+    /// Whether a launch did not end: later launches then never begin.
     lost: AtomicBool,
 }
 
@@ -103,8 +103,8 @@ impl Device for ClDevice {
         let context = Context::from_device(&self.device).map_err(|e| failed("context", e))?;
         let mut program =
             Program::create_from_source(&context, source).map_err(|e| failed("program", e))?;
-        // OpenCL C of version 2 has the atomic functions; of version 3, as far as the device has
-        // them.
+        // OpenCL C of version 2 has all atomic functions; version 3 has those that the device
+        // supports.
         let mut logs = Vec::new();
         for version in ["-cl-std=CL3.0", "-cl-std=CL2.0"] {
             match program.build(&[self.device.id()], version) {
@@ -117,7 +117,7 @@ impl Device for ClDevice {
         }
         if let Some(log) = logs.first() {
             let error = log.lines().find(|line| line.contains("error"));
-            // Without the place in a file of the driver's.
+            // Drops the place, which is in a file of the driver's.
             let why = error
                 .and_then(|line| line.rsplit(": ").next())
                 .unwrap_or("it does not say why")
@@ -154,8 +154,8 @@ impl Kernel for ClKernel<'_> {
         let results = self.buffer(&vec![0i64; given.results])?;
         let order = self.buffer(&given.order)?;
         let mut call = ExecuteKernel::new(&self.compiled);
-        // SAFETY: the arguments are those of the kernel, in number, order and type; the kernel
-        // writes within the buffers.
+        // SAFETY: the arguments match the kernel in number, order and type; the kernel writes only
+        // within the buffers.
         let event = unsafe {
             call.set_arg(&memory)
                 .set_arg(&places)
@@ -181,7 +181,7 @@ impl Kernel for ClKernel<'_> {
 
 impl ClKernel<'_> {
     fn buffer<T>(&self, content: &[T]) -> Result<Buffer<T>, Trouble> {
-        // One element at least: there are no empty buffers, and the first of them is never read.
+        // At least one element: there are no empty buffers, and no code reads this element.
         let (flags, at) = match content {
             [] => (CL_MEM_READ_WRITE, ptr::null_mut()),
             some => (
@@ -189,7 +189,7 @@ impl ClKernel<'_> {
                 some.as_ptr().cast_mut().cast(),
             ),
         };
-        // SAFETY: the content is copied before the call returns, and is as long as is said.
+        // SAFETY: the content is copied before the call returns, and has the length given.
         unsafe { Buffer::create(&self.context, flags, content.len().max(1), at) }
             .map_err(|e| failed("buffer", e))
     }
@@ -197,7 +197,8 @@ impl ClKernel<'_> {
     fn read<T: Copy + Default>(&self, buffer: &Buffer<T>, count: usize) -> Result<Vec<T>, Trouble> {
         let mut content = vec![T::default(); count];
         if count > 0 {
-            // SAFETY: the call blocks until all is copied, and the buffer is at least that long.
+            // SAFETY: the call blocks until the copy is complete, and the buffer is at least that
+            // long.
             unsafe {
                 self.queue
                     .enqueue_read_buffer(buffer, 1, 0, &mut content, &[])

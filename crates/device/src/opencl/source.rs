@@ -1,10 +1,10 @@
-//! A test as a kernel in OpenCL C.
+//! Writes a test as a kernel in OpenCL C.
 //!
 //! # Invariants
-//! - A compare-exchange that may fail without a reason becomes one that does not, and one that
-//!   fails has the strongest order that it may have: the kernel shows no more than the test may.
-//! - Values are computed as [`program::BinOp::apply`] computes them: nothing is left open that is
-//!   not left open in the test.
+//! - A compare-exchange that may fail spuriously becomes one that does not, and a failing one gets
+//!   the strongest order that it may have: the kernel shows no more than the test may.
+//! - The kernel computes values like [`program::BinOp::apply`]: it leaves nothing undefined that
+//!   the test defines.
 //!
 //! # Sources
 //! - OpenCL C, *Atomic Functions*, *Synchronization Functions*.
@@ -29,13 +29,13 @@ const MEET: &str = "work_group_barrier(CLK_LOCAL_MEM_FENCE);";
 /// The kernel of a test.
 ///
 /// # Errors
-/// What it has no words for.
+/// If the language cannot express part of the test.
 pub(crate) fn source(test: &LitmusTest, shape: &Shape) -> Result<String, String> {
     let program = &test.program;
     if program.dialect != Dialect::OpenCl {
         return Err("it is not in OpenCL C: `--on opencl` runs no other dialect".into());
     }
-    // A backslash would take the next line into the comment.
+    // A backslash would join the next line to the comment.
     let mut text = format!(
         "// {}, made by Fencepost.\n",
         test.name.replace(['\n', '\r', '\\'], " ")
@@ -125,8 +125,8 @@ const TEAMS: &str = "
     ulong instance = (ulong)team * instances + ((ulong)turn * factor + first) % instances;
 ";
 
-/// The groups of a team wait for each other, at the start for longer than later, and no more after
-/// they have missed each other often.
+/// The groups of a team wait for each other, at the start longer than later, and no longer after
+/// many misses.
 const MEETING: &str = "
     if (get_local_id(0) == 0 && patience != 0) {
       atomic_fetch_add_explicit(met, 1, memory_order_relaxed, memory_scope_device);
@@ -149,7 +149,7 @@ const DELAY: &str = "
     }
 ";
 
-/// What the first work-item of a group writes to local memory before an instance.
+/// The code by which the first work-item of a group initialises local memory before an instance.
 fn initial(local: &[Object]) -> String {
     let mut text = String::new();
     for object in local {
@@ -183,7 +183,7 @@ fn name(ty: Ty) -> &'static str {
     }
 }
 
-/// The unsigned one, in which arithmetic leaves nothing open.
+/// The unsigned type of C, whose arithmetic is fully defined.
 fn unsigned(ty: Ty) -> &'static str {
     name(Ty {
         signed: false,
@@ -195,7 +195,7 @@ fn literal(value: i64) -> String {
     format!("((long){:#x}ul)", value as u64)
 }
 
-/// OpenCL C.
+/// Writes OpenCL C.
 struct OpenClC<'t> {
     shape: &'t Shape,
 }
@@ -280,7 +280,7 @@ impl Language for OpenClC<'_> {
     fn barrier(&self, op: &Op, all: i64) -> Result<String, String> {
         let call = match op {
             Op::Barrier(one) => barrier(one)?,
-            // It orders more than it must, and shows less.
+            // It orders more than necessary, and shows less.
             Op::Give {
                 among: Scope::Cta,
                 lanes: Expr::Const(lanes),
@@ -398,7 +398,7 @@ impl OpenClC<'_> {
                             "{{ {ty} expected = ({ty}){expected}; \
                              atomic_compare_exchange_strong_explicit({place}, &expected, ({ty}){new}, {}, {}, {scope}); {dst} }}",
                             word(order),
-                            // The strongest that it may have.
+                            // The strongest order that it may have.
                             word(order.on_failure())
                         )
                     }
@@ -450,7 +450,7 @@ impl OpenClC<'_> {
     }
 }
 
-/// A barrier of a work-group as it is called.
+/// The call for a barrier of a work-group.
 fn barrier(barrier: &Barrier) -> Result<String, String> {
     let plain = match &barrier.naming {
         BarrierNaming::Counted { count, .. } => count.is_none(),
@@ -482,7 +482,7 @@ fn regions(tags: &Tags) -> String {
     }
 }
 
-/// The word for a scope that OpenCL has.
+/// The word for a scope, if OpenCL has it.
 fn scope(scope: Option<Scope>) -> Option<&'static str> {
     OPENCL_SCOPES
         .iter()
@@ -559,7 +559,7 @@ mod tests {
     use crate::{Trouble, prepare};
     use program::dialect::Runtime;
 
-    /// The kernel of a test of two work-items, or why there is none.
+    /// The kernel of a test of two work-items, or the reason why there is none.
     fn built(
         memory: &str,
         more: &str,

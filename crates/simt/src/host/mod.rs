@@ -1,14 +1,15 @@
-//! Host programs: what has been enqueued, how far each command is, and what each of them waits for.
+//! Host programs: the state of queues, streams, commands and events, and the conditions that each
+//! command waits for.
 //!
-//! A command is queued, submitted, running, ended, complete. What it waits for is settled when it
-//! is enqueued, from what stands before it in its queue and from its wait list; it starts as soon
-//! as all that has come to pass. The transitions follow by themselves: they only ever permit more
-//! steps, so no outcome depends on when they happen. Whether a command is submitted at once or by a
-//! flush alone is an option.
+//! A command is queued, submitted, running, ended, complete. Its conditions are fixed when it is
+//! enqueued: they follow from the earlier entries of its queue and from its wait list. It starts as
+//! soon as all of them hold. Such transitions happen without a choice: they only permit more steps,
+//! so no outcome depends on their time. An option decides whether a command is submitted at once or
+//! only by a flush.
 //!
-//! What is known at one point is handed to another: from the call to the command, from a command
-//! that is complete to what waits for it, from there to the threads that begin. Nothing here knows
-//! the edges of the launch graph: they are what the checkers use, and this is held against them.
+//! Knowledge moves from point to point: from the call to the command, from a complete command to
+//! the calls and commands that wait for it, and to the threads of those commands. This module does
+//! not use the edges of the launch graph. The checkers use them, and tests compare the two.
 //!
 //! # Invariants
 //! - A thread of a command is held until its command runs; a thread in a call is held until the
@@ -34,7 +35,7 @@ use program::host::{
 use program::{Scope, SourceLine, ThreadId};
 pub(super) use tell::{held, unmet};
 
-/// How far a command is.
+/// The stage that a command has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Stage {
     /// Not enqueued.
@@ -43,30 +44,30 @@ pub(super) enum Stage {
     Submitted,
     /// Its threads may step.
     Running,
-    /// They have ended.
+    /// Its threads have ended.
     Ended,
-    /// So have those of its children.
+    /// Its children have ended, too.
     Complete,
 }
 
-/// Something that may have come to pass.
+/// A condition that may come to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Cond {
-    /// A command is at least so far.
+    /// A command has reached at least this stage.
     Reached(CommandId, Stage),
     /// A work-group of a command has ended.
     GroupEnded(CommandId, u32),
-    /// A user event is made.
+    /// A user event exists.
     Made(HandleId),
     /// A user event is set.
     Set(HandleId),
-    /// A point in a stream was reached.
+    /// The stream has passed a point.
     Passed(usize),
-    /// All work-groups of a command have let those start that depend on it, or have ended.
+    /// All work-groups of a command have triggered their dependents, or have ended.
     Triggered(CommandId),
 }
 
-/// Where something is known.
+/// A point at which knowledge is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Point {
     Issue(CommandId),
@@ -76,12 +77,12 @@ pub(super) enum Point {
     Done(CommandId),
     Set(HandleId),
     Passed(usize),
-    /// What those learn that depend on a command, as far as fences of this scope publish it.
+    /// The knowledge for dependents of a command, as far as fences of this scope publish it.
     Trigger(CommandId, Scope),
 }
 
 impl Point {
-    /// A number of its own.
+    /// A number that identifies the point.
     fn number(self) -> u32 {
         let (kind, index, group) = match self {
             Point::Issue(c) => (0, c.0, 0),
@@ -97,11 +98,11 @@ impl Point {
     }
 }
 
-/// What stands in a queue or a stream.
+/// The content of an entry of a queue or a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum What {
     Command(CommandId),
-    /// A point of a stream: an event is recorded there, or waited for.
+    /// A point of a stream that records an event or waits for one.
     Point,
 }
 
@@ -110,45 +111,45 @@ enum What {
 struct Item {
     lane: Option<LaneId>,
     what: What,
-    /// Before it starts, or is passed.
+    /// The conditions before it starts, or is passed.
     waits: BTreeSet<Cond>,
     passed: bool,
 }
 
-/// A call that does not return yet.
+/// A call that has not returned yet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct InCall {
-    /// Whether it was issued; else it names an event that nobody has made yet.
+    /// Whether the call was issued; if not, it names an event that does not exist yet.
     issued: bool,
-    /// What it waits for.
+    /// The conditions of its return.
     waits: BTreeSet<Cond>,
 }
 
-/// Host programs while they run; `C` is what is known at a point.
+/// The state of a host program; `C` is the knowledge at a point.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HostState<C> {
     /// By command.
     stages: Vec<Stage>,
-    /// In the order in which they were enqueued.
+    /// In the order of their enqueueing.
     items: Vec<Item>,
-    /// By handle: whether there is such an event.
+    /// By handle: whether the event exists.
     made: Vec<bool>,
     /// By handle: whether the user event is set.
     set: Vec<bool>,
-    /// By handle: where it was recorded last.
+    /// By handle: the entry that recorded it last.
     recorded: Vec<Option<usize>>,
-    /// Threads in a call.
+    /// Threads inside a call.
     calls: BTreeMap<usize, InCall>,
-    /// By command that depends on the one in front of it: which that is.
+    /// By dependent command: the command in front of it.
     depends: BTreeMap<CommandId, CommandId>,
-    /// The work-groups of commands that have let those start that depend on them.
+    /// The work-groups of commands that have triggered their dependents.
     triggered: BTreeSet<(CommandId, u32)>,
-    /// What is known where.
+    /// The knowledge at each point.
     pub(super) known: BTreeMap<Point, C>,
 }
 
 impl<C: Default> HostState<C> {
-    /// Before the first call.
+    /// The state before the first call.
     pub(super) fn new(code: &Code) -> HostState<C> {
         let Some(host) = code.program.host.as_deref() else {
             return HostState::default();
@@ -178,7 +179,7 @@ impl<C: Default> HostState<C> {
         self.known.keys().for_each(|point| point.hash(hasher));
     }
 
-    /// Whether nothing is left to be done but for threads.
+    /// Whether only steps of threads remain.
     pub(super) fn is_over(&self) -> bool {
         self.stages
             .iter()
@@ -228,7 +229,7 @@ impl<C: Default> HostState<C> {
             .is_none_or(|before| self.stage(before) == Stage::Complete)
     }
 
-    /// The command on its stream on which one depends that is enqueued now.
+    /// The command in front on the stream, if the command that is enqueued now depends on it.
     fn in_front(&self, host: &HostProgram, id: CommandId) -> Option<CommandId> {
         let command = host.command(id);
         let here = |item: &&Item| item.lane == command.lane;
@@ -238,7 +239,7 @@ impl<C: Default> HostState<C> {
         }
     }
 
-    /// The command on which that of a thread depends.
+    /// The command on which the command of a thread depends.
     fn depends_on(&self, code: &Code, thread: usize) -> Option<CommandId> {
         let command = code
             .program
@@ -248,12 +249,12 @@ impl<C: Default> HostState<C> {
         self.depends.get(&command).copied()
     }
 
-    /// Where what comes with a condition is known.
+    /// The point whose knowledge comes with a condition.
     fn point(cond: Cond) -> Option<Point> {
         match cond {
             Cond::Reached(c, Stage::Complete) => Some(Point::Done(c)),
             Cond::Reached(c, Stage::Ended) => Some(Point::End(c)),
-            // That a command is on its way says nothing about memory.
+            // A command on its way says nothing about memory.
             Cond::Reached(..) | Cond::Made(_) | Cond::Triggered(_) => None,
             Cond::GroupEnded(c, group) => Some(Point::GroupEnd(c, group)),
             Cond::Set(h) => Some(Point::Set(h)),
@@ -261,7 +262,7 @@ impl<C: Default> HostState<C> {
         }
     }
 
-    /// What an event stands for now.
+    /// The condition that an event denotes now.
     fn event(&self, host: &HostProgram, r: Ref) -> Option<Cond> {
         match r {
             Ref::Command(c) => Some(Cond::Reached(c, Stage::Complete)),
@@ -270,7 +271,7 @@ impl<C: Default> HostState<C> {
         }
     }
 
-    /// What has to come to pass for a query that is made now to say that all is complete.
+    /// The conditions under which a query that is made now answers "complete".
     pub(super) fn asked(&self, host: &HostProgram, query: &Query) -> BTreeSet<Cond> {
         match query.of {
             Asked::Event(r) => self.event(host, r).into_iter().collect(),
@@ -278,8 +279,8 @@ impl<C: Default> HostState<C> {
         }
     }
 
-    /// What an entry of a lane has to wait for because of what stands before it there. `all`:
-    /// whatever the queue's kind.
+    /// The conditions of an entry of a lane that follow from the earlier entries there. `all`:
+    /// regardless of the kind of queue.
     fn before(&self, host: &HostProgram, lane: LaneId, all: bool) -> BTreeSet<Cond> {
         self.before_where(host, lane, all, &|_| true)
     }
@@ -325,7 +326,7 @@ impl<C: Default> HostState<C> {
             .collect()
     }
 
-    /// What a command has to wait for that is enqueued now.
+    /// The conditions of a command that is enqueued now.
     fn needs(&self, host: &HostProgram, id: CommandId) -> BTreeSet<Cond> {
         let command = host.command(id);
         let mut needs: BTreeSet<Cond> = command
@@ -379,8 +380,8 @@ impl<C: Default> HostState<C> {
                 },
             ) => {
                 needs.insert(Cond::Reached(parent, Stage::Ended));
-                // All else that the parent launches, but of its tail launches only those before:
-                // one thread makes all of them, in the order of their numbers.
+                // It waits for every other launch of the parent, but only for earlier tail
+                // launches. One thread makes all launches, in the order of their numbers.
                 let first = |other: CommandId| match host.command(other).origin {
                     Origin::Device {
                         parent: p, flag, ..
@@ -414,7 +415,7 @@ impl<C: Default> HostState<C> {
         needs
     }
 
-    /// What has to exist before a call can be issued: the events that it names.
+    /// The conditions before a call can be issued: the events that it names exist.
     fn names(host: &HostProgram, op: &HostOp) -> BTreeSet<Cond> {
         let refs = match op {
             HostOp::Wait(refs) => refs.clone(),
@@ -436,7 +437,7 @@ impl<C: Default> HostState<C> {
         refs.iter().map(exists).collect()
     }
 
-    /// What a call waits for before it returns.
+    /// The conditions under which a call returns.
     fn returns(&self, host: &HostProgram, op: &HostOp) -> BTreeSet<Cond> {
         let complete = |c: CommandId| Cond::Reached(c, Stage::Complete);
         let commands = |of: &dyn Fn(LaneId) -> bool| -> BTreeSet<Cond> {
@@ -484,7 +485,7 @@ impl<C: Default> HostState<C> {
     }
 }
 
-/// Whether some call makes the event; else it is there from the start.
+/// Whether some call makes the event; otherwise it exists from the start.
 fn makes(host: &HostProgram, handle: HandleId) -> bool {
     host.calls
         .iter()
@@ -506,7 +507,7 @@ fn members(code: &Code, command: CommandId, group: u32) -> impl Iterator<Item = 
         .copied()
 }
 
-/// The line of a call, and who makes it.
+/// The line of a call, and its thread.
 fn call_site(code: &Code, call: CallId) -> (usize, SourceLine) {
     let thread = host(code).call(call).thread;
     let at = Node::Call(call).site(&code.program);

@@ -1,4 +1,4 @@
-//! Host programs, step by step: calls, and what follows from them by itself.
+//! Executes host programs: the calls, and the transitions that follow from them without a choice.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,8 @@ use program::host::{CallId, CommandId, CommandKind, HostOp, LaneKind, Origin, Qu
 use program::{Scope, ThreadId};
 
 impl<B: Backend> Machine<'_, B> {
-    /// Holds the threads of all commands, and enqueues what runs before everything else.
+    /// Holds the threads of all commands, and enqueues the command that runs before everything
+    /// else.
     pub(crate) fn start_host(&self, state: &mut State<B>) {
         let Some(host) = self.code.program.host.as_deref() else {
             return;
@@ -32,7 +33,7 @@ impl<B: Backend> Machine<'_, B> {
         }
     }
 
-    /// A thread calls the runtime. `false`: the call does not return yet.
+    /// A thread calls the runtime; `false` if the call does not return yet.
     pub(crate) fn call(
         &self,
         state: &mut State<B>,
@@ -56,7 +57,7 @@ impl<B: Backend> Machine<'_, B> {
         match op {
             HostOp::CreateUser(handle) => state.host.made[usize::from(handle.0)] = true,
             HostOp::Enqueue { command, .. } => {
-                // A callback is told of its event, not of the call that registers it.
+                // A callback learns from its event, not from the call that registers it.
                 if !matches!(host.command(*command).kind, CommandKind::Callback { .. }) {
                     self.hand(state, cx, at, Point::Issue(*command))?;
                 }
@@ -135,8 +136,8 @@ impl<B: Backend> Machine<'_, B> {
         Ok(())
     }
 
-    /// A thread asks whether something is complete. If it is, the thread learns in CUDA what it
-    /// would learn from a wait.
+    /// A thread queries completion. If the answer is yes, in CUDA the thread learns as much as from
+    /// a wait.
     pub(crate) fn asks(
         &self,
         state: &mut State<B>,
@@ -154,7 +155,8 @@ impl<B: Backend> Machine<'_, B> {
         complete
     }
 
-    /// A thread lets those start that depend on its command, and publishes what fences before say.
+    /// A thread triggers the dependents of its command, and publishes the knowledge that earlier
+    /// fences cover.
     pub(crate) fn trigger(
         &self,
         state: &mut State<B>,
@@ -187,7 +189,7 @@ impl<B: Backend> Machine<'_, B> {
         self.advance(state, log, woken);
     }
 
-    /// A thread goes on behind a `griddepcontrol.wait`.
+    /// A thread passes a `griddepcontrol.wait`.
     pub(crate) fn passes_grid(&self, state: &mut State<B>, log: &mut dyn Log, at: At) {
         log.note(Event::Fence(at.spot()));
         if let Some(before) = state.host.depends_on(self.code, at.thread) {
@@ -218,7 +220,8 @@ impl<B: Backend> Machine<'_, B> {
         state.host.set_stage(id, stage);
     }
 
-    /// Lets come to pass what can, but for steps of threads. Adds to `woken` who may step now.
+    /// Performs all transitions that need no step of a thread. Adds to `woken` the threads that may
+    /// step now.
     pub(crate) fn advance(
         &self,
         state: &mut State<B>,
@@ -280,7 +283,7 @@ impl<B: Backend> Machine<'_, B> {
             .all(|&c| state.host.holds(self.code, &state.threads, c))
     }
 
-    /// Takes a command to its next stage, if it can go there.
+    /// Moves a command to its next stage, if it can.
     fn further(
         &self,
         state: &mut State<B>,
@@ -385,7 +388,7 @@ impl<B: Backend> Machine<'_, B> {
         changed
     }
 
-    /// What a thread knows is known at a point.
+    /// Adds the knowledge of a thread to a point.
     fn hand(&self, state: &mut State<B>, cx: &mut Context<'_>, at: At, point: Point) -> Result {
         self.memory.shut(cx, &mut state.memory, at.thread)?;
         let carried = self.memory.hand(self.code, &mut state.memory, at);
@@ -394,7 +397,7 @@ impl<B: Backend> Machine<'_, B> {
         Ok(())
     }
 
-    /// A thread starts that depends on a command: it learns what was published for it.
+    /// A dependent thread starts: it learns the knowledge published for it.
     fn starts_behind(
         &self,
         state: &mut State<B>,
@@ -416,7 +419,7 @@ impl<B: Backend> Machine<'_, B> {
         log.note(Event::Tell(Spot { thread, instr: 0 }, point.number()));
     }
 
-    /// What is known at a point is known at another.
+    /// Adds the knowledge at one point to another.
     fn pour(&self, state: &mut State<B>, log: &mut dyn Log, from: Point, into: Point) {
         let Some(carried) = state.host.known.get(&from).cloned() else {
             return;
@@ -425,7 +428,7 @@ impl<B: Backend> Machine<'_, B> {
         log.note(Event::Pour(from.number(), into.number()));
     }
 
-    /// What comes with conditions is known at a point.
+    /// Adds to a point the knowledge that comes with conditions.
     fn gather(&self, state: &mut State<B>, log: &mut dyn Log, conds: &BTreeSet<Cond>, into: Point) {
         for point in conds
             .iter()
@@ -435,7 +438,7 @@ impl<B: Backend> Machine<'_, B> {
         }
     }
 
-    /// A thread learns what is known at a point.
+    /// A thread learns the knowledge at a point.
     fn tell(&self, state: &mut State<B>, log: &mut dyn Log, at: At, point: Point) {
         let Some(carried) = state.host.known.get(&point) else {
             return;
@@ -444,7 +447,7 @@ impl<B: Backend> Machine<'_, B> {
         log.note(Event::Tell(at.spot(), point.number()));
     }
 
-    /// A thread learns what comes with conditions.
+    /// A thread learns the knowledge that comes with conditions.
     fn learn(&self, state: &mut State<B>, log: &mut dyn Log, at: At, conds: &BTreeSet<Cond>) {
         for point in conds
             .iter()

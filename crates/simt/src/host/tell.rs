@@ -1,4 +1,5 @@
-//! Host programs in words: what a thread that is held waits for, and who could bring it.
+//! Describes host programs in words: the conditions that a held thread waits for, and the threads
+//! that could bring them about.
 
 use super::{Cond, HostState, Stage, What, call_site, host};
 use crate::code::Code;
@@ -7,10 +8,10 @@ use program::Op;
 use program::host::{CommandId, CommandKind, HostOp, Node, Origin};
 use verdict::hang::{Goal, Site, Wait};
 
-/// Chains of waits longer than this are cut: a circle is told once.
+/// Chains of waits longer than this are cut, so that a circle appears once.
 const MAX_DEPTH: usize = 8;
 
-/// What a thread waits for that is held, each with who could bring it.
+/// The conditions that a held thread waits for, each with the threads that could bring it about.
 pub(crate) fn held<C: Default>(
     code: &Code,
     state: &HostState<C>,
@@ -33,7 +34,7 @@ pub(crate) fn held<C: Default>(
     waits
 }
 
-/// What has not come to pass yet of what a thread waits for, in words.
+/// The conditions of a thread that do not hold yet, in words.
 pub(crate) fn unmet<C: Default>(
     code: &Code,
     state: &HostState<C>,
@@ -88,7 +89,7 @@ fn text(code: &Code, cond: Cond) -> String {
     }
 }
 
-/// The threads that could bring what has not come to pass.
+/// The threads that could make a condition hold.
 fn bringers<C: Default>(
     code: &Code,
     state: &HostState<C>,
@@ -142,7 +143,7 @@ fn bringers<C: Default>(
                 Origin::Start => {}
             },
             Stage::Queued => {
-                // Whoever still flushes the queue.
+                // Any thread that still flushes the queue.
                 let lane = host.command(c).lane;
                 for call in host.call_ids() {
                     let (t, line) = call_site(code, call);
@@ -164,7 +165,7 @@ fn bringers<C: Default>(
                 }
             }
             Stage::Submitted => match host.command(c).threads.first() {
-                // Its own threads say what it waits for.
+                // Its own threads show its conditions.
                 Some(t) => found.push(Site {
                     thread: name(usize::from(t.0)),
                     line: 0.into(),

@@ -6,8 +6,8 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use crate::code::Act;
 
 /// By instruction: its immediate post-dominator, the first instruction that every way from it to
-/// the end passes; the end itself, the length of the code, if there is no other, or if no way leads
-/// to the end.
+/// the end passes. The value is the end (the length of the code) if there is no other, or if no way
+/// leads to the end.
 pub(super) fn reconvergence(acts: &[Act]) -> Vec<usize> {
     let end = acts.len();
     // Edges run backwards: post-dominators are the dominators from the end.

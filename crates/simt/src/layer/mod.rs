@@ -1,7 +1,7 @@
-//! The scheduler layer: which threads may step now.
+//! The scheduler layer: decides which threads may step now.
 //!
-//! The rules of memory do not know it. A layer has a state of its own, is asked before every step,
-//! and is told after it.
+//! The rules of memory do not use it. Each layer keeps its state; the machine consults it before
+//! every step and notifies it after the step.
 //!
 //! | File | What |
 //! |---|---|
@@ -9,7 +9,7 @@
 //! | `warps`, `flow` | warps that share a program counter: reconvergence stack; the control-flow graph it rests on |
 //! | `turns` | threads of a group one after the other, groups one after the other (OpenCL) |
 //!
-//! [`Layers`] puts them together: residency goes with any order of threads.
+//! [`Layers`] combines them: residency works with any order of threads.
 //!
 //! # Sources
 //! - CUDA Programming Guide, *Hardware Implementation*, *SIMT Architecture* and *Independent Thread
@@ -30,7 +30,7 @@ use residency::Residency;
 use turns::Turns;
 use warps::{Warp, Warps};
 
-/// In which order the threads that are there step.
+/// The order in which resident threads step.
 #[derive(Clone, Debug)]
 enum Order {
     /// Any: PTX for sm_70 and later.
@@ -48,10 +48,10 @@ pub(super) struct Layers {
     order: Order,
 }
 
-/// What layers remember.
+/// The state of all layers.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct LayersState {
-    /// By launch: how many blocks have been let in.
+    /// By launch: the number of blocks admitted so far.
     admitted: Vec<u32>,
     warps: Vec<Warp>,
     /// The group whose turn it is.
@@ -59,10 +59,10 @@ pub(super) struct LayersState {
 }
 
 impl Layers {
-    /// The layers that options ask for.
+    /// The layers that the options select.
     ///
     /// # Errors
-    /// Why the program cannot be launched so.
+    /// If the program cannot be launched in this way.
     pub(super) fn new(
         code: &Code,
         scheduling: Scheduling,
@@ -86,7 +86,7 @@ impl Layers {
         })
     }
 
-    /// Before the first step.
+    /// The state before the first step.
     pub(super) fn start(&self, code: &Code, threads: &[Thread]) -> LayersState {
         LayersState {
             admitted: self
@@ -109,7 +109,7 @@ impl Layers {
         threads: &[Thread],
         thread: usize,
     ) -> bool {
-        // Threads of the host are nobody's work-items.
+        // Threads of the host are not work-items.
         code.program.threads[thread].place.host
             || self
                 .residency
@@ -122,7 +122,7 @@ impl Layers {
                 }
     }
 
-    /// Whether a thread that may step may also go on by itself: whether that decides nothing.
+    /// Whether a thread that may step may do so without a choice, because that decides nothing.
     pub(super) fn decides_nothing(&self, state: &LayersState, thread: usize) -> bool {
         self.residency
             .as_ref()
@@ -141,8 +141,8 @@ impl Layers {
         }
     }
 
-    /// A thread went on, or waits at a barrier now; it was at instruction `from`. Adds to `woken`
-    /// who may step now and might not before.
+    /// A thread stepped from instruction `from`, or waits at a barrier now. Adds to `woken` the
+    /// threads that may step now and could not before.
     pub(super) fn stepped(
         &self,
         code: &Code,
@@ -167,7 +167,7 @@ impl Layers {
     /// A thread is about to arrive at a barrier.
     ///
     /// # Errors
-    /// If it must not, as it is now.
+    /// If the present state of the layer forbids it.
     pub(super) fn arrives(
         &self,
         code: &Code,
@@ -182,7 +182,7 @@ impl Layers {
         }
     }
 
-    /// Why a thread may not step now, in words; `None` if it may.
+    /// The reason why a thread may not step now, in words; `None` if it may.
     pub(super) fn obstacle(
         &self,
         code: &Code,
@@ -204,7 +204,7 @@ impl Layers {
         }
     }
 
-    /// The lanes that are active beside a thread, as trace lines show them.
+    /// The lanes that are active together with a thread, for trace lines.
     pub(super) fn active(&self, state: &LayersState, thread: usize) -> Option<u64> {
         match &self.order {
             Order::Lockstep(warps) => Some(warps.active(&state.warps, thread)),

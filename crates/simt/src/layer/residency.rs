@@ -1,22 +1,22 @@
-//! Blocks that wait for a free multiprocessor.
+//! Residency: blocks wait for a free multiprocessor.
 //!
-//! A GPU has room for so many blocks at once. Those of one launch are let in by number; a block
-//! stays until all its threads have ended, and is never put aside for another. Where several
-//! launches wait for room, which of them gets it is open: a block is let in by the first step of
-//! one of its threads, and with it those of its launch before it. Threads of the host, and commands
-//! that copy or map memory, need no room.
+//! A GPU has room for a limited number of blocks at once. The blocks of one launch enter by number.
+//! A block stays until all its threads have ended; no other block displaces it. If several launches
+//! wait for room, the choice among them is free. The first step of one of its threads admits a
+//! block, and the earlier blocks of its launch with it. Threads of the host, and commands that copy
+//! or map memory, need no room.
 //!
 //! # Invariants
-//! - Of a GPU with one launch, blocks are let in as soon as there is room: nobody else could take
+//! - On a GPU with one launch, blocks enter as soon as there is room: no other launch could take
 //!   it.
-//! - A cooperative launch among others is let in as a whole.
+//! - A cooperative launch among others enters as a whole.
 //!
 //! # Sources
 //! - CUDA Programming Guide, *Hardware Implementation*: blocks are distributed to multiprocessors
 //!   with free capacity, and new ones start as others finish. *Cooperative Groups, Grid
 //!   Synchronization*: a cooperative launch fails unless all blocks are resident at once.
-//! - OpenCL API specification, *Execution Model*: the work-groups of all commands that are ready
-//!   are in one pool of the device, and are executed in any order.
+//! - OpenCL API specification, *Execution Model*: the work-groups of all ready commands form one
+//!   pool of the device, which executes them in any order.
 
 use crate::Launch;
 use crate::code::Code;
@@ -24,31 +24,31 @@ use crate::thread::{Status, Thread};
 use program::host::{CommandId, CommandKind};
 use program::{Scope, ThreadId};
 
-/// Who is in which block, and how many fit.
+/// The block of each thread, and the number of blocks that fit.
 #[derive(Clone, Debug)]
 pub(super) struct Residency {
     capacity: usize,
     launches: Vec<Group>,
-    /// By GPU: its launches, as places in `launches`.
+    /// By GPU: its launches, as indices of `launches`.
     gpus: Vec<Vec<usize>>,
-    /// By thread: launch and block, as places in `launches` and its blocks; `None` if it needs no
-    /// room.
+    /// By thread: launch and block, as indices of `launches` and of its blocks; `None` if the
+    /// thread needs no room.
     place: Vec<Option<(usize, usize)>>,
 }
 
 /// The blocks of one launch.
 #[derive(Clone, Debug)]
 struct Group {
-    /// As a place in [`Residency::gpus`].
+    /// An index of [`Residency::gpus`].
     gpu: usize,
     /// In the order of their numbers, with their threads.
     blocks: Vec<Vec<usize>>,
-    /// They are let in together.
+    /// Whether the blocks enter together.
     cooperative: bool,
 }
 
-/// The launch that a thread of a device belongs to; `None` if it needs no room. Without a host
-/// program there is one launch.
+/// The launch of a device thread; `None` if the thread needs no room. Without a host program there
+/// is one launch.
 pub(crate) fn launch(code: &Code, thread: usize) -> Option<Option<CommandId>> {
     let program = &code.program;
     if program.threads[thread].place.host {
@@ -116,7 +116,7 @@ impl Residency {
         Some(all)
     }
 
-    /// How many blocks of each launch are let in first.
+    /// The number of blocks of each launch that enter first.
     pub(super) fn start(&self, threads: &[Thread]) -> Vec<u32> {
         let mut admitted = vec![0; self.launches.len()];
         for g in 0..self.gpus.len() {
@@ -130,7 +130,7 @@ impl Residency {
         (0..self.gpus.len()).for_each(|g| self.fill(admitted, threads, g));
     }
 
-    /// How many more blocks a GPU has room for.
+    /// The number of further blocks that a GPU has room for.
     fn room(&self, admitted: &[u32], threads: &[Thread], gpu: usize) -> usize {
         let inside = |&n: &usize| {
             self.launches[n].blocks[..admitted[n] as usize]
@@ -142,7 +142,7 @@ impl Residency {
             .saturating_sub(self.gpus[gpu].iter().map(inside).sum())
     }
 
-    /// Where nobody else could take the room, lets blocks in while there is some.
+    /// Admits blocks while there is room, if only one launch can take it.
     fn fill(&self, admitted: &mut [u32], threads: &[Thread], gpu: usize) {
         let &[n] = self.gpus[gpu].as_slice() else {
             return;
@@ -154,12 +154,12 @@ impl Residency {
         }
     }
 
-    /// Whether the block of a thread is let in.
+    /// Whether the block of a thread has entered.
     pub(super) fn is_in(&self, admitted: &[u32], thread: usize) -> bool {
         self.place[thread].is_none_or(|(n, b)| b < admitted[n] as usize)
     }
 
-    /// Whether the block of a thread is let in, or would be if the thread took a step.
+    /// Whether the block of a thread has entered, or would enter by a step of the thread.
     pub(super) fn may_enter(&self, admitted: &[u32], threads: &[Thread], thread: usize) -> bool {
         let Some((n, b)) = self.place[thread] else {
             return true;
@@ -176,7 +176,8 @@ impl Residency {
         }
     }
 
-    /// A thread took a step: its block is let in if it was not. Adds to `woken` who may step now.
+    /// A thread took a step, so its block enters if it had not. Adds to `woken` the threads that
+    /// may step now.
     pub(super) fn stepped(
         &self,
         admitted: &mut [u32],
@@ -207,7 +208,7 @@ impl Residency {
     }
 }
 
-/// Whether a block that was let in takes room.
+/// Whether an admitted block still takes room.
 fn stays(block: &[usize], threads: &[Thread]) -> bool {
     !block.iter().all(|&t| threads[t].is_over())
 }

@@ -1,8 +1,8 @@
-//! One after the other: what OpenCL leaves an implementation free to do.
+//! Runs threads one after the other, as OpenCL permits.
 //!
-//! In each group of a scope, only the first thread that could go on may step; so a thread runs to
-//! its end or to a barrier before the next one begins. With `alone`, one group runs at a time, and
-//! which one comes next is open.
+//! In each group of a scope, only the first thread that can go on may step. So a thread runs to its
+//! end or to a barrier before the next one begins. With `alone`, one group runs at a time, and the
+//! choice of the next group is free.
 //!
 //! # Sources
 //! - OpenCL API specification, *Execution Model*: work-groups may run one after the other;
@@ -13,12 +13,12 @@ use crate::code::Code;
 use crate::thread::{Status, Thread};
 use program::Scope;
 
-/// Threads of a group take turns.
+/// The threads of a group take turns.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turns {
-    /// The groups.
+    /// The scope of the groups.
     pub(super) scope: Scope,
-    /// Only one group at a time.
+    /// Whether only one group runs at a time.
     pub(super) alone: bool,
 }
 

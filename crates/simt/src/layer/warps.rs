@@ -1,15 +1,16 @@
-//! Warps with one program counter and a mask of active lanes, as GPUs before Volta have them.
+//! Warps with one program counter and a mask of active lanes, as in GPUs before Volta.
 //!
-//! A warp issues one instruction for its active lanes, and the next one when all of them have
-//! carried it out. Where lanes take different sides of a branch, the sides run one after the other,
-//! either first, up to where they meet again: the branch's immediate post-dominator. A stack
-//! remembers who waits where. Lanes of one instruction touch memory one by one, in any order.
+//! A warp issues one instruction for its active lanes, and the next one after all of them have
+//! executed it. If lanes take different sides of a branch, the sides run one after the other, in
+//! either order. Each runs to the point where they meet again: the branch's immediate
+//! post-dominator. A stack records which lanes wait at which point. Lanes of one instruction access
+//! memory one by one, in any order.
 //!
 //! # Invariants
-//! - The lanes of the top frame are at one instruction, or have carried it out and wait for the
-//!   others of `todo`. Of a *split* warp neither of the two top frames has begun.
-//! - A frame's lanes hold those of the frames of its sides above it. No ended lane is in a frame
-//!   after a step.
+//! - The lanes of the top frame are at one instruction, or have executed it and wait for the lanes
+//!   in `todo`. In a *split* warp neither of the two top frames has begun.
+//! - A frame's lanes include those of the frames of its sides above it. After a step, no frame
+//!   contains a lane that has ended.
 //!
 //! # Sources
 //! - CUDA Programming Guide, *SIMT Architecture*: one program counter shared amongst the threads of
@@ -29,24 +30,24 @@ use program::{Barrier, Scope};
 /// A set of lanes.
 type Lanes = u64;
 
-/// Who is in which warp.
+/// The warp of each thread.
 #[derive(Clone, Debug)]
 pub(super) struct Warps {
     /// Lanes by warp, as threads.
     warps: Vec<Vec<usize>>,
     /// By thread: warp and lane.
     place: Vec<(usize, usize)>,
-    /// By warp and instruction: where sides meet again.
+    /// By warp and instruction: the point where the sides meet again.
     meet: Vec<Vec<usize>>,
 }
 
-/// What a warp remembers.
+/// The state of a warp.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Warp {
     stack: Vec<Frame>,
-    /// Active lanes that have not carried out the current instruction.
+    /// Active lanes that have not executed the current instruction.
     todo: Lanes,
-    /// The two top frames are sides, and which one runs first is open.
+    /// Whether the two top frames are sides whose order is still open.
     split: bool,
 }
 
@@ -54,7 +55,7 @@ pub(super) struct Warp {
 #[derive(Clone, Debug, Hash)]
 struct Frame {
     lanes: Lanes,
-    /// Where they meet the others again; `None` for the whole warp.
+    /// The instruction at which they meet the others again; `None` for the whole warp.
     until: Option<usize>,
 }
 
@@ -62,7 +63,7 @@ impl Warps {
     /// The warps of a program.
     ///
     /// # Errors
-    /// If the threads of a warp do not run one code.
+    /// If the threads of a warp run different code.
     pub(super) fn new(code: &Code) -> Result<Warps, String> {
         let mut warps: Vec<Vec<usize>> = Vec::new();
         let mut place = vec![(0, 0); code.threads.len()];
@@ -137,7 +138,7 @@ impl Warps {
         warp.stack.last()
     }
 
-    /// A thread went on, or waits.
+    /// A thread stepped from an instruction, or waits there.
     pub(super) fn stepped(
         &self,
         code: &Code,
@@ -149,7 +150,7 @@ impl Warps {
         let (w, lane) = self.place[thread];
         let warp = &mut state[w];
         if warp.split {
-            // The first lane to step says which side comes first.
+            // The first lane to step decides which side comes first.
             let top = warp.stack.len() - 1;
             if warp.stack[top].lanes >> lane & 1 == 0 {
                 warp.stack.swap(top - 1, top);
@@ -159,7 +160,7 @@ impl Warps {
             woken.extend(bits(warp.todo).map(|l| self.warps[w][l]));
         }
         if threads[thread].status == Status::Waiting {
-            // The instruction is carried out when the barrier lets the lane pass.
+            // The instruction is executed once the barrier lets the lane pass.
             return;
         }
         warp.todo &= !(1 << lane);
@@ -169,14 +170,14 @@ impl Warps {
         }
     }
 
-    /// All active lanes have carried out the instruction at `from`: settles who comes next.
+    /// All active lanes have executed the instruction at `from`: finds the lanes that step next.
     fn issue(&self, code: &Code, warp: &mut Warp, threads: &[Thread], (w, from): (usize, usize)) {
         let at = |lane: usize| threads[self.warps[w][lane]].pc;
         let over = bits(warp.stack[0].lanes).filter(|&l| threads[self.warps[w][l]].is_over());
         let over = over.fold(0, |set, l| set | 1 << l);
         warp.stack.iter_mut().for_each(|f| f.lanes &= !over);
         while let Some(top) = warp.stack.last_mut() {
-            // Lanes that are where they meet the others wait below.
+            // Lanes that reached the meeting point wait below.
             if let Some(until) = top.until {
                 top.lanes = bits(top.lanes)
                     .filter(|&l| at(l) != until)
@@ -217,7 +218,7 @@ impl Warps {
         }
     }
 
-    /// A barrier is for the whole warp, or for the lanes of its mask.
+    /// Checks that a barrier is for the whole warp, or for exactly the lanes of its mask.
     pub(super) fn arrives(
         &self,
         code: &Code,
@@ -278,7 +279,7 @@ impl Warps {
                 "it waits for {other}, a lane of the same instruction"
             ));
         }
-        // It waits where the sides meet, or for its side's turn.
+        // The missing lane waits at the meeting point, or for its side's turn.
         let meet = |until: Option<usize>| {
             until
                 .and_then(line)
@@ -310,8 +311,8 @@ impl Warps {
     }
 }
 
-/// Whether two threads run one code: the same kinds of instructions, and branches to the same
-/// places.
+/// Whether two threads run the same code: the same kinds of instructions, and branches with the
+/// same targets.
 fn same_code(a: &[Act], b: &[Act]) -> bool {
     let same =
         |(x, y): (&Act, &Act)| discriminant(x) == discriminant(y) && x.target() == y.target();

@@ -1,16 +1,20 @@
-//! Looking ahead of a thread: which instructions it could bind before their turn.
+//! Looks ahead of a thread: finds the instructions that it could bind before their turn.
 //!
-//! From its next instruction a thread looks over code whose way is known: past fences and
-//! unresolved accesses, not past a branch whose operands are unknown. A store whose operands are
-//! known may become visible; a load whose value something later needs, or that acquires, may take
-//! its source; an atomic may do both at once, and an exchange, whose new value does not depend on
-//! the old one, may publish its write first and take its source later. What a bind means, and what
-//! makes it come true at the instruction's turn, is each memory's own matter.
+//! The look starts at the next instruction and follows code whose path is known. It passes fences
+//! and unresolved accesses, but no branch with unknown operands. There are four kinds of binds:
+//! - A store with known operands may become visible.
+//! - A load may take its source, if it acquires or if something later needs its value.
+//! - An atomic may do both at once.
+//! - An exchange may publish its write first and take its source later, because its new value does
+//!   not depend on the old one.
+//!
+//! Each memory defines the meaning of a bind, and how the instruction keeps it at its turn.
 //!
 //! # Invariants
 //! - Binds happen in an order that contains reads-from and value dependencies: no value justifies
 //!   itself.
-//! - A barrier is passed only in programs without branches: whether it lets a thread pass is then
+//! - The look passes a barrier only in programs without branches: then no value decides whether the
+//!   barrier lets a thread pass.
 //!   no value's doing.
 
 use super::Context;
@@ -21,12 +25,12 @@ use crate::thread::Thread;
 use crate::{Early, Halt, Result};
 use program::{BinOp, Expr, Proxy, RegId, Scope, Update};
 
-/// How far a thread looks ahead: accesses, fences and barriers.
+/// The accesses, fences and barriers that a look may pass.
 const WINDOW: usize = 8;
-/// … and micro-ops altogether.
+/// The micro-ops that a look may pass.
 const MAX_WALK: usize = 100;
 
-/// What can be bound.
+/// The parts of an instruction that can be bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
     Read,
@@ -38,16 +42,16 @@ pub(super) enum What {
     Catch,
 }
 
-/// A release that has not had its turn.
+/// A release whose turn has not come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Release {
-    /// The thread's clock when it has its turn.
+    /// The thread's clock at its turn.
     pub(super) clock: u32,
     pub(super) instr: usize,
     pub(super) scope: Scope,
 }
 
-/// Something that can be bound now.
+/// A bind that is possible now.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     pub(super) instr: usize,
@@ -56,15 +60,15 @@ pub(super) struct Candidate {
     pub(super) place: Place,
     /// A store's value.
     pub(super) value: i64,
-    /// Releases before or at it that have not had their turn and could head a release pattern
+    /// Releases before or at it whose turn has not come, if they could head a release pattern
     /// through its write.
     pub(super) releases: Vec<Release>,
-    /// Registers as far as known, for the operands of an atomic.
+    /// The known registers, for the operands of an atomic.
     pub(super) regs: Vec<Option<i64>>,
 }
 
 impl Candidate {
-    /// Has one of those that there are chosen, and noted.
+    /// Chooses one of the candidates, and logs it.
     pub(super) fn choose(
         mut all: Vec<Candidate>,
         cx: &mut Context<'_>,
@@ -81,7 +85,7 @@ impl Candidate {
         Ok(chosen)
     }
 
-    /// What an atomic writes that reads a value; `None` if it writes nothing.
+    /// The value that an atomic writes after reading `read`; `None` if it writes nothing.
     pub(super) fn written(&self, atomic: &Act, read: i64) -> Result<Option<i64>> {
         let Act::Rmw {
             dst,
@@ -99,25 +103,25 @@ impl Candidate {
     }
 }
 
-/// What an instruction was bound to before.
+/// The earlier bind of an instruction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound {
-    /// The value that its read took, if it has its source.
+    /// The value that its read took, if the read has a source.
     pub(super) read: Option<i64>,
     /// Whether its write is visible.
     pub(super) write: bool,
 }
 
-/// From where, and how far, a thread looks.
+/// The position and the limits of a look.
 pub(super) struct Look<'a> {
     pub(super) code: &'a Code,
     pub(super) early: Early,
     /// The thread's number.
     pub(super) t: usize,
     pub(super) thread: &'a Thread,
-    /// What its instructions were bound to, by clock.
+    /// The binds of its instructions, by clock.
     pub(super) bound: &'a dyn Fn(u32) -> Option<Bound>,
-    /// How many of them were.
+    /// The number of binds that the thread has.
     pub(super) binds: usize,
     /// Whether the memory lets a thread publish an exchange's write alone.
     pub(super) halves: bool,
@@ -153,14 +157,14 @@ pub(super) fn known(e: &Expr, regs: &[Option<i64>]) -> Option<i64> {
     }
 }
 
-/// What lies between a thread's next instruction and the one in view.
+/// The instructions between a thread's next one and the one in view.
 #[derive(Default)]
 struct Passed {
-    /// With the address (`None`: every one, or unknown).
+    /// With their address (`None`: every address, or unknown).
     releases: Vec<(Release, Option<u16>)>,
-    /// Addresses of accesses; mode `local` binds nothing past an access to the same one.
+    /// Addresses of accesses; mode `local` binds nothing past an access to the same address.
     addresses: Vec<u16>,
-    /// Something that mode `local` does not pass.
+    /// Whether there was an instruction that mode `local` does not pass.
     wall: bool,
 }
 
@@ -169,14 +173,14 @@ struct Walk {
     early: Early,
     pc: usize,
     clock: u32,
-    /// Registers as far as known.
+    /// The known registers.
     regs: Vec<Option<i64>>,
     passed: Passed,
     found: Vec<Candidate>,
 }
 
 impl Walk {
-    /// Notes that something can be bound, if the mode allows it there.
+    /// Adds a candidate, if the mode allows it there.
     fn offer(
         &mut self,
         what: What,
@@ -200,7 +204,7 @@ impl Walk {
         }
     }
 
-    /// The instruction in view releases; `None` for an address: whatever is written after it.
+    /// The instruction in view releases; without a place, through every later write.
     fn release(&mut self, scope: Scope, place: Option<Place>) {
         let release = Release {
             clock: self.clock,
@@ -215,7 +219,8 @@ impl Walk {
     }
 }
 
-/// The registers for the operands of an atomic that has read a value: some depend on it.
+/// The registers for the operands of an atomic that has read a value, on which some operands
+/// depend.
 fn once_read(
     update: &Update,
     dst: Option<RegId>,
@@ -231,14 +236,14 @@ fn once_read(
 
 /// Whether the operands of an atomic are known.
 fn operands_known(update: &Update, dst: Option<RegId>, regs: &[Option<i64>]) -> bool {
-    // Whatever is read is known by then.
+    // Any value will do: the read comes before the operands.
     let regs = once_read(update, dst, regs, 0);
     let ready = |e: &Expr| known(e, &regs).is_some();
     update.operands().iter().all(|e| ready(e))
 }
 
 impl Look<'_> {
-    /// What the thread could bind now.
+    /// The binds that are possible for the thread now.
     pub(super) fn candidates(&self) -> Vec<Candidate> {
         let Look {
             code,
@@ -271,7 +276,7 @@ impl Look<'_> {
             let place = |addr: &Expr, access: &Access, write| {
                 known(addr, &walk.regs).and_then(|a| code.place(t, a, access.ty, write))
             };
-            // What its read took, if it was bound.
+            // The value that its read took, if it was bound.
             let taken = bind.and_then(|b| b.read);
             let mut next = walk.pc + 1;
             match act {
@@ -316,7 +321,7 @@ impl Look<'_> {
                     let releases = walk.passed.releases_for(place);
                     let plain = !read.acquire && !write.release;
                     match bind {
-                        // An object's operations are in the order in which they have their turns.
+                        // Operations on an mbarrier object happen in the order of their turns.
                         None if read.object.is_some() => {}
                         None if operands_known(update, *dst, &walk.regs) => {
                             if !first || read.acquire {
@@ -359,7 +364,7 @@ impl Look<'_> {
                         walk.release(b.scope.unwrap_or(Scope::Thread), None);
                     }
                 }
-                // What the runtime or another lane hands over is not bound before.
+                // A value from the runtime or from another lane is never bound early.
                 Act::Call(_) | Act::Enqueue(_) | Act::Give { .. } | Act::Take { .. } => break,
                 Act::Status { of, .. }
                     if code
@@ -385,7 +390,7 @@ impl Look<'_> {
             walk.clock += 1;
         }
         if binds >= early.limit() {
-            // Only what belongs to a bind that there is already.
+            // Keeps only the candidates that complete an existing bind.
             walk.found.retain(|c| c.what == What::Catch);
         }
         walk.found
@@ -398,7 +403,7 @@ impl Passed {
         self.wall |= wall || place.is_none() || access.proxy != Proxy::Generic;
     }
 
-    /// Those that could head a release pattern through a write there.
+    /// The releases that could head a release pattern through a write to that place.
     fn releases_for(&self, place: Option<Place>) -> Vec<Release> {
         let matters = |va: &Option<u16>| va.is_none_or(|va| place.is_none_or(|p| p.va == va));
         self.releases

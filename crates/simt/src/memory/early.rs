@@ -1,9 +1,9 @@
-//! Binding before commit: a read takes its source, and a write becomes visible, before their
-//! instruction has its turn.
+//! Binding before commit: a read takes its source, or a write becomes visible, before the turn of
+//! its instruction.
 //!
-//! What can be bound is found by looking [ahead](super::ahead); what taking a source and becoming
-//! visible means is each memory's own matter. Commit checks everything again: a run in which
-//! something bound early cannot be committed counts for nothing.
+//! The look [ahead](super::ahead) finds possible binds; each memory defines how to take a source
+//! and how to become visible. Commit checks everything again: a run in which an early event cannot
+//! be committed does not count.
 //!
 //! # Invariants
 //! - Binds happen in an order that contains reads-from and value dependencies: no value justifies
@@ -15,22 +15,21 @@ use crate::code::{Access, Act, Code};
 use crate::thread::Thread;
 use crate::{Early, Halt, Result};
 
-/// What an instruction was bound to. Reads and writes are known by numbers that are the memory's
-/// own.
+/// The bind of an instruction. The memory assigns the numbers of reads and writes.
 #[derive(Clone, Debug)]
 pub(super) struct Bind {
     pub(super) thread: usize,
-    /// The instruction, by the thread's clock when it has its turn.
+    /// The thread's clock at the turn of its instruction.
     pub(super) clock: u32,
     pub(super) loc: usize,
     pub(super) read: Option<usize>,
     pub(super) write: Option<usize>,
-    /// Releases before or at it that have not had their turn and could head a release pattern
+    /// Releases before or at it whose turn has not come, if they could head a release pattern
     /// through its write.
     pub(super) releases: Vec<Release>,
 }
 
-/// Everything that was bound and has not had its turn, by thread and clock.
+/// All binds whose turn has not come, by thread and clock.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Binds(Vec<Bind>);
 
@@ -47,7 +46,7 @@ impl Binds {
         self.0.iter_mut()
     }
 
-    /// Those of a thread.
+    /// The binds of a thread.
     pub(super) fn of(&self, thread: usize) -> impl Iterator<Item = &Bind> {
         self.0.iter().filter(move |b| b.thread == thread)
     }
@@ -59,7 +58,7 @@ impl Binds {
             .find(|b| (b.loc, b.write) == (loc, Some(write)))
     }
 
-    /// What the instruction that has its turn was bound to.
+    /// Removes and returns the bind of the instruction whose turn it is.
     pub(super) fn take(&mut self, at: At) -> Option<Bind> {
         let i = self
             .0
@@ -68,7 +67,7 @@ impl Binds {
         Some(self.0.remove(i))
     }
 
-    /// An instruction has had its turn: early writes after it no longer wait for its release.
+    /// An instruction has had its turn: later early writes no longer wait for its release.
     pub(super) fn had_turn(&mut self, at: At) {
         let mine = self.0.iter_mut().filter(|b| b.thread == at.thread);
         mine.for_each(|b| b.releases.retain(|r| r.clock > at.clock));
@@ -82,29 +81,29 @@ impl Binds {
     }
 }
 
-/// Where the value that a write depends on comes from.
+/// The source of the value that a write depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Half {
-    /// It is no half of a read-modify-write.
+    /// The write is not half of a read-modify-write.
     None,
-    /// That of an exchange, whose read is bound later.
+    /// The write belongs to an exchange whose read is bound later.
     Open,
-    /// That of a read-modify-write that reads so.
+    /// The write belongs to a read-modify-write with this read.
     Of(Target, usize),
 }
 
-/// A memory in which instructions are bound before their turn.
+/// A memory that can bind instructions before their turn.
 pub(super) trait Binding: Backend {
     /// Whether an exchange's write may be published alone.
     const HALVES: bool;
 
-    /// How much may be bound; `None`, if nothing ever is.
+    /// The limit on binds; [`Early::None`] if there never are any.
     fn early(&self) -> Early;
 
     /// Whether arrivals at barriers are release fences.
     fn arrivals_release(&self) -> bool;
 
-    /// Whether writes there may be bound.
+    /// Whether writes to the location may be bound.
     fn may_publish(&self, code: &Code, loc: usize) -> bool;
 
     fn bound(m: &Self::Memory) -> &Binds;
@@ -127,10 +126,10 @@ pub(super) trait Binding: Backend {
         half: Half,
     ) -> Result<usize>;
 
-    /// The read of an exchange whose write is visible has its source.
+    /// Gives a source to the read of an exchange whose write is visible.
     fn catch(&self, code: &Code, m: &mut Self::Memory, write: usize, half: (Target, usize));
 
-    /// What a thread could bind now.
+    /// The binds that are possible for a thread now.
     fn candidates(
         &self,
         code: &Code,
@@ -163,7 +162,7 @@ pub(super) trait Binding: Backend {
         found
     }
 
-    /// Binds one of the candidates.
+    /// Performs one of the candidates.
     fn bind(
         &self,
         cx: &mut Context<'_>,

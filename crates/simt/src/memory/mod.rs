@@ -1,8 +1,8 @@
-//! What a memory is to the machine.
+//! The interface between the machine and its memories.
 //!
-//! A memory carries out accesses, fences and what barriers hand over. Where it could go on in
-//! several ways it asks the chooser; where it cannot go on it says [`Halt`], and the step is given
-//! up as a whole (the caller works on a copy).
+//! A memory carries out accesses, fences and the handover at barriers. If it could go on in several
+//! ways, it takes a choice. If it cannot go on, it returns a [`Halt`], and the machine gives up the
+//! whole step (the caller works on a copy).
 
 mod ahead;
 pub(super) mod clike;
@@ -21,13 +21,13 @@ use super::thread::Thread;
 use super::{Halt, Result};
 use program::{Barrier, Scope};
 
-/// Where and when a step happens.
+/// The place and time of a step.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct At {
     pub(super) thread: usize,
     /// Index of the instruction in the thread's code.
     pub(super) instr: usize,
-    /// Micro-ops that the thread carried out before it.
+    /// The number of micro-ops that the thread has executed before it.
     pub(super) clock: u32,
 }
 
@@ -40,7 +40,7 @@ impl At {
     }
 }
 
-/// An access of a thread: when, where, and how.
+/// An access of a thread: time, place and attributes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Target {
     pub(super) at: At,
@@ -48,33 +48,33 @@ pub(super) struct Target {
     pub(super) access: Access,
 }
 
-/// What a step may use besides the state.
+/// The parts of the machine that a step may use, apart from the state.
 pub(super) struct Context<'a> {
     pub(super) code: &'a Code,
     pub(super) chooser: &'a mut dyn Chooser,
     pub(super) log: &'a mut dyn Log,
-    /// How old what this step read is, and where it wrote.
+    /// The age of the values that this step read, and of the places where it wrote.
     pub(super) age: Age,
 }
 
 /// Whether a step may be one of infinitely many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Age {
-    /// It reads what nothing overwrites, and writes last.
+    /// It reads writes that nothing overwrites, and its writes come last.
     New,
-    /// A weak read takes what was overwritten. Compilers and caches can make it find that for ever,
-    /// but a fair memory does not.
+    /// A weak read takes an overwritten value. Compilers and caches can repeat that forever, but a
+    /// fair memory does not.
     Stale,
-    /// Another read takes what was overwritten, or a write comes before one that is there: a thread
-    /// that keeps on does so finitely often.
+    /// Another read takes an overwritten value, or a write comes before an existing one. A thread
+    /// that repeats this does so finitely often.
     Old,
 }
 
 impl Context<'_> {
-    /// One of those that there are.
+    /// Chooses one of several.
     ///
     /// # Errors
-    /// Refused, if there is none.
+    /// Refused, if there are none.
     pub(super) fn pick<T: Copy>(&mut self, all: &[T]) -> Result<T> {
         if all.is_empty() {
             Err(Halt::Refused)
@@ -83,7 +83,7 @@ impl Context<'_> {
         }
     }
 
-    /// Something the step did is of that age.
+    /// Raises the step's age, if `old`.
     pub(super) fn ages(&mut self, old: bool, age: Age) {
         if old {
             self.age = self.age.max(age);
@@ -91,38 +91,39 @@ impl Context<'_> {
     }
 }
 
-/// What a read-modify-write writes, given what it read; `None`: nothing.
+/// The value that a read-modify-write writes, given the value that it read; `None`: it writes
+/// nothing.
 pub(super) type NewValue<'a> = &'a dyn Fn(i64) -> Option<i64>;
 
-/// The same of an operation on several cells, cell by cell.
+/// The same for an operation on several cells, cell by cell.
 pub(super) type NewValues<'a> = &'a dyn Fn(&[i64]) -> Vec<Option<i64>>;
 
 /// A memory: its rules. The contents are [`Backend::Memory`].
 pub(super) trait Backend: Clone {
     /// The contents.
     type Memory: Clone + Debug;
-    /// What an arrival at a barrier hands to the waits.
+    /// The knowledge that an arrival at a barrier hands to the waits.
     type Carried: Clone + Default + Debug;
 
-    /// What an access of one thread to one location can change.
+    /// The part of the memory that an access of one thread to one location can change.
     type Saved;
 
-    /// Keeps what an access of a thread to a location, without early binds, can change.
+    /// Saves the part that an access of a thread to a location can change, without early binds.
     fn save(&self, m: &Self::Memory, thread: usize, loc: Option<usize>) -> Self::Saved;
 
-    /// Puts it back.
+    /// Restores the saved part.
     fn restore(&self, m: &mut Self::Memory, saved: Self::Saved);
 
     /// The contents before the first step.
     fn start(&self, code: &Code) -> Self::Memory;
 
-    /// Reads; gives the value as stored.
+    /// Reads and returns the value as stored.
     fn load(&self, cx: &mut Context<'_>, m: &mut Self::Memory, t: Target) -> Result<i64>;
 
     /// Writes.
     fn store(&self, cx: &mut Context<'_>, m: &mut Self::Memory, t: Target, value: i64) -> Result;
 
-    /// Reads and writes, by two halves of one instruction; gives the old value as stored.
+    /// Reads and writes, by the two halves of an instruction; returns the old value as stored.
     fn rmw(
         &self,
         cx: &mut Context<'_>,
@@ -131,8 +132,8 @@ pub(super) trait Backend: Clone {
         new: NewValue<'_>,
     ) -> Result<i64>;
 
-    /// An operation on several cells at once: reads, then writes what that makes of it (`None`:
-    /// nothing there). Gives what was read.
+    /// An operation on several cells at once: reads, then writes the new values (`None`: no write
+    /// to that cell). Returns the values read.
     fn several(
         &self,
         cx: &mut Context<'_>,
@@ -150,16 +151,15 @@ pub(super) trait Backend: Clone {
         Ok(old)
     }
 
-    /// A fence of either kind.
+    /// Performs a fence.
     fn fence(&self, cx: &mut Context<'_>, m: &mut Self::Memory, at: At, fence: Fence) -> Result;
 
-    /// Whether a fence commutes with every step of other threads, so that it may be carried out at
-    /// once.
+    /// Whether a fence commutes with every step of other threads, so that it may execute at once.
     fn fence_commutes(&self, _: &Self::Memory, _thread: usize, _: Fence) -> bool {
         true
     }
 
-    /// A thread arrives at a barrier; what it hands over.
+    /// A thread arrives at a barrier; returns the knowledge that it hands over.
     fn arrive(
         &self,
         cx: &mut Context<'_>,
@@ -168,50 +168,51 @@ pub(super) trait Backend: Clone {
         barrier: &Barrier,
     ) -> Result<Self::Carried>;
 
-    /// Whether the next arrival of a thread commutes with every step of other threads, as far as
-    /// memory goes.
+    /// Whether the next arrival of a thread commutes with every step of other threads, with respect
+    /// to memory.
     fn arrival_commutes(&self, _: &Self::Memory, _thread: usize) -> bool {
         true
     }
 
-    /// Adds what another arrival handed over.
+    /// Adds the knowledge that another arrival handed over.
     fn join(into: &mut Self::Carried, other: &Self::Carried);
 
-    /// A thread passes the barrier that it is at.
+    /// A thread passes its barrier.
     fn pass(&self, code: &Code, m: &mut Self::Memory, at: At, carried: &Self::Carried);
 
-    /// Makes up a thread's mind about what it relied on, where that was left open.
+    /// Settles by choice the assumptions that a thread relied on, if they are open.
     fn shut(&self, _: &mut Context<'_>, _: &mut Self::Memory, _thread: usize) -> Result {
         Ok(())
     }
 
-    /// All that a thread knows, for another to be told of.
+    /// The whole knowledge of a thread, for another thread to learn.
     fn hand(&self, code: &Code, m: &mut Self::Memory, at: At) -> Self::Carried;
 
-    /// What release fences of a thread have published, of a scope or of the whole system.
+    /// The knowledge that release fences of a thread have published, at a scope or for the whole
+    /// system.
     fn hand_released(&self, _: &Self::Memory, _thread: usize, _: Scope) -> Self::Carried {
         Self::Carried::default()
     }
 
-    /// A thread learns what was published.
+    /// A thread learns published knowledge.
     fn learn(&self, _: &mut Self::Memory, _thread: usize, _: &Self::Carried) {}
 
-    /// A thread is told what others know: it comes after that.
+    /// A thread learns the knowledge of others: its next events come after theirs.
     fn tell(&self, code: &Code, m: &mut Self::Memory, at: At, carried: &Self::Carried);
 
-    /// An agent is begun by a thread.
+    /// A thread begins an agent.
     fn begin(&self, _: &mut Self::Memory, _owner: usize, _agent: usize) {}
 
-    /// An agent is to tell of what others did, who have ended.
+    /// An agent collects the knowledge of agents that have ended, to report it.
     fn gather(&self, _: &mut Self::Memory, _of: &[usize], _agent: usize) {}
 
     /// An agent has ended.
     fn ended(&self, _: &mut Self::Memory, _agent: usize) {}
 
-    /// A thread knows that an agent is complete, or its reads are.
+    /// A thread learns that an agent, or only its reads, are complete.
     fn complete(&self, _: &mut Self::Memory, _thread: usize, _agent: usize, _reads: bool) {}
 
-    /// Whether anything is ever bound early.
+    /// Whether the memory ever binds anything early.
     fn binds(&self) -> bool {
         false
     }
@@ -232,31 +233,30 @@ pub(super) trait Backend: Clone {
         Err(Halt::Refused)
     }
 
-    /// Whether something was bound early and has not had its turn: a state without successors is
-    /// then no hang.
+    /// Whether some early bind has not had its turn: a state without successors is then not a hang.
     fn is_pending(&self, _: &Self::Memory) -> bool {
         false
     }
 
-    /// Whether a thread may find no way on because of what was chosen earlier: a state without
-    /// successors in which not all who are left wait at barriers is then no hang either.
+    /// Whether an earlier choice may leave a thread without a way to go on. A state without
+    /// successors is then a hang only if all remaining threads wait at barriers.
     fn may_refuse(&self) -> bool {
         false
     }
 
-    /// Whether everything that earlier choices promised has come true: if not, the end of a run
-    /// counts for nothing.
+    /// Whether every promise of earlier choices has come true: if not, the end of a run does not
+    /// count.
     fn is_whole(&self, _: &Self::Memory) -> bool {
         true
     }
 
-    /// What is undefined about a run that has come to its end.
+    /// The undefined behaviour of a run that has come to its end.
     fn hazards(&self, _: &Code, _: &Self::Memory) -> Vec<Hazard> {
         Vec::new()
     }
 
-    /// Brings the contents, and what barriers carry, into a normal form. `false` if that lost
-    /// possible behaviour (a bound on the history was met).
+    /// Brings the contents, and the knowledge in barriers, into a normal form. Returns `false` if
+    /// that lost possible behaviour (the history reached its bound).
     fn tidy(
         &self,
         _: &Code,
@@ -266,8 +266,8 @@ pub(super) trait Backend: Clone {
         true
     }
 
-    /// Hashes contents and what barriers carry, after [`Backend::tidy`]. Equal behaviour may hash
-    /// differently, different behaviour never equally.
+    /// Hashes the contents and the knowledge in barriers, after [`Backend::tidy`]. Equal behaviour
+    /// may hash differently; different behaviour never hashes equally.
     fn hash(
         &self,
         m: &Self::Memory,

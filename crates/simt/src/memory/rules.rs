@@ -1,26 +1,26 @@
-//! The rules of the memories, each of which can be taken out.
+//! The rules of the memories; each can be taken out.
 //!
-//! A memory without one of its rules is wrong; tests take out each in turn and look for what it
-//! then shows. Nobody else has a reason to.
+//! A memory without one of its rules is wrong. Tests take out each rule in turn and look for wrong
+//! outcomes. There is no other reason to do so.
 
-/// Declares the set: its rules with a line about each.
+/// Declares the set of rules, with a line about each.
 macro_rules! rules {
     ($($(#[$doc:meta])* $rule:ident,)*) => {
-        /// Which rules are in force.
+        /// The rules in force.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct Rules {
             $($(#[$doc])* pub $rule: bool,)*
         }
 
         impl Rules {
-            /// All of them.
+            /// All rules.
             pub const ALL: Rules = Rules { $($rule: true,)* };
 
-            /// Their names.
+            /// The names of the rules.
             pub const NAMES: &'static [&'static str] = &[$(stringify!($rule)),*];
 
-            /// What is left without the rule of that name, in every memory that has it; `None` if
-            /// there is none.
+            /// The rules without the one of that name, in every memory that has it; `None` if there
+            /// is no such rule.
             pub fn without(mut self, name: &str) -> Option<Rules> {
                 match name {
                     $(stringify!($rule) => self.$rule = false,)*
@@ -33,76 +33,76 @@ macro_rules! rules {
 }
 
 rules! {
-    // Of all weak memories.
-    /// Acquires synchronize with releases: they take over what these hand on.
+    // For all weak memories.
+    /// Acquires synchronize with releases: they take over the knowledge of the release.
     synchronization,
     /// Release fences are releases.
     release_fence,
-    /// Synchronization, and what goes with it, is between operations whose scopes include each
-    /// other.
+    /// Only operations whose scopes include each other synchronize; the same goes for related
+    /// rules.
     scopes,
     /// Barriers order memory.
     barriers,
-    /// No other write (in PTX: that is morally strong with it) comes between the halves of a
-    /// read-modify-write.
+    /// No other write comes between the halves of a read-modify-write; in PTX, no write that is
+    /// morally strong with it.
     atomicity,
-    /// An acquire waits until the releases that it synchronizes with have had their turn.
+    /// An acquire waits for the turns of the releases that it synchronizes with.
     waiting,
 
-    // Of PTX.
-    /// A read may not take a write that is coherence-before one it knows of.
+    // For PTX.
+    /// A read may not take a write that is coherence-before one in its past.
     hidden,
-    /// … nor may the two ever be ordered so later.
+    /// And the two may never be ordered so later.
     never_before,
-    /// A write comes coherence-after all that it knows of.
+    /// A write comes coherence-after all writes in its past.
     after_known,
     /// Morally strong writes of a location are totally ordered.
     strong_order,
     /// Program order of an address used through several proxies agrees with communication.
     per_location,
-    /// Who reads a morally strong write knows of it.
+    /// A thread that reads a morally strong write has it in its past.
     observation,
-    /// What is done to several cells at once is one operation.
+    /// An operation on several cells acts as one operation.
     wholes,
     /// A write does not come causally before itself or before a read of it.
     tokens,
     /// A release write begins release patterns through later strong writes of its location.
     release_write,
-    /// Release patterns go on through atomics.
+    /// Release patterns continue through atomics.
     chains,
-    /// A `fence.sc` knows what earlier morally strong ones knew.
+    /// A `fence.sc` takes over the knowledge of earlier morally strong ones.
     fence_sc,
     /// The read of a reduction never acquires.
     reductions,
-    /// An access leaves its proxy with the end of its kernel, and a kernel enters all of them with
-    /// its start.
+    /// The end of a kernel makes an access leave its proxy, and the start of a kernel makes it
+    /// enter all proxies.
     kernels,
 
-    // Of languages.
-    /// Accesses agree with what happens before them.
+    // For languages.
+    /// Accesses agree with the events that happen before them.
     coherence,
-    /// Locations declared non-atomic hold what is visible.
+    /// Locations declared non-atomic hold visible writes only.
     visible,
-    /// Sequentially consistent operations agree.
+    /// Sequentially consistent operations satisfy the axiom of the model.
     agreement,
-    /// … those of fences, too.
+    /// The axiom includes fences.
     agreement_fences,
     /// Acquire fences are acquires.
     acquire_fence,
-    /// Release sequences go on after their head.
+    /// Release sequences continue after their head.
     sequence,
-    /// What a release sequence was relied on for stays true of it.
+    /// An assumption about a release sequence stays true.
     pins,
-    /// … and what was not relied on does not come true.
+    /// A release sequence assumed to break does break.
     breaks,
-    /// OpenCL: synchronization that counts for both regions.
+    /// OpenCL: synchronization can count for both regions.
     cross,
-    /// OpenCL: regions are ordered apart.
+    /// OpenCL: regions are ordered separately.
     regions,
-    /// A write that was bound early is, at its turn, behind all that its thread knows.
+    /// At its turn, a write that was bound early is behind all writes in its thread's past.
     early_places,
-    /// Sequentially consistent operations agree at its turn, too.
+    /// At its turn, sequentially consistent operations satisfy the axiom again.
     early_agreement,
-    /// Where the language lets program order and reads-from have no cycle, nothing is bound early.
+    /// If the language excludes cycles of program order and reads-from, nothing is bound early.
     in_order,
 }

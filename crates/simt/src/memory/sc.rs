@@ -1,6 +1,6 @@
-//! Sequentially consistent memory: one value per location, every step at once.
+//! Sequentially consistent memory: one value per location; every step acts at once.
 //!
-//! Orders, scopes, proxies and fences mean nothing. A read-modify-write is one step. This is the
+//! Orders, scopes, proxies and fences have no effect. A read-modify-write is one step. This is the
 //! memory of the model `sc`: its outcomes are exactly those of the interleavings of the threads'
 //! steps.
 
@@ -21,7 +21,7 @@ pub(crate) struct Sc;
 #[derive(Clone, Debug)]
 pub(crate) struct Store {
     cells: Vec<Cell>,
-    /// By thread: how many writes it made; for the log alone.
+    /// By thread: the number of its writes; for the log alone.
     writes: Vec<u32>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Store {
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     value: i64,
-    /// Who wrote it last; for the log alone.
+    /// The last write; for the log alone.
     by: Source,
 }
 
@@ -55,7 +55,7 @@ impl Backend for Sc {
     type Carried = ();
     type Saved = ();
 
-    /// Nothing is ever refused here.
+    /// No step is ever refused here.
     fn save(&self, _: &Store, _: usize, _: Option<usize>) {}
 
     fn restore(&self, _: &mut Store, (): ()) {}

@@ -1,16 +1,15 @@
-//! Races in a run: conflicting accesses that nothing orders.
+//! Finds races in a run: conflicting accesses without order.
 //!
-//! Two accesses of one location by different threads, one of them a write, race unless one comes
-//! before the other ([`order`]) or both are strong with scopes that include each other. What is
-//! found is a fact about the run; a run without a race says nothing of others. In PTX a race is
-//! information, in CUDA C++ it makes the program undefined.
+//! Two accesses of one location by different threads conflict if one of them is a write. They race
+//! unless one comes before the other ([`order`]) or both are strong with scopes that include each
+//! other. A race is a fact about the run; a run without a race says nothing about others. In PTX a
+//! race is information; in CUDA C++ it makes the program undefined.
 //!
 //! # Invariants
-//! - Asynchronous operations are threads of their own, their agents. Which proxy they access memory
-//!   through is not looked at: a race that is one for want of a proxy fence is not found.
-//! - Of each location, the latest access of each kind and thread is kept: earlier ones are ordered
-//!   before it, so that a later access that races with an earlier one of the kind races with it,
-//!   too.
+//! - Asynchronous operations are separate threads, their agents. The check ignores the proxy of
+//!   their accesses: it does not find a race whose only reason is a missing proxy fence.
+//! - For each location, it keeps the latest access of each kind and thread. Earlier ones of the
+//!   kind come before it, so a later access that races with one of them also races with the latest.
 //!
 //! # Sources
 //! - PTX ISA, Memory Consistency Model, *Morally strong operations*, *Conflict and data-races*.
@@ -35,7 +34,7 @@ pub struct Side {
     pub thread: usize,
     /// Its name.
     pub name: String,
-    /// Where it runs: block, warp and lane, or the host.
+    /// Its place: block, warp and lane, or the host.
     pub place: String,
     /// The line of the instruction in the test's file.
     pub line: SourceLine,
@@ -48,7 +47,7 @@ pub struct Side {
 /// Two accesses that race.
 #[derive(Clone, Debug)]
 pub struct Race {
-    /// What they access.
+    /// The location that they access.
     pub location: String,
     /// Its address space, as in the test format.
     pub space: &'static str,
@@ -56,12 +55,12 @@ pub struct Race {
     pub first: Side,
     /// The later one.
     pub second: Side,
-    /// What is missing.
+    /// The missing condition.
     pub why: String,
-    /// How many pairs of threads and locations race at these two instructions, in all runs looked
-    /// at.
+    /// The number of pairs of threads and locations that race at these two instructions, over all
+    /// runs examined.
     pub count: u64,
-    /// A run that has it.
+    /// A run that contains it.
     pub schedule: Recorded,
 }
 
@@ -76,7 +75,7 @@ impl fmt::Display for Side {
     }
 }
 
-/// Whether races can be looked for in runs of this program, and if not, why.
+/// Checks that the program's runs can be examined for races; if not, says why.
 pub(super) fn applies(code: &Code) -> Result<(), String> {
     let dialect = code.program.dialect;
     match dialect.row().race_rules {
@@ -91,8 +90,8 @@ pub(super) fn applies(code: &Code) -> Result<(), String> {
     }
 }
 
-/// Whether all memory is accessed by its own name, through the generic proxy or by asynchronous
-/// operations through theirs.
+/// Whether every location is accessed by its own name, through the generic proxy or, by
+/// asynchronous operations, through the async proxy.
 fn has_no_other_proxy(code: &Code) -> bool {
     let known =
         |access: &Access| !access.map && matches!(access.proxy, Proxy::Generic | Proxy::Async);
@@ -108,13 +107,13 @@ fn has_no_other_proxy(code: &Code) -> bool {
             .all(|act| act.accesses().all(known))
 }
 
-/// An access, kept for later ones.
+/// An access that is kept for comparison with later ones.
 #[derive(Clone, Copy, Debug)]
 struct Past {
     touch: Touch,
     /// Its number among the events of its thread.
     time: u32,
-    /// How many barriers of its block the thread had passed.
+    /// The number of barriers of its block that the thread had passed.
     epoch: u32,
 }
 
@@ -125,21 +124,21 @@ struct Found {
     second: Past,
 }
 
-/// Said where time is over.
+/// The message when time ran out.
 pub(super) const NOT_ALL: &str = "not all runs were looked through for races: out of time";
 
-/// How much of a run was looked through for races.
+/// The part of a run that was examined for races.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Looked {
-    /// All of it.
+    /// The whole run.
     Through,
-    /// It was late before that.
+    /// A first part, until the time was over.
     Late,
-    /// Nothing: what was bound early in it hides what is handed over.
+    /// Nothing: early binds in the run hide some handovers.
     Open,
 }
 
-/// Looks for races in a run; adds them to those known.
+/// Examines a run for races, and adds them to the known ones.
 pub(super) fn find(
     code: &Code,
     events: &[Event],
@@ -154,7 +153,7 @@ pub(super) fn find(
     looked
 }
 
-/// As [`find`], but only takes up the races that the memory itself found, to say why they are.
+/// Like [`find`], but only explains the races that the memory found.
 pub(super) fn explain(
     code: &Code,
     events: &[Event],
@@ -215,11 +214,11 @@ fn add(
     }
 }
 
-/// Events that are looked at before the time is asked for.
+/// The number of events between two looks at the clock.
 const EVENTS_PER_LOOK: usize = 256;
 
-/// The races of a run, each pair of instructions and threads once, and how much of the run was
-/// looked through.
+/// The races of a run, once for each pair of instructions and threads, and the part that was
+/// examined.
 fn pairs(code: &Code, events: &[Event], late: &dyn Fn() -> bool) -> (Vec<Found>, Looked) {
     let mut order = Order::new(code, Asked::All);
     let mut past: Vec<Vec<Past>> = vec![Vec::new(); code.locations.len()];
@@ -260,7 +259,7 @@ fn pairs(code: &Code, events: &[Event], late: &dyn Fn() -> bool) -> (Vec<Found>,
                     }
                 }
             }
-            // What comes before a plain write races with nothing that does not race with the write.
+            // An access before a plain write races with nothing that does not race with the write.
             let covers = touch.write && !touch.access.strong;
             let stands_for = |p: &Past| {
                 let half = !p.touch.write && order.is_half(p.touch.thread, p.time);
@@ -286,12 +285,12 @@ fn pairs(code: &Code, events: &[Event], late: &dyn Fn() -> bool) -> (Vec<Found>,
     )
 }
 
-/// Accesses of one strength and scope.
+/// Whether two accesses have the same strength and scope.
 fn alike(a: &Touch, b: &Touch) -> bool {
     (a.access.strong, a.access.scope) == (b.access.strong, b.access.scope)
 }
 
-/// Whether two accesses may meet: both strong, with scopes that include each other.
+/// Whether two accesses may be concurrent: both are strong, with scopes that include each other.
 fn together(code: &Code, a: &Touch, b: &Touch) -> bool {
     if a.access.object.is_some() && b.access.object.is_some() {
         return true;

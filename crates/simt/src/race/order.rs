@@ -1,16 +1,16 @@
-//! What comes before what in one run, by vector clocks.
+//! Computes the order of events in a run, with vector clocks.
 //!
-//! A thread's clock says of every thread how many of its events come before the thread's next one.
-//! What one thread hands to another follows the release and acquire patterns of the model,
-//! barriers, and in PTX `fence.sc`. The same rules with less asked for ([`Asked`]) tell why two
-//! accesses are not ordered. In PTX, what an access has observed comes before what follows it at
-//! the same location, without any of these: [`Order::observed`].
+//! A thread's clock gives, for each thread, the number of its events that come before the next
+//! event of the first. Handovers between threads follow the release and acquire patterns of the
+//! model, barriers, and in PTX `fence.sc`. The same rules with weaker requirements ([`Asked`])
+//! explain why two accesses have no order. In PTX, an observed access also comes before later
+//! accesses to the same location, without any of these: [`Order::observed`].
 //!
 //! # Sources
 //! - PTX ISA, Memory Consistency Model: *Release and Acquire Patterns*, *Synchronizes-with*, *Fence-SC*, *Observation
 //!   Order*, *Causality Order*.
-//! - ISO C++, *Data races*: in CUDA C++ a release sequence goes on through read-modify-writes
-//!   alone, and `fence.sc` order makes nobody synchronize.
+//! - ISO C++, *Data races*: in CUDA C++ a release sequence continues only through
+//!   read-modify-writes, and `fence.sc` order does not synchronize threads.
 //! - Vector clocks: C. Flanagan, S. Freund, "FastTrack: Efficient and Precise Dynamic Race
 //!   Detection", PLDI 2009.
 
@@ -26,30 +26,30 @@ use program::Scope;
 use program::dialect::RaceRules;
 use program::mbarrier::{PHASES, phase_of};
 
-/// How much is asked for before one thing comes before another.
+/// The requirements for one event to come before another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
-    /// What the model asks for.
+    /// The requirements of the model.
     All,
-    /// As if all scopes were wide enough.
+    /// Those of the model, as if all scopes were wide enough.
     AnyScope,
-    /// Reading what was written is enough.
+    /// Only that one reads the other's write.
     Communication,
 }
 
-/// By thread: how many of its events come before.
+/// By thread: the number of its events that come before.
 pub(super) type Clock = Vec<u32>;
 
-/// One thread hands to another what comes before an event of its own.
+/// A handover: one thread passes on everything that comes before one of its events.
 #[derive(Clone, Debug)]
 pub(super) struct Link {
-    /// Thread and instruction that hands over.
+    /// The thread and instruction that hand over.
     pub(super) from: (usize, usize),
-    /// Thread and instruction that takes.
+    /// The thread and instruction that take over.
     pub(super) to: (usize, usize),
     /// The scopes of the two.
     pub(super) scopes: (Scope, Scope),
-    /// What is handed over.
+    /// The clock handed over.
     pub(super) clock: Rc<Clock>,
 }
 
@@ -62,49 +62,49 @@ struct Head {
     clock: Rc<Clock>,
 }
 
-/// An operation that writes, in the chain of atomics by which its value is observed.
+/// A writing operation, in the chain of atomics through which its value is observed.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     thread: usize,
-    /// Its numbers among the events of its thread: that of its read, if it is an atomic, and that
-    /// of its write.
+    /// The numbers of its read (if it is an atomic) and of its write among the events of its
+    /// thread.
     times: [u32; 2],
-    /// The operation of which it has read, if the two are morally strong.
+    /// The operation that it read from, if the two are morally strong.
     from: Option<usize>,
 }
 
-/// A read, and what it observes.
+/// A read, and the write that it observes.
 #[derive(Clone, Copy, Debug)]
 struct Observer {
     thread: usize,
     time: u32,
     source: Source,
-    /// The last step; none while the write is not committed.
+    /// The last operation of the chain; `None` until the write is committed.
     last: Option<usize>,
 }
 
-/// A write that was seen.
+/// A committed write.
 #[derive(Clone, Debug)]
 struct Written {
-    /// It, as something that is observed.
+    /// Its index among the operations that can be observed.
     step: usize,
     thread: usize,
     instr: usize,
     access: Access,
     heads: Rc<Vec<Head>>,
-    /// What came before it, itself included.
+    /// The events before it, including itself.
     clock: Rc<Clock>,
     value: i64,
-    /// Of an mbarrier object: the arrivals of the current phase, and of the one before, each with
+    /// For an mbarrier object: the arrivals of the current phase and of the previous one, each with
     /// its scope.
     arrivals: [Rc<Vec<(Head, Scope)>>; 2],
 }
 
-/// Order, as far as the run has come.
+/// The order of the run so far.
 pub(super) struct Order<'a> {
     code: &'a Code,
     asked: Asked,
-    /// Early exits, fence-SC and same-thread release sequences are PTX's.
+    /// Whether PTX's rules apply: early exits, fence-SC and release sequences within a thread.
     ptx: bool,
     pub(super) clocks: Vec<Clock>,
     /// By thread: its release fences by scope.
@@ -113,41 +113,41 @@ pub(super) struct Order<'a> {
     releases: Vec<BTreeMap<(usize, Scope), Head>>,
     /// By thread: strong reads that a later acquire may complete.
     pending: Vec<Vec<(usize, Source)>>,
-    /// By thread: heads of arrivals at mbarrier objects that a wait has seen; a later acquire fence
-    /// takes them over.
+    /// By thread: heads of arrivals at mbarrier objects that a wait has observed; a later acquire
+    /// fence takes them over.
     seen: Vec<Vec<Head>>,
     writes: FxHashMap<Source, Written>,
     fence_sc: BTreeMap<(usize, Scope), Rc<Clock>>,
     phases: FxHashMap<u32, Clock>,
-    /// By point of the host program: what comes before it.
+    /// By point of the host program: the events before it.
     points: FxHashMap<u32, Clock>,
-    /// By thread: how many of its events there are up to its last read.
+    /// By thread: the number of its events up to its last read.
     last_reads: Vec<u32>,
-    /// What an atomic has read, until its write comes, and when.
+    /// By thread: the source and time of an atomic's read, until its write comes.
     read: Vec<Option<(Source, u32)>>,
-    /// What can be observed.
+    /// The operations that can be observed.
     steps: Vec<Step>,
     /// The reads of atomics that have written, by thread and number.
     halves: FxHashSet<(usize, u32)>,
-    /// By location: who has observed what.
+    /// By location: its observers.
     observers: FxHashMap<usize, Vec<Observer>>,
-    /// Writes that are visible and not committed: location, instruction, value.
+    /// Visible writes that are not committed: location, instruction, value.
     visible: FxHashMap<Source, (usize, usize, i64)>,
-    /// What was handed over, in order; kept only where less than everything is asked for.
+    /// The handovers, in order; kept only for weaker requirements.
     pub(super) links: Vec<Link>,
-    /// Whether something was taken over from a write that was bound early and is committed later:
-    /// what that hands over is known too late, so that what seems to be in no order may be in one.
+    /// Whether a thread took over from a write that was bound early and is committed later. That
+    /// handover is known too late: events may then only seem to have no order.
     pub(super) open: bool,
 }
 
-/// An access that counts.
+/// An access of the run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Touch {
     pub(super) thread: usize,
     pub(super) instr: usize,
     pub(super) loc: usize,
     pub(super) write: bool,
-    /// What it writes.
+    /// The value that it writes.
     pub(super) value: Option<i64>,
     pub(super) access: Access,
 }
@@ -190,8 +190,8 @@ impl<'a> Order<'a> {
         if write { act.write() } else { act.read() }.copied()
     }
 
-    /// Takes note of an event. Calls `touch` for every access, before the access hands over or
-    /// takes anything.
+    /// Processes an event. Calls `touch` for every access, before the access hands over or takes
+    /// over.
     pub(super) fn event(&mut self, event: &Event, touch: &mut dyn FnMut(&Order<'_>, Touch)) {
         match *event {
             Event::Read {
@@ -342,9 +342,9 @@ impl<'a> Order<'a> {
         self.asked == Asked::AnyScope || self.code.mutual((t, a), (u, b))
     }
 
-    /// Whether an access to a location comes before the next one there of a thread that knows
-    /// `clock`, since this comes behind a read that observes the operation of the access: event
-    /// number `time` of `thread`.
+    /// Whether an access to a location (event `time` of `thread`) comes before the next access
+    /// there by a thread with this clock. It does if that thread's next event follows a read that
+    /// observes the operation of the access.
     pub(super) fn observed(&self, clock: &Clock, loc: usize, (thread, time): (usize, u32)) -> bool {
         let holds = |last: Option<usize>| {
             let chain = std::iter::successors(last, |&at| self.steps[at].from);
@@ -358,8 +358,8 @@ impl<'a> Order<'a> {
             .any(|o| holds(o.last))
     }
 
-    /// Whether the atomic that `thread` is about to write with observes an earlier access of the
-    /// same thread.
+    /// Whether the atomic of `thread` whose write comes next observes an earlier access of the same
+    /// thread.
     pub(super) fn follows(&self, thread: usize, time: u32) -> bool {
         let read = self.read[thread].and_then(|(source, _)| self.writes.get(&source));
         let chain = std::iter::successors(read.map(|w| w.step), |&at| self.steps[at].from);
@@ -368,12 +368,12 @@ impl<'a> Order<'a> {
             .any(|step| step.thread == thread && step.times.contains(&time))
     }
 
-    /// Whether an access is the read of an atomic that has written.
+    /// Whether an access is the read of an atomic whose write has come.
     pub(super) fn is_half(&self, thread: usize, time: u32) -> bool {
         self.halves.contains(&(thread, time))
     }
 
-    /// What has been observed of a write before it is committed, and what that write observes, is
+    /// Handles reads of a write before its commit: the operations that such a write observes are
     /// known too late.
     fn looks_early(&mut self, thread: usize, loc: usize) {
         let clock = &self.clocks[thread];
@@ -383,7 +383,7 @@ impl<'a> Order<'a> {
         self.open |= self.observers.get(&loc).into_iter().flatten().any(early);
     }
 
-    /// A read observes what it reads of, if the two are morally strong.
+    /// Records that a read observes its source, if the two are morally strong.
     fn observes(&mut self, t: usize, loc: usize, source: Source, access: &Access) {
         let time = self.clocks[t][t];
         let early = || match (source, self.visible.get(&source)?) {
@@ -416,8 +416,8 @@ impl<'a> Order<'a> {
         if self.ptx && self.asked == Asked::All {
             self.observes(t, loc, source, access);
         }
-        // A write that was bound early has been seen and not committed: what it hands over is known
-        // when it is.
+        // A write that was bound early is visible but not committed: its handover is known at the
+        // commit.
         let early = || match (source, self.visible.get(&source)?) {
             (Source::Write(u, _), &(_, i, _)) => Some((u, self.half(u, i, true)?)),
             _ => None,
@@ -452,7 +452,7 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// The last operation of acquire patterns.
+    /// Performs the last operation of acquire patterns.
     fn acquire(&mut self, (t, instr): (usize, usize), scope: Scope, loc: Option<usize>) {
         let pending: Vec<(usize, Source)> = self.pending[t]
             .iter()
@@ -481,16 +481,16 @@ impl<'a> Order<'a> {
                 join(&mut self.clocks[t], &head.clock);
             }
         }
-        // Clocks only grow, and whoever knows an event knows all before it: what was taken need not
-        // be looked at again.
+        // Clocks only grow, and a thread that knows an event knows all events before it. So
+        // patterns once taken need no second look.
         let (clock, writes) = (&self.clocks[t], &self.writes);
         let new = |h: &Head| h.thread != t && clock[h.thread] < h.clock[h.thread];
         self.pending[t]
             .retain(|(_, source)| writes.get(source).is_none_or(|w| w.heads.iter().any(new)));
     }
 
-    /// What an operation on an mbarrier object that has read `read` leaves of arrivals; a wait
-    /// takes those over that it has seen.
+    /// The arrivals at an mbarrier object after an operation that has read `read`; a wait takes
+    /// over the completed ones.
     fn on_object(
         &mut self,
         (t, instr): (usize, usize),
@@ -513,7 +513,7 @@ impl<'a> Order<'a> {
             Rc::make_mut(&mut current).extend(heads.map(|head| (head, access.scope)));
         }
         if access.object == Some(OnObject::Complete) {
-            // It tells of the accesses of its operation, and of nothing that came before them.
+            // It reports the accesses of its operation, but no earlier events.
             let mut clock = vec![0; self.clocks.len()];
             let told = self
                 .code
@@ -538,7 +538,8 @@ impl<'a> Order<'a> {
             });
             let heads: Vec<Head> = met.map(|(h, _)| h.clone()).collect();
             for head in heads {
-                // Whoever sees that an asynchronous operation is complete sees all that it did.
+                // A thread that observes the completion of an asynchronous operation knows all of
+                // its accesses.
                 if self.code.agent(head.thread).is_some() {
                     join(&mut self.clocks[t], &head.clock);
                     continue;
@@ -607,14 +608,14 @@ impl<'a> Order<'a> {
                 }
             }
             heads.extend(self.fences[t].values().cloned());
-            // What a thread released at a location is handed on by its later strong writes there.
+            // Later strong writes of the thread at the location hand on its releases there.
             heads.extend(
                 self.releases[t]
                     .iter()
                     .filter(|(k, _)| k.0 == loc)
                     .map(|(_, h)| h.clone()),
             );
-            // An atomic hands on what it read.
+            // An atomic hands on the releases that it read.
             if let Some(w) = read.and_then(|s| self.writes.get(&s))
                 && w.access.strong
                 && (w.thread == t || self.mutual((w.thread, w.access.scope), (t, access.scope)))
@@ -650,7 +651,7 @@ impl<'a> Order<'a> {
     }
 
     fn fences(&mut self, (t, instr): (usize, usize), fence: Fence) {
-        // There is one of memory.
+        // Exactly one of its parts is a fence of memory.
         let of_memory = fence.in_turn().find(|f| matches!(f, Fence::Thread { .. }));
         let Some(Fence::Thread {
             acquire,

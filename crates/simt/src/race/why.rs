@@ -1,4 +1,4 @@
-//! Why two accesses race: what would order them if less were asked for.
+//! Explains why two accesses race: finds the weaker requirement that would order them.
 
 use super::order::{Asked, Link, Order};
 use super::{Found, Past};
@@ -58,7 +58,8 @@ pub(super) fn why(code: &Code, events: &[Event], found: &Found) -> String {
     }
 }
 
-/// Whether less would order the two: the link that hands over from the first to the second.
+/// The link that hands over from the first access to the second, if weaker requirements order the
+/// two.
 fn ordered(code: &Code, events: &[Event], asked: Asked, found: &Found) -> Option<Link> {
     let (a, b) = (found.first, found.second);
     let key = |p: &Past| (p.touch.thread, p.touch.instr, p.touch.loc, p.touch.write);
@@ -102,7 +103,7 @@ fn ordered(code: &Code, events: &[Event], asked: Asked, found: &Found) -> Option
         .map(|l| (*l).clone())
 }
 
-/// `scope` of thread `t`, in words, if it does not hold `u`.
+/// `scope` of thread `t` in words, if it does not include `u`.
 fn scope(code: &Code, t: usize, scope: Scope, u: usize) -> Option<String> {
     if code.holds(t, scope, u) {
         return None;

@@ -1,13 +1,13 @@
-//! Runs that never end, fair or not: under which progress models some run hangs.
+//! Finds runs that never end, fair or not, and the progress models under which some run hangs.
 //!
-//! From some point on, such a run takes steps of some threads alone, and stays in states that are
-//! strongly connected by them; the others have ended, wait at barriers, or are never run again.
-//! Whether that is fair is what [`program::progress`] says of how each thread ends. A run hangs if
-//! somebody goes on for ever, or waits.
+//! From some point on, such a run takes steps of only some threads, in states that these steps
+//! strongly connect. The other threads have ended, wait at barriers, or never run again.
+//! [`program::progress`] decides by the end of each thread whether that is fair. A run hangs if
+//! some thread goes on forever or waits.
 //!
 //! # Invariants
-//! - Nothing is said unless every state was visited with fences and barriers as steps of their own:
-//!   a thread may be stopped before any of them.
+//! - A result needs a visit to every state, with fences and barriers as separate steps: a thread
+//!   may stop before any of them.
 
 use std::collections::VecDeque;
 
@@ -20,7 +20,7 @@ use crate::thread::Status;
 use program::Program;
 use program::progress::{ProgressModel, Stand, serve, tree};
 
-/// At most so many threads: every set of them is looked at.
+/// The largest number of threads: the search tries every set of them.
 const MAX_THREADS: usize = 8;
 
 /// A run that never ends.
@@ -28,21 +28,21 @@ const MAX_THREADS: usize = 8;
 pub struct Endless {
     /// A progress model under which it is fair.
     pub model: ProgressModel,
-    /// By thread: whether it takes steps for ever.
+    /// By thread: whether it takes steps forever.
     pub running: Vec<bool>,
-    /// By thread: whether it is never run again, though it could be.
+    /// By thread: whether it never runs again, although it could.
     pub stopped: Vec<bool>,
-    /// The steps up to there.
+    /// The steps up to the states that repeat.
     pub schedule: Recorded,
 }
 
-/// A state, and who has taken a step before it.
+/// A state, and the set of threads that have taken a step before it.
 type Point = (u32, u32);
 
-/// A step from one point to another, by their numbers: the thread, and how old what it read is.
+/// A step from one point to another, by their numbers: the thread, and the age of its reads.
 type Move = (usize, usize, u32, Age);
 
-/// By progress model under which some run never ends, one.
+/// For each progress model under which some run never ends, one such run.
 ///
 /// # Errors
 /// If the program has too many threads.
@@ -73,8 +73,7 @@ pub(super) fn find(graph: &Graph, program: &Program) -> Result<Vec<Endless>, Str
             let stand = |t: usize| Stand {
                 live: runs(t) || matches!(statuses[t], Status::Running | Status::Lost),
                 stopped: stopped[t],
-                // Who needed no step to come to its end, or to be lost, has executed something all
-                // the same.
+                // A thread that ended or got lost without a step has still executed something.
                 started: started >> t & 1 != 0
                     || statuses[t] != Status::Running && !program.threads[t].code.is_empty(),
             };
@@ -102,7 +101,7 @@ pub(super) fn find(graph: &Graph, program: &Program) -> Result<Vec<Endless>, Str
     Ok(found)
 }
 
-/// States together with who has started, and the steps between them.
+/// States with the sets of started threads, and the steps between them.
 fn points(graph: &Graph) -> (Vec<Point>, Vec<Move>) {
     let mut out: Vec<Vec<usize>> = vec![Vec::new(); graph.stands.len()];
     graph
@@ -130,8 +129,8 @@ fn points(graph: &Graph) -> (Vec<Point>, Vec<Move>) {
     (points, edges)
 }
 
-/// One point of every strongly connected part in which just these threads take steps that may be
-/// taken infinitely often.
+/// One point of every strongly connected part in which exactly these threads take steps that can
+/// happen infinitely often.
 fn parts(points: usize, edges: &[Move], running: u32) -> Vec<usize> {
     if running == 0 {
         return (0..points).collect();

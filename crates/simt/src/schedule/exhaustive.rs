@@ -1,15 +1,15 @@
-//! Every schedule: depth first over states, each visited once.
+//! Explores every schedule: depth first over states, each visited once.
 //!
-//! A state is known by the fingerprint of its normal form. What commutes with everything is carried
-//! out at once ([`Machine::settle`](super::Machine)), and an access to a location that no other
-//! thread can still touch is the only pick of its state: all else commutes with it. (Not in loops,
-//! where others could be put off for ever, not for acquires, which may have to wait, and not with
-//! early binds.)
+//! The fingerprint of its normal form identifies a state. Actions that commute with everything
+//! happen at once ([`Machine::settle`](super::Machine)). If no other thread can touch a location
+//! any more, an access to it is the only pick of its state, because all other steps commute with
+//! it. There are three exceptions: loops, which could put off other threads forever; acquires,
+//! which may have to wait; and early binds.
 //!
 //! # Invariants
 //! - The stack is on the heap; its depth is at most the limit of steps.
-//! - Complete means: every state reachable from the start was visited, and no bound on the history
-//!   was met.
+//! - Complete means that every state reachable from the start was visited, and that the history
+//!   never reached its bound.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -26,16 +26,16 @@ use crate::step::{Action, Machine};
 use crate::thread::Status;
 use crate::{Halt, explain, race};
 
-/// At most so many cycles are explained, those reached first.
+/// The largest number of explained cycles; those reached first count.
 const MAX_EXPLAINED: usize = 16;
 
-/// At most so many combinations of final values of one state.
+/// The largest number of combinations of final values of a state.
 const MAX_COMBINATIONS: usize = 100_000;
 
-/// Longer runs are not looked through for races: the time that takes grows with the square.
+/// Longer runs are not examined for races: the time grows with the square.
 const MAX_JUDGED_STEPS: usize = 1_000;
 
-/// A state on the stack, and how far its successors were visited.
+/// A state on the stack, and its next successor to visit.
 struct Frame<S> {
     state: S,
     number: u32,
@@ -44,7 +44,7 @@ struct Frame<S> {
     script: Script,
     /// Whether some successor exists.
     alive: bool,
-    /// How old what the step read is that is entered next.
+    /// The age of the reads of the step that is entered next.
     age: Age,
 }
 
@@ -158,7 +158,7 @@ pub(super) fn explore<B: Backend>(
                 enter = Some(state);
             }
             Err(Halt::Refused | Halt::Blocked) => {}
-            // What was bound early may be what led astray, and may turn out to be wrong.
+            // An early bind may be the cause of the fault, and may turn out to be wrong.
             Err(Halt::Fault { .. }) if machine.memory.is_pending(&frame.state.memory) => {
                 frame.alive = true;
                 seeing.ended.discarded += 1;
@@ -222,8 +222,8 @@ pub(super) fn explore<B: Backend>(
         seen.endless = endless::find(&graph, &machine.code.program)?;
     }
     if limits.races {
-        // Of each outcome and each way to stop, one run.
-        // As much time again: chains of read-modify-writes take long.
+        // Examines one run for each outcome and each way to stop. The time limit starts anew:
+        // chains of read-modify-writes take long.
         let clock = Clock::new(limits.timeout);
         let runs = seen
             .outcomes
@@ -341,10 +341,10 @@ fn picks<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> Vec<Action> 
         let acquire = act.accesses().next().is_some_and(|access| access.acquire);
         let others = (0..state.threads.len()).filter(|&u| u != a.thread);
         let mut reach = others.map(|u| code.threads[u].reach[state.threads[u].pc]);
-        // A pick that also says which side of a branch, or which group, comes first has to be
-        // weighed against the others.
+        // A pick that also decides which side of a branch, or which group, comes first competes
+        // with the others.
         let free = machine.layer.decides_nothing(&state.layer, a.thread);
-        // What a query says depends on how far others are. There are no loops here.
+        // The answer to a query depends on the progress of others. There are no loops here.
         let asks = |u: usize| {
             code.threads[u].acts[state.threads[u].pc..]
                 .iter()

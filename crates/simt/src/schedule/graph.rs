@@ -1,15 +1,15 @@
-//! Which states lead where: cycles in which every thread has its turn and nobody ends.
+//! The graph of states: finds cycles in which every thread has its turn and none ends.
 //!
-//! # What counts
-//! A run that goes on for ever stays, from some point on, in a strongly connected set of states. It
-//! is *fair* if every thread that may step in all of them does step in one of them. Only steps
-//! count that may be taken infinitely often: reads take what nothing overwrites, and writes come
-//! last. That a weak read finds an old value for ever is told apart.
+//! # Fairness
+//! From some point on, a run that goes on forever stays in a strongly connected set of states. It
+//! is *fair* if every thread that may step in all of them steps in one of them. Only steps that can
+//! happen infinitely often count: reads take writes that nothing overwrites, and writes come last.
+//! Runs in which a weak read finds an old value forever are reported separately.
 //!
 //! # Sources
 //! - ISO C++, *Forward progress*: atomic stores become visible to atomic loads within a reasonable
-//!   amount of time; CUDA Programming Guide, *Forward progress*. Who must step is up to the layer:
-//!   a thread that it holds back need not.
+//!   amount of time; CUDA Programming Guide, *Forward progress*. The layer decides which threads
+//!   must step: a thread that it holds back need not.
 
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
@@ -34,31 +34,31 @@ pub(super) struct Edge {
 #[derive(Debug, Default)]
 pub(super) struct Graph {
     pub(super) edges: Vec<Edge>,
-    /// By state: who can step.
+    /// By state: the threads that can step.
     able: Vec<Set>,
-    /// By state: where it was reached from first, and how.
+    /// By state: the first state that led to it, and the step.
     parents: Vec<Option<(u32, Step)>>,
-    /// By state: what threads do, if that was asked for.
+    /// By state: the status of each thread, if an option requests that.
     pub(super) stands: Vec<Vec<Status>>,
-    /// States that are ends.
+    /// States in which a run has ended.
     pub(super) ends: Vec<u32>,
     /// Races, and the states that have seen them.
     pub(super) races: Vec<(u32, Hazard)>,
 }
 
-/// States between which a fair run may go on for ever.
+/// States between which a fair run may continue forever.
 #[derive(Debug)]
 pub(super) struct Cycle {
-    /// The state of it that was visited first.
+    /// The state of the cycle that was visited first.
     pub(super) first: u32,
-    /// Who steps in it.
+    /// The threads that step in it.
     pub(super) threads: Set,
     /// All its states, sorted.
     pub(super) states: Vec<u32>,
 }
 
 impl Cycle {
-    /// Whether another cycle is inside of this one.
+    /// Whether another cycle is inside this one.
     pub(super) fn has(&self, other: &Cycle) -> bool {
         self.states.binary_search(&other.first).is_ok()
     }
@@ -81,7 +81,7 @@ impl Graph {
         });
     }
 
-    /// What the threads do in the state visited last.
+    /// Records the status of each thread in the state visited last.
     pub(super) fn stand(&mut self, statuses: Vec<Status>) {
         self.stands.push(statuses);
     }
@@ -91,9 +91,8 @@ impl Graph {
         self.able[state as usize].insert(thread);
     }
 
-    /// Races seen in states that lead to no end, whatever the threads do. A run that goes on for
-    /// ever has no outcome, but it races all the same; fairness plays no part: models count
-    /// executions that spin, however unlucky.
+    /// Races in states from which no end is reachable. A run that goes on forever has no outcome,
+    /// but its races count. Fairness does not matter: models count all executions that spin.
     pub(super) fn endless_races(&mut self) -> Vec<(u32, Hazard)> {
         let mut before: Vec<Vec<u32>> = vec![Vec::new(); self.parents.len()];
         self.edges
@@ -121,7 +120,7 @@ impl Graph {
         path
     }
 
-    /// The steps of at most that age that do not lead out of a cycle.
+    /// The steps of at most that age that stay inside a cycle.
     pub(super) fn within(&self, cycle: &Cycle, oldest: Age) -> Ways {
         let inside = |s: u32| cycle.states.binary_search(&s).is_ok();
         let mut ways = Ways::default();
@@ -137,8 +136,8 @@ impl Graph {
         ways
     }
 
-    /// The cycles of steps of at most that age in which every thread has its turn, in the order in
-    /// which they were reached.
+    /// The cycles of steps of at most that age in which every thread has its turn, in the order of
+    /// their discovery.
     pub(super) fn fair_cycles(&self, oldest: Age) -> Vec<Cycle> {
         let edges = || self.edges.iter().filter(|e| e.age <= oldest);
         let (sets, set_of) = components(self.parents.len(), edges().map(|e| (e.from, e.to)));
@@ -167,8 +166,8 @@ impl Graph {
     }
 }
 
-/// The strongly connected sets of the numbers below `n`, each sorted, and by number which of them
-/// it is in.
+/// The strongly connected sets of the numbers below `n`, each sorted, and for each number the index
+/// of its set.
 pub(super) fn components(
     n: usize,
     edges: impl Iterator<Item = (u32, u32)>,
@@ -216,7 +215,7 @@ mod tests {
                 .fair_cycles(Age::New)
                 .is_empty()
         );
-        // Held back, it need not step.
+        // A thread that is held back need not step.
         let cycles = graph(&[(0, 0, 0)], &[&[0]]).fair_cycles(Age::New);
         assert_eq!((cycles.len(), cycles[0].first), (1, 0));
     }

@@ -1,4 +1,5 @@
-//! Schedules: who decides what happens next, and what came of it.
+//! Schedules: run a machine exhaustively, at random or by a recording, and collect the
+//! observations.
 //!
 //! # Invariants
 //! - A schedule is data: [`Recorded`] has the thread of every step and the answers to its choices.
@@ -33,23 +34,23 @@ pub(crate) use stops::Reason;
 use stops::Stops;
 pub use stops::{Ended, How, Stop};
 
-/// Who decides what happens next.
+/// The source of all choices.
 #[derive(Clone, Copy, Debug)]
 pub enum Schedule<'a> {
-    /// Everything in turn.
+    /// Every choice in turn.
     Exhaustive,
-    /// Chance.
+    /// Random choices.
     Random {
-        /// How often.
+        /// The number of runs.
         runs: u64,
-        /// With another seed, other runs.
+        /// The seed; another seed gives other runs.
         seed: u64,
     },
     /// A recording.
     Replay(&'a Recorded),
 }
 
-/// When to give up.
+/// The limits and tasks of an exploration.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) steps: usize,
@@ -57,9 +58,9 @@ pub(super) struct Limits {
     pub(super) timeout: Option<Duration>,
     /// Whether to look for races.
     pub(super) races: bool,
-    /// Whether to tell under which progress models a run never ends.
+    /// Whether to find the progress models under which a run never ends.
     pub(super) progress: bool,
-    /// Whether to say why races are that the memory itself finds.
+    /// Whether to explain the races that the memory itself finds.
     pub(super) explain: bool,
 }
 
@@ -68,49 +69,50 @@ pub(super) struct Limits {
 pub struct Seen {
     /// Final values, in the order of the test's observables.
     pub state: Vec<i64>,
-    /// In how many runs, or final states.
+    /// The number of runs, or of final states.
     pub count: u64,
-    /// A run that ends so.
+    /// A run that ends in this state.
     pub schedule: Recorded,
 }
 
-/// What was observed.
+/// The result of an exploration.
 #[derive(Clone, Debug, Default)]
 pub struct Observation {
     /// Sorted by state.
     pub outcomes: Vec<Seen>,
-    /// How runs ended.
+    /// The numbers of runs by their kind of end.
     pub ended: Ended,
     /// Whether the machine can show no other outcome.
     pub complete: bool,
-    /// If an exhaustive exploration is not complete: why.
+    /// The reason why an exhaustive exploration is not complete.
     pub reason: Option<String>,
     /// States visited.
     pub states: u64,
     /// Steps taken.
     pub steps: u64,
-    /// Runs that did not finish, each kind once.
+    /// Runs that did not finish, one of each kind.
     pub stops: Vec<Stop>,
-    /// Races in the runs looked at.
+    /// Races in the runs examined.
     pub races: Vec<Race>,
-    /// How many runs were looked at for races.
+    /// The number of runs examined for races.
     pub judged: u64,
-    /// If none were, though they should have been: why.
+    /// The reason why none was examined, although an option requested it.
     pub not_judged: Option<String>,
     /// The events of a replayed run.
     pub events: Vec<Event>,
-    /// By progress model under which some run never ends: one. Empty unless that was asked for.
+    /// For each progress model under which some run never ends, one. Empty unless an option
+    /// requests it.
     pub endless: Vec<Endless>,
-    /// What is undefined by the memory's own account, sorted.
+    /// Undefined behaviour that the memory reports, sorted.
     pub hazards: Vec<Undefined>,
 }
 
 /// Undefined behaviour that was observed.
 #[derive(Clone, Debug)]
 pub struct Undefined {
-    /// What.
+    /// The behaviour.
     pub hazard: Hazard,
-    /// The outcome of the run, if the test has a filter and the run came to its end.
+    /// The outcome of the run, if the test has a filter and the run ended.
     pub state: Option<Vec<i64>>,
     /// A run that shows it.
     pub schedule: Recorded,
@@ -138,7 +140,7 @@ impl Outcomes {
 }
 
 impl Observation {
-    /// A launch that failed, whatever the schedule.
+    /// The result of a launch that failed, whatever the schedule.
     pub(super) fn launch_failed(why: String) -> Observation {
         let mut seeing = Seeing {
             reason: Some(why.clone()),
@@ -152,13 +154,13 @@ impl Observation {
         seeing.into()
     }
 
-    /// Whether a machine launches it at all.
+    /// Whether the launch succeeds.
     pub fn launches(&self) -> bool {
         !self.stops.iter().any(|s| s.how == How::Launch)
     }
 
-    /// Why it is not all that was asked for, if a limit of time, steps, states or history is the
-    /// reason and not what a run did.
+    /// The reason why the exploration is not complete, if it is a limit (of time, steps, states or
+    /// history) and not an action of a run.
     pub fn limit(&self) -> Option<&str> {
         let own = |why: &&str| {
             !self
@@ -169,7 +171,7 @@ impl Observation {
         self.reason.as_deref().filter(own)
     }
 
-    /// Adds what another exploration of the same test observed.
+    /// Adds the observations of another exploration of the same test.
     pub fn merge(&mut self, other: Observation) {
         for seen in other.outcomes {
             match self.outcomes.binary_search_by(|o| o.state.cmp(&seen.state)) {
@@ -213,7 +215,7 @@ impl Observation {
     }
 }
 
-/// What is being observed.
+/// The observations so far.
 #[derive(Default)]
 struct Seeing {
     outcomes: Outcomes,
@@ -226,13 +228,13 @@ struct Seeing {
 }
 
 impl Seeing {
-    /// A run ended so.
+    /// Records how a run ended.
     fn stop(&mut self, how: How, reason: impl FnOnce() -> Reason, schedule: Recorded) {
         self.ended.count(how, 1);
         self.stops.add(how, reason, schedule);
     }
 
-    /// A run ended with a fault, or met a limit.
+    /// Records that a run ended with a fault, or reached a limit.
     fn fault<B: Backend>(&mut self, machine: &Machine<'_, B>, halt: &Halt, schedule: Recorded) {
         let how = match halt {
             Halt::Fault { kind, .. } => How::Fault(*kind),
@@ -242,7 +244,7 @@ impl Seeing {
         self.reason.get_or_insert_with(|| machine.why(halt));
     }
 
-    /// A run came to a state without successors in which not every thread has ended.
+    /// Records a state without successors in which not every thread has ended.
     fn stuck<B: Backend>(
         &mut self,
         machine: &Machine<'_, B>,
@@ -262,8 +264,8 @@ impl Seeing {
         self.stop(how, || explain::stuck(machine, state), schedule);
     }
 
-    /// What is undefined about a state in which every thread has ended, with that outcome, or waits
-    /// for ever.
+    /// Records the undefined behaviour of a state in which every thread has ended, with that
+    /// outcome, or waits forever.
     fn hazards<B: Backend>(
         &mut self,
         machine: &Machine<'_, B>,
@@ -287,8 +289,8 @@ impl Seeing {
     }
 }
 
-/// Whether a state without successors in which not every thread has ended is none of the program's:
-/// an earlier choice led there.
+/// Whether an earlier choice, not the program, led to a state without successors in which not every
+/// thread has ended.
 fn is_no_hang<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> bool {
     let memory = &machine.memory;
     let refused = memory.may_refuse() && state.threads.iter().any(|t| t.status == Status::Running);
@@ -324,7 +326,7 @@ impl From<Seeing> for Observation {
     }
 }
 
-/// A limit of wall time, cheap to ask.
+/// A limit of wall time that is cheap to check.
 struct Clock {
     end: Option<Instant>,
     asked: u32,
@@ -338,7 +340,7 @@ impl Clock {
         }
     }
 
-    /// Whether the time is over, told exactly.
+    /// Whether the time is over, by an exact check.
     fn is_past(&self) -> bool {
         stop::late(self.end)
     }
@@ -350,7 +352,7 @@ impl Clock {
     }
 }
 
-/// What ran out, where a clock says that it is over.
+/// The resource that ran out, when a clock is over.
 fn over() -> &'static str {
     match stop::spent() {
         Some(stop::Spent::Memory) => "out of memory",
@@ -369,7 +371,7 @@ pub(super) fn run<B: Backend>(
     let start = match machine.start(&mut begun) {
         Ok(start) => start,
         Err(halt @ Halt::Fault { .. }) => {
-            // Whatever the schedule: it happens before the first choice.
+            // This happens before the first choice, whatever the schedule.
             let mut seeing = Seeing::default();
             seeing.fault(machine, &halt, machine.recorded());
             return Ok(Observation {
@@ -403,7 +405,7 @@ pub(super) fn run<B: Backend>(
 }
 
 impl<B: Backend> Machine<'_, B> {
-    /// A halt in words.
+    /// Describes a halt in words.
     pub(super) fn why(&self, halt: &Halt) -> String {
         match halt {
             Halt::Refused | Halt::Blocked => "a step is not possible".into(),
@@ -438,7 +440,7 @@ impl<B: Backend> Machine<'_, B> {
         values
     }
 
-    /// The outcome of a finished state, given which final value each observed location has.
+    /// The outcome of a finished state, with the given choice of final values.
     fn outcome(&self, state: &State<B>, values: &[(usize, Vec<i64>)], picks: &[u32]) -> Vec<i64> {
         let value = |o: &Observable| match o {
             Observable::Reg(t, r) => {
@@ -466,8 +468,8 @@ impl<B: Backend> Machine<'_, B> {
         (self.outcome(state, &values, &picks), picks)
     }
 
-    /// Whether some thread finds no way on because of what was bound early or relied on: the run is
-    /// the beginning of no execution, and counts for nothing.
+    /// Whether some thread has no way to go on because of an early bind or an assumption. The run
+    /// is then not the beginning of an execution, and does not count.
     fn is_astray(&self, state: &State<B>) -> bool {
         let pending = self.memory.is_pending(&state.memory);
         let has_no_way = |thread: usize| {
@@ -476,7 +478,7 @@ impl<B: Backend> Machine<'_, B> {
                 early: false,
             };
             let results = || self.ways(state, action).map(|(_, result, _)| result);
-            // Who only has to wait may wait for something else than memory.
+            // A thread that has to wait may wait for something other than memory.
             let is_no_way = |r: Result<_>| matches!(r, Err(Halt::Refused | Halt::Blocked));
             self.may(state, action)
                 && results().all(is_no_way)
@@ -485,7 +487,7 @@ impl<B: Backend> Machine<'_, B> {
         (pending || self.memory.may_refuse()) && (0..state.threads.len()).any(has_no_way)
     }
 
-    /// How many steps lie between two tidyings of a random run: tidying looks at everything.
+    /// The number of steps between two tidyings of a random run; tidying looks at the whole state.
     fn period(&self) -> usize {
         if self.code.threads.len() <= 16 {
             1
@@ -494,7 +496,7 @@ impl<B: Backend> Machine<'_, B> {
         }
     }
 
-    /// The recording of a random run that has not begun.
+    /// The recording of a random run, before its first step.
     fn recorded(&self) -> Recorded {
         Recorded {
             period: self.period(),
@@ -502,7 +504,7 @@ impl<B: Backend> Machine<'_, B> {
         }
     }
 
-    /// Whether a run is tidied after its step of that number.
+    /// Whether a run is tidied after the step of that number.
     fn tidies(&self, step: usize, period: usize) -> bool {
         (self.code.loops || period > 1) && step.is_multiple_of(period)
     }

@@ -1,11 +1,11 @@
-//! Random schedules: a thread, then the choices of its step.
+//! Random schedules: draws a thread, then the choices of its step.
 //!
 //! A thread stays on with probability 0.3, so that runs are neither lockstep nor one thread after
-//! the other; choices within a step are uniform, so that old values and inner places of coherence
+//! the other. Choices within a step are uniform, so that old values and inner places of coherence
 //! order get their full weight. With early binds, one step in five tries one.
 //!
 //! # Invariants
-//! - Run number `i` of a seed depends on the seed and `i` alone.
+//! - Run number `i` of a seed depends only on the seed and `i`.
 
 use super::{Clock, How, Limits, Observation, Reason, Recorded, Seeing, Step, is_no_hang};
 use crate::choice::Dice;
@@ -17,27 +17,27 @@ use crate::step::{Action, Machine};
 use crate::thread::Status;
 use crate::{Halt, explain};
 
-/// After so many choices in a row that were refused, per thread that may step, all successors are
-/// looked at.
+/// The number of consecutive refused choices, per thread that may step, after which all successors
+/// are computed.
 const MAX_TRIES: usize = 6;
 
-/// So many threads are drawn before it is looked who may step at all.
+/// The number of draws before the threads that may step are listed.
 const MAX_DRAWS: usize = 8;
 
-/// A run looks at the clock after so many steps; short ones never do, so that they repeat.
+/// The number of steps between two looks at the clock; short runs never look, so that they repeat.
 const STEPS_PER_LOOK: usize = 16_384;
 
-/// From so many threads on, it looks after fewer steps.
+/// The number of threads from which on a run looks more often.
 const LARGE: usize = 512;
 
-/// Runs whose events are looked through for races, at most.
+/// The largest number of runs whose events are examined for races.
 const MAX_JUDGED: u64 = 1_000;
 
-/// How one run ended.
+/// The end of a run.
 enum End {
     Finished(Vec<i64>, Vec<u32>),
     Stuck,
-    /// With what limit was met, and whether a thread that goes on for ever may be the reason.
+    /// The limit that was reached, and whether a thread that goes on forever may be the reason.
     Limit(String, bool),
     Fault(Halt),
 }
@@ -72,9 +72,9 @@ pub(super) fn sample<B: Backend>(
         let discarded = match &end {
             End::Finished(..) => !machine.memory.is_whole(&state.memory),
             End::Stuck => is_no_hang(machine, &state),
-            // The others may well go on, but not as the program would have them.
+            // The other threads may go on, but no execution of the program begins so.
             End::Limit(..) => machine.is_astray(&state),
-            // What was bound early may be what led astray, and may turn out to be wrong.
+            // An early bind may be the cause of the fault, and may turn out to be wrong.
             End::Fault(_) => machine.memory.is_pending(&state.memory),
         };
         if judge && !discarded {
@@ -107,7 +107,7 @@ pub(super) fn sample<B: Backend>(
             }
             End::Stuck => seeing.stuck(machine, &state, || recorded),
             End::Limit(what, endless) => {
-                // It may well go on for ever; what it has done it has done.
+                // The run may go on forever; its races count all the same.
                 let found = machine.memory.hazards(machine.code, &state.memory);
                 for hazard in found.into_iter().filter(|h| h.kind == HazardKind::Race) {
                     seeing.hazard(hazard, None, || recorded.clone());
@@ -139,7 +139,7 @@ pub(super) fn sample<B: Backend>(
     })
 }
 
-/// A run that is being drawn.
+/// A run in progress.
 struct Run<'m, 'c, B: Backend> {
     machine: &'m Machine<'c, B>,
     state: State<B>,
@@ -179,7 +179,7 @@ impl<B: Backend> Run<'_, '_, B> {
                 ));
             }
             let n = self.recorded.steps.len();
-            // A step of a large launch copies the state of all of its threads.
+            // A step of a large launch copies the state of all its threads.
             let look = if self.state.threads.len() < LARGE {
                 STEPS_PER_LOOK
             } else {
@@ -225,7 +225,7 @@ impl<B: Backend> Run<'_, '_, B> {
                     }
                 }
                 None => {
-                    // Chance has not found a way on; look whether there is one.
+                    // Random choices found no way on; checks whether there is one.
                     let mut all = successors(machine, &self.state)?;
                     if all.is_empty() {
                         return Ok(End::Stuck);
@@ -280,7 +280,7 @@ impl<B: Backend> Run<'_, '_, B> {
     }
 }
 
-/// All successors of a state, with what happens on the way.
+/// All successors of a state, with the events of each step.
 #[allow(clippy::type_complexity)] // one triple, used once
 fn successors<B: Backend>(
     machine: &Machine<'_, B>,

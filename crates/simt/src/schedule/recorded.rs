@@ -1,4 +1,4 @@
-//! Runs written down: the thread of every step, and the answers to its choices.
+//! The record of a run: the thread of every step, and the answers to its choices.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::Launch;
 pub struct Step {
     /// The thread.
     pub thread: usize,
-    /// Whether it bound something before its turn.
+    /// Whether it bound an instruction before its turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub early: bool,
     /// Its choices.
@@ -21,39 +21,40 @@ pub struct Step {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recorded {
-    /// The memory, as [`crate::MachineMemory::name`] has it.
+    /// The memory, by [`crate::MachineMemory::name`].
     #[serde(default)]
     pub memory: String,
-    /// The early binds allowed, as [`crate::Early::parse`] reads them.
+    /// The early binds allowed, in the form that [`crate::Early::parse`] reads.
     #[serde(default)]
     pub early: String,
-    /// The scheduling, as [`crate::Scheduling::name`] has it; independent if empty.
+    /// The scheduling, by [`crate::Scheduling::name`]; independent if empty.
     #[serde(default)]
     pub scheduling: String,
-    /// What it was launched on.
+    /// The device and the parameters of the launch.
     #[serde(default)]
     pub launch: Launch,
-    /// Whether fences and barriers were steps of their own.
+    /// Whether fences and barriers were separate steps.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub patient: bool,
     /// Whether commands waited for a flush.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lazy: bool,
-    /// After how many steps each the memory was brought into normal form.
+    /// The number of steps after which the memory was brought into normal form each time.
     #[serde(default = "every")]
     pub period: usize,
-    /// In order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
-    /// How many steps at the end come back to the state before them: the run may go on so for ever.
+    /// The number of steps at the end that return to the state before them: the run may repeat them
+    /// forever.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub round: usize,
-    /// Which of the possible final values each location has.
+    /// For each location, the index of its final value among the possible ones.
     #[serde(default)]
     pub finals: Vec<u32>,
 }
 
 impl Recorded {
-    /// Those steps, each in normal form.
+    /// A recording of those steps, with the normal form after each.
     pub(super) fn whole(steps: Vec<Step>) -> Recorded {
         Recorded {
             period: 1,

@@ -1,4 +1,4 @@
-//! Replay: the steps and choices of a recording, with everything that happens written down.
+//! Replays the steps and choices of a recording, and logs every event.
 
 use super::{Ended, How, Limits, Observation, Recorded, Seeing};
 use crate::choice::Tape;
@@ -54,7 +54,7 @@ pub(super) fn play<B: Backend>(
         }
         match result {
             Ok(_) => {}
-            // What a run ends with is its last step.
+            // A fault or a limit ends the run, so it is the last step.
             Err(halt @ (Halt::Fault { .. } | Halt::Limit(_))) if i + 1 == recorded.steps.len() => {
                 seeing.fault(machine, &halt, recorded.clone());
             }
@@ -133,7 +133,7 @@ pub(super) fn play<B: Backend>(
         );
     }
     let steps = recorded.steps.len() as u64;
-    // A replay shows what was recorded, and is cut by nothing.
+    // A replay shows the recorded run, and no limit cuts it.
     Ok(Observation {
         states: steps,
         steps,
@@ -143,7 +143,7 @@ pub(super) fn play<B: Backend>(
     })
 }
 
-/// The fingerprint of a state that may not be in normal form.
+/// The fingerprint of a state that need not be in normal form.
 fn fingerprint<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> u128 {
     let mut state = state.clone();
     machine.tidy(&mut state);

@@ -1,8 +1,8 @@
-//! The round of a livelock: steps that lead from a state back to it, in which every thread of the
-//! cycle has its turn.
+//! Finds the round of a livelock: steps that lead from a state back to it, in which every thread of
+//! the cycle has its turn.
 //!
-//! The graph of states knows who steps from where to where, not with which choices: these are found
-//! again by trying.
+//! The graph of states stores the thread and the ends of each step, but not its choices: this file
+//! finds them again by trying.
 //!
 //! # Invariants
 //! - A round is made of steps that the exploration took, and ends in the state that it began in.
@@ -39,10 +39,10 @@ pub(super) fn round<B: Backend>(
     Some(steps)
 }
 
-/// From a state: who steps, and where to.
+/// For each state: the next states, and the threads that step there.
 pub(super) type Ways = FxHashMap<u32, Vec<(u32, usize)>>;
 
-/// A closed walk from the first state of a cycle along which each of its threads steps.
+/// A closed walk from the first state of a cycle in which each of its threads steps.
 fn walk(ways: &Ways, cycle: &Cycle) -> Option<Vec<(u32, usize)>> {
     let (mut walk, mut at) = (Vec::new(), cycle.first);
     let mut left: Vec<usize> = cycle.threads.iter().collect();
@@ -57,7 +57,7 @@ fn walk(ways: &Ways, cycle: &Cycle) -> Option<Vec<(u32, usize)>> {
     (walk.len() <= MAX_STEPS).then_some(walk)
 }
 
-/// The shortest walk from a state whose last step is wanted.
+/// The shortest walk from a state to a step that is wanted.
 fn shortest(
     ways: &Ways,
     from: u32,
@@ -86,7 +86,7 @@ fn shortest(
     None
 }
 
-/// A step of a thread to a state that is known by its fingerprint.
+/// A step of a thread to a wanted state, identified by its fingerprint.
 fn step_to<B: Backend>(
     machine: &Machine<'_, B>,
     state: &State<B>,

@@ -1,29 +1,29 @@
-//! Runs that did not finish.
+//! Describes runs that did not finish.
 
 use super::recorded::Recorded;
 use crate::Fault;
 use verdict::ThreadEnd;
 
-/// How a run ended that did not finish.
+/// The way in which a run ended without finishing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum How {
     /// Threads wait for each other at barriers.
     Deadlock,
-    /// Threads go round and round, though every thread that may step does so again and again.
+    /// Threads repeat the same steps, although every thread that may step does so again and again.
     Livelock,
-    /// They do if a weak read finds for ever what was overwritten: compilers and caches permit
-    /// that, and the progress models do not count it.
+    /// A livelock in which a weak read finds an overwritten value forever. Compilers and caches
+    /// permit that; the progress models do not count it.
     Stale,
-    /// A limit was met.
+    /// The run reached a limit.
     Limit,
-    /// A thread did something that has no meaning.
+    /// An action of a thread has no meaning.
     Fault(Fault),
     /// The launch failed: nothing ran.
     Launch,
 }
 
 impl How {
-    /// All of them, with the words for them in reports.
+    /// All of them, with their names in reports.
     const ALL: [(How, &'static str); 8] = [
         (How::Deadlock, "deadlock"),
         (How::Livelock, "livelock"),
@@ -42,25 +42,25 @@ impl How {
             .expect("all are listed")
     }
 
-    /// The word for it in reports.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         How::ALL[self.number()].1
     }
 }
 
-/// How runs ended; of an exhaustive exploration, how many states are such ends.
+/// The numbers of runs by their end; for an exhaustive exploration, the numbers of end states.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
     /// Every thread ran to its end.
     pub finished: u64,
-    /// Something bound early could not be committed: such a run counts for nothing.
+    /// Runs that could not commit an early bind, which do not count.
     pub discarded: u64,
-    /// The others, as [`How::ALL`] has them.
+    /// The others, in the order of [`How::ALL`].
     stopped: [u64; How::ALL.len()],
 }
 
 impl Ended {
-    /// How many ended so.
+    /// The number of runs that ended in this way.
     pub fn by(&self, how: How) -> u64 {
         self.stopped[how.number()]
     }
@@ -69,7 +69,7 @@ impl Ended {
         self.stopped[how.number()] += times;
     }
 
-    /// Those that finished or count for nothing.
+    /// Only the runs that finished or do not count.
     pub(crate) fn without_stops(self) -> Ended {
         Ended {
             stopped: Default::default(),
@@ -77,7 +77,7 @@ impl Ended {
         }
     }
 
-    /// Adds those of another exploration.
+    /// Adds the numbers of another exploration.
     pub(super) fn add(&mut self, other: &Ended) {
         self.finished += other.finished;
         self.discarded += other.discarded;
@@ -87,7 +87,7 @@ impl Ended {
             .for_each(|(a, b)| *a += b);
     }
 
-    /// In words, as far as there are any.
+    /// The ends with their numbers, in words; without zeros.
     pub fn words(&self) -> Vec<(&'static str, u64)> {
         let stopped = How::ALL.iter().zip(self.stopped).map(|(how, n)| (how.1, n));
         let all = [("finished", self.finished)]
@@ -97,8 +97,7 @@ impl Ended {
         all.filter(|e| e.1 > 0).collect()
     }
 
-    /// Whether no run finished, or came to anything else that says what the program does: they
-    /// wait, or go on.
+    /// Whether no run finished or otherwise showed the program's behaviour: all wait or go on.
     pub fn only_hangs(&self) -> bool {
         let hangs = [How::Deadlock, How::Livelock, How::Stale, How::Limit]
             .map(|how| self.by(how))
@@ -108,17 +107,17 @@ impl Ended {
     }
 }
 
-/// Why a run ended that did not finish.
+/// The reason why a run ended without finishing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reason {
     /// Line by line.
     pub(crate) why: Vec<String>,
-    /// How each thread stands, if that says anything.
+    /// The situation of each thread, if that is informative.
     pub(crate) ends: Vec<ThreadEnd>,
 }
 
 impl Reason {
-    /// In one line.
+    /// A reason of one line.
     pub(super) fn line(why: String) -> Reason {
         Reason {
             why: vec![why],
@@ -127,25 +126,25 @@ impl Reason {
     }
 }
 
-/// Runs that ended in one way, for one reason.
+/// Runs that ended in the same way for the same reason.
 #[derive(Clone, Debug)]
 pub struct Stop {
-    /// How.
+    /// The way in which they ended.
     pub how: How,
     /// The reason, line by line.
     pub why: Vec<String>,
-    /// How each thread stands, if the program has few.
+    /// The situation of each thread, if the program has few.
     pub ends: Vec<ThreadEnd>,
-    /// How many runs, or states.
+    /// The number of runs, or of states.
     pub count: u64,
     /// One of them.
     pub schedule: Recorded,
 }
 
-/// At most so many reasons are told apart; after that they count for the last one of their kind.
+/// The largest number of separate reasons; further ones count for the last one of their kind.
 const MAX_REASONS: usize = 16;
 
-/// Stops while they are collected.
+/// The stops collected so far.
 #[derive(Default)]
 pub(super) struct Stops(Vec<Stop>);
 

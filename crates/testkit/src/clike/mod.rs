@@ -1,16 +1,16 @@
 //! Random programs in OpenCL C, CUDA C++ and C as text, and smaller versions of them.
 //!
-//! | File | What |
+//! | File | Contents |
 //! |---|---|
 //! | this | a program that can be changed, and smaller ones |
 //! | `text` | the program as a TOML test in its dialect |
-//! | `shapes` | what to generate: critical cycles and loose sequences |
+//! | `shapes` | the shapes of programs: critical cycles and loose sequences |
 //!
 //! # Invariants
-//! - Everything generated is valid input: the front end accepts it, and every order is legal where
-//!   it stands.
+//! - Every generated program is valid input: the front end accepts it, and every order is legal at
+//!   its place.
 //! - All registers and all memory outside work-groups are observed.
-//! - No loops: a program has few outcomes, and every execution of it ends.
+//! - There are no loops: a program has few outcomes, and every execution of it ends.
 
 pub mod shapes;
 mod text;
@@ -52,7 +52,7 @@ pub enum Scope {
     All,
 }
 
-/// What an operation asks for.
+/// The order and scope of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct How {
     pub order: Order,
@@ -66,7 +66,7 @@ pub struct Flags {
     pub local: bool,
 }
 
-/// What is written: a constant, or a register.
+/// A value that is written: a constant or a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Val {
     Int(i64),
@@ -109,7 +109,7 @@ pub enum Stmt {
     Barrier {
         flags: Flags,
     },
-    /// A shuffle, or what it is in OpenCL C, of a thread that is alone in its warp.
+    /// A shuffle (or its equivalent in OpenCL C) of a thread that is alone in its warp.
     Lanes {
         dst: usize,
         value: usize,
@@ -121,23 +121,23 @@ pub enum Stmt {
     },
 }
 
-/// A location: its region, and whether its memory is shared with everybody (OpenCL).
+/// A location: its region, and whether all devices and the host share its memory (OpenCL).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loc {
     pub name: String,
-    /// Declared atomic; accessed by atomic functions only.
+    /// Whether it is declared atomic; then only atomic functions access it.
     pub atomic: bool,
     pub local: bool,
     pub fine: bool,
 }
 
-/// A thread and where it runs.
+/// A thread and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thread {
     pub name: String,
     pub device: u32,
     pub group: u32,
-    /// Its warp in that group, if the test says it.
+    /// Its warp in that group, if the test gives one.
     pub warp: Option<u32>,
     pub body: Vec<Stmt>,
 }
@@ -161,8 +161,8 @@ impl Program {
         made::read(&self.text(name))
     }
 
-    /// The smallest program on which `fails` still holds that single steps of [`Program::smaller`]
-    /// lead to.
+    /// The smallest program that single steps of [`Program::smaller`] reach and on which `fails`
+    /// still holds.
     pub fn shrink(&self, fails: impl Fn(&Program) -> bool) -> Program {
         made::smallest(self, Program::smaller, |p| p.readable() && fails(p))
     }
@@ -171,8 +171,8 @@ impl Program {
         self.threads.iter().any(|t| !t.body.is_empty()) && made::is_read(&self.text("smaller"))
     }
 
-    /// Programs that are a little smaller or weaker: without a thread or a statement, without a
-    /// condition, with an order closer to relaxed.
+    /// Programs that are a little smaller or weaker: without one thread or statement, without a
+    /// condition, or with an order closer to relaxed.
     pub fn smaller(&self) -> Vec<Program> {
         let mut list = Vec::new();
         for t in (0..self.threads.len()).filter(|_| self.threads.len() > 1) {
@@ -191,7 +191,7 @@ impl Program {
     }
 }
 
-/// Bodies with one statement less, or with one that is weaker.
+/// Bodies with one statement less, or with one weaker statement.
 fn lessened(body: &[Stmt]) -> Vec<Vec<Stmt>> {
     let mut list = Vec::new();
     let mut put = |i: usize, with: Vec<Stmt>| {
@@ -280,7 +280,7 @@ fn how(stmt: &mut Stmt) -> Option<&mut How> {
     }
 }
 
-/// The orders one step below that of a statement.
+/// The orders one step below the order of a statement.
 fn weaker(stmt: &Stmt) -> Vec<Order> {
     let (order, load, store) = match stmt {
         Stmt::Load { how, .. } => (how.order, true, false),

@@ -1,8 +1,8 @@
-//! What is generated: critical cycles in their customary shapes with random orders, scopes, fences
-//! and regions, and loose sequences of operations.
+//! Generates programs: critical cycles in their customary shapes, with random orders, scopes,
+//! fences and regions, and loose sequences of operations.
 //!
-//! Most programs are meant to be free of races: scopes mostly hold all threads, plain data is
-//! mostly read behind a test of the value that was waited for.
+//! Most programs are meant to be free of races. Most scopes include all threads, and most reads of
+//! plain data come after a test of the awaited value.
 //!
 //! # Sources
 //! - The names of shapes: Alglave, Maranget, Tautschnig, "Herding Cats", TOPLAS 2014; Z6.U: Lahav,
@@ -48,7 +48,7 @@ const SHAPES: &[(&str, &str)] = &[
     ("Bar-SB", "Wx B Ry | Wy B Rx"),
 ];
 
-/// How often a program is loose instead, in percent.
+/// The percentage of programs that are loose sequences instead.
 const LOOSE: u32 = 20;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,7 +70,7 @@ pub fn program(lang: Lang, seed: u64) -> Program {
         .filter_map(location)
         .max()
         .unwrap_or(0);
-    // Where threads run: barriers need the first two in one group.
+    // The places of threads: barriers need the first two in one group.
     let barrier = slots.iter().flatten().any(|s| *s == Slot::Barrier);
     let layout = rng.random_range(0..100);
     let place = |i: usize| match layout {
@@ -114,12 +114,13 @@ pub fn program(lang: Lang, seed: u64) -> Program {
         written: vec![0; count],
         rng,
     };
-    // Plain data: the location that the first thread writes first, mostly read behind a test.
+    // Plain data: the location that the first thread writes first; most reads of it come after a
+    // test.
     if maker.rng.random_bool(0.35) {
         maker.locations[0].atomic = false;
     }
     let guarded = maker.rng.random_bool(0.85);
-    // Values first, so that a reader can wait for any of them.
+    // Draws the values first, so that a reader can wait for any of them.
     let values: Vec<Vec<i64>> = slots
         .iter()
         .map(|t| t.iter().map(|s| maker.value(*s)).collect())
@@ -147,9 +148,8 @@ pub fn program(lang: Lang, seed: u64) -> Program {
     }
 }
 
-/// In one of five programs, has threads hand values to themselves, as lanes that are alone in their
-/// warps: in some of these programs the test says in which. All other choices of a seed stay what
-/// they are.
+/// In one of five programs, makes threads hand values to themselves, as lanes that are alone in
+/// their warps. Some of these programs name the warps. All other choices of a seed stay the same.
 fn meet_lanes(threads: &mut [Thread], seed: u64) {
     if seed % 5 != 2 {
         return;
@@ -217,14 +217,14 @@ struct Maker<'a> {
     rng: &'a mut Pcg64Mcg,
     lang: Lang,
     locations: Vec<Loc>,
-    /// By location: the scope that its atomics mostly have.
+    /// By location: the usual scope of its atomics.
     scopes: Vec<Scope>,
-    /// The scope that fences mostly have.
+    /// The usual scope of fences.
     fence: Scope,
     loose_scopes: bool,
     fences: f64,
     sc: f64,
-    /// By location: how many values were given out.
+    /// By location: the number of values given out so far.
     written: Vec<i64>,
 }
 
@@ -300,7 +300,7 @@ impl Maker<'_> {
         }
     }
 
-    /// The statements of a thread. Behind a read that was waited for, the rest is conditional.
+    /// The statements of a thread. After a read with a test, the rest is conditional.
     fn thread(&mut self, slots: &[Slot], values: &[i64], guarded: bool) -> Vec<Stmt> {
         let mut body = Vec::new();
         let Some((slot, rest)) = slots.split_first() else {
@@ -374,7 +374,7 @@ impl Maker<'_> {
             self.fence(&mut after);
         }
         after.extend(self.thread(rest, later, guarded));
-        // A barrier under a condition that others do not share is undefined.
+        // A barrier under a condition that other threads do not share is undefined.
         let plain_ahead = rest
             .iter()
             .filter_map(location)
@@ -400,8 +400,8 @@ impl Maker<'_> {
             _ => body.extend(after),
         }
         if self.lang == Lang::Cuda && self.rng.random_bool(0.05) {
-            // A data dependency; only a model that excludes values out of thin air has few outcomes
-            // then.
+            // A data dependency; it leaves few outcomes only in a model that excludes values out of
+            // thin air.
             if let (Some(_), Some(Stmt::Store { value, .. })) = (waited, body.last_mut()) {
                 *value = Val::Reg(dst);
             }

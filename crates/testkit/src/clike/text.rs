@@ -1,4 +1,4 @@
-//! A program as a TOML test, in the words of its dialect.
+//! Writes a program as a TOML test, in the words of its dialect.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

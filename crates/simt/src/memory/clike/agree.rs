@@ -1,15 +1,17 @@
-//! Sequential consistency: what the models ask of operations that say so.
+//! Sequential consistency: checks the axioms of the models for sequentially consistent operations.
 //!
-//! The relations are those of the models' texts, over the events so far. In a history that grows
-//! along program order and reads-from, what held between earlier events keeps holding, so a cycle
+//! The relations are those of the models' texts, over the events so far. The history grows along
+//! program order and reads-from, and relations between earlier events never change. So a cycle
 //! never goes away.
 //!
-//! Only pairs of sequentially consistent operations matter in the end, and there are few of them:
-//! from each, the relations are followed as images of sets of events, not as whole relations.
+//! Only pairs of sequentially consistent operations matter in the end, and there are few of them.
+//! So the check follows the relations from each of them as images of sets of events, not as whole
+//! relations.
 //!
 //! # Invariants
-//! - A new event without an outgoing edge (in modification order, or from a read to a write that
-//!   overwrites what it read) is on no cycle: [`Clike::agrees`] need not be asked after it.
+//! - A new event without an outgoing edge is on no cycle: [`Clike::agrees`] need not run after it.
+//!   (An outgoing edge goes along modification order, or from a read to a write that overwrites its
+//!   value.)
 //!
 //! Sources: M. Batty, A. Donaldson, J. Wickerson, "Overhauling SC Atomics in C11 and OpenCL", POPL
 //! 2016; O. Lahav, V. Vafeiadis, J. Kang, C.-K. Hur, D. Dreyer, "Repairing Sequential Consistency
@@ -24,18 +26,18 @@ use crate::code::Code;
 use crate::set::{Relation, Set};
 
 impl Clike {
-    /// Whether the sequentially consistent operations agree.
+    /// Whether the sequentially consistent operations satisfy the axiom.
     pub(super) fn agrees(&self, code: &Code, m: &Contents) -> bool {
         if !self.rules.agreement {
             return true;
         }
         let is_strong = |e: &Event| e.sc && (self.rules.agreement_fences || !e.is_fence());
-        // Nothing comes before initial writes, so they are on no cycle.
+        // No event precedes initial writes, so they are on no cycle.
         let first = code.locations.len();
         let strong: Vec<usize> = (first..m.events.len())
             .filter(|&i| is_strong(&m.events[i]))
             .collect();
-        // A single fence can only disagree with itself where a location is in no region.
+        // A single fence can form a cycle alone only if a location is in no region.
         let least = if self.language.regions { 1 } else { 2 };
         if strong.len() < least {
             return true;
@@ -74,12 +76,12 @@ struct Images<'a> {
     memory: &'a Clike,
     code: &'a Code,
     m: &'a Contents,
-    /// The first event that is no initial write.
+    /// The first event after the initial writes.
     first: usize,
 }
 
 impl Images<'_> {
-    /// The strong events that one must precede: no cycle of happens-before and communication
+    /// The strong events that event `a` must precede: no cycle of happens-before and communication
     /// (Overhauling).
     fn simple(&self, a: usize, strong: &[usize]) -> Set {
         let mut from: Set = [a].into_iter().collect();
@@ -92,7 +94,7 @@ impl Images<'_> {
         self.among(strong, |b| to.has(b) || self.is_fence(b) && after.has(b))
     }
 
-    /// The strong events that one must precede: no cycle of partial SC (Repairing).
+    /// The strong events that event `a` must precede: no cycle of partial SC (Repairing).
     fn partial(&self, a: usize, strong: &[usize]) -> Set {
         let one: Set = [a].into_iter().collect();
         let mut from = one.clone();
@@ -131,7 +133,7 @@ impl Images<'_> {
             .map(|(i, e)| (i, &**e))
     }
 
-    /// Of those that are strong: whether it is a fence, and no half of a barrier.
+    /// Whether a strong event is a fence, and not half of a barrier.
     fn is_fence(&self, event: usize) -> bool {
         self.m.events[event].kind == Kind::Fence
     }
@@ -143,12 +145,12 @@ impl Images<'_> {
             .collect()
     }
 
-    /// What some of these happen before.
+    /// The events that come after one of these in happens-before.
     fn hb(&self, from: &Set) -> Set {
         self.filter(|e| e.past.iter().any(|p| p.meets(from)))
     }
 
-    /// … and access the same location.
+    /// The same, restricted to accesses of the same location.
     fn hb_of_location(&self, from: &Set) -> Set {
         let mut of: FxHashMap<usize, Set> = FxHashMap::default();
         for i in from.iter().filter(|&i| self.m.events[i].is_access()) {
@@ -161,7 +163,7 @@ impl Images<'_> {
         self.filter(|e| e.is_access() && same(e))
     }
 
-    /// What follows some of these in program order.
+    /// The events that follow one of these in program order.
     fn po(&self, from: &Set) -> Set {
         let mut out = Set::default();
         for thread in &self.m.threads {
@@ -172,12 +174,12 @@ impl Images<'_> {
         out
     }
 
-    /// … and does not access the same location.
+    /// The same, without accesses of the same location.
     fn other(&self, from: &Set) -> Set {
         let mut out = Set::default();
         for thread in &self.m.threads {
-            // Of those that came by: whether there is one that accesses nothing, and the locations
-            // of the others.
+            // The events met so far: whether one accesses no location, and the locations of the
+            // others.
             let (mut free, mut locs): (bool, [Option<usize>; 2]) = (false, [None; 2]);
             for &i in thread {
                 let e = &self.m.events[i];
@@ -196,12 +198,13 @@ impl Images<'_> {
         out
     }
 
-    /// What reads from some of these.
+    /// The reads that read from one of these.
     fn rf(&self, from: &Set) -> Set {
         self.filter(|e| e.kind == Kind::Read && from.has(e.source))
     }
 
-    /// The writes that come later in modification order than some of these, or than what they read.
+    /// The writes that come later in modification order than one of these, or than the write that
+    /// it reads.
     fn later(&self, from: &Set) -> Set {
         let mut least: FxHashMap<usize, usize> = FxHashMap::default();
         for i in from.iter() {

@@ -1,4 +1,4 @@
-//! Committing an access: where a read reads from, where a write goes, and what races.
+//! Commits an access: picks the source of a read or the place of a write, and finds races.
 
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ use crate::record::{self, Hazard, HazardKind};
 use crate::{Halt, Result};
 use program::Scope;
 
-/// At most so many events of one history.
+/// The largest number of events in a history.
 const MAX_EVENTS: usize = 8_192;
 
 impl Clike {
@@ -19,8 +19,8 @@ impl Clike {
         !self.language.visible || code.locations[loc].atomic
     }
 
-    /// An event knows what its thread did before it, and the initial writes: of the regions that it
-    /// belongs to.
+    /// Adds to an event's past, in the regions that it belongs to, its thread's earlier events and
+    /// the initial writes.
     pub(super) fn follow(&self, code: &Code, m: &Contents, e: &mut Event) {
         for g in REGIONS {
             if !e.regions.has(g) {
@@ -36,7 +36,7 @@ impl Clike {
         }
     }
 
-    /// Carries out the acquire fence of the wait that a thread has just passed.
+    /// Performs the acquire fence of the wait that a thread has just passed.
     pub(super) fn close(&self, cx: &mut Context<'_>, m: &mut Contents, thread: usize) -> Result {
         let Some(&last) = m.threads[thread].last().filter(|&&i| m.events[i].open) else {
             return Ok(());
@@ -48,7 +48,7 @@ impl Clike {
         Ok(())
     }
 
-    /// Appends an event to its thread; if it was early, under the number that it has.
+    /// Appends an event to its thread; an event that was early keeps its number.
     pub(super) fn append(
         &self,
         code: &Code,
@@ -73,8 +73,8 @@ impl Clike {
         })
     }
 
-    /// Commits a read of a location, that is ready but for its source, or was bound early; gives
-    /// the event's number.
+    /// Commits a read of a location and returns the event's number. The read is complete except for
+    /// its source, or was bound early.
     pub(super) fn read(
         &self,
         cx: &mut Context<'_>,
@@ -84,8 +84,7 @@ impl Clike {
     ) -> Result<usize> {
         let code = cx.code;
         let given = bound.map(|b| m.events[b].source);
-        // What the thread knows already rules out most writes; the rest is known once the source
-        // is.
+        // The thread's present knowledge rules out most writes; the source adds the rest of it.
         let mut start = make(0);
         self.follow(code, m, &mut start);
         let least = self.least(code, m, &start).unwrap_or(0);
@@ -98,7 +97,7 @@ impl Clike {
                 && (start.acquire || self.sees(code, m, &start))
         });
         let source = cx.pick(&candidates)?;
-        // An atomic write becomes visible to those who keep looking.
+        // An atomic write becomes visible to threads that keep looking.
         let age = if start.atomic { Age::Old } else { Age::Stale };
         cx.ages(m.order[loc].last() != Some(&source), age);
         let mut e = make(m.events[source].value);
@@ -122,15 +121,16 @@ impl Clike {
         Ok(index)
     }
 
-    /// Whether a read takes nothing older than what happens before it wrote or read.
+    /// Whether a read's source is at least as new as the writes and reads that happen before the
+    /// read.
     fn coherent_read(&self, code: &Code, m: &Contents, e: &Event) -> bool {
         self.least(code, m, e)
             .is_none_or(|least| m.position(e.source) >= least)
     }
 
-    /// The position of the latest write that an access knows of, its own or read. Where there is no
-    /// modification order, the list is there for the final value alone: a write follows those that
-    /// it knows of.
+    /// The position of the latest write that an access has in its past, directly or through a read.
+    /// Without a modification order the list only serves the final value: a write follows the
+    /// writes in its past.
     pub(super) fn least(&self, code: &Code, m: &Contents, e: &Event) -> Option<usize> {
         let ordered = self.ordered(code, e.loc);
         if !self.rules.coherence || !(ordered || e.is_write()) {
@@ -145,8 +145,8 @@ impl Clike {
         writes.max()
     }
 
-    /// Whether what a read of a location without modification order takes is visible: it happens
-    /// before the read, and no other write comes between.
+    /// Whether the source of a read is visible, at a location without modification order. It
+    /// happens before the read, and no other write comes between.
     fn sees(&self, code: &Code, m: &Contents, e: &Event) -> bool {
         if !self.rules.visible || self.ordered(code, e.loc) {
             return true;
@@ -162,8 +162,8 @@ impl Clike {
         })
     }
 
-    /// Commits a write, at one of the places in its location's list that it may have; or, if it was
-    /// bound early, at its own.
+    /// Commits a write at a possible place in its location's list, or at its existing place if it
+    /// was bound early.
     pub(super) fn write(
         &self,
         cx: &mut Context<'_>,
@@ -195,7 +195,7 @@ impl Clike {
         Ok(())
     }
 
-    /// Tells the log of a write, and where it is in its location's list.
+    /// Logs a write and its place in its location's list.
     pub(super) fn note_place(&self, cx: &mut Context<'_>, m: &Contents, index: usize) {
         let (source, at, e) = (m.name(index), m.position(index), &m.events[index]);
         let (loc, list) = (e.loc, &m.order[e.loc]);
@@ -214,15 +214,15 @@ impl Clike {
         }
     }
 
-    /// The places in its location's list, from the least one on, that a new write may have: no
-    /// other thread's write comes between the halves of a read-modify-write, and nothing foreign
-    /// into a release sequence that was relied on.
+    /// The possible places of a new write in its location's list, from `least` on. No write of
+    /// another thread comes between the halves of a read-modify-write. No foreign write comes into
+    /// a release sequence that an acquire relied on.
     pub(super) fn places(&self, m: &Contents, e: &Event, least: usize) -> Vec<usize> {
         let list = &m.order[e.loc];
         let mut free = vec![true; list.len() + 1];
         if self.rules.atomicity {
             if let Some(read) = e.read {
-                // Its own halves.
+                // The halves of the same instruction.
                 let from = m.position(m.events[read].source);
                 let foreign = list[from + 1..]
                     .iter()
@@ -250,7 +250,7 @@ impl Clike {
         (least..free.len()).filter(|&at| free[at]).collect()
     }
 
-    /// Remembers the first race.
+    /// Records the first race.
     fn race(&self, code: &Code, m: &mut Contents, e: &Event) {
         if m.race.is_some() {
             return;
@@ -277,7 +277,7 @@ impl Clike {
         m.race = found;
     }
 
-    /// An access as an event, but for its past and, of a read, its source.
+    /// Builds the event of an access, without its past and without a read's source.
     pub(super) fn access(
         &self,
         code: &Code,
@@ -302,7 +302,7 @@ impl Clike {
         {
             (acquire, sc) = (failure != Failure::Relaxed, failure == Failure::SeqCst);
         }
-        // In OpenCL, anything whose scope is not the work-item's acts as an atomic operation.
+        // In OpenCL, an operation whose scope is wider than the work-item is atomic.
         let mut atomic = if self.language.regions {
             access.scope != Scope::Thread
         } else {

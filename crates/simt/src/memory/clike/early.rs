@@ -1,48 +1,45 @@
-//! Binding before commit: load buffering.
+//! Binding before commit: shows load buffering.
 //!
-//! A write that is bound early stands in its location's list, and others may read it; a read that
-//! is bound early has its source, and its thread may use the value to look further ahead. Such
-//! events are *early*: they have their numbers, and are in no thread's list. When their instruction
-//! has its turn they are committed as any other event is, except that source and place are given.
+//! A write that is bound early is in its location's list, and others may read it. A read that is
+//! bound early has its source, and its thread may use the value to look further ahead. Such events
+//! are *early*: they have numbers, but are in no thread's list. At their instruction's turn they
+//! are committed like any other event, with source and place given.
 //!
 //! # Why it is sound
-//! Take a finished run: nothing is early any more, and the history is as if all events had been
-//! committed without early binds, except that a read may have been committed before the write that
-//! it reads, and that a write's place was chosen before its turn. It is an execution of the model
-//! because everything is checked when the last event that takes part in it is committed:
-//! - *Happens-before.* An event's past is settled when it is committed. Program order and barriers
-//!   come in that order; an acquire that finds an early write in its release sequence knows all
-//!   releases that it will ever find behind it, or waits ([`Halt::Blocked`]): the releases that lie
-//!   between the thread's next instruction and an early write of its own, arrivals at barriers
-//!   among them, are counted when it is bound, and count down as they have their turn. Only for
-//!   those that do not reach it nothing waits. So the order of commits extends happens-before,
-//!   which has no cycle.
-//! - *Coherence.* Places in a list never change their order. A committed event agrees with what
-//!   happens before it, by places alone, whether the writes there are early or not. What happens
-//!   before an early write is asked at its commit: its place, given before, has to be behind all
-//!   that its thread knows by then. That refuses, too, a write that comes to happen after a read of
-//!   itself.
-//! - *Atomicity* and what release sequences were relied on for are matters of places alone.
-//! - *Sequential consistency.* A cycle is complete when its last event is committed. A write that
-//!   was early has events behind it when it is committed, so that agreement is asked for then,
-//!   whatever its place.
-//! - *Races.* The later of two commits finds the race, as ever: what is committed before an early
-//!   write cannot happen after it.
-//! - *Values.* A bind needs operands that are known from what was committed or bound before: binds
-//!   extend reads-from and dependencies, which have no cycle then.
+//! In a finished run no event is early any more. The history looks as if all events had been
+//! committed without early binds, with two exceptions. A read may precede the commit of the write
+//! that it reads, and a write's place was chosen before its turn. The history is an execution of
+//! the model, because commits check each of these:
+//! - *Happens-before.* An event's past is final at its commit, and program order and barriers
+//!   follow the order of commits. If an acquire finds an early write in its release sequence, it
+//!   knows all releases behind that write, or waits ([`Halt::Blocked`]). The bind lists the
+//!   releases between the thread's next instruction and its early write, arrivals at barriers
+//!   included. The list shrinks as they have their turn. An acquire does not wait for releases
+//!   whose scope does not reach it. So the order of commits extends happens-before, which has no
+//!   cycle.
+//! - *Coherence.* Places in a list never change their order. A committed event agrees with the
+//!   events that happen before it, by places alone, early writes included. An early write is
+//!   checked at its commit: its given place has to be behind all writes in its thread's past. That
+//!   also refuses a write that happens after a read of itself.
+//! - *Atomicity* and the release sequences relied on depend on places alone.
+//! - *Sequential consistency.* A cycle is complete when its last event is committed. An early write
+//!   has events behind it at its commit. So the axiom is checked then, whatever the place.
+//! - *Races.* The later of two commits finds the race, as without binds: an event committed before
+//!   an early write cannot happen after it.
+//! - *Values.* A bind needs operands that earlier commits or binds determine. So binds extend
+//!   reads-from and dependencies, which then have no cycle.
 //!
-//! Locations without modification order have nothing to choose a place in, and their reads need a
-//! write that happens before them: no write there is ever bound early.
+//! No write is ever bound early at a location without modification order: it has no places to
+//! choose, and its reads need a write that happens before them.
 //!
-//! # What it shows
-//! The bounds on the number of binds and on the look ahead, and branches that it does not pass,
-//! lose some executions with a cycle of program order and reads-from; so does an acquire that
-//! waits. Nothing else is lost on purpose; how much it is, is measured
-//! (`tests/executor/languages.rs`).
+//! # Coverage
+//! Some executions with a cycle of program order and reads-from are lost: by the limits on binds
+//! and on the look ahead, by branches that it does not pass, and by acquires that wait. No other
+//! loss is intended; `tests/executor/languages.rs` measures it.
 //!
 //! Sources: the models' texts. Views of promises that must come true: J. Kang, C.-K. Hur, O. Lahav,
-//! V. Vafeiadis, D. Dreyer, "A Promising Semantics for Relaxed-Memory Concurrency", POPL 2017; here
-//! nothing is certified, as a run that breaks its promises counts for nothing.
+//! V. Vafeiadis, D. Dreyer, "A Promising Semantics for Relaxed-Memory Concurrency", POPL 2017.
+//! Unlike there, nothing is certified: a run that breaks its promises does not count.
 
 use super::Clike;
 use super::graph::{Contents, Event, Kind};
@@ -54,12 +51,12 @@ use crate::memory::{At, Context, Target};
 use crate::{Early, Halt, Result, record};
 
 impl Contents {
-    /// Whether a write is early, and one of this thread.
+    /// Whether a write is early and belongs to this thread.
     pub(super) fn is_own_early(&self, write: usize, thread: usize) -> bool {
         self.early.of(thread).any(|b| b.write == Some(write))
     }
 
-    /// The number of a bind among those of its thread, in program order.
+    /// The index of a write's bind among those of its thread, in program order.
     pub(super) fn rank_of_bind(&self, write: usize) -> usize {
         self.early
             .of(self.events[write].thread)
@@ -95,8 +92,8 @@ impl Binding for Clike {
         m.events[read].value
     }
 
-    /// Any write that the thread's next event could read, as far as coherence goes, and earlier
-    /// early ones of its own.
+    /// Picks a source among the writes that coherence lets the thread's next event read, and the
+    /// thread's earlier early writes.
     fn source(&self, cx: &mut Context<'_>, m: &mut Contents, t: Target) -> Result<usize> {
         let mut e = self.access(cx.code, t, (Kind::Read, 0), false);
         let mut now = e.clone();
@@ -116,7 +113,7 @@ impl Binding for Clike {
         Ok(m.number(e))
     }
 
-    /// At a place in its location's list that it may have as far as is known.
+    /// Puts the write at a place in its location's list that is possible by present knowledge.
     fn show(
         &self,
         cx: &mut Context<'_>,
@@ -145,8 +142,7 @@ impl Binding for Clike {
 }
 
 impl Clike {
-    /// Whether a release that has not had its turn may come to be behind a write, and what it
-    /// releases reaches an acquire, as far as a region is concerned.
+    /// Whether a pending release may come to be behind a write, and reaches an acquire in a region.
     pub(super) fn awaits(
         &self,
         code: &Code,
@@ -175,7 +171,7 @@ impl Clike {
                     ..
                 } => self.strait(code, at, Kind::Fence, (*regions, *capped, *scope)),
                 Act::Barrier(b) => self.half(code, at, Kind::Arrive, b),
-                // Of the write's own location.
+                // A release at the write's own location.
                 Act::Store { access, .. } | Act::Rmw { write: access, .. } => {
                     let place = Place {
                         loc: bind.loc,
@@ -199,7 +195,7 @@ impl Clike {
         self.rules.waiting && bind.thread != e.thread && bind.releases.iter().any(reaches)
     }
 
-    /// Commits a write that was bound early, and has its turn.
+    /// Commits a write that was bound early, at its turn.
     pub(super) fn keep(
         &self,
         cx: &mut Context<'_>,

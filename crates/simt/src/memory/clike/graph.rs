@@ -1,14 +1,13 @@
-//! The contents: the events so far, what each knows of the others, and the order of the writes of
+//! The contents of the memory: the events so far, the past of each, and the order of the writes of
 //! each location.
 //!
 //! # Invariants
-//! - An event's past is final: it is what happens before it in each region, itself left out.
+//! - An event's past is final: the events that happen before it in each region, without itself.
 //! - The first events are the initial writes, one per location, in the order of the locations.
-//! - `order` has every write of a location, and `rank` where it stands there. Where the location
-//!   has no modification order, only read-modify-writes give the list a meaning; without any, it
-//!   has none.
-//! - Apart from the numbers of events, which depend on who came first, equal histories have equal
-//!   contents.
+//! - `order` lists every write of a location, and `rank` its index there. For a location without
+//!   modification order, only read-modify-writes give the list a meaning.
+//! - Equal histories have equal contents, except for the numbers of events, which depend on the
+//!   order of commits.
 
 use std::rc::Rc;
 
@@ -18,7 +17,7 @@ use crate::record::{Hazard, Source, Spot};
 use crate::set::Set;
 use program::Scope;
 
-/// What an event is.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     Initial,
@@ -27,14 +26,14 @@ pub(super) enum Kind {
     Fence,
     Arrive,
     Wait,
-    /// What a thread knows is handed to the runtime.
+    /// A thread hands its knowledge to the runtime.
     Hand,
-    /// A thread is told by the runtime.
+    /// A thread learns from the runtime.
     Tell,
 }
 
 impl Kind {
-    /// Whether others are told of it.
+    /// Whether it hands knowledge to others.
     pub(super) fn gives(self) -> bool {
         matches!(self, Kind::Arrive | Kind::Hand)
     }
@@ -50,26 +49,27 @@ pub(super) struct Event {
     /// Meaningless for fences and barriers.
     pub(super) loc: usize,
     pub(super) value: i64,
-    /// Of a read: the write that it reads from.
+    /// For a read: the write that it reads from.
     pub(super) source: usize,
-    /// Of the write of a read-modify-write: its read.
+    /// For the write of a read-modify-write: its read.
     pub(super) read: Option<usize>,
     pub(super) regions: Regions,
     pub(super) acquire: bool,
     pub(super) release: bool,
     pub(super) sc: bool,
-    /// An atomic operation or a fence.
+    /// Whether it is an atomic operation or a fence.
     pub(super) atomic: bool,
-    /// The effective scope, where global and where local memory is concerned.
+    /// The effective scope, for global and for local memory.
     pub(super) scope: [Scope; 2],
-    /// A wait whose acquire fence has not been carried out: nothing of its thread has followed yet.
+    /// Whether it is a wait whose acquire fence is still to come: it is the last event of its
+    /// thread.
     pub(super) open: bool,
-    /// What happens before it, by region.
+    /// The events that happen before it, by region.
     pub(super) past: [Set; 2],
 }
 
 impl Event {
-    /// One that neither accesses nor synchronizes yet.
+    /// An event that neither accesses nor synchronizes yet.
     pub(super) fn new(kind: Kind, Spot { thread, instr }: Spot, regions: Regions) -> Event {
         Event {
             kind,
@@ -103,12 +103,12 @@ impl Event {
     }
 }
 
-/// What was assumed of a release sequence.
+/// An assumption about a release sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pin {
     pub(super) head: usize,
     pub(super) last: usize,
-    /// That nothing foreign ever comes between; else that something will.
+    /// Whether it assumes that no foreign write ever comes between; otherwise, that one will.
     pub(super) holds: bool,
 }
 
@@ -118,19 +118,19 @@ pub(crate) struct Contents {
     pub(super) events: Vec<Rc<Event>>,
     /// By thread: its events, in program order.
     pub(super) threads: Vec<Vec<usize>>,
-    /// By thread: those of its events that are release fences.
+    /// By thread: its release fences.
     pub(super) fences: Vec<Vec<usize>>,
     /// By location: its writes.
     pub(super) order: Vec<Vec<usize>>,
-    /// By event: where in its location's list a write is, and the how manieth write of its thread
-    /// it is, in the order in which they were made; meaningless for others.
+    /// By write: its index in its location's list, and its index among its thread's writes, in the
+    /// order of their creation. Meaningless for other events.
     rank: Vec<(u32, u32)>,
     pub(super) pins: Vec<Pin>,
-    /// What was bound early: events that are in no thread's list yet.
+    /// Early events, which are in no thread's list yet.
     pub(super) early: Binds,
     /// The first race found.
     pub(super) race: Option<Hazard>,
-    /// The first call of a function whose precondition did not hold: thread and instruction.
+    /// The first library call whose precondition did not hold: thread and instruction.
     pub(super) misuse: Option<(usize, usize)>,
 }
 
@@ -169,12 +169,12 @@ impl Contents {
         self.threads[thread].iter().map(|&i| (i, &*self.events[i]))
     }
 
-    /// Where in its location's list a write is.
+    /// The index of a write in its location's list.
     pub(super) fn position(&self, write: usize) -> usize {
         self.rank[write].0 as usize
     }
 
-    /// Appends an event to its thread; gives its number. A write is in no list yet.
+    /// Appends an event to its thread and returns its number. A write is in no list yet.
     pub(super) fn push(&mut self, event: Event) -> usize {
         let (thread, releases) = (event.thread, event.is_fence() && event.release);
         let index = self.number(event);
@@ -185,7 +185,7 @@ impl Contents {
         index
     }
 
-    /// Gives an event its number.
+    /// Assigns a number to an event.
     pub(super) fn number(&mut self, event: Event) -> usize {
         let mut made = 0;
         if event.is_write() {
@@ -198,7 +198,7 @@ impl Contents {
         self.events.len() - 1
     }
 
-    /// Appends an event that was early to its thread.
+    /// Appends an early event to its thread.
     pub(super) fn settle(&mut self, event: Event, index: usize) {
         self.threads[event.thread].push(index);
         self.events[index] = Rc::new(event);
@@ -214,12 +214,12 @@ impl Contents {
             .for_each(|(rank, &w)| self.rank[w].0 = rank as u32);
     }
 
-    /// Whether a write belongs to release sequences of a thread, wherever it stands in one.
+    /// Whether a write can be a member of a release sequence of the thread, at any position.
     pub(super) fn is_member(&self, write: usize, thread: usize) -> bool {
         self.events[write].thread == thread || self.events[write].read.is_some()
     }
 
-    /// Whether nothing foreign is between the ends of a release sequence.
+    /// Whether no foreign write is between the ends of a release sequence.
     pub(super) fn is_run(&self, pin: Pin) -> bool {
         let (head, from, to) = (
             &self.events[pin.head],
@@ -240,14 +240,14 @@ impl Contents {
         }
     }
 
-    /// The number of an event that does not depend on who came first: its thread, and how many
-    /// events that had before.
+    /// A number of an event that does not depend on the order of commits: its thread, and its index
+    /// there.
     pub(super) fn place(&self, event: usize) -> (usize, usize) {
         let thread = self.events[event].thread;
         match self.threads.get(thread) {
             Some(list) => {
                 let early = || list.len() + 1 + self.rank_of_bind(event);
-                // In order, but for events that were early.
+                // The list is in order, except for events that were early.
                 let at = list
                     .binary_search(&event)
                     .ok()

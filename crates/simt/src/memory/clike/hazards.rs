@@ -1,5 +1,5 @@
-//! What makes a finished history undefined: races, and barriers that not all of a group execute, or
-//! not with the same arguments.
+//! Finds undefined behaviour of a finished history: races, and barriers that only part of a group
+//! executes, or with different arguments.
 //!
 //! Sources: Khronos, OpenCL C, Synchronization Functions; NVIDIA, CUDA Programming Guide,
 //! Synchronization Functions; ISO C++, thread.barrier, thread.latch, thread.sema.
@@ -13,22 +13,22 @@ use crate::code::{Code, eval};
 use crate::record::{Hazard, HazardKind};
 use program::{Barrier, BarrierAction, BarrierNaming, Expr, Scope, Tag, ThreadId};
 
-/// An execution of a barrier: who, where, and which phase.
+/// An execution of a barrier: its thread, its instruction and its phase.
 struct Call<'a> {
     thread: usize,
     instr: usize,
     barrier: &'a Barrier,
-    /// Calls of one phase of a barrier have it in common: the barrier, and, where that has phases,
-    /// how many calls of it came before in its thread.
+    /// All calls of one phase share this: the barrier and, if it has phases, the number of earlier
+    /// calls in the thread.
     phase: (Key, usize),
 }
 
-/// The calls of one phase, by phase.
+/// The calls of each phase.
 type Phases<'c, 'a> = FxHashMap<(Key, usize), Vec<&'c Call<'a>>>;
 
 type Key = (Scope, Option<i64>, Option<i64>, Option<i64>);
 
-/// The lanes that a barrier of a warp names; they are a constant in this memory.
+/// The mask of a warp's barrier; it is a constant in this memory.
 fn mask(b: &Barrier) -> Option<i64> {
     b.lanes.as_ref().map(|mask| eval(mask, &[]))
 }
@@ -77,7 +77,7 @@ fn arguments(b: &Barrier) -> (bool, bool, Option<Scope>) {
     (b.arrive.has(Tag::Global), b.arrive.has(Tag::Local), b.scope)
 }
 
-/// Whether a barrier brings together the thread at a call with another one.
+/// Whether a call's barrier is also for the given thread.
 fn invites(code: &Code, call: &Call<'_>, thread: usize) -> bool {
     let group = |t: usize| code.group(t, call.barrier.domain);
     thread != call.thread
@@ -91,7 +91,7 @@ fn excludes(code: &Code, b: &Barrier, thread: usize) -> bool {
 }
 
 impl Clike {
-    /// What is undefined about a history in which every thread has ended or waits for ever.
+    /// The undefined behaviour of a history in which every thread has ended or waits forever.
     pub(super) fn undefined(&self, code: &Code, m: &Contents) -> Vec<Hazard> {
         let mut found: Vec<Hazard> = m.race.iter().cloned().collect();
         found.extend(self.misused_objects(code, m));
@@ -124,8 +124,8 @@ impl Clike {
                 other.map(|a| hazard(HazardKind::BarrierArguments, place(a), Some(place(w)))),
             );
         }
-        // Every barrier that is waited at is the last thing that its thread has done; who only
-        // arrives goes on.
+        // A barrier with a wait is the last action of a waiting thread; a thread that only arrives
+        // goes on.
         let waits_at = |t: usize, i: usize| {
             code.threads[t].acts[i]
                 .barrier()
@@ -139,10 +139,10 @@ impl Clike {
         let over = |t: usize| self.language.uniform == Uniform::Everyone || blocked(t);
         for a in &arrivals {
             let came = |t: usize| met(a).iter().any(|b| b.thread == t);
-            // One that says how many take part, as assembly in CUDA C++ can, asks nothing of the
-            // others, and nothing of where each of them comes to it.
+            // A barrier with a thread count (as in assembly within CUDA C++) requires nothing of
+            // the other threads, nor of the place of their calls.
             let asks_all = !a.barrier.says_count();
-            // Of a collective, nobody may have ended without it.
+            // No thread may end without executing a collective.
             let missed = |t: usize| a.barrier.is_collective() || over(t);
             let absent = || {
                 asks_all
@@ -152,7 +152,7 @@ impl Clike {
             if code.program.is_uncooperative(thread, a.barrier) {
                 found.push(hazard(HazardKind::Misuse, place(a), None));
             }
-            // Who arrives without waiting has to wait later.
+            // A thread that arrives without waiting has to wait later.
             let apart = a.barrier.is_collective() && a.barrier.action == BarrierAction::Arrive;
             let unawaited = || {
                 apart
@@ -172,8 +172,8 @@ impl Clike {
         found
     }
 
-    /// Whether a thread of the block that runs the same code meets a call at another one, of those
-    /// of its phase.
+    /// Whether a thread of the block that runs the same code is at a different call, in the phase
+    /// of `a`.
     fn elsewhere(&self, code: &Code, met: &[&Call<'_>], a: &Call<'_>) -> bool {
         let counted = matches!(a.barrier.naming, BarrierNaming::Counted { count: None, .. });
         if !counted

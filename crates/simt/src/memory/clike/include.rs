@@ -1,4 +1,4 @@
-//! Scopes: how far an operation reaches, and when two of them include each other.
+//! Scopes: computes how far an operation reaches, and whether two operations include each other.
 //!
 //! Source: Khronos, OpenCL API specification, Memory Model, Overview of Atomic and Fence
 //! Operations; NVIDIA, libcu++, "Memory model", Atomicity.
@@ -10,8 +10,8 @@ use crate::code::{Code, Location};
 use program::Scope;
 
 impl Clike {
-    /// The effective scopes of an access: in local memory no more than the work-group, and no more
-    /// than the device in memory that is not fine-grained with atomics.
+    /// The effective scopes of an access. In local memory it reaches at most the work-group; in
+    /// memory that is not fine-grained with atomics, at most the device.
     pub(super) fn reach(
         &self,
         code: &Code,
@@ -31,7 +31,7 @@ impl Clike {
         [scope; 2]
     }
 
-    /// Atomic operations of the host have no scopes: they act at the widest.
+    /// Atomic operations of the host have no scopes: they get the widest.
     fn of_host(code: &Code, thread: usize, scope: Scope) -> Scope {
         if code.program.threads[thread].place.host && scope != Scope::Thread {
             Scope::Sys
@@ -40,7 +40,7 @@ impl Clike {
         }
     }
 
-    /// Those of a fence, which has no location.
+    /// The effective scopes of a fence, which has no location.
     pub(super) fn fence_reach(
         code: &Code,
         thread: usize,
@@ -52,7 +52,7 @@ impl Clike {
         [scope, if capped && wide { Scope::Cta } else { scope }]
     }
 
-    /// Whether two operations include each other, where memory of a region is concerned.
+    /// Whether two operations include each other, in the memory of a region.
     pub(super) fn inclusive(&self, code: &Code, a: &Event, b: &Event, region: usize) -> bool {
         if a.kind == Kind::Initial || b.kind == Kind::Initial || !a.atomic || !b.atomic {
             return false;
@@ -64,7 +64,7 @@ impl Clike {
             _ if !self.rules.scopes => true,
             Scopes::Everywhere => true,
             Scopes::Mutual => a.thread == b.thread || code.mutual((a.thread, x), (b.thread, y)),
-            // Host threads have the atomic operations of their own language.
+            // Host threads use the atomic operations of their own language.
             Scopes::Equal | Scopes::AtLeast if host(a) && host(b) => true,
             Scopes::Equal => x == y && holds(x),
             Scopes::AtLeast => holds(x.min(y)),

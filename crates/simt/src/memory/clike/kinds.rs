@@ -1,15 +1,15 @@
-//! Kinds of memory of CUDA: whether operations at system scope are atomic, by who allocated the
-//! memory.
+//! CUDA's kinds of memory: the allocator of a location decides whether operations at system scope
+//! are atomic.
 //!
-//! Where that depends on who else accesses the location concurrently, only the whole execution
-//! knows: such programs are refused.
+//! For some kinds it also depends on the concurrent accesses to the location, so only the whole
+//! execution decides. Such programs are refused.
 //!
 //! Source: NVIDIA, libcu++, "Memory model", Atomicity.
 
 use crate::code::{Access, Code};
 use program::{MemoryKind, Scope};
 
-/// What is atomic at system scope.
+/// The operations that are atomic at system scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Atomicity {
     Nothing,
@@ -25,7 +25,7 @@ impl Atomicity {
     }
 }
 
-/// That of every location.
+/// The atomicity of every location.
 ///
 /// # Errors
 /// If it depends on the execution.

@@ -1,4 +1,4 @@
-//! The languages that this memory serves: one table of what they differ in.
+//! The languages that this memory serves: a table of their differences.
 //!
 //! Sources: ISO C11, 5.1.2.4 and 7.17; ISO C++20, intro.races and atomics.order; NVIDIA, libcu++,
 //! "Memory model"; Khronos, OpenCL API specification, Memory Model; and, for sequential
@@ -6,7 +6,7 @@
 //! POPL 2016, and O. Lahav, V. Vafeiadis, J. Kang, C.-K. Hur, D. Dreyer, "Repairing Sequential
 //! Consistency in C/C++11", PLDI 2017.
 
-/// When two atomic operations include each other's threads.
+/// The rule by which two atomic operations include each other's threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scopes {
     /// Always.
@@ -19,29 +19,29 @@ pub(crate) enum Scopes {
     AtLeast,
 }
 
-/// What follows the head of a release sequence.
+/// The continuation of a release sequence after its head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sequence {
-    /// Read-modify-writes that read from it, one from the other.
+    /// Read-modify-writes in a chain: each reads from the one before, the first from the head.
     Chain,
-    /// The same, from the head or from a later write of its thread.
+    /// The same, starting at the head or at a later write of its thread.
     LaterChain,
-    /// Directly in modification order: writes of its thread, and read-modify-writes.
+    /// Directly in modification order: writes of the same thread, and read-modify-writes.
     Run,
 }
 
-/// What a barrier does to memory.
+/// The effect of a barrier on memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meeting {
     /// Nothing.
     Nothing,
-    /// What precedes it happens before what follows.
+    /// Events before the barrier happen before the events after it.
     Order,
-    /// Its arrival is a release fence and its wait an acquire fence, of the regions of its flags.
+    /// The arrival is a release fence and the wait an acquire fence, for the regions of its flags.
     Fences,
 }
 
-/// What is required of sequentially consistent operations.
+/// The axiom of sequentially consistent operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Agreement {
     /// No cycle of happens-before and communication (Overhauling).
@@ -50,18 +50,18 @@ pub(crate) enum Agreement {
     Partial,
 }
 
-/// What is undefined about barriers.
+/// The undefined behaviour of barriers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Uniform {
     /// Nothing.
     Free,
-    /// CUDA: a thread waits for ever elsewhere, is at another call, or is not in its own mask.
+    /// CUDA: a thread waits elsewhere forever, is at another call, or is not in its own mask.
     Waiting,
     /// OpenCL: a work-item never comes, or comes with other arguments or at another call.
     Everyone,
 }
 
-/// A language, as far as memory is concerned.
+/// The rules of a language for memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Language {
     pub(crate) scopes: Scopes,
@@ -70,13 +70,13 @@ pub(crate) struct Language {
     pub(crate) sequence: Sequence,
     pub(crate) meeting: Meeting,
     pub(crate) agreement: Agreement,
-    /// Locations declared non-atomic have no modification order: reads take what is visible.
+    /// Locations declared non-atomic have no modification order: a read takes a visible write.
     pub(crate) visible: bool,
-    /// A failed compare-exchange has its failure order.
+    /// A failed compare-exchange uses its failure order.
     pub(crate) failure: bool,
-    /// What is undefined about barriers.
+    /// The undefined behaviour of barriers.
     pub(crate) uniform: Uniform,
-    /// Who allocated a location decides whether operations at system scope are atomic.
+    /// The allocator of a location decides whether operations at system scope are atomic.
     pub(crate) kinds: bool,
     /// Program order and reads-from have no cycle.
     pub(crate) in_order: bool,

@@ -1,28 +1,27 @@
 //! The memory of languages with data races: OpenCL C, CUDA C++ and C.
 //!
-//! One machine, with a table of what the languages differ in ([`mod@language`]). It keeps the
-//! history of events, each with what happens before it, and the modification order of each
-//! location. A step commits one event at the end of its thread: a read takes any write that
-//! coherence and visibility allow, a write goes to any place in modification order that is not
-//! before what it knows of. Because threads commit in program order and reads take what is there,
-//! what happens before an event is final when it is committed. What is there may have been bound
-//! early: see [`early`].
+//! One machine serves all of them; a table lists their differences ([`mod@language`]). The machine
+//! keeps the history of events, each with its past in happens-before, and the modification order of
+//! each location. A step commits one event at the end of its thread. A read takes any write that
+//! coherence and visibility allow. A write goes to any place in modification order behind the
+//! writes in its past. Threads commit in program order and reads take existing writes, so an
+//! event's past is final at its commit. Some writes exist early: see [`early`].
 //!
-//! # What is claimed
-//! - Without early binds every outcome is one that the language's model allows, in an execution in
-//!   which `po`, `rf` and barriers are acyclic; and every outcome of such executions can be
-//!   reached. With early binds ([`early`]) there are more, of the load-buffering family, and still
-//!   none that the model forbids; not all are reached, so that no race found is no proof that there
-//!   is none. (The model `rc11` has no such executions: nothing is bound early.)
-//! - A race is reported of histories that come to their end, as the models do.
-//! - Both are checked, not proven: see the tests.
+//! # Claims
+//! - Without early binds, every outcome is one that the language's model allows, in an execution in
+//!   which `po`, `rf` and barriers are acyclic. Every outcome of such executions can be reached.
+//! - Early binds ([`early`]) add outcomes of the load-buffering family, but none that the model
+//!   forbids. They do not reach all, so finding no race proves nothing. The model `rc11` has no
+//!   such executions: nothing is bound early.
+//! - A race is reported only for histories that come to their end, as in the models.
+//! - All this is checked, not proven: see the tests.
 //!
 //! # Invariants
-//! - Equal histories behave equally, whatever order they came about in; the fingerprint is of the
-//!   history.
-//! - Where threads spin, reads and acquire fences that a later round repeats are forgotten, so that
-//!   spinning on unchanged memory comes back to the same state. Loops that write make longer and
-//!   longer histories.
+//! - Equal histories behave equally, whatever the order of their steps; the fingerprint is that of
+//!   the history.
+//! - If threads spin, the memory forgets reads and acquire fences that a later round repeats. So
+//!   spinning on unchanged memory comes back to the same state. Loops that write make the history
+//!   grow.
 //!
 //! Sources: Khronos, OpenCL API specification, Memory Model; ISO C11, 5.1.2.4; ISO C++20,
 //! intro.races; NVIDIA, libcu++, "Memory model".
@@ -55,7 +54,7 @@ use crate::thread::Thread;
 use crate::{Early, Halt, Result};
 use program::{Barrier, Scope, Tag};
 
-/// The region of global memory; the only one where regions mean nothing.
+/// The region of global memory; the only region in languages without regions.
 const GLOBAL: usize = 0;
 const LOCAL: usize = 1;
 const REGIONS: [usize; 2] = [GLOBAL, LOCAL];
@@ -66,11 +65,12 @@ pub(crate) struct Clike {
     language: Language,
     rules: Rules,
     early: Early,
-    /// By location: its writes need no order at all.
+    /// By location: whether its writes need no order at all.
     loose: Vec<bool>,
-    /// By location, where the language asks: what is atomic there at system scope.
+    /// By location, if the language has kinds of memory: the operations that are atomic at system
+    /// scope.
     kinds: Vec<kinds::Atomicity>,
-    /// Where the language asks: what is shared by whole objects.
+    /// If the language has memory objects: the uses of memory that is shared by whole objects.
     objects: Option<Objects>,
 }
 
@@ -78,7 +78,7 @@ impl Clike {
     /// The memory of a language.
     ///
     /// # Errors
-    /// Why it cannot run the program.
+    /// If the memory cannot run the program.
     pub(crate) fn new(
         language: Language,
         (rules, early): (Rules, Early),
@@ -86,7 +86,7 @@ impl Clike {
     ) -> Result<Clike, String> {
         let updated = |loc: usize| {
             code.threads.iter().any(|t| {
-                // What the last instruction from which on a location may be accessed is.
+                // The last instruction from which on the location may be accessed.
                 let updates = t
                     .acts
                     .iter()
@@ -116,7 +116,7 @@ impl Clike {
         })
     }
 
-    /// A fence or half of a barrier as an event, but for its past.
+    /// A fence or half of a barrier as an event, without its past.
     fn strait(
         &self,
         code: &Code,
@@ -142,7 +142,7 @@ impl Clike {
         }
     }
 
-    /// A half of a barrier; where barriers are fences, it is one.
+    /// Half of a barrier as an event; it is a fence if the language's barriers are fences.
     fn half(&self, code: &Code, at: At, kind: Kind, b: &Barrier) -> Event {
         let tags = if kind == Kind::Arrive {
             &b.arrive
@@ -166,27 +166,28 @@ impl Clike {
         e
     }
 
-    /// A point at which the runtime orders what two threads do in global memory.
+    /// An event by which the runtime orders actions of two threads in global memory.
     fn edge(&self, code: &Code, at: At, kind: Kind) -> Event {
         self.strait(code, at, kind, (Regions::one(GLOBAL), false, Scope::Sys))
     }
 
-    /// Whether what a thread does next may have to choose what to rely on first.
+    /// Whether the thread's next action may first have to choose which release sequences to rely
+    /// on.
     fn is_open(&self, m: &Contents, thread: usize) -> bool {
         m.threads[thread].last().is_some_and(|&i| m.events[i].open)
     }
 }
 
-/// Arrivals: thread, and the how manieth of it.
+/// Arrivals: thread, and index among its arrivals.
 type Arrivals = SmallVec<[(u16, u16); 4]>;
 
-/// The one that a thread makes next.
+/// The next arrival of a thread.
 fn next(m: &Contents, thread: usize) -> Arrivals {
     let earlier = m.of(thread).filter(|(_, e)| e.kind.gives()).count();
     SmallVec::from_slice(&[(thread as u16, earlier as u16)])
 }
 
-/// The events that were handed over.
+/// The events of the arrivals.
 fn given(m: &Contents, carried: &Arrivals) -> Vec<usize> {
     let event = |&(t, n): &(u16, u16)| {
         let mut of = m.of(usize::from(t)).filter(|(_, e)| e.kind.gives());
@@ -279,7 +280,7 @@ impl Backend for Clike {
             (e.acquire, e.release, e.sc) = (acquire, release, sc);
             self.follow(cx.code, m, &mut e);
             self.acquire(cx.code, cx.chooser, m, &mut e)?;
-            // Nothing comes after it yet: it cannot disagree with others.
+            // No event comes after it yet: it is on no cycle.
             self.append(cx.code, m, e, None)?;
         }
         if misuse {
@@ -291,7 +292,7 @@ impl Backend for Clike {
     }
 
     fn fence_commutes(&self, m: &Contents, thread: usize, fence: Fence) -> bool {
-        // Where release sequences may break, when an acquire comes matters.
+        // If release sequences may break, the time of an acquire matters.
         let acquires = matches!(fence, Fence::Thread { acquire: true, .. });
         !(self.is_open(m, thread) || acquires && self.language.sequence == Sequence::Run)
     }
@@ -408,7 +409,8 @@ impl Backend for Clike {
         if !self.loose[loc] || list.len() == 1 {
             return list.last().map(value).into_iter().collect();
         }
-        // What a reader after all threads could see: no other write knows of it.
+        // The writes that a reader after all threads could see: no other write has them in its
+        // past.
         let hidden = |w: usize| {
             list.iter()
                 .any(|&x| REGIONS.into_iter().any(|g| m.events[x].past[g].has(w)))
@@ -427,7 +429,7 @@ impl Backend for Clike {
     }
 
     fn hazards(&self, code: &Code, m: &Contents) -> Vec<Hazard> {
-        // What is early has not happened: so far this is the beginning of no execution.
+        // Early events have not happened: the history so far is not the beginning of an execution.
         if self.is_pending(m) {
             Vec::new()
         } else {

@@ -1,12 +1,10 @@
-//! Memory objects of OpenCL as a whole: what is mapped to the host, what host and devices share,
-//! and what several kernel instances update at a time.
+//! Memory objects of OpenCL as wholes: checks mapped objects, objects that host and devices share,
+//! and objects that several kernel instances update.
 //!
 //! # Invariants
-//! - All of it is judged by a history that has come to its end: what happens before what is then
-//!   known of all accesses.
-//! - Which command ends which mapping is part of the program
-//!   ([`program::host::HostProgram::mappings`]); what is ordered before it and after it is read off
-//!   the history.
+//! - Only finished histories are checked: then happens-before of all accesses is known.
+//! - The program determines which command ends which mapping
+//!   ([`program::host::HostProgram::mappings`]); the history gives the order around it.
 //!
 //! # Sources
 //! - Khronos, OpenCL API specification, clEnqueueMapBuffer, *Accessing mapped regions of a memory
@@ -22,14 +20,15 @@ use crate::record::{Hazard, HazardKind};
 use program::host::{CommandId, CommandKind};
 use program::{LocId, MemoryKind, ThreadId};
 
-/// What a program does with memory that is not fine-grained.
+/// The program's uses of memory that is not fine-grained.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Objects {
     /// By location: its object, if it is shared by whole objects.
     whole: Vec<Option<LocId>>,
     /// By location: whether it is in a buffer.
     buffer: Vec<bool>,
-    /// The thread of each command that begins a mapping, and that of the one that ends it.
+    /// For each mapping: the thread of the command that begins it, and that of the command that
+    /// ends it.
     mappings: Vec<(usize, Option<usize>)>,
     /// Threads of commands that begin or end mappings.
     maps: BTreeSet<usize>,
@@ -40,7 +39,7 @@ pub(super) struct Objects {
 }
 
 impl Objects {
-    /// Those of a program.
+    /// The uses in a program.
     pub(super) fn new(code: &Code) -> Objects {
         let program = &code.program;
         let object =
@@ -121,7 +120,7 @@ fn are_apart(code: &Code, t: usize, u: usize) -> bool {
     !(x.same_gpu(y) || x.host && y.host)
 }
 
-/// Whether two threads are of kernels that the host enqueued one by one.
+/// Whether two threads belong to kernels that the host enqueued separately.
 fn are_instances(code: &Code, t: usize, u: usize) -> bool {
     let host = |t: usize| code.program.threads[t].place.host;
     !host(t)
@@ -145,8 +144,8 @@ fn place(e: &Event) -> (usize, usize) {
 }
 
 impl Clike {
-    /// What is wrong, or left to implementations, with the use of whole objects in a finished
-    /// history.
+    /// The misuse of whole objects in a finished history, and the uses that are left to
+    /// implementations.
     pub(super) fn misused_objects(&self, code: &Code, m: &Contents) -> BTreeSet<Hazard> {
         let mut found = BTreeSet::new();
         let Some(objects) = self.objects.as_ref().filter(|o| o.is_asked()) else {
@@ -173,7 +172,7 @@ impl Clike {
                     second: Some(place(a).max(place(b))),
                     loc: Some(a.loc),
                 };
-                // Of one location, this is a race like any other.
+                // At a single location this is an ordinary race.
                 if a.loc != b.loc && are_apart(code, a.thread, b.thread) {
                     found.insert(pair(HazardKind::Race));
                 }
@@ -200,8 +199,8 @@ impl Clike {
             };
             let ends = |end: Option<usize>| end.into_iter().flat_map(|end| of(end, e.loc));
             if host && begins().next().is_some() {
-                // The host uses memory between the completion of a mapping and the call that ends
-                // it.
+                // The host may use the memory between the completion of a mapping and the call that
+                // ends it.
                 let fits = |&(begin, end): &(usize, Option<usize>)| {
                     event(begin).is_write() == e.is_write()
                         && is_before(m, begin, i)
@@ -220,7 +219,8 @@ impl Clike {
             if host || objects.maps.contains(&e.thread) {
                 continue;
             }
-            // No command uses what is mapped for writing, and none writes what is mapped at all.
+            // No command may use an object mapped for writing, and none may write any mapped
+            // object.
             for (begin, end) in begins() {
                 let conflict = e.is_write() || event(begin).is_write();
                 if conflict && !is_before(m, i, begin) && !ends(end).any(|u| is_before(m, u, i)) {

@@ -1,8 +1,8 @@
-//! Synchronization: which releases an acquire meets, and what it knows from then on.
+//! Synchronization: finds the releases that an acquire synchronizes with, and extends its past.
 //!
-//! A release sequence by modification order may be relied on before it is known that nothing
-//! foreign will come between its members. Then both are tried: that nothing ever will, and that
-//! something will before the end ([`Pin`]).
+//! A release sequence by modification order may be needed before it is known whether a foreign
+//! write will come between its members. Then the machine tries both: no such write ever comes, or
+//! one comes before the end ([`Pin`]).
 
 use rustc_hash::FxHashSet;
 
@@ -14,13 +14,13 @@ use crate::code::Code;
 use crate::{Halt, Result};
 use program::Scope;
 
-/// Writes that an acquire has come by, each with the scope of the read that it came by it through
-/// and whether that was atomic: through another read of that kind there is nothing new behind them.
+/// Writes that an acquire has passed, each with the scope and atomicity of the read through which
+/// it passed. A second read of the same kind finds nothing new behind them.
 type Met = FxHashSet<(usize, Scope, bool)>;
 
 impl Clike {
-    /// Adds to the past of an event, which is not in the history yet or open, what its acquires
-    /// take over.
+    /// Adds to the past of an event everything that its acquires take over. The event is not in the
+    /// history yet, or is open.
     pub(super) fn acquire(
         &self,
         code: &Code,
@@ -55,7 +55,7 @@ impl Clike {
         Ok(())
     }
 
-    /// What an acquire takes over through one read.
+    /// Takes over the past that an acquire gets through one read.
     fn meet(
         &self,
         code: &Code,
@@ -89,7 +89,7 @@ impl Clike {
                 let s = &m.events[s];
                 s.thread != e.thread && self.inclusive(code, s, e, region)
             });
-            // Nothing new is nothing to rely on.
+            // A release that adds nothing needs no assumption.
             ends.retain(|&s| {
                 self.regions(&m.events[s], e, region)
                     .any(|g| !e.past[g].has(s))
@@ -121,7 +121,7 @@ impl Clike {
         REGIONS.into_iter().filter(move |&g| g == region || cross)
     }
 
-    /// An event knows another, and its past, from synchronization in a region.
+    /// Adds another event and its past to an event, by synchronization in a region.
     pub(super) fn know(&self, m: &Contents, e: &mut Event, s: usize, region: usize) {
         let from = &m.events[s];
         for g in self.regions(from, e, region).collect::<Vec<_>>() {
@@ -130,12 +130,12 @@ impl Clike {
         }
     }
 
-    /// The heads of the release sequences that a read may be reading from, for an acquire, in a
-    /// region; by chains, without what was met already.
+    /// The heads of the release sequences that a read may read from, for an acquire in a region.
+    /// For chains, it skips the writes in `met`.
     ///
     /// # Errors
-    /// Blocked, if a release may come to be behind one of them that was bound early; nothing has
-    /// changed then.
+    /// Blocked, if one of them was bound early and a release may come to be behind it; then nothing
+    /// has changed.
     fn heads(
         &self,
         code: &Code,
@@ -176,7 +176,7 @@ impl Clike {
             heads.retain(|&h| m.events[h].atomic);
             return Ok(heads);
         }
-        // Back through read-modify-writes; every link is between operations that include each
+        // Goes back through read-modify-writes; every link joins operations that include each
         // other.
         let (mut heads, mut at, mut reader) = (Vec::new(), source, read);
         while m.events[at].kind == Kind::Write
@@ -204,14 +204,15 @@ impl Clike {
         Ok(heads)
     }
 
-    /// Whether a release sequence is relied on; if that is open, it is chosen and remembered.
+    /// Whether the acquire relies on a release sequence; an open question becomes a choice, which
+    /// is recorded.
     fn relies(&self, chooser: &mut dyn Chooser, m: &mut Contents, pin: Pin) -> bool {
         if self.language.sequence != Sequence::Run || pin.head == pin.last {
             return true;
         }
         let list = &m.order[m.events[pin.head].loc];
         let at = |w: usize| m.position(w);
-        // Only before a write that is no read-modify-write may something foreign come.
+        // A foreign write can only come before a write that is not a read-modify-write.
         let inner = at(pin.head) + 1..=at(pin.last);
         if !self.rules.pins || list[inner].iter().all(|&w| m.events[w].read.is_some()) {
             return true;
@@ -242,7 +243,7 @@ impl Clike {
         holds
     }
 
-    /// A wait takes over what arrivals hand on.
+    /// Adds to the past of a wait the events that arrivals hand on.
     pub(super) fn take(&self, m: &Contents, e: &mut Event, arrivals: impl Iterator<Item = usize>) {
         if !self.rules.barriers {
             return;

@@ -8,12 +8,13 @@ use crate::code::Code;
 use crate::thread::Thread;
 
 impl Clike {
-    /// Forgets promises that came true and, in programs with loops, what a later round repeats.
+    /// Forgets promises that came true and, in programs with loops, events that a later round
+    /// repeats.
     ///
     /// A read is repeated by a later one of the same instruction from the same write, an acquire
-    /// fence by a later one of the same instruction, if the thread only read between the two: then
-    /// nobody else knows the earlier one, everything that the earlier one rules out is ruled out by
-    /// the later one, and it synchronized with nothing more.
+    /// fence by a later one of the same instruction. The thread must only have read between the
+    /// two. Then no other thread has the earlier event in its past. The later one rules out at
+    /// least as much, and the earlier one synchronized with nothing more.
     pub(super) fn clean(&self, code: &Code, m: &mut Contents) {
         let kept = m.pins.iter().copied().filter(|p| p.holds || m.is_run(*p));
         m.pins = kept.collect();
@@ -27,7 +28,7 @@ impl Clike {
         }
     }
 
-    /// Feeds everything that matters, by names that do not depend on the order of events.
+    /// Hashes everything that matters, with names that do not depend on the order of events.
     pub(super) fn digest(&self, m: &Contents, threads: &[Thread], mut hasher: &mut dyn Hasher) {
         hasher.write_u8(u8::from(m.race.is_some()) | u8::from(m.misuse.is_some()) << 1);
         for thread in 0..m.threads.len() {
@@ -51,7 +52,7 @@ impl Clike {
             list.iter().for_each(|&w| m.place(w).hash(&mut hasher));
         }
         for b in m.early.iter() {
-            // Clocks count rounds of loops; what matters is how far ahead it is.
+            // Clocks count rounds of loops; only the distance ahead matters.
             (b.thread, b.clock - threads[b.thread].clock).hash(&mut hasher);
             b.read
                 .map(|r| (m.events[r].instr, m.place(m.events[r].source)))
@@ -69,7 +70,7 @@ impl Clike {
     }
 }
 
-/// An event of a thread that a later one repeats.
+/// An event of a thread that a later event repeats.
 fn repeated(m: &Contents, thread: usize) -> Option<usize> {
     let quiet = |e: &Event| match e.kind {
         Kind::Read => true,

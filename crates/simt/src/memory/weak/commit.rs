@@ -1,6 +1,6 @@
-//! Committing accesses: the halves of reads, writes and atomics, in program order of their thread.
+//! Commits accesses: the halves of reads, writes and atomics, in program order of their thread.
 //!
-//! Every rule names the axiom of the model that it keeps. `K` is the committing thread's view.
+//! Every rule names the model's axiom that it implements. `K` is the committing thread's view.
 
 use std::rc::Rc;
 
@@ -17,8 +17,8 @@ use crate::{Halt, Result};
 use program::Scope;
 
 impl Weak {
-    /// Whether an access is morally strong with a write of its location: by one thread or both
-    /// strong with scopes that include each other, through one proxy, at one address. Initial
+    /// Whether an access is morally strong with a write of its location. Both are by one thread, or
+    /// strong with scopes that include each other; they use one proxy and one address. Initial
     /// writes never are.
     pub(super) fn strong_with(code: &Code, write: &Write, t: Target) -> bool {
         let Some(u) = write.thread() else {
@@ -37,8 +37,8 @@ impl Weak {
                     && code.mutual((u, write.scope), (thread, access.scope)))
     }
 
-    /// Whether an access is morally strong with a write of its location, both are operations on one
-    /// mbarrier object, or both are atomics that overlap in part.
+    /// Whether coherence orders an access with a write of its location. They are morally strong,
+    /// operations on one mbarrier object, or atomics that overlap in part.
     pub(super) fn coherent_with(code: &Code, write: &Write, t: Target) -> bool {
         let alike = Target {
             access: Access {
@@ -51,13 +51,13 @@ impl Weak {
         write.object && t.access.object.is_some() || atomics || Self::strong_with(code, write, t)
     }
 
-    /// The origin of the write of a read-modify-write that reads from there.
+    /// The origin of a read-modify-write's write, whose read reads from `source`.
     pub(super) fn origin(m: &Contents, code: &Code, read: Target, source: usize) -> Origin {
         let from = m.locations[read.place.loc].get(source);
         Origin::From(source as u8, Self::strong_with(code, from, read))
     }
 
-    /// The same, and of an agent, what it says of itself.
+    /// Adds an entry to the thread's view and, for an agent, to its own accesses.
     pub(super) fn knows(
         &self,
         m: &mut Contents,
@@ -75,7 +75,7 @@ impl Weak {
         }
     }
 
-    /// An entry that a thread makes by this access itself.
+    /// Adds the entry that a thread makes by this access.
     pub(super) fn know(code: &Code, known: &mut View, t: Target, slot: usize, token: bool) {
         let cta = code.cta[t.at.thread] as u16;
         let key = |tag| Key {
@@ -85,15 +85,14 @@ impl Weak {
             token,
         };
         known.add(key(Tag::of(t.access.proxy, cta)), 1 << slot);
-        // Whose access it is counts where kernels end: elsewhere, or where there are no proxies,
-        // nobody asks.
+        // The thread of an access matters only at the end of a kernel, in programs with several
+        // proxies.
         if !code.plain && code.program.host.is_some() {
             known.add(key(Tag::Of(cta)), 1 << slot);
         }
     }
 
-    /// The writes of the location that `K` holds (as known, or as tokens) and that apply to the
-    /// access.
+    /// The writes of the location in `K`, as known or as tokens, that apply to the access.
     pub(super) fn applying(m: &Contents, code: &Code, t: Target, token: Option<bool>) -> Row {
         let cta = code.cta[t.at.thread] as u16;
         let fits = |k: &Key| {
@@ -111,14 +110,13 @@ impl Weak {
             .fold(0, |row, e| row | e.writes)
     }
 
-    /// Whether reading that write would hide from the thread a write that it knows of (Causality,
-    /// from-reads).
+    /// Whether reading that write would hide a known write from the thread (Causality, from-reads).
     pub(super) fn hides(&self, m: &Contents, place: Place, slot: usize, known: Row) -> bool {
         self.rules.hidden && m.locations[place.loc].get(slot).co_after & known & !(1 << slot) != 0
     }
 
-    /// The read half. `bound` is the write that it was bound to early. Gives the write that is
-    /// read.
+    /// Performs the read half; `bound` is the write to which an early bind tied it. Returns the
+    /// write that it reads.
     pub(super) fn read(
         &self,
         cx: &mut Context<'_>,
@@ -145,7 +143,7 @@ impl Weak {
         }
         let write = m.locations[place.loc].get_mut(slot);
         let strong = Self::strong_with(code, write, t);
-        // Observation order: what follows is causally after the write.
+        // Observation order: later events are causally after the write.
         if strong && self.rules.observation {
             self.knows(m, code, t, (slot, false));
             let siblings = if self.rules.wholes {
@@ -197,7 +195,7 @@ impl Weak {
         Ok(slot)
     }
 
-    /// A write, as it becomes visible.
+    /// Makes a write visible.
     pub(super) fn publish(
         &self,
         cx: &mut Context<'_>,
@@ -239,7 +237,7 @@ impl Weak {
         m.locations[place.loc].insert(write, ordered)
     }
 
-    /// Commits a write that is visible.
+    /// Commits a visible write.
     pub(super) fn commit(
         &self,
         cx: &mut Context<'_>,
@@ -254,7 +252,7 @@ impl Weak {
         self.hands_on(m, cx.code, t, slot)
     }
 
-    /// A write has its turn: its place in coherence order.
+    /// A write has its turn: fixes its place in coherence order.
     pub(super) fn comes(
         &self,
         cx: &mut Context<'_>,
@@ -275,7 +273,7 @@ impl Weak {
                 location.add_co(k, slot, self.rules.atomicity)?;
             }
         }
-        // Coherence order relates morally strong writes, one way or the other.
+        // Coherence order relates morally strong writes in one direction or the other.
         if self.rules.strong_order {
             for other in bits(location.get(slot).ms) {
                 let ordered = location.get(slot).co_after >> other & 1 != 0
@@ -318,7 +316,7 @@ impl Weak {
         Ok(())
     }
 
-    /// What a write that has had its turn hands on.
+    /// The handover of a write that has had its turn.
     pub(super) fn hands_on(&self, m: &mut Contents, code: &Code, t: Target, slot: usize) -> Result {
         let Target { at, place, access } = t;
         let write = m.locations[place.loc].get(slot);
@@ -344,7 +342,7 @@ impl Weak {
                 .release_writes
                 .iter()
                 .filter(|((va, _), _)| *va == place.va);
-            // Without the rule, a release write is the head of itself alone.
+            // Without the rule, a release write heads only its own pattern.
             let writes = writes.filter(|((_, s), _)| {
                 self.rules.release_write || access.release && *s == access.scope
             });

@@ -1,4 +1,4 @@
-//! Sources of reads, and writes, of instructions that are bound before their turn.
+//! Binds instructions before their turn: picks sources of reads and publishes writes.
 
 use super::write::{Origin, Write};
 use super::{Contents, Weak};
@@ -77,8 +77,8 @@ impl Binding for Weak {
 }
 
 impl Weak {
-    /// Scopes of the releases that could still head a pattern through a write that was published
-    /// early.
+    /// The scopes of the releases that could still head a pattern through a write that was
+    /// published early.
     pub(super) fn releases_to_come(
         m: &Contents,
         loc: usize,

@@ -3,50 +3,57 @@
 //!
 //! # Rules
 //! Instructions commit in program order, each when the scheduler picks its thread. So the order of
-//! commits is a linear extension of base causality order, and everything that a commit must know of
-//! has been committed. Reads may take old writes, and a new write may be placed coherence-before
-//! existing ones: that is all that reordering and non-multi-copy-atomicity need. Binding before
-//! commit is needed only for executions with a cycle of `po`, `rf`, `sc` and barriers, the
-//! load-buffering family; see [`early`](super::super::Early).
+//! commits is a linear extension of base causality order, and a commit finds all its predecessors
+//! committed. Reads may take old writes, and a new write may come coherence-before existing ones.
+//! Reordering and non-multi-copy-atomicity need no more. Only executions with a cycle of `po`,
+//! `rf`, `sc` and barriers (the load-buffering family) need binds before commit; see
+//! [`early`](super::super::Early).
 //!
 //! | File | Rules |
 //! |---|---|
 //! | `write` | the partial coherence order of a location; atomicity |
-//! | `view` | what a thread knows: writes base-causality before its next event |
-//! | `tags` | which proxies the way from there has crossed |
+//! | `view` | the knowledge of a thread: writes base-causality before its next event |
+//! | `tags` | the proxies that the path from such a write has crossed |
 //! | `commit` | read half and write half: causality, coherence, observation |
 //! | `tail` | release and acquire patterns |
 //! | `several` | operations on several cells at once |
-//! | `objects` | mbarrier objects: what arrivals hand to waits |
+//! | `objects` | mbarrier objects: the handover from arrivals to waits |
 //! | `per_location` | program order of an address used through several proxies, and of mbarrier objects |
 //! | `early` | binding before commit: see [`memory::early`](super::early) |
 //! | `tidy` | normal form, dead writes, fingerprints |
 //!
 //! # Why it is sound
-//! Take a finished run, with `rf` and `co` as recorded and `sc` the order in which fences were
-//! committed. The order of commits extends base causality order (program order by construction;
-//! `fence.sc` and barriers by their rules; release and acquire because an acquire waits for the
-//! releases that it synchronizes with). By induction over commits a thread's view holds, up to
-//! domination by a write that is coherence-later under the same key, exactly the writes that are,
-//! or were observed by something, base-causality before its next event, with the proxies crossed. *Coherence*
-//! and *Causality* are then what `commit` checks; *Fence-SC* and *Well-Formedness* hold because the
-//! order of commits is a linear order; *Atomicity* is checked at every insertion into coherence
-//! order; *No-Thin-Air* holds because values are bound in an order that contains `rf` and
-//! dependencies. *SC-per-Location* follows from the others for accesses of one address and proxy,
-//! and is checked where an address is used through several. This is an argument on paper: the tests
-//! compare outcome sets, and every reported run is replayed through the model.
+//! Take a finished run with its recorded `rf` and `co`; `sc` is the order in which fences were
+//! committed. The order of commits extends base causality order:
+//! - program order by construction;
+//! - `fence.sc` and barriers by their rules;
+//! - release and acquire, because an acquire waits for the releases that it synchronizes with.
 //!
-//! # What it cannot show
-//! Without early binds: outcomes that need a cycle of `po`, `rf`, `sc` and barriers. With at most
-//! `n` early binds per thread: outcomes that need more of them, or a longer window. A branch is not
-//! passed early before its operands are known.
+//! By induction over commits, a thread's view holds exactly the writes base-causality before its
+//! next event, and those that a strong read there observed. Each comes with the proxies crossed; a
+//! write may be left out if a coherence-later one under the same key is in the view. The axioms
+//! follow:
+//! - `commit` checks *Coherence* and *Causality*.
+//! - *Fence-SC* and *Well-Formedness* hold because the order of commits is a linear order.
+//! - Every insertion into coherence order checks *Atomicity*.
+//! - *No-Thin-Air* holds because values are bound in an order that contains `rf` and dependencies.
+//! - *SC-per-Location* follows from the others for accesses of one address and proxy; it is checked
+//!   if an address is used through several.
+//!
+//! This is an argument on paper: the tests compare outcome sets, and the model replays every
+//! reported run.
+//!
+//! # Limits
+//! Without early binds, the machine does not show outcomes that need a cycle of `po`, `rf`, `sc`
+//! and barriers. With at most `n` early binds per thread, it misses outcomes that need more binds
+//! or a longer window. No bind passes a branch with unknown operands.
 //!
 //! # Sources
 //! - PTX ISA, Memory Consistency Model; `models/ptx.cat` is its text here.
 //! - Views instead of histories: J. Kang, C.-K. Hur, O. Lahav, V. Vafeiadis, D. Dreyer, "A
-//!   Promising Semantics for Relaxed-Memory Concurrency", POPL 2017. Where we differ: coherence is
-//!   a partial order, views hold sets of writes, and early writes need no certification because a
-//!   run that does not commit them counts for nothing.
+//!   Promising Semantics for Relaxed-Memory Concurrency", POPL 2017. The differences: coherence is
+//!   a partial order, views hold sets of writes, and early writes need no certification. A run that
+//!   does not commit them does not count.
 
 mod commit;
 mod early;
@@ -80,36 +87,36 @@ use write::{Location, Origin, Write};
 pub(crate) struct Weak {
     pub(crate) early: Early,
     pub(crate) rules: Rules,
-    /// Forget dead writes, so that loops come back to the same state.
+    /// Whether to forget dead writes, so that loops come back to the same state.
     pub(crate) collect: bool,
-    /// Some operation is on several cells at once.
+    /// Whether some operation accesses several cells at once.
     pub(crate) several: bool,
 }
 
-/// What a thread knows and has pending.
+/// The knowledge of a thread, and its pending patterns.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Knowledge {
-    /// Everything base-causality before its next event.
+    /// Every write base-causality before its next event.
     known: View,
-    /// By scope: its view at the latest release fence.
+    /// By scope: the view at its latest release fence.
     release_fences: BTreeMap<Scope, View>,
-    /// By address and scope: its view at the latest release write, that write included.
+    /// By address and scope: the view at its latest release write, including that write.
     release_writes: BTreeMap<(u16, Scope), View>,
     /// Its initializations of mbarrier objects.
     inits: View,
-    /// Those before its latest `fence.mbarrier_init`.
+    /// The initializations before its latest `fence.mbarrier_init`.
     made_known: View,
     /// Strong reads by address, which a later acquire may complete.
     pending: Vec<(u16, Pending)>,
-    /// How many writes it made.
+    /// The number of its writes.
     writes: u32,
-    /// An agent: what its accesses say of themselves, and what its reads do.
+    /// For an agent: the entries of its accesses, and of its reads alone.
     own: View,
     own_reads: View,
-    /// It is an agent. What it has read strongly counts for who learns that it is complete,
-    /// whatever it knew itself.
+    /// Whether it is an agent. Its strong reads count for a thread that learns of its completion,
+    /// whatever the agent's other knowledge.
     agent: bool,
-    /// An agent that has ended, or was not begun.
+    /// Whether it is an agent that has ended or has not begun.
     idle: bool,
 }
 
@@ -118,12 +125,12 @@ pub(crate) struct Knowledge {
 pub(crate) struct Contents {
     locations: Vec<Location>,
     threads: Vec<Knowledge>,
-    /// By thread and scope: its view after the latest `fence.sc`.
+    /// By thread and scope: the view after its latest `fence.sc`.
     fence_sc: BTreeMap<(u16, Scope), View>,
     early: Binds,
 }
 
-/// What one access can change.
+/// The part of the contents that one access can change.
 #[derive(Debug)]
 pub(crate) struct Saved {
     thread: usize,
@@ -132,7 +139,7 @@ pub(crate) struct Saved {
 }
 
 impl Contents {
-    /// The views that threads hold.
+    /// The views of all threads.
     fn views_of_threads(&mut self) -> impl Iterator<Item = &mut View> {
         let of_threads = self.threads.iter_mut().flat_map(|t| {
             let pending = t.pending.iter_mut().filter_map(|p| match &mut p.1 {
@@ -154,7 +161,7 @@ impl Contents {
         of_threads.chain(self.fence_sc.values_mut())
     }
 
-    /// Replaces the writes in every view there is.
+    /// Replaces the writes in every view.
     fn update_views(&mut self, new: impl Fn(&Key, Row) -> Row) {
         for w in self
             .locations
@@ -180,7 +187,7 @@ impl Contents {
         self.views_of_threads().for_each(|v| v.update(&new));
     }
 
-    /// A write was committed: nobody needs to remember having read it before.
+    /// A write was committed: forgets the tokens of earlier reads of it.
     fn drop_tokens(&mut self, loc: usize, slot: usize) {
         if self.has_tokens() {
             let without = |k: &Key, row: Row| {
@@ -265,8 +272,8 @@ impl Backend for Weak {
 
     fn store(&self, cx: &mut Context<'_>, m: &mut Contents, t: Target, value: i64) -> Result {
         let slot = match m.early.take(t.at).and_then(|b| b.write) {
-            // Published early and read by nobody: the run in which it was not published early is
-            // the same.
+            // No thread has read this early write: the run that does not publish it early is the
+            // same.
             Some(slot) if !m.locations[t.place.loc].get(slot).read_early => {
                 return Err(Halt::Refused);
             }
@@ -340,7 +347,7 @@ impl Backend for Weak {
         if !barrier.arrive.has(Tag::Relaxed) {
             return Ok(me.known.clone());
         }
-        // A relaxed arrival hands on only what a release fence before it published.
+        // A relaxed arrival hands on only the knowledge that an earlier release fence published.
         let mut view = View::default();
         me.release_fences.values().for_each(|v| view.join(v));
         view.join(&me.made_known);
@@ -357,7 +364,7 @@ impl Backend for Weak {
 
     fn hand(&self, code: &Code, m: &mut Contents, at: At) -> View {
         let mut view = m.threads[at.thread].known.clone();
-        // What an agent did in earlier rounds.
+        // Adds the agent's accesses of earlier rounds.
         view.join(&m.threads[at.thread].own);
         if !code.plain && self.rules.kernels {
             tags::leave(&mut view, code.cta[at.thread] as u16);
@@ -388,7 +395,7 @@ impl Backend for Weak {
         m.threads[at.thread].known.join(&view);
     }
 
-    /// What came before the instruction comes before the agent.
+    /// The agent comes after everything that precedes the instruction.
     fn begin(&self, m: &mut Contents, owner: usize, agent: usize) {
         let Knowledge {
             known,
@@ -421,7 +428,7 @@ impl Backend for Weak {
         m.threads[agent].idle = true;
     }
 
-    /// The accesses of the agent come before what the thread does next, and nothing else by that.
+    /// Only the agent's accesses come before the thread's next event.
     fn complete(&self, m: &mut Contents, thread: usize, agent: usize, reads: bool) {
         let it = &m.threads[agent];
         let mut view = if reads {
@@ -459,7 +466,7 @@ impl Backend for Weak {
         !m.early.is_empty()
     }
 
-    /// The cells of an operation are chosen for one by one.
+    /// Each cell of an operation is a separate choice.
     fn may_refuse(&self) -> bool {
         self.several
     }
@@ -492,7 +499,7 @@ impl Backend for Weak {
 }
 
 impl Weak {
-    /// Part of what a fence does.
+    /// Performs one part of a fence.
     fn fence_in_turn(&self, code: &Code, m: &mut Contents, at: At, fence: Fence) -> Result {
         match fence {
             Fence::Thread {

@@ -1,7 +1,8 @@
-//! mbarrier objects: what arrivals hand to the waits that see their phase complete.
+//! mbarrier objects: hands the knowledge of arrivals to the waits that observe their phase
+//! complete.
 //!
-//! An object is a location whose writes are all its operations, in one order. Each write carries
-//! the arrivals of its phase, and those of the phase before, which a wait takes over.
+//! An object is a location, and its writes are all its operations, in one order. Each write carries
+//! the arrivals of its phase, and those of the previous phase, which a wait takes over.
 //!
 //! # Sources
 //! - PTX ISA 9.4, *mbarrier.test_wait / mbarrier.try_wait*; `mbarrier-sync` in `models/ptx.cat`.
@@ -17,7 +18,7 @@ use program::Scope;
 use program::mbarrier::{PHASES, phase_of};
 
 impl Weak {
-    /// An operation on an object, whose write was just committed.
+    /// An operation on an object, just after the commit of its write.
     pub(super) fn on_object(
         &self,
         m: &mut Contents,
@@ -89,7 +90,7 @@ impl Weak {
         }
         if after != before {
             let complete = std::mem::take(&mut arrivals.current);
-            // The end of an object leaves no phase behind.
+            // The end of an object completes no phase.
             arrivals.complete = if after == (before + 1) % PHASES {
                 complete
             } else {
@@ -101,7 +102,7 @@ impl Weak {
         write.flat = true;
     }
 
-    /// A wait has seen the phase complete.
+    /// A wait has observed the phase complete.
     fn take_over(&self, m: &mut Contents, code: &Code, t: Target, arrivals: &Arrivals) {
         if !self.rules.synchronization {
             return;
@@ -120,7 +121,7 @@ impl Weak {
                 m.pend(at.thread, place.va, Pending::Head(a.head.clone()));
                 continue;
             }
-            // As if it were its own, which every fence behind acquires.
+            // Makes it the waiting thread's, so that every later fence acquires it.
             let own = Head {
                 thread: at.thread as u16,
                 ..a.head.clone()

@@ -1,12 +1,12 @@
-//! Sequential consistency per location, where other axioms do not imply it: programs with several
-//! proxies, and mbarrier objects.
+//! Sequential consistency per location, in programs where other axioms do not imply it: those with
+//! several proxies, and mbarrier objects.
 //!
 //! Accesses of one virtual address through different proxies are not morally strong with each
-//! other, so causality does not order them; program order on the address does. Nor does causality
-//! order operations on an mbarrier object whose scopes do not include each other. So the accesses
-//! committed are kept, and with every commit program order of an address and communication that is
-//! morally strong, or on one object, must stay acyclic. Where there are operations on several
-//! cells, it is asked of all locations together.
+//! other. Program order on the address orders them, but causality does not. Causality does not
+//! order operations on an mbarrier object either, if their scopes do not include each other. So the
+//! memory keeps the committed accesses. At every commit, program order of an address must form no
+//! cycle with communication that is morally strong or on one object. If operations access several
+//! cells, the check covers all locations together.
 //!
 //! # Sources
 //! - PTX ISA, Memory Consistency Model, Axioms, Sequential Consistency Per Location;
@@ -32,20 +32,20 @@ pub(super) struct Done {
     proxy: Proxy,
     strong: bool,
     scope: Scope,
-    /// Which of the cells of its operation it is to, and how many these are.
+    /// Which cell of its operation it accesses, and how many cells there are.
     part: (u8, u8),
-    /// When that has its turn.
+    /// The time of its turn.
     pub(super) clock: u32,
     /// Whether it is an operation on an mbarrier object.
     object: bool,
     /// Whether it writes.
     write: bool,
-    /// The slot that it writes, or takes its value from.
+    /// The slot of the write that it makes or reads from.
     slot: usize,
 }
 
 impl Weak {
-    /// Remembers a committed access, and checks.
+    /// Records a committed access, and checks the axiom.
     pub(super) fn done(
         &self,
         m: &mut Contents,
@@ -81,7 +81,7 @@ impl Weak {
             slot,
         };
         let list = &mut m.locations[place.loc].done;
-        // A read that repeats the one before it, as in a loop that waits, stands for both.
+        // A read that repeats the previous one, as in a waiting loop, is kept only once.
         let before = list
             .iter()
             .rev()
@@ -90,7 +90,7 @@ impl Weak {
             return Ok(());
         }
         list.push(done);
-        // Of an operation on several cells, with the last one.
+        // An operation on several cells is checked with its last cell.
         let open = part.0 + 1 < part.1;
         let acyclic = open
             || if self.several {
@@ -103,8 +103,8 @@ impl Weak {
     }
 }
 
-/// Whether program order of addresses and communication have no cycle, operations taken as
-/// `wholes`.
+/// Whether program order of addresses and communication are acyclic; `as_wholes` treats an
+/// operation as one node.
 fn together_acyclic(code: &Code, locations: &[Location], as_wholes: bool) -> bool {
     let mut wholes: BTreeMap<_, usize> = BTreeMap::new();
     let mut count = 0;
@@ -133,12 +133,12 @@ fn together_acyclic(code: &Code, locations: &[Location], as_wholes: bool) -> boo
 }
 
 impl Done {
-    /// Whether a thread made it through an address.
+    /// Whether it belongs to this thread and address.
     pub(super) fn is_of(&self, thread: usize, va: u16) -> bool {
         self.thread == thread && self.va == va
     }
 
-    /// Whether it is the same as another, but for when.
+    /// Whether it equals another access, except for the time.
     pub(super) fn repeats(&self, other: &Done) -> bool {
         *self
             == Done {
@@ -147,7 +147,7 @@ impl Done {
             }
     }
 
-    /// The half of an operation on several cells that it is of; `None`: it is of one alone.
+    /// The half of the operation on several cells that it belongs to; `None`: it accesses one cell.
     pub(super) fn whole(&self) -> Option<(usize, u32, bool)> {
         (self.part.1 > 1).then_some((self.thread, self.clock, self.write))
     }

@@ -1,16 +1,18 @@
 //! Operations on several cells at once: wide accesses to memory that others access in smaller
 //! pieces, and accesses of 128 bits.
 //!
-//! Each cell is read from, or written, as by an access of its own; what the model says of whole
-//! operations is kept besides. Cells are chosen for one after the other, so that a choice may turn
-//! out to fit no other: the step is then refused.
+//! Each cell is read or written like a separate access; further rules keep the model's axioms about
+//! whole operations. The choices for the cells come one after the other, so they may turn out not
+//! to fit together: the step is then refused.
 //!
-//! - Who observes one cell of a write observes all that both are to, and what one cell of a release
-//!   hands on, all do: a write hands on nothing before all of its cells have had their turn.
-//! - What a read learns by one of its cells holds for its others.
-//! - Coherence orders two writes the same way in all cells that both are to.
-//! - Sequential consistency per location is asked of whole operations.
-//! - Under `tearing = none`, who takes one cell of a write takes no cell of what it overwrites.
+//! - A thread that observes one cell of a write observes all cells that both access. A release
+//!   hands on the same knowledge through all of its cells, so none hands on anything before the
+//!   turn of the last one.
+//! - Knowledge that a read gets through one cell holds for its others.
+//! - Coherence orders two writes the same way in all cells that both access.
+//! - Sequential consistency per location is checked for whole operations.
+//! - Under `tearing = none`, a read that takes one cell of a write takes no cell that this write
+//!   overwrites.
 //!
 //! # Sources
 //! - `whole`, `release-acquire`, Whole-Coherence, SC-per-Location, Mixed-Atomicity, Whole-Reads and
@@ -28,7 +30,7 @@ use crate::record::Event;
 use crate::{Halt, Result};
 
 impl Contents {
-    /// The other cells of the operation that a write is of: where they are, and their writes.
+    /// The other cells of a write's operation: their places and writes.
     pub(super) fn siblings(&self, loc: usize, slot: usize) -> Vec<(Place, usize)> {
         let write = self.locations[loc].get(slot);
         let Some(operation) = write.operation().filter(|_| write.part.1 > 1) else {
@@ -47,8 +49,8 @@ impl Contents {
         others.filter_map(of).collect()
     }
 
-    /// Forgets a read of several cells that found what the one before it had found, as in a loop
-    /// that waits.
+    /// Forgets a read of several cells that found the same as the previous one, as in a waiting
+    /// loop.
     fn forget_repeated(&mut self, reads: &[Target]) {
         let two = |t: &Target| {
             let list = self.locations[t.place.loc].done.iter().rev();
@@ -72,7 +74,7 @@ impl Contents {
 }
 
 impl Weak {
-    /// Carries out an operation on several cells.
+    /// Performs an operation on several cells.
     pub(super) fn at_once(
         &self,
         cx: &mut Context<'_>,
@@ -124,7 +126,7 @@ impl Weak {
         for &(t, slot) in &written {
             self.hands_on(m, cx.code, t, slot)?;
         }
-        // A release pattern goes on through an atomic by any of its cells.
+        // A release pattern continues through any cell of an atomic.
         if written.iter().any(|(t, _)| t.access.updates) {
             let heads =
                 |&(t, slot): &(Target, usize)| m.locations[t.place.loc].get(slot).heads.clone();
@@ -148,8 +150,9 @@ impl Weak {
         Ok(old)
     }
 
-    /// No cell is read of a write that something else overwrites in another cell, or of which
-    /// another one that writes both is read there.
+    /// Checks that no read is torn. If it takes one cell from a write, its source in another cell
+    /// of that write may differ. But it must not be a write that the first one overwrites, nor one
+    /// that writes both cells.
     fn untorn(m: &mut Contents, reads: &[Target], sources: &[usize]) -> Result {
         for (one, &from) in reads.iter().zip(sources) {
             let siblings = m.siblings(one.place.loc, from);
@@ -171,10 +174,10 @@ impl Weak {
         Ok(())
     }
 
-    /// Orders writes of several cells the same way in all that they share.
+    /// Orders writes of several cells the same way in all cells that they share.
     ///
     /// # Errors
-    /// Refused, if that cannot be.
+    /// Refused, if that is impossible.
     pub(super) fn as_wholes(&self, cx: &mut Context<'_>, m: &mut Contents) -> Result {
         if !self.rules.wholes {
             return Ok(());

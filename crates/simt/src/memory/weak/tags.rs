@@ -1,4 +1,4 @@
-//! Tags: which proxies a path has crossed, for proxy-preserved base causality order.
+//! Tags record the proxies that a path has crossed, for proxy-preserved base causality order.
 //!
 //! | Tag | Entry of … | Applies to accesses of the location … |
 //! |---|---|---|
@@ -13,20 +13,23 @@
 //! | `Of(c)` | any access in CTA `c` | none |
 //! | `Over` | `Of(c)`, then the end of the kernel of `c` | none |
 //!
-//! A fence adds entries and keeps those it found: `fence.proxy.alias` adds `GenericAlias` for each
-//! `Generic`; `fence.proxy.p` of a thread of CTA `d` adds `In(p, d)` for each `Generic`,
-//! `InAlias(p, d)` for each `GenericAlias`, and `Generic` for each `Raw(p, d)`. All additions are
-//! computed from what was known before the fence, so that leaving one proxy and entering another
-//! takes two fences. These are the clauses of `proxy-preserved` in `models/ptx.cat`, one by one.
+//! A fence adds entries and keeps the existing ones:
+//! - `fence.proxy.alias` adds `GenericAlias` for each `Generic`.
+//! - `fence.proxy.p` of a thread of CTA `d` adds `In(p, d)` for each `Generic`, `InAlias(p, d)` for
+//!   each `GenericAlias`, and `Generic` for each `Raw(p, d)`.
 //!
-//! Tensor maps are read through a proxy that is entered by an acquire half alone: that of the map
-//! `v`, in CTA `c`, adds `OfMap(c)` for each `Mapped` of that address, and, at a scope of the GPU
-//! or wider, for each `Launched`.
+//! A fence computes all additions from the entries before it, so leaving one proxy and entering
+//! another takes two fences. These are the clauses of `proxy-preserved` in `models/ptx.cat`, one by
+//! one.
 //!
-//! What calls of the runtime order crosses proxies and addresses by itself. What a kernel hands on
-//! when it ends has left its proxies ([`leave`]), and a kernel that starts enters all of them
-//! ([`enter`]): `In(p, d)` for each `Generic`, `InAlias(p, d)` for each `GenericAlias`, and through
-//! any address for each `Over`. A thread of the host does both in its calls.
+//! Tensor maps are read through a proxy that only an acquire half enters. The half for the map `v`,
+//! in CTA `c`, adds `OfMap(c)` for each `Mapped` of that address and, at a scope of the GPU or
+//! wider, for each `Launched`.
+//!
+//! Order by calls of the runtime crosses proxies and addresses without a fence. The knowledge that
+//! a kernel hands on at its end has left its proxies ([`leave`]). A kernel that starts enters all
+//! of them ([`enter`]): `In(p, d)` for each `Generic`, `InAlias(p, d)` for each `GenericAlias`, and
+//! through any address for each `Over`. A thread of the host does both in its calls.
 //!
 //! # Sources
 //! - PTX ISA, Memory Consistency Model, Proxy-preserved base causality order; D. Lustig, S.
@@ -39,7 +42,7 @@ use super::view::{Key, View};
 use crate::code::Fence;
 use program::{Proxy, Scope};
 
-/// Which proxies a path has crossed.
+/// The proxies that a path has crossed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Tag {
     Generic,
@@ -54,7 +57,7 @@ pub(super) enum Tag {
     Over,
 }
 
-/// The proxies that are not generic.
+/// All proxies except the generic one.
 const SPECIAL: [Proxy; 4] = [
     Proxy::Surface,
     Proxy::Texture,
@@ -86,7 +89,8 @@ impl Tag {
     }
 }
 
-/// What a thread of that CTA hands to the runtime: its accesses have left their proxies.
+/// The knowledge that a thread of that CTA hands to the runtime: its accesses have left their
+/// proxies.
 pub(super) fn leave(view: &mut View, cta: u16) {
     extend(view, |tag, add| match tag {
         Tag::Raw(_, c) if c == cta => add(Tag::Generic),
@@ -95,7 +99,8 @@ pub(super) fn leave(view: &mut View, cta: u16) {
     });
 }
 
-/// What a thread of that CTA is told by the runtime: it enters all proxies after it.
+/// The knowledge that a thread of that CTA learns from the runtime: later accesses by any proxy
+/// follow it.
 pub(super) fn enter(view: &mut View, cta: u16) {
     extend(view, |tag, add| match tag {
         Tag::Generic => {
@@ -111,7 +116,7 @@ pub(super) fn enter(view: &mut View, cta: u16) {
     });
 }
 
-/// A proxy fence of a thread of that CTA.
+/// Applies a proxy fence of a thread of that CTA.
 pub(super) fn cross(view: &mut View, fence: Fence, cta: u16) {
     extend(view, |tag, add| match (fence, tag) {
         (Fence::Alias, Tag::Generic) => add(Tag::GenericAlias),
@@ -123,7 +128,7 @@ pub(super) fn cross(view: &mut View, fence: Fence, cta: u16) {
     });
 }
 
-/// A half of `fence.proxy.tensormap` of a thread of that CTA.
+/// Applies half of a `fence.proxy.tensormap` of a thread of that CTA.
 pub(super) fn map(view: &mut View, (acquire, scope, va): (bool, Scope, Option<u16>), cta: u16) {
     let mut added: Vec<(Key, u128)> = Vec::new();
     for e in view.entries() {
@@ -142,11 +147,11 @@ pub(super) fn map(view: &mut View, (acquire, scope, va): (bool, Scope, Option<u1
         .for_each(|(key, writes)| view.add(key, writes));
 }
 
-/// Stands for every CTA.
+/// The number that means every CTA.
 const EVERYWHERE: u16 = u16::MAX;
 
-/// A `fence.proxy.async` of a thread of that CTA, which is about that memory: it brings together
-/// accesses that are ordered with it, or (`local`) those of the async proxy of its CTA alone.
+/// Applies a `fence.proxy.async` of a thread of that CTA to the memory that `covers` selects. It
+/// relates accesses ordered with it or, if `local`, only those of the async proxy of its CTA.
 pub(super) fn cross_async(
     view: &mut View,
     (cta, local): (u16, bool),
@@ -172,8 +177,7 @@ pub(super) fn cross_async(
         .for_each(|(key, writes)| view.add(key, writes));
 }
 
-/// What a thread learns of an asynchronous operation that is complete: a proxy fence has come
-/// behind it.
+/// Converts the accesses of a complete asynchronous operation, as if a proxy fence had followed it.
 pub(super) fn complete(view: &mut View) {
     extend(view, |tag, add| {
         if let Tag::Raw(Proxy::Async, _) = tag {
@@ -182,7 +186,7 @@ pub(super) fn complete(view: &mut View) {
     });
 }
 
-/// Adds entries for those that are there, all computed before any is added.
+/// Adds entries derived from the existing ones; computes all before it adds any.
 fn extend(view: &mut View, of: impl Fn(Tag, &mut dyn FnMut(Tag))) {
     let mut added: Vec<(Key, u128)> = Vec::new();
     for e in view.entries() {

@@ -1,5 +1,5 @@
-//! Acquire patterns: a thread takes over what release patterns handed to the writes that it has
-//! read.
+//! Acquire patterns: a thread takes over the knowledge that release patterns attached to the writes
+//! that it has read.
 
 use std::rc::Rc;
 
@@ -10,17 +10,17 @@ use crate::code::Code;
 use crate::{Halt, Result};
 use program::Scope;
 
-/// A strong read that a later acquire may make an acquire pattern, by the write that it read.
+/// A strong read that a later acquire may turn into an acquire pattern.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Pending {
-    /// Location and slot.
+    /// The write read: location and slot.
     Write(u16, u8),
-    /// A release pattern that it has completed but for the acquire.
+    /// A release pattern that the read completes; only the acquire is missing.
     Head(Head),
 }
 
 impl Contents {
-    /// Remembers a strong read.
+    /// Records a strong read.
     pub(super) fn pend(&mut self, thread: usize, va: u16, what: Pending) {
         let mut new = vec![what];
         if let [Pending::Write(loc, slot)] = new[..] {
@@ -42,7 +42,7 @@ impl Contents {
         }
     }
 
-    /// Lets atomics whose source has all its heads take these over.
+    /// Copies heads to atomics whose source has all of its heads.
     pub(super) fn flatten(&mut self, loc: usize) {
         let location = &mut self.locations[loc];
         loop {
@@ -76,11 +76,11 @@ impl Contents {
 }
 
 impl Weak {
-    /// Completes acquire patterns: of reads of that address, or (a fence) of all.
+    /// Completes acquire patterns: for reads of that address, or for a fence of all reads.
     ///
     /// # Errors
-    /// Blocked, if a release that it synchronizes with has not had its turn; nothing has changed
-    /// then.
+    /// Blocked, if it synchronizes with a release whose turn has not come; then nothing has
+    /// changed.
     pub(super) fn tail(
         &self,
         m: &mut Contents,
@@ -113,7 +113,7 @@ impl Weak {
                 }
                 Pending::Write(loc, slot) => (usize::from(*loc), usize::from(*slot)),
             };
-            // Along the atomics that the write continues. Exchanges that were published early can
+            // Follows the atomics that the write continues. Exchanges that were published early can
             // form a ring.
             let mut visited = 0u128;
             while visited >> slot & 1 == 0 {
@@ -139,8 +139,8 @@ impl Weak {
         Ok(())
     }
 
-    /// The heads that a write has before it is committed. Blocked, if there are more to come that
-    /// matter here.
+    /// The heads that a write has before its commit. Blocked, if further relevant heads are to
+    /// come.
     fn uncommitted(
         &self,
         m: &Contents,

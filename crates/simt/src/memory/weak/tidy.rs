@@ -1,13 +1,16 @@
-//! Normal form, dead writes, fingerprints.
+//! Normalises states, removes dead writes and computes fingerprints.
 //!
-//! A loop that waits comes back to the same state only if states are compared by what can still
-//! matter. Tidying drops from views what something coherence-later under the same key stands for,
-//! drops completed patterns that give nothing new, and removes *dead* writes: committed,
-//! overwritten by something that every thread knows of, and named by nobody. What a dead write
-//! still demands stays as a seal: writes that nothing new may be placed before.
+//! A waiting loop comes back to the same state only if states are compared by the parts that can
+//! still matter. So tidying makes three reductions:
+//! - It drops a write from a view if a coherence-later one under the same key is there.
+//! - It drops completed patterns that add no knowledge.
+//! - It removes *dead* writes: committed, overwritten by a write that every thread knows, and
+//!   referenced nowhere.
+//!
+//! The constraints of a dead write remain as seals: writes before which no new write may come.
 //!
 //! A thread that never looks keeps all writes alive. Past [`HISTORY`] live writes of one thread,
-//! everybody is told of its latest one. Knowing more forbids more and allows nothing new, so that
+//! every thread learns its latest one. More knowledge forbids more and allows nothing new, so that
 //! loses behaviour but is sound.
 
 use std::hash::{Hash, Hasher};
@@ -26,11 +29,11 @@ use crate::set::bits;
 use crate::thread::Thread;
 use program::Proxy;
 
-/// Live writes of one thread, past which everybody is told of its latest one.
+/// The number of live writes of one thread past which every thread learns its latest one.
 const HISTORY: usize = 6;
 
 impl Weak {
-    /// Brings everything into normal form; `false` if behaviour was lost.
+    /// Brings everything into normal form; returns `false` if behaviour was lost.
     pub(super) fn normalise(
         &self,
         code: &Code,
@@ -62,7 +65,7 @@ impl Weak {
 }
 
 impl Contents {
-    /// Drops known writes that a coherence-later one under the same key stands for.
+    /// Drops known writes if a coherence-later one under the same key is known.
     fn reduce(&mut self, carried: &mut [&mut View]) {
         let after: Vec<Vec<Row>> = self
             .locations
@@ -87,7 +90,7 @@ impl Contents {
         carried.iter_mut().for_each(|v| v.update(reduced));
     }
 
-    /// Replaces pending writes by their heads, and drops heads that give nothing new.
+    /// Replaces pending writes by their heads, and drops heads that add no knowledge.
     fn settle_patterns(&mut self) {
         for t in 0..self.threads.len() {
             let pending = std::mem::take(&mut self.threads[t].pending);
@@ -135,7 +138,7 @@ impl Contents {
         }
     }
 
-    /// Committed writes that can never be read again, that nobody names.
+    /// Committed writes that no thread can read any more and that nothing references.
     fn dead(&self, loc: usize) -> Row {
         let location = &self.locations[loc];
         let mut known_to_all = Row::MAX;
@@ -149,7 +152,7 @@ impl Contents {
                 .iter()
                 .filter(of_loc)
                 .fold(0, |row, e| row | e.writes);
-            // Everything before something that this thread knows of.
+            // Every write before one that this thread knows.
             known_to_all &= bits(known).fold(0, |row, k| row | location.co_before(k));
         }
         let mut named = 0;
@@ -188,7 +191,7 @@ impl Contents {
             .fold(0, |row, (i, _)| row | 1 << i)
     }
 
-    /// Removes dead writes; what they demand stays as seals.
+    /// Removes dead writes; their constraints stay as seals.
     fn bury(&mut self, loc: usize, dead: Row, carried: &mut [&mut View]) {
         let location = &mut self.locations[loc];
         let mut sealed = 0;
@@ -198,9 +201,9 @@ impl Contents {
             sealed |= source.never;
             for (u, w) in location.live() {
                 if matches!(w.origin, Origin::From(o, _) if usize::from(o) == s) {
-                    // Whatever is new comes after the source, so it must not come before the atomic
-                    // if it is morally strong with it; nor before an older write that would then
-                    // come between the two.
+                    // Every new write comes after the source. So a new write that is morally strong
+                    // with the atomic must not come before the atomic. No new write may come before
+                    // an older one that would thereby be between source and atomic.
                     sealed_ms |= 1 << u;
                     sealed |= location.co_before(u) & w.ms & !source.co_after & !(1 << s);
                 }
@@ -221,8 +224,8 @@ impl Contents {
         carried.iter_mut().for_each(|v| v.update(without));
     }
 
-    /// Tells everybody of the latest write of a thread that has too many live ones; `true` if there
-    /// was one.
+    /// Gives every thread knowledge of the latest write of a thread with too many live ones;
+    /// returns `true` if there was such a thread.
     fn age(&mut self) -> bool {
         let mut aged = false;
         for t in 0..self.threads.len() {
@@ -270,7 +273,7 @@ impl Contents {
         carried: &mut dyn Iterator<Item = &View>,
         mut out: &mut dyn Hasher,
     ) {
-        // By location and slot: the number of the write in the order of threads and of their
+        // By location and slot: the number of the write, in the order of threads and of their
         // writes.
         let names: Vec<Vec<u8>> = self
             .locations
@@ -388,8 +391,7 @@ impl Contents {
     }
 }
 
-/// Whether head `i` gives nothing that head `j` does not give; of two equal ones, the later is
-/// below the earlier.
+/// Whether head `i` adds nothing to head `j`; if both are equal, the later is below the earlier.
 fn below(a: &Head, b: &Head, i: usize, j: usize) -> bool {
     a.thread == b.thread
         && a.scope == b.scope

@@ -1,9 +1,9 @@
-//! Views: what a thread knows, as sets of writes per location.
+//! Views: the knowledge of a thread, as sets of writes per location.
 //!
-//! An entry says of some writes of one location that they, or a strong read that observed them, are
-//! base-causality before the next event of whoever holds the view (*known*); or that some such read
-//! has read them although they were not committed (*token*). It carries the virtual address of that
-//! write or read, and a [`Tag`]: which proxies the path from there has crossed.
+//! An entry lists writes of one location. If they are *known*, each of them, or a strong read that
+//! observed it, is base-causality before the next event of the view's owner. If they are a *token*,
+//! such a read has read them before their commit. The entry carries the virtual address of that
+//! write or read, and a [`Tag`]: the proxies that the path from there has crossed.
 //!
 //! # Invariants
 //! - Entries are sorted by key, and no entry is empty: equal views are equal values.
@@ -15,7 +15,7 @@ use super::tags::Tag;
 /// A set of writes of one location, by slot.
 pub(super) type Row = u128;
 
-/// What an entry is about.
+/// The key of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Key {
     pub(super) loc: u16,
@@ -24,14 +24,14 @@ pub(super) struct Key {
     pub(super) token: bool,
 }
 
-/// Some writes under one key.
+/// Some writes under a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Entry {
     pub(super) key: Key,
     pub(super) writes: Row,
 }
 
-/// What somebody knows. Cheap to copy.
+/// The knowledge of a thread or of a pattern. Cheap to copy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct View(Rc<Vec<Entry>>);
 
@@ -49,7 +49,7 @@ impl View {
         }
     }
 
-    /// Whether everything in it is in `other`.
+    /// Whether `other` contains every entry.
     pub(super) fn is_within(&self, other: &View) -> bool {
         if Rc::ptr_eq(&self.0, &other.0) {
             return true;
@@ -62,7 +62,7 @@ impl View {
         })
     }
 
-    /// Adds everything in `other`.
+    /// Adds all entries of `other`.
     pub(super) fn join(&mut self, other: &View) {
         if self.0.is_empty() {
             *self = other.clone();
@@ -89,7 +89,7 @@ impl View {
         }
     }
 
-    /// Replaces the writes of every entry; entries that become empty go.
+    /// Replaces the writes of every entry; removes entries that become empty.
     pub(super) fn update(&mut self, new: impl Fn(&Key, Row) -> Row) {
         if self.0.iter().any(|e| new(&e.key, e.writes) != e.writes) {
             let entries = Rc::make_mut(&mut self.0);

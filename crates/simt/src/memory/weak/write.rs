@@ -1,8 +1,8 @@
 //! Writes, and the partial coherence order of each location.
 //!
 //! # Invariants
-//! - `co_after` is irreflexive and transitively closed; the initial write, while it lives, is in
-//!   slot 0 and before all others.
+//! - `co_after` is irreflexive and transitively closed. The initial write, as long as it exists, is
+//!   in slot 0 and before all others.
 //! - No pair of `never` is ever in `co_after`.
 
 use std::rc::Rc;
@@ -14,10 +14,10 @@ use crate::set::bits;
 use crate::{Halt, Result};
 use program::{Proxy, Scope};
 
-/// At most so many writes of one location may live at once.
+/// The largest number of live writes of a location.
 pub(super) const MAX_SLOTS: usize = Row::BITS as usize;
 
-/// The first operation of a release pattern: with everything base-causality before or equal to it.
+/// The first operation of a release pattern, with every write base-causality before or equal to it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Head {
     pub(super) thread: u16,
@@ -25,27 +25,27 @@ pub(super) struct Head {
     pub(super) view: View,
 }
 
-/// Where the read half of a read-modify-write takes its value from.
+/// The source of the read half of a read-modify-write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Origin {
-    /// It is no read-modify-write.
+    /// The write is not part of a read-modify-write.
     None,
-    /// That is still open (an exchange whose write was published alone).
+    /// The source is still open (an exchange whose write was published alone).
     Unbound,
     /// The write in this slot of the same location; whether that `rf` is morally strong.
     From(u8, bool),
-    /// A write that is gone: its heads were taken over.
+    /// A removed write; its heads were taken over.
     Gone,
 }
 
-/// An arrival at an mbarrier object: what it hands to who waits, and its scope.
+/// An arrival at an mbarrier object: the knowledge for waiting threads, and its scope.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Arrival {
     pub(super) head: Head,
     pub(super) scope: Scope,
-    /// It is of an asynchronous operation, of which every wait learns.
+    /// Whether it reports an asynchronous operation; then every wait learns from it.
     pub(super) told: bool,
-    /// It is what such an operation has read, for an acquire fence behind the wait.
+    /// Whether it holds the reads of such an operation, for an acquire fence after the wait.
     pub(super) read: bool,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Arrival {
 pub(super) struct Arrivals {
     /// In the current phase.
     pub(super) current: Vec<Arrival>,
-    /// In the phase before, which is complete.
+    /// In the previous phase, which is complete.
     pub(super) complete: Vec<Arrival>,
 }
 
@@ -78,30 +78,30 @@ pub(super) struct Write {
     pub(super) scope: Scope,
     pub(super) value: i64,
     pub(super) committed: bool,
-    /// Read by somebody while it was not committed.
+    /// Whether some thread read it before its commit.
     pub(super) read_early: bool,
     pub(super) origin: Origin,
-    /// Which of the cells of its operation it is to, and how many these are.
+    /// Which cell of its operation it writes, and how many cells there are.
     pub(super) part: (u8, u8),
-    /// Half of an atomic.
+    /// Whether it is half of an atomic.
     pub(super) atomic: bool,
     pub(super) heads: Rc<Vec<Head>>,
-    /// It is an operation on an mbarrier object.
+    /// Whether it is an operation on an mbarrier object.
     pub(super) object: bool,
     /// The arrivals at the object up to here.
     pub(super) arrivals: Rc<Arrivals>,
-    /// `heads` holds those of the atomics it continues, too.
+    /// Whether `heads` includes those of the atomics that it continues.
     pub(super) flat: bool,
     pub(super) co_after: Row,
-    /// Writes that it must never be co-before, by from-reads and causality.
+    /// Writes that it must never precede in coherence order, by from-reads and causality.
     pub(super) never: Row,
-    /// Writes that it is ordered with: that it is morally strong with, that are of one mbarrier
-    /// object with it, or atomics that overlap with it in part.
+    /// Writes with which coherence orders it: those morally strong with it, those of the same
+    /// mbarrier object, and atomics that overlap with it in part.
     pub(super) ms: Row,
 }
 
 impl Write {
-    /// A weak one of the generic proxy that nothing is known about yet.
+    /// A weak write of the generic proxy, without any relations yet.
     pub(super) fn new(source: Source, value: i64) -> Write {
         Write {
             source,
@@ -125,8 +125,8 @@ impl Write {
         }
     }
 
-    /// The operation that made it: its thread, and the number of its first write; `None` for
-    /// initial writes.
+    /// The operation that made it: its thread, and the number of the operation's first write.
+    /// `None` for initial writes.
     pub(super) fn operation(&self) -> Option<(usize, u32)> {
         match self.source {
             Source::Initial(_) => None,
@@ -147,11 +147,11 @@ impl Write {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Location {
     pub(super) slots: Vec<Option<Write>>,
-    /// Accesses that were committed, in programs with several proxies and to mbarrier objects.
+    /// Committed accesses, in programs with several proxies and for mbarrier objects.
     pub(super) done: Vec<Done>,
-    /// Writes that nothing new may be placed before.
+    /// Writes before which no new write may come.
     pub(super) sealed: Row,
-    /// Writes that nothing new may be placed before that is morally strong with them.
+    /// Writes before which no new write may come that is morally strong with them.
     pub(super) sealed_ms: Row,
 }
 
@@ -172,7 +172,7 @@ impl Location {
             .filter_map(|(i, w)| w.as_ref().map(|w| (i, w)))
     }
 
-    /// Puts a write into the lowest free slot, and settles whom it is morally strong with.
+    /// Puts a write into the lowest free slot, and finds the writes that it is morally strong with.
     pub(super) fn insert(
         &mut self,
         mut write: Write,
@@ -203,7 +203,7 @@ impl Location {
         Ok(slot)
     }
 
-    /// Frees slots, and forgets them everywhere here.
+    /// Frees slots, and removes them from all sets here.
     pub(super) fn remove(&mut self, gone: Row) {
         for (i, w) in self.slots.iter_mut().enumerate() {
             if gone >> i & 1 != 0 {
@@ -226,14 +226,14 @@ impl Location {
         }
     }
 
-    /// The writes co-before one.
+    /// The writes coherence-before one.
     pub(super) fn co_before(&self, slot: usize) -> Row {
         self.live()
             .filter(|(_, w)| w.co_after >> slot & 1 != 0)
             .fold(0, |row, (i, _)| row | 1 << i)
     }
 
-    /// The writes with nothing co-after them, among those committed.
+    /// The writes without a coherence-later one.
     pub(super) fn maximal(&self) -> impl Iterator<Item = (usize, &Write)> {
         self.live().filter(|(_, w)| w.co_after == 0)
     }
