@@ -1,8 +1,8 @@
-//! Tags: what a model may see of an instruction, by name.
+//! Tags: the named properties of an instruction that a model sees.
 //!
-//! A dialect attaches tags when it lowers an instruction; each tag becomes a set of events of the
-//! same name in every model. [`TAGS`] is the one table of names: a tag that is not in it does not
-//! exist. Names are those of the field's published models, so that their files run unmodified.
+//! A dialect attaches tags when it lowers an instruction. In every model, each tag is the set of
+//! events that have it. [`TAGS`] is the only table of names; a dialect cannot use other tags. Names
+//! are those of published models, so that their files run unmodified.
 
 use std::fmt;
 
@@ -159,8 +159,8 @@ pub const TAGS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Tags for an operation's scope, from [`super::Scope`]; PTX, OpenCL and Vulkan names of one level
-/// are all present.
+/// Tags for an operation's [`super::Scope`]. An event has the PTX, OpenCL and Vulkan names of its
+/// scope's level.
 pub const SCOPE_TAGS: &[(&str, super::Scope)] = &[
     ("WI", super::Scope::Thread),
     ("WARP", super::Scope::Warp),
@@ -218,7 +218,7 @@ impl Tags {
         }
     }
 
-    /// The set without some names.
+    /// The set without some tags.
     pub fn without(&self, names: &[&str]) -> Tags {
         Tags(self.iter().filter(|name| !names.contains(name)).collect())
     }
