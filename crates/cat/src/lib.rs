@@ -1,4 +1,4 @@
-//! The `.cat` language and the relations that it speaks of.
+//! The `.cat` language and its relations.
 //!
 //! | Module | What |
 //! |---|---|
@@ -7,8 +7,8 @@
 //! | [`algebra`] | ways to run that table: on bits, on bounds, as gates |
 //!
 //! # Invariants
-//! - No memory model and no program is known here: base names come in a [`model::Signature`],
-//!   relations in [`algebra`]'s leaves.
+//! - This crate knows no memory model and no program. Base names come from a [`model::Signature`],
+//!   and relations from [`algebra`]'s leaves.
 
 pub mod algebra;
 pub mod model;

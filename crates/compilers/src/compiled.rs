@@ -1,13 +1,12 @@
-//! What a compiler printed for one operation: the accesses and fences of a function of PTX, in
+//! Reads a compiler's output for operations: the accesses and fences of each PTX function, in
 //! order.
 //!
 //! # Invariants
-//! - What an instruction means is asked of the PTX front end, instruction by instruction; what it
-//!   does not read is kept as [`What::Unread`], and such an operation is judged neither weaker nor
-//!   stronger.
-//! - Parameters and the stack are no memory that anybody shares: their accesses are passed over,
-//!   and so is what is executed only if an address is one of the stack, which libcu++'s functions
-//!   ask first.
+//! - The PTX front end interprets each instruction. Instructions that it cannot read become
+//!   [`What::Unread`]; such an operation counts as neither weaker nor stronger.
+//! - Parameters and the stack are not shared memory, so their accesses are skipped. Code that
+//!   executes only if an address is on the stack is skipped, too; libcu++'s functions begin with
+//!   such a test.
 
 use program::Tag;
 use std::collections::{HashMap, HashSet};
@@ -21,27 +20,27 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::DfsPostOrder;
 use program::Op;
 
-/// One instruction that matters.
+/// A relevant instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// What it is.
+    /// The instruction.
     pub what: What,
-    /// Whether it stands in a loop, as where an operation is made of compare-exchanges.
+    /// Whether it is in a loop, for example if an operation consists of compare-exchanges.
     pub is_looped: bool,
-    /// Whether the function can end without it.
+    /// Whether some path through the function avoids it.
     pub is_optional: bool,
 }
 
-/// What an instruction is.
+/// The kind of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// An access or a fence.
     Step(Step),
-    /// A read-modify-write that returns nothing, which in PTX is another instruction: `red`.
+    /// A read-modify-write without a result, which is a separate PTX instruction: `red`.
     Reduction(Step),
-    /// A call of a function that is not there.
+    /// A call of an undefined function.
     Call(String),
-    /// An instruction that the front end does not read, and why.
+    /// An instruction that the front end does not read, and the reason.
     Unread(String, String),
 }
 
@@ -61,7 +60,7 @@ impl fmt::Display for Item {
     }
 }
 
-/// The functions of a text in PTX that have a body, by name.
+/// The functions with a body in a PTX text, by name.
 pub fn functions(text: &str) -> HashMap<String, Vec<Item>> {
     let text: String = text
         .lines()
@@ -94,7 +93,7 @@ pub fn functions(text: &str) -> HashMap<String, Vec<Item>> {
     found
 }
 
-/// Where the brace that is opened first is closed.
+/// The position of the brace that closes the first one.
 fn matching(text: &str) -> Option<usize> {
     let mut depth = 0usize;
     text.char_indices().find_map(|(at, c)| {
@@ -107,7 +106,7 @@ fn matching(text: &str) -> Option<usize> {
     })
 }
 
-/// The name in the head of a function: behind what it returns, before its parameters.
+/// The name in a function's head: after its result, before its parameters.
 fn name(head: &str) -> Option<&str> {
     let head = head.trim_start();
     let head = if head.starts_with('(') {
@@ -119,20 +118,20 @@ fn name(head: &str) -> Option<&str> {
     name.split_whitespace().next()
 }
 
-/// A statement, as far as it matters here.
+/// A statement, reduced to its relevant part.
 #[derive(Debug)]
 enum Statement<'a> {
-    /// An instruction that is kept.
+    /// A relevant instruction.
     Kept(What),
-    /// A jump, which may be passed by.
+    /// A jump, which may be conditional.
     Branch { to: &'a str, is_conditional: bool },
     /// The end of the function.
     End,
-    /// Anything else, and jumps that are never made.
+    /// Any other statement, or a jump that is never taken.
     Other,
 }
 
-/// The accesses and fences of a function, in an order in which they may be executed.
+/// The accesses and fences of a function, in a possible order of execution.
 fn items(body: &str) -> Vec<Item> {
     let mut statements = Vec::new();
     let mut labels: HashMap<&str, usize> = HashMap::new();
@@ -158,7 +157,7 @@ fn items(body: &str) -> Vec<Item> {
         if opcode == "isspacep.local" {
             of_the_stack.extend(operands.split(',').next().map(str::trim));
         }
-        // Whether it is executed, where an address is none of the stack.
+        // Whether it executes, assuming that no address is on the stack.
         let is_never = guard.is_some_and(|(guard, _)| of_the_stack.contains(guard));
         let is_always = guard.is_none_or(|(g, _)| {
             g.strip_prefix('!')
@@ -171,8 +170,8 @@ fn items(body: &str) -> Vec<Item> {
         });
     }
 
-    // Places between statements: the function is entered at the first one, and left at the last
-    // one.
+    // Nodes are the points between statements: the function enters at the first and leaves at the
+    // last.
     let exit = statements.len();
     let mut flow: DiGraph<(), ()> = DiGraph::new();
     let places: Vec<_> = (0..=exit).map(|_| flow.add_node(())).collect();
@@ -232,7 +231,7 @@ fn read_statement<'a>(opcode: &str, operands: &'a str, is_conditional: bool) -> 
         "ld" | "st" | "atom" | "red" | "fence" | "membar"
             if !words.any(|w| matches!(w, "param" | "local")) =>
         {
-            // A predicate that is no jump.
+            // A predicated instruction that is not a jump.
             match read(opcode) {
                 What::Unread(opcode, why) => Statement::Kept(What::Unread(opcode, why)),
                 _ if is_conditional => Statement::Kept(What::Unread(
@@ -250,7 +249,7 @@ fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '$'
 }
 
-/// What the front end says that an instruction is.
+/// Interprets an instruction with the front end.
 fn read(opcode: &str) -> What {
     let bits: u32 = opcode
         .split('.')
@@ -327,7 +326,7 @@ mod tests {
             told("ld.volatile.u32 %r1, [%rd1]; st.release.gpu.u32 [%rd1], %r1;"),
             "ld.volatile; st.release.gpu"
         );
-        // What is not said: relaxed, and the scope of a device.
+        // The defaults: relaxed, device scope.
         assert_eq!(
             told("atom.global.add.u32 %r1, [%rd1], 1;"),
             "atom.relaxed.gpu"
@@ -363,7 +362,7 @@ mod tests {
         assert_eq!(told(body), "ld.relaxed.gpu; fence.sc.gpu");
         let body = "ld.relaxed.gpu.u32 %r1, [%rd1]; @%p1 bra L1; fence.sc.gpu; L1: ret;";
         assert_eq!(told(body), "ld.relaxed.gpu; fence.sc.gpu on some paths");
-        // A predicate of its own is no jump, and nothing that a step could say.
+        // A predicated instruction is not a jump, and a step cannot express it.
         assert_eq!(
             told("@%p1 fence.sc.gpu; @!%p1 st.u32 [%rd1], 1;"),
             "fence.sc.gpu; st.u32"

@@ -1,9 +1,8 @@
-//! Compilers that are installed: which there are, and what they print.
+//! Finds installed compilers and runs them.
 //!
 //! # Invariants
-//! - A compiler runs in a folder of its own, for at most [`PATIENCE`] at a time, and nothing is
-//!   left behind.
-//! - Where one function of several is refused, the others are compiled without it.
+//! - A compiler runs in a temporary folder, for at most [`PATIENCE`] per call, and leaves no files.
+//! - If the compiler refuses one function, the others are compiled without it.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,10 +12,10 @@ use std::time::{Duration, Instant};
 
 use crate::operation::{Language, Operation, prologue};
 
-/// How long one call of a compiler may take.
+/// The time limit for one call of a compiler.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Whose compiler it is.
+/// The compiler family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// clang, for C and OpenCL C.
@@ -32,33 +31,33 @@ const SCOPED: u32 = 70;
 /// A compiler.
 #[derive(Clone, Debug)]
 pub struct Compiler {
-    /// Whose.
+    /// Its family.
     pub family: Family,
-    /// The program.
+    /// The path of its executable.
     pub path: PathBuf,
-    /// What it calls itself: one line.
+    /// Its version line.
     pub version: String,
-    /// Folders of headers.
+    /// Include folders for headers.
     pub include: Vec<PathBuf>,
     /// The target, as in `sm_70`.
     pub arch: String,
 }
 
-/// What came of one operation.
+/// The result for one operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// A text in PTX that has its function.
+    /// A PTX text with its function.
     Text(String),
-    /// The compiler's reason.
+    /// The compiler's reason for refusing it.
     Refused(String),
 }
 
 impl Compiler {
-    /// The compiler at that path, or of that name; it compiles for `arch`, or else for the oldest
-    /// target that it has.
+    /// The compiler at that path, or with that name. It compiles for `arch`, by default for the
+    /// oldest target that it supports.
     ///
     /// # Errors
-    /// Why it cannot be run, as a sentence.
+    /// A sentence that says why it cannot run.
     pub fn new(
         family: Family,
         path: &Path,
@@ -71,7 +70,7 @@ impl Compiler {
             .output()
             .map_err(|error| format!("`{}` cannot be run: {error}", path.display()))?;
         let text = String::from_utf8_lossy(&answer.stdout);
-        // nvcc says in its last lines what it is.
+        // nvcc prints its version in its last lines.
         let line = match family {
             Family::Clang => text.lines().next(),
             Family::Nvcc => text.lines().find(|line| line.contains("release")),
@@ -91,7 +90,7 @@ impl Compiler {
         }
     }
 
-    /// What is installed, by the names under which compilers are found.
+    /// The compilers on `PATH`, recognised by name.
     pub fn installed(include: &[PathBuf], arch: Option<&str>) -> Vec<Compiler> {
         let folders: Vec<PathBuf> = std::env::var_os("PATH")
             .iter()
@@ -113,7 +112,7 @@ impl Compiler {
                 let Ok(compiler) = Compiler::new(family, &folder.join(&name), include, arch) else {
                     continue;
                 };
-                // `clang` is often a name for one of the others.
+                // `clang` is often an alias of another entry.
                 if !found.iter().any(|c| c.version == compiler.version) {
                     found.push(compiler);
                 }
@@ -130,11 +129,11 @@ impl Compiler {
         }
     }
 
-    /// What it makes of the operations, each with its output; or why it makes nothing of a text
-    /// without any: it lacks the target, or headers.
+    /// Compiles operations and returns the output of each. If it cannot compile even an empty text
+    /// (no target, or no headers), returns the reason.
     ///
     /// # Errors
-    /// What went wrong with files or the process.
+    /// Errors of files or of the process.
     pub fn compile(
         &self,
         language: Language,
@@ -149,7 +148,7 @@ impl Compiler {
         Ok(Ok(outputs))
     }
 
-    /// All at once; if that fails, in halves.
+    /// Compiles all operations at once; if that fails, each half separately.
     fn compile_part(
         &self,
         language: Language,
@@ -245,8 +244,8 @@ impl Compiler {
     }
 }
 
-/// The oldest target of a compiler that the memory model speaks of: nvcc says which it has, and
-/// drops old ones with its versions; clang keeps all.
+/// The oldest target that the memory model covers. nvcc lists its targets and drops old ones in new
+/// versions; clang keeps all.
 fn oldest(family: Family, path: &Path) -> String {
     let listed = || {
         let answer = Command::new(path)
@@ -268,7 +267,7 @@ fn oldest(family: Family, path: &Path) -> String {
     format!("sm_{}", number.unwrap_or(SCOPED))
 }
 
-/// Whose compiler a name is that of.
+/// The compiler family for the name of an executable.
 fn family(name: &str) -> Option<Family> {
     let version = |name: &str| name.chars().all(|c| c.is_ascii_digit());
     match name {
@@ -281,7 +280,7 @@ fn family(name: &str) -> Option<Family> {
     }
 }
 
-/// The first complaint, without what differs from run to run: addresses and files.
+/// The first error message without parts that change between runs: addresses and files.
 fn reason(said: &str) -> String {
     let line = said
         .lines()

@@ -1,17 +1,17 @@
-//! Compilers under test: what they make of atomic operations, held against a mapping.
+//! Tests compilers: compares the code that they generate for atomic operations with a mapping.
 //!
 //! | File | What |
 //! |---|---|
-//! | `operation` | the operations, and how each language writes them |
-//! | `compiler` | compilers that are installed, and what they print |
-//! | `record` | what one of them printed, kept as a file |
-//! | `compiled` | the accesses and fences in what was printed |
-//! | `strength` | whether they are as strong as asked |
+//! | `operation` | the operations, and their source text in each language |
+//! | `compiler` | finding and running installed compilers |
+//! | `record` | the output of one compiler, kept as a file |
+//! | `compiled` | the accesses and fences in that output |
+//! | `strength` | whether they are as strong as the mapping requires |
 //!
 //! # Invariants
-//! - No compiler is needed to read what one printed: a [`Record`] has all of it.
-//! - What is weaker here is weaker instruction by instruction; whether a program notices, the
-//!   models tell ([`Report::mapping`] is what they judge).
+//! - Reading recorded output needs no compiler: a [`Record`] contains all of it.
+//! - The comparison here is instruction by instruction. The models decide whether a program can
+//!   observe a weaker instruction ([`Report::mapping`] is the mapping to judge).
 
 mod compiled;
 mod compiler;
@@ -30,31 +30,32 @@ pub use strength::{Strength, strength};
 use front::mapping::{Kind, Mapping, Order, Reach, Row, Step};
 use program::Scope;
 
-/// What became of one operation.
+/// The result for one operation.
 #[derive(Clone, Debug)]
 pub struct Judged {
-    /// Which.
+    /// The operation.
     pub operation: Operation,
-    /// What was made of it; an error: the compiler's reason to refuse it.
+    /// The generated code; an error is the compiler's reason for refusing it.
     pub made: Result<Vec<Item>, String>,
-    /// What the mapping asks for.
+    /// The steps that the mapping requires.
     pub asked: Vec<Step>,
-    /// How the two compare; `None`: it was refused, or nobody can say.
+    /// The comparison of the two; `None`: the compiler refused it, or the two cannot be compared.
     pub strength: Option<Strength>,
 }
 
-/// What became of all operations of a language.
+/// The results for all operations of a language.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Who compiled what.
+    /// The compiler's output.
     pub record: Record,
-    /// The mapping that it is held against.
+    /// The mapping to compare with.
     pub mapping: &'static Mapping,
-    /// By operation.
+    /// The result of each operation.
     pub operations: Vec<Judged>,
 }
 
-/// Rows of read-modify-writes serve compare-exchanges, too: there, their step is one.
+/// The rows of read-modify-writes also serve compare-exchanges, whose steps are then
+/// compare-exchanges.
 fn of(row: Kind, step: Kind) -> Kind {
     match (row, step) {
         (Kind::Rmw | Kind::Cas, Kind::Rmw | Kind::Cas) => row,
@@ -62,7 +63,7 @@ fn of(row: Kind, step: Kind) -> Kind {
     }
 }
 
-/// What a mapping makes of an operation at fixed scopes; `None`: it has no row.
+/// The steps of a mapping for an operation, with fixed scopes; `None`: it has no row.
 pub fn asked(mapping: &Mapping, kind: Kind, order: Order, scope: Scope) -> Option<Vec<Step>> {
     let fixed = |step: &Step| {
         let reach = match step.reach {
@@ -83,7 +84,7 @@ pub fn asked(mapping: &Mapping, kind: Kind, order: Order, scope: Scope) -> Optio
 }
 
 impl Report {
-    /// Holds what was printed against a mapping. Operations that it has no row for are left out.
+    /// Compares recorded output with a mapping. Operations without a row are left out.
     pub fn new(record: Record, mapping: &'static Mapping) -> Report {
         let mut operations = Vec::new();
         for (operation, output) in record.outputs() {
@@ -109,7 +110,7 @@ impl Report {
         }
     }
 
-    /// How many came out so.
+    /// The number of operations with this result.
     pub fn count(&self, strength: Strength) -> usize {
         self.operations
             .iter()
@@ -117,10 +118,10 @@ impl Report {
             .count()
     }
 
-    /// The mapping, with what the compiler made in place of its rows: of that kind and order, or of
-    /// all. Of operations of 32 bits, and of exchanges for read-modify-writes. Where no row can say
-    /// what was made (a loop, a reduction, a call), the mapping's stays. `None`: every row is as
-    /// before.
+    /// The mapping with the generated code in place of its rows: of all rows, or of those with one
+    /// kind and order. Uses operations of 32 bits, and exchanges for read-modify-writes. If a row
+    /// cannot express the generated code (a loop, a reduction, a call), the original row stays.
+    /// `None`: no row differs.
     pub fn observed(&self, only: Option<(Kind, Order)>) -> Option<Mapping> {
         let mut rows: Vec<Row> = Vec::new();
         let mut differs = false;
@@ -145,10 +146,9 @@ impl Report {
             let made: Option<Vec<Step>> = made.and_then(|items| items.iter().map(step).collect());
             let differing = made.filter(|steps| *steps != judged.asked);
             differs |= differing.is_some();
-            // A mapping without rows for compare-exchanges has those of read-modify-writes for
-            // them.
+            // A mapping without rows for compare-exchanges uses its rows for read-modify-writes.
             let steps = differing.or_else(|| (kind == Kind::Cas).then(|| judged.asked.clone()));
-            // C has no scopes: its operations say none.
+            // C has no scopes, so its rows name none.
             let scope = (self.record.language != Language::C11).then_some(scope);
             rows.extend(steps.map(|steps| Row {
                 kind,
@@ -180,8 +180,8 @@ impl Report {
     }
 }
 
-/// The mapping with the rows of compare-exchanges for exchanges: what it makes of the one that
-/// succeeds.
+/// The mapping with its compare-exchange rows for exchanges: the code of a successful
+/// compare-exchange.
 pub fn as_exchanges(mapping: &Mapping) -> Mapping {
     let exchange = |row: &Row| {
         let steps = row

@@ -1,10 +1,10 @@
-//! The operations that compilers are tried with: one function for each, in each of the languages.
+//! The operations for testing compilers: one function for each, in each language.
 //!
 //! # Invariants
-//! - The name of a function says what it is, so that a compiler's output speaks for itself:
+//! - A function's name describes its operation, so that a compiler's output is readable alone:
 //!   `exchange_acq_rel_gpu_u32`.
-//! - Each function does one thing to `*x`; what it reads, it returns, but for the forms whose
-//!   result is unused.
+//! - Each function performs one operation on `*x`. It returns the value read, except in forms with
+//!   an unused result.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use front::mapping::{KINDS, Kind, ORDERS, Order};
 use program::words::SCOPES;
 use program::{Dialect, Scope};
 
-/// A language, or a way to write atomic operations in it.
+/// A language, or one way to write atomic operations in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     /// C11, by the builtins behind `<stdatomic.h>`.
@@ -25,26 +25,26 @@ pub enum Language {
     Cuda,
 }
 
-/// What a language has.
+/// The properties of a language.
 #[derive(Debug)]
 pub struct LanguageRow {
-    /// Its name, in reports and of files.
+    /// Its name in reports and file names.
     pub name: &'static str,
-    /// The dialect whose models speak of it.
+    /// The dialect of its models.
     pub dialect: Dialect,
-    /// The mapping that its compilers are held against.
+    /// The mapping to compare its compilers with.
     pub mapping: &'static str,
-    /// The source model: what it forbids, no compiler may allow.
+    /// The source model; a compiler may not allow any outcome that it forbids.
     pub model: &'static str,
-    /// How clang or nvcc is told the language.
+    /// The options that select the language for clang or nvcc.
     pub(crate) options: &'static [&'static str],
-    /// The ending of its files.
+    /// The extension of its files.
     pub(crate) ending: &'static str,
-    /// Scopes and their words. One for all where the language has none.
+    /// Scopes and their words; a single row if the language has no scopes.
     scopes: &'static [(Scope, &'static str)],
     /// Sizes in bits.
     bits: &'static [u8],
-    /// Whether fences are builtins; else they are functions of a library.
+    /// Whether fences are builtins; otherwise they are library functions.
     fences: bool,
 }
 
@@ -125,7 +125,7 @@ pub const LANGUAGES: &[(Language, LanguageRow)] = &[
 ];
 
 impl Language {
-    /// What it has.
+    /// Its row.
     pub fn row(self) -> &'static LanguageRow {
         LANGUAGES
             .iter()
@@ -134,7 +134,7 @@ impl Language {
             .expect("every language has a row")
     }
 
-    /// The language of that name.
+    /// The language with that name.
     pub fn named(name: &str) -> Option<Language> {
         LANGUAGES.iter().find(|l| l.1.name == name).map(|l| l.0)
     }
@@ -151,7 +151,7 @@ pub enum Form {
     Exchange,
     /// An addition whose result is used.
     Add,
-    /// An addition whose result nobody reads.
+    /// An addition with an unused result.
     AddUnused,
     /// A strong compare-exchange.
     Cas,
@@ -170,12 +170,12 @@ const FORMS: &[(&str, Form, Kind)] = &[
 ];
 
 impl Form {
-    /// As reports and functions call it.
+    /// The name in reports and functions.
     pub fn name(self) -> &'static str {
         FORMS.iter().find(|f| f.1 == self).map_or("?", |f| f.0)
     }
 
-    /// The rows of a mapping that speak of it.
+    /// The kind of its rows in a mapping.
     pub fn kind(self) -> Kind {
         FORMS
             .iter()
@@ -189,12 +189,12 @@ impl Form {
 pub struct Operation {
     /// Its form.
     pub form: Form,
-    /// Its order; of a compare-exchange, on success: on failure it has what of that a load can
-    /// have.
+    /// Its order; for a compare-exchange, the order on success. The order on failure is the part
+    /// that a load can have.
     pub order: Order,
     /// Its scope.
     pub scope: Scope,
-    /// Its size; 0 for a fence.
+    /// Its size in bits; 0 for a fence.
     pub bits: u8,
 }
 
@@ -223,7 +223,7 @@ impl fmt::Display for Operation {
 }
 
 impl Operation {
-    /// The operations that a language has.
+    /// All operations of a language.
     pub fn all(language: Language) -> Vec<Operation> {
         let row = language.row();
         let mut all = Vec::new();
@@ -257,14 +257,14 @@ impl Operation {
         all
     }
 
-    /// The operation whose function has that name.
+    /// The operation with that function name.
     pub fn named(language: Language, name: &str) -> Option<Operation> {
         Operation::all(language)
             .into_iter()
             .find(|operation| operation.to_string() == name)
     }
 
-    /// Which kind of operation, order and scope, as a mapping's rows say it.
+    /// Its kind, order and scope, the key of a mapping's rows.
     pub fn row(&self) -> (Kind, Order, Scope) {
         (self.form.kind(), self.order, self.scope)
     }
@@ -283,7 +283,7 @@ impl Operation {
         }
     }
 
-    /// What it returns: nothing, what it read, or whether it wrote.
+    /// The result type: void, the type of the value read, or int for success.
     fn returns(&self, ty: &str) -> String {
         match self.form {
             Form::Store | Form::AddUnused | Form::Fence => "void".into(),
@@ -315,7 +315,7 @@ impl Operation {
             Language::OpenCl => ("__opencl_atomic", format!(", {scope}")),
             _ => ("__c11_atomic", String::new()),
         };
-        // The builtins that take any type have other names than those that take atomic ones.
+        // Builtins for any type have other names than those for atomic types.
         let n = if language == Language::Scoped {
             "_n"
         } else {
@@ -409,7 +409,7 @@ impl Operation {
         )
     }
 
-    /// The strongest order of a failure that adds nothing to that of success.
+    /// The strongest failure order that adds nothing to the success order.
     fn on_failure(&self) -> Order {
         match self.order {
             Order::AcqRel => Order::Acquire,
@@ -419,11 +419,11 @@ impl Operation {
     }
 }
 
-/// What stands before the functions.
+/// The text before the functions.
 pub(crate) fn prologue(language: Language) -> &'static str {
     match language {
         Language::Cuda => "#include <cuda/atomic>\n",
-        // OpenCL C has atomic objects of 64 bits by extensions only.
+        // OpenCL C has 64-bit atomic objects only with extensions.
         Language::OpenCl => {
             "#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n\
              #pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable\n"
@@ -432,17 +432,17 @@ pub(crate) fn prologue(language: Language) -> &'static str {
     }
 }
 
-/// The word of a kind, as in a mapping's file.
+/// The word for a kind in a mapping file.
 pub fn kind_word(kind: Kind) -> &'static str {
     word(KINDS, &kind)
 }
 
-/// The word of an order, as in a mapping's file.
+/// The word for an order in a mapping file.
 pub fn order_word(order: Order) -> &'static str {
     word(ORDERS, &order)
 }
 
-/// The word of a scope, as in a mapping's file.
+/// The word for a scope in a mapping file.
 pub fn scope_word(scope: Scope) -> &'static str {
     word(SCOPES, &scope)
 }

@@ -1,8 +1,8 @@
-//! What a compiler printed, as one file: a head that says who compiled what, then PTX, with what
-//! was refused as comments.
+//! Stores a compiler's output as one file: a head with language and compiler, then PTX. Refused
+//! operations are comments.
 //!
 //! # Invariants
-//! - A file that was written reads back to the same outputs.
+//! - Reading a written file gives the same outputs.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -14,30 +14,30 @@ use crate::operation::{Language, Operation};
 const HEAD: &str = "// fencepost compilers: ";
 const REFUSED: &str = "// refused: ";
 
-/// How compilers say their version, and what they are called for short.
+/// The words before the version in a compiler's version line, and its short name.
 const NAMES: [(&str, &str); 2] = [("clang version", "clang"), ("release", "nvcc")];
 
-/// What one compiler printed of one language.
+/// One compiler's output for one language.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     /// The language.
     pub language: Language,
-    /// The compiler, in its own words, and the target.
+    /// The compiler's version line and the target.
     pub compiler: String,
-    /// Texts in PTX, one behind the other.
+    /// The PTX texts, concatenated.
     text: String,
-    /// Reasons, by the name of the function.
+    /// Reasons for refusal, by function name.
     refused: HashMap<String, String>,
 }
 
 impl Record {
-    /// What came of [`crate::Compiler::compile`].
+    /// Stores the result of [`crate::Compiler::compile`].
     pub fn new(language: Language, compiler: &str, outputs: &[(Operation, Output)]) -> Record {
         let mut texts: Vec<&str> = Vec::new();
         let mut refused = HashMap::new();
         for (operation, output) in outputs {
             match output {
-                // Functions that were compiled together have one text.
+                // Functions that were compiled together share one text.
                 Output::Text(text) if texts.last() != Some(&text.as_str()) => texts.push(text),
                 Output::Text(_) => {}
                 Output::Refused(why) => {
@@ -57,8 +57,7 @@ impl Record {
         }
     }
 
-    /// A short name for it, of files and of the mapping that says what the compiler does: compiler,
-    /// version, language, target.
+    /// A short name for files and for the observed mapping: compiler, version, language, target.
     pub fn name(&self) -> String {
         let (version, arch) = self
             .compiler
@@ -79,7 +78,7 @@ impl Record {
             .collect()
     }
 
-    /// The file.
+    /// The file's text.
     pub fn text(&self) -> String {
         let mut out = format!("{HEAD}{}; {}\n", self.language.row().name, self.compiler);
         for operation in Operation::all(self.language) {
@@ -94,7 +93,7 @@ impl Record {
     /// Reads a file.
     ///
     /// # Errors
-    /// What is wrong with its first line, as a sentence.
+    /// A sentence that says what is wrong with its first line.
     pub fn read(text: &str) -> Result<Record, String> {
         let head = text.lines().next().and_then(|line| line.strip_prefix(HEAD));
         let (language, compiler) = head.and_then(|head| head.split_once("; ")).ok_or_else(|| {
@@ -122,7 +121,7 @@ impl Record {
         })
     }
 
-    /// What was made of each operation that the file speaks of.
+    /// The result for each operation in the file.
     pub fn outputs(&self) -> Vec<(Operation, Result<Vec<Item>, String>)> {
         let mut functions = functions(&self.text);
         let output = |operation: Operation| {

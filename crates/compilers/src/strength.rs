@@ -1,22 +1,23 @@
-//! Whether what a compiler made of an operation is as strong as what a mapping asks for.
+//! Decides whether generated code is as strong as a mapping requires.
 //!
 //! # Invariants
-//! - An order asked of an access is kept by that order of the access at no smaller scope, or by a
-//!   fence on the side where it matters: before what releases, behind what acquires (the Atomics
-//!   ABI lists both). A fence asked for is kept by a fence at its side.
-//! - In doubt it is weaker: what is said to be as strong as asked is so instruction by instruction,
-//!   without the model. Whether a weaker one can be noticed is for a search of programs to say.
+//! - An order on an access is kept by an access with that order and no smaller scope, or by a fence
+//!   on the right side: before a releasing access, after an acquiring one (the Atomics ABI lists
+//!   both). A required fence is kept by a fence on the same side.
+//! - In doubt the result is "weaker". Code that counts as strong enough is so instruction by
+//!   instruction, without the model. A search of programs decides whether weaker code is
+//!   observable.
 
 use crate::compiled::{Item, What};
 use front::mapping::{Kind, Reach, Semantics, Step};
 use program::Scope;
 
-/// How what was made compares with what is asked.
+/// The comparison of generated with required code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Strength {
-    /// Less of something.
+    /// Weaker in some respect.
     Weaker,
-    /// More of something, less of nothing.
+    /// Stronger in some respect and weaker in none.
     Stronger,
     /// The same.
     Equal,
@@ -28,19 +29,19 @@ struct Parts<'a> {
     before: &'a [Step],
     access: Option<Step>,
     reduction: bool,
-    /// A load that guesses what a compare-exchange in a loop will find.
+    /// A load before a compare-exchange loop that predicts its expected value.
     guess: Option<Step>,
-    /// Whether what that load finds can be all that is done.
+    /// Whether the operation may end after that load.
     fails_early: bool,
     after: &'a [Step],
 }
 
-/// What was made of that kind of operation, held against what is asked (at fixed scopes). `None`:
-/// it has instructions that nobody here judges, or more than one access.
+/// Compares generated with required code (at fixed scopes) for this kind of operation. `None`: the
+/// code has instructions that cannot be judged, or more than one access.
 pub fn strength(kind: Kind, made: &[Item], asked: &[Step]) -> Option<Strength> {
     let mut steps = Vec::with_capacity(made.len());
     let mut reduction = false;
-    // A fence that may be left out is none.
+    // An optional fence does not count.
     let made: Vec<&Item> = made
         .iter()
         .filter(|item| !item.is_optional || !is_fence(item))
@@ -57,11 +58,11 @@ pub fn strength(kind: Kind, made: &[Item], asked: &[Step]) -> Option<Strength> {
     }
     let mut guess = None;
     let looped = made.iter().position(|item| item.is_looped);
-    // A first look, before the loop.
+    // The load before the loop.
     if looped.is_some_and(|at| at > 0 && !is_fence(made[at - 1])) {
         guess = looped.map(|at| steps.remove(at - 1));
     }
-    // A compare-exchange whose first look finds something else has failed, and is over.
+    // A compare-exchange may fail after the first load finds another value; it then ends.
     let is_optional = made.iter().any(|item| item.is_optional);
     let fails_early = is_optional && guess.is_some() && kind == Kind::Cas;
     if is_optional && !fails_early {
@@ -108,7 +109,7 @@ fn parts(steps: &[Step]) -> Option<Parts<'_>> {
 fn reach(step: Step) -> Scope {
     match step.reach {
         Reach::Fixed(scope) => scope,
-        // Volatile accesses are relaxed ones of the whole system.
+        // Volatile accesses are relaxed with system scope.
         Reach::None | Reach::Mapped => Scope::Sys,
     }
 }
@@ -127,7 +128,7 @@ fn releases(semantics: Semantics) -> bool {
     )
 }
 
-/// Whether one of the fences has what `asked` has, as far.
+/// Whether one of the fences has the order of `asked` and at least its scope.
 fn fenced(fences: &[Step], asked: Step) -> bool {
     let has = |semantics: Semantics| match asked.semantics {
         Semantics::Sc => semantics == Semantics::Sc,
@@ -141,7 +142,7 @@ fn fenced(fences: &[Step], asked: Step) -> bool {
         .any(|fence| has(fence.semantics) && reach(*fence) >= reach(asked))
 }
 
-/// Whether what is there has everything that is asked.
+/// Whether the code has everything that is required.
 fn keeps(made: Parts<'_>, asked: Parts<'_>) -> bool {
     let fences = |there: &[Step], asked: &[Step]| asked.iter().all(|fence| fenced(there, *fence));
     let Some(access) = asked.access else {
@@ -168,10 +169,10 @@ fn keeps(made: Parts<'_>, asked: Parts<'_>) -> bool {
     };
     let ordered = side(acquires, made.after, Semantics::Acquire)
         && side(releases, made.before, Semantics::Release);
-    // What an acquire fence behind it could have made of an `atom`, it cannot of a `red`.
+    // An acquire fence after an `atom` makes it acquire; after a `red` it does not.
     let result = !made.reduction || asked.reduction;
-    // What fails there has the order of a failure, which is what a load can have of that of
-    // success.
+    // A failure at the first load has the failure order: the part of the success order that a load
+    // can have.
     let acquired = |guess: Step| acquires(guess.semantics) && reach(guess) >= reach(access);
     let fence = Step {
         kind: Kind::Fence,
@@ -277,7 +278,7 @@ mod tests {
             ),
             Some(Stronger)
         );
-        // The fence before it releases already.
+        // The fence before it already releases.
         assert_eq!(
             store(Order::SeqCst, "fence.sc.gpu; st.release.gpu.u32 [%rd1], 1;"),
             Some(Equal)
@@ -324,8 +325,8 @@ mod tests {
             )
         };
         let cas = |first, last| judged(Kind::Cas, Order::Acquire, Scope::Gpu, &made(first, last));
-        // libcu++ 3 does so with compare-exchanges of 8 and 16 bits: one that fails there has
-        // acquired nothing.
+        // libcu++ 3 does so for compare-exchanges of 8 and 16 bits; one that fails there has not
+        // acquired.
         assert_eq!(cas("ld.relaxed.gpu.u32", ""), Some(Weaker));
         assert_eq!(cas("ld.acquire.gpu.u32", ""), Some(Equal));
         assert_ne!(
@@ -333,7 +334,7 @@ mod tests {
             Some(Weaker)
         );
         assert_eq!(cas("ld.acquire.cta.u32", ""), Some(Weaker));
-        // Other operations have no such end.
+        // Other operations cannot end there.
         assert_eq!(
             judged(
                 Kind::Rmw,
@@ -343,7 +344,7 @@ mod tests {
             ),
             None
         );
-        // A fence that may be left out orders nothing.
+        // An optional fence orders nothing.
         let load = "ld.relaxed.gpu.u32 %r1, [%rd1]; @%p1 bra M; fence.acq_rel.gpu; M: ret;";
         assert_eq!(
             judged(Kind::Load, Order::Acquire, Scope::Gpu, load),

@@ -1,11 +1,12 @@
-//! A model's table over machine words: a relation is a row per event, an event is a bit.
+//! Evaluates a model's table on machine words: a relation has one row per event, and an event is a
+//! bit.
 //!
-//! Searches decide millions of small executions, so nothing is allocated per node, and what no
-//! choice can change is computed once per program.
+//! Searches decide millions of small executions. So evaluation allocates nothing per node, and
+//! results that no choice can change are computed once per program.
 //!
 //! # Invariants
-//! - At most [`MOST_EVENTS`] events, all of which execute: the operators are the textbook ones, as
-//!   in [`cat::algebra::bits`], which the tests hold it against.
+//! - There are at most [`MOST_EVENTS`] events, and all of them execute. So operators have their
+//!   textbook meaning as in [`cat::algebra::bits`]; tests compare the two.
 
 use std::sync::Arc;
 
@@ -13,28 +14,28 @@ use cat::algebra::needed;
 use cat::model::ir::{FreeId, Kind, Model, NodeId, NodeOp, Shape, Test};
 use cat::model::signature::BaseId;
 
-/// A word has a bit for each.
+/// The number of bits of a word, one per event.
 pub const MOST_EVENTS: usize = 32;
 
-/// Rows of a relation; of a set, the first.
+/// The rows of a relation; a set uses only the first row.
 pub type Rows = [u32; MOST_EVENTS];
 
-/// The nodes of a model that its axioms, and what else was asked for, depend on.
+/// The nodes that a model's axioms, or other requested nodes, depend on.
 #[derive(Clone, Debug)]
 pub struct Flat {
     model: Arc<Model>,
-    /// How many events there are.
+    /// The number of events.
     n: usize,
     values: Vec<Rows>,
-    /// Base sets and relations, each with its node.
+    /// Base sets and relations with their nodes.
     bases: Vec<(usize, BaseId)>,
-    /// Free relations, each with its node.
+    /// Free relations with their nodes.
     free: Vec<(usize, FreeId)>,
-    /// What is done in order, by stage: first what no choice can change, then what depends on
-    /// functions alone, then what depends on the first order besides, and so on. What an axiom of
-    /// few nodes needs comes first.
+    /// The steps by stage, in order. Stage 0 does not depend on choices, stage 1 depends on
+    /// functions only, stage 2 also on the first order, and so on. Axioms that need few nodes come
+    /// first.
     stages: Vec<Vec<Step>>,
-    /// By node: its stage.
+    /// The stage of each node.
     stage: Vec<usize>,
 }
 
@@ -46,7 +47,7 @@ enum Step {
     Check(usize),
 }
 
-/// A node by numbers.
+/// A node with its operands as numbers.
 #[derive(Clone, Copy, Debug)]
 struct Compiled {
     at: usize,
@@ -59,7 +60,7 @@ struct Compiled {
 /// An operator without its operands.
 #[derive(Clone, Copy, Debug)]
 enum Sort {
-    /// What is set from outside.
+    /// Set from outside.
     Leaf,
     Empty,
     Universe,
@@ -105,7 +106,7 @@ impl Compiled {
 }
 
 impl Flat {
-    /// For the axioms of the model, the bounds of its free relations, and further nodes.
+    /// Prepares a model's axioms, the bounds of its free relations, and further nodes.
     pub fn new(whole: Arc<Model>, further: impl IntoIterator<Item = NodeId>) -> Flat {
         let model: &Model = &whole;
         let bounds = model
@@ -142,7 +143,7 @@ impl Flat {
                 1
             }
         };
-        // By node: its stage, and its step.
+        // The stage and the step of each node.
         let mut stage = vec![0; model.nodes.len()];
         let mut steps: Vec<Option<Step>> = vec![None; model.nodes.len()];
         let mut i = 0;
@@ -178,7 +179,7 @@ impl Flat {
             .filter(|f| f.shape == Shape::Order)
             .count();
         for now in 0..last {
-            // The steps of this stage that are needed and were not taken yet.
+            // The needed steps of this stage that no earlier axiom needs.
             let of = |needed: &[bool], at: &usize| needed[*at] && stage[*at] == now;
             let under = |axiom: usize| cat::algebra::needed(model, [model.axioms[axiom].node]);
             let mut axioms: Vec<usize> = (0..model.axioms.len())
@@ -211,7 +212,7 @@ impl Flat {
         flat
     }
 
-    /// Begins a program with that many events; `fill` writes each base set or relation.
+    /// Starts a program with that many events; `fill` writes each base set or relation.
     pub fn begin(&mut self, n: usize, mut fill: impl FnMut(BaseId, Kind, &mut Rows)) {
         assert!(n <= MOST_EVENTS);
         self.n = n;
@@ -229,12 +230,12 @@ impl Flat {
         }
     }
 
-    /// Computes a stage, in the order of the stages: 0 is what no choice can change, 1 what depends
-    /// on functions alone, 2 what depends on the first order, too, and so on.
+    /// Computes a stage; the caller runs stages in order. Stage 0 does not depend on choices, stage
+    /// 1 depends on functions only, stage 2 also on the first order, and so on.
     ///
     /// # Errors
-    /// An axiom that rejects what was chosen, but for those that are `excused`; what comes after it
-    /// is not computed.
+    /// The first axiom that rejects the choices, except the `excused` ones. Later steps are not
+    /// computed.
     pub fn run(&mut self, stage: usize, excused: impl Fn(usize) -> bool) -> Result<(), usize> {
         for i in 0..self.stages[stage].len() {
             match self.stages[stage][i] {
@@ -251,7 +252,7 @@ impl Flat {
         Ok(())
     }
 
-    /// After which stage a node has its value.
+    /// The stage that computes a node.
     pub fn stage(&self, id: NodeId) -> usize {
         self.stage[id.index()]
     }
@@ -275,20 +276,21 @@ impl Flat {
         }
     }
 
-    /// Whether a node's value is empty whatever is chosen after that stage. If `false`, it may be
-    /// so for all that is known.
+    /// Whether a node's value is empty for any choices after that stage. `false` means that this is
+    /// not proven.
     pub fn stays_empty(&self, id: NodeId, stage: usize) -> bool {
         self.most(id, stage)
             .is_some_and(|rows| rows[..self.n].iter().all(|&row| row == 0))
     }
 
-    /// What holds a node's value whatever is chosen after that stage; `None`: it may be anything.
+    /// An upper bound of a node's value for any choices after that stage; `None`: no bound is
+    /// known.
     fn most(&self, id: NodeId, stage: usize) -> Option<Rows> {
         let node = self.model.node(id);
         let known = |id: NodeId| (self.stage(id) <= stage).then(|| self.value(id));
         if let Some(rows) = known(id) {
             let mut rows = *rows;
-            // Of a set, the first row is its value; nothing is behind the last event.
+            // A set is only the first row; rows beyond the last event are zero.
             rows[if node.kind == Kind::Set { 1 } else { self.n }..].fill(0);
             return Some(rows);
         }
@@ -396,7 +398,7 @@ impl Flat {
     }
 }
 
-/// A bit for each of so many events.
+/// The word with the lowest `n` bits set.
 fn all(n: usize) -> u32 {
     if n == MOST_EVENTS {
         !0
@@ -405,7 +407,7 @@ fn all(n: usize) -> u32 {
     }
 }
 
-/// The bits that are set.
+/// The positions of the set bits.
 pub fn ones(mut word: u32) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let bit = word.trailing_zeros() as usize;
@@ -428,7 +430,7 @@ pub fn close(rows: &mut [u32]) {
     }
 }
 
-/// Whether there is no cycle: events without successors go, until none is left.
+/// Whether there is no cycle: repeatedly removes events without successors.
 pub fn is_acyclic(rows: &[u32]) -> bool {
     let mut left = all(rows.len());
     loop {

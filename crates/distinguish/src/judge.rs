@@ -1,9 +1,9 @@
-//! A model, asked about small programs: which outcomes it allows, and whether it calls the program
+//! Judges small programs by a model: which outcomes it allows, and whether it calls the program
 //! defined.
 //!
 //! # Invariants
-//! - What is asked of a program is decided on explicit executions, all of which are gone through:
-//!   every source of a read, and every way to choose the free orders that adds something.
+//! - Decisions come from explicit executions. The judge tries every source of each read, and all
+//!   choices of free orders that can matter.
 
 use std::sync::Arc;
 
@@ -23,41 +23,41 @@ use cuts::cuts;
 use learnt::{Event, groups, reduced_by, standing};
 pub use learnt::{Judged, Learnt, Says, sample, says};
 
-/// A model and the program that it is asked about.
+/// A model, and the program that it judges.
 #[derive(Clone, Debug)]
 pub struct Judge {
     model: Arc<Model>,
     learnt: Arc<Learnt>,
     leaves: Arc<Vec<Bits>>,
     flat: Flat,
-    /// Flags that mean that the program is undefined.
+    /// Flags that make the program undefined.
     flags: Vec<usize>,
-    /// When it is known whether they are raised.
+    /// The stage after which the flags are known.
     flagged: usize,
-    /// The outcomes of a shape that look alike, where several do.
+    /// The outcomes of a shape, grouped by equal appearance, if several look alike.
     alike: (Option<Shape>, Vec<Vec<Outcome>>),
-    /// The outcomes of a shape, and of what its branches leave of it, but for which write is last.
+    /// The outcomes of a shape and of its cuts, without the last writes.
     outcomes: FxHashMap<Shape, Vec<Outcome>>,
 
-    /// The program that was turned to.
+    /// The current program.
     loaded: Option<(Shape, Vec<Place>, Vec<usize>)>,
     events: Vec<Event>,
-    /// What no choice can change is not rejected.
+    /// Whether stage 0 rejects nothing.
     possible: bool,
-    /// By instruction: its event that reads, and that writes.
+    /// For each instruction, its event that reads and its event that writes.
     reading: Vec<Option<usize>>,
     writing: Vec<Option<usize>>,
-    /// Where writes may be read from.
+    /// The writes that each read may read from.
     readable: Rows,
-    /// The ways to choose each order, and what is chosen.
+    /// The possible choices for each free order, and the current ones.
     orders: Vec<Ways>,
     chosen: Vec<Rows>,
-    /// By order: the axioms that ask for pairs of it, if nothing is gained by pairs that nobody
-    /// asks for ([`least`]).
+    /// For each order, the axioms that require pairs of it, if other pairs bring no advantage
+    /// ([`least`]).
     least: Vec<Vec<usize>>,
 }
 
-/// A free order, its bounds, and the ways to choose it.
+/// A free order, its bounds, and its possible choices.
 #[derive(Clone, Debug)]
 struct Ways {
     free: FreeId,
@@ -68,7 +68,8 @@ struct Ways {
 }
 
 impl Judge {
-    /// Learns what letters mean to a model. With `flags`, it can say whether programs are defined.
+    /// Learns the meaning of letters in a model. With `flags`, the judge can decide whether
+    /// programs are defined.
     ///
     /// # Errors
     /// Why the model cannot judge such programs.
@@ -76,7 +77,7 @@ impl Judge {
         Judge::of(judged, judged.learnt(alphabet)?, flags)
     }
 
-    /// The same with what was learnt.
+    /// The same with letters that were already learned.
     ///
     /// # Errors
     /// Why the model cannot judge such programs.
@@ -133,12 +134,12 @@ impl Judge {
         })
     }
 
-    /// Whether it can say that a program is undefined.
+    /// Whether the judge can decide that a program is undefined.
     pub fn knows_undefined(&self) -> bool {
         !self.flags.is_empty()
     }
 
-    /// Turns to a program. `false`: it has too many events.
+    /// Loads a program. `false`: it has too many events.
     pub fn load(&mut self, shape: &Shape, places: &[Place], letters: &[usize]) -> bool {
         if self
             .loaded
@@ -219,7 +220,7 @@ impl Judge {
             }
         });
         self.possible = self.flat.run(0, |_| false).is_ok();
-        // What comes behind the axiom that nothing keeps was not computed for this program.
+        // Steps after an axiom that always rejects were not computed for this program.
         self.loaded = Some((shape.clone(), places.to_vec(), letters.to_vec()));
         if !self.possible {
             return true;
@@ -280,7 +281,7 @@ impl Judge {
         else {
             return self.some(outcome, false);
         };
-        // Whatever an addition read that tells nobody.
+        // Any value that an addition may have read counts, since no register shows it.
         if self.alike.0.as_ref() != Some(shape) {
             self.alike = (Some(shape.clone()), alike(shape).into_values().collect());
         }
@@ -292,13 +293,13 @@ impl Judge {
         allowed
     }
 
-    /// Whether some consistent execution that shows the outcome makes the program undefined.
+    /// Whether some consistent execution with the outcome makes the program undefined.
     pub fn flags(&mut self, outcome: &Outcome) -> bool {
         self.some(outcome, true)
     }
 
-    /// Turns to a program: whether no consistent execution makes it undefined. Its branches ask for
-    /// what the outcome says. `false`, too, if it has too many events.
+    /// Loads a program and decides whether no consistent execution makes it undefined. Its branches
+    /// test for the values in the outcome. Also `false` if it has too many events.
     pub fn defines(&mut self, (shape, places, letters): Program<'_>, outcome: &Outcome) -> bool {
         if !self.outcomes.contains_key(shape) {
             self.outcomes.clear();
@@ -325,7 +326,7 @@ impl Judge {
                 let of_shape = known.entry(cut.shape.clone()).or_insert_with_key(|shape| {
                     let mut outcomes = crate::outcome::outcomes(shape);
                     outcomes.retain(|outcome| outcome.written(shape).is_some());
-                    // Whichever write is last: nothing is said of it.
+                    // Undefinedness does not depend on the last writes.
                     outcomes.iter_mut().for_each(|outcome| outcome.last.clear());
                     outcomes.sort();
                     outcomes.dedup();
@@ -339,7 +340,7 @@ impl Judge {
             })
     }
 
-    /// Whether a flag is raised, or may be by what is chosen after that stage.
+    /// Whether a flag is raised, or choices after that stage may raise it.
     fn may_be_raised(&self, stage: usize) -> bool {
         self.flags
             .iter()
@@ -353,10 +354,11 @@ impl Judge {
             })
     }
 
-    /// Computes a stage; whether it is not rejected, and, with `flagged`, a flag is not known to
-    /// stay down.
+    /// Computes a stage. Returns whether it accepts and, with `flagged`, a flag may still be
+    /// raised.
     fn passes(&mut self, stage: usize, flagged: bool) -> bool {
-        // Where an order is the least that its axioms ask for, they are no reason to reject yet.
+        // If an order only contains the pairs that its axioms require, these axioms do not reject
+        // yet.
         let asked = |axiom| self.least.iter().any(|asking| asking.contains(&axiom));
         if self.flat.run(stage, asked).is_err() {
             return false;
@@ -382,7 +384,7 @@ impl Judge {
             rf[write] |= 1 << read;
         }
         self.flat.choose(self.model.values, &rf);
-        // What comes after a last write: nothing of its location.
+        // No write to a location may come after its last one.
         let mut last = 0u32;
         for w in &outcome.last {
             if let Some(e) = self.writing[usize::from(*w)] {
@@ -413,8 +415,8 @@ impl Judge {
         false
     }
 
-    /// Whether it is accepted what was chosen, and in addition what axioms ask of the orders that
-    /// are least.
+    /// Adds to the chosen orders the pairs that axioms require, and returns whether the result is
+    /// accepted.
     fn grows(&mut self, last: u32) -> bool {
         let n = self.events.len();
         let mut grown: Vec<(usize, Rows)> = Vec::new();
@@ -443,13 +445,13 @@ impl Judge {
                 break false;
             }
         };
-        // What was chosen stands for the next try.
+        // Restores the choices for the next attempt.
         let first = grown.iter().map(|(i, _)| *i).min();
         for (i, rows) in grown.into_iter().rev() {
             self.chosen[i] = rows;
             self.flat.choose(self.orders[i].free, &rows);
         }
-        // So does what was computed from it.
+        // Recomputes the stages that depend on them.
         let again = first.map_or(0..0, |first| first..self.orders.len() - 1);
         again.for_each(|order| {
             let _ = self.passes(2 + order, false);
@@ -457,7 +459,7 @@ impl Judge {
         good
     }
 
-    /// The rows of the bases of a model for the program, for tests.
+    /// The rows of a model's base sets and relations for the program, for tests.
     #[cfg(test)]
     pub(crate) fn base_rows(&self) -> Vec<(cat::model::signature::BaseId, Sort, Rows)> {
         let places = &self.loaded.as_ref().expect("a program").1;
@@ -491,7 +493,7 @@ impl Judge {
     }
 }
 
-/// Whether nothing comes after a last write.
+/// Whether no event follows a last write.
 fn leaves_last(order: &[u32], last: u32) -> bool {
     (0..order.len()).all(|e| last >> e & 1 == 0 || order[e] == 0)
 }
@@ -506,9 +508,8 @@ fn both_ways(covering: &Rows, within: &Rows, n: usize) -> Rows {
     open
 }
 
-/// The axioms that ask for pairs of a free order, `empty … \ order`, if a pair that is in it
-/// without need only makes axioms reject: it stands nowhere else on the right of a difference.
-/// `None`: it does.
+/// The axioms `empty … \ order` that require pairs of a free order. `None` if the order is the
+/// right operand of another difference. Otherwise an unnecessary pair can only make axioms reject.
 fn least(model: &Model, free: FreeId) -> Option<Vec<usize>> {
     let mut asking = Vec::new();
     for (i, axiom) in model.axioms.iter().enumerate() {
@@ -545,7 +546,7 @@ fn least(model: &Model, free: FreeId) -> Option<Vec<usize>> {
     Some(asking)
 }
 
-/// Rows of so many events; what stands behind them is of another program.
+/// The first `n` rows; later ones belong to another program.
 fn cut(mut rows: Rows, n: usize) -> Rows {
     rows[n..].fill(0);
     rows

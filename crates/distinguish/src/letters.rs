@@ -1,9 +1,9 @@
-//! Letters: the orders and scopes that an instruction may have in a dialect, how it is written, and
-//! how a program of such instructions is written as a test.
+//! Letters: the orders and scopes that an instruction may have in a dialect. This module writes
+//! letters as text, and programs of letters as tests.
 //!
 //! # Invariants
-//! - The words are those of the dialect's row; nothing here knows a language by name.
-//! - What is written is read back by the front end: a letter means what its text means.
+//! - Words come from the dialect's row; this module knows no language by name.
+//! - The front end parses the written text: a letter means what its text means.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ use program::{Dialect, Place, Scope};
 use crate::outcome::Outcome;
 use crate::shape::{Kind, LOCATIONS, Shape, Slot};
 
-/// What programs are made of only if it is asked for.
+/// Optional constituents of programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Further {
     /// System scope, and threads on several devices.
@@ -23,24 +23,24 @@ pub enum Further {
     Cluster,
     /// Compare-exchanges in place of exchanges.
     Compare,
-    /// Additions that return nothing.
+    /// Additions without a result.
     Reduce,
-    /// Accesses by another virtual address, and the proxy fence.
+    /// Accesses by another virtual address, and the alias fence.
     Alias,
     /// Accesses through the surface proxy, and its fence.
     Surface,
-    /// Locations whose accesses are not atomic.
+    /// Locations with non-atomic accesses.
     Plain,
-    /// Stores of what depends on what the thread has read.
+    /// Stores of values that depend on the thread's earlier reads.
     Depend,
-    /// Reads after which a thread goes on only if they read what the outcome says.
+    /// Reads after which a thread continues only if they return the value in the outcome.
     Branch,
     /// Barriers of the threads of a group.
     Barrier,
 }
 
 impl Further {
-    /// In words, if a dialect does not have it.
+    /// The noun for it if a dialect lacks it.
     pub fn lacks(self, dialect: Dialect) -> Option<&'static str> {
         let row = dialect.row();
         let scope = |scope| row.scopes.iter().any(|known| known.1 == scope);
@@ -59,7 +59,7 @@ impl Further {
     }
 }
 
-/// How a barrier of a group is written, for all memory that there is.
+/// A group barrier as source text, with all memory regions.
 fn barrier(dialect: Dialect) -> Option<&'static str> {
     match dialect.row().writing {
         None => Some("bar.sync 0"),
@@ -71,28 +71,28 @@ fn barrier(dialect: Dialect) -> Option<&'static str> {
     }
 }
 
-/// By which name memory is accessed.
+/// The name by which an instruction accesses memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Name {
-    /// Its own.
+    /// The location's name.
     Own,
     /// Another virtual address.
     Alias,
-    /// A surface.
+    /// A surface reference.
     Surface,
 }
 
-/// A name other than its own.
+/// A name other than the location's.
 struct Other {
     name: Name,
-    /// What stands before the location's own.
+    /// The prefix before the location's name.
     before: &'static str,
-    /// What the test says of it besides.
+    /// The proxy in the test's declaration.
     proxy: &'static str,
     /// The instructions that store and load.
     accesses: [&'static str; 2],
     fence: &'static str,
-    /// What they are called.
+    /// The noun for its accesses.
     noun: &'static str,
 }
 
@@ -115,24 +115,24 @@ const OTHERS: [Other; 2] = [
     },
 ];
 
-/// An instruction, but for its location and its value.
+/// An instruction without its location and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Letter {
-    /// What it does.
+    /// The kind of instruction.
     pub kind: Kind,
-    /// By which name; a fence other than that of memory's own name is a proxy fence.
+    /// The name that it uses; a fence with another name than [`Name::Own`] is a proxy fence.
     pub name: Name,
     /// Its order; `None`: it is weak.
     pub order: Option<Order>,
     /// Its scope; `None`: it has none.
     pub scope: Option<Scope>,
-    /// Of a write: what it writes depends on all that its thread has read. Of a read: the thread
-    /// goes on only if it reads what the outcome says.
+    /// For a write: its value depends on all earlier reads of its thread. For a read: the thread
+    /// continues only if it returns the value in the outcome.
     pub tied: bool,
 }
 
 impl Letter {
-    /// Whether it is the other one, or asks for less.
+    /// Whether it is the same or weaker.
     pub fn is_below(&self, other: &Letter) -> bool {
         if self.kind != other.kind || self.name != other.name || self.tied && !other.tied {
             return false;
@@ -146,20 +146,20 @@ impl Letter {
     }
 }
 
-/// What programs are made of.
+/// The letters and placements for programs.
 #[derive(Clone, Debug)]
 pub struct Alphabet {
-    /// In which language.
+    /// The language.
     pub dialect: Dialect,
-    /// The letters, those of one kind together, none after one that asks for more.
+    /// The letters, sorted by kind; no letter precedes a weaker one.
     pub letters: Vec<Letter>,
-    /// Whether threads go on only if some reads read what an outcome says.
+    /// Whether threads continue only if some reads return their values in the outcome.
     pub branches: bool,
-    /// Whether read-modify-writes are written as compare-exchanges, which expect what an outcome
-    /// says that they read.
+    /// Whether read-modify-writes are written as compare-exchanges that expect the values in the
+    /// outcome.
     pub compares: bool,
-    /// The levels of the scope tree at which threads are in one group or in different ones, from
-    /// the widest.
+    /// The levels of the scope tree at which threads are in the same or in different groups, widest
+    /// first.
     pub levels: Vec<Scope>,
 }
 
@@ -183,7 +183,7 @@ const ACCESSES: [(Kind, &[Order]); 4] = [
 ];
 
 impl Alphabet {
-    /// That of a dialect: group and device scope, and what is asked for.
+    /// The alphabet of a dialect: group and device scope, and the requested further letters.
     pub fn new(dialect: Dialect, further: &[Further]) -> Alphabet {
         let row = dialect.row();
         let asked = |what| further.contains(&what) && what.lacks(dialect).is_none();
@@ -233,8 +233,8 @@ impl Alphabet {
                 }
             }
         }
-        // Where accesses are weak unless they say otherwise, a fence that only acquires or releases
-        // is a late addition.
+        // In dialects with weak accesses, fences that only acquire or release are a late addition,
+        // and are left out.
         let halves: &[Order] = if row.weak {
             &[]
         } else {
@@ -291,15 +291,15 @@ impl Alphabet {
         }
     }
 
-    /// What instructions there are.
+    /// The kinds of instructions.
     pub fn kinds(&self) -> Vec<Kind> {
         let mut kinds: Vec<Kind> = self.letters.iter().map(|letter| letter.kind).collect();
         kinds.dedup();
         kinds
     }
 
-    /// By instruction of a shape: the letters that it may have. Nothing is tied to nothing, and
-    /// every thread comes to its barrier.
+    /// For each instruction of a shape, the letters that it may have. A tied letter needs an
+    /// instruction to be tied to, and every thread has to reach its barrier.
     pub fn fitting(&self, shape: &Shape) -> Vec<Vec<usize>> {
         let mut all = Vec::new();
         for slots in &shape.threads {
@@ -321,13 +321,13 @@ impl Alphabet {
         all
     }
 
-    /// Whether what a program does besides what its outcome says depends on the outcome.
+    /// Whether the program's text depends on the outcome.
     pub fn asks(&self) -> bool {
         self.branches || self.compares
     }
 
-    /// What is left of a compare-exchange that finds something else than it expects: a load, with
-    /// the order that is written for it, of the same scope.
+    /// The letter that remains of a failing compare-exchange: a load with the failure order and the
+    /// same scope.
     pub fn failing(&self, letter: usize) -> Option<usize> {
         let Letter {
             kind, order, scope, ..
@@ -340,7 +340,7 @@ impl Alphabet {
         (self.compares && kind == Kind::Update).then(|| self.of(Kind::Read).find(fits))?
     }
 
-    /// Whether it has letters of a kind.
+    /// Whether it has letters of this kind.
     pub fn has(&self, kind: Kind) -> bool {
         self.of(kind).next().is_some()
     }
@@ -350,12 +350,12 @@ impl Alphabet {
         (0..self.letters.len()).filter(move |&i| self.letters[i].kind == kind)
     }
 
-    /// Whether the first letter is the second one, or asks for less.
+    /// Whether the first letter is the same as the second or weaker.
     pub fn is_below(&self, a: usize, b: usize) -> bool {
         self.letters[a].is_below(&self.letters[b])
     }
 
-    /// The letters that ask for one step less than that one.
+    /// The letters one step weaker than this one.
     pub fn steps_below(&self, letter: usize) -> Vec<usize> {
         let below = |a: usize, b: usize| a != b && self.is_below(a, b);
         let all: Vec<usize> = (0..self.letters.len())
@@ -367,7 +367,7 @@ impl Alphabet {
             .collect()
     }
 
-    /// The ways to put the threads of one group in two.
+    /// The placements that split one group of threads into two.
     pub fn steps_apart(&self, places: &[Place]) -> Vec<Vec<Place>> {
         let groups = |places: &[Place]| {
             let of = |level: &Scope| {
@@ -393,12 +393,12 @@ impl Alphabet {
             .collect()
     }
 
-    /// Threads in one group.
+    /// All threads in one group.
     pub fn together(&self, threads: usize) -> Vec<Place> {
         vec![self.place(|_| 0); threads]
     }
 
-    /// Every thread in a group of its own, at all levels.
+    /// Each thread alone in a group at all levels.
     pub fn apart(&self, threads: usize) -> Vec<Place> {
         (0..threads as u32)
             .map(|t| self.place(|level| if self.levels.contains(&level) { t } else { 0 }))
@@ -416,7 +416,7 @@ impl Alphabet {
         }
     }
 
-    /// Where threads may run: every way to put them in groups, those first that keep them apart.
+    /// All placements of threads in groups, those with separate groups first.
     pub fn placements(&self, threads: usize) -> Vec<Vec<Place>> {
         let mut all = vec![self.together(threads)];
         for (above, &level) in self.levels.iter().enumerate() {
@@ -431,8 +431,8 @@ impl Alphabet {
                             _ => place.cta = group,
                         }
                     }
-                    // A number of a group means one group in each group above it: one way to write
-                    // it is enough.
+                    // A group number denotes one group within each wider group, so one numbering is
+                    // enough.
                     let fits = |(i, p): (usize, &Place)| {
                         let same = |q: &&Place| q.group(level) == p.group(level);
                         let first = places[..i].iter().find(same);
@@ -445,19 +445,19 @@ impl Alphabet {
             };
             all = all.into_iter().flat_map(finer).collect();
         }
-        // On one device before several.
+        // Placements on one device come before those on several.
         all.sort_by_key(|places| places.iter().map(|p| p.gpu).max());
         all
     }
 
-    /// Where the threads of a shape may run: if one of a group comes to a barrier, all do.
+    /// The placements for a shape in which all threads of a group reach a barrier if one does.
     pub fn placed(&self, shape: &Shape) -> Vec<Vec<Place>> {
         let mut all = self.placements(shape.threads.len());
         all.retain(|places| meets(shape, places));
         all
     }
 
-    /// In words, for answers.
+    /// A description for answers.
     pub fn describe(&self) -> String {
         let row = self.dialect.row();
         let words = |kind| {
@@ -541,8 +541,8 @@ impl Alphabet {
         text.join("; ")
     }
 
-    /// An instruction as it is written, in one line: with the word that declares its register, if
-    /// it needs one, and what it reads, if it is one that expects something.
+    /// An instruction as one line of text: with the declaration of its register, if it needs one,
+    /// and its expected value, if it is a compare-exchange.
     fn write(
         &self,
         letter: &Letter,
@@ -616,7 +616,7 @@ impl Alphabet {
         };
         let call = (writing.access)(&access);
         if let Some(read) = read {
-            // Where it fails, the register is what was read, and that is something else.
+            // On failure, the register holds the value read, which differs from the expected one.
             return format!("{declared}{register} = {read}; {call};");
         }
         if letter.kind.tells() {
@@ -626,7 +626,7 @@ impl Alphabet {
         }
     }
 
-    /// The lines of a thread whose first instruction has that number.
+    /// The lines of a thread, given the number of its first instruction.
     fn code(
         &self,
         shape: &Shape,
@@ -640,7 +640,7 @@ impl Alphabet {
         let written = written.as_ref().unwrap_or(&values);
         let is_assembly = self.dialect.row().writing.is_none();
         let (mut text, mut open) = (String::new(), 0);
-        // By register: what the outcome says that it holds.
+        // For each register, its value in the outcome.
         let mut held: Vec<usize> = Vec::new();
         for (i, slot) in slots.iter().enumerate() {
             let at = first + i;
@@ -680,7 +680,7 @@ impl Alphabet {
                 if is_assembly {
                     let _ = writeln!(text, "bne {register}, {read}, END");
                 } else {
-                    // Conditions speak of registers that outlive the block.
+                    // Conditions use registers, so these are declared outside the block.
                     let later = slots[i + 1..]
                         .iter()
                         .filter(|slot| slot.kind.tells())
@@ -706,8 +706,8 @@ impl Alphabet {
         text
     }
 
-    /// A program as a test: the head is everything before its memory. The outcome says what
-    /// compare-exchanges expect.
+    /// A program as a test; `head` is the text before its memory. The outcome supplies the values
+    /// that compare-exchanges expect.
     pub fn test(
         &self,
         head: &str,
@@ -771,14 +771,14 @@ impl Alphabet {
     }
 }
 
-/// Whether all threads of a group come to a barrier if one of them does.
+/// Whether all threads of a group reach a barrier if one of them does.
 fn meets(shape: &Shape, places: &[Place]) -> bool {
     let comes = |slots: &Vec<Slot>| slots.iter().any(|slot| slot.kind == Kind::Barrier);
     let threads = || shape.threads.iter().zip(places);
     threads().all(|(a, p)| threads().all(|(b, q)| !p.same(q, Scope::Cta) || comes(a) == comes(b)))
 }
 
-/// The order of a compare-exchange that fails: it adds none to what succeeds.
+/// The order of a failing compare-exchange: its success order adds nothing to it.
 fn on_failure(order: Order) -> Order {
     match order {
         Order::AcqRel => Order::Acquire,
@@ -787,14 +787,14 @@ fn on_failure(order: Order) -> Order {
     }
 }
 
-/// An order without what all words for orders begin with.
+/// The word for an order without the common prefix.
 fn bare(word: &str) -> &str {
     word.trim_start_matches('.')
         .trim_start_matches("memory_order_")
 }
 
-/// What each instruction writes or adds: every write to a location another value, from 1; among
-/// additions, powers of two, so that a sum tells what it is made of.
+/// The value that each instruction writes or adds. Writes to a location have distinct values from 1.
+/// With additions, values are powers of two, so that a sum shows its terms.
 pub fn values(shape: &Shape) -> Vec<usize> {
     let adds = shape.has(Kind::Reduce);
     let mut written = [0; LOCATIONS.len()];
@@ -813,7 +813,7 @@ pub fn values(shape: &Shape) -> Vec<usize> {
     shape.slots().map(value).collect()
 }
 
-/// The ways to put so many in groups, as group numbers in order of first use; those with most
+/// The partitions of `count` threads, as group numbers in order of first use; those with most
 /// groups first.
 fn groupings(count: usize) -> Vec<Vec<u32>> {
     let mut all: Vec<Vec<u32>> = vec![Vec::new()];

@@ -3,21 +3,21 @@
 //! | Module | What |
 //! |---|---|
 //! | [`shape`] | threads of instructions without orders, scopes and places, by size |
-//! | [`letters`] | what orders and scopes an instruction may have, and how a program of such is written |
-//! | [`outcome`] | what a program of a shape may show |
-//! | [`reduced`] | a model as far as programs of some letters go |
+//! | [`letters`] | the orders and scopes of an instruction, and the text of a program |
+//! | [`outcome`] | the possible results of a program of a shape |
+//! | [`reduced`] | a model reduced to programs of some letters |
 //! | [`flat`] | a model's table over machine words |
-//! | [`judge`] | a model, asked about small programs |
+//! | [`judge`] | a model's answers for small programs |
 //! | [`mod@search`] | the search; [`fn@suite`], the minimal conformance suite of one model |
 //!
-//! Nothing here is the last word: what is found is a test as people write it, and whoever reports
-//! it has it decided by the engines.
+//! These results are not final: each is written as a test, and the caller has the engines decide
+//! it.
 //!
 //! # Sources
-//! - Which programs, the weakest first, each forbidden and every weakening allowed: D. Lustig, A.
-//!   Wright, A. Papakonstantinou, O. Giroux, "Automated Synthesis of Comprehensive Memory Model
-//!   Litmus Test Suites", ASPLOS 2017.
-//! - Programs that tell models apart: J. Wickerson, M. Batty, T. Sorensen, G. Constantinides,
+//! - The programs in a suite, weakest first, each forbidden with every weakening allowed: D.
+//!   Lustig, A. Wright, A. Papakonstantinou, O. Giroux, "Automated Synthesis of Comprehensive
+//!   Memory Model Litmus Test Suites", ASPLOS 2017.
+//! - Programs that distinguish models: J. Wickerson, M. Batty, T. Sorensen, G. Constantinides,
 //!   "Automatically Comparing Memory Consistency Models", POPL 2017.
 
 pub mod flat;

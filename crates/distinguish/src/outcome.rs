@@ -1,8 +1,9 @@
-//! Outcomes of a shape: what each read returns, and what each location holds in the end.
+//! Outcomes of a shape: the value of each read, and the final value of each location.
 //!
-//! Every write to a location writes another value and everything is observed, so an outcome says
-//! which write each read takes its value from, and which one is last. What leaves more open is a
-//! union of these; so is what is seen of additions that tell nobody what they read.
+//! All writes to a location have distinct values and everything is observed. So an outcome
+//! determines the source of each read and the last write of each location. A less specific outcome
+//! is a union of these. With additions whose result no register shows, a visible result is such a
+//! union, too.
 
 use crate::flat::{MOST_EVENTS, Rows, close, is_acyclic, ones};
 use crate::letters::values;
@@ -10,32 +11,32 @@ use crate::shape::{Kind, LOCATIONS, Shape, Slot, permutations};
 use program::Place;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What is observed.
+/// A complete result of a program.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Outcome {
-    /// By instruction: the one whose value it reads; of what reads an initial value, and of what
-    /// reads nothing, none.
+    /// For each instruction, the instruction whose value it reads; `None` for an initial value and
+    /// for instructions that do not read.
     pub sources: Vec<Option<u8>>,
-    /// By location: the instruction that writes it last.
+    /// For each location, its last writing instruction.
     pub last: Vec<u8>,
 }
 
-/// A part of what may be shown.
+/// A part of the outcomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tier {
-    /// What no interleaving shows, though each location alone looks like one of memory.
+    /// Outcomes that no interleaving shows, although each location alone is coherent.
     Critical,
-    /// Everything else.
+    /// All other outcomes.
     Other,
-    /// Everything.
+    /// All outcomes.
     All,
 }
 
-/// The outcomes of a shape, one for each set of those that differ in names alone: whoever goes
-/// through all places and letters sees the others, too.
+/// The outcomes of a shape, one for each class that differs only in names. A search over all
+/// placements and letters covers the others, too.
 ///
-/// Where an instruction tells nobody what it read, outcomes look alike ([`alike`]): one stands for
-/// all, a critical one only if all are.
+/// If no register shows the value that an instruction read, outcomes look alike ([`alike`]). One
+/// represents all of them, and is critical only if all are.
 pub fn distinct(shape: &Shape, tier: Tier) -> Vec<Outcome> {
     if shape.has(Kind::Reduce) {
         let critical: FxHashSet<Outcome> = of_tier(shape, Tier::Critical).into_iter().collect();
@@ -59,7 +60,7 @@ pub fn distinct(shape: &Shape, tier: Tier) -> Vec<Outcome> {
     all
 }
 
-/// The outcomes of a shape, those together of which registers and memory look the same.
+/// The outcomes of a shape, grouped by equal registers and memory.
 pub fn alike(shape: &Shape) -> FxHashMap<Vec<usize>, Vec<Outcome>> {
     let mut all: FxHashMap<Vec<usize>, Vec<Outcome>> = FxHashMap::default();
     for outcome in outcomes(shape) {
@@ -124,9 +125,9 @@ fn of_tier(shape: &Shape, tier: Tier) -> Vec<Outcome> {
     }
 }
 
-/// Whether two threads access several locations. If only one does, a cycle leaves it and comes back
-/// at one location, in the order of its instructions if that location looks like memory, so that
-/// there is none.
+/// Whether two threads access several locations. If only one does, a cycle leaves it and returns to
+/// it at one location. If that location is coherent, this respects the order of its instructions,
+/// so there is no cycle.
 fn can_be_critical(shape: &Shape) -> bool {
     let several = |slots: &&Vec<Slot>| {
         let mut locations = slots.iter().filter_map(|slot| slot.location);
@@ -136,14 +137,14 @@ fn can_be_critical(shape: &Shape) -> bool {
     shape.threads.iter().filter(several).count() > 1
 }
 
-/// What one location shows.
+/// The behaviour at one location.
 struct Local {
-    /// What its instructions read from.
+    /// The sources of its reads.
     sources: Vec<(usize, Option<u8>)>,
     /// The last write.
     last: u8,
-    /// By order of its writes with which it looks like memory: what comes before what, by
-    /// instruction.
+    /// For each order of its writes that makes the location coherent, the resulting order of
+    /// instructions.
     orders: Vec<Rows>,
 }
 
@@ -166,8 +167,8 @@ fn locals(slots: &[(usize, Slot)], location: u8) -> Vec<Local> {
         local[i] = later.fold(0, |row, j| row | 1 << j);
     }
     if writes.is_empty() {
-        // What is left of a program without its only write of a location reads the initial value;
-        // no write is last.
+        // A cut of a program may lack the only write to a location. Reads then return the initial
+        // value, and there is no last write.
         let sources = reads.into_iter().map(|read| (read, None)).collect();
         return vec![Local {
             sources,
@@ -175,7 +176,7 @@ fn locals(slots: &[(usize, Slot)], location: u8) -> Vec<Local> {
             orders: vec![[0; MOST_EVENTS]],
         }];
     }
-    // Each order: its last write, and by write what comes after it; in the end, what comes after
+    // For each order: its last write, and for each write the later ones; at the end, those after
     // the initial one.
     let orders: Vec<(u8, Vec<u32>)> = permutations(writes.len())
         .into_iter()
@@ -191,7 +192,7 @@ fn locals(slots: &[(usize, Slot)], location: u8) -> Vec<Local> {
         })
         .collect();
     let mut all = Vec::new();
-    // By read: its source by number, the initial write being the last.
+    // For each read, the number of its source; the initial write is the last number.
     let mut chosen = vec![writes.len(); reads.len()];
     loop {
         let sources: Vec<(usize, Option<u8>)> = reads
@@ -239,7 +240,7 @@ fn locals(slots: &[(usize, Slot)], location: u8) -> Vec<Local> {
     }
 }
 
-/// Whether an interleaving shows what the locations show, with some of the orders of each.
+/// Whether an interleaving shows the behaviour of all locations, with some of the orders of each.
 fn is_interleaved(slots: &[(usize, Slot)], locals: &[&Local]) -> bool {
     let n = slots.len();
     let mut rows = [0u32; MOST_EVENTS];
@@ -263,13 +264,13 @@ fn is_interleaved(slots: &[(usize, Slot)], locals: &[&Local]) -> bool {
     some(locals, &rows, n)
 }
 
-/// A change of names that leaves a shape as it is.
+/// A renaming that maps a shape to itself.
 pub(crate) struct Symmetry {
-    /// By instruction: what it becomes.
+    /// For each instruction, its image.
     slots: Vec<u8>,
-    /// By thread.
+    /// For each thread, its image.
     threads: Vec<u8>,
-    /// By location.
+    /// For each location, its image.
     locations: Vec<u8>,
 }
 
@@ -285,8 +286,8 @@ impl Symmetry {
         image
     }
 
-    /// Where the threads run then, device, cluster and group in the order of their first threads,
-    /// and the letters.
+    /// The renamed placement, with devices, clusters and groups numbered in order of first use, and
+    /// the renamed letters.
     pub(crate) fn labels(
         &self,
         places: &[Place],
@@ -364,7 +365,8 @@ pub(crate) fn symmetries(shape: &Shape) -> Vec<Symmetry> {
 }
 
 impl Outcome {
-    /// By instruction: what it writes. `None`: an addition adds to itself, which no number does.
+    /// The value that each instruction writes. `None`: an addition adds to its result, which no
+    /// number satisfies.
     pub fn written(&self, shape: &Shape) -> Option<Vec<usize>> {
         let slots: Vec<Slot> = shape.slots().map(|(_, slot)| slot).collect();
         let own = values(shape);
@@ -385,7 +387,7 @@ impl Outcome {
         (0..slots.len()).map(of).collect()
     }
 
-    /// What registers and memory hold in the end, as far as a condition says it.
+    /// The final registers and memory that a condition can name.
     fn seen(&self, shape: &Shape) -> Option<Vec<usize>> {
         let written = self.written(shape)?;
         let told = shape
@@ -404,7 +406,7 @@ impl Outcome {
         )
     }
 
-    /// As a condition.
+    /// The outcome as a condition.
     pub fn condition(&self, shape: &Shape) -> String {
         let values = self.written(shape).unwrap_or_else(|| values(shape));
         let mut atoms = Vec::new();
@@ -432,7 +434,7 @@ impl Outcome {
     }
 }
 
-/// How many instructions write to a location.
+/// The number of instructions that write to a location.
 fn writes(shape: &Shape, location: usize) -> usize {
     shape
         .slots()
@@ -440,8 +442,8 @@ fn writes(shape: &Shape, location: usize) -> usize {
         .count()
 }
 
-/// The partial orders inside `within` that hold `containing`, relate the pairs of `covering`, and
-/// are transitive inside `within`.
+/// The partial orders inside `within` that contain `containing`, relate the pairs of `covering`,
+/// and are transitive inside `within`.
 pub fn orders(n: usize, within: &[u32], containing: &[u32], covering: &[u32]) -> Vec<Vec<u32>> {
     let has = |rows: &[u32], i: usize, j: usize| rows[i] >> j & 1 == 1;
     let mut pairs = Vec::new();
@@ -505,7 +507,7 @@ fn extend_order(
         if from != to {
             order[from] |= 1 << to;
         }
-        // Triples of which every pair is decided are transitive.
+        // If all pairs of a triple are decided, the triple has to be transitive.
         let whole = |k: usize| k != i && k != j && open[k] >> i & 1 == 0 && open[k] >> j & 1 == 0;
         let o = |a: usize, b: usize| order[a] >> b & 1 == 1;
         let step =

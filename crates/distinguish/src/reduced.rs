@@ -1,14 +1,14 @@
-//! A model as far as programs of some letters go: with less to compute, and the same for clauses
-//! that say nothing of them.
+//! Reduces a model to programs of some letters: fewer nodes, and equal results for clauses that
+//! have no effect on these programs.
 //!
-//! Events are of few types, and two of them stand to each other in few ways. What follows from type
-//! and standing alone becomes a leaf, looked up; of everything else it is known which pairs it can
-//! hold, so that what adds nothing, takes nothing away or does not meet goes.
+//! Events have few types, and pairs of events have few relative positions (standings). A node that
+//! depends only on these becomes a lookup table. For every other node, the reducer bounds the pairs
+//! that it can contain. It then removes operands of `|`, `\` and `&` that have no effect.
 //!
 //! # Invariants
-//! - In every program of these letters, what is left accepts and flags the same executions.
-//! - Leaves are [`NodeOp::Base`], whose number is that of a [`Bits`] of [`Reduced`], no longer one
-//!   of the signature.
+//! - In every program of these letters, the reduced model accepts and flags the same executions.
+//! - Leaves are [`NodeOp::Base`] nodes. Their number is the index of a [`Bits`] in [`Reduced`], and
+//!   no longer one of the signature.
 
 use std::collections::HashMap;
 
@@ -19,27 +19,27 @@ use cat::model::ir::{
 use cat::model::signature::BaseId;
 use rustc_hash::FxHashMap;
 
-/// Types of events, or pairs of types with how they stand, by number.
+/// A set of event types, or of pairs of types with a standing, as bits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Bits(Vec<u32>);
 
 impl Bits {
-    /// None of so many.
+    /// The empty set with room for `count` elements.
     pub fn none(count: usize) -> Bits {
         Bits(vec![0; count.div_ceil(32)])
     }
 
-    /// Adds one.
+    /// Adds an element.
     pub fn add(&mut self, at: usize) {
         self.0[at / 32] |= 1 << (at % 32);
     }
 
-    /// Whether it has one.
+    /// Whether it contains an element.
     pub fn has(&self, at: usize) -> bool {
         self.0[at / 32] >> (at % 32) & 1 == 1
     }
 
-    /// Whether it is of so many.
+    /// Whether it has room for `count` elements.
     #[cfg(test)]
     pub(crate) fn is_of(&self, count: usize) -> bool {
         self.0.len() == count.div_ceil(32)
@@ -68,30 +68,30 @@ impl Bits {
     }
 }
 
-/// In how many ways two events of given types can stand to each other: those of a pair of types are
-/// one word of [`Bits`].
+/// The number of standings of two events. The standings of a pair of types fill one word of
+/// [`Bits`].
 pub const STANDINGS: usize = 32;
 
-/// The pairs of types of events and their standings that programs can have.
+/// The pairs of event types with standings that programs can have.
 #[derive(Clone, Debug)]
 pub struct Pairs {
-    /// How many types there are.
+    /// The number of types.
     pub types: usize,
-    /// Those that there can be: others are asked about never.
+    /// The possible pairs; others are never looked up.
     pub possible: Bits,
-    /// By standing: how the second event stands to the first.
+    /// For each standing, the reverse standing.
     pub inverse: [u8; STANDINGS],
-    /// The standings of an event to itself.
+    /// The standings of an event to itself, as bits.
     pub own: u32,
 }
 
 impl Pairs {
-    /// The number of a pair.
+    /// The index of a pair.
     pub fn at(&self, a: usize, b: usize, standing: usize) -> usize {
         (a * self.types + b) * STANDINGS + standing
     }
 
-    /// Of the pairs that are possible, what is kept of the standings of two types.
+    /// Filters the standings of each possible pair of types.
     fn each(&self, keeps: impl Fn(usize, usize, u32) -> u32) -> Bits {
         let word = |(at, word): (usize, &u32)| match word {
             0 => 0,
@@ -129,17 +129,16 @@ impl Pairs {
     }
 }
 
-/// What is left of a model.
+/// A reduced model.
 #[derive(Clone, Debug)]
 pub struct Reduced {
-    /// The model; its base sets and relations are numbers of leaves.
+    /// The model; its base sets and relations are indices of leaves.
     pub model: Model,
     /// The leaves.
     pub leaves: Vec<Bits>,
 }
 
-/// A model without the numbers of its nodes: equal for models that say the same for the same
-/// reasons.
+/// A model without node numbers, for comparison. Equal forms mean equal models on these programs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Same {
     nodes: Vec<(NodeOp, Kind)>,
@@ -149,7 +148,7 @@ pub struct Same {
     ends: [u32; 2],
 }
 
-/// What can be in a node, and whether all of that is.
+/// An upper bound of a node's value, and whether it is exact.
 #[derive(Clone, Debug)]
 struct Bound {
     most: Bits,
@@ -165,7 +164,7 @@ struct Reducer<'a> {
     of_leaf: HashMap<(Bits, Kind), NodeId>,
 }
 
-/// Reduces a model, of whose flags some are asked about, given each of its base sets and relations.
+/// Reduces a model with some of its flags, given each of its base sets and relations.
 pub fn reduced(
     model: &Model,
     flags: &[usize],
@@ -230,7 +229,7 @@ pub fn reduced(
             });
             continue;
         };
-        // A fixpoint stays as it is.
+        // A fixpoint is not reduced.
         let start = reducer.nodes.len() as u32;
         number_of.insert(g as u32, groups.len() as u32);
         for i in these {
@@ -264,7 +263,7 @@ pub fn reduced(
         ..free.clone()
     };
     let axioms = model.axioms.iter().map(tested);
-    // What is empty in every program rejects none.
+    // An axiom over a node that is empty in every program rejects nothing.
     let axioms: Vec<Axiom> = axioms
         .filter(|a| a.negated || reducer.nodes[a.node.index()].op != NodeOp::Empty)
         .collect();
@@ -350,7 +349,7 @@ impl Reducer<'_> {
         id
     }
 
-    /// A node of nodes that were reduced.
+    /// Builds a node from reduced operands.
     fn node(&mut self, op: NodeOp, kind: Kind) -> NodeId {
         let pairs = self.pairs;
         let bound = |id: NodeId| &self.bounds[id.index()];
@@ -396,10 +395,10 @@ impl Reducer<'_> {
         if exact || most.is_empty() {
             return self.leaf(most, kind);
         }
-        // What adds nothing, and what takes nothing away.
+        // Removes operands without effect.
         let within = |a: NodeId, b: NodeId| bound(b).exact && of(a).is_in(of(b));
         let is_empty = |id: NodeId| of(id).is_empty();
-        // An identity on all that the other one begins or ends with.
+        // An identity on all events at which the other operand begins or ends.
         let neutral = |id: NodeId, others: Bits| {
             let types = pairs.types_of(of(id), false);
             bound(id).exact && *of(id) == pairs.identity(&types) && others.is_in(&types)
@@ -427,7 +426,7 @@ impl Reducer<'_> {
 }
 
 impl Reduced {
-    /// What it says, apart from the numbers of its nodes.
+    /// The comparable form, without node numbers.
     pub fn same(&self) -> Same {
         let mut same = Same {
             ends: [self.model.values.0, self.model.finals.0],
@@ -448,7 +447,7 @@ impl Reduced {
         same
     }
 
-    /// The number of a node in the order in which nodes are come to.
+    /// The number of a node in order of first visit.
     fn number(
         &self,
         id: NodeId,
@@ -489,7 +488,7 @@ impl Reduced {
             numbers.insert(*inner, NodeId(same.nodes.len() as u32));
             same.nodes.push((op, node.kind));
         }
-        // Which node is the body of which member.
+        // Assigns bodies to members.
         for body in group.into_iter().flat_map(|group| &group.bodies) {
             let number = self.number(*body, same, numbers);
             same.nodes.push((NodeOp::Domain(number), Kind::Set));

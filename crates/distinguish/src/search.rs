@@ -1,19 +1,20 @@
-//! The search: shapes by size, outcomes by tier, places of threads, and the weakest letters with
-//! which one model forbids what the other allows.
+//! Searches for the smallest program on which two models differ. It goes through shapes by size,
+//! outcomes by tier, and placements of threads. For each it looks for the weakest letters with
+//! which one model forbids an outcome that the other allows.
 //!
-//! # Where it cuts
-//! Letters are compared by what they ask for. If the model that forbids does so, and the program is
-//! defined, with some letters, then also with stronger ones; and if the other model allows, then
-//! also with weaker ones. So of each outcome only those letters are looked at that are the weakest
-//! with which it is forbidden. One such choice is found from above, by weakening; what is not above
-//! it is divided among smaller regions, in which the next one is sought.
+//! # Pruning
+//! Letters are ordered by strength. If the forbidding model forbids an outcome of a defined program
+//! with some letters, it does so with stronger ones. If the other model allows it, it does so with
+//! weaker ones. So for each outcome, only the weakest letters that forbid it matter. The search
+//! finds one such choice from above, by weakening. It divides the choices that are not above it
+//! into smaller regions, and searches these for the next one.
 //!
-//! Whether models are of that kind is tried first, on message passing and store buffering with all
-//! letters ([`Compared`]). If not, letters of different scopes are not compared, or none at all:
-//! then all choices are gone through.
+//! The search first tests both models for this property, on message passing and store buffering
+//! with all letters ([`Compared`]). If the property fails, it does not compare letters of different
+//! scopes, or compares none; it then tries all choices.
 //!
 //! # Invariants
-//! - What is found is the first in a fixed order, whatever the number of threads that look for it.
+//! - The result is the first one in a fixed order, for any number of threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -26,42 +27,42 @@ use crate::shape::{Kind, Program, Shape, Slot, shapes};
 use program::Place;
 use program::words::Order;
 
-/// What is sought: a program of which `allows` allows an outcome that `forbids` forbids.
+/// The search problem: a program and an outcome that `allows` allows and `forbids` forbids.
 #[derive(Debug)]
 pub struct Sought<'a> {
-    /// The model that allows, and others that have to allow as well.
+    /// The models that have to allow the outcome.
     pub allows: Vec<Judged<'a>>,
-    /// The model that forbids, and others that have to forbid as well.
+    /// The models that have to forbid the outcome.
     pub forbids: Vec<Judged<'a>>,
-    /// Of what.
+    /// The letters of programs.
     pub alphabet: &'a Alphabet,
-    /// At most so many instructions.
+    /// The largest number of instructions.
     pub size: usize,
-    /// Of which outcomes, those of one part after those of another.
+    /// The tiers of outcomes to search, in this order.
     pub tiers: &'a [Tier],
-    /// All of them, not only the first.
+    /// Whether to find all results, not only the first.
     pub all: bool,
-    /// On so many threads.
+    /// The number of threads.
     pub jobs: usize,
-    /// Until then.
+    /// The deadline.
     pub deadline: Option<Instant>,
 }
 
-/// A program, and an outcome.
+/// A program and an outcome on which the models differ.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
     /// Its shape.
     pub shape: Shape,
-    /// Where its threads run.
+    /// The places of its threads.
     pub places: Vec<Place>,
-    /// By instruction: its letter.
+    /// The letter of each instruction.
     pub letters: Vec<usize>,
     /// The outcome.
     pub outcome: Outcome,
 }
 
 impl Found {
-    /// As a test, under that name; the condition asks for the outcome.
+    /// The program as a test with that name; the condition describes the outcome.
     pub fn text(&self, alphabet: &Alphabet, name: &str, doc: &str) -> String {
         let dialect = alphabet.dialect;
         let dialect = match dialect == program::Dialect::default() {
@@ -81,32 +82,31 @@ impl Found {
     }
 }
 
-/// What came of a search.
+/// The result of a search.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
-    /// What was found, the smallest first.
+    /// The programs found, the smallest first.
     pub found: Vec<Found>,
-    /// Programs of up to so many instructions were all looked at, or up to where something was
-    /// found.
+    /// The search covered all programs up to this number of instructions, or stopped at a result.
     pub searched: usize,
-    /// Where time ran out: shapes of one instruction more that were done, and how many there are.
+    /// If time ran out: the number of finished shapes with one instruction more, and the number of
+    /// all such shapes.
     pub stopped: Option<(usize, usize)>,
 }
 
-/// Which letters are compared; others are gone through one by one.
+/// The letters that are compared by strength; others are tried one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Compared {
-    /// All of a kind; and threads in one group with those in two.
+    /// All letters of a kind, and also threads in one group with threads in two.
     All,
-    /// Those of one scope.
+    /// Letters with the same scope.
     OfOneScope,
-    /// None.
+    /// No letters.
     None,
 }
 
 impl Compared {
-    /// Whether the second letter is known to ask for no less than the first one (`up`), or for no
-    /// more.
+    /// Whether the second letter is known to be no weaker than the first (`up`), or no stronger.
     fn has(self, alphabet: &Alphabet, a: usize, b: usize, up: bool) -> bool {
         let (low, high) = if up { (a, b) } else { (b, a) };
         match self {
@@ -132,7 +132,8 @@ pub fn search(sought: &Sought<'_>) -> Result<Answer, String> {
         let shapes = shapes(size, &kinds);
         let mut of_size = Vec::new();
         let mut done = shapes.len();
-        // What no interleaving shows, though each location alone looks like memory, comes first.
+        // Critical outcomes come first: no interleaving shows them, although each location alone is
+        // coherent.
         for &tier in sought.tiers {
             let (found, all) = searcher.tier(sought, &shapes, tier);
             of_size.extend(found);
@@ -158,21 +159,23 @@ pub fn search(sought: &Sought<'_>) -> Result<Answer, String> {
     Ok(answer)
 }
 
-/// What one thread needs.
+/// The state of one search thread.
 #[derive(Clone)]
 struct Searcher<'a> {
     alphabet: &'a Alphabet,
     allows: Vec<Judge>,
     forbids: Vec<Judge>,
-    /// Models of the language itself, which may call a program undefined.
+    /// Source-language models, which may call a program undefined.
     defines: Vec<Judge>,
     compared: Compared,
-    /// Whether what the weakest letters do not allow to threads apart is never allowed.
+    /// Whether an outcome is never allowed if the weakest letters and separate groups do not allow
+    /// it.
     bottom: bool,
-    /// Whether what the strongest letters do not forbid to threads together is never forbidden.
+    /// Whether an outcome is never forbidden if the strongest letters and a single group do not
+    /// forbid it.
     top: bool,
     deadline: Option<Instant>,
-    /// Time ran out in the middle of a shape.
+    /// Whether time ran out in the middle of a shape.
     late: bool,
     all: bool,
 }
@@ -233,7 +236,7 @@ impl<'a> Searcher<'a> {
         })
     }
 
-    /// Searches one tier of all shapes; how many of them were done.
+    /// Searches one tier of all shapes; also returns the number of finished shapes.
     fn tier(&self, sought: &Sought<'_>, shapes: &[Shape], tier: Tier) -> (Vec<Found>, usize) {
         let next = AtomicUsize::new(0);
         let first = AtomicUsize::new(usize::MAX);
@@ -274,7 +277,7 @@ impl<'a> Searcher<'a> {
         let undone = undone.into_inner();
         let first = first.into_inner();
         if !sought.all {
-            // What lies behind a shape that was not looked at is not the first.
+            // A result after an unfinished shape is not the first.
             found.retain(|(index, _)| *index == first && first < undone);
         }
         (found.into_iter().map(|(_, f)| f).collect(), undone)
@@ -335,7 +338,7 @@ impl<'a> Searcher<'a> {
                     defined: Known::default(),
                 };
                 let mut left: Vec<usize> = (0..outcomes.len()).collect();
-                // Of many choices, most are not even defined.
+                // Most choices of letters are not even defined.
                 let mut defined = |hunt: &mut Hunt<'_>, o: &Outcome| {
                     hunt.defined.asked(self.alphabet, &strong, || {
                         is_defined(&mut self.defines, (shape, places, &strong), o)
@@ -361,7 +364,7 @@ impl<'a> Searcher<'a> {
                 let mut hit = Vec::new();
                 for o in left {
                     if self.alphabet.asks() {
-                        // What is executed besides depends on the outcome.
+                        // The executed instructions depend on the outcome.
                         hunt.defined = Known::default();
                     }
                     if let Some(letters) = self.letters(&mut hunt, &outcomes[o]) {
@@ -391,8 +394,8 @@ impl<'a> Searcher<'a> {
         found
     }
 
-    /// Letters, of those that are open, with which the models differ on the outcome: none weaker
-    /// are forbidden.
+    /// Letters among the open ones with which the models differ on the outcome; no weaker choice
+    /// forbids it.
     fn letters(&mut self, hunt: &mut Hunt<'_>, outcome: &Outcome) -> Option<Vec<usize>> {
         let Hunt {
             shape,
@@ -402,7 +405,7 @@ impl<'a> Searcher<'a> {
         } = *hunt;
         let mut least = Least::new(open);
         loop {
-            // The program is to be defined, and the outcome forbidden.
+            // The program has to be defined, and the outcome forbidden.
             let letters = least.next(self.alphabet, |letters| {
                 let program = (shape, places, letters);
                 self.late |= stop::late(self.deadline);
@@ -418,7 +421,7 @@ impl<'a> Searcher<'a> {
         }
     }
 
-    /// Whether no instruction can go: without any of them, the rest shows no difference.
+    /// Whether every instruction is necessary: the program without it shows no difference.
     fn is_minimal(&mut self, found: &Found) -> bool {
         (0..found.letters.len()).all(|gone| {
             let Some(less) = without(found, gone) else {
@@ -431,7 +434,8 @@ impl<'a> Searcher<'a> {
                 outcome,
             } = &less;
             let program = (shape, places.as_slice(), letters.as_slice());
-            // Whoever waits at a barrier for threads that do not come is no program.
+            // A program without the instruction has to remain valid: all threads of a group must
+            // reach a barrier.
             !(self.alphabet.placed(shape).contains(places)
                 && says(&mut self.forbids, program, outcome, false)
                 && says(&mut self.allows, program, outcome, true)
@@ -440,7 +444,7 @@ impl<'a> Searcher<'a> {
     }
 }
 
-/// Whether all judges allow the outcome, or forbid it.
+/// Whether all judges allow the outcome, or all forbid it.
 fn says(
     judges: &mut [Judge],
     (shape, places, letters): Program<'_>,
@@ -452,23 +456,23 @@ fn says(
         .all(|judge| judge.load(shape, places, letters) && judge.allows(outcome) == allowed)
 }
 
-/// Whether no judge calls the program undefined; what its branches ask for is the outcome's.
+/// Whether no judge calls the program undefined; the outcome supplies the values for its branches.
 fn is_defined(judges: &mut [Judge], program: Program<'_>, outcome: &Outcome) -> bool {
     judges
         .iter_mut()
         .all(|judge| judge.defines(program, outcome))
 }
 
-/// Where letters are sought: a shape, its threads at some places, the letters that are open.
+/// The position of the search: a shape, its placement, the open letters.
 struct Hunt<'s> {
     shape: &'s Shape,
     places: &'s [Place],
     open: &'s [&'s [usize]],
-    /// With which of them the program is defined.
+    /// Whether the program is defined, by letters.
     defined: Known,
 }
 
-/// What is known of letters, if it holds of whatever asks for more than what it holds of.
+/// A cache for a property of letters that also holds for all stronger letters.
 #[derive(Clone, Default)]
 struct Known {
     holds: Vec<Vec<usize>>,
@@ -491,7 +495,7 @@ impl Known {
             return false;
         }
         let holds = ask();
-        // What says less goes.
+        // Drops entries that the new one implies.
         match holds {
             true => self.holds.retain(|known| !below(letters, known)),
             false => self.fails.retain(|known| !below(known, letters)),
@@ -506,11 +510,11 @@ impl Known {
     }
 }
 
-/// The weakest letters, of those that are open, of which something holds that also holds of
-/// stronger ones.
+/// Enumerates the weakest choices of open letters with a property that also holds for stronger
+/// letters.
 struct Least<'o> {
     open: &'o [&'o [usize]],
-    /// What asks for no more than one of these was not looked at.
+    /// Maximal choices whose weaker choices are not searched yet.
     regions: Vec<Vec<usize>>,
     seen: rustc_hash::FxHashSet<Vec<usize>>,
     known: Known,
@@ -526,7 +530,7 @@ impl<'o> Least<'o> {
         }
     }
 
-    /// The next ones; what they are asked about is the same each time.
+    /// The next choice; `holds` has to be the same property in each call.
     fn next(
         &mut self,
         alphabet: &Alphabet,
@@ -578,17 +582,17 @@ impl<'o> Least<'o> {
     }
 }
 
-/// The first letter of each class: none in it asks for less.
+/// The weakest letter of each class, which is its first.
 fn weakest(open: &[&[usize]]) -> Vec<usize> {
     open.iter().map(|class| class[0]).collect()
 }
 
-/// The last letter of each class: none in it asks for more.
+/// The strongest letter of each class, which is its last.
 fn strongest(open: &[&[usize]]) -> Vec<usize> {
     open.iter().map(|class| class[class.len() - 1]).collect()
 }
 
-/// The next choice of classes; `false`: there is none.
+/// Advances to the next choice of classes; `false` after the last one.
 fn advance(chosen: &mut [usize], choices: &[Vec<Vec<usize>>]) -> bool {
     for (at, classes) in chosen.iter_mut().zip(choices) {
         *at += 1;
@@ -600,8 +604,8 @@ fn advance(chosen: &mut [usize], choices: &[Vec<Vec<usize>>]) -> bool {
     false
 }
 
-/// The program without an instruction, and what is left of the outcome. `None`: the outcome needs
-/// what it wrote.
+/// The program without an instruction, and the rest of the outcome. `None`: the outcome depends on
+/// the value that the instruction wrote.
 fn without(found: &Found, gone: usize) -> Option<Found> {
     let Found {
         shape,
@@ -663,8 +667,8 @@ fn without(found: &Found, gone: usize) -> Option<Found> {
     })
 }
 
-/// By instruction: its letters in classes of such as are compared, each with a weakest and a
-/// strongest one, first and last.
+/// For each instruction, its letters in classes of comparable ones. The first letter of a class is
+/// the weakest, the last one the strongest.
 fn classes(alphabet: &Alphabet, shape: &Shape, compared: Compared) -> Vec<Vec<Vec<usize>>> {
     let above = |low: usize, l: usize| compared.has(alphabet, low, l, true);
     let of = |fitting: Vec<usize>| {
@@ -678,11 +682,11 @@ fn classes(alphabet: &Alphabet, shape: &Shape, compared: Compared) -> Vec<Vec<Ve
     alphabet.fitting(shape).into_iter().map(of).collect()
 }
 
-/// What a judge says of an outcome of the program that it was turned to.
+/// A judge's answer about an outcome of the loaded program.
 type Says = fn(&mut Judge, Program<'_>, &Outcome) -> bool;
 
-/// Tries whether a judge that says so of a program says so of those with stronger letters (`up`),
-/// or weaker ones.
+/// Tests whether a judge's answer for a program extends to stronger letters (`up`), or to weaker
+/// ones.
 fn tried(judge: &mut Judge, alphabet: &Alphabet, compared: Compared, up: bool, says: Says) -> bool {
     let slot = |kind, l: u8| Slot {
         kind,
@@ -722,7 +726,7 @@ fn tried(judge: &mut Judge, alphabet: &Alphabet, compared: Compared, up: bool, s
         (buffering(true), buffered(3)),
     ];
     programs.iter().all(|(shape, outcome)| {
-        // Beside fences, accesses need not order anything.
+        // In programs with fences, only relaxed accesses are tried.
         let fences = shape.slots().any(|(_, slot)| slot.kind == Kind::Fence);
         let is_tried = |l: &usize| match &alphabet.letters[*l] {
             letter if letter.kind != Kind::Fence && fences => letter.order == Some(Order::Relaxed),

@@ -1,33 +1,34 @@
-//! Shapes: threads of instructions of a kind at a location, without orders, scopes and places.
+//! Shapes: threads of instructions, each with a kind and a location, without orders, scopes and
+//! places.
 //!
 //! # Invariants
-//! - One shape stands for all that differ from it in the names of threads and locations.
-//! - What orders nothing is left out: fences at the ends of a thread, fences behind fences,
-//!   barriers of one thread alone, locations that are accessed once or never written.
-//! - All accesses of a location are plain, or none is. A thread comes to at most one barrier.
+//! - One shape represents all that differ only in the names of threads and locations.
+//! - Useless parts are excluded: fences at the ends of a thread or after fences, barriers with a
+//!   single thread, and locations that are accessed once or never written.
+//! - The accesses of a location are all plain or all atomic. A thread reaches at most one barrier.
 
 use std::collections::BTreeSet;
 
 use program::Place;
 
-/// What an instruction does.
+/// The kind of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// Writes.
+    /// An atomic write.
     Write,
-    /// Reads.
+    /// An atomic read.
     Read,
-    /// Reads and writes at once: an exchange.
+    /// An exchange: reads and writes at once.
     Update,
-    /// Reads and writes at once, and tells nobody what it read: an addition.
+    /// An addition: reads and writes at once, and returns nothing.
     Reduce,
-    /// Orders.
+    /// A fence.
     Fence,
-    /// Writes, and is not atomic.
+    /// A non-atomic write.
     PlainWrite,
-    /// Reads, and is not atomic.
+    /// A non-atomic read.
     PlainRead,
-    /// Meets the other threads of its group.
+    /// A barrier of a group of threads.
     Barrier,
 }
 
@@ -40,7 +41,7 @@ impl Kind {
         )
     }
 
-    /// Whether it says in a register what it read.
+    /// Whether a register receives the value read.
     pub fn tells(self) -> bool {
         matches!(self, Kind::Read | Kind::Update | Kind::PlainRead)
     }
@@ -58,12 +59,12 @@ impl Kind {
         self.reads() || self.writes()
     }
 
-    /// Whether it is an access that is not atomic.
+    /// Whether it is a non-atomic access.
     pub fn is_plain(self) -> bool {
         matches!(self, Kind::PlainRead | Kind::PlainWrite)
     }
 
-    /// In names of programs.
+    /// The letter in shape names.
     fn mark(self) -> &'static str {
         match self {
             Kind::Write => "W",
@@ -81,19 +82,19 @@ impl Kind {
 /// An instruction of a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot {
-    /// What it does.
+    /// Its kind.
     pub kind: Kind,
-    /// Where; of a fence, nothing.
+    /// Its location; `None` for a fence.
     pub location: Option<u8>,
 }
 
-/// A program: its shape, where its threads run, its letters.
+/// A program: its shape, its placement, its letters.
 pub(crate) type Program<'s> = (&'s Shape, &'s [Place], &'s [usize]);
 
 /// Names of locations.
 pub const LOCATIONS: [&str; 3] = ["x", "y", "z"];
 
-/// At most so many threads.
+/// The largest number of threads.
 pub const MOST_THREADS: usize = 4;
 
 /// Threads of instructions.
@@ -112,7 +113,7 @@ impl Shape {
             .flat_map(|(t, slots)| slots.iter().map(move |slot| (t, *slot)))
     }
 
-    /// How many locations it has.
+    /// The number of locations.
     pub fn locations(&self) -> usize {
         self.slots()
             .filter_map(|(_, slot)| slot.location)
@@ -120,7 +121,7 @@ impl Shape {
             .map_or(0, |l| usize::from(l) + 1)
     }
 
-    /// As in `WxWy+RyRx`.
+    /// A name such as `WxWy+RyRx`.
     pub fn name(&self) -> String {
         let slot = |s: &Slot| {
             let location = s.location.map_or("", |l| LOCATIONS[usize::from(l)]);
@@ -138,7 +139,7 @@ impl Shape {
         self.slots().any(|(_, slot)| slot.kind == kind)
     }
 
-    /// The one shape that stands for it and all that differ in names.
+    /// The representative of all shapes that differ only in names.
     fn canonical(&self) -> Shape {
         let count = self.locations();
         let renamed = |names: &[u8]| {
@@ -158,14 +159,14 @@ impl Shape {
         all.min().expect("there is the identity")
     }
 
-    /// Whether a location is that of plain accesses.
+    /// Whether a location has plain accesses.
     pub fn is_plain(&self, location: usize) -> bool {
         self.slots()
             .any(|(_, slot)| slot.location == Some(location as u8) && slot.kind.is_plain())
     }
 
-    /// Whether every location is accessed twice and written, in one way, and no thread is alone
-    /// with its barrier, or does nothing else.
+    /// Whether every location is written, accessed twice, and only plain or only atomic. Also no
+    /// thread is alone with its barrier or contains only a barrier.
     fn is_shared(&self) -> bool {
         let shared = |l: u8| {
             let here = || self.slots().filter(|(_, slot)| slot.location == Some(l));
@@ -199,8 +200,8 @@ pub fn permutations(n: usize) -> Vec<Vec<u8>> {
     all
 }
 
-/// All shapes of that many instructions of those kinds, those of fewer read-modify-writes and
-/// threads first.
+/// All shapes with that many instructions of those kinds, fewer read-modify-writes and threads
+/// first.
 pub fn shapes(size: usize, kinds: &[Kind]) -> Vec<Shape> {
     let mut found = BTreeSet::new();
     let mut lengths = Vec::new();
@@ -221,7 +222,7 @@ pub fn shapes(size: usize, kinds: &[Kind]) -> Vec<Shape> {
     all
 }
 
-/// Ways to divide instructions among threads, the longest first.
+/// The partitions of instructions among threads, the longest thread first.
 fn partitions(
     left: usize,
     longest: usize,
@@ -296,10 +297,11 @@ mod tests {
         };
         assert_eq!(counts(&[], 5), [0, 13, 69, 958, 11_857]);
         assert_eq!(counts(&[Kind::Reduce], 4), [0, 24, 160, 3139]);
-        // Of two instructions, five pairs of plain accesses more: two writes, or one and a read, in
-        // one thread or two.
+        // Two instructions have five further shapes with plain accesses: two writes, or a write and
+        // a read, in one thread or two.
         assert_eq!(counts(&[Kind::PlainWrite, Kind::PlainRead], 2), [0, 18]);
-        // Of four, two threads that access one location before or after a barrier.
+        // Barriers first appear with four instructions: two threads access one location before or
+        // after a barrier.
         assert_eq!(counts(&[Kind::Barrier], 3), [0, 13, 69]);
     }
 

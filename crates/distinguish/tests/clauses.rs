@@ -1,10 +1,10 @@
-//! Clauses of models that no test of `litmus/` is known to notice if they are missing
-//! (`tests/engines/mutants`): the search finds no small program that does, with any of the further
+//! Checks clauses of models for which no test in `litmus/` detects their absence
+//! (`tests/engines/mutants`). The search finds no small program that does, with any of the further
 //! letters.
 //!
-//! A program that it does find belongs into `litmus/`. `FENCEPOST_CLAUSES="ptx 5 60 alias,surface"`
-//! says how far it gets with these letters in 60 seconds for each clause and direction, and what it
-//! finds.
+//! If it does find a program, that program belongs into `litmus/`. `FENCEPOST_CLAUSES="ptx 5 60
+//! alias,surface"` reports its progress with these letters in 60 seconds for each clause and
+//! direction, and its results.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -30,16 +30,16 @@ const FURTHER: [(&str, Further); 10] = [
     ("barrier", Further::Barrier),
 ];
 
-/// What is asked of one clause.
+/// The result for one clause.
 struct Asked {
     clause: String,
-    /// Up to so many instructions nothing was found: what the model allows and the rest forbids,
-    /// and the other way round.
+    /// The numbers of instructions without a result: for programs that the model allows and the
+    /// rest forbids, and the reverse.
     searched: [usize; 2],
     found: Option<String>,
 }
 
-/// How many clauses say nothing of such programs, and what comes of the others.
+/// The number of clauses without effect on such programs, and the results of the others.
 fn asked(
     name: &str,
     tables: &[&str],
@@ -111,7 +111,7 @@ fn asked(
                 jobs: 1,
                 deadline,
             };
-            // What is no longer decided without a clause is not what is asked about.
+            // Clauses without which the model cannot judge are skipped.
             let Ok(answer) = search(&sought) else {
                 continue;
             };
@@ -143,7 +143,7 @@ fn asked(
 
 const BOTH: &[Tier] = &[Tier::Critical, Tier::Other];
 
-/// With the usual letters, and, if tests may take long, with each of the further ones besides.
+/// Uses the usual letters; in long runs also each of the further ones.
 #[test]
 fn no_small_program_notices_what_is_said_to_be_unnoticed() {
     let long = is_long();
@@ -181,7 +181,7 @@ fn no_small_program_notices_what_is_said_to_be_unnoticed() {
     assert!(heard > 20, "{heard} clauses say something of such programs");
 }
 
-/// How far the search gets.
+/// Reports the progress of the search.
 #[test]
 fn clauses_are_asked_about() {
     let asked = std::env::var("FENCEPOST_CLAUSES").unwrap_or_else(|_| "c11 2 60".to_owned());

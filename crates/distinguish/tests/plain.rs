@@ -1,9 +1,9 @@
-//! The search held against a plain enumeration that shares no code with it: programs are written as
-//! text, line by line, and the engines that decide tests list their outcomes under both models.
+//! Compares the search with a plain enumeration that shares no code with it. Programs are written
+//! as text, line by line, and the engines that decide tests list their outcomes under both models.
 //!
-//! Up to two instructions every program is tried, of four as many as chance draws; with
-//! `FENCEPOST_LONG`, for more pairs of models, and for those of C every program of three.
-//! `FENCEPOST_PLAIN` tries a part of those of four, or all of them.
+//! All programs of up to two instructions are tried, and random ones of four. `FENCEPOST_LONG` adds
+//! more pairs of models, and for those of C all programs of three. `FENCEPOST_PLAIN` tries a part
+//! of the programs of four, or all of them.
 
 use std::collections::BTreeSet;
 
@@ -19,13 +19,13 @@ use testkit::suite::is_long;
 use verdict::{State, Verdict};
 use why::Session;
 
-/// How programs are written: instructions by what they do, with `{x}` for a location, `{r}` for a
-/// register, `{v}` for a value.
+/// The text of programs: instructions by kind, with `{x}` for a location, `{r}` for a register,
+/// `{v}` for a value.
 struct Language {
     dialect: Dialect,
     head: &'static str,
     memory: &'static str,
-    /// The key of a thread's group; none where threads are in no groups.
+    /// The key of a thread's group; empty if threads are in no groups.
     group: &'static str,
     writes: Vec<String>,
     reads: Vec<String>,
@@ -159,7 +159,7 @@ type Line = (usize, usize);
 
 const LOCATIONS: [&str; 3] = ["@x", "@y", "@z"];
 
-/// Instructions by what they do.
+/// Instructions by kind.
 struct Instructions {
     /// Stores, loads and exchanges, then fences.
     all: Vec<String>,
@@ -184,8 +184,8 @@ impl Instructions {
         line.0 >= self.fences
     }
 
-    /// Whether it is one of those that the search speaks of: no fence at an end of a thread or
-    /// behind another one, and every location is written, and accessed twice.
+    /// Whether it is a shape of the search: no fence at an end of a thread or after another fence,
+    /// and every location is written and accessed twice.
     fn is_meant(&self, threads: &[Vec<Line>]) -> bool {
         let stands = |thread: &Vec<Line>| {
             !self.is_fence(&thread[0])
@@ -203,8 +203,8 @@ impl Instructions {
         threads.iter().all(stands) && (0..LOCATIONS.len()).all(shared)
     }
 
-    /// Whether it comes first among those that differ from it in the order of threads and the names
-    /// of locations.
+    /// Whether it is the first among programs that differ only in the order of threads and the
+    /// names of locations.
     fn is_first(&self, threads: &[Vec<Line>]) -> bool {
         let used = threads
             .iter()
@@ -246,8 +246,8 @@ impl Instructions {
             .collect()
     }
 
-    /// Goes through the programs of that many instructions, threads no longer than the one before,
-    /// each under one choice of names, until one is what is looked for.
+    /// Visits the programs with that many instructions until `each` returns true. No thread is
+    /// longer than the one before it, and each program occurs under one choice of names.
     fn programs(
         &self,
         left: usize,
@@ -295,7 +295,7 @@ impl Instructions {
     }
 }
 
-/// Every way to say in which group each thread is.
+/// All assignments of threads to groups.
 fn groups(language: &Language, threads: usize) -> Vec<Vec<usize>> {
     let mut all = vec![Vec::new()];
     for _ in 0..threads {
@@ -352,13 +352,13 @@ fn text(language: &Language, (threads, groups): &Program) -> String {
     )
 }
 
-/// One model as the engines ask it.
+/// A model for the engines, with its mapping.
 struct Side<'a> {
     model: &'a Model,
     mapping: Option<&'static Mapping>,
 }
 
-/// The outcomes that are allowed, or nothing if the program is undefined.
+/// The allowed outcomes; `None` if the program is undefined.
 fn allowed(source: &LitmusTest, side: &Side<'_>) -> Option<BTreeSet<State>> {
     let test = side.mapping.map_or(source.clone(), |m| {
         m.lowered(source).expect("everything has a counterpart")
@@ -391,7 +391,7 @@ fn differ(language: &Language, program: &Program, sides: &[Side<'_>; 2]) -> bool
     matches!((there, here), (Some(there), Some(here)) if !there.is_subset(&here))
 }
 
-/// Numbers that look random and are the same everywhere.
+/// Deterministic pseudo-random numbers.
 struct Numbers(u64);
 
 impl Numbers {
@@ -404,7 +404,7 @@ impl Numbers {
     }
 }
 
-/// A program of four instructions, of those that are meant.
+/// A random program of four instructions within the search space.
 fn drawn(language: &Language, instructions: &Instructions, numbers: &mut Numbers) -> Program {
     loop {
         let lengths: &[usize] = [
@@ -439,14 +439,14 @@ fn model(name: &str) -> Model {
         .expect("valid")
 }
 
-/// A pair of models, and through which mapping the first one judges programs of the second one's
+/// A pair of models, with the mapping by which the first one judges programs of the second one's
 /// language.
 struct Pair {
     a: &'static str,
     b: &'static str,
     mapping: Option<&'static str>,
     language: Language,
-    /// Up to so many instructions every program is tried if tests may take long.
+    /// The number of instructions up to which long runs try every program.
     whole: usize,
 }
 
@@ -473,8 +473,8 @@ fn pairs() -> Vec<Pair> {
 }
 
 impl Pair {
-    /// Of the programs of that size, with their threads in every group, each `of`-th, by its
-    /// remainder: the first on which the models differ, and how many were asked about.
+    /// Tries every `of`-th program of that size in all placements, starting at the given remainder.
+    /// Returns the first on which the models differ, and the number of programs tried.
     fn plain(&self, size: usize, (from, of): (usize, usize)) -> (Option<String>, usize) {
         let (a, b) = (model(self.a), model(self.b));
         let mapping = self.mapping.map(|m| Mapping::named(m).expect("shipped"));
@@ -505,7 +505,7 @@ impl Pair {
         (found, asked)
     }
 
-    /// The size of what the search finds.
+    /// The size of the program that the search finds.
     fn found(&self, size: usize) -> Option<usize> {
         let (a, b) = (model(self.a), model(self.b));
         let mapping = self.mapping.map(|m| Mapping::named(m).expect("shipped"));
@@ -535,8 +535,7 @@ impl Pair {
     }
 }
 
-/// What the search says of a pair is what the plain enumeration says: a program of that size, or
-/// none.
+/// The search and the plain enumeration agree: both find a program of that size, or neither does.
 #[test]
 fn none_is_found_where_there_is_none() {
     let long = is_long();
@@ -550,8 +549,8 @@ fn none_is_found_where_there_is_none() {
             found.is_some()
         });
         assert_eq!(pair.found(most), plain, "{a} and {b}");
-        // Of four instructions, one that differs is found whenever there is one; that there is one,
-        // chance may miss.
+        // If a random program of four instructions differs, the search finds one, too. Chance may
+        // miss existing ones.
         let (instructions, mut numbers) = (Instructions::new(&pair.language), Numbers(1));
         let (a_model, b_model) = (model(a), model(b));
         let mapping = pair.mapping.map(|m| Mapping::named(m).expect("shipped"));
@@ -580,9 +579,9 @@ fn none_is_found_where_there_is_none() {
     }
 }
 
-/// `FENCEPOST_PLAIN="sc ptx 4 0/16"`: of the programs of four instructions, of which there are
-/// millions, those of which the number leaves 0 when it is divided by 16. If one differs, the
-/// search finds one, too; if none of all does, it finds none.
+/// `FENCEPOST_PLAIN="sc ptx 4 0/16"`: of the millions of programs of four instructions, tries those
+/// whose number leaves the remainder 0 when divided by 16. If one differs, the search finds one,
+/// too; if none of all does, it finds none.
 #[test]
 fn a_part_of_all_programs_is_asked_about() {
     let asked = std::env::var("FENCEPOST_PLAIN")

@@ -1,7 +1,7 @@
-//! Dialects: the languages in which tests are written, a row each.
+//! Dialects: a table with one row for each language in which tests are written.
 //!
-//! Who has to know something of a dialect asks its row for a word or a capability, never which
-//! dialect it is: what is true of a further one is then said in its row.
+//! Code that depends on a dialect reads a word or a capability from its row and never compares
+//! dialects. A new dialect then only needs a new row.
 
 use crate::Tag;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::writing::{self, Writing};
 /// The language in which a test is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Dialect {
-    /// NVIDIA PTX assembly; of tests that name none.
+    /// NVIDIA PTX assembly; the dialect of a test that names none.
     #[default]
     Ptx,
     /// CUDA C++ with `cuda::atomic_ref` and friends.
@@ -28,18 +28,18 @@ pub enum Dialect {
     C,
 }
 
-/// A level of the scope tree by the words that a dialect has for it.
+/// A level of the scope tree, with the words that a dialect has for it.
 #[derive(Debug)]
 pub struct Level {
-    /// The scope that reaches its groups and no further.
+    /// The scope that covers exactly one group of this level.
     pub scope: Scope,
-    /// In text: `work-group`.
+    /// The word in messages: `work-group`.
     pub noun: &'static str,
-    /// As a key of tests: `work_group`.
+    /// The key in test files: `work_group`.
     pub key: &'static str,
 }
 
-/// Whose runtime the host of a program calls.
+/// The runtime that the host code of a program calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Runtime {
     /// The CUDA runtime.
@@ -57,7 +57,7 @@ impl Runtime {
         }
     }
 
-    /// In text.
+    /// The name in messages.
     pub fn name(self) -> &'static str {
         match self {
             Runtime::Cuda => "CUDA",
@@ -66,10 +66,10 @@ impl Runtime {
     }
 }
 
-/// What a test may say of who allocated memory, and of the machine.
+/// Which kinds of memory allocation a test of the dialect can declare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allocation {
-    /// Nothing.
+    /// None.
     Unsaid,
     /// The kinds of memory of CUDA.
     Cuda,
@@ -77,90 +77,93 @@ pub enum Allocation {
     OpenCl,
 }
 
-/// What a barrier asks of the threads of its group.
+/// Which threads of its group a barrier requires to arrive together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Convergence {
-    /// Nothing.
+    /// No requirement.
     Unasked,
-    /// That a warp's threads come to the same one, if it is an aligned one (PTX ISA, `barrier`).
+    /// An aligned barrier requires all threads of a warp to execute the same instruction (PTX ISA,
+    /// `barrier`).
     Aligned,
-    /// That all come to the same one; else the program is undefined (OpenCL C, *Synchronization
-    /// Functions*).
+    /// All threads of the group must reach the same barrier; else the program is undefined (OpenCL
+    /// C, *Synchronization Functions*).
     All,
-    /// The same of those that have not ended; a warp's may be different calls (CUDA Programming
-    /// Guide, *Synchronization Functions*).
+    /// All threads of the group that have not ended must reach a barrier. The threads of a warp may
+    /// call different ones (CUDA Programming Guide, *Synchronization Functions*).
     Running,
 }
 
-/// How one thread's writes are ordered before another's reads where the executor looks for races
-/// itself.
+/// The rules by which the executor's own race detector orders one thread's writes before another
+/// thread's reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RaceRules {
-    /// By the release and acquire patterns of PTX, of which reductions are no acquiring part, and
-    /// by `fence.sc` order.
+    /// The release and acquire patterns of PTX and `fence.sc` order. Reductions take no part in
+    /// acquire patterns.
     Patterns,
-    /// By the release sequences of C++.
+    /// The release sequences of C++.
     Sequences,
 }
 
-/// What there is to know of a dialect.
+/// The properties of a dialect.
 #[derive(Debug)]
 pub struct DialectRow {
-    /// Whose row it is.
+    /// The dialect that the row describes.
     pub dialect: Dialect,
     /// The spelling used in test files and messages.
     pub name: &'static str,
-    /// What it is, in a few words.
+    /// A short description for messages.
     pub doc: &'static str,
-    /// The model that judges a test when nobody names one.
+    /// The model that judges a test by default.
     pub default_model: &'static str,
-    /// The families of models that judge its tests and no others: what stands before the first `-`
-    /// of their names.
+    /// The families of models that judge only this dialect. A model's family is its name up to the
+    /// first `-`.
     pub models: &'static [&'static str],
     /// The prelude of models that declare no free relations.
     pub prelude: &'static str,
 
-    /// The levels of the scope tree that a thread's place is told by, from the widest; none where
-    /// threads are part of nothing.
+    /// The levels of the scope tree that give a thread's place, widest first. Empty if the dialect
+    /// has no groups of threads.
     pub levels: &'static [Level],
-    /// The levels whose groups forward progress is owed to, from the widest.
+    /// The levels whose groups have progress guarantees, widest first.
     pub progress: &'static [Scope],
-    /// Scopes as they are written, narrowest first.
+    /// All scopes as written in source, narrowest first.
     pub scopes: &'static [(&'static str, Scope)],
-    /// Those that an atomic access may have.
+    /// The scopes that an atomic access may have, as written in source.
     pub access_scopes: &'static [(&'static str, Scope)],
-    /// Orders as they are written.
+    /// The memory orders as written in source.
     pub orders: &'static [(&'static str, Order)],
-    /// A fence as it is written.
+    /// Writes a fence as source text.
     pub fence: fn(order: &str, scope: &str) -> String,
-    /// How other changes are written; `None`: instructions are printed.
+    /// Writes other changed instructions as source text; `None`: messages print the parsed
+    /// instructions.
     pub writing: Option<&'static Writing>,
-    /// Tags of a fence besides that of its order.
+    /// The tags of a fence in addition to the tag of its order.
     pub fence_tags: &'static [Tag],
 
-    /// Memory is accessed through proxies and under several names.
+    /// Whether the dialect has proxies and aliases of locations.
     pub proxies: bool,
-    /// Accesses that are not strong are weak, and say so; elsewhere they are plain.
+    /// Whether accesses that are not strong carry the tag for weak; in other dialects they are
+    /// plain.
     pub weak: bool,
-    /// Accesses may be sequentially consistent, not only fences.
+    /// Whether accesses, and not only fences, may be sequentially consistent.
     pub sc_accesses: bool,
-    /// Fences and barriers say which regions of memory they concern.
+    /// Whether fences and barriers name the regions of memory that they order.
     pub regions: bool,
-    /// What may be said of memory and of the machine.
+    /// Which kinds of memory allocation a test can declare.
     pub allocation: Allocation,
-    /// Division by zero, and the like, is undefined; elsewhere its result is what the type makes
-    /// it.
+    /// Whether division by zero and similar operations are undefined. Otherwise the type defines
+    /// the result.
     pub undefined_division: bool,
-    /// What a barrier asks of those that meet.
+    /// Which threads a barrier requires to arrive together.
     pub convergence: Convergence,
-    /// By which rules the executor looks for races; `None`: only a memory of the language's own
-    /// does.
+    /// The rules of the executor's own race detector; `None`: only the language's memory (`--memory
+    /// language`) detects races.
     pub race_rules: Option<RaceRules>,
-    /// Races are undefined, and it is known which changes of a program mend them.
+    /// Whether races are undefined and the program knows which changes repair them.
     pub repairable: bool,
-    /// Whose runtime the host of a program calls; `None`: there are no host programs.
+    /// The runtime that host code calls; `None`: the dialect has no host programs.
     pub runtime: Option<Runtime>,
-    /// The host's code is C, whose atomic operations have no scopes.
+    /// Whether host code is C, whose atomic operations have no scopes.
     pub host_without_scopes: bool,
 }
 
@@ -171,7 +174,7 @@ const fn level(scope: Scope, noun: &'static str, key: &'static str) -> Level {
 const CLUSTER: Level = level(Scope::Cluster, "cluster", "cluster");
 const WARP: Level = level(Scope::Warp, "warp", "warp");
 
-/// C11, which has nothing that the others need: their rows say what they have besides.
+/// C11 lacks all optional capabilities. The other rows start from it and state their additions.
 const C: DialectRow = DialectRow {
     dialect: Dialect::C,
     name: "c",
@@ -299,7 +302,7 @@ pub static DIALECTS: [DialectRow; 5] = [
 ];
 
 impl Dialect {
-    /// What there is to know of it.
+    /// The row of the dialect.
     pub const fn row(self) -> &'static DialectRow {
         &DIALECTS[self as usize]
     }
@@ -309,12 +312,12 @@ impl Dialect {
         self.row().name
     }
 
-    /// The model that judges a test of this dialect when nobody names one.
+    /// The model that judges a test of this dialect by default.
     pub fn default_model(self) -> &'static str {
         self.row().default_model
     }
 
-    /// The only dialect whose tests a shipped model judges; `None`: it judges all.
+    /// The one dialect that a shipped model judges; `None`: the model judges all dialects.
     pub fn of_model(model: &str) -> Option<Dialect> {
         let family = model.split('-').next().unwrap_or(model);
         DIALECTS
@@ -323,7 +326,7 @@ impl Dialect {
             .map(|row| row.dialect)
     }
 
-    /// All keys by which tests say a thread's group at that level.
+    /// All keys that tests use for a thread's group at that level.
     pub fn keys(scope: Scope) -> Vec<&'static str> {
         let mut keys: Vec<&str> = Vec::new();
         for level in DIALECTS
@@ -340,8 +343,8 @@ impl Dialect {
 }
 
 impl DialectRow {
-    /// The levels of the scope tree; where threads are part of nothing, those that tests may give
-    /// them all the same.
+    /// The levels of the scope tree. A dialect without groups gets the default dialect's levels,
+    /// because its tests may still place threads in groups.
     pub fn tree(&self) -> &'static [Level] {
         if self.levels.is_empty() {
             Dialect::default().row().levels
@@ -350,7 +353,7 @@ impl DialectRow {
         }
     }
 
-    /// What a group of that level is called; one that the dialect has no word for, as in PTX.
+    /// The noun for a group of that level; PTX's noun if the dialect has none.
     pub fn noun(&self, scope: Scope) -> &'static str {
         let mut all = self
             .levels
@@ -360,13 +363,13 @@ impl DialectRow {
             .map_or("system", |level| level.noun)
     }
 
-    /// A scope as it is written; one that the dialect does not have, as PTX would write it.
+    /// A scope as written in the dialect; in PTX's spelling if the dialect lacks the scope.
     pub fn scope_word(&self, scope: Scope) -> String {
         let own = self.scopes.iter().find(|s| s.1 == scope);
         own.map_or_else(|| scope_suffix(scope), |s| s.0.to_owned())
     }
 
-    /// A scope in text: its word without what all scopes begin with.
+    /// A scope for messages: its word without the prefix that all scopes share.
     pub fn bare_scope(&self, scope: Scope) -> String {
         let word = self.scope_word(scope);
         word.split_once("_scope_")

@@ -1,11 +1,12 @@
-//! Small changes of a program, one instruction at a time.
+//! Small changes of a program, each at one instruction, thread or location.
 //!
-//! Whoever wants to know what an answer rests on changes the program a little and asks again.
+//! An analysis that needs to know which parts of a program an answer depends on edits the program
+//! and judges it again.
 //!
 //! # Invariants
-//! - A change touches one instruction, one thread's place or one location; threads, registers and
+//! - A change affects one instruction, one thread's place or one location. Threads, registers and
 //!   locations keep their indices, so a proposition means the same before and after.
-//! - What is not changed keeps its place in the source.
+//! - Unchanged instructions keep their spans in the source.
 
 use super::{
     Dialect, Element, Expr, Instr, LocId, Location, LocationKind, MemoryKind, Op, Program, Scope,
@@ -15,7 +16,7 @@ use crate::proxy::PROXY_FENCES;
 use crate::strength;
 use crate::words::Order;
 
-/// What is changed.
+/// The target of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Site {
     /// An instruction of a thread, by index.
@@ -26,62 +27,63 @@ pub enum Site {
     Thread(ThreadId),
 }
 
-/// A fence to be put in.
+/// A fence to insert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fence {
-    /// Of this order and scope.
+    /// A memory fence of this order and scope.
     Memory(Order, Scope),
-    /// PTX: a proxy fence of this kind, a tag.
+    /// PTX: a proxy fence; the tag names its kind.
     Proxy(Tag),
 }
 
-/// How it is changed.
+/// A change of an instruction, a location or a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// The scope becomes this one.
     Scope(Scope),
-    /// The order becomes this one; what an access cannot have of it is left out.
+    /// The order becomes this one, without the parts that the access cannot have.
     Order(Order),
     /// A strong access becomes weak (PTX).
     Weak,
-    /// A plain or weak access becomes atomic, of this order and scope; a location, one of atomic
+    /// A plain or weak access becomes atomic with this order and scope; a location gets an atomic
     /// type.
     Atomic(Order, Option<Scope>),
-    /// A reduction is an atomic whose result is dropped (PTX).
+    /// A reduction becomes an atomic that drops its result (PTX).
     Result,
     /// An access goes through the generic proxy (PTX).
     Generic,
-    /// What is accessed by another name of a location is accessed by its own (PTX).
+    /// An access through an alias of a location uses the location's own name (PTX).
     OneName,
-    /// A fence or a barrier concerns all regions of memory (OpenCL).
+    /// A fence or a barrier covers all regions of memory (OpenCL).
     Regions,
-    /// A location of a work-group's memory becomes global (OpenCL).
+    /// A location in work-group memory becomes global (OpenCL).
     Global,
     /// A buffer becomes fine-grained shared virtual memory with atomics (OpenCL).
     FineGrained,
-    /// A fence in front of it.
+    /// Inserts a fence before the instruction.
     FenceBefore(Fence),
-    /// There is no such fence or barrier.
+    /// Removes the instruction.
     Nothing,
-    /// A store writes this value, whatever was read.
+    /// A store writes this value in every execution.
     Value(i64),
-    /// A branch is taken, or not, whatever was read.
+    /// A branch is always taken, or never.
     Path(bool),
-    /// A thread runs where another one does.
+    /// The thread moves to the place of another thread.
     PlaceOf(ThreadId),
 }
 
 /// A change at a place.
 pub type Edit = (Site, Change);
 
-/// The program after all the edits.
+/// Applies all edits to a copy of the program.
 pub fn edited(program: &Program, edits: &[Edit]) -> Program {
     let mut new = program.clone();
     for &(site, change) in edits {
         match site {
             Site::Instr(t, i) => {
                 let code = &mut new.threads[usize::from(t.0)].code;
-                // What goes with an operation on an mbarrier object goes with it.
+                // Removing an operation on an mbarrier object removes the micro-ops that follow it,
+                // too.
                 let last = (i..code.len())
                     .take_while(|&at| at == i || code[at].follows(&code[i]))
                     .last();
@@ -95,7 +97,7 @@ pub fn edited(program: &Program, edits: &[Edit]) -> Program {
                 } else {
                     whole
                 };
-                // The elements of a vector have one order and scope.
+                // The elements of a vector share one order and scope.
                 for at in whole {
                     if at == i || !matches!(change, Change::Value(_)) {
                         alter(&mut code[at].op, at, change, program);
@@ -115,7 +117,7 @@ pub fn edited(program: &Program, edits: &[Edit]) -> Program {
             Site::Location(l) => alter_location(&mut new.locations[usize::from(l.0)].kind, change),
         }
     }
-    // Fences last, from the end: they move what follows.
+    // Fences come last and from the end of the code, since an insertion moves later indices.
     let mut fences: Vec<(ThreadId, usize, Fence)> = Vec::new();
     for edit in edits {
         if let (Site::Instr(t, i), Change::FenceBefore(fence)) = *edit {
@@ -146,7 +148,7 @@ pub fn edited(program: &Program, edits: &[Edit]) -> Program {
     new
 }
 
-/// How a fence is written.
+/// The source text of a fence.
 pub fn fence_text(dialect: Dialect, fence: Fence) -> String {
     let (order, scope) = match fence {
         Fence::Proxy(kind) => {
@@ -175,7 +177,7 @@ fn fence_op(program: &Program, fence: Fence) -> Op {
 
 fn alter(op: &mut Op, at: usize, change: Change, program: &Program) {
     match (op, change) {
-        // A weak access has none.
+        // Weak accesses have no scope.
         (op, Change::Scope(scope)) if !op.has(Tag::Weak) => op.set_scope(Some(scope)),
         (op, Change::Order(order)) => strength::set_order(op, order),
         (op, Change::Weak) => strength::make_weak(op),
@@ -194,7 +196,7 @@ fn alter(op: &mut Op, at: usize, change: Change, program: &Program) {
                 .filter(|(kind, _)| kind.is_in("F"));
             ordering.for_each(|(_, tags)| all_regions(tags, program));
         }
-        // A jump to what follows, never taken.
+        // A branch to the next instruction that is never taken.
         (op, Change::Nothing) => {
             *op = Op::Branch {
                 cond: Expr::Const(0),
@@ -229,7 +231,7 @@ fn alter_location(location: &mut LocationKind, change: Change) {
     }
 }
 
-/// What a proxy fence of PTX can bring together with the generic proxy, by tag.
+/// The tags of the proxies that a PTX proxy fence can synchronize with the generic proxy.
 pub const PROXIES: [Tag; 5] = [
     Tag::Surface,
     Tag::Texture,
@@ -238,7 +240,7 @@ pub const PROXIES: [Tag; 5] = [
     Tag::AsyncProxy,
 ];
 
-/// Puts one location's address in place of another's where an access names it.
+/// Replaces one location's address by another's in the address of an access.
 fn rename(op: &mut Op, old: LocId, new: LocId) {
     if let Some(addr) = op.address_mut() {
         addr.visit_mut(&mut |e| {
@@ -258,7 +260,8 @@ fn all_regions(tags: &mut Tags, program: &Program) {
     }
 }
 
-/// A scope that holds all threads, and is no narrower than any that the program uses.
+/// The narrowest scope that covers all threads and is at least as wide as each scope in the
+/// program.
 pub fn enough(program: &Program) -> Scope {
     let places = || program.threads.iter().map(|t| &t.place);
     let holds = |scope: Scope| {

@@ -1,9 +1,9 @@
-//! Kinds of events: what an instruction does, one event at a time, as a model sees it.
+//! Kinds of events. An instruction makes one or more events; models see these.
 //!
-//! A kind is a row of [`KINDS`]; the sets of events that models build on, apart from tags, are rows
-//! of [`EVENT_SETS`].
+//! [`KINDS`] has one row for each kind. [`EVENT_SETS`] lists the sets of events that models start
+//! from, except the sets of tags.
 
-/// What an event is.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventKind {
     /// Initial write of one cell.
@@ -16,17 +16,17 @@ pub enum EventKind {
     Fence,
     /// Arrival at a barrier.
     Arrive,
-    /// Passing a barrier: executes only if the barrier lets the thread pass.
+    /// Passing a barrier: executes only if the barrier releases the thread.
     Wait,
 }
 
-/// What is told of a kind.
+/// The texts for a kind of event.
 pub struct KindRow {
     /// The kind.
     pub kind: EventKind,
-    /// What stands for it in pictures and executions, before its place and value if it has them.
+    /// The symbol in pictures and executions. The event's location and value follow it.
     pub mark: &'static str,
-    /// What sentences call it.
+    /// The noun in messages.
     pub noun: &'static str,
 }
 
@@ -64,8 +64,7 @@ pub const KINDS: &[KindRow] = &[
     },
 ];
 
-/// The sets that consist of all events of some kinds: name, meaning, what an event in it is,
-/// kinds.
+/// The sets that contain all events of some kinds: name, meaning, noun for one event, kinds.
 pub const EVENT_SETS: &[(&str, &str, &str, &[EventKind])] = &[
     ("R", "reads", "a read", &[EventKind::Read]),
     (
@@ -95,12 +94,12 @@ pub const EVENT_SETS: &[(&str, &str, &str, &[EventKind])] = &[
 ];
 
 impl EventKind {
-    /// Its row.
+    /// The row of this kind.
     pub fn row(self) -> &'static KindRow {
         &KINDS[self as usize]
     }
 
-    /// Whether all events of the kind are in that set of [`EVENT_SETS`].
+    /// Whether the set of [`EVENT_SETS`] with this name contains the kind.
     pub fn is_in(self, set: &str) -> bool {
         EVENT_SETS.iter().any(|s| s.0 == set && s.3.contains(&self))
     }

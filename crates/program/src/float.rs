@@ -1,9 +1,9 @@
-//! Floating-point operations on the bits of values.
+//! Floating-point operations on bit patterns.
 //!
 //! # Invariants
-//! - Results are those of IEEE 754: the exact one ([`exact`]), rounded once, in whatever format the
-//!   operation has.
-//! - A result that is no number has all bits set but the sign. PTX promises no bits of it.
+//! - Results follow IEEE 754: the exact result ([`exact`]) is rounded once to the format of the
+//!   operation.
+//! - A NaN result has all bits set except the sign. PTX does not specify the bits of a NaN.
 //!
 //! # Sources
 //! - PTX ISA 9.4, *Floating-Point Instructions*, *Half Precision Floating-Point Instructions*, *Comparison
@@ -17,7 +17,7 @@ use super::Ty;
 use exact::Exact;
 pub use exact::{Format, Rounding};
 
-/// A floating-point operation of two operands; one that has a single operand takes the first.
+/// A floating-point operation with two operands; a unary operation ignores the second one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FloatOp {
     /// Sum.
@@ -28,23 +28,23 @@ pub enum FloatOp {
     Mul(Rounding),
     /// Quotient.
     Div(Rounding),
-    /// The smaller one; the other one if one is no number. -0 is smaller than +0.
+    /// The smaller operand; if one is NaN, the other one. -0 is smaller than +0.
     Min,
-    /// The larger one; the other one if one is no number.
+    /// The larger operand; if one is NaN, the other one.
     Max,
     /// Square root.
     Sqrt(Rounding),
-    /// 1 if both are numbers and the first is less.
+    /// 1 if neither is NaN and the first is less.
     Less,
-    /// 1 if both are numbers and the first is not greater.
+    /// 1 if neither is NaN and the first is not greater.
     LessEqual,
-    /// 1 if both are numbers and equal.
+    /// 1 if neither is NaN and they are equal.
     Equal,
-    /// 1 if one is no number.
+    /// 1 if one is NaN.
     Unordered,
-    /// A subnormal number as a zero of its sign; anything else as it is.
+    /// Replaces a subnormal number by a zero of its sign.
     Flush,
-    /// Sum, where each of the three numbers is as by [`FloatOp::Flush`].
+    /// Sum with both operands and the result flushed as by [`FloatOp::Flush`].
     AddFlush,
     /// The number rounded to an integer.
     Whole(Rounding),
@@ -54,24 +54,24 @@ pub enum FloatOp {
     From(Ty, Rounding),
 }
 
-/// A type between which values are converted.
+/// A source or target type of a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Number {
-    /// Of floating point.
+    /// A floating-point format.
     Float(Format),
     /// An integer type.
     Int(Ty),
 }
 
 impl FloatOp {
-    /// `a op b`, by the bits.
+    /// `a op b` on bit patterns.
     pub fn apply(self, format: Format, a: i64, b: i64) -> i64 {
         let number = |bits| format.exact(bits);
         let (nan, zero) = (format.is_nan(a) || format.is_nan(b), |negative| {
             if negative { format.sign() } else { 0 }
         });
         let negative = |bits| format.magnitude(bits).1;
-        // Of numbers, in order; zeros are equal.
+        // Maps numbers to integers in the same order; both zeros map to 0.
         let place = |bits| match format.magnitude(bits) {
             (magnitude, true) => -magnitude,
             (magnitude, false) => magnitude,
@@ -162,22 +162,22 @@ impl FloatOp {
     }
 }
 
-/// A product and a sum: `a * b + c`, rounded once.
+/// A fused multiply-add: `a * b + c`, rounded once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fused {
-    /// Of the three numbers and of the result.
+    /// The format of the three operands and of the result.
     pub format: Format,
-    /// How the result is rounded.
+    /// The rounding of the result.
     pub rounding: Rounding,
 }
 
 impl Fused {
-    /// `a * b + c`, by the bits.
+    /// `a * b + c` on bit patterns.
     pub fn apply(self, a: i64, b: i64, c: i64) -> i64 {
         let Fused { format, rounding } = self;
         match [a, b, c].map(|bits| format.exact(bits)) {
             [Some(x), Some(y), Some(z)] => format.bits_of(&x.times(y).plus(z, rounding), rounding),
-            // So rounded, a finite product stays one.
+            // Rounding towards zero keeps a finite product finite.
             _ => sum(format, rounding, product(format, Rounding::Zero, a, b), c),
         }
     }
@@ -206,8 +206,8 @@ fn infinite(format: Format, negative: bool) -> i64 {
     format.infinity() | if negative { format.sign() } else { 0 }
 }
 
-/// Out of range it is the nearest integer; of what is no number zero, or where one side has 64 bits
-/// the least number, as of a signed type.
+/// Converts to an integer and clamps values out of range to the nearest integer. NaN becomes zero.
+/// If either side has 64 bits, NaN becomes the least signed number instead.
 fn to_integer(format: Format, ty: Ty, rounding: Rounding, a: i64) -> i64 {
     let bits = u32::from(ty.bits);
     if format.is_nan(a) {

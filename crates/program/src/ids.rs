@@ -1,4 +1,4 @@
-//! Indices: what names a thread, a register or a location of a program.
+//! Indices of threads, registers and locations of a program.
 
 /// Index of a thread, in the order of the test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

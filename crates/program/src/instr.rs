@@ -1,9 +1,9 @@
-//! Micro-ops, and the expressions they are made of.
+//! Micro-ops, and the expressions in them.
 //!
 //! # Invariants
-//! - What a model may see of an instruction (order, scope, proxy) is a [`Tags`] entry; how it
-//!   computes is an [`Expr`].
-//! - An access has an address and a type, whose width is its size.
+//! - Models see an instruction's order, scope and proxy as [`Tags`] entries. An [`Expr`] says how
+//!   it computes.
+//! - An access has an address and a type; the width of the type is its size.
 
 use super::{BinOp, CmpOp, EventKind, Fused, LocId, RegId, Scope, Tag, Tags, Ty, host};
 use diag::{SourceLine, Span};
@@ -11,28 +11,28 @@ use diag::{SourceLine, Span};
 /// A micro-op with its place in the source.
 #[derive(Clone, Debug)]
 pub struct Instr {
-    /// What it does.
+    /// The operation.
     pub op: Op,
-    /// Which element of a vector instruction it is.
+    /// Its position in a vector instruction.
     pub element: Element,
     /// The instruction in the test's source file.
     pub span: Span,
-    /// Its line.
+    /// The source line.
     pub line: SourceLine,
     /// The instruction as written, on one line.
     pub text: String,
 }
 
 impl Instr {
-    /// Whether it is a further micro-op of an instruction that begins with an operation on an
-    /// mbarrier object, or is a copy.
+    /// Whether this is a later micro-op of an instruction that begins with an mbarrier operation or
+    /// an asynchronous copy.
     pub fn follows(&self, operation: &Instr) -> bool {
         (operation.op.has(Tag::Mbarrier) || operation.op.has(Tag::Asynchronous))
             && operation.span == self.span
     }
 }
 
-/// Whether a micro-op is a further one of its instruction, as by [`Instr::follows`].
+/// Whether a micro-op is a later one of its instruction, as defined by [`Instr::follows`].
 pub fn is_further(code: &[Instr], at: usize) -> bool {
     let mut before = code[..at]
         .iter()
@@ -41,8 +41,8 @@ pub fn is_further(code: &[Instr], at: usize) -> bool {
     before.any(|before| code[at].follows(before))
 }
 
-/// Whether a micro-op is a further one of its instruction, and what it computes is of what that
-/// found in memory: no address is.
+/// Whether a micro-op is a later one of its instruction. An assignment counts only if it computes
+/// from a value that the instruction read from memory; addresses do not.
 pub fn is_of_word(code: &[Instr], at: usize) -> bool {
     let Op::Assign { value, .. } = &code[at].op else {
         return is_further(code, at);
@@ -57,24 +57,24 @@ pub fn is_of_word(code: &[Instr], at: usize) -> bool {
     value.any(&|e| matches!(e, Expr::Reg(r) if words.contains(r)))
 }
 
-/// A vector instruction is one micro-op per element, one behind the other and in no order among
-/// themselves (PTX ISA, Memory Consistency Model, Vector Data-types). What is no vector has one
-/// element.
+/// A position in a vector instruction. Such an instruction becomes one micro-op per element. The
+/// micro-ops are adjacent in the code and unordered among themselves (PTX ISA, Memory Consistency
+/// Model, Vector Data-types). A scalar instruction has one element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Element {
-    /// How many elements of its instruction stand before it.
+    /// The number of elements before it in its instruction.
     pub at: u8,
-    /// How many elements its instruction has.
+    /// The number of elements of its instruction.
     pub of: u8,
-    /// How many cells its access is to: more than one where its object is accessed in smaller
-    /// pieces elsewhere.
+    /// The number of cells that its access covers: several if other accesses to the object are
+    /// smaller.
     pub cells: u8,
     /// The elements are pieces of one scalar of 128 bits, the lowest first.
     pub whole: bool,
 }
 
 impl Element {
-    /// That of an instruction that is no vector.
+    /// The element of a scalar instruction.
     pub const ONLY: Element = Element {
         at: 0,
         of: 1,
@@ -82,14 +82,14 @@ impl Element {
         whole: false,
     };
 
-    /// The micro-ops of its instruction, where it is number `index` of the code.
+    /// The micro-ops of its instruction, if this one has the given index in the code.
     pub fn siblings(self, index: usize) -> std::ops::Range<usize> {
         let first = index - usize::from(self.at);
         first..first + usize::from(self.of)
     }
 }
 
-/// Micro-ops. The executor has them with accesses `A` and marks `M` of its own.
+/// Micro-ops. The executor instantiates them with its own types of accesses `A` and marks `M`.
 #[derive(Clone, Debug)]
 pub enum Op<A = Access, M = Mark> {
     /// `dst = [addr]`
@@ -120,54 +120,54 @@ pub enum Op<A = Access, M = Mark> {
         update: Update,
         /// Order, scope, proxy, type of the read half.
         read: A,
-        /// Of the write half.
+        /// The same of the write half.
         write: A,
     },
-    /// An event that neither reads nor writes: a fence, or what else models know by its kind. Never
-    /// waits.
+    /// An event that neither reads nor writes: a fence, or an event that models know by its kind.
+    /// Never waits.
     Mark {
-        /// The address that it names, if it names one.
+        /// The address operand, if any.
         addr: Option<Expr>,
-        /// Which event.
+        /// The event.
         mark: M,
     },
     /// A barrier: waits for other threads.
     Barrier(Barrier),
-    /// Hands a value to threads of its group: waits until all that are named have come to one that
-    /// names the same, and goes on with what they brought. Orders no accesses to memory.
+    /// Exchanges values within a group of threads. It waits until all named threads have come to a
+    /// `Give` that names the same set, then collects their values. Orders no memory accesses.
     Give {
-        /// What this thread brings.
+        /// The value that this thread contributes.
         value: Expr,
-        /// The group is that of this scope; of a warp, its threads are lanes.
+        /// The scope of the group; in a warp, threads are numbered by lane.
         among: Scope,
-        /// Those that meet, as a set of bits; none but the first 64 threads of a group can. Who is
-        /// not among its own meets nobody, which is undefined.
+        /// The participating threads as a bit set; only the first 64 threads of a group can take
+        /// part. A thread that is not in its own set meets no other thread, which is undefined.
         lanes: Expr,
-        /// Whether not all of them have to come: it meets any of those that are at the same
-        /// instruction, and takes of itself what all of these bring, as one set of bits.
+        /// Whether a subset suffices. The thread meets all named threads that are at the same
+        /// instruction. Its own contribution then is the bit set of the contributing threads.
         converged: bool,
     },
-    /// `dst` = what a thread of the group brought when this one met it last; 0 if it did not.
+    /// `dst` = the value that a thread contributed when this thread last met it; 0 if it never did.
     Take {
         /// Receives the value.
         dst: RegId,
-        /// Which one of the group.
+        /// The contributing thread's number in the group.
         lane: u8,
     },
     /// `dst` = 0 or 1: a free choice of the execution.
     Choice {
         /// Receives the choice.
         dst: RegId,
-        /// Whether 1 means that a library function fails here without a reason.
+        /// Whether 1 means a spurious failure of a library function.
         spurious: bool,
     },
-    /// A call of the runtime by a host thread: a point between its accesses.
+    /// A call of the runtime by a host thread; it separates the accesses before and after it.
     Call(host::CallId),
-    /// A thread of a kernel enqueues a command (OpenCL, `enqueue_kernel`): a point between its
-    /// accesses.
+    /// A kernel thread enqueues a command (OpenCL, `enqueue_kernel`); it separates the accesses
+    /// before and after it.
     Enqueue(host::CommandId),
-    /// `dst` = 0 if an event or the work of a stream is complete, else 1. What an answer says of
-    /// memory is the query's matter.
+    /// `dst` = 0 if an event or the work of a stream is complete, else 1. The query defines how an
+    /// answer orders memory.
     Status {
         /// Receives the status.
         dst: RegId,
@@ -190,10 +190,10 @@ pub enum Op<A = Access, M = Mark> {
     },
 }
 
-/// What a memory access carries besides address and value.
+/// The properties of a memory access other than address and value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Order, proxy, … as seen by models.
+    /// Order, proxy, … as models see them.
     pub tags: Tags,
     /// The operation's scope, `None` for weak (non-atomic) accesses.
     pub scope: Option<Scope>,
@@ -204,21 +204,21 @@ pub struct Access {
 /// An event that neither reads nor writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// What it is.
+    /// The kind of event.
     pub kind: EventKind,
     /// Order, proxy, flags.
     pub tags: Tags,
-    /// `None` for what has none (proxy fences).
+    /// `None` for events without a scope (proxy fences).
     pub scope: Option<Scope>,
-    /// Of a wait for groups of asynchronous copies: how many of them, the last ones, need not be
-    /// complete.
+    /// For a wait for groups of asynchronous copies: the number of latest groups that may still be
+    /// incomplete.
     pub pending: Option<u32>,
 }
 
-/// What an RMW writes, given the value it read.
+/// The value that an RMW writes, given the value it read.
 #[derive(Clone, Debug)]
 pub enum Update {
-    /// The operand, whatever was read.
+    /// The operand, for any old value.
     Exchange(Expr),
     /// `old op operand`.
     Apply(BinOp, Expr),
@@ -230,12 +230,12 @@ pub enum Update {
         /// Written on success.
         new: Expr,
     },
-    /// `new` if `cond` is not 0, else nothing. Both may read the operation's `dst`, which holds the
-    /// value read by then.
+    /// `new` if `cond` is not 0, else nothing. Both may read the operation's `dst`, which already
+    /// holds the value read.
     When {
         /// Whether it writes.
         cond: Expr,
-        /// Written in that case.
+        /// The value written in that case.
         new: Expr,
     },
 }
@@ -245,12 +245,11 @@ pub enum Update {
 pub struct Barrier {
     /// Arrive, wait, or both.
     pub action: BarrierAction,
-    /// Which threads it can bring together: those in one group of this scope.
+    /// The scope of the groups whose threads it can bring together.
     pub domain: Scope,
-    /// The lanes that it can bring together, as a set of bits, where it is one of a warp that names
-    /// them; `None`: all threads of the group.
+    /// The lanes that a warp barrier names, as a bit set; `None`: all threads of the group.
     pub lanes: Option<Expr>,
-    /// Which barrier it is, and how many it waits for.
+    /// Its identity, and the number of threads it waits for.
     pub naming: BarrierNaming,
     /// Tags of the arrival event.
     pub arrive: Tags,
@@ -266,7 +265,7 @@ impl Barrier {
         self.arrive.has(Tag::Aligned) || self.wait.has(Tag::Aligned)
     }
 
-    /// Whether it says how many threads have to come.
+    /// Whether it states a thread count.
     pub fn says_count(&self) -> bool {
         match &self.naming {
             BarrierNaming::Counted { count, .. } => count.is_some(),
@@ -274,28 +273,28 @@ impl Barrier {
         }
     }
 
-    /// Whether one of such a group that says no thread count waits for threads that have ended, and
-    /// so for ever. That of a grid is made of memory, in which nobody but a thread counts its own
-    /// arrival; those of smaller groups are the machine's, which counts who is left (PTX ISA,
-    /// `exit`).
+    /// Whether a barrier of such groups without a thread count waits for ended threads, and so
+    /// hangs. A grid barrier is implemented in memory, where only a thread itself counts its
+    /// arrival. Hardware implements the barriers of smaller groups and counts the remaining threads
+    /// (PTX ISA, `exit`).
     pub fn awaits_ended(domain: Scope) -> bool {
         domain == Scope::Gpu
     }
 
-    /// Whether it is a collective of its group: undefined unless every thread takes part, also one
-    /// that has ended.
+    /// Whether it is a collective of its group: undefined unless every thread takes part, even a
+    /// thread that has ended.
     pub fn is_collective(&self) -> bool {
         self.arrive.has(Tag::Collective)
     }
 
-    /// Whether its arrivals and waits can be separate instructions of a barrier for all threads of
-    /// the group, which have to come in turn.
+    /// Whether it is a barrier for all threads of the group whose arrivals and waits can be
+    /// separate instructions. These must alternate.
     pub fn takes_turns(&self) -> bool {
         matches!(self.naming, BarrierNaming::Counted { count: None, .. })
     }
 }
 
-/// What a barrier instruction does.
+/// The action of a barrier instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BarrierAction {
     /// Arrives, then waits for the phase to complete.
@@ -306,7 +305,7 @@ pub enum BarrierAction {
     Wait,
 }
 
-/// How barrier instructions find each other.
+/// The rules by which barrier instructions find their partners.
 #[derive(Clone, Debug)]
 pub enum BarrierNaming {
     /// PTX's counted, resetting barriers (PTX ISA, `bar`/`barrier`).
@@ -344,6 +343,6 @@ pub enum Expr {
     Select(Box<Expr>, Box<Expr>, Box<Expr>),
     /// Conversion to a type.
     Cast(Ty, Box<Expr>),
-    /// A product of two floating-point numbers and the sum of it and a third.
+    /// A fused multiply-add of floating-point numbers.
     Fused(Fused, [Box<Expr>; 3]),
 }

@@ -1,10 +1,10 @@
-//! Layouts: the cells that an element of an object is made of, and where they lie.
+//! Layouts: the cells of one element of an object, and their offsets.
 //!
 //! # Invariants
-//! - There is at least one field. Fields stand in the order of their offsets, do not overlap, and
-//!   end within the element.
-//! - The cells of an object are numbered element by element, those of an element in the order of
-//!   its fields.
+//! - A layout has at least one field. Fields are sorted by offset, do not overlap, and end within
+//!   the element.
+//! - Cells of an object are numbered element by element; the cells of an element follow the order
+//!   of its fields.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use crate::Ty;
 /// A cell of an element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// What stands behind the element's name: nothing, `.data`, `.a[1]`, `[2]`.
+    /// The suffix after the element's name: empty, `.data`, `.a[1]`, `[2]`.
     pub path: String,
-    /// Its distance from the element's first byte.
+    /// The offset from the element's first byte.
     pub offset: u32,
-    /// The integers that it holds.
+    /// The integer type of its value.
     pub ty: Ty,
     /// It holds 0 or 1.
     pub boolean: bool,
@@ -26,13 +26,13 @@ pub struct Field {
     pub mbarrier: bool,
 }
 
-/// What an element is made of.
+/// The layout of one element of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// The name of its type, if it is a structure, or an array of such.
+    /// The type's name, if the element is a structure or an array of structures.
     name: Option<Arc<str>>,
     fields: Arc<[Field]>,
-    /// Bytes from one element to the next.
+    /// The distance in bytes from one element to the next.
     size: u32,
 }
 
@@ -43,7 +43,7 @@ impl From<Ty> for Layout {
 }
 
 impl Layout {
-    /// One integer; `boolean`: 0 or 1.
+    /// One integer; `boolean`: it holds 0 or 1.
     pub fn of(ty: Ty, boolean: bool) -> Layout {
         let field = Field {
             path: String::new(),
@@ -68,27 +68,27 @@ impl Layout {
         }
     }
 
-    /// The name of the type, if it has one of its own.
+    /// The type's name, if it has one.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// How many cells an element has.
+    /// The number of cells of an element.
     pub fn cells(&self) -> usize {
         self.fields.len()
     }
 
-    /// How many bytes so many cells, of whole elements, take.
+    /// The size in bytes of whole elements with this total number of cells.
     pub fn bytes(&self, cells: usize) -> u64 {
         (cells / self.cells()) as u64 * u64::from(self.size)
     }
 
-    /// What a cell of an object is.
+    /// The field of a cell of an object.
     pub fn field(&self, cell: u32) -> &Field {
         &self.fields[cell as usize % self.cells()]
     }
 
-    /// How far a cell lies from the object's first byte.
+    /// The offset of a cell from the object's first byte.
     pub fn offset(&self, cell: u32) -> i64 {
         i64::from(cell / self.cells() as u32) * i64::from(self.size)
             + i64::from(self.field(cell).offset)
@@ -99,7 +99,7 @@ impl Layout {
         self.fields.iter().any(|field| field.mbarrier)
     }
 
-    /// The same, where the words at some offsets from the object's first byte are mbarrier objects.
+    /// The same layout with mbarrier objects at some offsets from the object's first byte.
     pub fn with_mbarriers(&self, at: &BTreeSet<i64>) -> Layout {
         let found: BTreeSet<i64> = at.iter().map(|at| at % i64::from(self.size)).collect();
         let mut fields = self.fields.to_vec();
@@ -112,7 +112,7 @@ impl Layout {
         }
     }
 
-    /// What stands behind the name of an object of so many cells for one of them.
+    /// The suffix that names one cell of an object with this number of cells.
     pub fn suffix(&self, cell: u32, cells: usize) -> String {
         let path = &self.field(cell).path;
         match cells > self.cells() {
@@ -121,8 +121,8 @@ impl Layout {
         }
     }
 
-    /// The cell of an object of so many cells that is meant by what stands behind its name. An
-    /// object of one element may be called by its first one; an element, by its first cell.
+    /// The cell that a suffix names in an object with this number of cells. The name of an object
+    /// with one element may stand for that element, and the name of an element for its first cell.
     pub fn find(&self, suffix: &str, cells: usize) -> Option<u32> {
         let first = |suffix: &str| {
             let inside =

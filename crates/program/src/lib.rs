@@ -1,15 +1,14 @@
 //! The program IR: threads of micro-ops at places in a scope tree, over named memory.
 //!
-//! Micro-ops are the whole contract between the dialects (PTX, OpenCL C, CUDA C++, the `.litmus`
-//! files) and their two consumers, the skeleton and the executor. A dialect's instruction is
-//! lowered to micro-ops in one place.
+//! Micro-ops are the contract between the dialects (PTX, OpenCL C, CUDA C++, the `.litmus` files)
+//! and their two consumers, the skeleton and the executor. Each dialect lowers an instruction to
+//! micro-ops in one place.
 //!
 //! # Invariants
 //! - Everything is resolved: registers, locations and branch targets are indices, valid in their
 //!   tables.
 //! - A branch target is in `0..=code.len()`; `code.len()` is the end of the thread.
-//! - What a model may see of an instruction (order, scope, proxy) is a [`Tags`] entry from
-//!   [`tags::TAGS`].
+//! - Models see an instruction's order, scope and proxy as [`Tags`] entries from [`tags::TAGS`].
 //! - Values are `i64`. A value of type [`Ty`] is kept wrapped to that type by [`Ty::wrap`].
 
 pub mod dialect;

@@ -1,14 +1,14 @@
-//! Which registers are needed where.
+//! Computes which registers are live before each instruction.
 //!
 //! # Invariants
-//! - A register is needed where its value can change what the thread does: an access, a fence, a
-//!   barrier, or which of them come. What only computes values that nobody needs, and a branch that
-//!   only chooses between such computations, need nothing.
-//! - Two states at one instruction that agree in all registers needed there can do the same from
-//!   there on, access by access. So polls that are counted are one poll: where the count only
-//!   chooses how to wait (`if (++n < 16) …; else nanosleep`), both ways meet at the next poll
-//!   without having done anything, and no state depends on it. A branch that can leave a loop, or
-//!   go round for ever, does choose what the thread does: its ways do not meet.
+//! - A register is live where its value can change the thread's accesses, fences or barriers, or
+//!   which of them it executes. A computation of dead values uses nothing, and neither does a
+//!   branch that only chooses between such computations.
+//! - Two states at one instruction that agree in all live registers there have the same
+//!   continuations, access by access. So counted polls collapse into one. If the count only chooses
+//!   how to wait (`if (++n < 16) …; else nanosleep`), both paths join at the next poll without an
+//!   access. No state depends on the count. A branch that can leave a loop or repeat it forever
+//!   does choose what the thread does: its paths do not join.
 
 use std::collections::BTreeSet;
 
@@ -16,8 +16,8 @@ use rustc_hash::FxHashMap;
 
 use super::{BinOp, Expr, Op, Thread, Update};
 
-/// Registers needed before each instruction (and at the end), by backward data flow. `observed`
-/// tells which are needed at the end.
+/// The registers that are live before each instruction (and at the end), by backward data flow.
+/// `observed` says which are live at the end.
 pub fn live_registers(thread: &Thread, observed: &[bool]) -> Vec<Vec<bool>> {
     let n = thread.code.len();
     let idle: Vec<Option<Idle>> = (0..n).map(|pc| Idle::at(thread, pc)).collect();
@@ -42,7 +42,7 @@ pub fn live_registers(thread: &Thread, observed: &[bool]) -> Vec<Vec<bool>> {
             if let Some(d) = op.defines() {
                 here[d.0 as usize] = false;
             }
-            // The operands of such an update see the value read in `dst`.
+            // The operands of such an update read the old value from `dst`.
             let own = match op {
                 Op::Rmw {
                     dst,
@@ -70,19 +70,18 @@ pub fn live_registers(thread: &Thread, observed: &[bool]) -> Vec<Vec<bool>> {
     }
 }
 
-/// What a branch chooses between: assignments alone, behind which its ways meet, wherever in the
-/// text they stand.
+/// A branch whose paths contain only assignments until they join, wherever these are in the code.
 struct Idle {
-    /// Where they meet.
+    /// The instruction where the paths join.
     end: usize,
-    /// The registers that are assigned on some way.
+    /// The registers that some path assigns.
     assigned: BTreeSet<usize>,
 }
 
 impl Idle {
     fn at(thread: &Thread, pc: usize) -> Option<Idle> {
         let target = thread.code[pc].op.target()?;
-        // Every way leads through where they meet, so that one way finds it.
+        // Every path passes the joining point, so following one path finds it.
         let (mut at, mut passed) = (target, BTreeSet::new());
         while passed.insert(at) {
             if let Some(assigned) = Idle::between(thread, pc, at) {
@@ -93,12 +92,12 @@ impl Idle {
         None
     }
 
-    /// What is assigned on the ways from a branch to where they meet, if they all lead there
-    /// without anything else.
+    /// The registers assigned between a branch and `end`, if all paths lead there and contain
+    /// nothing but assignments.
     fn between(thread: &Thread, pc: usize, end: usize) -> Option<BTreeSet<usize>> {
         let mut assigned = BTreeSet::new();
-        // Whether all that follows is known, by instruction: what is not yet known and comes again
-        // goes round in a loop.
+        // For each instruction, whether its whole continuation is known. An instruction that recurs
+        // while still unknown is in a loop.
         let mut known: FxHashMap<usize, bool> = FxHashMap::from_iter([(pc, false)]);
         let mut todo: Vec<(usize, bool)> = next(thread, pc)?.map(|to| (to, false)).collect();
         while let Some((at, behind)) = todo.pop() {
@@ -123,8 +122,7 @@ impl Idle {
     }
 }
 
-/// The instructions that can follow one that does nothing but to compute values or to choose what
-/// follows.
+/// The possible successors of an instruction, if it only assigns or branches.
 fn next(thread: &Thread, at: usize) -> Option<impl Iterator<Item = usize>> {
     let op = &thread.code.get(at)?.op;
     match op {
@@ -139,7 +137,7 @@ fn next(thread: &Thread, at: usize) -> Option<impl Iterator<Item = usize>> {
     )
 }
 
-/// Whether computing it can be an error of its own.
+/// Whether evaluating it can be an error.
 fn may_fail(value: &Expr) -> bool {
     match value {
         Expr::Bin(BinOp::Div | BinOp::Rem, ..) => true,

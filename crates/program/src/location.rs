@@ -1,21 +1,21 @@
-//! Named memory: what an object is, where it lives, what is in it at first.
+//! Named memory: objects, their state spaces and their initial values.
 
 use super::{Layout, LocId, MemoryKind, Proxy, Scope};
 
-/// Who has a copy of an object of its own.
+/// How many copies of an object the program has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Copied {
-    /// Nobody: there is one.
+    /// One copy for all threads.
     Not,
-    /// Each thread.
+    /// One copy for each thread.
     ByThread,
-    /// Each CTA.
+    /// One copy for each CTA.
     ByCta,
-    /// Each device.
+    /// One copy for each device.
     ByDevice,
 }
 
-/// A value fixed before the program starts.
+/// An initial value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Init {
     /// An integer.
@@ -28,20 +28,20 @@ pub enum Init {
         index: u32,
     },
     /// Any value: memory that nothing has written (CUDA C++ Programming Guide, __shared__; PTX ISA,
-    /// Initializers; OpenCL C, Local Address Space Qualifier). Programs run with 0 in its place,
-    /// and no answer may depend on that.
+    /// Initializers; OpenCL C, Local Address Space Qualifier). Programs run with 0 instead, and no
+    /// answer may depend on this choice.
     Unknown,
 }
 
-/// A class of the CUDA C++ library, of which an object may be.
+/// A class of the CUDA C++ library that an object can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
     /// An atomic object.
     Atomic(Scope),
     /// An atomic flag.
     Flag,
-    /// A barrier. Its word holds, from the high end, the phase, and 16 bits each of expected and of
-    /// missing arrivals.
+    /// A barrier. Its word holds, from the high end: the phase, 16 bits of expected arrivals, and
+    /// 16 bits of missing arrivals.
     Barrier(Scope),
     /// A latch. Its word counts down.
     Latch(Scope),
@@ -51,7 +51,7 @@ pub enum Class {
     Mbarrier,
 }
 
-/// Where an object lives.
+/// The state space of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Space {
     /// Global memory: one copy for all.
@@ -64,8 +64,7 @@ pub enum Space {
     Param,
     /// Local or private memory: one copy per thread.
     Local,
-    /// The same, of which nothing is in memory: what it holds is in registers, and it has no more
-    /// than an address.
+    /// Local memory whose contents are all in registers; only its address exists.
     Register,
 }
 
@@ -80,7 +79,7 @@ impl Space {
         matches!(self, Space::Local | Space::Register)
     }
 
-    /// As in the test format.
+    /// The word in the test format.
     pub fn name(self) -> &'static str {
         match self {
             Space::Global => "global",
@@ -92,16 +91,16 @@ impl Space {
     }
 }
 
-/// What OpenCL declares of an object beyond its [`Space`].
+/// OpenCL's properties of an object beyond its [`Space`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct OpenClMemory {
-    /// In the region of global memory. An object of a `.litmus` file may be in both regions, or in
-    /// none.
+    /// Whether it is in the region of global memory. An object of a `.litmus` file may be in both
+    /// regions, or in neither.
     pub global: bool,
-    /// In the region of local memory.
+    /// Whether it is in the region of local memory.
     pub local: bool,
-    /// Operations on it reach no further than their work-group: local memory, of which each group
-    /// has a copy.
+    /// Whether the scope of operations on it is limited to their work-group: local memory, of which
+    /// each group has a copy.
     pub capped: bool,
 }
 
@@ -110,40 +109,40 @@ pub struct OpenClMemory {
 pub struct Location {
     /// Its name.
     pub name: String,
-    /// Further names of the same address.
+    /// Further names for the same address.
     pub also: Vec<String>,
     /// Object or alias.
     pub kind: LocationKind,
 }
 
-/// What a name in memory stands for.
+/// The meaning of a memory name.
 #[derive(Clone, Debug)]
 pub enum LocationKind {
-    /// Memory of its own.
+    /// An object with its memory.
     Object {
-        /// What an element is made of; an access of another size than a cell's is rejected by the
-        /// front end.
+        /// The layout of an element. The front end rejects an access whose size differs from its
+        /// cell's.
         layout: Layout,
         /// One value per cell (a scalar has one).
         init: Vec<Init>,
-        /// Which threads see which copy.
+        /// The state space, which decides which threads see which copy.
         space: Space,
         /// Whether the object was declared atomic (C-like dialects).
         atomic: bool,
-        /// What OpenCL says of it; nothing in other dialects.
+        /// The OpenCL properties; empty in other dialects.
         opencl: OpenClMemory,
-        /// Who allocated it.
+        /// The kind of allocation.
         kind: MemoryKind,
-        /// The class it is of, if it is of one.
+        /// Its library class, if any.
         class: Option<Class>,
     },
     /// Another name for the memory of `of` (which may itself be an alias).
     Alias {
         /// The name it aliases.
         of: LocId,
-        /// Through which proxy. `Generic` is a second virtual address; the others are handles bound
-        /// to the generic address of `of` (ISCA 2022, mixed-proxy extensions: virtual against
-        /// physical aliases).
+        /// The proxy of accesses through this name. `Generic` is a second virtual address. The
+        /// others are handles bound to the generic address of `of` (ISCA 2022, mixed-proxy
+        /// extensions: virtual against physical aliases).
         proxy: Proxy,
     },
 }

@@ -1,19 +1,19 @@
-//! The machine of a test, and who allocated its memory: what decides whether an operation of the
-//! widest scope is atomic, and who may access memory while a kernel uses it.
+//! The machine of a test, and the kinds of its memory. They decide whether an operation of the
+//! widest scope is atomic, and which processors may access memory while a kernel uses it.
 //!
-//! Facts only; the rule is in the text of the model.
+//! This module holds facts only; the rule is in the text of the model.
 //!
 //! # Sources
 //! - libcu++, *Memory model*, Atomicity; CUDA Runtime API, `cudaDeviceProp`,
 //!   `cudaDeviceGetP2PAttribute`.
 //! - OpenCL API specification, *Memory Model: Shared Virtual Memory*; `CL_DEVICE_SVM_CAPABILITIES`.
 
-/// Who allocated an object, which decides what is atomic at system scope (libcu++, *Memory model*,
-/// Atomicity), and in OpenCL how it is shared (OpenCL API specification, *Memory Model: Shared
-/// Virtual Memory*).
+/// The kind of an object's allocation. It decides which accesses are atomic at system scope
+/// (libcu++, *Memory model*, Atomicity). In OpenCL it decides how devices share the object (OpenCL
+/// API specification, *Memory Model: Shared Virtual Memory*).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum MemoryKind {
-    /// Managed memory; also what no test says anything about.
+    /// Managed memory; the default if a test says nothing.
     #[default]
     Managed,
     /// Mapped (pinned, zero-copy) memory of the host.
@@ -34,11 +34,11 @@ pub enum MemoryKind {
     SvmFine,
     /// OpenCL: the same with atomics.
     SvmFineAtomic,
-    /// OpenCL: fine-grained shared virtual memory of the system; whether with atomics, the machine
-    /// says.
+    /// OpenCL: fine-grained shared virtual memory of the system; the machine decides whether it has
+    /// atomics.
     SvmSystem,
-    /// OpenCL: a variable of the program. Each device has its own, and the host none (OpenCL C, *global
-    /// Address Space*).
+    /// OpenCL: a variable at program scope. Each device has a copy, and the host has none (OpenCL
+    /// C, *global Address Space*).
     ProgramScope,
 }
 
@@ -70,17 +70,17 @@ impl MemoryKind {
     }
 }
 
-/// The machine: what the attributes of its devices say of it (CUDA Runtime API, `cudaDeviceProp`;
-/// OpenCL API specification, *Querying Devices*).
+/// The machine, given by attributes of its devices (CUDA Runtime API, `cudaDeviceProp`; OpenCL API
+/// specification, *Querying Devices*).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// The attributes that do not hold.
+    /// The attributes that the machine does not have.
     lacks: Vec<&'static str>,
-    /// The pairs of GPUs that have native atomics between them; `None`: all.
+    /// The pairs of GPUs with native atomics between them; `None`: all.
     pub p2p: Option<Vec<(u32, u32)>>,
 }
 
-/// Attributes of a machine by name: each is a set of all events, or of none, in models.
+/// Names of machine attributes. In models, each is the set of all events or the empty set.
 pub const ATTRIBUTES: &[&str] = &[
     "pageableMemoryAccess",
     "pageableMemoryAccessUsesHostPageTables",
@@ -89,11 +89,11 @@ pub const ATTRIBUTES: &[&str] = &[
     "CL_DEVICE_SVM_ATOMICS",
 ];
 
-/// The one of them that OpenCL has, a bit of `CL_DEVICE_SVM_CAPABILITIES`.
+/// The attribute of OpenCL, a bit of `CL_DEVICE_SVM_CAPABILITIES`.
 pub const SVM_ATOMICS: &str = "CL_DEVICE_SVM_ATOMICS";
 
 impl Machine {
-    /// A machine that has everything.
+    /// A machine with all attributes.
     pub fn full() -> Machine {
         Machine {
             lacks: Vec::new(),
@@ -101,10 +101,10 @@ impl Machine {
         }
     }
 
-    /// Takes an attribute away.
+    /// Removes an attribute.
     ///
     /// # Panics
-    /// If it is none of [`ATTRIBUTES`].
+    /// If [`ATTRIBUTES`] does not contain it.
     pub fn without(&mut self, attribute: &str) {
         let name = ATTRIBUTES.iter().find(|a| **a == attribute);
         self.lacks.push(name.expect("an attribute of the table"));

@@ -1,40 +1,41 @@
-//! The state of an mbarrier object, packed into its 64 bits, and what operations make of it.
+//! The state of an mbarrier object, packed into its 64 bits, and the operations on it.
 //!
 //! From the low end: 15 bits of pending arrivals, 15 of expected arrivals, 21 of bytes that copies
-//! have yet to bring (shifted by 2^20, for they may be fewer than none), 12 of the phase. An object
-//! without expected arrivals is not live.
+//! have yet to deliver, 12 of the phase. The number of bytes may be negative, so the word stores it
+//! plus 2^20. An object without expected arrivals is not live.
 //!
 //! # Invariants
-//! - Operations are expressions over the word before them, so that engines and executor need no
-//!   other notion of an object.
-//! - A phase completes in the operation after which no arrival is pending and no byte is missing.
-//! - Whoever destroys an object moves its phase on to an even one that no arrival of the old object
-//!   comes next to.
+//! - Operations are expressions over the old word, so engines and the executor treat the word like
+//!   any other value.
+//! - A phase completes in the operation after which no arrival is pending and no byte is
+//!   outstanding.
+//! - Invalidating an object advances its phase to an even one. No arrival at the old object has
+//!   this phase or the one before it.
 //!
 //! # Sources
 //! - PTX ISA 9.4, *mbarrier*: Size and alignment, Contents, Lifecycle, Phase, Tracking asynchronous
 //!   operations, Phase completion.
 //!
 //! # Where we differ
-//! - Counts go up to 32,767, not to 2^20 - 1. Phases are counted modulo 4,096, which is more than a
-//!   test has events.
+//! - Counts go up to 32,767, not to 2^20 - 1. Phases are counted modulo 4,096; no test has that
+//!   many events.
 
 use crate::{BinOp, CmpOp, Expr, Ty};
 
 /// The most arrivals that a phase can expect.
 pub const MOST_ARRIVALS: i64 = (1 << 15) - 1;
-/// The most bytes that can be missing, and the most that can have come too early.
+/// The limit on outstanding bytes, and on bytes that arrive before they are expected.
 pub const MOST_BYTES: i64 = (1 << 20) - 1;
 /// The type of the word.
 pub const WORD: Ty = Ty::U64;
 
 const EXPECTED: u32 = 15;
 const BYTES: u32 = 30;
-/// Where the phase begins.
+/// The lowest bit of the phase.
 pub const PHASE: u32 = 51;
-/// How many phases are told apart.
+/// The number of phases before the count wraps.
 pub const PHASES: i64 = 1 << 12;
-/// What stands for no missing byte.
+/// The stored value for zero outstanding bytes.
 const NO_BYTES: i64 = MOST_BYTES + 1;
 
 /// A state, unpacked.
@@ -42,7 +43,7 @@ const NO_BYTES: i64 = MOST_BYTES + 1;
 pub struct State {
     /// Arrivals that the current phase waits for.
     pub pending: i64,
-    /// Arrivals that the next phase will wait for; none: there is no object.
+    /// Arrivals that the next phase will wait for; 0: there is no object.
     pub expected: i64,
     /// Bytes that the current phase waits for.
     pub bytes: i64,
@@ -51,7 +52,7 @@ pub struct State {
 }
 
 impl State {
-    /// What a word says.
+    /// Unpacks a word.
     pub fn of(word: i64) -> State {
         State {
             pending: word & MOST_ARRIVALS,
@@ -61,7 +62,7 @@ impl State {
         }
     }
 
-    /// In words.
+    /// The state as text for messages.
     pub fn text(self) -> String {
         if self.expected == 0 {
             return "no mbarrier object".to_string();
@@ -83,8 +84,8 @@ pub fn phase_of(word: i64) -> i64 {
     word >> PHASE & (PHASES - 1)
 }
 
-/// The word of an object that was just made to expect so many arrivals; of none: of memory that
-/// holds no object.
+/// The word of a new object that expects `count` arrivals; for 0, the word of memory without an
+/// object.
 pub fn made(count: i64) -> i64 {
     if count == 0 {
         0
@@ -126,7 +127,7 @@ fn field(word: Expr, at: u32, most: i64) -> Expr {
     bin(BinOp::And, from, number(most))
 }
 
-/// Both hold.
+/// The conjunction.
 pub fn both(a: Expr, b: Expr) -> Expr {
     Expr::Bin(BinOp::And, Ty::S32, a.into(), b.into())
 }
@@ -151,7 +152,7 @@ pub fn live(word: Expr) -> Expr {
     cmp(CmpOp::Ne, expected(word), number(0))
 }
 
-/// Whether a number is from 1 to the most.
+/// Whether a number is between 1 and `most`.
 pub fn within(n: Expr, most: Expr) -> Expr {
     both(
         cmp(CmpOp::Ge, n.clone(), number(1)),
@@ -159,7 +160,7 @@ pub fn within(n: Expr, most: Expr) -> Expr {
     )
 }
 
-/// The word of a new object in place of none; its phase is what it was.
+/// The word after initialising an object; the phase stays.
 pub fn init(word: Expr, count: Expr) -> Expr {
     let count = bin(BinOp::And, count, number(MOST_ARRIVALS));
     let fields = bin(BinOp::Mul, count, number(made(1) & !(NO_BYTES << BYTES)));
@@ -170,7 +171,7 @@ pub fn init(word: Expr, count: Expr) -> Expr {
     )
 }
 
-/// The word after the end of an object.
+/// The word after invalidating an object.
 pub fn inval(word: Expr) -> Expr {
     let phase = phase(word);
     let odd = bin(BinOp::And, phase.clone(), number(1));
@@ -182,14 +183,13 @@ pub fn inval(word: Expr) -> Expr {
     shifted(next, PHASE)
 }
 
-/// The word after so many bytes more are expected, or fewer (`sign` is -1).
+/// The word after expecting more bytes, or fewer if `sign` is -1.
 pub fn expect(word: Expr, bytes: Expr, sign: i64) -> Expr {
     let op = if sign < 0 { BinOp::Sub } else { BinOp::Add };
     bin(op, word, shifted(bytes, BYTES))
 }
 
-/// Whether the bytes of a word stay within what an object can count when so many are added (`sign`
-/// is -1: taken away).
+/// Whether an object can count its bytes after adding some (`sign` is -1: after subtracting some).
 pub fn in_range(word: Expr, bytes: Expr, sign: i64) -> Expr {
     let op = if sign < 0 { BinOp::Sub } else { BinOp::Add };
     let after = bin(op, field(word, BYTES, 2 * NO_BYTES - 1), bytes.clone());
@@ -206,17 +206,17 @@ pub fn in_range(word: Expr, bytes: Expr, sign: i64) -> Expr {
     )
 }
 
-/// The word after so many arrivals.
+/// The word after `count` arrivals.
 pub fn arrive(word: Expr, count: Expr) -> Expr {
     bin(BinOp::Sub, word, count)
 }
 
-/// The word with so many arrivals less in later phases.
+/// The word with `count` fewer arrivals in later phases.
 pub fn drop(word: Expr, count: Expr) -> Expr {
     bin(BinOp::Sub, word, shifted(count, EXPECTED))
 }
 
-/// Whether nothing is missing in the phase.
+/// Whether nothing is outstanding in the phase.
 pub fn is_complete(word: Expr) -> Expr {
     let left = bin(
         BinOp::And,
@@ -226,7 +226,7 @@ pub fn is_complete(word: Expr) -> Expr {
     cmp(CmpOp::Eq, left, number(NO_BYTES << BYTES))
 }
 
-/// The word with the phase completed if nothing is missing in it.
+/// The word, with the phase completed if nothing is outstanding.
 pub fn settled(word: Expr) -> Expr {
     let begun = bin(
         BinOp::Add,
@@ -237,13 +237,13 @@ pub fn settled(word: Expr) -> Expr {
     Expr::Select(is_complete(word.clone()).into(), begun.into(), word.into())
 }
 
-/// Whether the phase with that parity, current or the one before, is complete.
+/// Whether the phase with that parity, the current or the previous one, is complete.
 pub fn has_passed_parity(word: Expr, parity: Expr) -> Expr {
     let now = bin(BinOp::And, phase(word), number(1));
     cmp(CmpOp::Ne, now, parity)
 }
 
-/// What an arrival returns: the object, and the phase in which it falls.
+/// The result of an arrival: the object and the phase of the arrival.
 pub fn token(word: Expr, object: Expr) -> Expr {
     bin(
         BinOp::Add,
@@ -252,7 +252,7 @@ pub fn token(word: Expr, object: Expr) -> Expr {
     )
 }
 
-/// Whether the phase of a token is complete: it was the one before.
+/// Whether the phase of a token is complete: it is the previous one.
 pub fn has_passed(word: Expr, token: Expr) -> Expr {
     let since = bin(
         BinOp::And,
@@ -262,7 +262,7 @@ pub fn has_passed(word: Expr, token: Expr) -> Expr {
     cmp(CmpOp::Eq, since, number(1))
 }
 
-/// Whether a token is of the object, and of its current phase or the one before.
+/// Whether a token belongs to the object, and to its current or previous phase.
 pub fn is_token(word: Expr, token: Expr, object: Expr) -> Expr {
     let of = cmp(
         CmpOp::Eq,

@@ -1,19 +1,18 @@
-//! The address map: which address names which memory.
+//! The address map from addresses to memory.
 //!
-//! Every copy of every location gets a range of addresses of its own; shared memory has one copy
-//! per CTA, local memory one per thread, a variable at program scope (OpenCL) one per device.
-//! Aliases have addresses of their own and the memory of what they alias.
+//! Every copy of every location has its address range. Shared memory has one copy per CTA, local
+//! memory one per thread, an OpenCL variable at program scope one per device. Aliases have distinct
+//! addresses and share the memory of their target.
 //!
 //! # Invariants
-//! - Address 0 names nothing.
-//! - Addresses count bytes. Each field of an element is one cell, and cells stand in the order of
-//!   their addresses.
-//! - Which cell an access is to, [`Memory::cell_at`] alone says, of its address and its size: the
-//!   whole of one cell, or none.
-//! - Two addresses have the same [`Cell::memory`] iff they are the same physical location, and the
-//!   same [`Cell::virtual_address`] iff they are the same generic virtual address: a texture,
-//!   surface or constant handle shares that of the name it is bound to, a generic alias does not
-//!   (PTX ISA, Proxies; ISCA 2022, virtual against physical aliases).
+//! - Address 0 refers to no memory.
+//! - Addresses count bytes. Each field of an element is one cell, and cells are sorted by address.
+//! - Only [`Memory::cell_at`] maps the address and size of an access to a cell. An access covers
+//!   exactly one whole cell, or it fails.
+//! - Two addresses have the same [`Cell::memory`] iff they are the same physical location. They
+//!   have the same [`Cell::virtual_address`] iff they are the same generic virtual address. A
+//!   texture, surface or constant handle shares the virtual address of its target; a generic alias
+//!   does not (PTX ISA, Proxies; ISCA 2022, virtual against physical aliases).
 
 use std::sync::{Arc, OnceLock};
 
@@ -36,24 +35,24 @@ pub struct CellId(pub u32);
 pub struct Cell {
     /// The address of its first byte.
     pub address: i64,
-    /// Its memory: the cell of the object itself.
+    /// Its memory: the cell of the underlying object.
     pub memory: CellId,
-    /// The cell that stands for its generic virtual address.
+    /// The cell that represents its generic virtual address.
     pub virtual_address: CellId,
-    /// Type of what it holds.
+    /// The type of its value.
     pub ty: Ty,
-    /// Initial value (of the object).
+    /// Initial value of the object's cell.
     pub init: i64,
-    /// Whether that stands for any value ([`Init::Unknown`]). An mbarrier object that nothing has
-    /// made is none, so it has a value.
+    /// Whether the initial value is unknown ([`Init::Unknown`]). A word without an initialised
+    /// mbarrier object has a known value.
     pub unknown: bool,
-    /// Where it lives.
+    /// Its state space.
     pub space: Space,
-    /// Location and number of the cell there.
+    /// The location, and the cell's number in it.
     pub location: (LocId, u32),
     /// The threads that may name this copy; `None`: all.
     pub owner: Option<ThreadId>,
-    /// For output: `x`, `a[1]`, `n.data`.
+    /// The name in messages: `x`, `a[1]`, `n.data`.
     pub name: String,
 }
 
@@ -68,7 +67,7 @@ pub struct Memory {
     cta_of: Vec<ThreadId>,
     /// For each thread, the first thread of its device.
     device_of: Vec<ThreadId>,
-    /// What can hold addresses, once it was asked.
+    /// The result of the points-to analysis, computed on first use.
     points: Arc<OnceLock<Points>>,
 }
 
@@ -76,8 +75,8 @@ pub struct Memory {
 pub const ALIGNMENT: i64 = GAP;
 const GAP: i64 = 0x100;
 
-/// How far the copies of an object of so many bytes are apart, which lie one behind the other, in
-/// the order of the first threads that see them.
+/// The distance between consecutive copies of an object with this number of bytes. Copies are
+/// contiguous, in the order of the first threads that see them.
 pub fn stride(bytes: u64) -> i64 {
     (bytes as i64 / GAP + 1) * GAP
 }
@@ -105,7 +104,7 @@ impl Memory {
             device_of,
             points: Arc::default(),
         };
-        // Objects first, so that an alias declared before its object finds it.
+        // Objects come first, so that an alias finds an object that is declared later.
         let (objects, aliases): (Vec<LocId>, Vec<LocId>) = (0..program.locations.len() as u16)
             .map(LocId)
             .partition(|&l| matches!(program.location(l).kind, LocationKind::Object { .. }));
@@ -171,7 +170,7 @@ impl Memory {
         memory
     }
 
-    /// The value of an initialiser, as seen by a thread of the copy's owner.
+    /// The value of an initialiser, as seen by a thread that owns the copy.
     pub fn initial(&self, program: &Program, init: &Init, viewer: Option<ThreadId>) -> i64 {
         match *init {
             Init::Int(v) => v,
@@ -236,16 +235,16 @@ impl Memory {
             .map(|i| CellId(i as u32))
     }
 
-    /// The cell that an access of `size` bytes at an address is to; `None` if nothing is there, and
-    /// if the access is to a part of a cell or to more than one: accesses of mixed sizes are not
+    /// The cell that an access of `size` bytes at an address covers. `None` if there is none, or if
+    /// the access covers a part of a cell or several cells: accesses of mixed sizes are not
     /// supported.
     pub fn cell_at(&self, address: i64, size: u32) -> Option<CellId> {
         self.at(address)
             .filter(|&c| self.cell(c).ty.bytes() == size)
     }
 
-    /// The cell of an element of a location, in the copy that `viewer` sees. `None` if the viewer
-    /// is missing where there are several copies, or the element does not exist.
+    /// The cell of an element of a location, in the copy that `viewer` sees. `None` if the element
+    /// does not exist, or if there are several copies and no viewer.
     pub fn cell_of(
         &self,
         program: &Program,
@@ -286,7 +285,7 @@ impl Memory {
         }
     }
 
-    /// The memory cell that an observable names, if it names memory.
+    /// The memory cell of an observable, if it observes memory.
     pub fn observed(&self, program: &Program, observable: Observable) -> Option<CellId> {
         match observable {
             Observable::Reg(..) => None,
@@ -297,8 +296,8 @@ impl Memory {
         }
     }
 
-    /// Whether `thread` may access the cell: other CTAs' shared memory is out of reach except
-    /// inside a cluster, other threads' local memory always (PTX ISA, State Spaces).
+    /// Whether `thread` may access the cell. Shared memory is accessible within its cluster, local
+    /// memory only by its thread (PTX ISA, State Spaces).
     pub fn reachable(&self, program: &Program, cell: CellId, thread: ThreadId) -> bool {
         let cell = self.cell(cell);
         match (cell.space, cell.owner) {
@@ -315,8 +314,8 @@ impl Memory {
         }
     }
 
-    /// The cell that an access of `thread` is to, if it may access it: reachable, no write to
-    /// constant memory.
+    /// The cell that an access covers, if `thread` may access it: the cell is reachable and no
+    /// write goes to read-only memory.
     pub fn accessed(
         &self,
         program: &Program,
@@ -330,7 +329,7 @@ impl Memory {
         (writable && self.reachable(program, cell, thread)).then_some(cell)
     }
 
-    /// What an observable is called in outcomes.
+    /// The name of an observable in outcomes.
     pub fn observable_name(&self, program: &Program, o: Observable) -> String {
         match o {
             Observable::Reg(t, r) => {
@@ -346,8 +345,8 @@ impl Memory {
         }
     }
 
-    /// A value of a cell: the state of an mbarrier object in words, anything else as
-    /// [`Memory::show_held`] has it.
+    /// A value of a cell as text: the state of an mbarrier object, or the result of
+    /// [`Memory::show_held`].
     pub fn show_in(&self, program: &Program, cell: CellId, v: i64) -> String {
         if self.is_mbarrier(program, cell) {
             State::of(v).text()
@@ -375,8 +374,8 @@ impl Memory {
         program.is_mbarrier(loc, index)
     }
 
-    /// What somebody waits for who goes round until a cell holds one of some values, and finds this
-    /// one.
+    /// Describes what a polling thread waits for: values that it wants from a cell, given the value
+    /// that it reads now.
     pub fn awaited(&self, program: &Program, cell: CellId, wanted: &Wanted, seen: i64) -> String {
         let name = &self.cell(cell).name;
         if self.is_mbarrier(program, cell) {
@@ -385,8 +384,8 @@ impl Memory {
         wanted.text(name, &|v| self.show_in(program, cell, v))
     }
 
-    /// A value of a register or of memory, of a type: the name of the memory of which it is the
-    /// address, if that can be there, else a number.
+    /// A typed value of a register or of memory as text: the name of the memory whose address it
+    /// is, if it can be one, else a number.
     pub fn show_held(&self, program: &Program, by: Observable, ty: Ty, v: i64) -> String {
         let v = ty.wrap(v);
         let cell = self
@@ -400,8 +399,8 @@ impl Memory {
         }
     }
 
-    /// A value, or the name of the memory of which it is the address, if the program handles
-    /// addresses as values.
+    /// A value as text. If the program uses addresses as values and this is one, the name of the
+    /// memory.
     pub fn show(&self, program: &Program, v: i64) -> String {
         match self.at(v) {
             Some(c) if addresses_are_values(program) => format!("&{}", self.cell(c).name),

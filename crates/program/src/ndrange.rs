@@ -1,20 +1,17 @@
-//! Index spaces of kernels: up to three dimensions, an offset, and groups that need not all be
-//! full.
+//! Index spaces of kernels: up to three dimensions, an offset, and possibly incomplete groups.
 //!
-//! In each dimension, items are numbered from the offset on, and cut into groups of the local size;
-//! the last group has what remains. A grid of CUDA is such a space, whose groups are all full and
-//! whose offset is 0.
+//! In each dimension, ids start at the offset, and groups have the local size; the last group may
+//! be smaller. A CUDA grid is an index space with only full groups and offset 0.
 //!
 //! # Invariants
-//! - Dimensions that a space does not have are of size 1, with offset 0.
-//! - Offset and size together fit a `size_t` of 64 bits, so that no arithmetic here overflows; the
-//!   number of items may.
+//! - Missing dimensions have size 1 and offset 0.
+//! - Offset plus size fits a `size_t` of 64 bits, so no arithmetic here overflows; the number of
+//!   items may.
 //!
 //! # Sources
 //! - OpenCL API specification, *Mapping Work-items Onto an ND-range*; OpenCL C, *Work-Item
 //!   Functions*, for linear ids.
-//! - CUDA C++ Programming Guide, *Thread Hierarchy*: the number of a thread in its block, x
-//!   fastest.
+//! - CUDA C++ Programming Guide, *Thread Hierarchy*: thread numbers in a block, x fastest.
 
 use thiserror::Error;
 
@@ -27,16 +24,16 @@ pub struct NdRange {
     offset: [u64; 3],
 }
 
-/// Why sizes are no index space.
+/// The reasons why sizes do not form an index space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum RangeError {
     /// No dimension, or more than three.
     #[error("an index space has 1 to 3 dimensions")]
     Dimensions,
-    /// Groups without room in that dimension.
+    /// Groups of size 0 in that dimension.
     #[error("groups of size 0 in dimension {0}")]
     EmptyGroups(usize),
-    /// The last id of that dimension would be no `size_t`.
+    /// The last id of that dimension exceeds `size_t`.
     #[error("in dimension {0}, offset and size exceed the largest `size_t`")]
     Overflow(usize),
 }
@@ -44,13 +41,13 @@ pub enum RangeError {
 /// One item of an index space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Item {
-    /// The number of its group, by dimension.
+    /// Its group's number in each dimension.
     pub group: [u64; 3],
-    /// Its number in the group.
+    /// Its number in the group, in each dimension.
     pub local: [u64; 3],
 }
 
-/// The number of a point in a box of that size, dimension 0 fastest.
+/// The linear index of a point in a box, dimension 0 fastest.
 fn linear(at: [u64; 3], size: [u64; 3]) -> u64 {
     (at[2] * size[1] + at[1]) * size[0] + at[0]
 }
@@ -62,11 +59,11 @@ fn points(size: [u64; 3]) -> impl Iterator<Item = [u64; 3]> {
 }
 
 impl NdRange {
-    /// The space of `global` items in groups of `local`, numbered from `offset` on; of missing
-    /// numbers, the last two are 1 and 0.
+    /// The space of `global` items in groups of `local`, with ids from `offset` on. Missing sizes
+    /// are 1, missing offsets 0.
     ///
     /// # Errors
-    /// If there is no such space.
+    /// If the sizes do not form an index space.
     pub fn new(global: &[u64], local: &[u64], offset: &[u64]) -> Result<NdRange, RangeError> {
         if global.is_empty() || [global, local, offset].iter().any(|all| all.len() > 3) {
             return Err(RangeError::Dimensions);
@@ -91,7 +88,7 @@ impl NdRange {
         Ok(range)
     }
 
-    /// How many dimensions it has.
+    /// The number of dimensions.
     pub fn dimensions(&self) -> usize {
         self.dimensions
     }
@@ -111,7 +108,7 @@ impl NdRange {
         self.offset
     }
 
-    /// The number of items; `None` if it fits no 64 bits.
+    /// The number of items; `None` if it exceeds 64 bits.
     pub fn count(&self) -> Option<u64> {
         if self.global.contains(&0) {
             return Some(0);
@@ -126,18 +123,18 @@ impl NdRange {
         [0, 1, 2].map(|d| self.global[d].div_ceil(self.local[d]))
     }
 
-    /// The size of a group: the last one of a dimension has what remains.
+    /// The size of a group; the last one of a dimension may be smaller.
     pub fn size(&self, group: [u64; 3]) -> [u64; 3] {
         [0, 1, 2].map(|d| self.local[d].min(self.global[d] - group[d] * self.local[d]))
     }
 
-    /// The first dimension whose size is no multiple of that of a group, so that not all groups are
-    /// alike.
+    /// The first dimension whose size is no multiple of the group size, so that its groups differ
+    /// in size.
     pub fn remainder(&self) -> Option<usize> {
         (0..3).find(|&d| !self.global[d].is_multiple_of(self.local[d]))
     }
 
-    /// All items, group after group.
+    /// All items, sorted by group.
     pub fn items(&self) -> impl Iterator<Item = Item> + '_ {
         let groups = if self.count() == Some(0) {
             [0; 3]
@@ -153,27 +150,27 @@ impl NdRange {
         [0, 1, 2].map(|d| item.group[d] * self.local[d] + item.local[d] + self.offset[d])
     }
 
-    /// Its number in the whole space, without the offset.
+    /// The item's number in the whole space, without the offset.
     pub fn global_linear_id(&self, item: Item) -> u64 {
         let id = self.global_id(item);
         linear([0, 1, 2].map(|d| id[d] - self.offset[d]), self.global)
     }
 
-    /// Its number in its group.
+    /// The item's number in its group.
     pub fn local_linear_id(&self, item: Item) -> u64 {
         linear(item.local, self.size(item.group))
     }
 
-    /// The number of its group among all groups.
+    /// The number of the item's group among all groups.
     pub fn group_linear_id(&self, item: Item) -> u64 {
         linear(item.group, self.groups())
     }
 }
 
-/// The sub-groups of a group of `size` items, in each of which there is room for `room`: all are
-/// full but the last. That item `n` is in sub-group `n / room` is an assumption; OpenCL leaves the
-/// mapping to the implementation (OpenCL API specification, *Execution Model: Mapping Work-items
-/// Onto an ND-range*).
+/// The sub-groups of a group of `size` items, each with up to `room` items: all except the last are
+/// full. This code assumes that item `n` is in sub-group `n / room`. OpenCL leaves the mapping to
+/// the implementation (OpenCL API specification, *Execution Model: Mapping Work-items Onto an
+/// ND-range*).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SubGroups {
     /// Items in the group.
@@ -183,17 +180,17 @@ pub struct SubGroups {
 }
 
 impl SubGroups {
-    /// How many there are.
+    /// The number of sub-groups.
     pub fn count(self) -> u64 {
         self.size.div_ceil(self.room)
     }
 
-    /// That of an item, by its number in the group.
+    /// The sub-group of an item, by its number in the group.
     pub fn of(self, item: u64) -> u64 {
         item / self.room
     }
 
-    /// How many items are in a sub-group.
+    /// The number of items in a sub-group.
     pub fn members(self, sub_group: u64) -> u64 {
         self.room.min(self.size - sub_group * self.room)
     }
@@ -223,8 +220,8 @@ mod tests {
         assert_eq!(range.remainder(), Some(0));
     }
 
-    /// Every id from the offset on exactly once, in groups that hold together, with linear ids that
-    /// count without gaps.
+    /// Every id from the offset on occurs exactly once, groups are contiguous, and linear ids count
+    /// without gaps.
     #[test]
     fn every_global_id_occurs_once() {
         for (x, y) in each_axis().flat_map(|x| each_axis().map(move |y| (x, y))) {
@@ -261,7 +258,7 @@ mod tests {
             }
             seen.push((range.group_linear_id(item), range.local_linear_id(item)));
         }
-        // Group after group, in each from 0 on: four shapes in two dimensions.
+        // The order is group after group, each from 0 on: four group shapes in two dimensions.
         let sizes = [4, 4, 2, 2, 2, 1];
         let expected: Vec<(u64, u64)> = (0..6)
             .flat_map(|g| (0..sizes[g as usize]).map(move |l| (g, l)))

@@ -1,13 +1,12 @@
-//! Options: all that a model tells the skeleton, and the readings of a source among which a model
-//! can choose.
+//! Options: the settings by which a model controls the skeleton, and the readings of ambiguous
+//! sources among which a model can choose.
 //!
-//! [`OPTIONS`] is the one table: a model's `option`, a test's `[options]`, `--set` and the executor
-//! read it.
+//! [`OPTIONS`] is the only table. A model's `option`, a test's `[options]`, `--set` and the
+//! executor read it.
 //!
 //! # Invariants
-//! - What options of the skeleton say, it builds; what a reading says stands in the model, in terms
-//!   of the sets `NAME.VALUE`, which have every event if the option has that value, and none
-//!   otherwise.
+//! - The skeleton implements its options in code. A reading is implemented in the model's text: the
+//!   set `NAME.VALUE` contains every event if the option has that value, and no event otherwise.
 
 use crate::{Program, Scope, Tag};
 
@@ -16,33 +15,34 @@ use crate::{Program, Scope, Tag};
 pub struct Row {
     /// The name after `option`.
     pub name: &'static str,
-    /// What it can be.
+    /// The possible values.
     pub values: &'static [&'static str],
-    /// One line.
+    /// A description in one line.
     pub doc: &'static str,
-    /// A base name: in published files that never speak of it, the option is on.
+    /// A base name: the option is on in published files that do not mention this name.
     pub unspoken: Option<&'static str>,
-    /// Whether answers name it where it is set.
+    /// Whether answers mention the option if it is set.
     pub told: bool,
-    /// Of a reading: what the values disagree on, and where the source is silent on it.
+    /// For a reading: the subject of the disagreement, and the ambiguous passages.
     pub reading: Option<Reading>,
 }
 
-/// Where a source can be read in several ways.
+/// A disagreement between readings of a source.
 #[derive(Debug)]
 pub struct Reading {
-    /// What the answer depends on.
+    /// The property on which the readings differ.
     pub on: &'static str,
-    /// The passages, by document and section.
+    /// The ambiguous passages, by document and section.
     pub source: &'static str,
-    /// Whether a program has what the values speak of.
+    /// Whether a program contains the constructs that the readings concern.
     bears: fn(&Program) -> bool,
-    /// Whether the events of a program depend on it, and not only what a model says of them.
+    /// Whether the reading changes the events of a program, and not only the model's relations over
+    /// them.
     events: bool,
 }
 
 impl Reading {
-    /// Whether an answer about a program may depend on it at all.
+    /// Whether an answer for a program can depend on the reading.
     pub fn bears_on(&self, program: &Program) -> bool {
         (self.bears)(program)
     }
@@ -54,7 +54,7 @@ fn has(program: &Program, tags: &[Tag]) -> bool {
         .any(|(_, _, instr)| tags.iter().all(|tag| instr.op.has(*tag)))
 }
 
-/// Whether threads of several CTAs are in it.
+/// Whether its threads are in several CTAs.
 fn is_spread(program: &Program) -> bool {
     let mut places = program.threads.iter().map(|thread| &thread.place);
     places
@@ -242,12 +242,12 @@ pub const OPTIONS: &[Row] = &[
     },
 ];
 
-/// An option that was set.
+/// An option with a chosen value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Setting {
-    /// Its place in [`OPTIONS`].
+    /// Its index in [`OPTIONS`].
     pub option: usize,
-    /// The place of its value.
+    /// The index of its value.
     pub value: usize,
 }
 
@@ -270,7 +270,7 @@ impl Setting {
         Ok(Setting { option, value })
     }
 
-    /// The option and its value as they are written.
+    /// The option's name and value as written.
     pub fn words(self) -> (&'static str, &'static str) {
         let row = &OPTIONS[self.option];
         (row.name, row.values[self.value])
@@ -287,12 +287,12 @@ impl Setting {
     }
 }
 
-/// Option values, by place in [`OPTIONS`].
+/// A value for each option, by index in [`OPTIONS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Options([usize; OPTIONS.len()]);
 
 impl Options {
-    /// What settings come to, later ones overriding earlier ones.
+    /// Applies settings in order; later ones override earlier ones.
     pub fn of(settings: impl IntoIterator<Item = Setting>) -> Options {
         let mut options = Options::default();
         for setting in settings {
@@ -306,8 +306,8 @@ impl Options {
         self.0[setting.option] == setting.value
     }
 
-    /// Whether the events of a program are the same under other options, whatever a model says of
-    /// them.
+    /// Whether a program has the same events under both options; the model may treat them
+    /// differently.
     pub fn same_events(self, other: Options) -> bool {
         let matters = |row: &Row| row.reading.as_ref().is_none_or(|reading| reading.events);
         OPTIONS
@@ -321,7 +321,7 @@ impl Options {
         self.is("failed-cas", "write")
     }
 
-    /// `red = atom`: a reduction is an atomic whose result is dropped.
+    /// `red = atom`: a reduction is an atomic that drops its result.
     pub fn red_atom(self) -> bool {
         self.is("red", "atom")
     }
@@ -336,12 +336,12 @@ impl Options {
         self.is("same-value", "benign")
     }
 
-    /// `b128 = split`: a strong access of 128 bits is two.
+    /// `b128 = split`: a strong access of 128 bits makes two events.
     pub fn b128_split(self) -> bool {
         self.is("b128", "split")
     }
 
-    /// `rmw = single`: a read-modify-write is one event.
+    /// `rmw = single`: a read-modify-write makes one event.
     pub fn rmw_single(self) -> bool {
         self.is("rmw", "single")
     }

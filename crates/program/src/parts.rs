@@ -1,9 +1,9 @@
-//! The parts of micro-ops and of expressions: the only place that goes through all kinds of them.
+//! The parts of micro-ops and of expressions. Only this module enumerates them for all kinds.
 //!
 //! # Invariants
-//! - The matches name every kind, so that a new one has its parts stated here. Whoever wants a part
-//!   of a micro-op asks for it; whoever matches on micro-ops carries them out, writes them, or
-//!   makes others of them.
+//! - The matches name every kind, so that a new kind needs its parts here. Other modules get the
+//!   parts of a micro-op from here. They match on micro-ops only to execute, print or transform
+//!   them.
 
 use smallvec::SmallVec;
 
@@ -15,7 +15,7 @@ use super::{
 /// A few parts.
 pub type Parts<T> = SmallVec<[T; 3]>;
 
-/// The operands of an update, shared or mutable as it is itself.
+/// The operands of an update; shared or mutable references, like the argument.
 macro_rules! update_operands {
     ($update:expr) => {{
         let mut all = Parts::new();
@@ -31,7 +31,7 @@ macro_rules! update_operands {
     }};
 }
 
-/// The operands of a micro-op, shared or mutable as it is itself.
+/// The operands of a micro-op; shared or mutable references, like the argument.
 macro_rules! operands {
     ($op:expr) => {{
         let mut all = Parts::new();
@@ -74,7 +74,7 @@ macro_rules! operands {
     }};
 }
 
-/// The address that a micro-op names, shared or mutable as it is itself.
+/// The address operand of a micro-op; a shared or mutable reference, like the argument.
 macro_rules! address {
     ($op:expr) => {
         match $op {
@@ -93,7 +93,7 @@ macro_rules! address {
     };
 }
 
-/// The register that a micro-op writes, shared or mutable as it is itself.
+/// The register that a micro-op writes; a shared or mutable reference, like the argument.
 macro_rules! defined {
     ($op:expr) => {
         match $op {
@@ -114,7 +114,8 @@ macro_rules! defined {
     };
 }
 
-/// What a micro-op reads with and what it writes with, shared or mutable as it is itself.
+/// The read access and the write access of a micro-op; shared or mutable references, like the
+/// argument.
 macro_rules! halves {
     ($op:expr) => {
         match $op {
@@ -141,7 +142,7 @@ impl<A, M> Op<A, M> {
         operands!(self)
     }
 
-    /// The same, to be changed.
+    /// The same as mutable references.
     pub fn operands_mut(&mut self) -> Parts<&mut Expr> {
         operands!(self)
     }
@@ -151,22 +152,22 @@ impl<A, M> Op<A, M> {
         defined!(self).copied()
     }
 
-    /// The same, to be changed.
+    /// The same as a mutable reference.
     pub fn defines_mut(&mut self) -> Option<&mut RegId> {
         defined!(self)
     }
 
-    /// The address that it names.
+    /// The address operand.
     pub fn address(&self) -> Option<&Expr> {
         address!(self)
     }
 
-    /// The same, to be changed.
+    /// The same as a mutable reference.
     pub fn address_mut(&mut self) -> Option<&mut Expr> {
         address!(self)
     }
 
-    /// What it writes if it writes, unless that depends on what it reads.
+    /// The value that it writes, if it writes; `None` if the value depends on the value read.
     pub fn written(&self) -> Option<&Expr> {
         match self {
             Op::Store { value, .. } => Some(value),
@@ -178,28 +179,28 @@ impl<A, M> Op<A, M> {
         }
     }
 
-    /// What it reads memory with.
+    /// The read access.
     pub fn read(&self) -> Option<&A> {
         halves!(self).0
     }
 
-    /// What it writes memory with.
+    /// The write access.
     pub fn write(&self) -> Option<&A> {
         halves!(self).1
     }
 
-    /// What it reads memory with, and what it writes it with.
+    /// The read access and the write access.
     pub fn accesses(&self) -> impl Iterator<Item = &A> {
         let (read, write) = halves!(self);
         read.into_iter().chain(write)
     }
 
-    /// The same, to be changed, one apart from the other.
+    /// The same as a pair of mutable references.
     pub fn halves_mut(&mut self) -> (Option<&mut A>, Option<&mut A>) {
         halves!(self)
     }
 
-    /// What [`Op::accesses`] gives, to be changed.
+    /// The accesses of [`Op::accesses`] as mutable references.
     pub fn accesses_mut(&mut self) -> impl Iterator<Item = &mut A> {
         let (read, write) = halves!(self);
         read.into_iter().chain(write)
@@ -215,7 +216,7 @@ impl<A, M> Op<A, M> {
         self.is_access() || matches!(self, Op::Mark { .. } | Op::Barrier(_))
     }
 
-    /// The barrier that it is.
+    /// The barrier, if it is one.
     pub fn barrier(&self) -> Option<&Barrier> {
         if let Op::Barrier(b) = self {
             Some(b)
@@ -224,7 +225,7 @@ impl<A, M> Op<A, M> {
         }
     }
 
-    /// Where it jumps to.
+    /// The branch target, if it is a branch.
     pub fn target(&self) -> Option<usize> {
         if let Op::Branch { target, .. } = self {
             Some(*target)
@@ -233,7 +234,7 @@ impl<A, M> Op<A, M> {
         }
     }
 
-    /// The same, to be changed.
+    /// The same as a mutable reference.
     pub fn target_mut(&mut self) -> Option<&mut usize> {
         if let Op::Branch { target, .. } = self {
             Some(target)
@@ -242,20 +243,20 @@ impl<A, M> Op<A, M> {
         }
     }
 
-    /// Whether it jumps to itself or to what stands before it.
+    /// Whether it is a branch to itself or to an earlier instruction.
     pub fn jumps_back(&self, pc: usize) -> bool {
         self.target().is_some_and(|target| target <= pc)
     }
 
-    /// Whether what stands after it may come next: not so of a jump that is always taken.
+    /// Whether the next instruction may follow it: false for a branch that is always taken.
     pub fn falls_through(&self) -> bool {
         !matches!(self, Op::Branch { cond: Expr::Const(c), .. } if *c != 0)
     }
 
-    /// The same micro-op with what it accesses memory with, or its mark, made into something else.
+    /// Converts its accesses, or its mark, to other types.
     ///
     /// # Errors
-    /// Those of `access` and `mark`.
+    /// The errors of `access` and `mark`.
     pub fn try_map<B, N, E>(
         self,
         access: impl Fn(A) -> Result<B, E>,
@@ -327,7 +328,7 @@ impl Update {
     }
 }
 
-/// The tags of a micro-op's events, shared or mutable.
+/// The tags of a micro-op's events; shared or mutable references.
 macro_rules! tags {
     ($op:expr $(, $mut:tt)?) => {{
         let mut all = Parts::new();
@@ -368,12 +369,12 @@ impl Op {
         }
     }
 
-    /// The events that it may make, in order, each with its tags; of a barrier always both.
+    /// The events that it may make, in order, each with its tags; for a barrier always both.
     pub fn tags(&self) -> Parts<(EventKind, &Tags)> {
         tags!(self)
     }
 
-    /// The same, to be changed.
+    /// The same as mutable references.
     pub fn tags_mut(&mut self) -> Parts<(EventKind, &mut Tags)> {
         tags!(self, mut)
     }
@@ -388,15 +389,15 @@ impl Op {
         self.tags().iter().any(|(_, tags)| tags.has_any(any))
     }
 
-    /// Whether it is what PTX alone has: an access or a fence that names its proxy, an asynchronous
-    /// operation, or what has to do with groups of such operations, and with launches.
+    /// Whether it exists only in PTX: an access or fence that names its proxy, an asynchronous
+    /// operation, or an operation on groups of these or on launches.
     pub fn is_ptx(&self) -> bool {
         self.is_ptx_mark() || self.has_any(&[Tag::Generic, Tag::ProxyFence, Tag::Asynchronous])
     }
 
-    /// Whether it is a mark that PTX alone has, and in one form: of groups of asynchronous
-    /// operations and the waits for these, of launches, of what a request was answered, of what
-    /// lanes must execute together.
+    /// Whether it is a mark that exists only in PTX, and in one form. These marks concern: groups
+    /// of asynchronous operations and waits for them, launches, refused requests, and lanes that
+    /// must execute together.
     pub fn is_ptx_mark(&self) -> bool {
         self.has_any(&[
             Tag::CommitGroup,
@@ -410,7 +411,7 @@ impl Op {
         ])
     }
 
-    /// The mark that it leaves, if it is one of that kind.
+    /// The mark, if the micro-op is one of that kind.
     pub fn mark(&self, kind: EventKind) -> Option<&Mark> {
         if let Op::Mark { mark, .. } = self {
             Some(mark).filter(|m| m.kind == kind)
@@ -419,7 +420,7 @@ impl Op {
         }
     }
 
-    /// What sentences call it, if it makes events.
+    /// The noun for it in messages; empty if it makes no events.
     pub fn noun(&self) -> &'static str {
         match (self.tags().as_slice(), self.is_access()) {
             ([_, _], true) => "read-modify-write",
@@ -427,7 +428,7 @@ impl Op {
         }
     }
 
-    /// Whether it ends the kernel: it reads at address 0, where nothing is.
+    /// Whether it aborts the kernel: it reads address 0, where there is no memory.
     pub fn aborts(&self) -> bool {
         matches!(
             self,
@@ -460,7 +461,7 @@ impl Op {
     }
 }
 
-/// The parts of an expression, shared or mutable as it is itself.
+/// The operands of an expression; shared or mutable references, like the argument.
 macro_rules! children {
     ($e:expr) => {{
         let mut all = Parts::new();
@@ -476,7 +477,7 @@ macro_rules! children {
 }
 
 impl Expr {
-    /// A value that is not worked out, and depends on nothing.
+    /// An unknown value that depends on nothing.
     pub fn unknown(ty: Ty) -> Expr {
         Expr::Bin(
             BinOp::Unknown,
@@ -486,19 +487,19 @@ impl Expr {
         )
     }
 
-    /// Calls `f` for the expression and all within it.
+    /// Calls `f` for the expression and all its subexpressions.
     pub fn visit(&self, f: &mut impl FnMut(&Expr)) {
         f(self);
         children!(self).into_iter().for_each(|e| e.visit(f));
     }
 
-    /// Calls `f` for all within the expression, then for itself.
+    /// Calls `f` for all subexpressions, then for the expression.
     pub fn visit_mut(&mut self, f: &mut impl FnMut(&mut Expr)) {
         children!(self).into_iter().for_each(|e| e.visit_mut(f));
         f(self);
     }
 
-    /// Whether `is` holds of the expression or of one within it.
+    /// Whether `is` holds for the expression or a subexpression.
     pub fn any(&self, is: &impl Fn(&Expr) -> bool) -> bool {
         is(self) || children!(self).into_iter().any(|e| e.any(is))
     }
@@ -517,7 +518,7 @@ impl Expr {
         self.any(&|e| matches!(e, Expr::Reg(_)))
     }
 
-    /// The location whose address it begins with, if it does.
+    /// The location whose address is the leftmost operand, if any.
     pub fn base(&self) -> Option<LocId> {
         match self {
             Expr::Address(loc) => Some(*loc),
@@ -526,7 +527,7 @@ impl Expr {
         }
     }
 
-    /// Its value, given those of registers and addresses; `None` if one that matters has none.
+    /// Its value, given the values of registers and addresses; `None` if a needed one is unknown.
     pub fn value(&self, leaf: &impl Fn(&Expr) -> Option<i64>) -> Option<i64> {
         let of = |e: &Expr| e.value(leaf);
         match self {

@@ -1,12 +1,13 @@
 //! Scopes, and places of threads in the scope tree.
 //!
 //! # Invariants
-//! - A scope that comes before another in [`Scope`] reaches no further; the groups of a place are
-//!   nested in that order.
+//! - A scope that precedes another in [`Scope`] is no wider. The groups of a place are nested in
+//!   that order.
 
 use std::collections::HashMap;
 
-/// How far an operation or a barrier reaches, from the narrowest to the widest.
+/// The set of threads that an operation or a barrier covers, from the narrowest to the widest
+/// scope.
 ///
 /// PTX words first; OpenCL's work-group is [`Scope::Cta`], its device [`Scope::Gpu`], its sub-group
 /// [`Scope::Warp`].
@@ -28,16 +29,16 @@ pub enum Scope {
     Sys,
 }
 
-/// Where a thread runs: its group's number at each level of the scope tree.
+/// The place of a thread: its group's number at each level of the scope tree.
 ///
 /// `cta` numbers are relative to their GPU, `warp` numbers to their CTA.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
-    /// GPU or device number. A host thread has a device of its own.
+    /// GPU or device number. Each host thread has a distinct number.
     pub gpu: u32,
     /// Vulkan queue family, else 0.
     pub queue_family: u32,
-    /// Cluster number relative to the GPU; `None`: the CTA is a cluster of its own.
+    /// Cluster number relative to the GPU; `None`: the CTA is its only member.
     pub cluster: Option<u32>,
     /// CTA or work-group number.
     pub cta: u32,
@@ -46,16 +47,16 @@ pub struct Place {
     /// Memory synchronization domain of the kernel it belongs to: kernels of different domains
     /// share no scope below `Sys` (CUDA Programming Guide, *Memory Synchronization Domains*).
     pub domain: u32,
-    /// OpenCL: the kernel instance that it belongs to, where no host program says so. Groups of
-    /// different ones are apart.
+    /// OpenCL: the kernel instance, if no host program defines it. Groups of different instances
+    /// are different groups.
     pub kernel: u32,
-    /// A host thread: every scope below `Sys` holds it alone (`specs`: PTX ISA, Scope; host atomics
-    /// are system-wide).
+    /// A host thread: every scope below `Sys` contains only this thread (PTX ISA, Scope; host
+    /// atomics are system-wide).
     pub host: bool,
-    /// Of a cooperative launch: it fails unless all its blocks are resident at once.
+    /// Part of a cooperative launch, which fails unless all its blocks are resident at once.
     pub cooperative: bool,
-    /// Of a kernel that the test has the whole of: its CTA starts and exits. Else the code is a
-    /// part of what it runs.
+    /// Whether the test has the whole kernel, so that the CTA starts and exits. Otherwise the code
+    /// is a part of a kernel.
     pub launched: bool,
 }
 
@@ -76,7 +77,7 @@ impl Place {
         }
     }
 
-    /// The number of its group at a level of the scope tree.
+    /// The number of the thread's group at a level of the scope tree.
     pub fn group(&self, level: Scope) -> Option<u32> {
         match level {
             Scope::Gpu => Some(self.gpu),
@@ -88,7 +89,7 @@ impl Place {
         }
     }
 
-    /// Whether both are on one GPU, whatever the domains of their kernels.
+    /// Whether both are on one GPU, in any domains.
     pub fn same_gpu(&self, other: &Place) -> bool {
         !self.host && !other.host && self.gpu == other.gpu
     }
@@ -122,15 +123,15 @@ impl Place {
     }
 }
 
-/// A group of threads, as a key: two different threads are in one group of a scope if they have the
-/// same.
+/// A group of threads as a key: different threads are in one group of a scope iff their keys are
+/// equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GroupKey([u32; 4], Option<u32>, Option<u32>);
 
 impl Place {
-    /// The warp, CTA or cluster of a place; `None` where the thread is alone in it, or its CTA is a
-    /// cluster of its own. [`Place::same`] is the same question about two places, of any scope:
-    /// there, a CTA is also in one cluster with itself.
+    /// The warp, CTA or cluster of a place; `None` if the thread is alone in it, or the CTA is its
+    /// cluster's only member. [`Place::same`] decides the same for two places and any scope; for
+    /// it, a CTA is in one cluster with itself.
     pub fn group_key(&self, scope: Scope) -> Option<GroupKey> {
         let gpu = [self.gpu, self.domain, self.kernel, self.queue_family];
         match scope {
@@ -147,26 +148,26 @@ impl Place {
     }
 }
 
-/// A thread's seat in a group of threads.
+/// A thread's position in a group of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seat {
-    /// How many threads of the group come before it; in a warp, its lane.
+    /// The number of threads before it in the group; in a warp, its lane.
     pub rank: u32,
-    /// How many threads the group has.
+    /// The number of threads in the group.
     pub of: u32,
-    /// Whether nothing says which group of that scope it is in: it is alone in one then.
+    /// Whether the test does not name its group of that scope; it is then alone in one.
     pub unsaid: bool,
 }
 
 impl Seat {
-    /// The seat of a thread that is alone.
+    /// The seat of a thread that is alone in its group.
     pub const ALONE: Seat = Seat {
         rank: 0,
         of: 1,
         unsaid: false,
     };
 
-    /// The seat in its group of the thread at one of the places.
+    /// The seat of the thread at index `at` in its group.
     pub fn among<'a>(
         places: impl Iterator<Item = &'a Place> + Clone,
         at: usize,
@@ -193,7 +194,7 @@ impl Seat {
         }
     }
 
-    /// The seats of all threads in their warps or CTAs, in one pass.
+    /// The seats of all threads in their warps or CTAs, computed in one pass.
     pub fn all_among(places: &[Place], group: Scope) -> Vec<Seat> {
         let mut counts: HashMap<GroupKey, u32> = HashMap::new();
         let keys: Vec<Option<GroupKey>> =
@@ -216,7 +217,7 @@ impl Seat {
         ranks.into_iter().zip(&keys).zip(places).map(seat).collect()
     }
 
-    /// The threads of the group as a set of bits, as far as there are bits for them.
+    /// The threads of the group as a bit set; threads beyond the last bit are missing.
     pub fn all(self) -> i64 {
         1i64.checked_shl(self.of)
             .map_or(-1, |bit| bit.wrapping_sub(1))

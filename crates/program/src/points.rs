@@ -1,15 +1,16 @@
-//! Which objects an address can be of: a flow-insensitive analysis over the whole program.
+//! Points-to analysis: the objects whose address a value can be. It is flow-insensitive and covers
+//! the whole program.
 //!
 //! # Invariants
-//! - What may hold the address of an object holds it, in whatever order threads run and whatever
-//!   they read; narrow accesses hold none.
-//! - What threads hand each other ([`Op::Give`]) is followed where an instruction accesses memory
-//!   with it: then it is an address, and each may have taken it that does so by an instruction of
-//!   the same name (PTX ISA, *ldmatrix*: all use the same qualifiers). Elsewhere it is a number.
-//! - What was shifted to the left, and what a mask of [`LOW`] leaves, is a number: it tells which
-//!   byte of an element an address is of.
-//! - Arithmetic on an address stays inside of its object. An access that leads out of it is none of
-//!   this module's: the engines find it, by its address.
+//! - The result includes every address that a register or object can hold in any execution. Narrow
+//!   accesses hold no addresses.
+//! - Values that threads exchange ([`Op::Give`]) count as addresses only if the instruction
+//!   accesses memory through them. Then every thread that does so with an instruction of the same
+//!   name may have received each of them (PTX ISA, *ldmatrix*: all use the same qualifiers).
+//!   Elsewhere they are numbers.
+//! - A value shifted to the left, or masked by [`LOW`], is a number: it selects a byte of an
+//!   element.
+//! - Address arithmetic stays inside its object. The engines detect accesses beyond it by address.
 
 use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
@@ -24,10 +25,10 @@ use crate::{BinOp, Expr, Init, Instr, LocId, LocationKind, Op, Program, RegId, T
 /// Objects by index.
 pub type Targets = BTreeSet<LocId>;
 
-/// The bits of an address that a number can be made of.
+/// The address bits that a mask turns into a plain number.
 const LOW: std::ops::Range<i64> = 0..256;
 
-/// Whether a mask leaves nothing but those bits.
+/// Whether a mask keeps only those bits.
 fn is_low(mask: &Expr) -> bool {
     matches!(mask, Expr::Const(mask) if LOW.contains(mask))
 }
@@ -37,22 +38,22 @@ pub fn access_of(op: &Op) -> Option<(&Expr, Ty)> {
     Some((op.address()?, op.accesses().next()?.ty))
 }
 
-/// What can hold an address.
+/// A place that can hold an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Holder {
     Reg(usize, RegId),
     Object(LocId),
-    /// What threads hand each other by an instruction of that name, hashed.
+    /// The values that threads exchange by an instruction with this name, hashed.
     Given(u64),
 }
 
-/// What registers and memory can hold.
+/// The addresses that registers and memory can hold.
 #[derive(Debug)]
 pub struct Points {
-    /// Of each location, its object.
+    /// For each location, its object.
     objects: Vec<LocId>,
     held: FxHashMap<Holder, Targets>,
-    /// By thread, instructions that access memory with what others hand them.
+    /// The instructions, with their threads, that access memory through exchanged values.
     handing: FxHashSet<(usize, Span)>,
 }
 
@@ -104,7 +105,7 @@ impl Points {
         }
     }
 
-    /// Whether that was new.
+    /// Adds targets to a holder; returns whether any was new.
     fn add(&mut self, holder: Holder, targets: Targets) -> bool {
         if targets.is_empty() {
             return false;
@@ -145,7 +146,7 @@ impl Points {
         }
     }
 
-    /// Follows what an instruction copies; whether that was new.
+    /// Propagates through one instruction; returns whether anything was new.
     fn step(&mut self, t: usize, instr: &Instr) -> bool {
         let op = &instr.op;
         let given = || {
@@ -158,7 +159,7 @@ impl Points {
                 .hash(&mut hash);
             accesses.then(|| Holder::Given(hash.finish()))
         };
-        // Narrow accesses cannot hold an address.
+        // Narrow accesses hold no addresses.
         let places = match access_of(op) {
             Some((addr, ty)) if ty.bits == 64 => self.of(t, addr),
             _ => Targets::new(),
@@ -182,7 +183,7 @@ impl Points {
         let mut grown = op
             .defines()
             .is_some_and(|dst| self.add(Holder::Reg(t, dst), read));
-        // The last operand is what is written.
+        // The last operand is the written value.
         let written = op
             .write()
             .and_then(|_| op.operands().pop())
@@ -193,7 +194,7 @@ impl Points {
         grown
     }
 
-    /// The objects that are written: some more than once.
+    /// The objects that some instruction may write, with repetitions.
     pub fn written<'p>(&'p self, program: &'p Program) -> impl Iterator<Item = LocId> + 'p {
         let addresses = program.threads.iter().enumerate().flat_map(|(t, thread)| {
             thread

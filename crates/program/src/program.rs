@@ -5,7 +5,7 @@ use super::{
     MemoryKind, Place, RegId, Scope, Seat, Space, Tag, ThreadId, Ty, host,
 };
 
-/// A whole program: what every checker runs.
+/// A whole program, the input of every checker.
 #[derive(Clone, Debug)]
 pub struct Program {
     /// The language it was written in.
@@ -14,10 +14,10 @@ pub struct Program {
     pub threads: Vec<Thread>,
     /// Its memory.
     pub locations: Vec<Location>,
-    /// The machine it runs on.
+    /// The machine.
     pub machine: Machine,
-    /// What host threads enqueue and wait for, in programs that have such; else all threads run
-    /// from the start.
+    /// The commands and waits of host threads, in programs with a host part. In other programs, all
+    /// threads run from the start.
     pub host: Option<Box<host::HostProgram>>,
 }
 
@@ -37,7 +37,7 @@ impl Program {
         (0..self.threads.len() as u16).map(ThreadId)
     }
 
-    /// All instructions, each with its thread and its place there.
+    /// All instructions, each with its thread and its index there.
     pub fn instrs(&self) -> impl Iterator<Item = (ThreadId, usize, &Instr)> {
         let of = |t: ThreadId| {
             self.thread(t)
@@ -49,8 +49,8 @@ impl Program {
         self.thread_ids().flat_map(of)
     }
 
-    /// The first access of several cells: one to an object that is accessed in smaller pieces
-    /// elsewhere, or of 128 bits.
+    /// The first access that covers several cells: one of 128 bits, or one to an object that has
+    /// smaller accesses elsewhere.
     pub fn of_several_cells(&self) -> Option<&Instr> {
         self.instrs()
             .map(|(_, _, instr)| instr)
@@ -75,8 +75,8 @@ impl Program {
         self.locations.iter().any(of)
     }
 
-    /// The first access or fence in assembly: one of PTX, in a program of another language. Its
-    /// models have no words for it.
+    /// The first PTX access or fence (inline assembly) in a program of another language. The models
+    /// of that language cannot express it.
     pub fn assembly(&self) -> Option<&Instr> {
         let foreign = !self.dialect.row().proxies;
         self.instrs()
@@ -84,12 +84,12 @@ impl Program {
             .find(|instr| foreign && instr.op.is_ptx())
     }
 
-    /// The thread's lane: how many threads of its warp come before it.
+    /// The thread's lane: the number of threads of its warp before it.
     pub fn lane(&self, id: ThreadId) -> u32 {
         self.seat(id, Scope::Warp).rank
     }
 
-    /// The thread's seat in its group of that scope.
+    /// The thread's position in its group of that scope.
     pub fn seat(&self, id: ThreadId, group: Scope) -> Seat {
         Seat::among(
             self.threads.iter().map(|t| &t.place),
@@ -98,18 +98,18 @@ impl Program {
         )
     }
 
-    /// Whether two threads are in one group of that scope; each thread is in its own.
+    /// Whether two threads are in one group of that scope; a thread is in one group with itself.
     pub fn same_group(&self, a: ThreadId, b: ThreadId, group: Scope) -> bool {
         a == b || self.thread(a).place.same(&self.thread(b).place, group)
     }
 
-    /// The lanes of its warp that a mask names; `None`: all of them.
+    /// The lanes of its warp that a mask selects; `None`: all of them.
     pub fn named_by(&self, id: ThreadId, mask: i64) -> Option<u32> {
         let all = self.seat(id, Scope::Warp).all();
         (mask & all != all).then_some((mask & all) as u32)
     }
 
-    /// The threads of its group that a set of bits names.
+    /// The threads of its group that a bit set selects.
     pub fn named_among(&self, id: ThreadId, group: Scope, mask: i64) -> Vec<ThreadId> {
         let mates = self
             .thread_ids()
@@ -121,15 +121,15 @@ impl Program {
             .collect()
     }
 
-    /// Whether a barrier of a thread is that of its grid, whose launch is not cooperative.
+    /// Whether a barrier of a thread synchronizes its grid, but the launch is not cooperative.
     pub fn is_uncooperative(&self, thread: ThreadId, barrier: &Barrier) -> bool {
         let place = &self.thread(thread).place;
         let of_grid = barrier.domain == Scope::Gpu && barrier.is_collective();
         of_grid && place.launched && !place.cooperative
     }
 
-    /// Whether two threads belong to one kernel instance that the host enqueued, or to descendants
-    /// of it.
+    /// Whether two threads belong to one kernel instance that the host enqueued, or to its
+    /// descendants.
     pub fn same_kernel(&self, a: ThreadId, b: ThreadId) -> bool {
         let (x, y) = (&self.thread(a).place, &self.thread(b).place);
         match self.host.as_deref() {
@@ -148,7 +148,7 @@ impl Program {
         id
     }
 
-    /// What the elements of a location's object are made of.
+    /// The layout of the elements of a location's object.
     pub fn layout(&self, id: LocId) -> &Layout {
         match &self.location(self.object(id)).kind {
             LocationKind::Object { layout, .. } => layout,
@@ -168,12 +168,12 @@ impl Program {
         }
     }
 
-    /// The type of the elements of a location's object, where they are integers.
+    /// The type of the elements of a location's object, if they are integers.
     pub fn element(&self, id: LocId) -> Ty {
         self.layout(id).field(0).ty
     }
 
-    /// Of what an object has copies.
+    /// How many copies an object has.
     pub fn copied(&self, id: LocId) -> Copied {
         match &self.location(self.object(id)).kind {
             LocationKind::Object {
@@ -194,15 +194,15 @@ impl Program {
 /// One thread.
 #[derive(Clone, Debug)]
 pub struct Thread {
-    /// Its name, `P0`, `P1`, … unless the test says otherwise.
+    /// Its name; `P0`, `P1`, … by default.
     pub name: String,
-    /// Where it runs.
+    /// Its place in the scope tree.
     pub place: Place,
     /// Its registers.
     pub regs: Vec<Register>,
     /// Its code.
     pub code: Vec<Instr>,
-    /// Its code as written (C-like dialects), for writing the test as TOML.
+    /// Its source code (C-like dialects), for writing the test as TOML.
     pub source: String,
 }
 
@@ -227,9 +227,9 @@ impl Thread {
 /// One register.
 #[derive(Clone, Debug)]
 pub struct Register {
-    /// Its name as written, without a `%` that the short form does not have.
+    /// Its name as written, without the `%` that the short form omits.
     pub name: String,
-    /// The type of the first instruction that writes it; decides how conditions compare it.
+    /// The type of the first instruction that writes it; conditions compare it in this type.
     pub ty: Ty,
     /// Its value before the first instruction.
     pub init: Init,

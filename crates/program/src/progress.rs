@@ -1,26 +1,26 @@
-//! Forward progress: who must be run for ever, under a progress model.
+//! Forward progress: which threads a progress model obliges an implementation to run.
 //!
-//! Threads are the leaves of a tree: the root, the groups of the scope tree, the threads; siblings
+//! Threads are the leaves of a tree: the root, the groups of the scope tree, the threads. Siblings
 //! are ordered by number. A thread is *live* if it is neither done nor blocked, so a looping thread
 //! is live; a group is live if a member is. A thread has *started* if it executed anything; a
 //! group, if a member did. The root is *served*. A served group serves the children that its
-//! progress model names, and if it is live at least one live child. A served thread is never
-//! stopped.
+//! progress model names. If it is live, it also serves at least one live child. A served thread is
+//! never stopped.
 //!
-//! The blocks of a cooperative launch are resident together: once one of its threads has started,
-//! all have, and each is served like under `fair`; `hsa` alone, which asks who comes first, is as
-//! elsewhere.
+//! The blocks of a cooperative launch are resident together. Once one thread has started, all have,
+//! and each is served as under `fair`. The exception is `hsa`, which depends on the order of
+//! threads and not on their start.
 //!
-//! Progress models speak of the threads of kernels. Threads of the host are in no group, and are
-//! always served. Threads of commands that never start, and host threads in calls that never
-//! return, are not live: they hold up no one's turn.
+//! Progress models cover the threads of kernels. Host threads are in no group and are always
+//! served. Threads of commands that never start are not live, and neither are host threads in calls
+//! that never return. No other thread waits for their turn.
 //!
 //! # Sources
 //! - Sorensen et al., "Specifying and Testing GPU Workgroup Progress Models", OOPSLA 2021: OBE,
 //!   HSA, HSA+OBE, LOBE.
-//! - CUDA Programming Guide, Large Scale Groups: the blocks of a cooperative launch are launched as
-//!   one; Execution Model: once a thread of a cooperative grid has made a step, all of its threads
-//!   make progress.
+//! - CUDA Programming Guide, Large Scale Groups: the blocks of a cooperative launch start as one;
+//!   Execution Model: once a thread of a cooperative grid has made a step, all its threads make
+//!   progress.
 //! - ISO C++ [intro.progress], parallel and weakly parallel forward progress; CUDA C++ Programming
 //!   Guide, Execution Model.
 //! - ISO C++ [intro.progress]: general-purpose implementations give concurrent forward progress to
@@ -34,20 +34,20 @@ use super::{Place, Program, Scope, ThreadId};
 /// A progress model: which children a served group serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ProgressModel {
-    /// All.
+    /// All children.
     Fair,
-    /// The first one that is live, and those before it.
+    /// The first live child, and those before it.
     Hsa,
-    /// Those of `hsa` and those of `obe`.
+    /// The children of `hsa` and of `obe`.
     HsaObe,
-    /// Those that have started, and all before them.
+    /// The children that have started, and all before them.
     Lobe,
-    /// Those that have started.
+    /// The children that have started.
     Obe,
 }
 
 impl ProgressModel {
-    /// All, by name.
+    /// All progress models, by name.
     pub const ALL: [ProgressModel; 5] = [
         ProgressModel::Fair,
         ProgressModel::Hsa,
@@ -56,7 +56,7 @@ impl ProgressModel {
         ProgressModel::Obe,
     ];
 
-    /// As in property names.
+    /// The word in property names.
     pub fn name(self) -> &'static str {
         match self {
             ProgressModel::Fair => "fair",
@@ -67,12 +67,12 @@ impl ProgressModel {
         }
     }
 
-    /// The one of that name.
+    /// The progress model with that name.
     pub fn from_name(name: &str) -> Option<ProgressModel> {
         ProgressModel::ALL.into_iter().find(|p| p.name() == name)
     }
 
-    /// Whether any thread may be stopped for ever.
+    /// Whether the model permits that a thread is stopped forever.
     pub fn may_stop(self) -> bool {
         self != ProgressModel::Fair
     }
@@ -87,22 +87,22 @@ impl fmt::Display for ProgressModel {
 /// A node of the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Node {
-    /// A leaf.
+    /// A thread.
     Thread(ThreadId),
     /// A group, or the root, with its children in order.
     Group(Vec<Node>),
-    /// What is apart from each other: each is served, whatever the progress model.
+    /// Independent nodes: each is served under every progress model.
     Apart(Vec<Node>),
-    /// The groups of a cooperative launch, which are resident together: all have started once one
-    /// has.
+    /// The groups of a cooperative launch, which are resident together: once one has started, all
+    /// have.
     Together(Vec<Node>),
 }
 
 impl Node {
-    /// By which progress model those below are served.
+    /// The progress model for the nodes below this one.
     pub fn below(&self, model: ProgressModel) -> ProgressModel {
         match self {
-            // That a lower one goes first is no matter of having started.
+            // `hsa` serves lower numbers first, whether or not they have started.
             Node::Together(_) if model != ProgressModel::Hsa => ProgressModel::Fair,
             _ => model,
         }
@@ -110,7 +110,7 @@ impl Node {
 }
 
 /// The number of a thread's group among its siblings, at one level of the scope tree. A thread
-/// without a sub-group is alone in one, after those that are numbered.
+/// without a sub-group is alone in one, which follows the numbered ones.
 fn number(t: ThreadId, place: &Place, level: Scope) -> (u32, u32) {
     match level {
         Scope::Gpu => (0, place.gpu),
@@ -169,7 +169,7 @@ fn children(program: &Program, threads: &[ThreadId], levels: &[Scope]) -> Vec<No
     nodes
 }
 
-/// A cooperative launch: the command that makes it, where there is a host program.
+/// A cooperative launch: its command, if there is a host program.
 type Launch = Option<CommandId>;
 
 /// The cooperative launch that threads of a block belong to.
@@ -185,19 +185,19 @@ fn cooperative(program: &Program, members: &[ThreadId]) -> Option<Launch> {
     )
 }
 
-/// How a thread ends, as far as progress is concerned.
+/// The final state of a thread for progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stand {
-    /// It is neither done nor blocked: it loops for ever, or is stopped.
+    /// It is neither done nor blocked: it loops forever, or is stopped.
     pub live: bool,
-    /// It is never run again.
+    /// It never runs again.
     pub stopped: bool,
-    /// It executed anything.
+    /// It has executed an instruction.
     pub started: bool,
 }
 
-/// Whom a progress model has served, given how each thread ends, by thread; as few as it permits.
-/// `None` if someone is stopped who must be run.
+/// The threads that a progress model serves, given how each thread ends; as few as it permits.
+/// `None` if a stopped thread has to run.
 pub fn serve(tree: &Node, threads: &[Stand], model: ProgressModel) -> Option<Vec<bool>> {
     let mut served = vec![false; threads.len()];
     Scheduler { threads }
@@ -205,13 +205,13 @@ pub fn serve(tree: &Node, threads: &[Stand], model: ProgressModel) -> Option<Vec
         .then_some(served)
 }
 
-/// Who is served.
+/// Decides which nodes are served.
 struct Scheduler<'e> {
     threads: &'e [Stand],
 }
 
 impl Scheduler<'_> {
-    /// Whether something holds of some thread of a node.
+    /// Whether `holds` is true of some thread of a node.
     fn some(&self, node: &Node, holds: fn(&Stand) -> bool) -> bool {
         match node {
             Node::Thread(t) => holds(&self.threads[t.0 as usize]),
@@ -229,8 +229,8 @@ impl Scheduler<'_> {
         self.some(node, |stand| stand.started)
     }
 
-    /// Serves a node, and below it as few as the progress model permits. False if someone is
-    /// stopped who must be served.
+    /// Serves a node and as few nodes below it as the progress model permits. False if it has to
+    /// serve a stopped thread.
     fn serve(&self, node: &Node, model: ProgressModel, served: &mut [bool]) -> bool {
         let model = node.below(model);
         let nodes = match node {

@@ -1,4 +1,4 @@
-//! Proxies, the ways to memory: each is a row.
+//! Proxies, the access paths to memory: a table with one row for each.
 
 use super::Tags;
 use crate::Tag;
@@ -14,22 +14,22 @@ pub enum Proxy {
     Texture,
     /// Constant loads.
     Constant,
-    /// Bulk copies and matrix instructions: asynchronous operations, no access of a thread. It has
-    /// no row.
+    /// Bulk copies and matrix instructions: asynchronous operations, which are no accesses of a
+    /// thread. It has no row.
     Async,
 }
 
-/// What is told of a proxy.
+/// The names of a proxy.
 pub struct ProxyRow {
     /// The proxy.
     pub proxy: Proxy,
     /// Its name in tests and in proxy fences.
     pub word: &'static str,
-    /// The tag of what goes through it.
+    /// The tag of accesses through it.
     pub tag: Tag,
-    /// The instruction that loads through it, in the short form.
+    /// The load instruction through it, in the short form.
     pub load: &'static str,
-    /// The one that stores, if there is one.
+    /// The store instruction through it, if there is one.
     pub store: Option<&'static str>,
 }
 
@@ -65,8 +65,8 @@ pub const PROXIES: [ProxyRow; 4] = [
     },
 ];
 
-/// What a proxy fence can name, with its tag: aliases, the proxy of asynchronous copies, which no
-/// access of a thread goes through, or a proxy.
+/// The operands of a proxy fence, with their tags: aliases, the proxy of asynchronous copies (which
+/// no access of a thread uses), or a proxy.
 pub const PROXY_FENCES: [(&str, Tag); PROXIES.len() + OTHERS.len()] = {
     let mut all = [OTHERS[0]; PROXIES.len() + OTHERS.len()];
     all[1] = OTHERS[1];
@@ -80,15 +80,15 @@ pub const PROXY_FENCES: [(&str, Tag); PROXIES.len() + OTHERS.len()] = {
 
 const OTHERS: [(&str, Tag); 2] = [("alias", Tag::Alias), ("async", Tag::AsyncProxy)];
 
-/// Tags of a `fence.proxy.async` of one state space, as it is written.
+/// Tags of a `fence.proxy.async` for one state space, by its suffix.
 pub const ASYNC_SPACES: [(&str, Tag); 3] = [
     ("global", Tag::OfGlobal),
     ("shared::cta", Tag::OfCta),
     ("shared::cluster", Tag::OfCluster),
 ];
 
-/// Halves of a fence from the generic to the async proxy: what they are restricted to, their order,
-/// and their tags (PTX ISA 9.4, membar / fence).
+/// Halves of a fence from the generic to the async proxy: their restriction, order and tags (PTX
+/// ISA 9.4, membar / fence).
 pub const ASYNC_HALVES: [(&str, &str, &[Tag]); 3] = [
     (
         "sync_restrict::shared::cta",
@@ -107,8 +107,7 @@ pub const ASYNC_HALVES: [(&str, &str, &[Tag]); 3] = [
     ),
 ];
 
-/// The words of [`PROXY_FENCES`]; all but the first two are names of proxies that an alias can go
-/// through.
+/// The words of [`PROXY_FENCES`]; all except the first two are proxies that an alias can use.
 pub const PROXY_FENCE_WORDS: [&str; PROXY_FENCES.len()] = {
     let mut words = [""; PROXY_FENCES.len()];
     let mut i = 0;
@@ -120,12 +119,12 @@ pub const PROXY_FENCE_WORDS: [&str; PROXY_FENCES.len()] = {
 };
 
 impl Proxy {
-    /// Its row.
+    /// The row of the proxy.
     pub fn row(self) -> &'static ProxyRow {
         &PROXIES[self as usize]
     }
 
-    /// The proxy of that name.
+    /// The proxy with that name.
     pub fn named(word: &str) -> Option<Proxy> {
         PROXIES
             .iter()
@@ -133,8 +132,8 @@ impl Proxy {
             .map(|row| row.proxy)
     }
 
-    /// The proxy of which an access or a proxy fence has the tag. In C, that of the constant proxy
-    /// is the consume order.
+    /// The proxy whose tag an access or a proxy fence has. In C, the tag of the constant proxy
+    /// means the consume order.
     pub fn tagged(tags: &Tags) -> Option<Proxy> {
         PROXIES
             .iter()

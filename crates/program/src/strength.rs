@@ -1,8 +1,8 @@
-//! Operations with other orders and scopes: what is stronger than what, and how each is written.
+//! Changes of an operation's order and scope: which orders are stronger, and how to set them.
 //!
 //! # Invariants
-//! - An operation changes in nothing but its order, its scope, or in being atomic; only orders that
-//!   it may have are given.
+//! - A change affects only an operation's order, its scope, or whether it is atomic. Callers pass
+//!   only orders that the operation may have.
 //!
 //! # Sources
 //! - C11, 7.17.3, *Order and consistency*; OpenCL C, *Memory order and scope*; libcu++, *Thread
@@ -13,7 +13,8 @@ use crate::{Access, EventKind, Op, Scope, Tag, Tags};
 
 pub use crate::words::Order;
 
-/// The tags that say an order. The last one is the constant proxy of PTX, too, beside an order.
+/// The tags of orders. The last one is also the tag of PTX's constant proxy, in addition to an
+/// order.
 const ORDER_TAGS: &[Tag] = &[
     Tag::Relaxed,
     Tag::Acquire,
@@ -23,12 +24,12 @@ const ORDER_TAGS: &[Tag] = &[
     Tag::Constant,
 ];
 
-/// The orders that an atomic operation or a fence may have; none of anything else.
+/// The orders that an atomic operation or a fence may have; empty for any other operation.
 fn orders(op: &Op) -> &'static [Order] {
     let atomic = |access: &Access| access.tags.has(Tag::Atomic);
     match (op.read(), op.write()) {
         _ if op.has(Tag::Asynchronous) => &[],
-        // Of mbarrier objects, arrivals release and waits acquire.
+        // For mbarrier objects, arrivals release and waits acquire.
         _ if op.has(Tag::MbarrierArrive) => &[Order::Relaxed, Order::Release],
         _ if op.has(Tag::MbarrierWait) => &[Order::Relaxed, Order::Acquire],
         _ if op.has(Tag::Mbarrier) => &[],
@@ -40,7 +41,7 @@ fn orders(op: &Op) -> &'static [Order] {
     }
 }
 
-/// The tag that says an order of a kind of event with these tags; `None`: such events have none.
+/// The tag for an order of an event of this kind with these tags; `None`: such events have none.
 fn tag(order: Order, kind: EventKind, tags: &Tags) -> Option<Tag> {
     match kind {
         EventKind::Read if tags.has(Tag::Mbarrier) => None,
@@ -61,13 +62,13 @@ pub fn order(op: &Op) -> Option<Order> {
     orders(op).iter().filter(possible).find(own).copied()
 }
 
-/// The orders that an operation may have and that are stronger than its own, weaker ones first.
+/// The orders that an operation may have and that are stronger than its current one, weakest first.
 pub fn stronger(op: &Op) -> Vec<Order> {
     others(op, |own, other| other.bits() & own.bits() == own.bits())
 }
 
-/// The orders that an operation may have and that are weaker than its own, the weakest first. No
-/// fence is relaxed.
+/// The orders that an operation may have and that are weaker than its current one, weakest first.
+/// No fence is relaxed.
 pub fn weaker(op: &Op) -> Vec<Order> {
     let fence = op.is_fence();
     others(op, |own, other| {
@@ -75,8 +76,8 @@ pub fn weaker(op: &Op) -> Vec<Order> {
     })
 }
 
-/// The orders that an operation may have besides its own, of which `wanted` (own, other) holds,
-/// weaker ones first.
+/// The other orders that an operation may have and for which `wanted` (current, other) holds,
+/// weakest first.
 fn others(op: &Op, wanted: impl Fn(Order, Order) -> bool) -> Vec<Order> {
     let Some(own) = order(op) else {
         return Vec::new();
@@ -100,7 +101,7 @@ pub fn set_order(op: &mut Op, order: Order) {
     for (kind, tags) in op.tags_mut() {
         if let Some(tag) = tag(order, kind, tags) {
             let own = ORDER_TAGS.iter().copied().find(|own| tags.has(*own));
-            // What is volatile has no other order than that.
+            // A volatile operation is always relaxed.
             let relaxed: &[Tag] = if order == Order::Relaxed {
                 &[]
             } else {
@@ -112,10 +113,10 @@ pub fn set_order(op: &mut Op, order: Order) {
     }
 }
 
-/// The flags of fences and barriers that have all regions of memory.
+/// The fence flags for all regions of memory.
 pub const ALL_FLAGS: &str = "CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE";
 
-/// Whether a fence or a barrier of OpenCL leaves out a region of memory.
+/// Whether an OpenCL fence or barrier leaves out a region of memory.
 pub fn lacks_flags(op: &Op) -> bool {
     let lacks = |tags: &Tags| FLAGS.iter().filter_map(|f| f.1).any(|flag| !tags.has(flag));
     op.tags()
@@ -123,7 +124,7 @@ pub fn lacks_flags(op: &Op) -> bool {
         .any(|(kind, tags)| kind.is_in("F") && lacks(tags))
 }
 
-/// Whether it is an access to memory that is not atomic.
+/// Whether it is a non-atomic memory access.
 pub fn is_plain(op: &Op) -> bool {
     op.accesses().any(|access| !access.tags.has(Tag::Atomic))
 }
@@ -144,8 +145,8 @@ pub fn make_weak(op: &mut Op) {
     }
 }
 
-/// Makes a plain or weak access atomic. An order that a load or a store cannot have counts for what
-/// it can.
+/// Makes a plain or weak access atomic. A load or a store drops the parts of the order that it
+/// cannot have.
 pub fn make_atomic(op: &mut Op, order: Order, scope: Option<Scope>) {
     for (kind, tags) in op.tags_mut() {
         if let Some(tag) = tag(order, kind, tags) {

@@ -170,8 +170,8 @@ impl Tag {
     }
 }
 
-/// Tags for an operation's scope, from [`super::Scope`]; PTX, OpenCL and Vulkan names of one level
-/// are all present.
+/// Tags for an operation's [`super::Scope`]. An event has the PTX, OpenCL and Vulkan names of its
+/// scope's level.
 pub const SCOPE_TAGS: &[(&str, super::Scope)] = &[
     ("WI", super::Scope::Thread),
     ("WARP", super::Scope::Warp),

@@ -3,14 +3,14 @@
 /// An integer type: size and signedness. Untyped short-form accesses use [`Ty::WORD`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ty {
-    /// 8, 16, 32 or 64; 1 in registers that hold a truth value.
+    /// 8, 16, 32 or 64; 1 for predicate registers.
     pub bits: u8,
-    /// Decides how values are extended, divided and compared.
+    /// Determines how values are extended, divided and compared.
     pub signed: bool,
 }
 
 impl Ty {
-    /// What the short form of the suites means: 64 bits, signed.
+    /// The type of short-form accesses in the suites: 64 bits, signed.
     pub const WORD: Ty = Ty {
         bits: 64,
         signed: true,
@@ -31,7 +31,7 @@ impl Ty {
         signed: false,
     };
 
-    /// What PTX calls it (PTX ISA, Fundamental Types).
+    /// The name in PTX (PTX ISA, Fundamental Types).
     pub fn ptx_name(self) -> String {
         format!("{}{}", if self.signed { 's' } else { 'u' }, self.bits)
     }
@@ -41,7 +41,7 @@ impl Ty {
         u32::from(self.bits) / 8
     }
 
-    /// One of so many equal pieces of its bits.
+    /// The type of one piece if the bits are divided into equal pieces.
     pub fn piece(self, pieces: u8) -> Ty {
         if pieces == 1 {
             self

@@ -1,18 +1,18 @@
-//! Values that are not worked out ([`BinOp::Unknown`]): what an approximation gives, arithmetic of
-//! types that are not modelled.
+//! Tracks unknown values ([`BinOp::Unknown`]): results of approximate instructions and of
+//! arithmetic in types that are not modelled.
 //!
 //! # Invariants
-//! - A program is decided with a stand-in for such a value, so an answer holds only if nothing that
-//!   it rests on depends on one: [`Unknowns`] says whether that is so.
-//! - A cell of memory that may hold such a value does, in whatever order threads run and whatever
-//!   they read. An address that numbers alone decide is of one cell. Any other is of all cells of
-//!   the objects that [`crate::points`] names, and of all memory if it names none.
-//! - Registers hold it on each way of their thread on which they may, but for ways that a
-//!   condition, which is the same number whenever it is come to, does not allow. Ways with other
-//!   numbers are told apart, so that a loop that counts is gone through turn by turn. Where that
-//!   makes too many, they become one, of which nothing is known in which they differ.
-//! - What an instruction tells of such a value ([`BinOp::Tells`]) is known: the stand-in is right
-//!   in that.
+//! - A checker replaces an unknown value by a stand-in. So its answer is valid only if nothing
+//!   relevant depends on such a value: [`Unknowns`] decides this.
+//! - The result includes every memory cell that may hold an unknown value in any execution. An
+//!   address computed from known numbers refers to one cell. Any other address refers to all cells
+//!   of the objects that [`crate::points`] names, or to all memory if it names none.
+//! - The result includes every register that may hold an unknown value on some path of its thread.
+//!   Paths that a condition with a constant value excludes do not count. Paths with different known
+//!   numbers stay separate, so the analysis unrolls a counting loop. If there are too many paths,
+//!   they merge and lose the numbers in which they differ.
+//! - The facts that an instruction states about such a value ([`BinOp::Tells`]) are known: the
+//!   stand-in agrees with them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,27 +21,27 @@ use crate::memory::{CellId, Memory};
 use crate::points::{Points, Targets};
 use crate::{BinOp, Expr, Instr, LocId, Op, Program, RegId, ThreadId, Update, live_registers};
 
-/// A micro-op of a program: its thread, and its position there.
+/// A micro-op, given by its thread and its index there.
 pub type Site = (ThreadId, usize);
 
-/// Registers that may hold unknown values, each with a micro-op that makes such a value.
+/// Registers that may hold unknown values, each with a micro-op that makes the value.
 type Registers = BTreeMap<RegId, Site>;
 
-/// At most so many ways to a place are told apart.
+/// The limit on separate paths to an instruction.
 const WAYS: usize = 64;
-/// So many micro-ops are gone through before ways are no longer told apart.
+/// The limit on steps before paths merge.
 const STEPS: usize = 2_000_000;
 
-/// What is said of registers on a way to a place.
+/// The register state on a path to an instruction.
 #[derive(Clone, Debug, Default)]
 struct Held {
     unknown: Registers,
-    /// Those of which the number is known that they hold.
+    /// The registers with a known number.
     known: BTreeMap<RegId, i64>,
 }
 
 impl Held {
-    /// A register is written.
+    /// Records a write to a register.
     fn set(&mut self, reg: RegId, unknown: Option<Site>, known: Option<i64>) {
         match unknown {
             Some(site) => self.unknown.insert(reg, site),
@@ -53,7 +53,7 @@ impl Held {
         };
     }
 
-    /// Adds what another way may bring to the same place. Whether what is said there changes.
+    /// Merges the state of another path to the same instruction. Returns whether the state changed.
     fn join(&mut self, other: &Held) -> bool {
         let before = (self.unknown.len(), self.known.len());
         other
@@ -65,8 +65,8 @@ impl Held {
         (self.unknown.len(), self.known.len()) != before
     }
 
-    /// Adds a way to those of a place, of which so many may be told apart: the number of the one
-    /// that it changes.
+    /// Adds a path to those of an instruction, at most `most`. Returns the index of the path that
+    /// changed.
     fn meet(self, ways: &mut Vec<Held>, most: usize) -> Option<usize> {
         let same = ways.iter().position(|way| way.known == self.known);
         match same.or_else(|| (ways.len() >= most).then(|| ways.len() - 1)) {
@@ -79,7 +79,7 @@ impl Held {
     }
 }
 
-/// What an access can be to.
+/// The memory that an access may refer to.
 enum Reach<'a> {
     /// A cell.
     Cell(CellId),
@@ -87,15 +87,15 @@ enum Reach<'a> {
     Objects(&'a Targets),
 }
 
-/// A program, with what the analysis asks of it.
+/// A program, with precomputed facts for the analysis.
 struct Code<'a> {
     program: &'a Program,
     memory: Memory,
     /// By thread and micro-op: the objects that it may access.
     objects: Vec<Vec<Targets>>,
-    /// The objects that something writes.
+    /// The objects that some micro-op may write.
     written: Targets,
-    /// By thread: registers on which an address or a way may depend.
+    /// By thread: registers on which an address or a branch may depend.
     deciding: Vec<BTreeSet<RegId>>,
 }
 
@@ -144,7 +144,7 @@ impl<'a> Code<'a> {
         }
     }
 
-    /// What an expression is on a way of a thread, if numbers alone decide that.
+    /// The value of an expression on a path of a thread, if it is computed from known numbers.
     fn constant(&self, t: ThreadId, held: &Held, e: &Expr) -> Option<i64> {
         e.value(&|leaf| match leaf {
             Expr::Reg(r) => held.known.get(r).copied(),
@@ -153,7 +153,7 @@ impl<'a> Code<'a> {
         })
     }
 
-    /// What a micro-op accesses on a way of a thread.
+    /// The memory that a micro-op may access on a path of a thread.
     fn reach(&self, (t, at): Site, op: &Op, held: &Held) -> Reach<'_> {
         let cell = || {
             let address = self.constant(t, held, op.address()?)?;
@@ -172,11 +172,11 @@ impl<'a> Code<'a> {
         self.program.object(self.memory.cell(cell).location.0)
     }
 
-    /// What a micro-op leaves in its register, if numbers alone decide that.
+    /// The known number that a micro-op writes to its register, if any.
     fn left(&self, t: ThreadId, op: &Op, reach: &Reach<'_>, held: &Held) -> Option<i64> {
         match (op, reach) {
             (Op::Assign { value, .. }, _) => self.constant(t, held, value),
-            // What nothing writes to stays as it was.
+            // Memory that no micro-op writes keeps its initial value.
             (Op::Load { access, .. }, Reach::Cell(cell))
                 if !self.written.contains(&self.object(*cell)) =>
             {
@@ -188,7 +188,7 @@ impl<'a> Code<'a> {
     }
 }
 
-/// The registers of a thread on which an address or a way may depend.
+/// The registers of a thread on which an address or a branch may depend.
 fn deciding(program: &Program, t: ThreadId) -> BTreeSet<RegId> {
     let code = &program.thread(t).code;
     let mut found = BTreeSet::new();
@@ -217,36 +217,36 @@ fn deciding(program: &Program, t: ThreadId) -> BTreeSet<RegId> {
     }
 }
 
-/// Which registers and memory may hold unknown values, and what depends on them.
+/// The registers and memory that may hold unknown values, and the first dependency on one.
 #[derive(Clone, Debug, Default)]
 pub struct Unknowns {
-    /// By thread, at its end.
+    /// By thread: registers at its end.
     registers: Vec<Registers>,
-    /// Cells that may hold one, by their memory.
+    /// Cells that may hold one, by the underlying memory.
     cells: BTreeMap<CellId, Site>,
-    /// Objects of which each cell may hold one.
+    /// Objects each of whose cells may hold one.
     whole: BTreeMap<LocId, Site>,
-    /// Objects of which some cell may hold one.
+    /// Objects with some cell that may hold one.
     part: BTreeMap<LocId, Site>,
-    /// Reads that can find memory that nothing has written, where that has an unknown value.
+    /// Reads that may read unwritten memory with an unknown initial value.
     unwritten: BTreeSet<Site>,
     /// Micro-ops that may write one.
     writers: BTreeSet<Site>,
-    /// What threads hand to others, by the micro-op.
+    /// Unknown values that a micro-op hands to other threads.
     given: BTreeMap<Site, Site>,
-    /// A way, an address or whether something is written depends on a value: where it is made, and
-    /// what depends on it.
+    /// A branch, an address, or whether a write happens depends on an unknown value: its origin,
+    /// and the dependent micro-op.
     steered: Option<(Site, Site)>,
 }
 
-/// Whether a program makes such values at all.
+/// Whether a program makes unknown values at all.
 pub fn are_made(program: &Program) -> bool {
     program
         .instrs()
         .any(|(_, _, instr)| updates(&instr.op) || instr.op.operands().into_iter().any(makes))
 }
 
-/// Whether an atomic writes such a value.
+/// Whether an atomic writes an unknown value.
 fn updates(op: &Op) -> bool {
     matches!(
         op,
@@ -257,7 +257,7 @@ fn updates(op: &Op) -> bool {
     )
 }
 
-/// Whether an expression makes such a value.
+/// Whether an expression makes an unknown value.
 fn makes(e: &Expr) -> bool {
     e.any(&|e| matches!(e, Expr::Bin(BinOp::Unknown, ..)))
 }
@@ -268,8 +268,7 @@ impl Unknowns {
         Unknowns::with_unwritten(program, BTreeSet::new())
     }
 
-    /// The same, where some reads can find memory that nothing has written
-    /// ([`crate::Init::Unknown`]).
+    /// The same if some reads may read unwritten memory ([`crate::Init::Unknown`]).
     pub fn with_unwritten(program: &Program, unwritten: BTreeSet<Site>) -> Unknowns {
         let mut unknowns = Unknowns {
             unwritten,
@@ -280,7 +279,7 @@ impl Unknowns {
         }
         let code = Code::new(program);
         let mut left = STEPS;
-        // What memory holds is known once nothing is added to it.
+        // Repeats until the memory state no longer grows.
         loop {
             let before = unknowns.size();
             unknowns.registers.clear();
@@ -294,17 +293,18 @@ impl Unknowns {
         }
     }
 
-    /// Grows with what is found of memory, and of what threads hand to others.
+    /// A measure that grows with the state of memory and of exchanged values.
     fn size(&self) -> usize {
         self.cells.len() + self.whole.len() + self.part.len() + self.given.len()
     }
 
-    /// Where a value is made on which the course of the program depends, and what depends on it.
+    /// The origin of an unknown value on which the control flow or memory accesses depend, and the
+    /// dependent micro-op.
     pub fn steered(&self) -> Option<(Site, Site)> {
         self.steered
     }
 
-    /// Where a value is made that an observable may show, in the memory of the program.
+    /// The origin of an unknown value that an observable may show, in the memory of the program.
     pub fn shown(&self, program: &Program, memory: &Memory, of: Observable) -> Option<Site> {
         match of {
             Observable::Reg(t, r) => self.registers.get(usize::from(t.0))?.get(&r).copied(),
@@ -320,14 +320,14 @@ impl Unknowns {
         self.writers.contains(&site)
     }
 
-    /// Where a value is made that may be in a cell, in the memory of the program.
+    /// The origin of an unknown value that a cell may hold, in the memory of the program.
     pub fn in_cell(&self, program: &Program, memory: &Memory, cell: CellId) -> Option<Site> {
         let cell = memory.cell(cell);
         let whole = || self.whole.get(&program.object(cell.location.0));
         self.cells.get(&cell.memory).or_else(whole).copied()
     }
 
-    /// Where a value is made that an access may find.
+    /// The origin of an unknown value that an access may read.
     fn found(&self, code: &Code<'_>, reach: &Reach<'_>) -> Option<Site> {
         match reach {
             Reach::Cell(cell) => self.in_cell(code.program, &code.memory, *cell),
@@ -335,7 +335,7 @@ impl Unknowns {
         }
     }
 
-    /// An access leaves such a value.
+    /// Records that an access writes an unknown value.
     fn leave(&mut self, code: &Code<'_>, reach: &Reach<'_>, site: Site) {
         match reach {
             Reach::Cell(cell) => {
@@ -351,8 +351,8 @@ impl Unknowns {
         }
     }
 
-    /// Goes through a thread, on all of its ways. States are kept where ways meet, and carried from
-    /// there to the next such place.
+    /// Analyses a thread on all its paths. States are kept where paths join, and propagated from
+    /// there to the next join.
     fn flow(&mut self, code: &Code<'_>, t: ThreadId, left: &mut usize) {
         let thread = code.program.thread(t);
         let text = &thread.code;
@@ -416,7 +416,7 @@ impl Unknowns {
         self.registers.push(end);
     }
 
-    /// What a micro-op does with values.
+    /// Updates the state for one micro-op.
     fn step(&mut self, code: &Code<'_>, here: Site, op: &Op, held: &mut Held) {
         let of = |e: &Expr| {
             if matches!(e, Expr::Bin(BinOp::Tells, ..)) {
@@ -453,7 +453,7 @@ impl Unknowns {
         if let Some(site) = written {
             self.leave(code, &reach, site);
         }
-        // An atomic that computes from an unknown value writes one, to memory that has one already.
+        // An atomic on memory with an unknown value computes and writes another one.
         if written
             .or(in_memory.filter(|_| matches!(op, Op::Rmw { .. })))
             .is_some()
@@ -475,8 +475,9 @@ impl Unknowns {
         self.steered = self.steered.or(steered.map(|made| (made, here)));
     }
 
-    /// What a thread may take from a lane of its group: what that gives at the instruction where it
-    /// met it; a thread that does not have that instruction may have met it at any other.
+    /// The origin of an unknown value that a thread may receive from a lane of its group. That lane
+    /// gave the value at the same instruction. If that lane's thread does not contain the
+    /// instruction, the value may come from any of its `Give`s.
     fn taken(&self, program: &Program, (t, at): Site, lane: u8) -> Option<Site> {
         let gives = |t: ThreadId| {
             let code = program.thread(t).code.iter().enumerate();
@@ -499,8 +500,8 @@ impl Unknowns {
         })
     }
 
-    /// Whether the course of the program depends on an unknown value here: which way is taken, what
-    /// is accessed, whether it is written, who meets.
+    /// Whether control or memory access depends on an unknown value here: the branch taken, the
+    /// address, whether a write happens, or which threads meet.
     fn steers(
         &self,
         op: &Op,

@@ -11,9 +11,9 @@ pub enum BinOp {
     Sub,
     /// Product.
     Mul,
-    /// Quotient, rounded towards zero. Division by zero gives all ones, as PTX hardware does.
+    /// Quotient, rounded towards zero. Division by zero returns all ones, as PTX hardware does.
     Div,
-    /// Remainder of [`BinOp::Div`]; by zero, the dividend.
+    /// Remainder of [`BinOp::Div`]; for a zero divisor, the dividend.
     Rem,
     /// Bitwise and.
     And,
@@ -25,26 +25,26 @@ pub enum BinOp {
     Shl,
     /// Shift right, arithmetic if signed; amounts are clamped to `bits`.
     Shr,
-    /// Smaller one.
+    /// Minimum.
     Min,
-    /// Larger one.
+    /// Maximum.
     Max,
     /// `a >= b ? 0 : a + 1` (PTX ISA, `atom.inc`), unsigned.
     Inc,
     /// `(a == 0 || a > b) ? b : a - 1` (PTX ISA, `atom.dec`), unsigned.
     Dec,
-    /// One of floating point, on the bits of its operands.
+    /// A floating-point operation on the bits of its operands.
     Float(FloatOp, Format),
-    /// One whose result is not worked out: 0 stands in for it, on which nothing may depend
+    /// An operation with an unknown result: 0 is its stand-in, and no answer may depend on it
     /// ([`crate::unknown`]).
     Unknown,
-    /// 1 if its operands are equal, else 0: what an instruction tells of a value that no other one
-    /// can interpret, and that is not worked out but for this.
+    /// 1 if its operands are equal, else 0. An instruction uses it to state a fact about an
+    /// otherwise unknown value that no other instruction can interpret.
     Tells,
 }
 
 impl BinOp {
-    /// Whether operands may be put in any order and in any groups.
+    /// Whether operands may be reordered and regrouped.
     pub fn is_free_of_order(self) -> bool {
         matches!(
             self,
@@ -140,7 +140,7 @@ pub enum CmpOp {
 }
 
 impl CmpOp {
-    /// What comparisons of PTX call it (PTX ISA, *setp*).
+    /// The name in PTX comparisons (PTX ISA, *setp*).
     pub fn ptx_name(self) -> &'static str {
         match self {
             CmpOp::Eq => "eq",

@@ -1,46 +1,46 @@
-//! What a thread waits for that goes round in a loop: which value, and who could still write it.
+//! Explains which value a looping thread waits for, and which threads could still write it.
 //!
-//! One more iteration is walked through on numbers, with one location's value replaced by each
-//! value that occurs in the loop's code or that somebody writes. The values with which the walk
-//! leaves the loop are what the thread waits for.
+//! The analysis walks through one more iteration with concrete numbers. It replaces one location's
+//! value by each value that occurs in the loop's code or that another thread writes. The thread
+//! waits for the values with which the walk leaves the loop.
 //!
 //! # Invariants
-//! - Nothing in here decides a verdict: it explains what others found. Where it cannot tell, it
+//! - This code decides no verdict; it explains the results of other code. If it cannot decide, it
 //!   says less.
-//! - Stores, fences and barriers on the way change nothing that a walk reads; what fails without a
-//!   reason does not fail.
+//! - Stores, fences and barriers on the way do not change later reads of the walk. Spurious
+//!   failures do not happen.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use super::{Expr, LocId, Op, Program, ThreadId};
 
-/// A walk longer than this goes nowhere.
+/// A longer walk counts as lost.
 const MAX_STEPS: usize = 4_000;
 
-/// Where a thread stands, with its registers.
+/// The state of a thread: its next instruction and its registers.
 #[derive(Clone, Debug)]
 pub struct Walk {
     /// The next instruction.
     pub pc: usize,
-    /// By register.
+    /// The registers by index.
     pub regs: Vec<i64>,
 }
 
 /// Why a walk ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
-    /// The next instruction is not one of those to be walked through.
+    /// The next instruction is outside the range.
     Left,
-    /// It goes round.
+    /// The walk returned to the first instruction.
     Again,
-    /// A read was given no value.
+    /// A read has no known value.
     Read,
-    /// It goes nowhere, or an address is not known.
+    /// The walk got too long, or an address is unknown.
     Lost,
 }
 
-/// Which values of a location end a loop.
+/// The values of a location that end a loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// One of these.
@@ -49,25 +49,25 @@ pub enum Wanted {
     AllBut(i64),
 }
 
-/// What one read of a loop waits for.
+/// One read of a loop, with the values that it waits for.
 #[derive(Clone, Debug)]
 pub struct Poll {
-    /// What it reads.
+    /// The address that it reads.
     pub address: i64,
-    /// The value that it finds.
+    /// The value that it reads now.
     pub seen: i64,
-    /// The values that would end the loop, with all others as they are; `None`: no single value
-    /// does.
+    /// The values that would end the loop if all other memory stays the same; `None`: no single
+    /// value does.
     pub wanted: Option<Wanted>,
-    /// Instructions of other threads that may still be executed, and write such a value, or one
-    /// that is not known.
+    /// Instructions of other threads that may still execute and write such a value, or an unknown
+    /// value.
     pub writers: Vec<(ThreadId, usize)>,
-    /// Whether these are all; else there are writes to addresses that are not known.
+    /// Whether the list is complete; otherwise there are writes to unknown addresses.
     pub sure: bool,
 }
 
 impl Poll {
-    /// Whether a value would end the loop.
+    /// Whether the value would end the loop.
     pub fn wants(&self, value: i64) -> bool {
         match &self.wanted {
             Some(Wanted::These(values)) => values.contains(&value),
@@ -78,7 +78,7 @@ impl Poll {
 }
 
 impl Wanted {
-    /// As a condition on a place: `x == 1 or 2`, `x != 0`.
+    /// As a condition on `place`: `x == 1 or 2`, `x != 0`.
     pub fn text(&self, place: &str, show: &dyn Fn(i64) -> String) -> String {
         match self {
             Wanted::AllBut(other) => format!("{place} != {}", show(*other)),
@@ -90,15 +90,15 @@ impl Wanted {
     }
 }
 
-/// A program at a point of an execution.
+/// A program in the middle of an execution.
 pub struct Scene<'a> {
     /// The program.
     pub program: &'a Program,
-    /// The address of a location, as a thread names it.
+    /// The address of a location in the view of a thread.
     pub address: &'a dyn Fn(ThreadId, LocId) -> Option<i64>,
     /// Whether two addresses name the same memory.
     pub same: &'a dyn Fn(i64, i64) -> bool,
-    /// By thread: where the code begins that it may still execute; `None`: it is over.
+    /// By thread: the first instruction that it may still execute; `None`: the thread has ended.
     pub rest: Vec<Option<usize>>,
 }
 
@@ -111,8 +111,8 @@ impl Scene<'_> {
         })
     }
 
-    /// Walks on, of a range through its instructions alone, until it leaves them or has been at
-    /// their first one twice. Reads take the values that they are given.
+    /// Continues a walk until it leaves the range or reaches its first instruction twice. `read`
+    /// supplies the values of reads.
     pub fn walk(
         &self,
         t: ThreadId,
@@ -144,7 +144,7 @@ impl Scene<'_> {
                         .zip(op.read())
                         .map(|(dst, access)| (dst, access.ty.wrap(value)))
                 }
-                // What others bring is not followed.
+                // Values from other threads are not tracked.
                 Op::Take { .. } => return Rest::Lost,
                 Op::Choice { dst, .. } => Some((*dst, 0)),
                 Op::Assign { dst, value } => {
@@ -162,7 +162,7 @@ impl Scene<'_> {
                     }
                     None
                 }
-                // An event completes some day.
+                // Events complete eventually.
                 Op::Status { dst, .. } => Some((*dst, 0)),
                 _ => None,
             };
@@ -174,7 +174,8 @@ impl Scene<'_> {
         Rest::Lost
     }
 
-    /// What the reads of a loop wait for, of a thread that is in it; `seen` is what they find.
+    /// The reads in a loop of a thread that is in it, each with the values that it waits for.
+    /// `seen` is the current memory.
     pub fn polls(
         &self,
         t: ThreadId,
@@ -235,7 +236,7 @@ impl Scene<'_> {
         let (good, bad): (Vec<i64>, Vec<i64>) = values.into_iter().partition(|&v| leaves(v));
         let wanted = match (good.as_slice(), bad.as_slice()) {
             ([], _) => None,
-            // It goes on through instructions that are not of this loop alone.
+            // The thread continues, but through instructions outside this loop.
             (good, _) if good.contains(&seen) => None,
             ([_, _, ..], [only]) => Some(Wanted::AllBut(*only)),
             _ => Some(Wanted::These(good.clone())),
@@ -256,8 +257,8 @@ impl Scene<'_> {
         }
     }
 
-    /// The writes of other threads to an address that may still be executed, with the value if it
-    /// is known; and whether these are all.
+    /// The writes of other threads to an address that may still execute, each with its value if
+    /// known; and whether the list is complete.
     fn writes(&self, t: ThreadId, address: i64) -> (Vec<(ThreadId, usize, Option<i64>)>, bool) {
         let (mut found, mut sure) = (Vec::new(), true);
         for u in self.program.thread_ids().filter(|&u| u != t) {
@@ -283,7 +284,7 @@ impl Scene<'_> {
         (found, sure)
     }
 
-    /// Whether some thread, of what it may still execute, may write to an address.
+    /// Whether some thread may still write to an address.
     pub fn may_write(&self, address: i64) -> bool {
         self.program.thread_ids().any(|u| {
             let Some(from) = self.rest[u.0 as usize] else {
@@ -300,7 +301,7 @@ impl Scene<'_> {
         })
     }
 
-    /// The instructions that a thread may come to from one of them, that one included, in order.
+    /// The instructions that a thread can reach from one of them, including that one, in order.
     fn reachable(&self, t: ThreadId, from: usize) -> BTreeSet<usize> {
         let code = &self.program.thread(t).code;
         let (mut seen, mut todo) = (BTreeSet::new(), vec![from]);

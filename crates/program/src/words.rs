@@ -1,5 +1,5 @@
-//! Words of the dialects for memory orders, scopes and fence flags, and which orders an operation
-//! may have.
+//! The words of the dialects for memory orders, scopes and fence flags, and the orders that each
+//! kind of operation may have.
 
 use crate::Scope;
 use crate::Tag;
@@ -21,7 +21,7 @@ pub enum Order {
     SeqCst,
 }
 
-/// Orders by name, in C and in the languages made from it.
+/// Orders by name, in C and languages derived from it.
 pub const ORDERS: &[(&str, Order)] = &[
     ("memory_order_relaxed", Order::Relaxed),
     ("memory_order_consume", Order::Consume),
@@ -41,8 +41,8 @@ pub const PTX_ORDERS: &[(&str, Order)] = &[
 ];
 
 impl Order {
-    /// What it does, as bits: acquires, releases, is in the order of sequentially consistent
-    /// operations.
+    /// The effects of an order as bits: acquires, releases, takes part in the order of sequentially
+    /// consistent operations.
     pub fn bits(self) -> u8 {
         match self {
             Order::Relaxed => 0b000,
@@ -53,8 +53,7 @@ impl Order {
         }
     }
 
-    /// The tag of a load, or of the read half of a read-modify-write: what only concerns writes is
-    /// dropped.
+    /// The tag of a load, or of the read half of a read-modify-write; the release part is dropped.
     pub fn of_read(self) -> Tag {
         match self {
             Order::Relaxed | Order::Release => Tag::Relaxed,
@@ -64,7 +63,8 @@ impl Order {
         }
     }
 
-    /// The tag of a store, or of the write half of a read-modify-write.
+    /// The tag of a store, or of the write half of a read-modify-write; the acquire part is
+    /// dropped.
     pub fn of_write(self) -> Tag {
         match self {
             Order::Relaxed | Order::Consume | Order::Acquire => Tag::Relaxed,
@@ -73,8 +73,7 @@ impl Order {
         }
     }
 
-    /// The order that a compare-exchange has on failure if none is given (ISO C++,
-    /// atomics.types.operations).
+    /// The default order of a failed compare-exchange (ISO C++, atomics.types.operations).
     pub fn on_failure(self) -> Order {
         match self {
             Order::Release => Order::Relaxed,
@@ -106,7 +105,7 @@ pub const OF_LOADS: &[Order] = &[
 /// The orders that a store may have (C11, 7.17.7.1).
 pub const OF_STORES: &[Order] = &[Order::Relaxed, Order::Release, Order::SeqCst];
 
-/// The orders that anything else may have.
+/// The orders that read-modify-writes and fences may have.
 pub const OF_OTHERS: &[Order] = &[
     Order::Relaxed,
     Order::Consume,
@@ -116,7 +115,7 @@ pub const OF_OTHERS: &[Order] = &[
     Order::SeqCst,
 ];
 
-/// Scopes, as files of mappings and costs name them. A queue family is Vulkan's.
+/// Scopes, as files of mappings and costs name them. Vulkan's queue family is not among them.
 pub const SCOPES: &[(&str, Scope)] = &[
     ("thread", Scope::Thread),
     ("warp", Scope::Warp),
@@ -134,7 +133,7 @@ pub const PTX_SCOPES: &[(&str, Scope)] = &[
     (".sys", Scope::Sys),
 ];
 
-/// Scopes of OpenCL C. The first one is for fences of images alone.
+/// Scopes of OpenCL C. The first one is only for image fences.
 pub const OPENCL_SCOPES: &[(&str, Scope)] = &[
     ("memory_scope_work_item", Scope::Thread),
     ("memory_scope_sub_group", Scope::Warp),
@@ -144,7 +143,7 @@ pub const OPENCL_SCOPES: &[(&str, Scope)] = &[
     ("memory_scope_all_devices", Scope::Sys),
 ];
 
-/// Scopes of CUDA C++. The cluster's is that of the compiler's builtins.
+/// Scopes of CUDA C++. The cluster scope comes from the compiler's builtins.
 pub const CUDA_SCOPES: &[(&str, Scope)] = &[
     ("thread_scope_thread", Scope::Thread),
     ("thread_scope_block", Scope::Cta),
@@ -153,7 +152,7 @@ pub const CUDA_SCOPES: &[(&str, Scope)] = &[
     ("thread_scope_system", Scope::Sys),
 ];
 
-/// Fence flags by name, with the tag each becomes. Images have no formal model.
+/// Fence flags by name, with their tags. Images have no formal model.
 pub const FLAGS: &[(&str, Option<Tag>)] = &[
     ("CLK_GLOBAL_MEM_FENCE", Some(Tag::Global)),
     ("CLK_LOCAL_MEM_FENCE", Some(Tag::Local)),

@@ -1,5 +1,5 @@
-//! How changes of a program are written in a language: fences, barriers and atomic accesses where
-//! there are none, and other scopes in the names of functions.
+//! Writes changes of a program as source text: new fences, barriers and atomic accesses, and other
+//! scopes in function names.
 //!
 //! # Sources
 //! - CUDA Programming Guide, *Memory Fence Functions*, *Synchronization Functions*, *Atomic
@@ -9,26 +9,27 @@
 
 use crate::Scope;
 
-/// What a language has for changes besides other words for orders and scopes.
+/// A language's source text for changes other than replaced words for orders and scopes.
 #[derive(Debug)]
 pub struct Writing {
-    /// How the functions begin that say their scope by how their names end.
+    /// The prefixes of functions whose names end in their scope.
     pub suffixed: &'static [&'static str],
-    /// Those endings, narrowest first.
+    /// These suffixes, narrowest scope first.
     pub suffixes: &'static [(&'static str, Scope)],
-    /// Fences for code that names no orders, the narrowest first.
+    /// Fences for code that names no orders, narrowest first.
     pub fences: &'static [(&'static str, Scope)],
-    /// Barriers of the threads of a group.
+    /// Barriers of groups of threads.
     pub barriers: &'static [(&'static str, Scope)],
-    /// Statements that wait for what is on its way, each with parts of names in code that has any.
+    /// Statements that wait for asynchronous operations, each with the parts of names that identify
+    /// code that uses them.
     pub waits: &'static [(&'static str, &'static [&'static str])],
-    /// A name of memory is the object itself, and no pointer to it.
+    /// Whether the name of memory denotes the object itself, and not a pointer to it.
     pub objects: bool,
-    /// An atomic access.
+    /// Writes an atomic access.
     pub access: fn(&Access<'_>) -> String,
 }
 
-/// An atomic access to be written.
+/// An atomic access to write as text.
 #[derive(Clone, Copy, Debug)]
 pub struct Access<'a> {
     /// `load`, `store`, `fetch_add`, …
@@ -37,10 +38,10 @@ pub struct Access<'a> {
     pub ty: &'a str,
     /// The object, an lvalue.
     pub place: &'a str,
-    /// Of a compare-exchange: the variable that has what is expected, and the word for the order
-    /// where it fails.
+    /// For a compare-exchange: the variable with the expected value, and the word for the order on
+    /// failure.
     pub expected: Option<(&'a str, &'a str)>,
-    /// What is stored or added.
+    /// The value to store or add.
     pub value: Option<&'a str>,
     /// The word for its order.
     pub order: &'a str,
@@ -48,7 +49,7 @@ pub struct Access<'a> {
     pub scope: &'a str,
 }
 
-/// Accesses by functions that take a pointer, the scope last where there are scopes.
+/// Writes an access as a call that takes a pointer; the scope is last, if there are scopes.
 fn by_pointer(access: &Access<'_>, scoped: bool) -> String {
     let pointer = match access.place.strip_prefix('*') {
         Some(pointer) => pointer.trim().to_owned(),
@@ -80,7 +81,7 @@ pub static C: Writing = Writing {
     access: |access| by_pointer(access, false),
 };
 
-/// PTX, whose other changes are printed.
+/// PTX, whose other changes are printed from the parsed instructions.
 pub static PTX: Writing = Writing {
     suffixed: &[],
     suffixes: &[],
@@ -162,7 +163,7 @@ pub static CUDA: Writing = Writing {
 };
 
 impl Writing {
-    /// The names of a function by scope, the narrowest first, if its name says its scope.
+    /// The names of a function for each scope, narrowest first, if its name ends in a scope.
     pub fn family(&self, name: &str) -> Option<Vec<(String, Scope)>> {
         let mut beginnings = self.suffixed.iter();
         let longest = |(ending, _): &&(&str, Scope)| ending.len();
@@ -174,7 +175,7 @@ impl Writing {
             .0;
         let stem = &name[..name.len() - ending.len()];
         let rest = beginnings.find_map(|start| stem.strip_prefix(start))?;
-        // `atomicAdd` is one of them, `atomic_thread_fence` and `atomic` are not.
+        // `atomicAdd` belongs here; `atomic_thread_fence` and `atomic` do not.
         let known =
             stem.starts_with("__") && rest.is_empty() || rest.starts_with(char::is_uppercase);
         known.then(|| {

@@ -1,4 +1,4 @@
-//! Advice: the cheapest orders, scopes and fences that keep a program right, or make it so.
+//! Advice: the cheapest orders, scopes and fences that keep a program correct, or make it correct.
 
 use std::io::{self, Write};
 
@@ -14,28 +14,28 @@ const UNSURE: Style = AnsiColor::Yellow.on_default();
 const ADDED: Style = AnsiColor::Green.on_default();
 const GONE: Style = AnsiColor::Red.on_default();
 
-/// So many lines around a change are shown with it.
+/// The number of lines shown around a change.
 const CONTEXT: usize = 3;
 
-/// What there is to say of a program.
+/// The result of advice for a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advised {
-    /// Nothing cheaper keeps it right.
+    /// No cheaper program is correct.
     Minimal,
-    /// Something cheaper does.
+    /// A cheaper program is correct.
     OverSynchronised,
-    /// It is not right, and this makes it so.
+    /// The program is incorrect, and the changes make it correct.
     Repaired,
-    /// It is not right, and no order, scope or fence makes it so.
+    /// The program is incorrect, and no orders, scopes or fences make it correct.
     BeyondRepair,
-    /// Nothing is expected of it that could be lost.
+    /// The program has no expectations to keep.
     NothingToKeep,
-    /// That was not found out.
+    /// The search did not decide it.
     Undecided,
 }
 
 impl Advised {
-    /// As it is written in `jsonl`.
+    /// The word in `jsonl`.
     pub fn word(self) -> &'static str {
         match self {
             Advised::Minimal => "minimal",
@@ -48,71 +48,71 @@ impl Advised {
     }
 }
 
-/// What stands in one place.
+/// A change at one place.
 #[derive(Clone, Debug, Serialize)]
 pub struct AdvicePart {
     /// Its line in the file.
     #[serde(flatten)]
     pub line: SourceLine,
-    /// The threads that have it.
+    /// The threads that contain it.
     pub threads: String,
-    /// What, and instead of what.
+    /// The old and the new text.
     pub text: String,
 }
 
-/// A part of the advice, and what would be without it.
+/// A part of the advice, and the best solution without it.
 #[derive(Clone, Debug, Serialize)]
 pub struct AdviceItem {
     /// The part.
     #[serde(flatten)]
     pub part: AdvicePart,
-    /// It is in every solution; `None`: that was not found out.
+    /// Whether it is in every solution; `None`: undecided.
     pub needed: Option<bool>,
-    /// How much more the cheapest program without it costs.
+    /// The additional cost of the cheapest program without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more: Option<u64>,
-    /// What that has instead.
+    /// The other parts of that program.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub instead: Vec<AdvicePart>,
 }
 
-/// Advice about some tests that are made of the same code.
+/// Advice for tests that share the same code.
 #[derive(Clone, Debug, Serialize)]
 pub struct Advice {
-    /// Where they are.
+    /// Their path.
     pub path: String,
-    /// What they are called.
+    /// Their names.
     pub tests: Vec<String>,
-    /// Under which models.
+    /// The models.
     pub models: Vec<String>,
-    /// What there is to say.
+    /// The result.
     #[serde(serialize_with = "word")]
     pub verdict: Advised,
-    /// What is kept: test, model, verdict.
+    /// The answers to keep: test, model, verdict.
     pub keeps: Vec<(String, String, &'static str)>,
-    /// What the program costs as it is written.
+    /// The cost of the program as written.
     pub cost: u64,
-    /// What the cheapest one costs.
+    /// The cost of the cheapest program.
     pub cheapest: Option<u64>,
-    /// Whether nothing cheaper is right: so it is if what is stronger forbids no less, which is not
-    /// known of every model.
+    /// Whether no cheaper program is correct. This requires that stronger programs forbid no less,
+    /// which is not known for every model.
     pub least: bool,
-    /// What is changed.
+    /// The changes.
     pub changes: Vec<AdvicePart>,
-    /// What is there then, part by part.
+    /// The synchronization of the cheapest program, part by part.
     pub menu: Vec<AdviceItem>,
-    /// In how many places there was something to choose.
+    /// The number of places with a choice.
     pub choices: usize,
-    /// How many programs were decided.
+    /// The number of programs judged.
     pub programs: usize,
-    /// Of how many of them something was left undecided, which counts as failing.
+    /// The number of programs with an undecided answer, which counts as a failure.
     pub undecided: usize,
-    /// Why it is undecided.
+    /// The reason if it is undecided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The change as `patch` reads it.
+    /// The change in the input format of `patch`.
     pub diff: String,
-    /// The file of the cheapest program.
+    /// The cheapest program as a file.
     pub program: Option<String>,
 }
 
@@ -127,7 +127,7 @@ impl AdvicePart {
 }
 
 impl Advice {
-    /// What came of it, in a sentence.
+    /// The result in a sentence.
     pub fn says(&self) -> String {
         let (cost, programs) = (self.cost, self.programs);
         let least = self.cheapest.unwrap_or(cost);
@@ -164,13 +164,13 @@ impl Advice {
         text + ")"
     }
 
-    /// Whether somebody has to look at it.
+    /// Whether the user should look at it.
     pub(super) fn striking(&self) -> bool {
         !matches!(self.verdict, Advised::Minimal | Advised::NothingToKeep)
     }
 }
 
-/// Writes it for people; with `all`, what it consists of.
+/// Writes advice as text; with `all`, also its details.
 pub(super) fn human(
     out: &mut dyn Write,
     advice: &Advice,
@@ -218,7 +218,7 @@ pub(super) fn human(
         };
         say(format!("  keeps: {of}{goal} under {model}"))?;
     }
-    // What the change consists of, where there is no menu of it.
+    // The changes, unless the menu lists them.
     for change in advice.changes.iter().filter(|_| advice.menu.is_empty()) {
         say(format!("  it is so if {}", change.text))?;
     }
@@ -247,12 +247,12 @@ pub(super) fn human(
     Ok(())
 }
 
-/// The object of one piece of advice, without a line end.
+/// Writes the object for one piece of advice, without a line end.
 pub(super) fn write(out: &mut dyn Write, advice: &Advice) -> io::Result<()> {
     super::compact::write(out, &advice)
 }
 
-/// The difference of two texts in the unified format; empty if there is none.
+/// The difference of two texts in the unified format; empty if they are equal.
 pub fn unified(path: &str, old: &str, new: &str) -> String {
     if old == new {
         return String::new();
@@ -266,7 +266,7 @@ pub fn unified(path: &str, old: &str, new: &str) -> String {
         .take_while(|(a, b)| a == b)
         .count();
     let (x, y) = (&a[ahead..a.len() - behind], &b[ahead..b.len() - behind]);
-    // By the length of the longest common rest.
+    // The length of the longest common subsequence of the rests.
     let mut rest = vec![vec![0u32; y.len() + 1]; x.len() + 1];
     for i in (0..x.len()).rev() {
         for j in (0..y.len()).rev() {
@@ -277,7 +277,7 @@ pub fn unified(path: &str, old: &str, new: &str) -> String {
             };
         }
     }
-    // Each line with what becomes of it, all of the file.
+    // All lines of the file, each marked as kept, removed or added.
     let mut lines: Vec<(char, &str)> = a[..ahead].iter().map(|line| (' ', *line)).collect();
     let (mut i, mut j) = (0, 0);
     while i < x.len() || j < y.len() {

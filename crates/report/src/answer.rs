@@ -1,5 +1,5 @@
-//! The objects of `json` and `jsonl`: one per answer. The keys and their order are an interface;
-//! new keys come last.
+//! The objects of `json` and `jsonl`, one per answer. The keys and their order are an interface;
+//! new keys are added at the end.
 
 use std::io::{self, Write};
 
@@ -46,37 +46,37 @@ struct AnswerObject<'a> {
     undefined: Undefined<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     explanation: Option<ExplanationObject<'a>>,
-    /// Why the expectation is known not to be met.
+    /// The known reason why the expectation is not met.
     #[serde(skip_serializing_if = "Option::is_none")]
     known: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     depends: Vec<DependenceObject<'a>>,
-    /// Every outcome is forbidden, as no execution runs to its end.
+    /// Every outcome is forbidden, because no execution runs to its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     vacuous: Option<bool>,
-    /// The reading under which the answer is not what is expected of it.
+    /// The reading under which the answer differs from its expectation.
     #[serde(skip_serializing_if = "Option::is_none")]
     reading: Option<&'a Reading>,
-    /// All accesses that race, two for each two lines, and whether there are no others.
+    /// All racing accesses, one pair for each pair of lines, and whether the list is complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pairs: Option<Vec<PairObject<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pairs_complete: Option<bool>,
-    /// Options that were set and that the answer rests on.
+    /// Options that were set and that affect the answer.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     settings: IndexMap<&'a str, &'a str>,
-    /// Beside the time.
+    /// Present only with the time.
     #[serde(skip_serializing_if = "Option::is_none")]
     events: Option<usize>,
-    /// Reads that can find memory in which nothing was written.
+    /// Reads that may read unwritten memory.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unwritten: Vec<UnwrittenObject<'a>>,
-    /// Always the last one: `merge` takes it off.
+    /// Always the last key: `merge` removes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     part: Option<&'a PartOf>,
 }
 
-/// A read that can find memory in which nothing was written.
+/// A read that may read unwritten memory.
 #[derive(Serialize)]
 struct UnwrittenObject<'a> {
     thread: &'a str,
@@ -95,7 +95,7 @@ struct DependenceObject<'a> {
     verdicts: IndexMap<&'a str, &'a str>,
 }
 
-/// How a model stands to another one.
+/// The relation between two models.
 #[derive(Serialize)]
 struct FindingObject<'a> {
     with: &'a str,
@@ -107,7 +107,7 @@ struct FindingObject<'a> {
     why: &'a str,
 }
 
-/// An instruction that a rule bites on; without a line, something else of the program.
+/// An instruction to which a rule applies; without a line, another part of the program.
 #[derive(Serialize)]
 struct PlaceObject<'a> {
     thread: &'a str,
@@ -146,13 +146,13 @@ struct OutcomeObject<'a> {
     race: Option<FaultObject<'a>>,
 }
 
-/// The object of one answer, without a line end.
+/// Writes the object for one answer, without a line end.
 pub(super) fn write_line(out: &mut dyn Write, line: &Line) -> io::Result<()> {
     compact::write(out, &object(line))
 }
 
-/// As [`write_line`], for a line of a comparison; that of reachability has the outcomes and how the
-/// models compare.
+/// The same as [`write_line`], for an answer in a comparison. The object for reachability contains
+/// the outcomes and the relations between models.
 pub(super) fn write_compared(
     out: &mut dyn Write,
     all: &Comparison,
@@ -174,7 +174,7 @@ pub(super) fn write_compared(
     compact::write(out, &object)
 }
 
-/// What was found about a model and another one.
+/// The finding for a model and another one.
 fn finding<'a>(f: &'a Finding, model: &str) -> Option<FindingObject<'a>> {
     let with = match model {
         m if m == f.left => &f.right,
@@ -274,7 +274,7 @@ fn dependence(of: &Dependence) -> DependenceObject<'_> {
     }
 }
 
-/// The object of one list of outcomes, without a line end.
+/// Writes the object for one list of outcomes, without a line end.
 pub(super) fn write_table(out: &mut dyn Write, table: &Table) -> io::Result<()> {
     let list = &table.outcomes;
     let object = TableObject {

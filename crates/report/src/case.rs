@@ -1,12 +1,10 @@
-//! An answer in the words that all formats share: passed, failed, undecided, broken; a title, what
-//! to say, and what to do about it. What writes a format of such cases is a [`Cases`], and by that
-//! a [`Reporter`].
+//! An answer in a form that all formats share: status, title, message and help. A format implements
+//! [`Cases`] to write such cases, and thereby becomes a [`Reporter`].
 //!
 //! # Invariants
-//! - Every text of a [`Case`] is one line and holds no control characters, whatever a test is
-//!   called.
-//! - The formats differ in how they write a case, never in what they take it for: [`Case::line`] is
-//!   the same in each.
+//! - Every text of a [`Case`] is one line without control characters, for any name of a test.
+//! - Formats differ in how they write a case and never in its status: [`Case::line`] is the same in
+//!   each.
 
 use std::io::{self, Write};
 
@@ -18,39 +16,39 @@ use verdict::{
     Definedness, Ending, Fault, Finding, Property, RacingPair, Reason, Relation, Remedy, Verdict,
 };
 
-/// One question with its answer, or one mistake in the input.
+/// One query with its answer, or one error in the input.
 #[derive(Clone, Debug)]
 pub(super) struct Case {
     pub(super) status: Status,
-    /// The group it belongs to: the test file, as it was found.
+    /// Its group: the path of the test file.
     pub(super) group: String,
-    /// What it is about: `MP under ptx: reachability`.
+    /// Its title: `MP under ptx: reachability`.
     pub(super) title: String,
-    /// What was expected and what came out, in a sentence.
+    /// The expected and the actual answer, in a sentence.
     pub(super) message: String,
-    /// What to do about it.
+    /// The next action for the user.
     pub(super) help: Option<String>,
-    /// More of it, by name.
+    /// Further details by name.
     pub(super) details: Vec<(&'static str, String)>,
-    /// Where in the file; `None` for what has no file.
+    /// The place in the file; `None` if there is no file.
     pub(super) site: Option<Site>,
     /// Wall time in milliseconds.
     pub(super) ms: Option<f64>,
-    /// Whether it was not asked for any more.
+    /// Whether an interrupt prevented the query.
     pub(super) interrupted: bool,
 }
 
 impl Case {
-    /// What it comes to, and where: `a.toml:13: expected forbidden, got allowed (x = 1)`.
+    /// The message with its place: `a.toml:13: expected forbidden, got allowed (x = 1)`.
     pub(super) fn line(&self) -> String {
         match &self.site {
-            // Of a mistake in the input, the formats say where in their own ways.
+            // Each format writes the place of an input error in its way.
             Some(site) if self.status != Status::Invalid => format!("{site}: {}", self.message),
             _ => self.message.clone(),
         }
     }
 
-    /// An answer.
+    /// The case for an answer.
     pub(super) fn of(line: &Line) -> Case {
         let answer = &line.answer;
         let status = line.status();
@@ -120,7 +118,7 @@ impl Case {
         }
     }
 
-    /// How two models stand to each other on a test.
+    /// The case for the relation between two models on a test.
     pub(super) fn of_finding(comparison: &Comparison, finding: &Finding) -> Case {
         let status = match finding.relation {
             Relation::Violated => Status::Unmet,
@@ -159,7 +157,7 @@ impl Case {
         }
     }
 
-    /// A mistake in the input; warnings are none.
+    /// The case for an input error; `None` for warnings.
     pub(super) fn of_diagnostic(diagnostic: &Diagnostic) -> Option<Case> {
         if diagnostic.severity != Severity::Error {
             return None;
@@ -199,7 +197,7 @@ impl Case {
     }
 }
 
-/// What came out, in the words of the question: of a `forall`, whether it holds.
+/// The answer in the words of the query: for a `forall`, whether it holds.
 pub(super) fn outcome(line: &Line) -> &'static str {
     let holds = line.quantifier == "forall"
         && line.property == Property::Reachability
@@ -211,7 +209,7 @@ pub(super) fn outcome(line: &Line) -> &'static str {
     }
 }
 
-/// What was expected, and what came out.
+/// The expected and the actual answer.
 fn message(line: &Line, status: Status) -> String {
     let answer = &line.answer;
     let mut got = outcome(line).to_owned();
@@ -272,7 +270,7 @@ fn message(line: &Line, status: Status) -> String {
     }
 }
 
-/// What shows the answer, in short: values, accesses that race, threads that do not end.
+/// Short evidence for the answer: values, racing accesses, or threads that do not end.
 fn shown(line: &Line) -> Option<String> {
     let answer = &line.answer;
     match &answer.verdict {
@@ -299,7 +297,7 @@ fn shown(line: &Line) -> Option<String> {
     }
 }
 
-/// What to do about it, on one line.
+/// The next action for the user, on one line.
 fn help(line: &Line, status: Status) -> Option<String> {
     let answer = &line.answer;
     match (status, &line.known, answer.verdict.reason()) {
@@ -333,7 +331,7 @@ fn help(line: &Line, status: Status) -> Option<String> {
     }
 }
 
-/// What makes a program defined.
+/// The changes that make a program defined.
 fn remedy(fault: &Fault) -> Option<String> {
     match &fault.remedy {
         Some(Remedy::Changes(changes)) => {
@@ -344,11 +342,11 @@ fn remedy(fault: &Fault) -> Option<String> {
     }
 }
 
-/// Writes a format that is made of cases.
+/// A writer for a format that consists of cases.
 pub(super) trait Cases {
-    /// One case.
+    /// Writes one case.
     fn case(&mut self, out: &mut dyn Write, case: Case) -> io::Result<()>;
-    /// Everything was said.
+    /// Writes the end.
     fn finish(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()>;
 }
 

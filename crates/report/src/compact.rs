@@ -1,8 +1,8 @@
-//! JSON on one line, without control characters: the log that shows it may be a terminal.
+//! Writes JSON on one line without control characters, because its log may be shown in a terminal.
 //!
 //! # Sources
-//! - RFC 8259, Section 7: a string may have the control characters beyond ASCII raw, and escaped
-//!   they are the same string.
+//! - RFC 8259, Section 7: a string may contain control characters beyond ASCII unescaped; escaping
+//!   them gives the same string.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! Comparisons: what several models say of one test, and why they differ.
+//! Comparisons: the answers of several models for one test, and why they differ.
 
 use std::io::{self, Write};
 
@@ -15,14 +15,14 @@ const UNSURE: Style = AnsiColor::Yellow.on_default();
 /// One model's answers.
 #[derive(Clone, Debug)]
 pub struct Column {
-    /// Reachability, then race and undefined behaviour if the model knows them.
+    /// Reachability, then races and undefined behaviour if the model covers them.
     pub lines: Vec<Line>,
     /// All outcomes.
     pub outcomes: Outcomes,
 }
 
 impl Column {
-    /// The answer about a property.
+    /// The verdict for a property.
     pub fn verdict(&self, property: Property) -> Option<&Verdict> {
         self.lines
             .iter()
@@ -30,8 +30,8 @@ impl Column {
             .map(|line| &line.answer.verdict)
     }
 
-    /// `allowed`, `forbidden`, with `racy`; `undefined` for what no execution of an undefined
-    /// program shows; `?` if the list is not complete and does not have it.
+    /// `allowed`, `forbidden`, with `racy`; `undefined` if no execution of an undefined program
+    /// shows the outcome; `?` if an incomplete list lacks it.
     pub fn word(&self, state: &State) -> &'static str {
         match self.outcomes.outcomes.iter().find(|o| o.state == *state) {
             Some(o) if o.allowed && o.racy => "allowed, racy",
@@ -42,7 +42,7 @@ impl Column {
         }
     }
 
-    /// What makes the program undefined under the model.
+    /// The fault that makes the program undefined under the model.
     pub fn undefined(&self) -> Option<&Fault> {
         match &self.lines.first()?.answer.definedness {
             Some(Definedness::Undefined(fault)) => Some(fault),
@@ -50,7 +50,7 @@ impl Column {
         }
     }
 
-    /// The model, with its mapping.
+    /// The heading: the model with its mapping.
     pub fn head(&self) -> String {
         match self.lines.first() {
             Some(Line {
@@ -71,14 +71,14 @@ pub struct Comparison {
     pub path: String,
     /// As in [`Line`].
     pub test: String,
-    /// One per model.
+    /// One column per model.
     pub columns: Vec<Column>,
-    /// The first model against each of the others.
+    /// The first model compared with each of the others.
     pub findings: Vec<Finding>,
 }
 
 impl Comparison {
-    /// The outcomes that some model allows (`all`: all that were tried), sorted.
+    /// The outcomes that some model allows (`all`: all known outcomes), sorted.
     pub fn states(&self, all: bool) -> Vec<&State> {
         let outcomes = self.columns.iter().flat_map(|c| &c.outcomes.outcomes);
         let mut states: Vec<&State> = outcomes
@@ -90,7 +90,7 @@ impl Comparison {
         states
     }
 
-    /// Whether it needs attention.
+    /// Whether the user should look at it.
     pub fn striking(&self) -> bool {
         self.findings.iter().any(|f| {
             !matches!(
@@ -101,7 +101,7 @@ impl Comparison {
     }
 }
 
-/// Writes it for people: the answers, one row per outcome, the reasons.
+/// Writes a comparison as text: the answers, one row per outcome, the reasons.
 pub(super) fn human(out: &mut dyn Write, comparison: &Comparison, verbose: bool) -> io::Result<()> {
     write!(out, "{BOLD}{}{BOLD:#}", comparison.test)?;
     if let Some(line) = comparison
@@ -148,7 +148,7 @@ fn rows(out: &mut dyn Write, comparison: &Comparison, verbose: bool) -> io::Resu
     };
     let mut table: Vec<Vec<String>> =
         vec![first.iter().map(|(name, _)| name.to_string()).collect()];
-    // A column of outcomes never goes without saying that they are those of an undefined program.
+    // The heading of an outcome column always says if the program is undefined.
     let models = comparison.columns.iter().map(|c| match c.lines.first() {
         Some(line) if c.undefined().is_some() => format!("{} (undefined)", line.model),
         Some(line) => line.model.clone(),

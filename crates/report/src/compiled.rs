@@ -1,4 +1,4 @@
-//! What a compiler made of atomic operations, held against a mapping.
+//! Reports the code that a compiler generates for atomic operations, compared with a mapping.
 
 use std::io::{self, Write};
 
@@ -9,56 +9,56 @@ const BOLD: Style = Style::new().bold();
 const BAD: Style = AnsiColor::Red.on_default();
 const UNSURE: Style = AnsiColor::Yellow.on_default();
 
-/// What a compiler made of the operations of a language.
+/// A compiler's code for the operations of a language.
 #[derive(Clone, Debug, Serialize)]
 pub struct Compiled {
-    /// The compiler, in its own words, and its target.
+    /// The compiler's version line, and its target.
     pub compiler: String,
     /// The language.
     pub language: &'static str,
-    /// What it is held against.
+    /// The mapping that it is compared with.
     pub mapping: &'static str,
-    /// By what came of it, the worst first.
+    /// The operations by result, the worst first.
     pub operations: Vec<CompiledOperation>,
 }
 
-/// Operations of which one thing was made.
+/// Operations with the same result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CompiledOperation {
-    /// How it compares.
+    /// The result of the comparison.
     pub verdict: CompiledVerdict,
     /// Forms, such as `exchange`.
     pub forms: Vec<&'static str>,
     /// The order of all of them.
     pub order: &'static str,
-    /// Sizes in bits; empty of fences.
+    /// Sizes in bits; empty for fences.
     pub bits: Vec<u8>,
-    /// Scopes; empty where there are none.
+    /// Scopes; empty if the language has none.
     pub scopes: Vec<&'static str>,
-    /// What was made; where the compiler refused, its reason for the first of them.
+    /// The generated code; if the compiler refused, its reason for the first operation.
     pub made: String,
-    /// What the mapping asks for.
+    /// The code that the mapping requires.
     pub asked: String,
 }
 
-/// How what was made compares with what is asked, the worst first.
+/// The comparison of generated with required code, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CompiledVerdict {
-    /// Less of something.
+    /// Weaker in some respect.
     Weaker,
-    /// It has instructions that are not judged.
+    /// It contains instructions that cannot be judged.
     Unjudged,
     /// The compiler refuses the operation.
     Refused,
-    /// More of something.
+    /// Stronger in some respect.
     Stronger,
     /// The same.
     Equal,
 }
 
 impl CompiledVerdict {
-    /// In text.
+    /// The word in messages.
     pub fn word(self) -> &'static str {
         match self {
             CompiledVerdict::Weaker => "weaker",
@@ -79,12 +79,12 @@ impl CompiledVerdict {
 }
 
 impl CompiledOperation {
-    /// How many operations it stands for.
+    /// The number of operations in the group.
     pub fn count(&self) -> usize {
         self.forms.len() * self.bits.len().max(1) * self.scopes.len().max(1)
     }
 
-    /// Operations of which the same came are told together, as long as they are all of some forms,
+    /// Groups operations with the same result. A group contains all combinations of its forms,
     /// sizes and scopes.
     pub fn together(mut all: Vec<CompiledOperation>) -> Vec<CompiledOperation> {
         all = merged(all, |operation| &mut operation.bits);
@@ -107,7 +107,7 @@ impl CompiledOperation {
     }
 }
 
-/// Those that differ in one part alone become one.
+/// Merges groups that differ only in one part.
 fn merged<T: Clone>(
     all: Vec<CompiledOperation>,
     part: impl Fn(&mut CompiledOperation) -> &mut Vec<T>,
@@ -116,14 +116,14 @@ fn merged<T: Clone>(
     let rest = |operation: &CompiledOperation| {
         let mut rest = operation.clone();
         part(&mut rest).clear();
-        // Reasons speak of sizes and addresses: what was refused is told with that of the first.
+        // Reasons mention sizes and addresses; a merged group shows the first one.
         if rest.verdict == CompiledVerdict::Refused {
             rest.made.clear();
         }
         rest
     };
     for mut new in all {
-        // A fence has no size, which is none that others could be added to.
+        // A fence has no size and is not merged with sizes.
         let is_open = !part(&mut new).is_empty();
         let fits = |old: &mut CompiledOperation| {
             is_open && !part(old).is_empty() && rest(old) == rest(&new)
@@ -137,7 +137,7 @@ fn merged<T: Clone>(
 }
 
 impl Compiled {
-    /// How many operations came out so.
+    /// The number of operations with this result.
     pub fn count(&self, verdict: CompiledVerdict) -> usize {
         self.operations
             .iter()
@@ -147,7 +147,7 @@ impl Compiled {
     }
 }
 
-/// Writes it for people: what is weaker, refused or not judged; all of it if asked for.
+/// Writes it as text: weaker, refused and unjudged operations, or all of them.
 pub(super) fn human(out: &mut dyn Write, compiled: &Compiled, verbose: bool) -> io::Result<()> {
     use CompiledVerdict::{Equal, Refused, Stronger, Unjudged, Weaker};
     let all: usize = compiled
@@ -190,7 +190,7 @@ pub(super) fn human(out: &mut dyn Write, compiled: &Compiled, verbose: bool) -> 
     Ok(())
 }
 
-/// The object of one report, without a line end.
+/// Writes the object for one report, without a line end.
 pub(super) fn write(out: &mut dyn Write, compiled: &Compiled) -> io::Result<()> {
     super::compact::write(out, &compiled)
 }

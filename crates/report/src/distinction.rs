@@ -1,4 +1,4 @@
-//! Distinctions: the smallest programs on which two models differ, or that there are none.
+//! Distinctions: the smallest programs on which two models differ, if any exist.
 
 use std::io::{self, Write};
 
@@ -11,44 +11,45 @@ use verdict::Relation;
 const BOLD: Style = Style::new().bold();
 const UNSURE: Style = AnsiColor::Yellow.on_default();
 
-/// A program that was found, and what the models say of it.
+/// A program that distinguishes the models, with their answers.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// How many instructions it has.
+    /// The number of instructions.
     pub size: usize,
-    /// As a test file.
+    /// The program as a test file.
     pub text: String,
-    /// As any test would be compared.
+    /// The comparison of the models on this test.
     pub comparison: Comparison,
 }
 
-/// What came of a search.
+/// The result of a search.
 #[derive(Clone, Debug)]
 pub struct Distinction {
-    /// The model that allows, as it is called, with its mapping.
+    /// The name of the allowing model, with its mapping.
     pub allows: String,
-    /// The model that forbids.
+    /// The name of the forbidding model.
     pub forbids: String,
-    /// What programs were made of, in words.
+    /// A description of the letters of programs.
     pub alphabet: String,
-    /// At most so many instructions were asked for.
+    /// The requested number of instructions.
     pub size: usize,
-    /// All programs of up to so many instructions were looked at.
+    /// The search covered all programs up to this number of instructions.
     pub searched: usize,
-    /// Where time ran out: shapes of one instruction more that were done, and all of them.
+    /// If time ran out: the number of finished shapes with one instruction more, and the number of
+    /// all such shapes.
     pub stopped: Option<(usize, usize)>,
-    /// What was found.
+    /// The programs found.
     pub found: Vec<Program>,
 }
 
-/// How many of something.
+/// A number with its noun.
 pub(super) fn count(n: usize, what: &str) -> String {
     let s = if n == 1 { "" } else { "s" };
     format!("{n} {what}{s}")
 }
 
 impl Distinction {
-    /// What came of it, in a sentence.
+    /// The result in a sentence.
     pub fn verdict(&self) -> String {
         let (a, b) = (&self.allows, &self.forbids);
         let smallest = self.found.iter().map(|p| p.size).min();
@@ -76,7 +77,7 @@ impl Distinction {
     }
 }
 
-/// Writes it for people.
+/// Writes it as text.
 pub(super) fn human(
     out: &mut dyn Write,
     distinction: &Distinction,
@@ -125,7 +126,7 @@ struct StoppedObject {
     shapes: usize,
 }
 
-/// The object of one search, without a line end.
+/// Writes the object for one search, without a line end.
 pub(super) fn write(out: &mut dyn Write, distinction: &Distinction) -> io::Result<()> {
     let Distinction {
         allows,
@@ -172,7 +173,7 @@ pub(super) fn write(out: &mut dyn Write, distinction: &Distinction) -> io::Resul
 }
 
 impl Distinction {
-    /// Whether a mapping was shown not to keep what it promises, beyond what it is known not to.
+    /// Whether a mapping breaks its promise, apart from known exceptions.
     pub fn violated(&self) -> bool {
         let findings = self.found.iter().flat_map(|p| &p.comparison.findings);
         findings

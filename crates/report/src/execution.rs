@@ -1,4 +1,4 @@
-//! Executions, written down: for people, and as objects.
+//! Writes executions as text and as objects.
 
 use std::io::{self, Write};
 
@@ -21,7 +21,7 @@ pub(crate) fn letter(event: usize) -> String {
     }
 }
 
-/// Who performs events: nobody the initial ones, a thread, or an agent of one.
+/// The actor of events: a thread, an agent of a thread, or none for initial writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Actor<'a> {
     pub thread: Option<usize>,
@@ -37,7 +37,8 @@ impl<'a> Actor<'a> {
     }
 }
 
-/// Those of an execution: each thread before its agents, these in the order of their operations.
+/// The actors of an execution: each thread before its agents, agents in the order of their
+/// operations.
 pub(crate) fn actors(witness: &Witness) -> Vec<Actor<'_>> {
     let mut found: Vec<Actor<'_>> = Vec::new();
     for actor in witness.events.iter().map(Actor::of) {
@@ -104,7 +105,7 @@ pub(crate) fn execution(out: &mut dyn Write, witness: &Witness) -> io::Result<()
     writeln!(out, "    final state: {}", state_text(&witness.state))
 }
 
-/// How the threads of an execution end that hangs.
+/// The final states of threads in an execution that hangs.
 fn end_lines(out: &mut dyn Write, ends: &[ThreadEnd]) -> io::Result<()> {
     writeln!(out, "    which does not end:")?;
     let width = ends
@@ -116,7 +117,7 @@ fn end_lines(out: &mut dyn Write, ends: &[ThreadEnd]) -> io::Result<()> {
     picture(out, ends)
 }
 
-/// Who waits for whom.
+/// Which threads wait for which.
 pub(crate) fn picture(out: &mut dyn Write, ends: &[ThreadEnd]) -> io::Result<()> {
     let (circle, lines) = hang::picture(ends);
     if lines.is_empty() {
@@ -136,7 +137,7 @@ pub(crate) fn picture(out: &mut dyn Write, ends: &[ThreadEnd]) -> io::Result<()>
         .try_for_each(|line| writeln!(out, "        {line}"))
 }
 
-/// How one thread ends.
+/// The final state of one thread.
 pub(crate) fn end_line(out: &mut dyn Write, end: &ThreadEnd, width: usize) -> io::Result<()> {
     let style = if matches!(end.ending, Ending::Blocked | Ending::Looping) {
         BOLD
@@ -178,7 +179,7 @@ pub(crate) fn state_text(state: &State) -> String {
     }
 }
 
-/// An execution: relations name events by position.
+/// An execution; relations refer to events by index.
 #[derive(Serialize)]
 pub(crate) struct WitnessObject<'a> {
     events: Vec<EventObject<'a>>,
@@ -186,12 +187,12 @@ pub(crate) struct WitnessObject<'a> {
     state: StateObject<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ends: Vec<EndObject<'a>>,
-    /// Who waits for whom.
+    /// Which threads wait for which.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     waits: Vec<String>,
 }
 
-/// How a thread of an execution that hangs ends.
+/// The final state of a thread in an execution that hangs.
 #[derive(Serialize)]
 struct EndObject<'a> {
     thread: &'a str,
@@ -211,7 +212,7 @@ struct EndObject<'a> {
     why: &'a str,
 }
 
-/// What a thread waits for.
+/// The condition that a thread waits for.
 #[derive(Serialize)]
 struct WaitObject<'a> {
     r#for: &'a str,
@@ -292,7 +293,7 @@ fn wait(wait: &Wait) -> WaitObject<'_> {
     }
 }
 
-/// How threads end, as a list.
+/// The final states of threads as a list.
 pub(crate) fn end_objects<S: serde::Serializer>(
     ends: &[ThreadEnd],
     out: S,

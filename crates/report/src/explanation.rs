@@ -1,8 +1,8 @@
-//! Explanations, written down for people.
+//! Writes explanations as text.
 //!
 //! # Invariants
-//! - An event is named by its instruction, thread and line where a chain comes to it, and by its
-//!   instruction alone further down, unless another instruction reads the same.
+//! - A chain names an event by its instruction, thread and line. Further details name it by its
+//!   instruction only, unless another instruction has the same text.
 
 use std::io::{self, Write};
 
@@ -18,7 +18,7 @@ pub(super) use object::{ExplanationObject, object};
 const DIM: Style = Style::new().dimmed();
 const BOLD: Style = Style::new().bold();
 
-/// An explanation for people; `whole`: down to base relations, and with the executions.
+/// Writes an explanation; `whole`: down to base relations, and with the executions.
 pub(super) fn human(out: &mut dyn Write, explanation: &Explanation, whole: bool) -> io::Result<()> {
     let names: Vec<String> = explanation
         .broken
@@ -98,7 +98,7 @@ fn breach(out: &mut dyn Write, breach: &Breach, whole: bool) -> io::Result<()> {
             full(&breach.execution, first.from)
         )?;
     }
-    // What an instruction's text shows need not be said.
+    // The instruction's text already shows membership in a base set.
     let plain = |l: &&Link| !whole && l.is_set && l.because.is_empty();
     let mut told = Vec::new();
     for link in breach.besides.iter().filter(|l| !plain(l)) {
@@ -108,7 +108,7 @@ fn breach(out: &mut dyn Write, breach: &Breach, whole: bool) -> io::Result<()> {
         }
         writeln!(out, "    and {text}  {DIM}{}{DIM:#}", link.relation)?;
         told.push(text);
-        // By which other event something is in a set is of use to nobody.
+        // The other event that puts an event into a set is of no interest.
         if whole || !link.is_set {
             because(out, &breach.execution, link, 1, whole)?;
         }
@@ -119,8 +119,7 @@ fn breach(out: &mut dyn Write, breach: &Breach, whole: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// What a link is made of: everything, one level at a time, or the base relations that it comes
-/// down to.
+/// Writes the parts of a link: all of them level by level, or only the base relations below it.
 fn because(
     out: &mut dyn Write,
     witness: &Witness,
@@ -144,7 +143,7 @@ fn because(
     let mut told = Vec::new();
     leaves(link, &mut |leaf| {
         let mut text = sentence(witness, leaf, false);
-        // "Both" are the events of the link, unless others are named.
+        // "Both" refers to the events of the link, unless the text names others.
         let ends = |l: &Link| (l.from.min(l.to), l.from.max(l.to));
         if ends(leaf) != ends(link) && !leaf.says.contains("{a}") && !leaf.says.contains("{b}") {
             text = format!(
@@ -161,8 +160,8 @@ fn because(
         .try_for_each(|text| writeln!(out, "     {indent}- {text}"))
 }
 
-/// The pairs of base relations that a link comes down to. That an event is in a set can be seen
-/// from its text.
+/// The pairs of base relations below a link. Membership in a set is visible in an event's text, so
+/// it is skipped.
 fn leaves(link: &Link, tell: &mut dyn FnMut(&Link)) {
     for part in link.because.iter().filter(|p| !p.is_set && p.holds) {
         if part.because.is_empty() && part.from != part.to {
@@ -186,7 +185,7 @@ fn sentence(witness: &Witness, link: &Link, at_length: bool) -> String {
         .replace("{b}", &name(link.to))
 }
 
-/// An event with its place.
+/// An event with its thread and line.
 fn full(witness: &Witness, event: usize) -> String {
     let e = &witness.events[event];
     if e.thread.is_none() {
@@ -201,7 +200,7 @@ fn full(witness: &Witness, event: usize) -> String {
     )
 }
 
-/// An event without its place, unless it takes that to tell it apart.
+/// An event without its thread and line, if its text identifies it.
 fn short(witness: &Witness, event: usize) -> String {
     let e = &witness.events[event];
     let alike = |o: &&verdict::WitnessEvent| {
@@ -243,8 +242,8 @@ fn needs(out: &mut dyn Write, needs: &Needs) -> io::Result<()> {
             "  it is forbidden whatever the orders, scopes and fences"
         );
     }
-    // What one may be without depends on what else is there: first all that can go at once, then
-    // what is left.
+    // Which parts are unnecessary depends on the other parts. So the first list contains parts that
+    // can all be removed at once, and the second the remaining ones.
     if !needs.spare.is_empty() {
         writeln!(out, "  it would still be forbidden")?;
         for (i, n) in needs.spare.iter().enumerate() {
@@ -282,7 +281,7 @@ fn needs(out: &mut dyn Write, needs: &Needs) -> io::Result<()> {
     Ok(())
 }
 
-/// A word of the program in quotes; a description as it is.
+/// Puts a word of the program in quotes; leaves a description unchanged.
 fn quoted(what: &str) -> String {
     if what.contains(' ') && !what.contains('(') && !what.contains('|') {
         what.to_owned()
@@ -291,7 +290,7 @@ fn quoted(what: &str) -> String {
     }
 }
 
-/// What of which instruction: `` `.release` of `st.release.gpu f, 1` (P0, line 8)``.
+/// A part of an instruction: `` `.release` of `st.release.gpu f, 1` (P0, line 8)``.
 fn called(need: &Need, what: &str) -> String {
     let mut text = if what.is_empty() {
         String::new()
@@ -329,7 +328,7 @@ fn edit(edit: &Need) -> String {
     }
 }
 
-/// A change that would turn the answer, in one line; why there is none.
+/// A change that would reverse the answer, on one line; or why there is none.
 pub(super) fn remedy(explanation: &Explanation) -> Option<String> {
     if let Some(missing) = &explanation.missing {
         let edits: Vec<String> = missing.edits.iter().map(edit).collect();
@@ -372,7 +371,7 @@ pub(super) fn remedy(explanation: &Explanation) -> Option<String> {
     })
 }
 
-/// The reading in which changes do, if it is another one.
+/// The reading in which the changes suffice, if it is another one.
 fn under(missing: &Missing) -> String {
     missing.under.as_ref().map_or(String::new(), |under| {
         format!(", in the reading `{under}` of the source,")
@@ -400,7 +399,8 @@ fn missing(out: &mut dyn Write, missing: &Missing, whole: bool) -> io::Result<()
     Ok(())
 }
 
-/// What does not hold in the program as it is; steps that fail for one reason are told together.
+/// The steps that do not hold in the program as it is. Steps that fail for the same reason are
+/// grouped.
 fn lacking(out: &mut dyn Write, missing: &Missing) -> io::Result<()> {
     let mut told: Vec<&str> = Vec::new();
     for link in &missing.links {

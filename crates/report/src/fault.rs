@@ -1,10 +1,9 @@
-//! Undefined behaviour, written down: for people, and as the keys of `jsonl`.
+//! Writes undefined behaviour as text and as the keys of `jsonl`.
 //!
 //! # Keys
-//! - `undefined`: whether the program is undefined; `null` with an `undefined_reason` if that was
-//!   not decided. Absent where the model knows no undefined behaviour, or the property is another
-//!   one.
-//! - `race`: the accesses of a data race and why they race; `misuse`: other undefined behaviour, in
+//! - `undefined`: whether the program is undefined; `null` with an `undefined_reason` if that is
+//!   undecided. Absent if the model has no undefined behaviour, or for another property.
+//! - `race`: the accesses of a data race and why they race; `misuse`: other undefined behaviour in
 //!   the same form.
 
 use std::io::{self, Write};
@@ -20,7 +19,7 @@ const DIM: Style = Style::new().dimmed();
 const BOLD: Style = Style::new().bold();
 const BAD: Style = AnsiColor::Red.on_default().bold();
 
-/// The keys of an answer or a table.
+/// The keys in an answer or a table.
 #[derive(Serialize, Default)]
 pub(super) struct Undefined<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,7 +33,7 @@ pub(super) struct Undefined<'a> {
 }
 
 impl<'a> Undefined<'a> {
-    /// Of an answer about a program, or of one that is about a fault itself.
+    /// The keys for an answer about a program, or for an answer about a fault.
     pub(super) fn of(definedness: Option<&'a Definedness>, fault: Option<&'a Fault>) -> Self {
         let (undefined, undefined_reason, found) = match definedness {
             None => (None, None, None),
@@ -55,7 +54,7 @@ impl<'a> Undefined<'a> {
         }
     }
 
-    /// The same without the fault, which another answer about the program tells.
+    /// The same without the fault, which another answer about the program contains.
     pub(super) fn alone(self) -> Self {
         Undefined {
             race: None,
@@ -103,7 +102,7 @@ pub(super) struct PairObject<'a> {
 }
 
 impl<'a> PairObject<'a> {
-    /// Of a pair.
+    /// The object for a pair.
     pub(super) fn of(pair: &'a RacingPair) -> Self {
         PairObject {
             place: pair.place.as_deref(),
@@ -136,7 +135,7 @@ struct ChangeObject<'a> {
 }
 
 impl<'a> FaultObject<'a> {
-    /// Of a fault.
+    /// The object for a fault.
     pub(super) fn of(fault: &'a Fault) -> Self {
         let change = |c: &'a Change| ChangeObject {
             line: c.line.is_known().then_some(c.line.number),
@@ -163,8 +162,8 @@ impl<'a> FaultObject<'a> {
     }
 }
 
-/// A fault for people: the events with their places, the reasons, what would help; `whole`: and the
-/// execution.
+/// Writes a fault as text: the events with their places, the reasons, possible remedies; `whole`:
+/// also the execution.
 pub(super) fn human(out: &mut dyn Write, path: &str, fault: &Fault, whole: bool) -> io::Result<()> {
     let file = path.rsplit('/').next().unwrap_or(path);
     let on = fault

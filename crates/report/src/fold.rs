@@ -1,13 +1,15 @@
-//! Lines for a terminal: folded between words, and none of them a command to whoever reads the log.
+//! Prepares lines for a terminal: folds them between words, and removes commands for the terminal
+//! or log viewer.
 
 use std::borrow::Cow;
 
 use diag::harmless;
 
-/// How much further in the rest of a line stands.
+/// The additional indent of continuation lines.
 const HANG: usize = 4;
 
-/// A text whose lines take at most so many columns, unless a word is longer. Colours take none.
+/// Folds a text into lines of at most this many columns, except for longer words. Colours take no
+/// columns.
 pub(crate) fn fold(text: &str, columns: Option<usize>) -> String {
     let Some(columns) = columns else {
         return harmless(text).into_owned();
@@ -23,7 +25,7 @@ fn one(line: &str, columns: usize) -> Cow<'_, str> {
     let indent = line.len() - line.trim_start_matches(' ').len();
     let hang = (indent + HANG).min(columns / 2);
     let mut out = String::with_capacity(line.len() + 16);
-    // The column, the blanks since the last word, and the place behind that word.
+    // The column, the blanks since the last word, and the offset after that word.
     let (mut column, mut blanks, mut end) = (0, 0, 0);
     let mut begun = false;
     for word in line.split_inclusive(' ') {
@@ -51,7 +53,7 @@ fn one(line: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// How many characters are shown of a text with colours.
+/// The number of visible characters in a text with colours.
 fn width(text: &str) -> usize {
     let mut shown = 0;
     let mut colour = false;

@@ -1,9 +1,8 @@
-//! `github`: workflow commands of GitHub Actions, which show as annotations beside the lines of the
-//! tests.
+//! `github`: workflow commands of GitHub Actions, shown as annotations next to the lines of tests.
 //!
 //! # Invariants
-//! - Only what needs attention is written, and the summary: the runner keeps few annotations of a
-//!   step.
+//! - Only cases that need attention and the summary are written, because the runner keeps few
+//!   annotations per step.
 //! - No text of a test can end a command or begin another one.
 //!
 //! # Sources
@@ -50,8 +49,7 @@ fn annotation(out: &mut dyn Write, case: &Case) -> io::Result<()> {
     writeln!(out, "title={}::{}", property(&case.title), data(&message))
 }
 
-/// A message, as the runner wants it escaped; a reader of the log sees no control character of a
-/// test.
+/// Escapes a message for the runner. Control characters from a test do not reach the log.
 fn data(text: &str) -> String {
     visible_lines(text)
         .replace('%', "%25")
@@ -59,14 +57,14 @@ fn data(text: &str) -> String {
         .replace('\n', "%0A")
 }
 
-/// A property, as the runner wants it escaped.
+/// Escapes a property for the runner.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }
 
 impl Cases for Github {
     fn case(&mut self, out: &mut dyn Write, case: Case) -> io::Result<()> {
-        // What was not asked any more is told once, at the end.
+        // Interrupted queries are reported once, at the end.
         if case.interrupted {
             Ok(())
         } else {
@@ -78,7 +76,8 @@ impl Cases for Github {
         if let Some(unasked) = summary.interruption() {
             writeln!(out, "::warning title=interrupted::{}", data(&unasked))?;
         }
-        // Not a command, so it stands in the log as it is; what begins with `::` would be one.
+        // This line is no command and appears in the log as it is; a line that begins with `::`
+        // would be one.
         writeln!(out, "fencepost: {}", visible(&summary.to_string()))
     }
 }

@@ -1,13 +1,12 @@
-//! `html`: a suite as one page, a table to search and filter, and for each answer its picture and
-//! explanation.
+//! `html`: a suite as one page: a table with search and filters, and for each answer its picture
+//! and explanation.
 //!
 //! # Invariants
-//! - The page stands alone: no network, no other file. Without its script, the table is all there,
-//!   unfiltered.
-//! - What somebody has to look at comes first; each of the two parts is in the order of the
-//!   answers.
-//! - An answer has a picture if its line has the evidence: who reports decides for which lines to
-//!   keep it.
+//! - The page is self-contained: it uses no network and no other file. Without its script, it shows
+//!   the whole table unfiltered.
+//! - Answers that need attention come first; each of the two parts is in the order of the answers.
+//! - An answer has a picture if its line contains the evidence. The caller decides for which lines
+//!   to keep it.
 //!
 //! # Sources
 //! - WHATWG, *HTML*: the `details` and `template` elements.
@@ -29,7 +28,7 @@ const SCRIPT: &str = include_str!("html.js");
 /// Writes `html`.
 #[derive(Clone, Debug, Default)]
 pub struct Html {
-    /// What somebody has to look at.
+    /// The answers that need attention.
     first: String,
     rest: String,
     answers: usize,
@@ -40,7 +39,7 @@ pub struct Html {
     diagnostics: Vec<String>,
 }
 
-/// What became of a question, as the table calls it.
+/// The word for a result in the table.
 fn word(status: Status, expected: bool) -> &'static str {
     match status {
         Status::Passed if expected => "as expected",
@@ -72,7 +71,7 @@ impl Html {
         self.add(&case, cells, &line.path, &inside, drawn);
     }
 
-    /// One row, and what opens below it.
+    /// Adds a row with its details.
     fn add(&mut self, case: &Case, cells: [&str; 8], path: &str, inside: &str, drawn: bool) {
         let [
             test,
@@ -122,7 +121,7 @@ impl Html {
         rows.push_str("</td></tr>\n</tbody>\n");
     }
 
-    /// What opens below the row of an answer, and whether there is a picture.
+    /// The details of an answer's row, and whether it has a picture.
     fn details(&mut self, line: &Line, case: &Case) -> (String, bool) {
         let mut inside = String::new();
         if case.status.needs_attention() {
@@ -138,7 +137,7 @@ impl Html {
         }
         let subjects = subject::subjects(line);
         if !subjects.is_empty() {
-            // What is in a template costs no layout until it is asked for.
+            // The browser lays out a template only when it is shown.
             inside.push_str("<template>\n");
             for subject in &subjects {
                 let scene = Scene::new(subject, &Choice::default());

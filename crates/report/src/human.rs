@@ -1,11 +1,10 @@
-//! `human`: what somebody has to look at, with its place and what to do about it, and one line of
-//! numbers at the end; or one aligned line per answer, with the evidence where it was asked for.
+//! `human`: the answers that need attention, with place and next action, and a summary line.
+//! Verbose output has one aligned line per answer, with evidence on request.
 //!
-//! Colours are always written; a stream that is no terminal takes them out again.
+//! Colours are always written; the caller removes them if the stream is not a terminal.
 //!
 //! # Invariants
-//! - Lines fold between words where there is a width; no text of an input is a command to whoever
-//!   reads the log.
+//! - Lines fold between words if a width is given. No input text reaches the terminal as a command.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -29,31 +28,31 @@ const UNSURE: Style = AnsiColor::Yellow.on_default();
 const DIM: Style = Style::new().dimmed();
 const BOLD: Style = Style::new().bold();
 
-/// How much to say, and how wide.
+/// The amount of output and its width.
 #[derive(Clone, Debug, Default)]
 pub struct HumanOptions {
     /// Only what needs attention.
     pub quiet: bool,
     /// Every answer, with its engine and axioms.
     pub verbose: bool,
-    /// Every answer, with the evidence: the execution, or the axioms.
+    /// Every answer with evidence: the execution, or the axioms.
     pub explain: bool,
-    /// Few answers were asked for: those of which nothing is expected are told, too.
+    /// Few answers were requested: answers without expectations are shown, too.
     pub few: bool,
-    /// How many columns a line may take; `None`: as many as it needs.
+    /// The limit on columns of a line; `None`: no limit.
     pub columns: Option<usize>,
-    /// Names that several tests have: only their paths tell these apart.
+    /// Names shared by several tests; only paths distinguish these.
     pub namesakes: BTreeSet<String>,
     /// Width of the test column.
     pub test_width: usize,
     /// Width of the model column.
     pub model_width: usize,
-    /// Width of the property column; 0 leaves it out, if reachability is all that is asked.
+    /// Width of the property column; 0 hides it, if all answers are about reachability.
     pub property_width: usize,
 }
 
 impl HumanOptions {
-    /// What a test is called: with its path, where its name is not enough.
+    /// The name of a test, with its path if the name is ambiguous.
     pub fn called(&self, test: &str, path: &str) -> String {
         visible(&if self.namesakes.contains(test) {
             format!("{test} ({path})")
@@ -75,7 +74,7 @@ impl Human {
         Human { options }
     }
 
-    /// Writes lines as they fit.
+    /// Writes lines, folded to the width.
     fn told(
         &self,
         out: &mut dyn Write,
@@ -86,7 +85,7 @@ impl Human {
         out.write_all(fold(&String::from_utf8_lossy(&text), self.options.columns).as_bytes())
     }
 
-    /// What somebody has to look at: what was expected and what came out, and what to do about it.
+    /// Writes an answer that needs attention: the expected and actual answer, and the next action.
     fn attention(&self, out: &mut dyn Write, line: &Line, case: &Case) -> io::Result<()> {
         let style = match case.status {
             Status::Known => DIM,
@@ -152,7 +151,7 @@ impl Human {
                 options.property_width
             )?;
         }
-        // The quantifier is the condition's; other properties have none.
+        // The quantifier belongs to the condition; other properties have none.
         let quantifier = if line.property == Property::Reachability {
             line.quantifier
         } else {
@@ -239,7 +238,7 @@ impl Human {
     }
 }
 
-/// Everything that races, where it is more than the answer shows.
+/// All races, if there are more than the answer shows.
 fn racing(out: &mut dyn Write, line: &Line) -> io::Result<()> {
     let races = line.answer.races.iter().flat_map(|races| &races.pairs);
     for pair in races.filter(|_| line.further_races().is_some()) {
@@ -277,8 +276,7 @@ fn defect(out: &mut dyn Write, line: &Line) -> io::Result<()> {
     })
 }
 
-/// The colour of a verdict's word says whether it is one, and whether it was expected; never
-/// whether it is "good".
+/// The colour of a verdict shows whether it is decided and expected; never whether it is "good".
 fn verdict_style(line: &Line) -> Style {
     match (&line.answer.verdict, line.met()) {
         (Verdict::Undecided(_), _) => UNSURE,
@@ -293,7 +291,7 @@ impl Reporter for Human {
         let options = &self.options;
         let case = Case::of(line);
         let status = case.status;
-        // All of these are told in one line at the end.
+        // One line at the end counts these.
         if case.interrupted {
             return Ok(());
         }
@@ -437,7 +435,7 @@ fn outcomes(out: &mut dyn Write, table: &Table, verbose: bool) -> io::Result<()>
     writeln!(out)
 }
 
-/// What the result line says of undefined behaviour.
+/// The part of the result line about undefined behaviour.
 fn undefined(definedness: Option<&Definedness>, verbose: bool) -> Option<String> {
     match definedness? {
         Definedness::Defined => verbose.then(|| "defined".to_owned()),
@@ -501,7 +499,7 @@ fn outcome_rows(out: &mut dyn Write, table: &Table) -> io::Result<()> {
     Ok(())
 }
 
-/// Why the answer is what it is.
+/// Explains an answer.
 fn explain(out: &mut dyn Write, line: &Line, verbose: bool) -> io::Result<()> {
     if line.property == Property::Reachability && !line.proposition.is_empty() {
         let violates = if line.quantifier == "forall" {
@@ -529,7 +527,7 @@ fn explain(out: &mut dyn Write, line: &Line, verbose: bool) -> io::Result<()> {
         (_, None) => {}
     }
     match (&answer.explanation, &answer.definedness) {
-        // Of an undefined program, the fault says what is wrong.
+        // For an undefined program, the fault is the explanation.
         (Some(_), Some(Definedness::Undefined(_))) if answer.verdict == Verdict::Allowed => Ok(()),
         (Some(explanation), _) => super::explanation::human(out, explanation, verbose),
         (None, _) => Ok(()),
@@ -598,7 +596,7 @@ tests/Odd.litmus:3: a defect of Fencepost: engines differ: symbolic allowed, enu
         for row in rows {
             assert!(text.lines().any(|line| line == row), "{row}: {text}");
         }
-        // Of few answers, those are told that nobody expects.
+        // With few answers, those without expectations are shown.
         let text = plain(&samples::written(
             Format::Human,
             &HumanOptions {

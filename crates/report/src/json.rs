@@ -1,7 +1,7 @@
 //! `jsonl`: one object per answer, one per line. `json`: one object for the whole run,
-//! `{"version":1,"answers":[…],"summary":{…}}`; each answer has the keys of a `jsonl` line. For
-//! `outcomes`, the list is called `tables`, for `run` `runs`, for `distinguish` `searches`, for
-//! `compilers` `compilers`, which holds the searches, too.
+//! `{"version":1,"answers":[…],"summary":{…}}`; each answer has the keys of a `jsonl` line. The
+//! list is called `tables` for `outcomes`, `runs` for `run`, `searches` for `distinguish`, and
+//! `compilers` for `compilers`, where it also holds the searches.
 
 use std::io::{self, Write};
 
@@ -10,13 +10,13 @@ use super::{
     Summary, Table, answer,
 };
 
-/// The version of the format: it changes if a key goes or changes its meaning.
+/// The version of the format; it changes if a key is removed or changes its meaning.
 pub(super) const VERSION: u32 = 1;
 
 /// Writes `json` or `jsonl`, object by object.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Json {
-    /// One object for the whole run, and not a line for each.
+    /// Whether to write one object for the whole run instead of a line for each.
     whole: bool,
     started: bool,
 }
@@ -35,7 +35,7 @@ impl Json {
         Json::default()
     }
 
-    /// An object of a list.
+    /// Writes an object of a list.
     fn object(
         &mut self,
         out: &mut dyn Write,

@@ -1,14 +1,14 @@
-//! `junit`: the XML that CI servers read: a suite per test file, a case per answer.
+//! `junit`: XML for CI servers, with a suite per test file and a case per answer.
 //!
 //! # Invariants
-//! - An expectation that was not decided is an `error`: a report that is all green means that all
-//!   of them were met. What is undecided without an expectation is `skipped`.
-//! - No time stamps, no run identifiers; `time` attributes only if timings were asked for.
+//! - An undecided expectation is an `error`, so a report without errors means that all expectations
+//!   are met. An undecided answer without an expectation is `skipped`.
+//! - No time stamps or run identifiers; `time` attributes only with timings.
 //!
 //! # Sources
 //! - The JUnit/XUnit dialect of Apache Maven Surefire, *surefire-test-report.xsd*. Attributes
-//!   `file` and `line` are not in the schema, but several servers link a case to its source by
-//!   them.
+//!   `file` and `line` are not in the schema, but several servers use them to link a case to its
+//!   source.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -19,7 +19,7 @@ use super::Summary;
 use super::case::{Case, Cases};
 use super::status::Status;
 
-/// Collects the cases; the counts come first in the file, so it is written at the end.
+/// Collects the cases and writes them at the end, because the counts come first in the file.
 #[derive(Debug, Default)]
 pub struct Junit {
     suites: IndexMap<String, Vec<Case>>,
@@ -64,7 +64,7 @@ impl Cases for Junit {
     }
 }
 
-/// The element that a case that did not pass has.
+/// The child element of a case that did not pass.
 fn element(status: Status) -> Option<&'static str> {
     match status {
         Status::Passed | Status::Undefined(false) => None,
@@ -74,7 +74,7 @@ fn element(status: Status) -> Option<&'static str> {
     }
 }
 
-/// How many cases are skipped, failures and errors.
+/// The numbers of skipped cases, failures and errors.
 fn counts<'a>(cases: impl IntoIterator<Item = &'a Case>) -> [usize; 3] {
     let mut counts = [0; 3];
     for name in cases.into_iter().filter_map(|case| element(case.status)) {
@@ -137,13 +137,13 @@ fn write_case(out: &mut dyn Write, suite: &str, case: &Case) -> io::Result<()> {
     writeln!(out, "        </testcase>")
 }
 
-/// The attribute `time`, in seconds.
+/// The `time` attribute, in seconds.
 fn time(ms: Option<f64>) -> String {
     ms.map_or(String::new(), |ms| format!(" time=\"{:.3}\"", ms / 1000.0))
 }
 
-/// As an attribute whose text stays what it is, in one line that is no command to a CI server: as
-/// character references.
+/// Escapes an attribute so that its text is preserved, on one line and without commands for a CI
+/// server: uses character references.
 fn whole(text: &str) -> String {
     escaped(text)
         .replace('\n', "&#10;")
@@ -151,8 +151,8 @@ fn whole(text: &str) -> String {
         .replace("##", "#&#35;")
 }
 
-/// As content of an element, or of an attribute in double quotes; characters that XML excludes are
-/// left out.
+/// Escapes the content of an element, or an attribute in double quotes. Drops characters that XML
+/// excludes.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

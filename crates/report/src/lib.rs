@@ -1,13 +1,14 @@
-//! Reports: answers written down, one file per format.
+//! Reports: answers in various formats, one file per format.
 //!
 //! # Invariants
-//! - A report depends on the answers alone: no clock (unless timings were asked for), no terminal,
-//!   no thread. The same answers give the same bytes.
-//! - Nothing in here knows the checkers or the command line; whoever has answers can report them.
-//! - An unquiet report mentions every answer, except `sarif` and `github`, which are lists of what
-//!   needs attention.
-//! - One file per format, and one row in [`FORMATS`] and [`reporter`]: nothing else knows which
-//!   formats there are.
+//! - A report depends only on the answers: not on the clock (without timings), the terminal or
+//!   threads. Equal answers give equal bytes.
+//! - This crate does not know the checkers or the command line; any caller with answers can report
+//!   them.
+//! - A report that is not quiet mentions every answer. The exceptions `sarif` and `github` list
+//!   only cases that need attention.
+//! - A format has one file and one row in [`FORMATS`] and [`reporter`]; no other code knows the
+//!   list of formats.
 
 use std::io::{self, Write};
 
@@ -60,17 +61,17 @@ pub use tap::Tap;
 /// The formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Lines for people.
+    /// Text for people.
     Human,
     /// One JSON object: `{"version":1,"answers":[…],"summary":{…}}`.
     Json,
     /// One JSON object per answer, one per line.
     Jsonl,
-    /// XML as CI servers read it.
+    /// XML for CI servers.
     Junit,
-    /// What needs attention, for code-scanning services.
+    /// Cases that need attention, for code-scanning services.
     Sarif,
-    /// What needs attention, as annotations of GitHub Actions.
+    /// Cases that need attention, as annotations of GitHub Actions.
     Github,
     /// The Test Anything Protocol.
     Tap,
@@ -78,18 +79,18 @@ pub enum Format {
     Html,
 }
 
-/// What reports are about.
+/// The subjects of reports, from general to special.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
-    /// Answers, each to one question.
+    /// Answers, one per query.
     Answers,
-    /// What several models say of a test.
+    /// Comparisons of several models on a test.
     Comparisons,
     /// Lists of outcomes, observations, searches.
     Others,
 }
 
-/// Every format: its name, and the last of the subjects that it can tell of.
+/// Every format: its name, and the last subject that it supports.
 pub const FORMATS: &[(Format, &str, Subject)] = &[
     (Format::Human, "human", Subject::Others),
     (Format::Json, "json", Subject::Others),
@@ -102,7 +103,7 @@ pub const FORMATS: &[(Format, &str, Subject)] = &[
 ];
 
 impl Format {
-    /// What it is called.
+    /// The name of the format.
     pub fn name(self) -> &'static str {
         FORMATS
             .iter()
@@ -110,12 +111,12 @@ impl Format {
             .map_or("", |row| row.1)
     }
 
-    /// Whether it has words for more than answers to questions.
+    /// Whether the format supports this subject.
     pub fn tells(self, subject: Subject) -> bool {
         FORMATS.iter().any(|row| row.0 == self && subject <= row.2)
     }
 
-    /// Whether it shows why an answer is what it is, whatever was expected.
+    /// Whether it shows explanations, also for expected answers.
     pub fn explains(self) -> bool {
         matches!(
             self,
@@ -125,17 +126,16 @@ impl Format {
 }
 
 /// Writes one format. Calls come in the order of the answers; [`Reporter::end`] comes once, last.
-/// What a format has no words for ([`Format::tells`]), it is not asked to tell: the command line
-/// refuses that.
+/// The command line refuses subjects that a format does not support ([`Format::tells`]).
 pub trait Reporter {
     /// One answer.
     fn line(&mut self, out: &mut dyn Write, line: &Line) -> io::Result<()>;
-    /// Whether it draws the executions that lines come with.
+    /// Whether it draws the executions in lines.
     fn draws(&self) -> bool {
         false
     }
-    /// Something that is wrong with the input. It was told on standard error already; formats that
-    /// other programs read repeat it.
+    /// Writes an error in the input. Standard error has shown it already; formats for other
+    /// programs repeat it.
     fn diagnostic(&mut self, _out: &mut dyn Write, _diagnostic: &Diagnostic) -> io::Result<()> {
         Ok(())
     }
@@ -147,7 +147,7 @@ pub trait Reporter {
     fn comparison(&mut self, _out: &mut dyn Write, _comparison: &Comparison) -> io::Result<()> {
         unfit("comparisons")
     }
-    /// What came of a search for programs.
+    /// The result of a search for programs.
     fn distinction(&mut self, _out: &mut dyn Write, _distinction: &Distinction) -> io::Result<()> {
         unfit("searches for programs")
     }
@@ -155,15 +155,15 @@ pub trait Reporter {
     fn suite(&mut self, _out: &mut dyn Write, _suite: &ConformanceSuite) -> io::Result<()> {
         unfit("suites")
     }
-    /// What a compiler made of atomic operations.
+    /// A compiler's code for atomic operations.
     fn compiled(&mut self, _out: &mut dyn Write, _compiled: &Compiled) -> io::Result<()> {
         unfit("what compilers make of operations")
     }
-    /// What would keep a program right for less.
+    /// Advice on cheaper correct synchronization.
     fn advice(&mut self, _out: &mut dyn Write, _advice: &Advice) -> io::Result<()> {
         unfit("advice")
     }
-    /// What the executor observed.
+    /// The executor's observations.
     fn observations(
         &mut self,
         _out: &mut dyn Write,
@@ -171,7 +171,7 @@ pub trait Reporter {
     ) -> io::Result<()> {
         unfit("observations")
     }
-    /// Everything was said.
+    /// Writes the end.
     fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()>;
 }
 
@@ -196,7 +196,7 @@ fn unfit(what: &str) -> io::Result<()> {
     ))
 }
 
-/// Answers made by hand, for the tests of the formats.
+/// Hand-written answers for the tests of formats.
 #[cfg(test)]
 pub(crate) mod samples {
     use super::*;
@@ -245,7 +245,7 @@ pub(crate) mod samples {
         }
     }
 
-    /// Met, unmet, undecided, a race, a defect.
+    /// Met, not met, undecided, a race, a defect.
     pub(crate) fn lines() -> Vec<Line> {
         let at = Place {
             text: "st x, r0".into(),

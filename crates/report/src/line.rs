@@ -1,5 +1,4 @@
-//! What reports are about: an answer with what it answers, a list of outcomes, and where in a file
-//! something stands.
+//! The input of reports: an answer with its query, a list of outcomes, and places in files.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,22 +9,22 @@ use verdict::{Answer, Definedness, Fault, Outcomes, Property, State, Verdict, Wi
 
 use super::status::Status;
 
-/// Where in a file something stands.
+/// A place in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Site {
-    /// The file, as the user named it or it was found; empty: none.
+    /// The path, as the user gave it or as found; empty: no file.
     pub file: String,
-    /// From 1.
+    /// The line, from 1.
     pub line: usize,
-    /// In characters, from 1.
+    /// The column in characters, from 1.
     pub column: usize,
 }
 
 impl Site {
-    /// The beginning of a span.
+    /// The start of a span.
     pub fn at(file: &Arc<SourceFile>, span: Span) -> Site {
         let (line, column) = file.line_column(span.start as usize);
-        // As version control names it.
+        // Version control uses this form of the path.
         let name = file.name.strip_prefix("./").unwrap_or(&file.name);
         Site {
             file: name.to_owned(),
@@ -36,14 +35,15 @@ impl Site {
 }
 
 impl Line {
-    /// The options that the answer rests on, as they were set: `same-value=benign`.
+    /// The options that affect the answer, as they were set: `same-value=benign`.
     pub(crate) fn set(&self) -> impl Iterator<Item = String> {
         self.settings
             .iter()
             .map(|(name, value)| format!("{name}={value}"))
     }
 
-    /// How many pairs of lines race beside that of the fault, and whether there may be more.
+    /// The number of racing pairs of lines in addition to the fault's pair, and whether there may
+    /// be more.
     pub(crate) fn further_races(&self) -> Option<String> {
         let races = self.answer.races.as_ref()?;
         match (races.pairs.len().saturating_sub(1), races.complete) {
@@ -65,89 +65,88 @@ impl fmt::Display for Site {
     }
 }
 
-/// One answer, and what it answers.
+/// One answer, and its query.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// Relative to the PATH argument the test was found under.
+    /// The path relative to the PATH argument that contains the test.
     pub path: String,
     /// The test's name.
     pub test: String,
-    /// Where the test says what it expects, or else what it asks.
+    /// The place of the test's expectation, or else of its condition.
     pub site: Site,
     /// The model's name.
     pub model: String,
-    /// What was asked.
+    /// The property.
     pub property: Property,
     /// How the condition is quantified: `exists`, `~exists`, `forall`, `none`.
     pub quantifier: &'static str,
-    /// The proposition asked about, as written; empty if there is none.
+    /// The proposition of the condition, as written; empty if there is none.
     pub proposition: String,
-    /// What the test expects: a verdict's word, or `required`.
+    /// The test's expectation: a verdict's word, or `required`.
     pub expected: Option<&'static str>,
-    /// A reading of the source under which the answer is not what the test expects of it.
+    /// A reading of the source under which the answer differs from the test's expectation.
     pub reading: Option<Reading>,
-    /// What came out.
+    /// The answer.
     pub answer: Answer,
     /// The mapping through which the test was judged.
     pub mapping: Option<&'static str>,
-    /// Options that were set and that the answer rests on, each with its value.
+    /// Options that were set and that affect the answer, with their values.
     pub settings: Vec<(&'static str, &'static str)>,
-    /// Final values of an execution that shows the answer, where the execution itself is not kept.
+    /// Final values of an execution that shows the answer, if the execution itself is not kept.
     pub values: State,
-    /// What is known of the expectation.
+    /// The expectation's known failure, if any.
     pub known: Option<Known>,
-    /// Whether the test says of this model that programs race, or are undefined.
+    /// Whether the test states for this model that programs race or are undefined.
     pub mentions_undefined: bool,
-    /// Whether it is a failure if the program is undefined, and the test does not mention it.
+    /// Whether an undefined program is a failure if the test does not mention it.
     pub denies_undefined: bool,
     /// Remarks for people.
     pub notes: Vec<String>,
-    /// Wall time in milliseconds, if timings were asked for.
+    /// Wall time in milliseconds, if timings are on.
     pub ms: Option<f64>,
-    /// Where it stands in the whole run, if this is one of several parts.
+    /// The position in the whole run, if this run is one of several parts.
     pub part: Option<PartOf>,
 }
 
-/// Where an answer stands in a run of which this is one of several parts: what tells that parts are
-/// of one run, are disjoint and make up the whole. A (test, model) pair is in one part, with all
-/// its answers.
+/// The position of an answer in a run with several parts. It shows whether parts belong to one run,
+/// are disjoint and make up the whole. One part contains all answers for a (test, model) pair.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartOf {
     /// The part, from 1.
     pub number: u64,
-    /// Of how many.
+    /// The number of parts.
     pub of: u64,
     /// The pair, from 0, in the order of the whole run.
     pub pair: usize,
-    /// How many pairs this part has.
+    /// The number of pairs in this part.
     pub here: usize,
-    /// How many pairs there are in all.
+    /// The number of pairs in the whole run.
     pub pairs: usize,
-    /// The answer, from 0, of those about the pair.
+    /// The answer's number among those for the pair, from 0.
     pub answer: usize,
-    /// How many there are.
+    /// The number of answers for the pair.
     pub answers: usize,
-    /// Stands for everything that the answers of the whole run depend on.
+    /// A digest of everything that the answers of the whole run depend on.
     pub whole: String,
 }
 
-/// An answer under a reading of the source that is not the expected one.
+/// An unexpected answer under a reading of the source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reading {
     /// The reading: `async-fence=thread`.
     pub under: String,
-    /// What the test expects there.
+    /// The test's expectation there.
     pub expected: String,
     /// The answer's word.
     pub verdict: String,
 }
 
-/// An expectation that is known not to be met.
+/// An expectation with a known failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// Whether it is met all the same.
+    /// Whether the expectation is met nevertheless.
     pub passes: bool,
 }
 
@@ -160,7 +159,7 @@ impl Line {
             .map_or(&self.values, |witness| &witness.state)
     }
 
-    /// What became of the question.
+    /// The status of the query.
     pub fn status(&self) -> Status {
         match (&self.answer.verdict, &self.known, self.met()) {
             _ if self.answer.defect.is_some() => Status::Defect,
@@ -176,13 +175,13 @@ impl Line {
         }
     }
 
-    /// Whether the answer is the expected one; `None` if nothing is expected or nothing was
-    /// decided.
+    /// Whether the answer is the expected one; `None` if nothing is expected or the answer is
+    /// undecided.
     pub fn met(&self) -> Option<bool> {
         is_met(self.expected, self.answer.verdict.word()).map(|met| met && self.reading.is_none())
     }
 
-    /// What makes the program undefined, or race.
+    /// The fault that makes the program undefined or racy.
     pub fn fault(&self) -> Option<&Fault> {
         match &self.answer.definedness {
             Some(Definedness::Undefined(fault)) => Some(fault),
@@ -190,7 +189,7 @@ impl Line {
         }
     }
 
-    /// Forgets the executions that show the answer; the accesses that race stay.
+    /// Drops the executions that show the answer; the racing accesses remain.
     pub fn drop_evidence(&mut self) {
         if let Some(witness) = self.answer.witness.take() {
             self.values = witness.state;
@@ -204,8 +203,8 @@ impl Line {
         }
     }
 
-    /// As [`Line::drop_evidence`], but how the threads of a run that hangs end is kept: that is the
-    /// answer's reason.
+    /// The same as [`Line::drop_evidence`], but keeps the final states of threads in a run that
+    /// hangs, because they are the reason for the answer.
     pub fn drop_executions(&mut self) {
         let ends = self
             .answer
@@ -227,12 +226,12 @@ impl Line {
     }
 }
 
-/// Whether a verdict is the expected one; `None` if nothing is expected or nothing was decided.
-/// The verdict is given by its word.
+/// Whether a verdict, given by its word, is the expected one. `None` if nothing is expected or the
+/// verdict is undecided.
 pub fn is_met(expected: Option<&str>, verdict: &str) -> Option<bool> {
     match (expected?, verdict) {
         (_, "undecided") => None,
-        // `required P` asks whether some execution violates P, and is met if none does.
+        // `required P` searches for an execution that violates P, and is met if there is none.
         ("required", verdict) => Some(verdict == "forbidden"),
         (expected, verdict) => Some(verdict == expected),
     }
@@ -249,8 +248,8 @@ pub struct Table {
     pub model: String,
     /// As in [`Line`].
     pub mapping: Option<&'static str>,
-    /// What came out.
+    /// The outcomes.
     pub outcomes: Outcomes,
-    /// Wall time in milliseconds, if timings were asked for.
+    /// Wall time in milliseconds, if timings are on.
     pub ms: Option<f64>,
 }

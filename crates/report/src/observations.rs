@@ -1,4 +1,4 @@
-//! Observations: the outcomes that the executor showed, with counts, beside what the model says.
+//! Observations: the outcomes that the executor showed, with counts, compared with the model.
 
 use std::io::{self, Write};
 
@@ -18,55 +18,55 @@ const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default().bold();
 const UNSURE: Style = AnsiColor::Yellow.on_default();
 
-/// An outcome that was observed.
+/// An observed outcome.
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// Final values.
     pub state: State,
-    /// In how many runs; of an exhaustive exploration, in how many final states.
+    /// The number of runs; for an exhaustive exploration, the number of final states.
     pub count: u64,
-    /// What the model says; `None`: undecided.
+    /// Whether the model allows it; `None`: undecided.
     pub allowed: Option<bool>,
-    /// A run that ends so, step by step, if that was asked for.
+    /// A run with this outcome, step by step, if requested.
     pub trace: Option<String>,
 }
 
-/// Runs that did not finish, for one reason.
+/// Runs that did not finish, grouped by reason.
 #[derive(Clone, Debug, Serialize)]
 pub struct Stopped {
-    /// How: `deadlock`, `livelock`, …
+    /// The kind: `deadlock`, `livelock`, …
     pub how: &'static str,
-    /// How many runs; of an exhaustive exploration, how many states or cycles of states.
+    /// The number of runs; for an exhaustive exploration, the number of states or cycles of states.
     pub count: u64,
     /// The reason, line by line.
     pub why: Vec<String>,
-    /// How each thread stands, if the program has few.
+    /// The state of each thread, if the program has few.
     #[serde(
         skip_serializing_if = "Vec::is_empty",
         serialize_with = "execution::end_objects"
     )]
     pub ends: Vec<ThreadEnd>,
-    /// One of the runs, step by step, if that was asked for.
+    /// One of the runs, step by step, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
 }
 
-/// Two accesses that race.
+/// Two racing accesses.
 #[derive(Clone, Debug, Serialize)]
 pub struct Raced {
-    /// What they access.
+    /// The accessed location.
     pub location: String,
     /// Its address space.
     pub space: &'static str,
-    /// The accesses: who, where, at which line.
+    /// The accesses: thread, place and line.
     pub sides: [String; 2],
-    /// What is missing.
+    /// The missing synchronization.
     pub why: String,
-    /// How often it was seen.
+    /// The number of observations.
     pub count: u64,
 }
 
-/// An instruction that takes part in undefined behaviour.
+/// An instruction that is involved in undefined behaviour.
 #[derive(Clone, Debug, Serialize)]
 pub struct Part {
     /// The thread's name.
@@ -78,12 +78,12 @@ pub struct Part {
     pub text: String,
 }
 
-/// Undefined behaviour that was observed.
+/// Observed undefined behaviour.
 #[derive(Clone, Debug, Serialize)]
 pub struct Hazard {
-    /// What it is called: `data race`, `divergence`, `barrier arguments`, …
+    /// Its name: `data race`, `divergence`, `barrier arguments`, …
     pub kind: &'static str,
-    /// Whether it makes the program undefined; else implementations may differ in what it does.
+    /// Whether it makes the program undefined; otherwise its effect is implementation-defined.
     #[serde(skip)]
     pub undefined: bool,
     /// The location.
@@ -93,35 +93,35 @@ pub struct Hazard {
     pub parts: Vec<Part>,
 }
 
-/// Undefined behaviour, observed and by the model.
+/// Undefined behaviour, as observed and according to the model.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Hazards {
-    /// What was observed.
+    /// The observed cases.
     pub observed: Vec<Hazard>,
     /// The model's verdict on races.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub race: Option<&'static str>,
-    /// The model's verdict on everything undefined.
+    /// The model's verdict on all undefined behaviour.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undefined: Option<&'static str>,
 }
 
-/// What a test expects of runs, and what became of it.
+/// A test's expectation for runs, and its result.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunExpected {
     /// The line in the test's file.
     pub line: u32,
-    /// The circumstances, and what is expected.
+    /// The settings of the runs, and the expectation.
     #[serde(rename = "run")]
     pub text: String,
-    /// `None`: the runs do not say.
+    /// Whether it is met; `None`: the runs do not decide it.
     pub met: Option<bool>,
-    /// If it is not met: what was seen instead; else why nobody knows.
+    /// If it is not met: the actual observations; if undecided: the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<String>,
 }
 
-/// What was observed of one test.
+/// The observations for one test.
 #[derive(Clone, Debug, Default)]
 pub struct Observations {
     /// As in [`super::Line`].
@@ -132,73 +132,74 @@ pub struct Observations {
     pub model: String,
     /// As in [`super::Line`].
     pub mapping: Option<&'static str>,
-    /// The memory and its early binds.
+    /// The memory and its early choices.
     pub memory: String,
     /// `random`, `exhaustive` or `replay`.
     pub schedule: &'static str,
-    /// How many random runs were asked for, and their seed.
+    /// The number of random runs and their seed.
     pub runs: Option<(u64, u64)>,
     /// Whether the machine can show no other outcome.
     pub complete: bool,
-    /// Why an exploration, or what the model allows, is not complete.
+    /// Why an exploration, or the model's list, is incomplete.
     pub reason: Option<String>,
-    /// Why the test cannot be run at all.
+    /// Why the test cannot run at all.
     pub refused: Option<String>,
-    /// No run finished, and nothing says that none should: there is no outcome that could be held
-    /// against the model.
+    /// No run finished, although nothing requires that. So there is no outcome to compare with the
+    /// model.
     pub unfinished: bool,
     /// Sorted by state.
     pub observed: Vec<Observed>,
-    /// What the model allows and nobody observed.
+    /// Outcomes that the model allows and no run showed.
     pub not_observed: Vec<State>,
-    /// Undefined behaviour, where the memory knows it.
+    /// Undefined behaviour, if the memory detects it.
     pub hazards: Option<Hazards>,
-    /// How runs ended, by name, without zeros.
+    /// The numbers of runs by kind of end, without zeros.
     pub ended: Vec<(&'static str, u64)>,
     /// Why runs did not finish.
     pub stops: Vec<Stopped>,
-    /// Races in the runs looked at.
+    /// Races in the checked runs.
     pub races: Vec<Raced>,
-    /// How many runs were looked at for races.
+    /// The number of runs checked for races.
     pub judged: u64,
-    /// Why none were, if the machine cannot tell.
+    /// Why none were checked, if the machine cannot detect races.
     pub not_judged: Option<String>,
-    /// Of how many outcomes a run was replayed through the model; `None` if none is to be.
+    /// The number of outcomes with a run that was replayed through the model; `None` if replay is
+    /// off.
     pub replayed: Option<usize>,
-    /// Why not of all.
+    /// Why some were not replayed.
     pub not_replayed: Option<&'static str>,
-    /// What the test expects of runs, in its own order.
+    /// The test's expectations for runs, in its order.
     pub expected: Vec<RunExpected>,
-    /// States visited; of random runs, steps.
+    /// The number of visited states; for random runs, of steps.
     pub states: u64,
-    /// Whether the list of what the model allows is complete.
+    /// Whether the list of allowed outcomes is complete.
     pub listed: bool,
-    /// Too large for the model: nothing was held against it.
+    /// The test is too large for the model; nothing was compared.
     pub too_large: bool,
-    /// The loop bound that the model's answer needed.
+    /// The loop bound that the model needed.
     pub bound: Option<u32>,
-    /// A broken law: something observed is forbidden, or engines differ.
+    /// A broken law: an observed outcome is forbidden, or engines differ.
     pub defect: Option<String>,
-    /// Wall time in milliseconds, if timings were asked for.
+    /// Wall time in milliseconds, if timings are on.
     pub ms: Option<f64>,
-    /// Of a part of a run: where it stands.
+    /// The position in the whole run, if this run is a part of it.
     pub part: Option<PartOf>,
-    /// The object of an earlier run, to be told again as it was.
+    /// The object of an earlier run, to be written again unchanged.
     pub kept: Option<String>,
 }
 
 impl Observations {
-    /// The schedule of what a device shows.
+    /// The schedule name for observations of a device.
     pub const ON_DEVICE: &'static str = "device";
 
-    /// Why something is left open; what a run did that ended it is no such reason.
+    /// Why the result is incomplete; the cause of a run's end does not count.
     pub fn limit(&self) -> Option<&str> {
         self.reason
             .as_deref()
             .filter(|why| !self.stops.iter().any(|s| s.why.iter().any(|w| w == why)))
     }
 
-    /// Why nothing can be said, if that is so.
+    /// Why there is no result, if so.
     pub fn undecided(&self) -> Option<&str> {
         let unfinished = self
             .unfinished
@@ -206,7 +207,7 @@ impl Observations {
         self.refused.as_deref().or(unfinished).or(self.limit())
     }
 
-    /// Whether it needs attention.
+    /// Whether the user should look at it.
     pub fn striking(&self) -> bool {
         self.refused.is_some()
             || self.unfinished
@@ -266,7 +267,7 @@ struct Object<'a> {
 }
 
 impl Hazards {
-    /// What the model says, to be put behind what was observed.
+    /// The model's verdicts, as a suffix for the observations.
     fn of_model(&self) -> String {
         let words: Vec<&str> = [self.race, self.undefined].into_iter().flatten().collect();
         if words.is_empty() {
@@ -277,7 +278,7 @@ impl Hazards {
     }
 }
 
-/// The object of one test, without a line end.
+/// Writes the object for one test, without a line end.
 pub(super) fn write(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {
     if let Some(object) = &seen.kept {
         return out.write_all(object.as_bytes());
@@ -321,7 +322,7 @@ pub(super) fn write(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
     super::compact::write(out, &object)
 }
 
-/// Writes it for people: one row per outcome, those observed first.
+/// Writes it as text: one row per outcome, observed ones first.
 pub(super) fn human(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {
     write!(out, "{BOLD}{}{BOLD:#} under {}", seen.test, seen.model)?;
     if let Some(mapping) = seen.mapping {
@@ -354,7 +355,7 @@ pub(super) fn human(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
         .collect();
     if let Some(h) = &seen.hazards {
         if seen.schedule == Observations::ON_DEVICE {
-            // Devices do not tell of it.
+            // Devices do not report it.
             writeln!(
                 out,
                 "  {UNSURE}undefined{UNSURE:#}: any outcome is possible{}",
@@ -460,7 +461,7 @@ pub(super) fn human(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
     writeln!(out)
 }
 
-/// What the test expects of runs.
+/// Writes the test's expectations for runs.
 fn expected(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {
     for e in &seen.expected {
         let (style, word) = match e.met {
@@ -476,8 +477,8 @@ fn expected(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {
     Ok(())
 }
 
-/// What was observed, once for each pair of instructions: the threads and elements of a kernel
-/// differ, its fault is one. Reports for programs list every one.
+/// Writes observed faults once for each pair of instructions: threads and elements of a kernel
+/// differ, but the fault is the same. Reports for programs list every one.
 fn hazards(out: &mut dyn Write, seen: &Hazards, faults: bool) -> io::Result<()> {
     let lines = |h: &Hazard| h.parts.iter().map(|p| p.line.number).collect::<Vec<_>>();
     let mut told: Vec<(&Hazard, u64)> = Vec::new();
@@ -523,11 +524,11 @@ fn hazards(out: &mut dyn Write, seen: &Hazards, faults: bool) -> io::Result<()> 
     let proved = seen.race != Some("racy") && seen.undefined == Some("defined");
     let model = seen.of_model();
     if seen.observed.is_empty() && faults {
-        // What ends a run is undefined as well, and told below.
+        // The cause of the run's end is undefined, too, and reported below.
         return Ok(());
     }
     if seen.observed.is_empty() {
-        // In-order runs miss executions, and with them their races.
+        // In-order runs miss executions and their races.
         let proof = if proved {
             ""
         } else {
@@ -544,7 +545,7 @@ fn hazards(out: &mut dyn Write, seen: &Hazards, faults: bool) -> io::Result<()> 
     }
 }
 
-/// At most so many outcomes that were not observed are shown to people.
+/// The limit on listed outcomes that were not observed.
 const MAX_MISSING: usize = 24;
 
 fn rows(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {
@@ -695,7 +696,7 @@ MP under ptx: weak memory, early binds: none, 100 random runs of seed 7
   undefined: any outcome is possible; the model: race-free
 ";
         assert_eq!(told(&hazards(observed, None)), expected);
-        // Only where the model does not know does it matter that runs are no proof.
+        // The note that runs are no proof appears only if the model does not decide.
         assert!(!told(&hazards(vec![], Some("defined"))).contains("no proof"));
         assert!(told(&hazards(vec![], Some("undecided"))).contains("no proof"));
     }

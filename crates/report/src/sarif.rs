@@ -1,14 +1,14 @@
-//! `sarif`: the Static Analysis Results Interchange Format, which code-scanning services read.
+//! `sarif`: the Static Analysis Results Interchange Format for code-scanning services.
 //!
 //! # Invariants
-//! - Only what needs attention is a result: expectations that are not met, what is undecided,
-//!   defects of ours, and mistakes in the input.
-//! - Every result names a rule that the run lists, and a rule is listed if some result names it.
-//! - Paths are URI references, relative ones to the root of the sources.
+//! - Only cases that need attention are results: unmet expectations, undecided answers, defects of
+//!   the checker, and input errors.
+//! - The run lists exactly the rules that some result names.
+//! - Paths are URI references; relative ones start at the source root.
 //!
 //! # Sources
 //! - OASIS, *Static Analysis Results Interchange Format (SARIF) Version 2.1.0*, with Errata 01:
-//!   run, result, location objects; *URI-valued properties* for how paths are written.
+//!   run, result, location objects; *URI-valued properties* for the format of paths.
 
 use std::io::{self, Write};
 
@@ -19,11 +19,11 @@ use super::Summary;
 use super::case::{Case, Cases};
 use super::status::Status;
 
-/// Where the schema of the format is published.
+/// The address of the format's schema.
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
-/// Collects the results; the rules come first in the file, so it is written at the end.
+/// Collects the results and writes them at the end, because the rules come first in the file.
 #[derive(Debug, Default)]
 pub struct Sarif {
     cases: Vec<Case>,
@@ -226,7 +226,7 @@ fn result(case: &Case, rules: &[&'static str]) -> Finding {
                 fully_qualified_name: name.clone(),
             }],
         }],
-        // The question stays the same when lines move.
+        // The query keeps its fingerprint if lines move.
         partial_fingerprints: IndexMap::from([("fencepostQuestion/v1", name)]),
         properties: case.details.iter().cloned().collect(),
     }

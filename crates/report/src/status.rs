@@ -1,26 +1,27 @@
-//! What became of a question, in the words that all formats share.
+//! The status of a query, shared by all formats.
 
-/// What became of a question.
+/// The status of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// As expected, or answered where nothing was expected.
+    /// As expected, or answered without an expectation.
     Passed,
-    /// Not as expected, which the test says is known.
+    /// Not as expected, and the test lists this as known.
     Known,
-    /// The program is undefined, which the test does not mention; whether that is a failure.
+    /// The program is undefined and the test does not mention it; the field says whether that is a
+    /// failure.
     Undefined(bool),
-    /// Not as expected; or as expected, where the test says that it is known not to be.
+    /// Not as expected; or as expected although the test lists a known failure.
     Unmet,
-    /// Not decided; whether something was expected.
+    /// Undecided; the field says whether there is an expectation.
     Undecided(bool),
-    /// A law of ours was broken.
+    /// The checker broke one of its laws.
     Defect,
-    /// The input cannot be used.
+    /// The input is invalid.
     Invalid,
 }
 
 impl Status {
-    /// Identifier of the rule that a case of this kind falls under.
+    /// The id of the rule for this status.
     pub(super) fn rule(self) -> &'static str {
         match self {
             Status::Passed => "answered",
@@ -33,7 +34,7 @@ impl Status {
         }
     }
 
-    /// Whether somebody has to look.
+    /// Whether the user should look at it.
     pub fn needs_attention(self) -> bool {
         !matches!(self, Status::Passed)
     }
@@ -43,7 +44,7 @@ impl Status {
         matches!(self, Status::Unmet | Status::Undefined(true))
     }
 
-    /// Whether it is worth a warning and no more.
+    /// Whether it is only a warning.
     pub(super) fn warns(self) -> bool {
         matches!(self, Status::Undecided(_) | Status::Undefined(false))
     }

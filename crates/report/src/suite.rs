@@ -1,5 +1,5 @@
-//! Minimal conformance suites: what a model forbids and allows with any weakening, and which of its
-//! clauses that shows.
+//! Minimal conformance suites: outcomes that a model forbids while it allows every weakening, and
+//! the clauses that they show.
 
 use std::io::{self, Write};
 
@@ -16,26 +16,26 @@ const UNSURE: Style = AnsiColor::Yellow.on_default();
 pub struct SuiteTest {
     /// Its name.
     pub test: String,
-    /// How many instructions it has.
+    /// The number of instructions.
     pub size: usize,
-    /// The clauses without any of which the model allows it.
+    /// The clauses that the model needs to forbid it.
     pub clauses: Vec<String>,
-    /// As a test file.
+    /// The test as a file.
     pub program: String,
 }
 
 /// A clause that no minimal test shows.
 #[derive(Clone, Debug, Serialize)]
 pub struct Unshown {
-    /// Its name.
+    /// The clause's name.
     pub clause: String,
-    /// A program that shows it, though it is not minimal, or because it is allowed: its name.
+    /// The name of a program that shows it, although it is not minimal or is allowed.
     pub test: Option<String>,
-    /// What the model says of it; without the clause, it says the opposite.
+    /// The model's verdict on it; without the clause, the verdict is the opposite.
     pub verdict: Option<String>,
-    /// As a test file.
+    /// The program as a test file.
     pub program: Option<String>,
-    /// Whether the time sufficed to look for one.
+    /// Whether there was enough time to look for one.
     pub complete: bool,
 }
 
@@ -44,31 +44,32 @@ pub struct Unshown {
 pub struct ConformanceSuite {
     /// The model.
     pub model: String,
-    /// At most so many instructions were asked for.
+    /// The requested number of instructions.
     pub size: usize,
-    /// All programs of up to so many instructions were looked at.
+    /// The suite covers all programs up to this number of instructions.
     pub searched: usize,
-    /// Whether that is all.
+    /// Whether the suite is complete.
     pub complete: bool,
-    /// Where time ran out: shapes of one instruction more that were done, and all of them.
+    /// If time ran out: the number of finished shapes with one instruction more, and the number of
+    /// all such shapes.
     #[serde(skip)]
     pub stopped: Option<(usize, usize)>,
-    /// So many clauses were not asked about, as time ran out.
+    /// The number of clauses that were not examined before time ran out.
     pub late: usize,
-    /// What programs were made of, in words.
+    /// A description of the letters of programs.
     pub alphabet: String,
     /// The tests, the smallest first.
     pub tests: Vec<SuiteTest>,
     /// Clauses that no test shows.
     pub unshown: Vec<Unshown>,
-    /// Where these were looked for besides: programs of up to so many instructions.
+    /// The number of instructions up to which these clauses were searched for further programs.
     pub unshown_searched: usize,
-    /// How many clauses say nothing of any such program.
+    /// The number of clauses without effect on any such program.
     pub silent: usize,
 }
 
 impl ConformanceSuite {
-    /// What came of it, in a sentence.
+    /// The result in a sentence.
     pub fn verdict(&self) -> String {
         let sizes: Vec<String> = (1..=self.size)
             .map(|size| (size, self.tests.iter().filter(|t| t.size == size).count()))
@@ -97,7 +98,7 @@ impl ConformanceSuite {
         text
     }
 
-    /// By clause: how many tests it has, and the first of them.
+    /// For each clause: its number of tests, and the first one.
     fn by_clause(&self) -> Vec<(&str, usize, &str)> {
         let mut clauses: Vec<(&str, usize, &str)> = Vec::new();
         for test in &self.tests {
@@ -113,7 +114,7 @@ impl ConformanceSuite {
     }
 }
 
-/// Writes it for people.
+/// Writes it as text.
 pub(super) fn human(out: &mut dyn Write, suite: &ConformanceSuite) -> io::Result<()> {
     let style = if suite.complete { BOLD } else { UNSURE };
     writeln!(out, "{style}{}{style:#}", suite.verdict())?;
@@ -178,7 +179,7 @@ pub(super) fn human(out: &mut dyn Write, suite: &ConformanceSuite) -> io::Result
     }
 }
 
-/// The object of one suite, without a line end.
+/// Writes the object for one suite, without a line end.
 pub(super) fn write(out: &mut dyn Write, suite: &ConformanceSuite) -> io::Result<()> {
     super::compact::write(out, &suite)
 }

@@ -1,4 +1,4 @@
-//! What was decided, in numbers.
+//! Counts the answers of a run.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use super::{
 };
 use verdict::{Reason, Relation};
 
-/// Verdicts in the order in which they are counted out.
+/// Verdicts in the order of the summary line.
 const WORDS: [&str; 9] = [
     "allowed",
     "forbidden",
@@ -26,18 +26,18 @@ const WORDS: [&str; 9] = [
     "undecided",
 ];
 
-/// How two models stand to each other over several tests.
+/// The relation between two models over several tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Compared {
-    /// On how many tests they differ on the condition.
+    /// The number of tests on whose condition they differ.
     conditions: usize,
-    /// How they stand, with the numbers of tests.
+    /// The numbers of tests by relation.
     relations: BTreeMap<Relation, usize>,
-    /// By which rule, with the numbers of tests.
+    /// The numbers of tests by rule.
     rules: BTreeMap<String, usize>,
 }
 
-/// What the executor observed under one model, over several tests.
+/// The executor's observations under one model, over several tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Seen {
     /// Tests that ran.
@@ -46,19 +46,19 @@ struct Seen {
     refused: usize,
     /// Runs of random schedules, finished or not.
     runs: u64,
-    /// States visited, of other schedules.
+    /// States visited by other schedules.
     states: u64,
     /// Distinct outcomes observed.
     outcomes: usize,
-    /// Of tests of which every allowed outcome is known: how many are allowed, and how many of
-    /// these were observed.
+    /// For tests with a complete list of allowed outcomes: the number of allowed outcomes, and of
+    /// observed ones among them.
     allowed: usize,
     observed: usize,
-    /// Tests all of whose states were visited.
+    /// Tests with all states visited.
     complete: usize,
     /// Outcomes that the model forbids.
     outside: usize,
-    /// Outcomes that nobody knows about, in tests that the model was asked about.
+    /// Outcomes without a decision, in tests that the model judged.
     undecided: usize,
 }
 
@@ -72,32 +72,33 @@ pub struct Summary {
     pub met: usize,
     /// Expectations not met.
     pub unmet: usize,
-    /// Expectations that are known not to be met, and are not.
+    /// Unmet expectations that are known failures.
     pub known: usize,
-    /// (test, model) pairs whose program is undefined, which the test does not mention; whether
-    /// that is a failure.
+    /// The number of (test, model) pairs with an undefined program that the test does not mention;
+    /// and whether that is a failure.
     pub undefined: (usize, bool),
-    /// Answers that were not asked for any more.
+    /// Queries that were not answered before an interrupt.
     pub unasked: usize,
-    /// The pair that was counted last among the undefined ones.
+    /// The last pair counted as undefined.
     last_undefined: (String, String, String),
-    /// How many answers are undecided for which kind of reason: what stands before its first `: `.
+    /// The numbers of undecided answers by kind of reason, which is the text before the first `: `.
     pub undecided: BTreeMap<String, usize>,
-    /// Broken laws of ours.
+    /// Broken laws of the checker.
     pub defects: usize,
     /// Errors in tests, models, options and files.
     pub invalid: usize,
-    /// (test, model) pairs passed over, because the model cannot speak of the test's dialect.
+    /// (test, model) pairs that were skipped, because the model does not support the test's
+    /// dialect.
     pub passed_over: usize,
     /// Comparisons, by pair of models.
     compared: IndexMap<(String, String), Compared>,
-    /// What the executor observed, by model.
+    /// The executor's observations, by model.
     seen: IndexMap<String, Seen>,
     /// Whether the run stopped at the first failure.
     pub stopped: bool,
-    /// How many answers each engine gave.
+    /// The number of answers by engine.
     pub engines: BTreeMap<&'static str, usize>,
-    /// Answers that a filter keeps out of the reports.
+    /// Answers that a filter hides from the reports.
     pub hidden: usize,
     /// Whether the run was interrupted.
     pub interrupted: bool,
@@ -123,7 +124,7 @@ impl Summary {
         }
         if let Status::Undefined(denied) = status {
             let pair = (line.path.clone(), line.test.clone(), line.model.clone());
-            // The answers about a pair come one after the other.
+            // The answers for a pair are consecutive.
             self.undefined = (
                 self.undefined.0 + usize::from(self.last_undefined != pair),
                 denied,
@@ -137,7 +138,7 @@ impl Summary {
         self.defects += usize::from(line.answer.defect.is_some());
     }
 
-    /// Counts what came of one search.
+    /// Counts the result of one search.
     pub fn add_distinction(&mut self, distinction: &Distinction) {
         self.answers += 1;
         if distinction.stopped.is_some() {
@@ -188,7 +189,7 @@ impl Summary {
         self.defects += usize::from(table.outcomes.defect.is_some());
     }
 
-    /// Counts what was observed of one test.
+    /// Counts the observations of one test.
     pub fn add_observations(&mut self, seen: &Observations) {
         self.answers += 1;
         let count = |allowed| {
@@ -233,8 +234,8 @@ impl Summary {
         }
     }
 
-    /// One line per model under which several tests ran: how much ran, and how much of the model it
-    /// showed.
+    /// One line per model with several tests: the number of runs, and the share of the model's
+    /// outcomes that they showed.
     pub fn observations(&self) -> Vec<String> {
         let line = |(model, s): (&String, &Seen)| {
             let effort = match (s.runs, s.states) {
@@ -263,7 +264,7 @@ impl Summary {
             .collect()
     }
 
-    /// The details of a reason (which line, which instruction) stand with the answer.
+    /// Drops the details of a reason (line, instruction), which the answer contains.
     fn add_undecided(&mut self, reason: &str) {
         let kind = reason.split(": ").next().unwrap_or(reason);
         *self.undecided.entry(kind.to_owned()).or_default() += 1;
@@ -287,8 +288,7 @@ impl Summary {
         }
     }
 
-    /// One line per pair of models that were compared: how they stand, and by which rules they
-    /// differ.
+    /// One line per compared pair of models: their relations, and the rules by which they differ.
     pub fn comparisons(&self) -> Vec<String> {
         let line = |((left, right), c): (&(String, String), &Compared)| {
             let tests = counted(c.relations.values().sum(), "test");
@@ -314,7 +314,7 @@ impl Summary {
         self.compared.iter().map(line).collect()
     }
 
-    /// How many answers an interrupt left open, in one line.
+    /// The number of answers that an interrupt left open, as one line.
     pub(super) fn interruption(&self) -> Option<String> {
         let (unasked, all) = (self.unasked, self.answers);
         (unasked > 0).then(|| {
@@ -325,7 +325,7 @@ impl Summary {
         })
     }
 
-    /// The verdicts that occurred, with their numbers.
+    /// The verdicts with a non-zero count.
     pub fn verdicts(&self) -> impl Iterator<Item = (&'static str, usize)> + '_ {
         WORDS.into_iter().zip(self.verdicts).filter(|&(_, n)| n > 0)
     }
@@ -337,7 +337,7 @@ pub fn counted(n: usize, thing: &str) -> String {
 }
 
 impl fmt::Display for Summary {
-    /// One line.
+    /// The summary line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verdicts: Vec<_> = self
             .verdicts()
@@ -401,7 +401,7 @@ impl fmt::Display for Summary {
 }
 
 impl Serialize for Summary {
-    /// Fixed keys in a fixed order; absent verdicts and reasons are left out.
+    /// Fixed keys in a fixed order, without absent verdicts and reasons.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("answers", &self.answers)?;

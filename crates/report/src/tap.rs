@@ -1,9 +1,9 @@
-//! `tap`: the Test Anything Protocol, version 14: a test point per answer, with a YAML block where
-//! somebody has to look.
+//! `tap`: the Test Anything Protocol, version 14: a test point per answer, with a YAML block for
+//! those that need attention.
 //!
 //! # Invariants
-//! - Test points are numbered from 1 without gaps; the plan comes last, when their number is known.
-//! - An expectation that was not decided is `not ok`; what is undecided without one is skipped.
+//! - Test points are numbered from 1 without gaps. The plan comes last, when their number is known.
+//! - An undecided expectation is `not ok`; an undecided answer without one is skipped.
 //! - Values in YAML blocks are JSON strings, which are YAML.
 //!
 //! # Sources
@@ -62,7 +62,7 @@ impl Tap {
                 writeln!(out, "  at:\n    file: {}", json(&site.file))?;
                 writeln!(out, "    line: {}\n    column: {}", site.line, site.column)?;
             }
-            // A mapping has each key once.
+            // A mapping contains each key once.
             let mut names: Vec<&str> = case.details.iter().map(|(name, _)| *name).collect();
             names.dedup();
             for name in names {
@@ -73,7 +73,7 @@ impl Tap {
                     .map(|d| json(&d.1))
                     .collect();
                 match values.as_slice() {
-                    // `at` is the place in the file.
+                    // `at` already is the place in the file.
                     [one] if name != "at" => writeln!(out, "  {name}: {one}")?,
                     [one] => writeln!(out, "  events: {one}")?,
                     several => writeln!(out, "  {name}: [{}]", several.join(", "))?,
@@ -92,7 +92,7 @@ fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('#', "\\#")
 }
 
-/// As a JSON string, which is also YAML: that has no raw control characters.
+/// Writes a JSON string, which is also valid YAML and contains no raw control characters.
 fn json(text: &str) -> String {
     compact::text(&text)
 }

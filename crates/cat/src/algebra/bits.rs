@@ -1,7 +1,7 @@
-//! One candidate execution: every cell is known.
+//! Evaluates a model on one candidate execution, where every cell is known.
 //!
 //! # Invariants
-//! - Leaves and results contain executed events only; so every operator is the textbook one.
+//! - Leaves and results contain executed events only, so every operator has its textbook meaning.
 
 use super::RelAlgebra;
 use crate::model::ir::Test;

@@ -1,35 +1,36 @@
-//! A partial candidate: for every cell, whether it must hold and whether it may.
+//! Evaluates a model on a partial candidate: for every cell, whether it must hold and whether it
+//! may.
 //!
 //! # Invariants
 //! - `must ⊆ may`, both among events that may execute.
-//! - Sound: in every completion of the partial candidate, a cell in `must` holds and a cell outside
-//!   `may` does not, given that its events execute.
+//! - Sound: if the events of a cell execute, a cell in `must` holds in every completion of the
+//!   partial candidate, and a cell outside `may` never holds.
 
 use super::{RelAlgebra, Value};
 use crate::model::ir::Test;
 use crate::rel::{EventSet, Rel};
 
-/// The algebra of a partial candidate, given by the events that surely and possibly execute.
+/// The algebra of a partial candidate, given by the events that must and may execute.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bounds {
-    /// Surely executed.
+    /// The events that execute in every completion.
     pub must: EventSet,
-    /// Possibly executed.
+    /// The events that execute in some completion.
     pub may: EventSet,
 }
 
 /// A lower and an upper bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound<T> {
-    /// In every completion.
+    /// The members in every completion.
     pub must: T,
-    /// In some completion, at most.
+    /// A superset of the members in each completion.
     pub may: T,
 }
 
 impl Bound<Rel> {
-    /// Of what is known: one relation in memory, from which all that rests on nothing else is
-    /// computed once.
+    /// Both bounds of a known relation share one copy in memory. An operator on such operands
+    /// computes its result only once.
     pub fn known(rel: Rel) -> Self {
         Bound {
             must: rel.clone(),
@@ -41,8 +42,8 @@ impl Bound<Rel> {
         self.must.is_shared(&self.may)
     }
 
-    /// From the lower bound of this one and the given bound of another, and from the upper one and
-    /// its other bound.
+    /// Computes the lower bound from this lower bound and the `below` bound of the other, and the
+    /// upper bound from this upper bound and the other's `above` bound.
     fn with(
         &self,
         other: &Self,
@@ -74,19 +75,19 @@ enum Side {
     May,
 }
 
-/// What bounds say of a test.
+/// The result of a test on bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Truth {
     /// It succeeds in every completion.
     Yes,
     /// It fails in every completion.
     No,
-    /// Not known yet.
+    /// The bounds do not decide it.
     Unknown,
 }
 
 impl Truth {
-    /// Whether both are so.
+    /// The conjunction.
     pub fn and(self, other: Truth) -> Truth {
         match (self, other) {
             (Truth::No, _) | (_, Truth::No) => Truth::No,
@@ -97,7 +98,7 @@ impl Truth {
 }
 
 impl Bounds {
-    /// Whether a test succeeds.
+    /// Whether a test succeeds on a value.
     pub fn holds(&self, test: Test, value: &Value<Bound<EventSet>, Bound<Rel>>) -> Truth {
         let (fails, succeeds) = match (test, value) {
             (Test::Empty, Value::Set(s)) => (
@@ -128,7 +129,8 @@ impl Bounds {
         self.may.universe_len()
     }
 
-    /// Through middle events: those that surely execute, and those that may.
+    /// Computes both bounds of an operator with middle events: the events that must execute for the
+    /// lower one, those that may for the upper one.
     fn through(&self, known: bool, of: impl Fn(Side, &EventSet) -> Rel) -> Bound<Rel> {
         if known && self.must == self.may {
             return Bound::known(of(Side::Must, &self.must));
@@ -154,8 +156,8 @@ impl RelAlgebra for Bounds {
         Bound::known(Rel::empty(self.n()))
     }
     fn universe(&self) -> Self::Set {
-        // Given that an event executes it is in `_`, so the lower bound is not the set of surely
-        // executed events.
+        // A cell of `_` holds given that its event executes. So the lower bound contains all
+        // possible events, not only those that must execute.
         Bound {
             must: self.may.clone(),
             may: self.may.clone(),

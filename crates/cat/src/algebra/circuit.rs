@@ -1,7 +1,8 @@
-//! The symbolic encoding: gates for the cells that are open *and* asked for.
+//! The symbolic encoding: builds gates for the open cells that the axioms need.
 //!
-//! Bounds come first: a cell that must hold is true, one that may not is false, and neither costs a
-//! gate. The others are built on demand, from the axioms backwards, each once.
+//! Bounds come first: a cell in the lower bound is true, a cell outside the upper bound is false,
+//! and neither costs a gate. The circuit builds the other cells on demand, from the axioms
+//! backwards, each once.
 //!
 //! # Invariants
 //! - Exact: under any assignment of the inputs that respects the bounds of the leaves, a cell's
@@ -28,17 +29,17 @@ pub use closure::Agreed;
 use closure::Closure;
 use common::Common;
 
-/// Rounds after which a recursive definition that is not a closure is given up.
+/// The limit on rounds for a recursive definition that is not a closure.
 const MAX_ROUNDS: usize = 256;
 
-/// What a circuit asks about leaves.
+/// Supplies the literals of leaves to a circuit.
 pub trait CircuitLeaves {
     /// Whether an event executes.
     fn executes(&mut self, gates: &mut Gates, event: usize) -> Lit;
     /// An open cell of a base relation.
     fn base(&mut self, gates: &mut Gates, id: BaseId, i: usize, j: usize) -> Lit;
-    /// A cell of a free relation. That orders are transitive inside the relation that bounds them,
-    /// where events execute, is demanded elsewhere.
+    /// A cell of a free relation. Other code adds the constraint that orders are transitive inside
+    /// their `within` relation among executed events.
     fn free(&mut self, gates: &mut Gates, id: FreeId, i: usize, j: usize) -> Lit;
 }
 
@@ -60,12 +61,12 @@ pub struct Circuit<'a, L> {
     common: Common,
     transposed: FxHashMap<NodeId, Rel>,
     fixed: FxHashMap<NodeId, FxHashMap<(u32, u32), Lit>>,
-    /// Set once a recursive definition was given up: no answer that depends on it may be used.
+    /// Whether a recursive definition exceeded the limit; no answer that depends on it is valid.
     pub failed: bool,
 }
 
 impl<'a, L: CircuitLeaves> Circuit<'a, L> {
-    /// Over bounds computed for every node that will be asked for.
+    /// Starts from bounds that cover every node that the caller will need.
     pub fn new(
         model: &'a Model,
         algebra: Rc<Bounds>,
@@ -231,8 +232,8 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
         lit
     }
 
-    /// Unfolds the recursive definition that a node belongs to, before anything inside it is asked
-    /// for: unfolding forgets what was built of it so far.
+    /// Unfolds the recursive definition that contains a node, before any cell inside it is built.
+    /// Unfolding discards the cells built so far.
     fn solve_group_of(&mut self, gates: &mut Gates, id: NodeId) {
         let model = self.model;
         if let Some(group) = model.groups.iter().find(|g| g.range.contains(&id.0))
@@ -242,8 +243,8 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
         }
     }
 
-    /// A cell of a recursive definition that is no closure: unfolds the whole group from the empty
-    /// relations.
+    /// A cell of a recursive definition that is not a closure. The first call unfolds the whole
+    /// group from the empty relations.
     fn recursive(&mut self, gates: &mut Gates, var: NodeId, i: usize, j: usize) -> Lit {
         if let Some(cells) = self.fixed.get(&var) {
             return cells
@@ -262,8 +263,8 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
         for &v in &group.vars {
             self.fixed.insert(v, FxHashMap::default());
         }
-        // Each round adds a cell or is the last, so with as many rounds as there are open cells the
-        // fixpoint is reached even if its gates, which grow with every round, never repeat.
+        // Each round adds a cell or is the last one. So as many rounds as there are open cells
+        // reach the fixpoint, even if its gates, which grow in every round, never repeat.
         let enough: usize = open.iter().map(Vec::len).sum();
         for round in 0..MAX_ROUNDS {
             if gates.tick(0) {
@@ -367,7 +368,7 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
         }
     }
 
-    /// Whether a relation has no pairs but these; whether a set has no members.
+    /// Whether a relation has only these pairs; for a set, whether it is empty.
     pub fn is_within(&mut self, gates: &mut Gates, id: NodeId, pairs: &Rel) -> Lit {
         let value = self.value(id);
         let Value::Rel(rel) = &*value else {
@@ -384,7 +385,7 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
         gates.all(all)
     }
 
-    /// A cell together with the execution of both ends.
+    /// A cell and the execution of both its events.
     fn edge(&mut self, gates: &mut Gates, id: NodeId, i: usize, j: usize) -> Lit {
         let (a, b) = (self.executes(gates, i), self.executes(gates, j));
         let x = self.cell(gates, id, i, j);

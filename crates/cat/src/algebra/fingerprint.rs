@@ -1,10 +1,10 @@
-//! What a model says of a program, as numbers: models of one number for all that they ask mean the
-//! same there.
+//! Computes hashes of a model's nodes for one program. If all hashes of two models' tests are
+//! equal, the models are equivalent for that program.
 //!
 //! # Invariants
-//! - Sound, but for numbers that are equal by chance: nodes of one number have the same value in
-//!   every execution in which the leaves that are said to be empty are empty. Fixpoints are not
-//!   looked into: their members have numbers of their own.
+//! - Sound except for hash collisions: nodes with equal numbers have equal values in every
+//!   execution in which the leaves declared empty are empty. Members of fixpoints get distinct
+//!   numbers without analysis.
 
 use std::hash::{Hash, Hasher};
 
@@ -12,15 +12,15 @@ use rustc_hash::FxHasher;
 
 use super::RelAlgebra;
 
-/// The algebra: a set or relation is a number, 0 what is empty.
+/// The algebra: a set or relation is a number; 0 is the empty one.
 #[derive(Clone, Copy, Debug)]
 pub struct Fingerprint;
 
-/// The number of an operator over operands.
+/// The hash of an operator and its operands.
 pub fn number(of: impl Hash) -> u64 {
     let mut hasher = FxHasher::default();
     of.hash(&mut hasher);
-    // Spread: the hasher's low bits are weak.
+    // Mixes the bits: the hasher's low bits are weak.
     let n = hasher.finish();
     (n ^ (n >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) | 1
 }

@@ -4,7 +4,7 @@
 //! - Operands of a gate are sorted, distinct, not constant, and no two are complements of each
 //!   other.
 //! - A gate's operands have smaller indices.
-//! - Once the [`Budget`] is used up, what is built is meaningless: no answer may come from it.
+//! - Once the [`Budget`] is used up, later gates are meaningless, and no answer may depend on them.
 
 use std::hash::BuildHasher;
 use std::time::Instant;
@@ -51,7 +51,7 @@ impl std::ops::Not for Lit {
     }
 }
 
-/// What a gate computes.
+/// The function of a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gate<'g> {
     /// True.
@@ -62,16 +62,16 @@ pub enum Gate<'g> {
     And(&'g [Lit]),
 }
 
-/// How large a circuit may become, and until when it may be built.
+/// Limits on the size and the build time of a circuit.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    /// At most this many gates, or clauses over them.
+    /// The limit on gates, or on clauses over them.
     pub size: usize,
-    /// The time to give up.
+    /// The deadline.
     pub deadline: Option<Instant>,
 }
 
-/// How large a circuit may become, if nobody says otherwise: in gates, or clauses over them.
+/// The default limit on gates, or on clauses over them.
 pub const LARGEST: usize = 2_000_000;
 
 impl Default for Budget {
@@ -83,21 +83,21 @@ impl Default for Budget {
     }
 }
 
-/// Why a circuit was given up.
+/// The reason for abandoning a circuit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exhausted {
     /// It became too large.
     Size,
-    /// It took too long, or more memory or stack than its question may use.
+    /// It took too long, or exceeded the memory or stack of its query.
     Time,
 }
 
 /// A circuit under construction.
 #[derive(Clone, Debug)]
 pub struct Gates {
-    /// The operands of all gates, one gate's behind the other's; an input has none.
+    /// The operands of all gates, concatenated; an input has none.
     operands: Vec<Lit>,
-    /// By gate: where its operands end.
+    /// For each gate, the end of its operands.
     ends: Vec<u32>,
     /// Conjunctions by their operands.
     ids: HashTable<u32>,
@@ -125,13 +125,13 @@ impl Gates {
         }
     }
 
-    /// Sets a new deadline; a circuit that was given up stays so.
+    /// Sets a new deadline; an abandoned circuit stays abandoned.
     pub fn set_deadline(&mut self, deadline: Option<Instant>) {
         self.budget.deadline = deadline;
     }
 
-    /// Whether functions that call themselves have to end: the circuit was given up, or is now, for
-    /// want of stack.
+    /// Whether recursive functions have to return: the circuit was abandoned, or the stack is
+    /// nearly used up, which abandons it now.
     pub fn deep(&mut self) -> bool {
         if stop::deep() {
             self.exhausted.get_or_insert(Exhausted::Time);
@@ -139,12 +139,12 @@ impl Gates {
         self.exhausted.is_some()
     }
 
-    /// Why the circuit was given up, if it was. Long loops ask, and end early.
+    /// Why the circuit was abandoned, if it was. Long loops check this and stop.
     pub fn exhausted(&self) -> Option<Exhausted> {
         self.exhausted
     }
 
-    /// Counts a step of work; `size` is what is being built besides gates.
+    /// Counts a unit of work; `size` is the size of a structure other than the gates.
     pub fn tick(&mut self, size: usize) -> bool {
         self.ticks = self.ticks.wrapping_add(1);
         if self.exhausted.is_none() {
@@ -171,7 +171,7 @@ impl Gates {
         self.ends.len()
     }
 
-    /// Never: there is always the constant.
+    /// Always false: the constant is always present.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -181,7 +181,7 @@ impl Gates {
         self.end()
     }
 
-    /// The gate whose operands are all there by now.
+    /// Closes the gate whose operands were just appended.
     fn end(&mut self) -> Lit {
         self.ends.push(self.operands.len() as u32);
         Lit((self.ends.len() as u32 - 1) << 1)

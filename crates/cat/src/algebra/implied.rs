@@ -1,33 +1,34 @@
-//! What an axiom says of free relations, as far as bounds are known: read backwards, from what must
-//! not hold of the whole to what then must not, or has to, hold of its parts.
+//! Derives from an axiom which pairs free relations must or cannot have, given bounds. It works
+//! backwards: from pairs that the whole relation cannot have to pairs that its operands cannot or
+//! must have.
 //!
-//! Where `fr ; causality` must be irreflexive and a write surely comes before a read in causality
-//! order, no write that is overwritten by it is read there, whatever else is chosen. So much is
-//! known before any choice is made.
+//! Example: `fr ; causality` is irreflexive, and a write surely precedes a read in causality order.
+//! Then the read cannot read from any write that this write overwrites. This follows before any
+//! choice is made.
 //!
 //! # Invariants
-//! - Sound: in every completion of the bounds in which the axiom holds, a pair of [`Said::never`]
-//!   is not in the relation and a pair of [`Said::always`] is, given that both its events execute.
-//!   An event that is neither end has to execute surely.
-//! - Nothing is said of recursive definitions.
+//! - Sound: in every completion of the bounds in which the axiom holds, the relation has no pair of
+//!   [`Said::never`] and every pair of [`Said::always`], given that both events of the pair
+//!   execute. Any third event involved must execute in every completion.
+//! - Recursive definitions are skipped.
 
 use super::Values;
 use super::bounds::{Bound, Bounds};
 use crate::model::ir::{Kind, Model, NodeId, NodeOp, Test};
 use crate::rel::{EventSet, Rel};
 
-/// What is said of one relation.
+/// The derived facts about one relation.
 #[derive(Clone, Debug, Default)]
 pub struct Said {
-    /// Pairs that are not in it.
+    /// Pairs that it does not have.
     pub never: Option<Rel>,
-    /// Pairs that are.
+    /// Pairs that it has.
     pub always: Option<Rel>,
 }
 
-/// What it says that a test of a node succeeds, given bounds of all nodes that this one rests on:
-/// `hear` is told of each of these that depends on a free relation, and of these relations
-/// themselves. `free`: as [`rests_on_free`] has it.
+/// Derives facts from the success of a test on a node, given the bounds of all its operands. Calls
+/// `hear` for each node below it that depends on a free relation, including the free relations.
+/// `free` is the result of [`rests_on_free`].
 pub fn implied(
     model: &Model,
     free: &[bool],
@@ -67,7 +68,7 @@ pub fn implied(
         }
         let bound = rel(node);
         let news = |pairs: Option<Rel>| pairs.filter(|pairs| !pairs.is_empty());
-        // Of what is known nothing is news; where it contradicts the axiom, there is no execution.
+        // Known facts are not reported. If the axiom contradicts a known fact, no execution exists.
         let never = news(never.map(|never| {
             never
                 .restricted(&algebra.may)
@@ -135,17 +136,17 @@ pub fn implied(
     }
 }
 
-/// The pairs that, followed by one of `behind`, are one of `pairs`.
+/// The pairs that would give one of `pairs` if followed by one of `behind`.
 fn without_end(pairs: &Rel, behind: &Rel, sure: &EventSet) -> Rel {
     composed(pairs, &behind.inverse(), sure)
 }
 
-/// The pairs that, behind one of `before`, are one of `pairs`.
+/// The pairs that would give one of `pairs` if preceded by one of `before`.
 fn without_start(pairs: &Rel, before: &Rel, sure: &EventSet) -> Rel {
     composed(&before.inverse(), pairs, sure)
 }
 
-/// `a ; b`, where the event that falls away surely executes or is an end of what is left.
+/// `a ; b`, where the middle event must execute or is one end of the resulting pair.
 fn composed(a: &Rel, b: &Rel, sure: &EventSet) -> Rel {
     let mut out = a.seq(b, sure);
     for e in 0..a.universe_len() {
@@ -167,7 +168,7 @@ fn add(all: &mut Option<Rel>, more: Option<Rel>) {
     }
 }
 
-/// By node: whether it is a relation that depends on a free one, and no part of a recursive
+/// By node: whether it is a relation that depends on a free relation and is no part of a recursive
 /// definition.
 pub fn rests_on_free(model: &Model) -> Vec<bool> {
     let mut rests = vec![false; model.nodes.len()];
@@ -182,7 +183,7 @@ pub fn rests_on_free(model: &Model) -> Vec<bool> {
 }
 
 impl Bound<Rel> {
-    /// Takes what is said of a relation into account. Whether that is news.
+    /// Applies derived facts to the bounds; returns whether they changed.
     pub fn hear(&mut self, said: &Said) -> bool {
         let before = (self.must.len(), self.may.len());
         if let Some(never) = &said.never {

@@ -1,23 +1,24 @@
-//! Algebras: what running a model over a skeleton means.
+//! Algebras: the different ways to evaluate a model over a skeleton.
 //!
-//! [`interpret`] is one loop over a model's node table, for any [`RelAlgebra`]:
+//! [`interpret`] loops over a model's node table once, for any [`RelAlgebra`]:
 //!
 //! | Algebra | A relation is … | For |
 //! |---|---|---|
 //! | [`bits::Bits`] | rows of machine words | one candidate; replaying a witness |
 //! | [`bounds::Bounds`] | a pair (must, may) of them | pruning partial candidates |
-//! | [`presence::Presence`] | whether it may have members at all | which flags a program can raise |
-//! | [`fingerprint::Fingerprint`] | a number | whether two models mean the same by it |
-//! | [`circuit::Circuit`] | gates for the cells that are open and asked for | the symbolic encoding |
+//! | [`presence::Presence`] | whether it may have members at all | finding the flags that a program
+//! can raise |
+//! | [`fingerprint::Fingerprint`] | a hash | comparing two models |
+//! | [`circuit::Circuit`] | gates for the open cells that the axioms need | the symbolic encoding |
 //! | `naive::Naive` (tests) | a set of pairs | the oracle for the others |
 //!
 //! # Invariants
-//! - A cell speaks of two events *given that both execute*. `;`, closures, `domain` and `range`
-//!   demand that the event in the middle executes, tests demand it of the ends; nothing else
-//!   mentions execution.
+//! - A cell states a fact about two events *given that both execute*. `;`, closures, `domain` and
+//!   `range` require that the middle event executes; tests require it of both ends. No other
+//!   operator mentions execution.
 //!
 //! # Sources
-//! - One evaluator for checking and for translating: Kodkod (Torlak, Jackson, TACAS 2007).
+//! - One evaluator for checking and translating: Kodkod (Torlak, Jackson, TACAS 2007).
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -36,9 +37,9 @@ pub mod presence;
 /// The value of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value<S, R> {
-    /// Of a set node.
+    /// The value of a set node.
     Set(S),
-    /// Of a relation node.
+    /// The value of a relation node.
     Rel(R),
 }
 
@@ -115,10 +116,10 @@ pub trait Leaves<A: RelAlgebra> {
     fn free(&self, id: FreeId) -> A::Rel;
 }
 
-/// The value of a node, if it was asked for.
+/// The value of a node, if it was computed.
 pub type Computed<A> = Option<Rc<Value<<A as RelAlgebra>::Set, <A as RelAlgebra>::Rel>>>;
 
-/// Sees the value of a node, and says whether more are wanted.
+/// Receives the value of a node, and returns whether to continue.
 pub type Seer<'s, A> =
     &'s mut dyn FnMut(NodeId, &Value<<A as RelAlgebra>::Set, <A as RelAlgebra>::Rel>) -> bool;
 
@@ -130,8 +131,8 @@ pub fn needed(model: &Model, roots: impl IntoIterator<Item = NodeId>) -> Vec<boo
     needed_unless(model, roots, |_| false)
 }
 
-/// The nodes that the given roots depend on, but for those that only matter to nodes whose value is
-/// `known`.
+/// The nodes that the given roots depend on, except those that are used only by nodes with a
+/// `known` value.
 pub fn needed_unless(
     model: &Model,
     roots: impl IntoIterator<Item = NodeId>,
@@ -144,7 +145,7 @@ pub fn needed_unless(
             continue;
         }
         stack.extend(model.node(id).op.operands());
-        // A fixpoint is computed as a whole.
+        // A fixpoint is always computed as a whole.
         if let Some(group) = model.groups.iter().find(|g| g.range.contains(&id.0)) {
             stack.extend(group.range.clone().map(NodeId));
         }
@@ -152,9 +153,9 @@ pub fn needed_unless(
     needed
 }
 
-/// Computes every needed node. Nodes that `known` has a value for are taken from there. `before` is
-/// an earlier run in an equal algebra, or empty: what came out the same is shared with it, and what
-/// rests on nothing else is not computed again. `None`: past the deadline, or a stop was requested.
+/// Computes every needed node. Nodes with a value in `known` take it. `before` is an earlier run in
+/// an equal algebra, or empty. Equal values are shared with it, and nodes with only shared operands
+/// are not recomputed. `None`: the deadline has passed, or a stop was requested.
 pub fn interpret<A: RelAlgebra>(
     model: &Model,
     algebra: &A,
@@ -174,7 +175,7 @@ pub fn interpret<A: RelAlgebra>(
     )
 }
 
-/// As [`interpret`], whatever happens: for work so short that nothing has to end it.
+/// The same as [`interpret`], but cannot stop early; for short computations.
 pub fn interpret_all<A: RelAlgebra>(
     model: &Model,
     algebra: &A,
@@ -192,8 +193,8 @@ pub fn interpret_all<A: RelAlgebra>(
     .expect("nothing ends it")
 }
 
-/// As [`interpret`], for as long as whoever sees the values wants more: nodes behind the first that
-/// it has enough of have none. `None`: something `ends` it.
+/// The same as [`interpret`], until the observer of the values returns false; later nodes then have
+/// no value. `None`: `ends` stopped it.
 pub fn interpret_while<A: RelAlgebra>(
     model: &Model,
     algebra: &A,
@@ -228,7 +229,7 @@ pub fn interpret_while<A: RelAlgebra>(
                 values[these.clone()].clone_from_slice(&before[these.clone()])
             }
             _ => {
-                // Asking for the time costs more than a small relation does.
+                // Reading the clock costs more than computing a small relation.
                 made += 1;
                 if made.is_multiple_of(16) && ends() {
                     return None;
@@ -261,9 +262,9 @@ pub fn interpret_while<A: RelAlgebra>(
     Some(values)
 }
 
-/// Least fixpoint of a group by iteration from the empty relations: the bodies are monotone and the
-/// universe finite. `each` sees the values of every round: its variables have the values that their
-/// bodies had in the round before.
+/// Computes the least fixpoint of a group by iteration from the empty relations. It terminates
+/// because the bodies are monotone and the universe is finite. `each` sees the values of every
+/// round, in which variables have the values of their bodies in the previous round.
 fn fixpoint<A: RelAlgebra>(
     model: &Model,
     algebra: &A,
@@ -295,15 +296,15 @@ fn fixpoint<A: RelAlgebra>(
     }
 }
 
-/// The rounds of a group's fixpoint, given the values of everything else: in round `r`, its
-/// variables have the values that its bodies have in round `r - 1`. In the last one nothing is new.
+/// The rounds of a group's fixpoint, given the values of all other nodes. In round `r`, a variable
+/// has the value of its body in round `r - 1`. The last round changes nothing.
 pub fn rounds<A: RelAlgebra>(
     model: &Model,
     algebra: &A,
     group: &FixGroup,
     values: &Values<A>,
 ) -> Vec<Values<A>> {
-    /// Leaves depend on no variable, so no group has any.
+    /// No group contains leaves, since they depend on no variable.
     struct NoLeaves;
     impl<A: RelAlgebra> Leaves<A> for NoLeaves {
         fn base(&self, _: BaseId, _: Kind) -> Value<A::Set, A::Rel> {
@@ -325,7 +326,7 @@ pub fn rounds<A: RelAlgebra>(
     rounds
 }
 
-/// What has no members.
+/// The empty set or relation.
 pub fn empty<A: RelAlgebra>(algebra: &A, kind: Kind) -> Value<A::Set, A::Rel> {
     match kind {
         Kind::Set => Value::Set(algebra.empty_set()),

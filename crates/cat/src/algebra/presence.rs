@@ -1,8 +1,8 @@
-//! Whether sets and relations can have members at all, given which leaves can: what a program says
-//! of every execution of it, before it has events.
+//! Computes which sets and relations can have members at all, given which leaves can. The result
+//! holds for every execution of a program, before its events are known.
 //!
 //! # Invariants
-//! - Sound: what is `false` is empty in every execution. What `\` takes away is not looked at.
+//! - Sound: a value of `false` means empty in every execution. The right operand of `\` is ignored.
 
 use super::RelAlgebra;
 use crate::model::ir::Axiom;
@@ -12,9 +12,9 @@ use crate::model::ir::Axiom;
 pub struct Presence;
 
 impl Presence {
-    /// Whether a flag can be raised, if its node may have members or not.
+    /// Whether a flag can be raised, given whether its node may have members.
     pub fn may_raise(flag: &Axiom, members: bool) -> bool {
-        // What has no members is empty, irreflexive and acyclic.
+        // A node without members is empty, irreflexive and acyclic.
         members || !flag.negated
     }
 }

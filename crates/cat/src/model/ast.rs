@@ -1,18 +1,18 @@
 //! The syntax tree of a model file.
 //!
 //! # Invariants
-//! - Chains of `|`, `;`, `&` and `\` are flat lists, so the depth of a tree is the depth of its
-//!   brackets, which the parser limits; every pass over a tree may therefore recurse.
-//! - Equality ignores places and comments: two trees are equal if they say the same.
+//! - Chains of `|`, `;`, `&` and `\` are flat lists, so a tree is as deep as its brackets. The
+//!   parser limits these; every pass over a tree may therefore recurse.
+//! - Equality ignores spans and comments.
 
 use diag::Span;
 
-/// A name and where it stands.
+/// A name with its span.
 #[derive(Clone, Debug)]
 pub struct Ident {
     /// The name.
     pub name: String,
-    /// Where.
+    /// Its span.
     pub span: Span,
 }
 
@@ -22,12 +22,12 @@ impl PartialEq for Ident {
     }
 }
 
-/// An expression and where it stands.
+/// An expression with its span.
 #[derive(Clone, Debug)]
 pub struct Expr {
-    /// What it is.
+    /// Its form.
     pub kind: ExprKind,
-    /// Where, brackets excluded.
+    /// Its span without brackets.
     pub span: Span,
 }
 
@@ -37,7 +37,7 @@ impl PartialEq for Expr {
     }
 }
 
-/// Operators of one operand.
+/// Unary operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unary {
     /// `~e`
@@ -54,8 +54,8 @@ pub enum Unary {
     Identity,
 }
 
-/// Operators of two or more operands; longer lists of [`Chain::Diff`] group to the left, the others
-/// are associative.
+/// Operators with two or more operands. Longer lists of [`Chain::Diff`] group to the left; the
+/// others are associative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chain {
     /// `e | e`
@@ -81,9 +81,9 @@ pub enum ExprKind {
     Zero,
     /// `{}`
     EmptySet,
-    /// An operator of one operand.
+    /// A unary operator.
     Unary(Unary, Box<Expr>),
-    /// An operator of several operands.
+    /// An operator with several operands.
     Chain(Chain, Vec<Expr>),
     /// `f(e, …)` or `f e`
     Call(Ident, Vec<Expr>),
@@ -93,14 +93,15 @@ pub enum ExprKind {
     If(String, Box<Expr>, Box<Expr>),
     /// `try e with e`
     Try(Box<Expr>, Box<Expr>),
-    /// A construct that is recognised but has no meaning here: its name and its text.
+    /// A construct that the parser recognises and the language does not support: its name and its
+    /// text.
     Unsupported(String, String),
 }
 
 /// `x = e` or `f(a, b) = e`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Binding {
-    /// What is defined.
+    /// The defined name.
     pub name: Ident,
     /// The parameters of a function.
     pub params: Option<Vec<Ident>>,
@@ -119,7 +120,7 @@ pub struct FreeDecl {
     pub within: Expr,
     /// Lower bound.
     pub containing: Option<Expr>,
-    /// Pairs to be decided.
+    /// Pairs that the order must decide.
     pub covering: Option<Expr>,
 }
 
@@ -134,7 +135,7 @@ pub enum TestWord {
     Empty,
 }
 
-/// What a test is for.
+/// The purpose of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TestRole {
     /// Rejects executions that fail it.
@@ -148,17 +149,17 @@ pub enum TestRole {
 /// An axiom or a flag.
 #[derive(Clone, Debug)]
 pub struct TestStmt {
-    /// What it is for.
+    /// Its purpose.
     pub role: TestRole,
-    /// Whether a `~` stands before it.
+    /// Whether a `~` precedes it.
     pub negated: bool,
-    /// What is tested.
+    /// The test.
     pub word: TestWord,
-    /// Of what.
+    /// The tested expression.
     pub expr: Expr,
     /// `as NAME`
     pub name: Option<Ident>,
-    /// `means WORD`, of flags.
+    /// `means WORD`, for flags.
     pub means: Option<Ident>,
     /// The comment directly above.
     pub doc: String,
@@ -211,12 +212,12 @@ pub enum StmtKind {
     If(String, Vec<Stmt>, Vec<Stmt>),
 }
 
-/// A statement and where it stands.
+/// A statement with its span.
 #[derive(Clone, Debug)]
 pub struct Stmt {
-    /// What it is.
+    /// Its form.
     pub kind: StmtKind,
-    /// Where.
+    /// Its span.
     pub span: Span,
 }
 
@@ -269,7 +270,7 @@ impl Expr {
         }
     }
 
-    /// The first construct in it that has no meaning here: its name and place.
+    /// The first unsupported construct in it: its name and span.
     pub fn unsupported(&self) -> Option<(String, Span)> {
         let mut found = None;
         self.walk(&mut |e| {

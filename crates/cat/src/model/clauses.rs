@@ -1,14 +1,15 @@
-//! The clauses of a model, and the model without one of them: what a test-suite is measured by.
+//! Splits a model into clauses, and builds the model without one of them. A test-suite is measured
+//! by the clauses that it distinguishes.
 //!
-//! A clause is what can go and leave a model: an axiom, a flag, an operand of `|` or `&`, what `\`
-//! takes away, a lower bound of a free relation, or the value of an option, for which another one
-//! stands in.
+//! A clause is a removable part of a model: an axiom, a flag, an operand of `|` or `&`, a right
+//! operand of `\`, a lower bound of a free relation, or the value of an option. Removing an
+//! option's value replaces it by another value.
 //!
 //! # Invariants
-//! - Clauses are those of the model's own files, as far as something uses them; the library's are
-//!   not.
-//! - A clause is named by what it is part of and its text, so that its name outlives changes
-//!   elsewhere; of several of one name, all but the first have a number.
+//! - Clauses come from the model's own files, without the library, and only from parts that the
+//!   model uses.
+//! - A clause's name consists of the enclosing definition and its text, so that changes elsewhere
+//!   do not rename it. If several share a name, all but the first get a number.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,37 +25,37 @@ use super::signature::Signature;
 
 pub use super::part::Part;
 
-/// Something that can go from a model.
+/// A removable part of a model.
 #[derive(Clone, Debug)]
 pub struct Clause {
-    /// As in `release-write: & REL`.
+    /// A name such as `release-write: & REL`.
     pub name: String,
-    /// What it is.
+    /// The kind of clause.
     pub part: Part,
-    /// Where it stands, in [`Model::files`]`[.0]`.
+    /// Its span, in [`Model::files`]`[.0]`.
     pub place: (u32, Span),
 }
 
-/// A model's text, and how it is read.
+/// A model's text and its context.
 #[derive(Clone)]
 pub struct Text<'a> {
     /// Its main file.
     pub main: Arc<SourceFile>,
-    /// What output calls it.
+    /// The name in output.
     pub name: &'a str,
-    /// Where the files come from that it includes.
+    /// Resolves its includes.
     pub includes: &'a dyn IncludeResolver,
-    /// What it may refer to.
+    /// The base names and options that it may use.
     pub signature: &'a Signature,
-    /// The shipped prelude that it takes if it declares no free relation.
+    /// The shipped prelude that it gets if it declares no free relation.
     pub prelude: Option<&'a str>,
 }
 
 impl Text<'_> {
-    /// The model, and its clauses in the order of the text.
+    /// The model with its clauses in the order of the text.
     ///
     /// # Errors
-    /// As [`super::load`].
+    /// The errors of [`super::load`].
     pub fn clauses(&self) -> Result<(Model, Vec<Clause>), Vec<Diagnostic>> {
         let mut lowerer = Lowerer::new(self.signature, self.includes, self.main.clone());
         lowerer.met = Some(Vec::new());
@@ -66,7 +67,7 @@ impl Text<'_> {
     /// The model without one of its clauses.
     ///
     /// # Errors
-    /// What is left is no model.
+    /// If the rest is not a valid model.
     pub fn without(&self, clause: &Clause) -> Result<Model, Vec<Diagnostic>> {
         let mut lowerer = Lowerer::new(self.signature, self.includes, self.main.clone());
         lowerer.gone = Some(Gone::new(clause.place, clause.part));
@@ -74,11 +75,11 @@ impl Text<'_> {
     }
 }
 
-/// What was met, each once, and its name.
+/// The collected clauses, each once, with their names.
 fn clauses(model: &Model, met: Vec<Met>, trees: &Trees) -> Vec<Clause> {
     let mut all: Vec<Clause> = Vec::new();
     for Met { place, part, text } in met {
-        // What functions hold is met at every call.
+        // The lowerer meets a function's parts at every call.
         if !all.iter().any(|c| (c.place, c.part) == (place, part)) {
             all.push(Clause {
                 name: text,
@@ -87,7 +88,7 @@ fn clauses(model: &Model, met: Vec<Met>, trees: &Trees) -> Vec<Clause> {
             });
         }
     }
-    // What is included comes first: definitions before what rests on them.
+    // Included files come first, so that definitions precede their uses.
     all.sort_by_key(|c| (std::cmp::Reverse(c.place.0), c.place.1.start, c.place.1.end));
     let mut names: BTreeMap<String, usize> = BTreeMap::new();
     for clause in &mut all {
@@ -121,7 +122,7 @@ fn clauses(model: &Model, met: Vec<Met>, trees: &Trees) -> Vec<Clause> {
     all
 }
 
-/// The definition, axiom, flag, free relation or option that holds a place.
+/// The definition, axiom, flag, free relation or option that contains a span.
 fn part_of(statements: &[Stmt], span: Span) -> String {
     let holds = |s: &&Stmt| s.span.start <= span.start && span.end <= s.span.end;
     let Some(statement) = statements.iter().find(holds) else {

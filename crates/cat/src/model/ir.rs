@@ -1,11 +1,11 @@
-//! The relational IR: a model as one flat, topologically ordered, hash-consed table of nodes.
+//! The relational IR: a model as a flat, topologically ordered, hash-consed table of nodes.
 //!
 //! # Invariants
 //! - Operands of a node have smaller indices, except that a fixpoint group's bodies follow its
 //!   [`NodeOp::Var`]s.
-//! - Nodes that depend on a variable of group `g` lie inside `groups[g].range`, and nothing else
-//!   does; outside that range a recursive name is represented by its *body* node.
-//! - Kinds fit: operators that need sets have sets, those that need relations have relations.
+//! - A node depends on a variable of group `g` iff it lies inside `groups[g].range`. Outside that
+//!   range, a recursive name is represented by its *body* node.
+//! - Kinds fit: set operators have set operands, and relation operators have relation operands.
 //! - A node is *static* if it depends on no free relation.
 
 use std::ops::Range;
@@ -40,19 +40,19 @@ pub enum Kind {
 /// One node: an operator applied to earlier nodes.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// What it computes.
+    /// Its operator.
     pub op: NodeOp,
     /// Set or relation.
     pub kind: Kind,
-    /// Whether no free relation is below it.
+    /// Whether it depends on no free relation.
     pub is_static: bool,
-    /// The `let` name that first denoted it, for output.
+    /// The first `let` name for it, used in output.
     pub name: Option<String>,
-    /// Where it was first written, in [`Model::files`]`[.0]`.
+    /// The span of its first occurrence, in [`Model::files`]`[.0]`.
     pub span: (u32, Span),
 }
 
-/// Operators. `S` stands for a set operand, `R` for a relation, `X` for two of one kind.
+/// Operators. `S` is a set operand, `R` a relation operand, and `X` two operands of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NodeOp {
     /// A base set or relation of the skeleton.
@@ -139,13 +139,13 @@ pub struct FixGroup {
     pub names: Vec<String>,
     /// The [`NodeOp::Var`] node of each member.
     pub vars: Vec<NodeId>,
-    /// The body node of each member; after the fixpoint is reached, its value.
+    /// The body node of each member; its value at the fixpoint is the member's value.
     pub bodies: Vec<NodeId>,
     /// All nodes that depend on a variable of this group, contiguous, starting with the variables.
     pub range: Range<u32>,
 }
 
-/// The shape of a free relation: the only thing that Rust knows about it.
+/// The shape of a free relation, which is all that the Rust code knows about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shape {
     /// Each executed event in the range of `within` has exactly one predecessor.
@@ -154,7 +154,7 @@ pub enum Shape {
     Order,
 }
 
-/// A relation that is chosen, not computed.
+/// A relation that an execution chooses; no definition computes it.
 #[derive(Clone, Debug)]
 pub struct FreeRel {
     /// Its name.
@@ -165,40 +165,40 @@ pub struct FreeRel {
     pub within: NodeId,
     /// Lower bound (static).
     pub containing: Option<NodeId>,
-    /// Pairs of which one direction must be chosen (static; only for orders).
+    /// Pairs for which the order must choose one direction (static; only for orders).
     pub covering: Option<NodeId>,
-    /// Where it was declared.
+    /// The span of its declaration.
     pub span: (u32, Span),
 }
 
-/// What an axiom or a flag tests.
+/// The test of an axiom or a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Test {
     /// No cycle.
     Acyclic,
-    /// No event related to itself.
+    /// No event is related to itself.
     Irreflexive,
-    /// Nothing in it (set or relation).
+    /// No members (set or relation).
     Empty,
 }
 
-/// What follows for an execution in which a test holds, or fails.
+/// The consequence of an axiom that fails or a flag that holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Effect {
-    /// An axiom: those that fail it are no executions.
+    /// An axiom: executions that fail it are not allowed.
     Rejects,
-    /// A flag: those that satisfy it have a data race.
+    /// A flag: executions that satisfy it have a data race.
     Race,
-    /// A flag: they are undefined.
+    /// A flag: executions that satisfy it are undefined.
     Undefined,
-    /// A flag: a warning; nothing follows.
+    /// A flag: a warning without consequences.
     Hazard,
-    /// A flag: implementations may settle them as they like, so that no answer about the program
-    /// holds for all of them, except that it is undefined.
+    /// A flag: the behaviour is implementation-defined. No answer about the program holds for all
+    /// implementations, except that it is undefined.
     ImplementationDefined,
 }
 
-/// What a flag can mean, as the language says it.
+/// The meanings of a flag, as written in the language.
 pub const EFFECTS: [(&str, Effect); 4] = [
     ("race", Effect::Race),
     ("undefined", Effect::Undefined),
@@ -215,7 +215,7 @@ impl Effect {
     /// The word.
     ///
     /// # Panics
-    /// Of an axiom.
+    /// If it is an axiom.
     pub fn word(self) -> &'static str {
         EFFECTS
             .iter()
@@ -224,7 +224,7 @@ impl Effect {
             .0
     }
 
-    /// What a flag of that name means where the text does not say it, as in published files.
+    /// The default meaning of a flag with that name, for published files without `means`.
     pub fn of_published(name: &str) -> Effect {
         match name.to_lowercase().as_str() {
             "race" | "racy" | "data-race" | "data_race" | "dr" => Effect::Race,
@@ -233,29 +233,29 @@ impl Effect {
     }
 }
 
-/// A condition on executions. As an axiom it rejects those that fail it; as a flag it marks those
+/// A condition on executions. An axiom rejects executions that fail it; a flag marks executions
 /// that satisfy it.
 #[derive(Clone, Debug)]
 pub struct Axiom {
-    /// Name from `as NAME`, or made from its kind and position.
+    /// The name from `as NAME`, or one made from its kind and position.
     pub name: String,
-    /// What is tested.
+    /// The test.
     pub test: Test,
     /// `~acyclic` and so on.
     pub negated: bool,
-    /// What follows.
+    /// The consequence.
     pub effect: Effect,
-    /// Of which node.
+    /// The tested node.
     pub node: NodeId,
     /// The comment directly above it, if any: source section, tests that it forbids.
     pub doc: String,
-    /// Where it stands.
+    /// Its span.
     pub span: (u32, Span),
 }
 
-/// What every text may call the free relation with the role `values`.
+/// The name by which every text can refer to the free relation with the role `values`.
 pub const READS_FROM: &str = "reads-from";
-/// What every text may call the free relation with the role `final`.
+/// The name by which every text can refer to the free relation with the role `final`.
 pub const COHERENCE: &str = "coherence";
 
 /// A model, ready to run.
@@ -263,7 +263,7 @@ pub const COHERENCE: &str = "coherence";
 pub struct Model {
     /// File name without `.cat`.
     pub name: String,
-    /// The first name of its head, if any: the language whose programs it is about.
+    /// The first name of its head, if any: the language of its programs.
     pub language: String,
     /// Its title string, if any.
     pub title: String,
@@ -279,21 +279,22 @@ pub struct Model {
     pub values: FreeId,
     /// The free order whose maximal writes give final values (role `final`).
     pub finals: FreeId,
-    /// What rejects.
+    /// The conditions that reject executions.
     pub axioms: Vec<Axiom>,
-    /// What marks. A flag holds when its test succeeds (`flag ~empty r`: when `r` is not empty).
+    /// The conditions that mark executions. A flag holds when its test succeeds (`flag ~empty r`:
+    /// when `r` is not empty).
     pub flags: Vec<Axiom>,
-    /// Every definition in file order (later ones shadow): name, node, place.
+    /// Every definition in file order (later ones shadow): name, node, span.
     pub lets: Vec<(String, NodeId, (u32, Span))>,
     /// `show e as N`.
     pub shows: Vec<(String, NodeId)>,
-    /// How its relations are drawn, by name: names of styles.
+    /// Styles for drawing relations, by relation name.
     pub drawn: Vec<(String, String)>,
     /// `option NAME = VALUE`, the last one of each name.
     pub options: Vec<OptionValue>,
-    /// What it may refer to.
+    /// The base names and options that it may use.
     pub signature: Signature,
-    /// The files it was read from: main file first, then includes.
+    /// The files of its text: main file first, then includes.
     pub files: Vec<std::sync::Arc<diag::SourceFile>>,
 }
 
@@ -308,7 +309,7 @@ impl Model {
         &self.signature.names[id.index()]
     }
 
-    /// The model's own name of [`READS_FROM`] or [`COHERENCE`].
+    /// The model's name for [`READS_FROM`] or [`COHERENCE`].
     pub fn of_role(&self, name: &str) -> Option<&str> {
         let id = match name {
             READS_FROM => self.values,

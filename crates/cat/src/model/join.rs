@@ -1,14 +1,14 @@
-//! Further axioms for a model, from another text.
+//! Adds axioms from another text to a model.
 //!
 //! # Invariants
-//! - Both know the same base names, of which the rules may know more.
-//! - The model's own nodes, axioms and flags keep their numbers; what is added follows them.
+//! - Both have the same base names; the rules may have more.
+//! - The model's nodes, axioms and flags keep their numbers; added ones follow.
 
 use super::ir::{Axiom, Model, Node, NodeId, NodeOp};
 
 impl Model {
-    /// The model with the axioms of `rules` besides its own. What `rules` calls its values relation
-    /// and its final order are those of the model.
+    /// The model with the additional axioms of `rules`. The values relation and the final order of
+    /// `rules` are mapped to those of the model.
     ///
     /// # Panics
     /// If `rules` declares other free relations, or recursive definitions that an axiom needs.

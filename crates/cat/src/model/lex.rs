@@ -1,9 +1,10 @@
 //! Tokens of the model language.
 //!
 //! # Invariants
-//! - Never fails: what cannot be read becomes a diagnostic and is skipped, so the parser always
+//! - Lexing never fails: unreadable text becomes a diagnostic and is skipped. The parser always
 //!   gets a token list that ends in [`Tok::End`].
-//! - Comments are no tokens; they are kept aside, because the comment above an axiom documents it.
+//! - Comments are not tokens. They are kept separately, because the comment above an axiom
+//!   documents it.
 //!
 //! # Sources
 //! - herdtools7, manual, *The cat language*: names, `(* *)` comments that nest, `#` comments.
@@ -24,18 +25,18 @@ pub(super) enum Tok<'a> {
     Sym(&'static str),
     /// `0`
     Zero,
-    /// After the last token.
+    /// The end of the text.
     End,
 }
 
-/// A comment: its text without markers, and where it stands.
+/// A comment: its text without markers, and its span.
 #[derive(Clone, Debug)]
 pub(super) struct Comment {
     pub(super) text: String,
     pub(super) span: Span,
 }
 
-/// Everything found in one text.
+/// The tokens, comments and errors of one text.
 pub(super) struct Lexed<'a> {
     pub(super) tokens: Vec<Token<Tok<'a>>>,
     pub(super) comments: Vec<Comment>,
@@ -133,8 +134,8 @@ impl<'a> Lexer<'a> {
         self.at += len;
     }
 
-    /// A name: letters, digits and `_`; `-` and `.` only where a letter, digit or `_` follows, so
-    /// that `r->` or a final `-` are not swallowed.
+    /// A name: letters, digits and `_`. `-` and `.` belong to it only before a letter, digit or
+    /// `_`, so that `r->` and a final `-` end it.
     fn name(&mut self) {
         let bytes = self.text.as_bytes();
         let word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
@@ -218,7 +219,7 @@ impl<'a> Lexer<'a> {
         self.at = end;
     }
 
-    /// Reports an opening that is never closed; nothing after it can be read.
+    /// Reports an opening token that is never closed; the rest of the text cannot be read.
     fn unterminated(&mut self, id: &'static str, message: &str, len: usize) {
         let span = Span::new(self.at, self.at + len);
         self.out
@@ -227,7 +228,7 @@ impl<'a> Lexer<'a> {
         self.at = self.text.len();
     }
 
-    /// Reports a run of equal strange characters once.
+    /// Reports a run of the same unexpected character once.
     fn unexpected(&mut self, first: char) {
         let start = self.at;
         while self.text[self.at..].starts_with(first) {

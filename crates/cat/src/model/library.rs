@@ -1,9 +1,10 @@
-//! The embedded `models/` directory, and where included files come from.
+//! The embedded `models/` directory, and the resolution of included files.
 //!
 //! # Invariants
-//! - A top-level `*.cat` file is a model, except [`SHARED`]; `prelude/` holds preludes; `lib/`
-//!   holds stand-ins for libraries that published files include.
-//! - A file beside the including one wins over a shipped one of the same name.
+//! - A top-level `*.cat` file is a model, except [`SHARED`]. `prelude/` holds preludes; `lib/`
+//!   holds replacements for libraries that published files include.
+//! - A file in the folder of the including one takes precedence over a shipped one with the same
+//!   name.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use diag::{Diagnostic, SourceFile};
 use models::MODELS;
 
-/// Top-level files that are no models.
+/// Top-level files that are not models.
 const SHARED: &[&str] = &[
     "base.cat",
     "cuda-base.cat",
@@ -56,7 +57,7 @@ impl Library {
         Some(SourceFile::new(format!("models/{path}"), text))
     }
 
-    /// The shipped model of that name.
+    /// The shipped model with that name.
     pub fn model(name: &str) -> Option<Arc<SourceFile>> {
         Self::names()
             .contains(&name)
@@ -64,7 +65,7 @@ impl Library {
             .flatten()
     }
 
-    /// The prelude of that name.
+    /// The prelude with that name.
     pub fn prelude(name: &str) -> Option<Arc<SourceFile>> {
         Self::preludes()
             .contains(&name)
@@ -72,7 +73,7 @@ impl Library {
             .flatten()
     }
 
-    /// A shipped file that another file may include: of `models/` or `models/lib/`.
+    /// A shipped file that another file may include, from `models/` or `models/lib/`.
     pub fn included(path: &str) -> Option<Arc<SourceFile>> {
         Self::file(path).or_else(|| Self::file(&format!("lib/{path}")))
     }
@@ -80,7 +81,7 @@ impl Library {
 
 /// Finds the files that `include` statements name.
 pub trait IncludeResolver: Sync {
-    /// The file `path` as written in `including`; `Ok(None)` if there is none, an error if it
+    /// The file `path` as written in `including`; `Ok(None)` if it does not exist, an error if it
     /// cannot be read.
     fn resolve(
         &self,
@@ -89,7 +90,7 @@ pub trait IncludeResolver: Sync {
     ) -> Result<Option<Arc<SourceFile>>, Box<Diagnostic>>;
 }
 
-/// Shipped files only.
+/// Resolves shipped files only.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Shipped;
 
@@ -103,18 +104,18 @@ impl IncludeResolver for Shipped {
     }
 }
 
-/// Files beside the including one, whose name is taken as a path; then shipped ones.
+/// Resolves files in the folder of the including one (its name is a path), then shipped ones.
 ///
-/// A model can come from elsewhere, and messages quote its lines: no `include` reads a file outside
-/// the model's own folder, whatever the path or a link says.
+/// A model can come from an untrusted source, and messages quote its lines. So no `include` reads a
+/// file outside the model's folder, even through `..` or a link.
 #[derive(Clone, Debug)]
 pub struct OnDisk {
-    /// The folder of the model, as the system knows it; `None` if it cannot be found.
+    /// The canonical path of the model's folder; `None` if it does not exist.
     folder: Option<PathBuf>,
 }
 
 impl OnDisk {
-    /// What the model at that path may include.
+    /// The resolver for the model at that path.
     pub fn of(model: &Path) -> OnDisk {
         OnDisk {
             folder: parent(model).canonicalize().ok(),
@@ -135,7 +136,7 @@ impl IncludeResolver for OnDisk {
         including: &SourceFile,
         path: &str,
     ) -> Result<Option<Arc<SourceFile>>, Box<Diagnostic>> {
-        // Joined to nothing, the name of a file in the working directory stays as it is.
+        // An empty parent keeps the name of a file in the working directory unchanged.
         let beside = Path::new(&including.name)
             .parent()
             .unwrap_or(Path::new(""))

@@ -1,29 +1,29 @@
 //! The model language: `.cat` text to relational IR.
 //!
-//! [`load`] reads a model with everything that it includes and gives the [`ir::Model`] that all
-//! checkers run, or every error in it. [`Library`] is what is shipped; [`mod@print`] writes a
-//! syntax tree back as text.
+//! [`load`] reads a model with all its includes. It returns the [`ir::Model`] that all checkers
+//! use, or every error in the text. [`Library`] contains the shipped files; [`mod@print`] writes a
+//! syntax tree as text.
 //!
-//! Stages, one module each: `lex`, [`parse`], `resolve` (what names mean), `lower` (types,
-//! functions, recursion), `build` (the hash-consed table).
+//! Stages, one module each: `lex`, [`parse`], `resolve` (names), `lower` (types, functions,
+//! recursion), `build` (the hash-consed table).
 //!
 //! # Invariants
-//! - This module knows base names only through the [`Signature`] that it is handed.
-//! - No input makes it panic or recurse without bound.
+//! - This module knows base names only through the [`Signature`] argument.
+//! - No input causes a panic or unbounded recursion.
 //!
 //! # Preludes
-//! A model that declares a free relation stands alone. One that declares none, like every published
-//! file, takes its prelude, a model text that declares `rf`, `co` and what else its dialect takes
-//! for granted: `ptx` for tests in PTX, `total` for all others, whatever the head of the model
-//! says. [`declares_free`] tells whether it matters.
+//! A model that declares a free relation uses no prelude. A model that declares none, like every
+//! published file, gets the prelude of its dialect. That is a model text that declares `rf`, `co`
+//! and the dialect's other assumptions: `ptx` for PTX tests, `total` for all others. The head of
+//! the model has no influence. [`declares_free`] says whether a model needs a prelude.
 //!
 //! # Sources
 //! - herdtools7, manual, *The cat language*; Alglave, Maranget, Tautschnig, "Herding Cats", TOPLAS 2014.
 //! - The dialect of Dartagnan's model files (Dat3M, `Cat.g4`).
 //! # Where we differ
 //! - `free`, `values`, `final` and `option` are ours.
-//! - Every model sees `stdlib.cat`; its definitions speak of the free relations, not of what a
-//!   model renames.
+//! - Every model sees `stdlib.cat`. Its definitions use the free relations, even if the model
+//!   redefines their names.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -52,11 +52,11 @@ pub use signature::Signature;
 
 /// Reads a model.
 ///
-/// `name` is what output calls it; `prelude` names the shipped prelude that it takes if it declares
-/// no free relation. `main` is the first of [`Model::files`].
+/// `name` is the model's name in output. `prelude` names the shipped prelude for a model without
+/// free relations. `main` is the first of [`Model::files`].
 ///
 /// # Errors
-/// Everything that is wrong with the text, and with what it includes.
+/// All errors in the text and its includes.
 pub fn load(
     main: Arc<SourceFile>,
     name: &str,
@@ -75,18 +75,18 @@ pub fn load(
     lower::Lowerer::new(signature, includes, main).run(name, prelude)
 }
 
-/// Reads a shipped model, `None` if there is none of that name. Shipped models declare their free
+/// Reads a shipped model; `None` if there is none with that name. Shipped models declare their free
 /// relations.
 pub fn load_shipped(name: &str, signature: &Signature) -> Option<Result<Model, Vec<Diagnostic>>> {
     let source = Library::model(name)?;
     Some(load(source, name, &Shipped, signature, None))
 }
 
-/// Reads a model from a file; it is called by the file's name without `.cat`, and may include files
-/// beside it.
+/// Reads a model from a file. Its name is the file's name without `.cat`. It may include files from
+/// the same folder.
 ///
 /// # Errors
-/// The file cannot be read; everything that is wrong with its text.
+/// If the file cannot be read; all errors in its text.
 pub fn load_file(
     path: &Path,
     signature: &Signature,
@@ -100,8 +100,7 @@ pub fn load_file(
     load(source, &name, &OnDisk::of(path), signature, prelude)
 }
 
-/// Whether a model, or a file that it includes, declares a free relation, so that no prelude is
-/// taken.
+/// Whether a model, or a file that it includes, declares a free relation and so needs no prelude.
 pub fn declares_free(main: &Arc<SourceFile>, includes: &dyn IncludeResolver) -> bool {
     let signature = Signature::default();
     lower::Lowerer::new(&signature, includes, main.clone()).has_free()

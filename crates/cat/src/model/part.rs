@@ -1,26 +1,26 @@
-//! What the lowering of a model tells of its clauses, and which one it leaves out.
+//! The record of clauses while lowering a model, and the clause to leave out.
 
 use diag::Span;
 
 use super::ast::Chain;
 use super::build::Place;
 
-/// What a clause is.
+/// The kind of a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// An axiom, by number.
     Axiom(usize),
     /// A flag, by number.
     Flag(usize),
-    /// What a free relation holds or covers at least.
+    /// The lower bound or the covering of a free relation.
     Bound,
-    /// Another value of an option, by number.
+    /// The value of an option; removal sets the value with this number.
     Option(usize),
-    /// An operand.
+    /// An operand of a chain.
     Operand(Chain),
 }
 
-/// A clause, where it was met.
+/// An occurrence of a clause.
 pub(super) struct Met {
     pub(super) place: Place,
     pub(super) part: Part,
@@ -28,7 +28,7 @@ pub(super) struct Met {
     pub(super) text: String,
 }
 
-/// Which clause goes.
+/// The clause to leave out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gone {
     place: Place,
@@ -44,7 +44,7 @@ impl Gone {
         self.place == (file, span)
     }
 
-    /// The value that an option has instead.
+    /// The replacement value of an option.
     pub(super) fn value(&self) -> Option<usize> {
         match self.part {
             Part::Option(value) => Some(value),

@@ -1,10 +1,9 @@
-//! Syntax trees back to text.
+//! Writes syntax trees as text.
 //!
 //! # Invariants
-//! - Parsing what is printed gives the same tree ([`super::ast`]: equality ignores places and
-//!   comments).
-//! - Brackets stand where precedence needs them, and nowhere else; the postfix closure is written
-//!   `^*`, so that it is never taken for a product.
+//! - Parsing the output gives the same tree ([`super::ast`]: equality ignores spans and comments).
+//! - Brackets appear only where precedence needs them. The postfix closure is written `^*`, so that
+//!   it cannot be read as a product.
 
 use std::fmt::Write;
 
@@ -31,7 +30,7 @@ pub fn expr(e: &Expr) -> String {
     out
 }
 
-/// A comment, unless its text would end it early.
+/// A comment; omitted if its text contains a comment marker.
 fn comment(out: &mut String, text: &str, indent: &str) {
     if text.is_empty() || text.contains("(*") || text.contains("*)") {
         return;
@@ -171,11 +170,11 @@ fn write_args(out: &mut String, args: &[Expr]) {
     out.push(')');
 }
 
-/// How tightly a form binds; operands are bracketed unless they bind at least as tightly as their
-/// place asks.
+/// The binding strength of a form. An operand gets brackets unless it binds at least as tightly as
+/// its position requires.
 fn level(e: &Expr) -> u8 {
     match &e.kind {
-        // The long forms reach as far to the right as they can.
+        // The long forms extend as far to the right as possible.
         ExprKind::Let(..) | ExprKind::If(..) | ExprKind::Try(..) | ExprKind::Unsupported(..) => 0,
         ExprKind::Chain(op, _) => chain_level(*op),
         ExprKind::Unary(Unary::Not, _) => 6,

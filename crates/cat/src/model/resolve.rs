@@ -1,14 +1,13 @@
-//! Names: what they mean at a place, and what to say when they mean nothing.
+//! Scopes and values of names.
 //!
 //! # Invariants
-//! - A name means its latest definition before the place of use, whether `let`, free relation or
-//!   base name: later definitions shadow earlier ones, and a function keeps the names of the place
-//!   where it was defined.
-//! - Definitions of the library (`stdlib.cat`) are looked up last and evaluated when first used,
-//!   over the *free* relations and base names alone: `let co = co+` in a model does not change the
-//!   library's `fr`.
-//! - [`Value::Poison`] stands for something that was already reported; nothing is reported about it
-//!   again.
+//! - A name denotes its latest definition before the use, whether `let`, free relation or base
+//!   name. Later definitions shadow earlier ones. A function keeps the names visible at its
+//!   definition.
+//! - Definitions of the library (`stdlib.cat`) are looked up last and evaluated at their first use.
+//!   They see only the *free* relations and base names: `let co = co+` in a model does not change
+//!   the library's `fr`.
+//! - [`Value::Poison`] marks a reported error and prevents further reports about it.
 
 use std::rc::Rc;
 
@@ -19,7 +18,7 @@ use super::build::Place;
 use super::ir::{Kind, NodeId};
 use diag::Span;
 
-/// What an expression or a name denotes.
+/// The meaning of an expression or a name.
 #[derive(Clone, Debug)]
 pub(super) enum Value {
     /// A set or a relation.
@@ -28,13 +27,13 @@ pub(super) enum Value {
     Zero,
     /// A function.
     Function(Rc<Function>),
-    /// A definition whose right-hand side has no meaning here: the construct.
+    /// A definition with an unsupported right-hand side: the construct.
     Unsupported(Rc<str>),
     /// An error that was reported.
     Poison,
 }
 
-/// A function with the names that it sees.
+/// A function with the names visible in it.
 #[derive(Debug)]
 pub(super) struct Function {
     pub(super) id: u32,
@@ -43,7 +42,7 @@ pub(super) struct Function {
     pub(super) env: Env,
 }
 
-/// What a function does.
+/// The body of a function.
 #[derive(Debug)]
 pub(super) enum FunctionBody {
     /// Written in a model file.
@@ -59,17 +58,17 @@ pub(super) enum FunctionBody {
 /// The names visible at a place.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Env {
-    /// Definitions numbered below this are visible.
+    /// Definitions with smaller numbers are visible.
     pub(super) limit: u32,
-    /// Inside the library: its definitions numbered below this are visible, and no others.
+    /// Inside the library: only its definitions with smaller numbers are visible.
     pub(super) library: Option<u32>,
     /// Parameters and local definitions, innermost last.
     pub(super) locals: Vec<(String, Value)>,
-    /// The file that the text is in.
+    /// The file of the text.
     pub(super) file: u32,
 }
 
-/// A definition and where it stands.
+/// A definition with its place.
 #[derive(Clone, Debug)]
 pub(super) struct Definition {
     pub(super) number: u32,
@@ -99,12 +98,12 @@ impl Scope {
         self.count += 1;
     }
 
-    /// The number that the next definition gets: a limit that shows all so far.
+    /// The number of the next definition; as a limit, it makes all definitions so far visible.
     pub(super) fn count(&self) -> u32 {
         self.count
     }
 
-    /// The latest definition numbered below `limit`.
+    /// The latest definition with a number below `limit`.
     pub(super) fn get(&self, name: &str, limit: u32) -> Option<&Definition> {
         let list = self.definitions.get(name)?;
         list[..list.partition_point(|d| d.number < limit)].last()
@@ -127,7 +126,7 @@ pub(super) struct LibraryScope {
 }
 
 impl LibraryScope {
-    /// The latest definition of that name numbered below `limit`.
+    /// The latest definition with that name and a number below `limit`.
     pub(super) fn find(&self, name: &str, limit: u32) -> Option<u32> {
         let limit = (limit as usize).min(self.bindings.len());
         self.bindings[..limit]
@@ -145,7 +144,7 @@ pub(super) fn kind_word(kind: Kind) -> &'static str {
     }
 }
 
-/// One level of calls: which function, from where. For the notes of a diagnostic.
+/// One level of calls: the function and the place of the call. For the notes of a diagnostic.
 #[derive(Clone, Debug)]
 pub(super) struct CallSite {
     pub(super) name: String,

@@ -1,11 +1,11 @@
-//! What a model may refer to: base sets and relations, and options. The skeleton fills it in; this
-//! module only defines its form, so that the model language knows no program.
+//! The base sets and relations and the options that a model may use. The skeleton supplies them, so
+//! that the model language knows no program.
 
 use std::sync::Arc;
 
 use super::ir::Kind;
 
-/// A base set or relation: its place in [`Signature::names`].
+/// A base set or relation: its index in [`Signature::names`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BaseId(pub u16);
 
@@ -23,27 +23,27 @@ pub struct BaseName {
     pub name: &'static str,
     /// Set or relation.
     pub kind: Kind,
-    /// One line.
+    /// A description in one line.
     pub doc: &'static str,
 }
 
-/// One option: all that a model can tell the skeleton.
+/// An option, by which a model controls the skeleton.
 #[derive(Clone, Debug)]
 pub struct OptionSpec {
     /// The name after `option`.
     pub name: &'static str,
     /// The values it can take; the first is the default.
     pub values: &'static [&'static str],
-    /// One line.
+    /// A description in one line.
     pub doc: &'static str,
-    /// A base name: in published files that never speak of it, the option has its last value.
+    /// A base name: in published files that do not mention it, the option has its last value.
     pub unspoken: Option<&'static str>,
 }
 
-/// The value of an option: places in [`Signature::options`] and [`OptionSpec::values`].
+/// The value of an option: indices in [`Signature::options`] and [`OptionSpec::values`].
 pub type OptionValue = (usize, usize);
 
-/// The whole table.
+/// All base names and options.
 #[derive(Clone, Debug, Default)]
 pub struct Signature {
     /// Base sets and relations.

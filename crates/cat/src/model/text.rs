@@ -1,10 +1,11 @@
-//! Nodes of the relational IR, written down in the model language.
+//! Prints nodes of the relational IR in the model language.
 //!
-//! Names stand for what they name, and everything else is spelled out.
+//! Named nodes print as their names; others are written out.
 
 use super::ir::{Axiom, Kind, Model, NodeId, NodeOp, Shape, Test};
 
-/// Longer expressions end in an ellipsis: unnamed nodes may be shared, and their text is a tree.
+/// The length at which expressions are cut off: unnamed nodes may be shared, so their text can be
+/// much larger than the table.
 const LONGEST: usize = 400;
 
 /// `acyclic`, `~empty`, …
@@ -27,7 +28,7 @@ pub fn shape_name(shape: Shape) -> &'static str {
     }
 }
 
-/// A node as an expression; `unfold` spells it out even if it has a name.
+/// A node as an expression; `unfold` writes it out even if it has a name.
 pub fn expression(model: &Model, node: NodeId, unfold: bool) -> String {
     let mut text = String::new();
     write_node(model, node, unfold, 0, &mut text);
@@ -37,15 +38,15 @@ pub fn expression(model: &Model, node: NodeId, unfold: bool) -> String {
     text
 }
 
-/// As [`expression`], as an operand: in brackets where it needs them.
+/// A node as an operand: like [`expression`], with brackets if necessary.
 pub fn operand(model: &Model, node: NodeId) -> String {
     let mut text = String::new();
     write_node(model, node, false, 5, &mut text);
     text
 }
 
-/// Writes a node inside an operator that binds with `around`, as in the model language: `|` 1, `;`
-/// 2, `\` 3, `&` 4, `*` 5, postfix operators 6.
+/// Writes a node inside an operator with the binding strength `around`: `|` 1, `;` 2, `\` 3, `&` 4,
+/// `*` 5, postfix operators 6.
 fn write_node(model: &Model, id: NodeId, unfold: bool, around: u8, out: &mut String) {
     if out.len() > 2 * LONGEST {
         return;
@@ -60,7 +61,7 @@ fn write_node(model: &Model, id: NodeId, unfold: bool, around: u8, out: &mut Str
         out.push_str(if open { "(" } else { "" });
         write_node(model, a, false, binds, out);
         out.push_str(sign);
-        // The right operand of an operator that does not associate needs its brackets.
+        // The right operand of a non-associative operator needs brackets.
         write_node(
             model,
             b,
@@ -111,7 +112,7 @@ mod tests {
     use crate::model::ir::{FreeId, FreeRel, Node};
     use crate::model::signature::{BaseId, BaseName, Signature};
 
-    /// Nodes 0 to 3 are the base relations a, b, c and the set S; the others follow.
+    /// Nodes 0 to 3 are the base relations a, b, c and the set S; `ops` follow.
     fn of(ops: &[NodeOp]) -> Model {
         let kind = |name| if name == "S" { Kind::Set } else { Kind::Rel };
         let names = ["a", "b", "c", "S"].map(|name| BaseName {

@@ -1,4 +1,4 @@
-//! Relations and sets in words: what the texts of a model say of the names that they define.
+//! Reads the phrases in a model's comments that express its relations and sets in words.
 //!
 //! A comment that begins with `In words:` has a line per name, `NAME: clause`, in which `A` and `B`
 //! stand for the two events, and `A` alone for a member of a set:
@@ -10,19 +10,20 @@
 //!    not visible: another write comes between A and B *)
 //! ```
 //!
-//! `not NAME` is said of events that the relation does not have.
+//! `not NAME` is the phrase for events that the relation does not relate.
 //!
-//! Other comments are lists of the same form:
+//! Other comments contain lists of the same form:
 //!
-//! - `Shown in:`, tests that show a name where those of the axioms do not, `NAME: TEST, TEST`;
+//! - `Shown in:`, tests that show a name, in addition to the tests of the axioms, `NAME: TEST,
+//!   TEST`;
 //! - `Drawn as:`, how pictures draw relations, `STYLE: NAME, NAME`;
-//! - `Kept by mappings:`, what mappings are known to keep of some axioms, `GAP: DEFINITION`, and
+//! - `Kept by mappings:`, the known part of some axioms that mappings keep, `GAP: DEFINITION`, and
 //!   `instead of: AXIOM, AXIOM`.
 //!
 //! # Invariants
-//! - Words are for people. No answer depends on them, and a model without them is explained by its
-//!   names.
-//! - Of several notes on one name, that of the file read first counts; the main file is the first.
+//! - Phrases are for human readers. No answer depends on them, and explanations fall back to names
+//!   without them.
+//! - If several notes concern one name, the file read first counts; the main file is first.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ use super::ir::Model;
 use super::lex;
 use diag::SourceFile;
 
-/// The clause of every name that has one, with `{a}` and `{b}` for the events.
+/// The phrase of every name that has one, with `{a}` and `{b}` for the events.
 pub fn words(model: &Model) -> BTreeMap<String, String> {
     notes(&model.files, "In words:")
         .into_iter()
@@ -39,7 +40,7 @@ pub fn words(model: &Model) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// What comments that begin with `head` say, by the name before the colon of each line.
+/// The entries of all comments that begin with `head`, by the name before the colon of each line.
 pub fn notes(files: &[Arc<SourceFile>], head: &str) -> BTreeMap<String, String> {
     let mut notes = BTreeMap::new();
     let with_some = files.iter().filter(|file| file.text.contains(head));
@@ -55,7 +56,7 @@ pub fn notes(files: &[Arc<SourceFile>], head: &str) -> BTreeMap<String, String> 
     notes
 }
 
-/// `A` and `B`, where they stand alone, become places for events.
+/// Replaces the words `A` and `B` by placeholders for events.
 fn placed(clause: &str) -> String {
     let word = |w: &str| {
         let (word, mark) = w.split_at(w.trim_end_matches([',', ';', ':']).len());

@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //! - Bits at or beyond the number of events are zero, so equality of values is equality of words.
-//! - This module is a leaf; it knows no memory model.
+//! - This module is a leaf and knows no memory model.
 
 mod relation;
 mod set;
@@ -30,7 +30,7 @@ impl EventId {
     }
 }
 
-/// Positions of the one bits of a row of words, in increasing order.
+/// The positions of the set bits of a row of words, in increasing order.
 pub fn ones(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
     words.iter().enumerate().flat_map(|(i, &word)| {
         let mut rest = word;

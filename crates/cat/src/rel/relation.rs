@@ -1,8 +1,8 @@
 //! Relations on events: one row of words per event.
 //!
 //! # Invariants
-//! - Words are shared between copies until one of them is changed: what must be and what may be are
-//!   one for all that is known.
+//! - Copies share their words until one of them changes. So both bounds of a known relation share
+//!   one copy.
 
 use std::rc::Rc;
 
@@ -77,14 +77,14 @@ impl Rel {
         self.words[i * self.width + j / 64] >> (j % 64) & 1 != 0
     }
 
-    /// Puts `(i, j)` in.
+    /// Adds `(i, j)`.
     #[inline]
     pub fn insert(&mut self, i: usize, j: usize) {
         debug_assert!(i < self.n && j < self.n);
         Rc::make_mut(&mut self.words)[i * self.width + j / 64] |= 1 << (j % 64);
     }
 
-    /// Takes `(i, j)` out.
+    /// Removes `(i, j)`.
     #[inline]
     pub fn remove(&mut self, i: usize, j: usize) {
         Rc::make_mut(&mut self.words)[i * self.width + j / 64] &= !(1 << (j % 64));
@@ -101,14 +101,13 @@ impl Rel {
         &mut Rc::make_mut(&mut self.words)[i * self.width..(i + 1) * self.width]
     }
 
-    /// Whether two relations are one in memory, so that what is computed of the one is computed of
-    /// the other.
+    /// Whether two relations share their words, so that a result for one is valid for the other.
     #[inline]
     pub fn is_shared(&self, other: &Rel) -> bool {
         Rc::ptr_eq(&self.words, &other.words)
     }
 
-    /// Word by word.
+    /// Combines two relations word by word.
     #[inline]
     fn combined(mut self, other: &Rel, word: impl Fn(u64, u64) -> u64) -> Self {
         match Rc::get_mut(&mut self.words) {
@@ -138,7 +137,7 @@ impl Rel {
         (0..self.n).flat_map(move |i| self.successors(i).map(move |j| (i, j)))
     }
 
-    /// Whether nothing is in it.
+    /// Whether it has no pairs.
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|&w| w == 0)
     }
@@ -189,14 +188,14 @@ impl Rel {
 
     /// `self ; other`, through middle events in `middle` only.
     pub fn seq(&self, other: &Rel, middle: &EventSet) -> Rel {
-        // Most relations of a large program are empty but for a few rows.
+        // Most relations of a large program are empty except for a few rows.
         let mut middle = middle.clone();
         for k in 0..self.n {
             if other.row(k).iter().all(|&w| w == 0) {
                 middle.remove(k);
             }
         }
-        // How many rows each way adds up.
+        // The number of rows that each method adds.
         let rows = || self.words.chunks_exact(self.width);
         let used = || rows().flat_map(|row| row.iter().zip(middle.words()).map(|(a, b)| a & b));
         let singly = || used().map(|word| word.count_ones() as usize).sum::<usize>();
@@ -212,7 +211,7 @@ impl Rel {
         }
     }
 
-    /// Adds up the successors of each middle event.
+    /// Adds the successor rows of each middle event.
     fn seq_singly(&self, other: &Rel, middle: &EventSet) -> Vec<u64> {
         let mut out = vec![0; self.words.len()];
         for i in 0..self.n {
@@ -231,7 +230,7 @@ impl Rel {
         out
     }
 
-    /// Adds up the successors of every set of eight neighbouring middle events once. (Arlazarov,
+    /// Adds the successor rows of every set of eight neighbouring middle events once. (Arlazarov,
     /// Dinic, Kronrod, Faradzhev, "On Economical Construction of the Transitive Closure of a
     /// Directed Graph", 1970.)
     fn seq_by_eights(&self, other: &Rel, middle: &EventSet) -> Vec<u64> {
@@ -323,8 +322,8 @@ impl Rel {
         among.iter().any(|i| self.has(i, i))
     }
 
-    /// Whether it has a cycle among the events of `among`: goes depth first, each event once, and
-    /// looks whether it leads back to the path.
+    /// Whether it has a cycle among the events of `among`. Searches depth first, visits each event
+    /// once, and checks for edges back to the current path.
     pub fn has_cycle(&self, among: &EventSet) -> bool {
         let mut left = among.clone();
         let mut on_path = EventSet::empty(self.n);
@@ -352,7 +351,7 @@ impl Rel {
     }
 }
 
-/// How many bytes of a word are not 0.
+/// The number of non-zero bytes of a word.
 fn bytes_in_use(word: u64) -> usize {
     let folded = word | word >> 4;
     let folded = folded | folded >> 2;
@@ -360,7 +359,7 @@ fn bytes_in_use(word: u64) -> usize {
     (folded & 0x0101_0101_0101_0101).count_ones() as usize
 }
 
-/// The first event that two rows have in common.
+/// The first event in both rows.
 pub(crate) fn first_common(a: &[u64], b: &[u64]) -> Option<usize> {
     let mut words = a.iter().zip(b).map(|(a, b)| a & b).enumerate();
     words

@@ -41,7 +41,7 @@ impl EventSet {
         set
     }
 
-    /// Number of events that could be in it.
+    /// The number of possible members.
     pub fn universe_len(&self) -> usize {
         self.n
     }
@@ -52,25 +52,25 @@ impl EventSet {
         self.words[i / 64] >> (i % 64) & 1 != 0
     }
 
-    /// Puts event `i` in.
+    /// Adds event `i`.
     #[inline]
     pub fn insert(&mut self, i: usize) {
         debug_assert!(i < self.n);
         self.words[i / 64] |= 1 << (i % 64);
     }
 
-    /// Takes event `i` out.
+    /// Removes event `i`.
     #[inline]
     pub fn remove(&mut self, i: usize) {
         self.words[i / 64] &= !(1 << (i % 64));
     }
 
-    /// Whether nothing is in it.
+    /// Whether it has no members.
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|&w| w == 0)
     }
 
-    /// How many are in it.
+    /// The number of members.
     pub fn len(&self) -> usize {
         self.words.iter().map(|w| w.count_ones() as usize).sum()
     }

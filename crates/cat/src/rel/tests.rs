@@ -1,4 +1,4 @@
-//! Relations against pictures small enough to check by eye.
+//! Tests relations on examples small enough to check by hand.
 
 use super::*;
 
@@ -49,7 +49,8 @@ fn composition_and_inverse() {
     assert_eq!(r.range(&all).iter().collect::<Vec<_>>(), [1, 2]);
 }
 
-/// Dense ones of many events go by eights, which the pairs themselves say.
+/// Dense relations on many events use the method by eights; the expected result comes from the
+/// pairs.
 #[test]
 fn composition_of_wide_relations() {
     let n = 300;

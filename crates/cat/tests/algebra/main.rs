@@ -1,8 +1,8 @@
-//! The algebras against the textbook, node by node: on the node tables of all shipped models and on
-//! random ones, over random executed sets and leaves.
+//! Tests the algebras against the textbook definitions, node by node. It uses the node tables of
+//! all shipped models and random ones, with random executed sets and leaves.
 //!
-//! Each property runs on [`CASES`] random candidates per table; of partial knowledge,
-//! [`COMPLETIONS`] completions are sampled per case. In all 5 properties × (shipped models +
+//! Each property runs on [`CASES`] random candidates per table; for partial candidates,
+//! [`COMPLETIONS`] completions are sampled per case. The total is 5 properties × (shipped models +
 //! [`TABLES`] random tables) × `CASES`: some 5,000 cases.
 
 mod naive;
@@ -34,10 +34,10 @@ use naive::{Members, Naive, Pairs};
 const CASES: u64 = 12;
 /// Random node tables.
 const TABLES: u64 = 80;
-/// Completions sampled of each partial candidate.
+/// Completions sampled for each partial candidate.
 const COMPLETIONS: usize = 3;
 
-/// What is known of a leaf cell or of the execution of an event.
+/// The knowledge about a leaf cell or the execution of an event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Known {
     No,
@@ -45,7 +45,7 @@ enum Known {
     Open,
 }
 
-/// A partial candidate: what is known of events and leaves. Base sets are always known.
+/// A partial candidate: the knowledge about events and leaves. Base sets are always known.
 #[derive(Clone, Debug)]
 struct Partial {
     n: usize,
@@ -55,7 +55,7 @@ struct Partial {
     free: Vec<Vec<Known>>,
 }
 
-/// A way to decide what is open: a bit per cell and event, from a stream of bits.
+/// A completion: a decision for every cell and event.
 #[derive(Clone, Debug)]
 struct Decided {
     executed: Vec<bool>,
@@ -65,9 +65,9 @@ struct Decided {
 }
 
 impl Partial {
-    /// A random one. `open`: the share of cells that are open, in percent.
+    /// A random partial candidate. `open`: the share of open cells, in percent.
     fn random(model: &Model, rng: &mut Pcg64Mcg, open: u32) -> Partial {
-        // Now and then the few events that can execute are spread over two words.
+        // Sometimes the few possible events are spread over two words.
         let spread = rng.next_u32().is_multiple_of(16);
         let n = if spread {
             70
@@ -269,7 +269,7 @@ fn get<S: Clone, R: Clone>(values: &[Option<Rc<Value<S, R>>>], id: usize) -> Val
 
 const TESTS: [Test; 3] = [Test::Acyclic, Test::Irreflexive, Test::Empty];
 
-/// The tests that a node of that kind can take.
+/// The tests that apply to a node of that kind.
 fn tests(kind: Kind) -> impl Iterator<Item = Test> {
     TESTS
         .into_iter()
@@ -311,8 +311,8 @@ fn bits_are_textbook(model: &Model, rng: &mut Pcg64Mcg) {
     stops_where_it_is_told(model, &bits, &candidate, &found, last)
 }
 
-/// Whoever sees the values may have enough of them; what was computed until then is as good a start
-/// for another run as any.
+/// The observer of values may stop the run. The values computed until then are a valid start for
+/// another run.
 fn stops_where_it_is_told<A: RelAlgebra>(
     model: &Model,
     algebra: &A,
@@ -347,7 +347,7 @@ fn stops_where_it_is_told<A: RelAlgebra>(
     assert!(again == *whole, "another run after node {}", last);
 }
 
-/// Whether the bounds hold for what executes.
+/// Whether the exact value lies between the bounds, for executed events.
 fn between(
     bound: &Value<Bound<EventSet>, Bound<Rel>>,
     exact: &Value<Members, Pairs>,
@@ -395,8 +395,8 @@ fn bounds_are_sound(model: &Model, rng: &mut Pcg64Mcg) {
     }
 }
 
-/// What a test of a node says of free relations holds wherever the test succeeds. How often
-/// something was said is counted.
+/// Facts derived from a test hold in every completion in which the test succeeds. `said_of` counts
+/// the derivations.
 fn what_is_implied_holds(model: &Model, rng: &mut Pcg64Mcg, said_of: &Cell<usize>) {
     let open = rng.next_u32() % 60;
     let partial = Partial::random(model, rng, open);
@@ -489,7 +489,7 @@ fn circuits_are_textbook(model: &Model, rng: &mut Pcg64Mcg) {
     let bounds = Rc::new(run(model, &*algebra, &partial));
     let mut gates = Gates::default();
     let mut circuit = Circuit::new(model, algebra, bounds, Inputs::default());
-    // Nodes inside a fixpoint group other than its bodies have no value of their own.
+    // Nodes inside a fixpoint group have no separate value, except its bodies.
     let inside = |i: usize| model.groups.iter().any(|g| g.range.contains(&(i as u32)));
     let outside: Vec<usize> = (0..model.nodes.len()).filter(|&i| !inside(i)).collect();
     let bodies = model
@@ -564,7 +564,7 @@ fn circuits_are_textbook(model: &Model, rng: &mut Pcg64Mcg) {
     }
 }
 
-/// A random node table in which every operator can occur. Each fixpoint group is built of monotone
+/// A random node table in which every operator can occur. Fixpoint groups contain only monotone
 /// operators.
 fn table(rng: &mut Pcg64Mcg) -> Model {
     let mut below = |n: usize| (rng.next_u32() as usize) % n;
@@ -588,7 +588,7 @@ fn table(rng: &mut Pcg64Mcg) -> Model {
     }
     nodes.push(node(NodeOp::Universe, Kind::Set));
     let mut groups: Vec<FixGroup> = Vec::new();
-    let mut hidden: Vec<usize> = Vec::new(); // inside groups, bodies apart
+    let mut hidden: Vec<usize> = Vec::new(); // inside groups, except bodies
     let steps = 4 + below(16);
     for _ in 0..steps {
         let group = below(6) == 0;
@@ -604,7 +604,7 @@ fn table(rng: &mut Pcg64Mcg) -> Model {
             let mut latest: Vec<usize> = vars.clone();
             let size = members + 1 + below(3);
             while inner < size || bodies.len() < members {
-                // Each node uses one that depends on a variable, and perhaps one from outside.
+                // Each node uses one that depends on a variable, and maybe one from outside.
                 let own = latest[below(latest.len())];
                 let visible: Vec<usize> = (0..first)
                     .filter(|i| !hidden.contains(i))
@@ -644,7 +644,7 @@ fn table(rng: &mut Pcg64Mcg) -> Model {
                 if want == Some(kind) {
                     bodies.push(id);
                 } else if inner > 200 {
-                    // Join with the variable itself: a body of the right kind.
+                    // Uses the variable itself, which has the right kind, as a body.
                     let v = NodeId(vars[bodies.len()] as u32);
                     let kind = nodes[v.index()].kind;
                     bodies.push(NodeId(nodes.len() as u32));

@@ -1,6 +1,6 @@
-//! The textbook evaluator: relations are sets of pairs, operators are their definitions.
+//! The textbook evaluator: relations are sets of pairs, operators follow their definitions.
 //!
-//! The oracle that the other algebras are tested against; it shares no code with them.
+//! It is the oracle for the other algebras and shares no code with them.
 
 use std::collections::BTreeSet;
 

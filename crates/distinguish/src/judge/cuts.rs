@@ -1,27 +1,27 @@
-//! What branches and compare-exchanges leave of a program: whether it is defined is asked of all of
-//! it.
+//! Cuts of a program: the parts that execute for each result of branches and compare-exchanges. A
+//! program is defined if all its cuts are.
 //!
 //! # Invariants
-//! - An execution of the whole is one of exactly one cut: the one whose branches went as they did
-//!   in it.
+//! - An execution of the whole program is an execution of exactly one cut: the cut with the same
+//!   results of branches.
 
 use crate::outcome::Outcome;
 use crate::shape::{Kind, Shape};
 
-/// What is executed of a program if some of its branches end their threads, and some of its
+/// The executed part of a program if some of its branches end their threads and some of its
 /// compare-exchanges fail.
 pub(super) struct Cut {
     pub(super) shape: Shape,
-    /// Its instructions, as those of the whole.
+    /// The numbers of its instructions in the whole program.
     pub(super) kept: Vec<usize>,
-    /// Of its instructions those that ask for what they read, and whether they find it: a thread
-    /// goes on, an exchange writes.
+    /// Its branches and compare-exchanges, each with its result: the thread continues, or the
+    /// exchange writes.
     pub(super) branches: Vec<(usize, bool)>,
 }
 
 impl Cut {
-    /// Whether all goes as it does here if this is read, where the outcome of the whole is what
-    /// they ask for. Every write has a value of its own.
+    /// Whether reading `read` gives the results of this cut, if branches test for the values in
+    /// `asked`. This works since all written values differ.
     pub(super) fn shows(&self, read: &Outcome, asked: &Outcome) -> bool {
         self.branches.iter().all(|&(at, goes_on)| {
             let source = read.sources[at].map(|w| self.kept[usize::from(w)]);
@@ -30,7 +30,7 @@ impl Cut {
     }
 }
 
-/// The whole, and what is left of it by branches and by compare-exchanges.
+/// The whole program, and its cuts by branches and compare-exchanges.
 pub(super) fn cuts(
     shape: &Shape,
     branches: impl Fn(usize) -> bool,
@@ -74,7 +74,7 @@ pub(super) fn cuts(
         .collect()
 }
 
-/// What is executed if some of its compare-exchanges fail: they read.
+/// The cuts in which some compare-exchanges fail and only read.
 fn fail(cut: Cut, compares: impl Fn(usize) -> bool) -> Vec<Cut> {
     let comparing: Vec<usize> = (0..cut.kept.len())
         .filter(|&at| compares(cut.kept[at]))
@@ -104,7 +104,7 @@ fn fail(cut: Cut, compares: impl Fn(usize) -> bool) -> Vec<Cut> {
             }
         };
         let ways = |cut: Cut| {
-            // If a thread goes on or ends with it, that is known.
+            // A branch after the compare-exchange fixes its result.
             let known = cut
                 .branches
                 .iter()

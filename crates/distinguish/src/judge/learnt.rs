@@ -1,13 +1,13 @@
-//! What letters mean to a model: learned once per letter, from the skeleton of a program that has
-//! them all.
+//! Learns the meaning of letters in a model, once per letter, from the skeleton of a program with
+//! all letters.
 //!
-//! Programs of these letters are then put together without reading any: sets from the letters,
-//! relations from where the instructions stand.
+//! Programs of these letters are then assembled without parsing. Sets follow from the letters, and
+//! relations from the positions of instructions.
 //!
 //! # Invariants
-//! - What is put together is what [`Task`] makes of the same program, base by base; the tests hold
-//!   the two together.
-//! - A relation that is not known here is empty in such programs, or the model is refused.
+//! - The assembled bases equal those that [`Task`] computes for the same program; tests compare
+//!   them.
+//! - A relation without a rule here is empty in such programs, or the model is refused.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,21 +27,21 @@ use program::litmus::LitmusTest;
 use program::options::Setting;
 use program::{Place, Scope};
 
-/// A model, and how it comes to judge programs of a dialect.
+/// A model, and the way in which it judges programs of a dialect.
 #[derive(Clone, Copy, Debug)]
 pub struct Judged<'a> {
     /// The model.
     pub model: &'a Model,
-    /// Through which mapping.
+    /// The mapping to its dialect, if any.
     pub mapping: Option<&'static Mapping>,
     /// Options of the model.
     pub set: &'a [Setting],
-    /// What was learnt of the letters, if it was.
+    /// The learned letters, if available.
     pub learnt: Option<&'a Arc<Learnt>>,
 }
 
 impl<'a> Judged<'a> {
-    /// Another model in its place.
+    /// The same with another model.
     pub fn instead<'b>(&self, model: &'b Model) -> Judged<'b>
     where
         'a: 'b,
@@ -49,7 +49,7 @@ impl<'a> Judged<'a> {
         Judged { model, ..*self }
     }
 
-    /// What the letters mean to it.
+    /// The learned letters; learns them if necessary.
     pub(crate) fn learnt(&self, alphabet: &Alphabet) -> Result<Arc<Learnt>, String> {
         match self
             .learnt
@@ -61,7 +61,7 @@ impl<'a> Judged<'a> {
     }
 }
 
-/// Relations by where the events stand.
+/// Relations that depend only on the positions of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Relation {
     ProgramOrder,
@@ -70,12 +70,13 @@ enum Relation {
     OneLocation,
     OneAddress,
     Halves,
-    /// What is written depends on what is read: by an addition, or where it is tied to what the
-    /// thread has read.
+    /// The written value depends on the value read: in an addition, or in a store that is tied to
+    /// earlier reads of its thread.
     Data,
-    /// What executes depends on what is read: behind a branch, or in a compare-exchange.
+    /// The execution of an event depends on the value read: after a branch, or in a
+    /// compare-exchange.
     Control,
-    /// Arrival and wait of one barrier.
+    /// Arrival and wait of the same barrier.
     Meeting,
     Inclusion,
     Group(Scope),
@@ -85,7 +86,7 @@ enum Relation {
     Empty,
 }
 
-/// The relations that are known by name; those that programs of letters cannot have are empty.
+/// The relations known by name; relations that such programs cannot have are empty.
 const RELATIONS: &[(&str, Relation)] = &[
     ("po", Relation::ProgramOrder),
     ("int", Relation::OneThread),
@@ -111,57 +112,56 @@ const RELATIONS: &[(&str, Relation)] = &[
     ("asw", Relation::Initial),
 ];
 
-/// An event of a letter, or of a program.
+/// An event of a letter or of a program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Event {
-    /// Its type: an initial write, or an event of a letter.
+    /// Its type: that of an initial write, or of an event of a letter.
     pub(super) ty: u16,
     pub(super) scope: Option<Scope>,
     pub(super) reads: bool,
     pub(super) writes: bool,
-    /// Of a program: its thread, none of an initial write; its instruction; its location.
+    /// In a program: its thread (`None` for an initial write), its instruction and its location.
     pub(super) thread: Option<u8>,
     pub(super) slot: u8,
     pub(super) location: Option<u8>,
-    /// By another virtual address than its own.
+    /// Whether it uses another virtual address than the location's name.
     pub(super) aliased: bool,
-    /// Of an addition: what it writes depends on what it reads.
+    /// In an addition: the written value depends on the value read.
     pub(super) adds: bool,
-    /// Of a compare-exchange: whether it writes depends on what it reads.
+    /// In a compare-exchange: whether it writes depends on the value read.
     pub(super) compares: bool,
-    /// A read whose value the thread has in a register.
+    /// A read with its value in a register.
     pub(super) tells: bool,
-    /// What it writes depends on all of these; or whether the thread goes on depends on what it
-    /// reads.
+    /// For a write: its value depends on all tied reads. For a read: its value decides whether the
+    /// thread continues.
     pub(super) tied: bool,
-    /// Half of a barrier: it arrives, or it waits.
+    /// The two halves of a barrier: it arrives, or it waits.
     pub(super) arrives: bool,
     pub(super) waits: bool,
 }
 
-/// What letters mean to models that ask the same of the skeleton.
+/// The meaning of letters for models with equal skeleton options.
 #[derive(Debug)]
 pub struct Learnt {
-    /// A program that has them all.
+    /// A program with all letters.
     test: LitmusTest,
     options: Vec<OptionValue>,
-    /// By letter: its events.
+    /// The events of each letter.
     pub(super) becomes: Vec<Vec<Event>>,
-    /// By letter: what is left of it where it finds something else than it expects, if it expects
-    /// something.
+    /// For each compare-exchange letter, the letter that remains if it fails.
     pub(super) failing: Vec<Option<usize>>,
     pub(super) pairs: Pairs,
-    /// How two threads can be placed: which groups they share.
+    /// The possible placements of two threads: the groups that they share.
     pub(super) apart: Vec<Vec<bool>>,
-    /// Base sets by type, base relations by pair; or why none is asked for.
+    /// Base sets by type, base relations by pair; or the reason for which none is available.
     pub(super) bases: BTreeMap<BaseId, Result<Bits, String>>,
 }
 
 impl Learnt {
-    /// Learns them from a program that has them all.
+    /// Learns the letters from a program that contains all of them.
     ///
     /// # Errors
-    /// Why there is none, or the model cannot judge it.
+    /// If there is no such program, or the model cannot judge it.
     pub fn new(judged: Judged<'_>, alphabet: &Alphabet) -> Result<Learnt, String> {
         let model = judged.model;
         let test = sample(alphabet, judged.mapping)?;
@@ -181,7 +181,7 @@ impl Learnt {
                 Some(_) => {}
             }
         }
-        // Whether the halves of an instruction stand so, if the model asks for that relation.
+        // Whether the relation contains the two halves of an instruction, if the model uses it.
         let halves = |name: &str, read: usize, write: usize| {
             let of = |node: &cat::model::ir::Node| match node.op {
                 NodeOp::Base(id) if row(id).name == name => Some(id),
@@ -192,13 +192,13 @@ impl Learnt {
                 _ => false,
             }
         };
-        // By type: an event of the sample that has it, and its letter.
+        // For each type, an event of the sample with this type, and its letter.
         let (atomic, plain) = initial
             .first()
             .zip(initial.last())
             .ok_or("no initial write")?;
         let mut types: Vec<(usize, Option<usize>)> = vec![(*atomic, None), (*plain, None)];
-        // A fence may become nothing; its line has no events then.
+        // A fence may become nothing; its line then has no events.
         let first = test.program.threads[0]
             .code
             .first()
@@ -262,7 +262,7 @@ impl Learnt {
             .into_iter()
             .chain(becomes.iter().flatten().copied())
             .collect();
-        // Each pair, with two events that stand so, and their places.
+        // For each pair, two events in that relative position, and their threads' places.
         let mut examples = Vec::new();
         for (a, b, standing) in (0..count).flat_map(|a| {
             (0..count).flat_map(move |b| (0..STANDINGS).map(move |standing| (a, b, standing)))
@@ -325,11 +325,11 @@ impl Learnt {
     }
 }
 
-/// How an event stands to itself, and from where on standings say which groups two threads share.
+/// The standing of an event to itself, and the first standing that encodes shared groups.
 const OWN: usize = 0;
 const PLACED: usize = 8;
 
-/// How the first event stands to the second if the second stands so to the first.
+/// The standing of the second event to the first, given that of the first to the second.
 fn inverse(standing: usize) -> usize {
     match standing {
         1 => 2,
@@ -342,9 +342,9 @@ fn inverse(standing: usize) -> usize {
     }
 }
 
-/// How two events stand to each other: of one thread, whether in one instruction and which one
-/// first; of several, which of the ways to place them it is. The last bit: whether they access one
-/// location.
+/// The relative position of two events. In one thread: whether they are in one instruction, and
+/// which comes first. In different threads: the class of their placement. The last bit: whether
+/// they access one location.
 pub(super) fn standing(
     (i, a): (usize, &Event),
     (j, b): (usize, &Event),
@@ -362,7 +362,7 @@ pub(super) fn standing(
     how << 1 | usize::from(a.location.is_some() && a.location == b.location)
 }
 
-/// Two events of types that stand so to each other, if there can be such.
+/// Two events with these types and this standing, if such events exist.
 fn example(
     (a, b): (&Event, &Event),
     letters: (Option<usize>, Option<usize>),
@@ -404,7 +404,7 @@ fn example(
     fits.then(|| [(i, of(a, i, 0, 0)), (j, of(b, j, other, elsewhere))])
 }
 
-/// Which groups two threads share.
+/// The groups that two threads share.
 pub(super) fn groups(p: &Place, q: &Place) -> Vec<bool> {
     let scopes = [
         Scope::Warp,
@@ -421,7 +421,7 @@ pub(super) fn groups(p: &Place, q: &Place) -> Vec<bool> {
 }
 
 impl Event {
-    /// The initial write of a location, of plain accesses or not.
+    /// The initial write of a location, for plain accesses or atomic ones.
     pub(super) fn initial(plain: bool) -> Event {
         Event {
             ty: u16::from(plain),
@@ -492,9 +492,9 @@ fn is_related(
     }
 }
 
-/// What a model says of programs of these letters; with `flags`, which are defined, too.
+/// Reduces a model to programs of these letters; with `flags`, including definedness.
 pub(super) fn reduced_by(model: &Model, learnt: &Learnt, flags: bool) -> Result<Reduced, String> {
-    // What no program of these letters has cannot make it undefined.
+    // A flag that no program of these letters can raise is dropped.
     let undefined = |i: &usize| {
         model.flags[*i].effect == Effect::Undefined && may_raise(model, *i, &learnt.test.program)
     };
@@ -515,11 +515,11 @@ pub(super) fn reduced_by(model: &Model, learnt: &Learnt, flags: bool) -> Result<
     refused.map_or(Ok(reduced), Err)
 }
 
-/// What a model says of programs of these letters, for the same reasons: equal for models of which
-/// none can tell them apart.
+/// The reduced model in a comparable form. Two models with equal forms agree on all programs of
+/// these letters.
 ///
 /// # Errors
-/// Why it cannot judge such programs.
+/// Why the model cannot judge such programs.
 pub fn says(judged: Judged<'_>, alphabet: &Alphabet) -> Result<Says, String> {
     let learnt = judged.learnt(alphabet)?;
     let same = reduced_by(judged.model, &learnt, true)?.same();
@@ -529,17 +529,17 @@ pub fn says(judged: Judged<'_>, alphabet: &Alphabet) -> Result<Says, String> {
     })
 }
 
-/// What a model says, and of which events.
+/// A reduced model and the events of its letters.
 #[derive(Debug, PartialEq)]
 pub struct Says {
     same: Same,
     becomes: Vec<Vec<Event>>,
 }
 
-/// A program of two threads, each with every letter once, a line each.
+/// A program of two threads; each contains every letter once, one per line.
 ///
 /// # Errors
-/// Why there is none.
+/// If there is no such program.
 pub fn sample(alphabet: &Alphabet, mapping: Option<&Mapping>) -> Result<LitmusTest, String> {
     let slot = |l: &crate::letters::Letter| {
         let location = l.kind.accesses().then_some(u8::from(l.kind.is_plain()));
@@ -573,7 +573,7 @@ pub fn sample(alphabet: &Alphabet, mapping: Option<&Mapping>) -> Result<LitmusTe
     }
 }
 
-/// Reads a program that was written here.
+/// Parses a program that this module has written.
 pub(super) fn read(text: &str) -> Result<LitmusTest, String> {
     let tests = litmus::parse("program.toml", text.as_bytes());
     let refused = |errors: Vec<diag::Diagnostic>| {

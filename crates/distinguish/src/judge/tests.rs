@@ -1,4 +1,4 @@
-//! Judges held against skeletons and sessions, on random programs.
+//! Compares judges with skeletons and sessions on random programs.
 
 use super::learnt::read;
 use super::*;
@@ -19,7 +19,7 @@ use testkit::suite::is_long;
 use verdict::{Reason, Verdict};
 use why::Session;
 
-/// Numbers that look random and are the same everywhere.
+/// Deterministic pseudo-random numbers.
 struct Numbers(u64);
 
 impl Numbers {
@@ -81,9 +81,9 @@ const FURTHER: [&[Further]; 4] = [
     ],
 ];
 
-/// Each model with programs of its own language, of up to four instructions and all letters: what
-/// the judge says of an outcome, and what a session says of the test; and the bases from which
-/// either says it.
+/// Tests each model on programs of its language, with up to four instructions and all letters.
+/// Compares the judge's answer for an outcome with the session's answer for the test, and the bases
+/// of both.
 #[test]
 fn judges_agree_with_sessions() {
     let mut numbers = Numbers(1);
@@ -169,8 +169,8 @@ fn judges_agree_with_sessions() {
     }
 }
 
-/// A clause of which it is known that it says nothing of these programs: sessions agree, on
-/// programs at random.
+/// A clause that is known to have no effect on these programs changes no answer of a session, on
+/// random programs.
 #[test]
 fn clauses_that_say_nothing_change_no_answer() {
     let mut numbers = Numbers(2);
@@ -236,7 +236,7 @@ fn clauses_that_say_nothing_change_no_answer() {
                     let verdict = session.reachability(test.condition.as_ref(), false).verdict;
                     (verdict, session.undefined().map(|answer| answer.verdict))
                 });
-                // What an implementation may settle as it likes is no part of what is said.
+                // Implementation-defined results are not compared.
                 if matches!(
                     answers[1].0.reason(),
                     Some(Reason::ImplementationDefined { .. })
@@ -257,8 +257,8 @@ fn clauses_that_say_nothing_change_no_answer() {
     );
 }
 
-/// A compare-exchange that fails writes nothing: who reads what it writes behind a release knows
-/// that it succeeded.
+/// A failing compare-exchange writes nothing. So a read of the value that it writes after a release
+/// implies that it succeeded.
 #[test]
 fn a_compare_exchange_that_fails_writes_nothing() {
     let model = load_shipped("rc11", &signature())
@@ -330,8 +330,8 @@ fn a_compare_exchange_that_fails_writes_nothing() {
     }
 }
 
-/// What an addition leaves is what a compare-exchange behind it expects, and what a store that
-/// depends on a read counts with.
+/// A compare-exchange after an addition expects the sum, and a store that depends on a read
+/// computes with it.
 #[test]
 fn what_is_read_of_an_addition_is_what_it_leaves() {
     let model = load_shipped("sc", &signature())
@@ -392,8 +392,8 @@ fn what_is_read_of_an_addition_is_what_it_leaves() {
     }
 }
 
-/// An axiom that excludes a program at once leaves what comes behind it as it was for the one
-/// before, which may have had more events.
+/// If an axiom rejects a program at once, later steps keep their values from the previous program,
+/// which may have had more events.
 #[test]
 fn a_program_that_is_excluded_at_once_may_follow_a_larger_one() {
     let text = "test\nempty F as No-Fence\nfree rf : function within (W * R) & loc\nfree co : order within ((W * W) & loc) \\ id\n\

@@ -1,17 +1,17 @@
-//! The minimal conformance suite of a model: the programs and outcomes that it forbids, and of
-//! which it forbids no weakening; and which of its clauses each of them needs.
+//! Builds the minimal conformance suite of a model: the programs and outcomes that it forbids while
+//! it allows every weakening. Also computes the clauses of the model that each test needs.
 //!
-//! A weakening is a program in which one instruction asks for one step less or is gone, or in which
-//! the threads of one group are in two. If what is gone wrote what the outcome speaks of, whatever
-//! stands there instead will do. Of programs that a model calls undefined, nothing is forbidden.
+//! A weakening makes one instruction one step weaker, removes it, or splits the threads of one
+//! group into two. If the removed instruction wrote a value in the outcome, any other value may
+//! take its place. Undefined programs have no forbidden outcomes.
 //!
-//! # Where it cuts
-//! As the search does ([`super::Compared`]): what is not the weakest that is forbidden has a
-//! weakening that is.
+//! # Pruning
+//! The same as in the search ([`super::Compared`]): if a choice is forbidden and not weakest, it
+//! has a forbidden weakening.
 //!
 //! # Source
 //! Lustig, Wright, Papakonstantinou, Giroux, ASPLOS 2017, §3: a test is minimal if every relaxation
-//! of it makes its outcome observable; a suite is made for each axiom.
+//! makes its outcome observable; there is one suite for each axiom.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,29 +22,29 @@ use super::*;
 use crate::outcome::{Symmetry, symmetries};
 use cat::model::Model;
 
-/// What is asked of a model.
+/// The specification of a suite.
 #[derive(Debug)]
 pub struct Wanted<'a> {
     /// The model.
     pub model: Judged<'a>,
-    /// The model without each of its clauses.
+    /// For each of its clauses, the model without it.
     pub mutants: &'a [Model],
-    /// Of what programs are made.
+    /// The letters of programs.
     pub alphabet: &'a Alphabet,
-    /// At most so many instructions.
+    /// The largest number of instructions.
     pub size: usize,
-    /// On so many threads.
+    /// The number of threads.
     pub jobs: usize,
-    /// Until then.
+    /// The deadline.
     pub deadline: Option<Instant>,
 }
 
 /// A minimal test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Minimal {
-    /// The program, and the outcome that is forbidden.
+    /// The program and the forbidden outcome.
     pub test: Found,
-    /// The mutants that do not forbid it, by number.
+    /// The mutants that allow it, by number.
     pub needs: Vec<usize>,
 }
 
@@ -53,15 +53,16 @@ pub struct Minimal {
 pub struct Suite {
     /// The tests, the smallest first.
     pub tests: Vec<Minimal>,
-    /// Programs of up to so many instructions were all looked at.
+    /// The suite covers all programs up to this number of instructions.
     pub searched: usize,
-    /// Where time ran out: shapes of one instruction more that were done, and how many there are.
+    /// If time ran out: the number of finished shapes with one instruction more, and the number of
+    /// all such shapes.
     pub stopped: Option<(usize, usize)>,
-    /// So many mutants were asked about all tests: all of them, if time did not run out.
+    /// The number of mutants judged on all tests; all mutants, unless time ran out.
     pub asked: usize,
 }
 
-/// Makes the suite.
+/// Builds the suite.
 ///
 /// # Errors
 /// Why the model cannot judge such programs.
@@ -118,7 +119,7 @@ pub fn suite(wanted: &Wanted<'_>) -> Result<Suite, String> {
         .iter()
         .map(|minimal| minimal.test.clone())
         .collect();
-    // A mutant after the other, each with all tests: programs that follow each other are alike.
+    // Each mutant judges all tests in turn, because consecutive programs are similar.
     let numbers: Vec<usize> = (0..mutants.len()).collect();
     let allowed = |mutants: &mut Vec<Asked>, mutant: &usize| {
         let mut found = Vec::new();
@@ -142,8 +143,8 @@ pub fn suite(wanted: &Wanted<'_>) -> Result<Suite, String> {
     Ok(suite)
 }
 
-/// Does the work on every item, on so many threads; the results in order, up to the first item that
-/// was not done.
+/// Applies the work to every item on several threads. Returns the results in order, up to the first
+/// unfinished item.
 fn each<S: Clone + Sync, I: Sync, T: Send>(
     state: &S,
     items: &[I],
@@ -189,22 +190,20 @@ fn each<S: Clone + Sync, I: Sync, T: Send>(
     )
 }
 
-/// Whether programs of one shape are defined where its threads are in certain places: by letters,
-/// and what follows from it.
+/// For each placement of a shape, whether programs are defined: by letters, with the derived facts.
 type Definedness = Vec<(Vec<Place>, FxHashMap<Vec<usize>, bool>, Known)>;
 
-/// A model, asked what it forbids.
+/// A model that decides which tests it forbids.
 #[derive(Clone)]
 pub(super) struct Asked {
     judge: Judge,
-    /// If it knows undefined behaviour.
+    /// The judge for undefined behaviour, if the model has any.
     defines: Option<Judge>,
-    /// By letter: whether what is executed depends on what it reads.
+    /// For each letter, whether the executed instructions depend on the value it reads.
     asks: Vec<bool>,
-    /// Whether programs are defined: those of one shape, and what is left of them without an
-    /// instruction.
+    /// Whether programs are defined, for one shape and its shapes without an instruction.
     defined: Vec<(Shape, Definedness)>,
-    /// If a program is taken to be defined when it is with weaker letters: which are weaker.
+    /// The strength order of letters, if definedness extends to stronger letters.
     compared: Option<Arc<Alphabet>>,
 }
 
@@ -254,7 +253,7 @@ impl Asked {
             .zip(letters)
             .any(|((_, slot), &l)| slot.kind.reads() && self.asks[l])
         {
-            // What is executed besides depends on the outcome.
+            // The executed instructions depend on the outcome.
             return judge.defines((shape, places, letters), outcome);
         }
         let of_shape = match self.defined.iter().position(|known| known.0 == *shape) {
@@ -284,7 +283,7 @@ impl Asked {
         defined
     }
 
-    /// The minimal tests of a shape; `None`: out of time.
+    /// The minimal tests of a shape; `None`: time ran out.
     fn minimal(
         &mut self,
         shape: &Shape,
@@ -319,8 +318,7 @@ impl Asked {
                         letters,
                         outcome: outcome.clone(),
                     };
-                    // Nothing is minimal of which an instruction can be spared whatever the letters
-                    // are.
+                    // No test is minimal if an instruction is superfluous for all letters.
                     let spared = self.forbids(&with(strongest(&open)))
                         && self.can_spare(&with(weakest(&open)));
                     let mut least = Least::new(&open);
@@ -354,7 +352,7 @@ impl Asked {
         Some(found)
     }
 
-    /// Whether no weakening of a test that is forbidden is forbidden.
+    /// Whether no weakening of a forbidden test is forbidden.
     pub(super) fn is_minimal(&mut self, test: &Found, alphabet: &Alphabet) -> bool {
         let mut weaker = test.clone();
         for i in 0..test.letters.len() {
@@ -376,14 +374,14 @@ impl Asked {
             })
     }
 
-    /// Whether what is left without some instruction is forbidden.
+    /// Whether the test remains forbidden without some instruction.
     fn can_spare(&mut self, test: &Found) -> bool {
         (0..test.letters.len()).any(|gone| left(test, gone).iter().all(|left| self.forbids(left)))
     }
 }
 
-/// The program without an instruction, with each outcome that agrees with what is left of the
-/// test's.
+/// The program without an instruction, with each outcome that agrees with the rest of the test's
+/// outcome.
 pub(super) fn left(test: &Found, gone: usize) -> Vec<Found> {
     let Found { shape, outcome, .. } = test;
     let slots: Vec<Slot> = shape.slots().map(|(_, slot)| slot).collect();
@@ -394,7 +392,8 @@ pub(super) fn left(test: &Found, gone: usize) -> Vec<Found> {
             .map(|i| i as u8)
             .collect::<Vec<u8>>()
     };
-    // Where no instruction writes any more, nothing is said but what is said of another location.
+    // If no instruction writes to the location any more, the outcome keeps only another location's
+    // last write.
     let other = outcome
         .last
         .iter()

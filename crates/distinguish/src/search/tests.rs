@@ -1,4 +1,4 @@
-//! The search held against an enumeration that cuts nothing, and what it finds first.
+//! Compares the search with an exhaustive enumeration, and tests its first results.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ fn model(name: &str) -> Model {
         .expect("valid")
 }
 
-/// With both models, the mapping through which the first one judges if any, and the alphabet.
+/// Runs a test with both models, the first one's mapping if any, and the alphabet.
 fn with(a: &str, b: &str, mapping: Option<&str>, test: impl FnOnce(Sought<'_>)) {
     with_further(a, b, mapping, &[], test);
 }
@@ -58,7 +58,7 @@ fn with_further(
     });
 }
 
-/// Everything is tried: all places, all letters. What is found, without the letters.
+/// Tries all placements and letters. Returns the results without the letters.
 fn plain(sought: &Sought<'_>, shapes: &[Shape]) -> BTreeSet<(Shape, Outcome)> {
     let mut searcher = Searcher::new(sought).expect("they judge such programs");
     let mut found = BTreeSet::new();
@@ -93,7 +93,7 @@ fn plain(sought: &Sought<'_>, shapes: &[Shape]) -> BTreeSet<(Shape, Outcome)> {
     found
 }
 
-/// What the search cuts away is nothing that a plain enumeration finds.
+/// Pruning loses no result of a plain enumeration.
 #[test]
 fn cutting_loses_nothing() {
     let long = is_long();
@@ -113,7 +113,7 @@ fn cutting_loses_nothing() {
     ];
     for (a, b, mapping) in pairs {
         with(a, b, mapping, |sought| {
-            // Four instructions with all letters are few only where there are no scopes.
+            // All letters with four instructions are feasible only without scopes.
             let most = if !long {
                 2
             } else if sought.alphabet.levels.is_empty() {
@@ -138,8 +138,8 @@ fn cutting_loses_nothing() {
     }
 }
 
-/// The same with further letters, of the shapes of four instructions that they are for; and a
-/// program is found with them.
+/// The same with further letters, on shapes of four instructions that use them; a program with them
+/// is found.
 #[test]
 fn cutting_loses_nothing_of_further_letters() {
     let barriers = |shape: &Shape| shape.has(Kind::Barrier);
@@ -198,8 +198,7 @@ fn cutting_loses_nothing_of_further_letters() {
     }
 }
 
-/// Data that are written before a flag are defined where the flag orders the thread that reads
-/// them, and nowhere else.
+/// Data written before a flag are defined if the flag orders the reading thread, and only then.
 #[test]
 fn plain_accesses_behind_a_branch_are_defined_where_they_are_ordered() {
     for (branch, order, defined) in [
@@ -278,7 +277,7 @@ fn a_store_behind_an_sc_fence_needs_no_release() {
     let ptx = model("ptx");
     let named = |name| Mapping::named(name).expect("shipped");
     let (proposed, today) = (named("cuda-ptx"), named("cuda-ptx-llvm"));
-    // What the fence is for, the release is not: without it programs differ.
+    // The fence is necessary, the release is not: without the fence programs differ.
     let mut without = today.clone();
     let stores = without
         .rows
@@ -327,7 +326,7 @@ fn equal_scopes_are_gone_through_one_by_one() {
         ("cuda", "cuda-17", None, Compared::All),
         ("opencl-3.1", "opencl-3.1", None, Compared::All),
         ("opencl", "opencl-simp", None, Compared::OfOneScope),
-        // The weakest letters of all scopes allow the most, but are no scale for what is defined.
+        // The weakest letters of all scopes allow the most, but do not order definedness.
         ("opencl", "opencl-3.1", None, Compared::OfOneScope),
         ("opencl-3.1", "opencl", None, Compared::OfOneScope),
         ("ptx", "cuda", Some("cuda-ptx"), Compared::All),
@@ -336,8 +335,7 @@ fn equal_scopes_are_gone_through_one_by_one() {
         with(a, b, mapping, |sought| {
             let searcher = Searcher::new(&sought).expect("they judge such programs");
             assert_eq!(searcher.compared, compared, "{a} and {b}");
-            // Of each model alone, its scopes may be compared although those of the other one are
-            // not.
+            // A model's scopes alone may be comparable, although the other model's are not.
             let alone =
                 |model: &str| model != "opencl" && model != "opencl-simp" && mapping.is_none();
             assert!(searcher.bottom || !alone(a), "{a} and {b}");
@@ -375,7 +373,7 @@ fn what_is_found_does_not_depend_on_threads_and_time_is_kept() {
     });
 }
 
-/// Everything is tried: all places, all letters, and every weakening of what is forbidden.
+/// Tries all placements, all letters, and every weakening of a forbidden test.
 fn plainly_minimal(sought: &Sought<'_>, size: usize) -> Vec<Found> {
     let alphabet = sought.alphabet;
     let mut asked =
@@ -442,7 +440,7 @@ fn plainly_minimal(sought: &Sought<'_>, size: usize) -> Vec<Found> {
     found
 }
 
-/// One test for each set of those that differ in names alone.
+/// One test for each class that differs only in names.
 fn up_to_names(tests: &[Found]) -> BTreeSet<String> {
     let name = |test: &Found| {
         let Found {
@@ -463,7 +461,7 @@ fn up_to_names(tests: &[Found]) -> BTreeSet<String> {
     tests.iter().map(name).collect()
 }
 
-/// The suite has what a plain enumeration finds, once.
+/// The suite contains each result of a plain enumeration once.
 #[test]
 fn suites_have_all_minimal_tests() {
     let long = is_long();
@@ -498,8 +496,8 @@ fn suites_have_all_minimal_tests() {
     }
 }
 
-/// Of sequential consistency: what no interleaving shows needs the order, what only a broken
-/// exchange shows needs atomicity.
+/// In sequential consistency, an outcome that no interleaving shows needs the order axiom. An
+/// outcome of a broken exchange needs the atomicity axiom.
 #[test]
 fn minimal_tests_need_their_clauses() {
     with("sc", "sc", None, |sought| {
@@ -535,8 +533,8 @@ fn minimal_tests_need_their_clauses() {
             assert_eq!(needs(shape), [[0]], "{shape}");
         }
         assert!(needs("Wx+Ux").contains(&vec![1]));
-        // Either exchange of one location can go, and the other location alone shows what is
-        // forbidden.
+        // Either exchange of one location is superfluous: the other location alone shows the
+        // forbidden outcome.
         assert!(
             needs("Ux+Ux+Uy+Uy").is_empty(),
             "{:?}",

@@ -1,23 +1,23 @@
-//! Binary formats of floating-point numbers, and exact numbers that are rounded to them once.
+//! Binary floating-point formats, and exact numbers that are rounded to a format once.
 //!
 //! # Invariants
-//! - [`Exact`] is the result of an operation without any rounding, but that what lies below its
-//!   last bit is one bit, `more`; it has so many bits that this bit decides no tie wrongly.
-//! - A format is its sizes. Whatever is to know of one asks for those.
+//! - [`Exact`] holds the unrounded result of an operation, except that the bit `more` replaces
+//!   everything below its last bit. It keeps enough bits that `more` never decides a tie wrongly.
+//! - A format is given by its sizes; all other properties derive from them.
 
-/// A format as IEEE 754 has them: a sign, an exponent and a fraction.
+/// An IEEE 754 format: a sign, an exponent and a fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Format {
-    /// All of its bits.
+    /// The total number of bits.
     pub bits: u8,
-    /// Those of the fraction.
+    /// The number of fraction bits.
     pub fraction: u8,
 }
 
-/// How a number is rounded that a format, or the integers, do not have.
+/// The rounding of a number that the target cannot represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rounding {
-    /// To the nearest one, of two the even one.
+    /// To the nearest number; ties go to the even one.
     Nearest,
     /// Towards zero.
     Zero,
@@ -54,7 +54,7 @@ impl Format {
         1i64 << (self.bits - 1)
     }
 
-    /// What stands for a result that is no number: all bits but the sign.
+    /// The NaN that operations return: all bits except the sign.
     pub fn nan(self) -> i64 {
         !self.sign() & self.mask()
     }
@@ -86,12 +86,12 @@ impl Format {
         (-1i64 as u64 >> (64 - self.bits)) as i64
     }
 
-    /// The exponent of the smallest number that is not subnormal.
+    /// The exponent of the smallest normal number.
     fn least(self) -> i32 {
         2 - (1 << (self.bits - 2 - self.fraction))
     }
 
-    /// The bits without the sign, and the sign.
+    /// The bits without the sign, and whether the sign is set.
     pub(super) fn magnitude(self, bits: i64) -> (i64, bool) {
         (bits & self.mask() & !self.sign(), bits & self.sign() != 0)
     }
@@ -104,7 +104,7 @@ impl Format {
         (1..1i64 << self.fraction).contains(&self.magnitude(bits).0)
     }
 
-    /// A number by its bits; `None`: it is infinite or none.
+    /// Decodes a number; `None` for an infinity or a NaN.
     pub(super) fn exact(self, bits: i64) -> Option<Exact> {
         let (magnitude, negative) = self.magnitude(bits);
         let (exponent, fraction) = (
@@ -120,7 +120,7 @@ impl Format {
         })
     }
 
-    /// The bits of a number, rounded.
+    /// Rounds a number and encodes it.
     pub(super) fn bits_of(self, of: &Exact, rounding: Rounding) -> i64 {
         let sign = if of.negative { self.sign() } else { 0 };
         if of.size == 0 {
@@ -128,8 +128,7 @@ impl Format {
         }
         let leading = (of.exponent + of.size.ilog2() as i32).max(self.least());
         let rounded = of.over(leading - i32::from(self.fraction), rounding);
-        // The leading bit of a number that is not subnormal counts one exponent, a carry another
-        // one.
+        // The leading bit of a normal number adds one to the exponent field, a carry another one.
         let magnitude = (((leading - self.least()) as u128) << self.fraction) + rounded;
         let infinite = match rounding {
             Rounding::Nearest => true,
@@ -145,7 +144,7 @@ impl Format {
     }
 }
 
-/// `size * 2^exponent` with a sign, and perhaps a bit more than that, of size.
+/// `size * 2^exponent` with a sign; `more`: the magnitude is slightly larger than that.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Exact {
     pub(super) negative: bool,
@@ -155,11 +154,11 @@ pub(super) struct Exact {
 }
 
 impl Exact {
-    /// The size in units of `2^unit`, rounded.
+    /// The magnitude in units of `2^unit`, rounded.
     pub(super) fn over(&self, unit: i32, rounding: Rounding) -> u128 {
         let by = unit - self.exponent;
         let (whole, rest, half) = match by {
-            // Too large for any integer.
+            // Larger than any integer type.
             ..=0 if by.unsigned_abs() > self.size.leading_zeros() => (u128::MAX, 0, 1),
             ..=0 => (self.size << by.unsigned_abs(), 0, 1),
             1..=127 => (self.size >> by, self.size & ((1 << by) - 1), 1 << (by - 1)),
@@ -185,7 +184,8 @@ impl Exact {
         }
     }
 
-    /// The sum. One that is zero has the sign of both, or is positive but when rounded downwards.
+    /// The sum. A zero sum of two zeros keeps their common sign. Any other zero sum is positive, or
+    /// negative under downward rounding.
     pub(super) fn plus(self, other: Exact, rounding: Rounding) -> Exact {
         let zero = Exact {
             negative: rounding == Rounding::Down,

@@ -1,5 +1,5 @@
-//! Results beside those of other ways to them: a sorted table of all numbers of 16 bits and
-//! integers, the processor's own `f32` and `f64`, and what rounding means.
+//! Compares results with independent computations: a sorted table of all 16-bit numbers, the
+//! processor's own `f32` and `f64`, and the definition of rounding.
 
 use super::*;
 
@@ -11,7 +11,7 @@ const ROUNDINGS: [Rounding; 4] = [
     Rounding::Up,
 ];
 
-/// Numbers that make ties, cancellation, subnormal and infinite results likely.
+/// Random numbers that make ties, cancellation, subnormal and infinite results likely.
 struct Numbers(u64);
 
 impl Numbers {
@@ -72,7 +72,7 @@ fn bits64(value: f64) -> i64 {
     }
 }
 
-/// The value, which a double has whatever of the shorter formats it is of.
+/// The value as a double, which represents every number of the shorter formats.
 fn value(format: Format, bits: i64) -> f64 {
     let (sign, exponents) = (
         bits >> (format.bits - 1) & 1,
@@ -92,8 +92,7 @@ fn value(format: Format, bits: i64) -> f64 {
     if sign == 1 { -magnitude } else { magnitude }
 }
 
-/// Every finite number of 16 bits, `.f16`, in units of 2^-48, with its bits; zero is the positive
-/// one.
+/// Every finite `.f16` number in units of 2^-48, with its bits; of the zeros only the positive one.
 fn halves() -> Vec<(i128, i64)> {
     let finite = (0..0x1_0000).filter(|b| b & 0x7c00 != 0x7c00 && *b != 0x8000);
     let mut all: Vec<_> = finite.map(|b| (half(b), b)).collect();
@@ -105,10 +104,10 @@ fn half(bits: i64) -> i128 {
     (value(Format::HALF, bits) * 2f64.powi(48)) as i128
 }
 
-/// An exact number in those units that is not zero, rounded by the table.
+/// Rounds a non-zero exact number in those units by table lookup.
 fn looked_up(table: &[(i128, i64)], exact: i128, rounding: Rounding) -> i64 {
     let above = table.partition_point(|(v, _)| *v < exact);
-    // As if the exponents went on.
+    // The next number if the exponent range were unbounded.
     let beyond = (1i128 << 16) << 48;
     let down = match above {
         at if table.get(at).is_some_and(|(v, _)| *v == exact) => table[at],
@@ -127,7 +126,7 @@ fn looked_up(table: &[(i128, i64)], exact: i128, rounding: Rounding) -> i64 {
         std::cmp::Ordering::Equal => up,
     };
     let (_, bits) = match rounding {
-        // An infinite one is further away than the largest by what a next exponent would have.
+        // Infinity counts as the number that the next exponent would represent.
         Rounding::Nearest => nearest,
         Rounding::Zero if exact > 0 => down,
         Rounding::Zero => up,
@@ -186,7 +185,7 @@ fn conversions_to_halves_are_those_of_a_table() {
         for from in [Format::SINGLE, Format::DOUBLE] {
             let a = numbers.next(from);
             let v = value(from, a);
-            // What the units have.
+            // Only values that the units represent exactly.
             let scaled = v * 2f64.powi(48);
             if scaled.fract() == 0.0 && scaled.abs() < 2f64.powi(80) && v != 0.0 {
                 let found = FloatOp::To(Number::Float(Format::HALF), rounding).apply(from, a, 0);
@@ -227,8 +226,8 @@ fn every_half_is_the_same_in_wider_formats_and_back() {
     }
 }
 
-/// Sums, products, quotients and roots in 8 bits of precision are those in 24, rounded again (S.
-/// Figueroa, When is double rounding innocuous?, 1995).
+/// Sums, products, quotients and roots in 8 bits of precision equal those in 24 bits, rounded again
+/// (S. Figueroa, When is double rounding innocuous?, 1995).
 #[test]
 fn numbers_with_the_exponents_of_floats_are_rounded_floats() {
     let (mut numbers, format) = (Numbers(3), Format::BRAIN);
@@ -285,7 +284,7 @@ fn floats_and_doubles_are_those_of_the_processor() {
         }
         let [a, b, c] = [0; 3].map(|_| numbers.next(Format::DOUBLE));
         let [x, y, z] = [a, b, c].map(double);
-        // The product goes, but for its lower half and what the third number is next to it.
+        // Cancels the product except for its lower half.
         let close = (-(x * y)).to_bits().wrapping_add(numbers.bits() & 3);
         for (c, z) in [(c, z), (close as i64, f64::from_bits(close))] {
             let sum = fused(Format::DOUBLE).apply(a, b, c);
@@ -321,7 +320,7 @@ fn floats_and_doubles_are_those_of_the_processor() {
     }
 }
 
-/// What is rounded in a direction is on that side of the exact result, and the next number is not.
+/// A directed result lies on its side of the exact result, and the next number does not.
 #[test]
 fn directions_are_those_of_what_is_exact() {
     let (mut numbers, format) = (Numbers(5), Format::SINGLE);
@@ -337,8 +336,8 @@ fn directions_are_those_of_what_is_exact() {
             continue;
         }
         tried += 1;
-        // Doubles have the sum and the product of such numbers exactly, and the products of a
-        // quotient and of a root.
+        // Doubles represent the sum and the product of two floats exactly. They also represent the
+        // products that check a quotient and a root.
         for (rounding, sign) in [(Rounding::Down, 1.0), (Rounding::Up, -1.0)] {
             let of = |op: FloatOp| single(op.apply(format, a, b));
             let beside = |v: f32| {

@@ -1,5 +1,5 @@
-//! What host threads say to the runtime: calls and queries, and the lanes, handles and commands
-//! that they name.
+//! The calls and queries by which host threads use the runtime, and the lanes, handles and commands
+//! that these name.
 
 use super::rules::Rules;
 use crate::ThreadId;
@@ -24,24 +24,23 @@ pub struct HandleId(pub u16);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct QueryId(pub u16);
 
-/// What host threads do besides accessing memory.
+/// The actions of host threads apart from memory accesses.
 #[derive(Clone, Debug, Default)]
 pub struct HostProgram {
     /// Streams and queues.
     pub lanes: Vec<Lane>,
     /// User events (OpenCL) and events that are recorded (CUDA).
     pub handles: Vec<Handle>,
-    /// Everything that is enqueued, in the order of the calls; a child follows its parent.
+    /// All enqueued commands, in the order of the calls; a child follows its parent.
     pub commands: Vec<Command>,
     /// Every call of a host thread.
     pub calls: Vec<Call>,
-    /// Every place at which a host thread asks whether something is complete.
+    /// All queries: places at which a host thread queries whether an event or a lane is complete.
     pub queries: Vec<Query>,
-    /// The ordering rules that hold: all, except where a test takes one away to see what it is good
-    /// for.
+    /// The ordering rules in force. A test may remove one to show which orderings depend on it.
     pub rules: Rules,
-    /// The orders in which calls are issued, perhaps only some of the calls; `None`: all of them,
-    /// in any order.
+    /// The orders in which calls are issued; an order may leave calls out. `None`: all calls, in
+    /// any order.
     pub orders: Option<Vec<Vec<CallId>>>,
 }
 
@@ -56,7 +55,7 @@ impl HostProgram {
         &self.commands[usize::from(id.0)]
     }
 
-    /// What a command is called in reports, with its number if there are several of that name.
+    /// The name of a command in reports, with a number if several commands share the name.
     pub fn name_of(&self, id: CommandId) -> String {
         let name = &self.command(id).name;
         let mut same = self
@@ -85,8 +84,8 @@ impl HostProgram {
 
     /// The command that a thread belongs to; `None` for a host thread.
     pub fn command_of(&self, thread: ThreadId) -> Option<CommandId> {
-        // A command has many threads, and they ascend: most others are told apart by its first and
-        // last one.
+        // A command has many threads, in ascending order. Its first and last one exclude most
+        // others cheaply.
         let spans =
             |c: &Command| c.threads.first() <= Some(&thread) && Some(&thread) <= c.threads.last();
         let at = self
@@ -96,8 +95,8 @@ impl HostProgram {
         Some(CommandId(at as u16))
     }
 
-    /// The command of the host from which a thread's command descends, itself if the host enqueued
-    /// it; `None` for a host thread.
+    /// The host-enqueued command from which a thread's command descends; the command itself if the
+    /// host enqueued it. `None` for a host thread.
     pub fn family_of(&self, thread: ThreadId) -> Option<CommandId> {
         let mut id = self.command_of(thread)?;
         while let Origin::Device { parent, .. } = self.command(id).origin {
@@ -127,13 +126,13 @@ impl HostProgram {
 pub struct Lane {
     /// Its name.
     pub name: String,
-    /// What orders its commands.
+    /// The order among its commands.
     pub kind: LaneKind,
-    /// The device it feeds.
+    /// The device that runs its commands.
     pub device: u32,
 }
 
-/// What orders the commands of a lane.
+/// The kinds of lanes, which order their commands differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LaneKind {
     /// OpenCL: an in-order queue of the host.
@@ -142,7 +141,7 @@ pub enum LaneKind {
     OutOfOrder,
     /// OpenCL: a queue on the device, which is always out of order.
     OnDevice,
-    /// CUDA: a stream; a blocking one takes turns with the legacy default stream.
+    /// CUDA: a stream; a blocking one synchronizes with the legacy default stream.
     Stream {
         /// Created without `cudaStreamNonBlocking`.
         blocking: bool,
@@ -158,7 +157,7 @@ impl LaneKind {
     }
 }
 
-/// An event that is no command's own.
+/// An event that does not belong to a single command.
 #[derive(Clone, Debug)]
 pub struct Handle {
     /// Its name.
@@ -167,54 +166,54 @@ pub struct Handle {
     pub kind: HandleKind,
 }
 
-/// What completes an event that is no command's own.
+/// The kinds of events that do not belong to a single command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HandleKind {
     /// OpenCL: a user event, set by the host.
     User,
-    /// CUDA: an event, which stands for the work captured by its latest record.
+    /// CUDA: an event that represents the work captured by its latest record.
     Recorded,
 }
 
-/// What a command or a call of the host can wait for.
+/// An event that a command or a host call can wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Ref {
     /// The event of a command.
     Command(CommandId),
-    /// A user event, or an event that is recorded.
+    /// A user event or a recorded event.
     Handle(HandleId),
 }
 
-/// Something that is enqueued.
+/// An enqueued command.
 #[derive(Clone, Debug)]
 pub struct Command {
-    /// What it is called in reports: the kernel's name, or the function that enqueues it.
+    /// Its name in reports: the kernel's name, or the name of the enqueuing function.
     pub name: String,
-    /// What it does.
+    /// Its kind.
     pub kind: CommandKind,
-    /// Where it is enqueued; `None`: a callback, which is in no queue.
+    /// Its lane; `None`: a callback, which is in no queue.
     pub lane: Option<LaneId>,
     /// Its wait list.
     pub waits: Vec<Ref>,
-    /// Who enqueues it.
+    /// The call or thread that enqueues it.
     pub origin: Origin,
-    /// The threads that are its body, in order; a copy has one, a marker none.
+    /// The threads that execute it, in order; a copy has one, a marker none.
     pub threads: Vec<ThreadId>,
     /// The work-group of each thread, counted from 0.
     pub groups: Vec<u32>,
     /// CUDA: a kernel launched with programmatic stream serialization. It may start before the
-    /// kernel in front of it in its stream has ended, on which it *depends*.
+    /// preceding kernel of its stream, on which it *depends*, has ended.
     pub programmatic: bool,
 }
 
 impl Command {
-    /// How many work-groups it has.
+    /// The number of work-groups.
     pub fn group_count(&self) -> u32 {
         self.groups.last().map_or(0, |g| g + 1)
     }
 }
 
-/// What a command does.
+/// The kinds of commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CommandKind {
     /// Runs a kernel.
@@ -234,9 +233,9 @@ pub enum CommandKind {
     Marker,
     /// A marker that later commands wait for.
     Barrier,
-    /// A function of the host, run in its place in the stream (CUDA).
+    /// A host function that runs in stream order (CUDA).
     HostFunction,
-    /// A function of the host, run some time after an event has a status (OpenCL).
+    /// A host function that runs some time after an event has reached a status (OpenCL).
     Callback {
         /// The event.
         of: Ref,
@@ -246,24 +245,24 @@ pub enum CommandKind {
 }
 
 impl CommandKind {
-    /// Whether the runtime carries it out, and no threads of a kernel.
+    /// Whether the runtime executes it, rather than the threads of a kernel.
     pub fn is_of_runtime(self) -> bool {
         !matches!(self, CommandKind::Kernel | CommandKind::Initializer { .. })
     }
 }
 
-/// Who enqueues a command.
+/// The origin of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// A call of the host.
     Call(CallId),
-    /// Nobody: it runs before everything else.
+    /// Enqueued at the start: it runs before all other commands.
     Start,
     /// A thread of another command (OpenCL, `enqueue_kernel`).
     Device {
         /// The command that the thread belongs to.
         parent: CommandId,
-        /// The thread, in whose code a [`crate::Op::Enqueue`] stands for the call.
+        /// The thread, whose code contains a [`crate::Op::Enqueue`] for the call.
         thread: ThreadId,
         /// When the child may start.
         flag: ChildStart,
@@ -280,28 +279,28 @@ pub enum ChildStart {
     WaitKernel,
     /// `CLK_ENQUEUE_FLAGS_WAIT_WORK_GROUP`: when the work-group of the thread has ended.
     WaitWorkGroup,
-    /// CUDA, `cudaStreamTailLaunch`: when the parent has ended, and all it launched otherwise is
-    /// complete.
+    /// CUDA, `cudaStreamTailLaunch`: when the parent has ended and everything else that it launched
+    /// is complete.
     Tail,
 }
 
 /// A call of the runtime by a host thread.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// Who calls: the thread in whose code a [`crate::Op::Call`] stands for it.
+    /// The calling thread, whose code contains a [`crate::Op::Call`] for the call.
     pub thread: ThreadId,
-    /// What it does.
+    /// The operation.
     pub op: HostOp,
 }
 
-/// What a call of the runtime does.
+/// The operation of a runtime call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostOp {
     /// Enqueues a command. A blocking call returns when the command is complete.
     Enqueue {
         /// The command.
         command: CommandId,
-        /// Whether it waits.
+        /// Whether the call returns only when the command is complete.
         blocking: bool,
     },
     /// Waits for events: `clWaitForEvents`, `cudaEventSynchronize`.
@@ -320,20 +319,20 @@ pub enum HostOp {
     Record(HandleId, LaneId),
     /// Makes later work of a stream wait: `cudaStreamWaitEvent`.
     LaneWait(LaneId, HandleId),
-    /// Gives a lane back: `cudaStreamDestroy`, `clReleaseCommandQueue`. Its commands still run.
+    /// Releases a lane: `cudaStreamDestroy`, `clReleaseCommandQueue`. Its commands still run.
     Release(LaneId),
 }
 
-/// A place at which a host thread asks whether something is complete.
+/// A place at which a host thread queries whether an event or a lane is complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// Who asks: the thread in whose code a [`crate::Op::Status`] stands for it.
+    /// The querying thread, whose code contains a [`crate::Op::Status`] for the query.
     pub thread: ThreadId,
-    /// About what.
+    /// The subject of the query.
     pub of: Asked,
 }
 
-/// What a query asks about.
+/// The subject of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Asked {
     /// An event.
@@ -343,7 +342,7 @@ pub enum Asked {
 }
 
 impl Query {
-    /// Whether the answer that all is complete orders memory.
+    /// Whether the answer "complete" orders memory.
     pub fn orders(&self, host: &HostProgram) -> bool {
         match self.of {
             Asked::Event(Ref::Handle(h)) => host.handle(h).kind == HandleKind::Recorded,

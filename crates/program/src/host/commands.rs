@@ -1,10 +1,11 @@
-//! What commands have to do with each other beside the order of calls.
+//! Relations between commands that do not come from the order of calls.
 
 use super::{CommandId, CommandKind, HostProgram};
 use crate::{Program, ThreadId};
 
 impl HostProgram {
-    /// Of accesses by two threads that race: that no call orders them, if calls could.
+    /// Explains for a race between two threads that no call orders their accesses; `None` where
+    /// calls could not order them.
     pub fn apart(&self, program: &Program, a: ThreadId, b: ThreadId) -> Option<String> {
         let (of_a, of_b) = (self.command_of(a), self.command_of(b));
         if of_a == of_b && of_a.is_some() {
@@ -21,8 +22,8 @@ impl HostProgram {
         ))
     }
 
-    /// The mappings of memory to the host: the command that begins each, and the one that ends it,
-    /// if there is one. An end belongs to the earliest mapping of its object that has none.
+    /// The mappings of memory to the host: the command that begins each, and the command that ends
+    /// it, if any. An unmap belongs to the earliest open mapping of its object.
     pub fn mappings(&self, program: &Program) -> Vec<(CommandId, Option<CommandId>)> {
         let object = |id: CommandId| {
             let code = self

@@ -1,23 +1,25 @@
-//! The launch graph: what the calls of host threads order, for CUDA and OpenCL alike.
+//! The launch graph: the orders that the calls of host threads establish, for CUDA and OpenCL
+//! alike.
 //!
-//! Its nodes are the points at which host threads call, and for every command its start, the ends
-//! of its work-groups, its end and its completion. The operations of a thread lie between two
-//! points of it: what precedes which is a matter of paths ([`LaunchGraph::ordered`]).
+//! For each host call the graph has a node for the call and one for its return. For each command it
+//! has nodes for the start, the ends of its work-groups, its end and its completion. A thread's
+//! operation lies between two of these points. An operation precedes another if a path leads from
+//! the first to the second ([`LaunchGraph::ordered`]).
 //!
 //! ```text
 //!  call ─▶ start ─▶ enter ─ operations ─▶ leave ─▶ group end ─▶ end ─▶ done ─▶ start of another, return of a wait
 //! ```
 //!
 //! # Invariants
-//! - The graph belongs to one order in which the host threads' calls are issued
-//!   ([`super::Launches`] has them all).
-//! - Every edge rests on one [`Rule`], or orders time alone: a callback does not run before it is
-//!   registered, and no call is issued before the one that the order has in front of it. Time never
-//!   orders memory.
-//! - An edge of the mask [`Mask::Fine`] orders accesses to fine-grained shared virtual memory only.
+//! - The graph belongs to one order of the host threads' calls ([`super::Launches`] collects all
+//!   orders).
+//! - Every edge either rests on one [`Rule`] or orders time only. Time edges say that a callback
+//!   runs after its registration, and that calls are issued in the given order. They never order
+//!   memory.
+//! - An edge with [`Mask::Fine`] orders accesses to fine-grained shared virtual memory only.
 //! # Sources
 //! - OpenCL API specification, *Memory Ordering Rules: Host-side and Device-side Commands*; KHR:
-//!   clFlush, *Flush and Finish*, for what is submitted.
+//!   clFlush, *Flush and Finish*, for submission.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -31,7 +33,8 @@ use super::{
 };
 use crate::{Instr, Op, Program, Tag, ThreadId};
 
-/// What an order of calls comes to: edges, what is never submitted, and what queries find.
+/// The effect of an order of calls: edges, commands never submitted, pairs of calls, query results,
+/// and dependencies of kernels.
 pub(super) type Effect = (
     Vec<(Node, Node, Edge)>,
     Vec<CommandId>,
@@ -40,7 +43,7 @@ pub(super) type Effect = (
     Depends,
 );
 
-/// The kernel on which each kernel depends that is launched with programmatic stream serialization.
+/// For each kernel with programmatic stream serialization, the kernel on which it depends.
 type Depends = BTreeMap<CommandId, CommandId>;
 
 /// A point in the life of a command or of a thread.
@@ -54,27 +57,27 @@ pub enum Node {
     Enqueue(CommandId),
     /// A thread begins.
     Enter(ThreadId),
-    /// A thread is over.
+    /// A thread ends.
     Leave(ThreadId),
     /// A command starts.
     Start(CommandId),
     /// A thread may return from `griddepcontrol.wait`.
     GridWait(ThreadId),
-    /// A work-group of it ends.
+    /// A work-group of a command ends.
     GroupEnd(CommandId, u32),
-    /// All of it has ended.
+    /// All work-groups of a command have ended.
     End(CommandId),
-    /// It is complete, with its children: its event is set.
+    /// A command and its children are complete: its event is set.
     Done(CommandId),
     /// A user event is set.
     User(HandleId),
-    /// What a query asks about in one of its views is complete. Nothing waits for it; it stands for
-    /// no point of a thread.
+    /// The subject of a query is complete, as seen in one of its views. This node is no point of a
+    /// thread, and no other node waits for it.
     Query(QueryId, usize),
 }
 
 impl Node {
-    /// The points that a micro-op makes: when a thread comes to it, and when it goes on.
+    /// The points of a micro-op: before it and after it in its thread.
     pub fn of(op: &Op) -> Option<(Node, Node)> {
         match *op {
             Op::Call(id) => Some((Node::Call(id), Node::Return(id))),
@@ -83,7 +86,7 @@ impl Node {
         }
     }
 
-    /// Where a micro-op makes it.
+    /// The micro-op of this point.
     pub fn site(self, program: &Program) -> Option<(ThreadId, &Instr)> {
         let makes =
             |op: &Op| Node::of(op).is_some_and(|(before, after)| before == self || after == self);
@@ -94,7 +97,7 @@ impl Node {
     }
 }
 
-/// For what an edge holds.
+/// The memory that an edge orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Mask {
     /// All memory.
@@ -106,7 +109,7 @@ pub enum Mask {
 }
 
 impl On {
-    /// The point at which that is over.
+    /// The graph node for this condition.
     pub(super) fn node(self) -> Node {
         match self {
             On::Done(c) => Node::Done(c),
@@ -120,34 +123,33 @@ impl On {
 /// An edge of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Edge {
-    /// What it rests on; `None` orders time alone.
+    /// The rule that it rests on; `None` orders time only.
     pub rule: Option<Rule>,
-    /// For what it holds.
+    /// The memory that it orders.
     pub mask: Mask,
 }
 
-/// What the calls of a program order, if they are issued in one particular order.
+/// The order that a program's calls establish if they are issued in one particular order.
 #[derive(Clone, Debug)]
 pub struct LaunchGraph {
     /// The graph itself.
     pub graph: DiGraph<Node, Edge>,
-    /// Where each node is.
+    /// The graph index of each node.
     pub index: HashMap<Node, NodeIndex>,
     /// Calls in the order in which they are issued.
     pub order: Vec<CallId>,
-    /// Commands of OpenCL that nothing ever submits to the device, and that so may never start.
+    /// OpenCL commands that no call submits to the device, so that they may never start.
     pub unsubmitted: Vec<CommandId>,
-    /// Calls of different threads on one lane or event, the first one first, sorted.
+    /// Pairs of calls of different threads on one lane or event, the earlier call first; sorted.
     pub(super) first: Vec<(CallId, CallId)>,
     depends: Depends,
-    /// What each query finds, by when it is asked.
+    /// The views of each query, in the order of time.
     pub(super) asked: BTreeMap<QueryId, Vec<View>>,
     /// By thread, its points in ascending order: instruction, node before, node after.
     points: Vec<Vec<(usize, Node, Node)>>,
-    /// Every `griddepcontrol.wait`: no point between what a thread does, as there are ways around
-    /// it.
+    /// Every `griddepcontrol.wait`. It is not among a thread's points because paths lead around it.
     grid_waits: HashSet<(ThreadId, usize)>,
-    /// Whether it has edges from each call to the next one of the order.
+    /// Whether it has an edge from each call to the next one of the order.
     pub(super) is_timed: bool,
 }
 
@@ -155,7 +157,7 @@ impl LaunchGraph {
     /// The graph of a program whose calls are issued in that order.
     ///
     /// # Panics
-    /// If the program has no host part, or the order is not one of all its calls.
+    /// If the program has no host part, or the order does not contain all its calls.
     pub fn new(program: &Program, order: &[CallId]) -> LaunchGraph {
         let calls = program.host.as_ref().map_or(0, |host| host.calls.len());
         assert_eq!(order.len(), calls, "an order of all calls");
@@ -172,8 +174,8 @@ impl LaunchGraph {
         graph
     }
 
-    /// The same, but for what precedes what by that order alone, and perhaps of some of the calls:
-    /// the others are not issued.
+    /// The same without the edges between consecutive calls of the order. The order may leave calls
+    /// out; these are not issued.
     pub fn untimed(program: &Program, order: &[CallId]) -> LaunchGraph {
         let host = program.host.as_deref().expect("a host program");
         let mut g = LaunchGraph {
@@ -194,14 +196,14 @@ impl LaunchGraph {
             .thread_ids()
             .flat_map(|t| HostProgram::placed_queries(program, t))
             .collect();
-        // Those that may be asked now.
+        // The queries that their threads may execute at this point.
         let mut open: Vec<QueryId> = queries
             .iter()
             .filter(|q| q.1.is_none())
             .map(|q| q.0)
             .collect();
         open.iter().for_each(|q| out.looks(&lanes, *q, 0));
-        // What runs before everything else is on its lane first.
+        // Commands that run before everything else enter their lanes first.
         for c in host
             .command_ids()
             .filter(|c| host.command(*c).origin == Origin::Start)
@@ -234,7 +236,7 @@ impl LaunchGraph {
         g
     }
 
-    /// The nodes between which the operation of a thread's instruction lies.
+    /// The nodes directly before and after a thread's instruction.
     pub(super) fn around(&self, (thread, instr): (ThreadId, usize)) -> (Node, Node) {
         let points = &self.points[usize::from(thread.0)];
         let after = points
@@ -252,10 +254,9 @@ impl LaunchGraph {
         (before, after)
     }
 
-    /// For each pair of operations of different threads, whether some call that comes after the
-    /// first is issued before one, on the same lane or event, that comes before the second: a table
-    /// as that of [`LaunchGraph::ordered`]. Orders no memory, but nothing that does may run against
-    /// it.
+    /// For each pair of operations of different threads: whether a call after the first is issued
+    /// before a call before the second, on the same lane or event. The table has the format of
+    /// [`LaunchGraph::ordered`]. This does not order memory, but memory order never contradicts it.
     pub fn called_before(&self, operations: &[(ThreadId, usize)]) -> Vec<Vec<bool>> {
         let mut table = vec![vec![false; operations.len()]; operations.len()];
         let around: Vec<(Node, Node)> = operations.iter().map(|o| self.around(*o)).collect();
@@ -281,8 +282,8 @@ impl LaunchGraph {
         table
     }
 
-    /// The nodes that can be reached from a node by edges that hold for memory: all of it, or
-    /// fine-grained memory too.
+    /// The nodes that are reachable from a node by edges that order memory. `fine`: edges for
+    /// fine-grained memory count, too.
     pub(super) fn reached(&self, from: Node, fine: bool) -> HashSet<Node> {
         let mut found = HashSet::new();
         self.for_each_reached(from, fine, |node| {
@@ -303,8 +304,8 @@ impl LaunchGraph {
         }
     }
 
-    /// For each pair of operations, whether the second is of a kernel that depends on that of the
-    /// first: a table as that of [`LaunchGraph::ordered`].
+    /// For each pair of operations: whether the second one's kernel depends on the first one's. The
+    /// table has the format of [`LaunchGraph::ordered`].
     pub fn dependents(
         &self,
         program: &Program,
@@ -318,12 +319,12 @@ impl LaunchGraph {
         commands.iter().map(row).collect()
     }
 
-    /// For each pair of operations of different threads, whether the first comes before the second:
-    /// a table by the indices of `operations`, which are (thread, instruction). `fine`: as accesses
-    /// to fine-grained memory.
+    /// For each pair of operations of different threads: whether the first comes before the second.
+    /// The indices of the table are those of `operations`, which are (thread, instruction) pairs.
+    /// `fine`: the accesses are to fine-grained memory.
     pub fn ordered(&self, operations: &[(ThreadId, usize)], fine: bool) -> Vec<Vec<bool>> {
         let around: Vec<(Node, Node)> = operations.iter().map(|o| self.around(*o)).collect();
-        // Nodes by number: there may be thousands, each of which is looked up for each operation.
+        // Numbers instead of nodes: every operation looks up thousands of nodes.
         let enters: Vec<Option<usize>> = around
             .iter()
             .map(|(enters, _)| self.index.get(enters).map(|node| node.index()))
@@ -363,7 +364,7 @@ impl Builder<'_> {
         self.g.graph.update_edge(a, b, edge);
     }
 
-    /// An edge that rests on a rule, if the rule holds.
+    /// Adds an edge for a rule, if the rule holds.
     fn edge(&mut self, from: Node, to: Node, rule: Rule, mask: Mask) {
         self.node(from);
         self.node(to);
@@ -384,7 +385,7 @@ impl Builder<'_> {
         }
     }
 
-    /// An edge in time alone, unless memory is ordered as well.
+    /// Adds a time edge, unless an edge is there already.
     fn time(&mut self, from: Node, to: Node) {
         let (a, b) = (self.node(from), self.node(to));
         if self.g.graph.find_edge(a, b).is_none() {
@@ -406,13 +407,14 @@ impl Builder<'_> {
         }
     }
 
-    /// What a query finds that is asked now, after so many calls.
+    /// Records the view of a query at this time, after the first `issued` calls.
     fn looks(&mut self, lanes: &Lanes, id: QueryId, issued: usize) {
         let host = self.program.host.as_deref().expect("a host program");
         self.g.looks(id, lanes.asked(host, host.query(id)), issued);
     }
 
-    /// What kernels depend on: they start behind it, and may wait until it is complete.
+    /// Adds the edges of dependent kernels: each starts after its predecessor starts, and may wait
+    /// until that is complete.
     fn depends(&mut self, depends: Depends) {
         let host = self.program.host.as_deref().expect("a host program");
         for (&id, &before) in &depends {
@@ -429,7 +431,7 @@ impl Builder<'_> {
         self.g.depends = depends;
     }
 
-    /// The points at which what queries ask about is complete.
+    /// Adds the points at which the subjects of queries are complete.
     fn views(&mut self) {
         let host = self.program.host.as_deref().expect("a host program");
         let mut asked = std::mem::take(&mut self.g.asked);
@@ -454,7 +456,7 @@ impl Builder<'_> {
         self.g.asked = asked;
     }
 
-    /// A call names an event only after the call that makes it.
+    /// A call that names an event comes after the call that makes the event.
     fn handles(&mut self, call: CallId, op: &HostOp) {
         for made in makers(self.program, op)
             .into_iter()
@@ -464,8 +466,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Puts the commands that a command's threads enqueue on their queues, and those that these
-    /// enqueue.
+    /// Enqueues the commands that a command's threads launch, and recursively theirs.
     fn children(&mut self, lanes: &mut Lanes, parent: CommandId) {
         let host = self.program.host.as_deref().expect("a host program");
         for child in host.command_ids() {
@@ -488,7 +489,7 @@ impl Builder<'_> {
         };
         match command.origin {
             Origin::Start => {}
-            // What the text says of callbacks speaks of the event alone.
+            // The rules for callbacks mention the event only.
             Origin::Call(call) if matches!(command.kind, CommandKind::Callback { .. }) => {
                 self.time(Node::Call(call), Node::Start(id));
             }
@@ -524,7 +525,7 @@ impl Builder<'_> {
         self.edge(Node::End(id), Node::Done(id), Rule::OwnEvent, Mask::All);
     }
 
-    /// The points of a thread, one after the other.
+    /// Chains the points of a thread.
     fn thread(&mut self, thread: ThreadId) {
         let code = self.program.thread(thread).code.iter().enumerate();
         let point = |(at, instr): (usize, &Instr)| {
@@ -561,8 +562,8 @@ impl Builder<'_> {
 }
 
 impl LaunchGraph {
-    /// The edges that order memory, what is never submitted, and which calls come first: two orders
-    /// of calls with the same come to the same.
+    /// The edges that order memory, the commands never submitted, and which calls come first. Two
+    /// orders of calls with equal effects are equivalent.
     pub(super) fn comes_to(&self) -> Effect {
         let ends = |e| self.graph.edge_endpoints(e).expect("an edge of the graph");
         let all = self

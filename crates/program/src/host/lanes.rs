@@ -1,18 +1,18 @@
-//! What a call adds to the lanes: for each command, what has to be over before it starts; for each
-//! call, what has to be over before it returns.
+//! The effect of a call on the lanes: the conditions for each command to start, and for each call
+//! to return.
 //!
-//! A lane keeps its *gatekeepers*: the commands that the next one has to wait for. Of a stream or
-//! an in-order queue this is the last command, of an out-of-order queue the last barrier; the
-//! legacy default stream has those of all blocking streams besides its own, and they have its. As
-//! lanes are first in, first out, the last command stands for those before it.
+//! A lane keeps its *gatekeepers*: the commands that the next one has to wait for. A stream or an
+//! in-order queue keeps its last command, an out-of-order queue its last barrier. The legacy
+//! default stream adds those of all blocking streams, and these add its own. Lanes are first in,
+//! first out, so the last command represents those before it.
 //!
-//! A kernel that is launched with programmatic stream serialization waits for none of its stream's
-//! gatekeepers: it depends on the kernel in front of it, of which it may wait for the end. It keeps
-//! the gate beside those that were there.
+//! A kernel with programmatic stream serialization waits for none of its stream's gatekeepers. It
+//! depends on the preceding kernel and may wait for that kernel's end. It joins the gatekeepers
+//! that were there.
 //!
 //! # Invariants
-//! - Calls are issued in an order that respects each host thread's own.
-//! - A command's needs are known when it is enqueued, and never change.
+//! - Calls are issued in an order that respects the order of each host thread.
+//! - The needs of a command are fixed when it is enqueued.
 //! # Sources
 //! - OpenCL API specification, *Execution Model*, clEnqueueMarkerWithWaitList,
 //!   clEnqueueBarrierWithWaitList.
@@ -27,7 +27,7 @@ use super::{
     LaneId, LaneKind, Origin, Query, Ref, Rule,
 };
 
-/// What has to be over.
+/// A condition that has to hold before a command starts or a call returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum On {
     /// A command is complete, with all its children.
@@ -40,44 +40,45 @@ pub enum On {
     User(HandleId),
 }
 
-/// Something that has to be over, and the rule that says so.
+/// A condition, and the rule that requires it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Need {
     /// The rule.
     pub rule: Rule,
-    /// What has to be over.
+    /// The condition.
     pub on: On,
 }
 
-/// What a call does to the lanes.
+/// The effect of a call on the lanes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Issued {
-    /// The command it enqueues, and what has to be over before that starts.
+    /// The enqueued command, and the conditions before it starts.
     pub command: Option<(CommandId, Vec<Need>)>,
-    /// What has to be over before the call returns.
+    /// The conditions before the call returns.
     pub returns: Vec<Need>,
 }
 
-/// The lanes after some calls.
+/// The state of the lanes after some calls.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Lanes {
     lanes: Vec<LaneState>,
-    /// What each recorded event stands for.
+    /// The work that each recorded event represents.
     captured: Vec<BTreeSet<On>>,
-    /// Of kernels with programmatic stream serialization so far: the kernel on which each depends.
+    /// For each kernel with programmatic stream serialization so far, the kernel on which it
+    /// depends.
     pub(super) depends: BTreeMap<CommandId, CommandId>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct LaneState {
-    /// Who has to be over before the next command starts.
+    /// The conditions before the next command starts.
     gates: BTreeSet<Need>,
     /// All commands so far.
     commands: Vec<CommandId>,
 }
 
 impl Lanes {
-    /// Lanes on which nothing was enqueued.
+    /// Empty lanes.
     pub fn new(host: &HostProgram) -> Lanes {
         Lanes {
             lanes: vec![LaneState::default(); host.lanes.len()],
@@ -95,7 +96,7 @@ impl Lanes {
         &mut self.lanes[usize::from(lane.0)]
     }
 
-    /// Carries out a call.
+    /// Executes a call.
     pub fn issue(&mut self, host: &HostProgram, call: CallId) -> Issued {
         let mut issued = Issued::default();
         match &host.call(call).op {
@@ -170,8 +171,8 @@ impl Lanes {
         issued
     }
 
-    /// Puts a command on its lane; what has to be over before it starts. For a command that a
-    /// kernel enqueues, this is called when the kernel does so.
+    /// Enqueues a command on its lane and returns the conditions before it starts. For a command
+    /// that a kernel enqueues, the caller calls this when the kernel does so.
     pub fn enqueue(&mut self, host: &HostProgram, id: CommandId) -> Vec<Need> {
         let command = host.command(id);
         let mut needs: BTreeSet<Need> = BTreeSet::new();
@@ -294,7 +295,7 @@ impl Lanes {
                 }
                 state.gates.insert(done(Rule::Stream));
             }
-            // Several barriers gather: one with a wait list need not wait for those before it.
+            // Barriers accumulate: one with a wait list need not wait for those before it.
             (_, CommandKind::Barrier) => {
                 state.gates.insert(done(if listed {
                     Rule::BarrierList
@@ -308,15 +309,15 @@ impl Lanes {
         needs.into_iter().collect()
     }
 
-    /// An action in the legacy default stream, even one without work, comes after what is in all
-    /// blocking streams, and these go on after it.
+    /// An action in the legacy default stream, even one without work, waits for all blocking
+    /// streams. They then wait for it.
     fn take_turns(&mut self, host: &HostProgram, lane: LaneId) {
         if host.lane(lane).kind == LaneKind::Null {
             self.state(lane).gates = self.gatekeepers(host, lane);
         }
     }
 
-    /// What the next command of a lane has to wait for because of those before it.
+    /// The conditions that earlier commands impose on the next command of a lane.
     fn gatekeepers(&self, host: &HostProgram, lane: LaneId) -> BTreeSet<Need> {
         let own = host.lane(lane);
         let mut gates = self.lanes[usize::from(lane.0)].gates.clone();
@@ -336,8 +337,8 @@ impl Lanes {
         gates
     }
 
-    /// What has to be over for a query that is made now to say so. Of an event of OpenCL the rule
-    /// is that of a wait, though the answer orders nothing.
+    /// The conditions for a query to answer "complete" now. For an OpenCL event, the needs carry
+    /// the rule of a wait, though the answer orders no memory.
     pub fn asked(&self, host: &HostProgram, query: &Query) -> Vec<Need> {
         match query.of {
             Asked::Lane(lane) => self.finish(host, lane, Rule::StreamQuery),
@@ -355,8 +356,8 @@ impl Lanes {
         }
     }
 
-    /// What has to be over so that all earlier commands of a lane are; `rule`: who says so of a
-    /// stream.
+    /// The conditions for all earlier commands of a lane to be complete. `rule` is the rule for
+    /// streams.
     fn finish(&self, host: &HostProgram, lane: LaneId, rule: Rule) -> Vec<Need> {
         if host.lane(lane).kind.is_stream() {
             let gates = self.gatekeepers(host, lane);
@@ -374,7 +375,7 @@ impl Lanes {
             .collect()
     }
 
-    /// What an event stands for.
+    /// The conditions that an event represents.
     fn refer(&self, host: &HostProgram, r: Ref) -> Vec<On> {
         match r {
             Ref::Command(c) => vec![On::Done(c)],

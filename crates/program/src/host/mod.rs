@@ -2,16 +2,15 @@
 //! queues), and wait for them.
 //!
 //! Everything that runs is a thread of the [`Program`](super::Program): host threads, the
-//! work-items of every launch of a kernel, and one thread for each copy, host function and
-//! callback. What host threads say to the runtime are [`Call`]s, micro-ops of their code
-//! ([`Op::Call`](super::Op::Call)); what they enqueue are [`Command`]s. Which command waits for
-//! which is nowhere stated here: [`Lanes`] says it, call by call, and [`LaunchGraph`] for a whole
-//! program.
+//! work-items of every kernel launch, and one thread for each copy, host function and callback.
+//! Host threads use the runtime through [`Call`]s, micro-ops of their code
+//! ([`Op::Call`](super::Op::Call)), and enqueue [`Command`]s. [`Lanes`] computes call by call which
+//! command waits for which. [`LaunchGraph`] does so for a whole program.
 //!
 //! # Invariants
-//! - Every call is executed exactly once: it stands in no branch and no loop, and nothing returns
-//!   before it. Asking for a status is no call but a [`Query`], a micro-op of its own
-//!   ([`super::Op::Status`]), and may be repeated.
+//! - Every call executes exactly once: it is in no branch and no loop, and no thread returns before
+//!   it. A status query is no call but a [`Query`], another micro-op ([`super::Op::Status`]), and
+//!   may be repeated.
 //! - Threads of commands follow those of the host; a command's threads are consecutive, its groups
 //!   in ascending order.
 //! - Indices are valid in their tables, and the calls of a thread are numbered in the order of its

@@ -1,13 +1,12 @@
-//! The orders in which the calls of several host threads can be issued, and what each of them makes
-//! of the program.
+//! The possible orders of the calls of several host threads, and the launch graph of each.
 //!
-//! Where two threads enqueue on one lane, or one records an event that another waits for, the order
-//! is free: each execution has one. Orders that come to the same are looked at once.
+//! Two threads may enqueue on one lane, or one may record an event that another waits for. Then
+//! each execution has its order of these calls. Equivalent orders are examined once.
 //!
 //! # Invariants
-//! - An order respects each thread's own, and that a command's event is known only after the
+//! - An order respects the order within each thread. A call uses a command's event only after the
 //!   command was enqueued.
-//! - The first way is that of the threads in turn, if that is possible.
+//! - The first way takes the threads in turn, if that is possible.
 //! # Sources
 //! - OpenCL API specification, *Host environment and thread safety*: calls may come from several
 //!   threads at a time.
@@ -21,29 +20,29 @@ use super::submission::{issued, known};
 use super::{CallId, LaunchGraph, Stuck};
 use crate::{Program, ThreadId};
 
-/// At most so many orders of calls are looked at.
+/// The limit on examined orders of calls.
 const MAX_ORDERS: usize = 5_000;
 
-/// More orders of calls than anyone can look at.
+/// The number of orders of calls exceeds the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("too many orders of calls: host threads can issue theirs in more than {MAX_ORDERS} ways")]
 pub struct TooManyOrders;
 
-/// What the host threads of a program can come to.
+/// The possible launches of a program.
 #[derive(Clone, Debug)]
 pub struct Launches {
-    /// The graphs of orders in which everything runs, each different from the others.
+    /// The different graphs of the orders in which everything runs.
     pub ways: Vec<LaunchGraph>,
-    /// An order in which something never runs, with the reason.
+    /// An order in which a part never runs, with the reason.
     pub stuck: Option<(LaunchGraph, Stuck)>,
 }
 
 impl Launches {
-    /// All ways to issue the calls of a program that has a host part, or those that are given with
-    /// it.
+    /// All ways to issue the calls of a program with a host part, or the ways that the program
+    /// lists.
     ///
     /// # Errors
-    /// If there are too many.
+    /// If there are too many orders.
     pub fn of(program: &Program) -> Result<Launches, TooManyOrders> {
         let host = program.host.as_deref().expect("a host program");
         if let Some(orders) = &host.orders {
@@ -67,7 +66,8 @@ impl Launches {
         search.from(next, &mut Vec::new())?;
         let mut found = search.found;
         if found.ways.is_empty() && found.stuck.is_none() {
-            // No order respects all events: each thread waits to be told of an event of another.
+            // No order respects all events: each thread waits for an event that another thread
+            // makes.
             let order: Vec<CallId> = search.by_thread.concat();
             let graph = LaunchGraph::untimed(program, &order);
             found.stuck = graph.stuck_in(program, true).map(|stuck| (graph, stuck));
@@ -84,10 +84,10 @@ impl Launches {
     }
 }
 
-/// The calls of each thread that makes some, in their order.
+/// The calls of each thread that has calls, in program order.
 pub(super) fn by_thread(program: &Program) -> Vec<Vec<CallId>> {
     let host = program.host.as_deref().expect("a host program");
-    // Calls are numbered in the order of the code of each thread.
+    // Calls are numbered in program order within each thread.
     let mut by_thread: Vec<Vec<CallId>> = vec![Vec::new(); program.threads.len()];
     for id in host.call_ids() {
         by_thread[usize::from(host.call(id).thread.0)].push(id);
@@ -99,7 +99,7 @@ pub(super) fn by_thread(program: &Program) -> Vec<Vec<CallId>> {
 struct Search<'a> {
     program: &'a Program,
     by_thread: Vec<Vec<CallId>>,
-    /// What orders came to.
+    /// The effects of the orders examined.
     seen: HashSet<Effect>,
     orders: usize,
     found: Launches,
@@ -130,9 +130,9 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Whether what is stuck in an order is so in some run: without the calls that are never
-    /// issued, because one before them does not return, too. Otherwise nobody issues the calls in
-    /// that order.
+    /// Whether some run gets stuck like this order does. Calls after a call that never returns are
+    /// not issued, so the check repeats without them. If the check fails, no run issues the calls
+    /// in this order.
     fn comes_about(&self, graph: &LaunchGraph, stuck: &Stuck, order: &[CallId]) -> bool {
         let (mut never, mut before) = (graph.never(&stuck.nodes()), order.to_vec());
         loop {
@@ -160,7 +160,7 @@ impl Search<'_> {
             }
             return Ok(());
         }
-        // A thread that still waits issues no further call: such an order does not exist.
+        // A waiting thread issues no further call, so no run has such an order.
         if graph.stuck_in(self.program, true).is_some() || !self.seen.insert(graph.comes_to()) {
             return Ok(());
         }

@@ -1,15 +1,15 @@
-//! What the calls of host threads come to if some points are never reached.
+//! The effect of the host threads' calls if some points are never reached.
 //!
-//! A thread that is held up issues no further call, and a call that is not issued holds nobody up:
-//! what would come after it on its lane does not wait for it. So who is held up, and which calls
-//! are issued, depend on each other.
+//! A blocked thread issues no further call, and a call that is not issued blocks no other thread:
+//! later work on its lane does not wait for it. So the blocked threads and the issued calls depend
+//! on each other.
 //!
 //! # Invariants
-//! - Calls that are not issued are those that the points hold up, and no others.
-//! - Every order in which calls can be issued is looked at, but of those that come to the same one.
+//! - Exactly the calls that the unreached points block are not issued.
+//! - Every possible order of calls is examined, equivalent ones once.
 //! # Sources
-//! - OpenCL API specification, *Host environment and thread safety*; *Flush and Finish*, for what
-//!   is submitted.
+//! - OpenCL API specification, *Host environment and thread safety*; *Flush and Finish*, for
+//!   submission.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -22,16 +22,16 @@ use super::submission::{known, queued, submitted};
 use super::{CallId, CommandId, HandleId, HostOp, LaunchGraph, Mask, Node, TooManyOrders};
 use crate::Program;
 
-/// At most so many sequences of calls are looked at for one set of points.
+/// The limit on sequences of calls examined for one set of points.
 const MAX_SEQUENCES: usize = 2_000;
 
-/// Why nobody knows what the calls come to.
+/// The reasons why the effect of the calls is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Unclear {
     /// There are too many orders.
     #[error(transparent)]
     TooManyOrders(#[from] TooManyOrders),
-    /// Besides, waits can never end.
+    /// Waits in some order form a cycle.
     #[error("where threads loop or wait for ever, calls wait in a circle in some order of calls")]
     Circle,
     /// Several calls set a user event.
@@ -41,18 +41,18 @@ pub enum Unclear {
     SetTwice(String),
 }
 
-/// What one order of calls comes to, as far as they are issued.
+/// The effect of one order of calls, up to the last calls issued.
 #[derive(Clone, Debug)]
 pub struct Partial {
-    /// The graph of the calls that are issued, with the commands that are enqueued, and that none
-    /// of them submits.
+    /// The graph of the issued calls. It contains the enqueued commands, also those that none of
+    /// these calls submits.
     pub graph: LaunchGraph,
     /// The points that are never reached.
     pub never: BTreeSet<Node>,
 }
 
 impl Partial {
-    /// The commands of host queues that no call submits, be they enqueued or not.
+    /// The commands of host queues that no call submits, enqueued or not.
     pub fn idle(&self, program: &Program) -> Vec<CommandId> {
         let host = program.host.as_deref().expect("a host program");
         let all: Vec<CallId> = host.call_ids().collect();
@@ -62,11 +62,11 @@ impl Partial {
             .collect()
     }
 
-    /// All that a program that has a host part can come to if these points are never reached, and
-    /// all others are that they do not hold up.
+    /// All possible effects if these points are never reached and all points that they do not block
+    /// are reached. The program must have a host part.
     ///
     /// # Errors
-    /// If nobody knows.
+    /// If the effect is unknown.
     pub fn all(program: &Program, stops: &[Node]) -> Result<Vec<Partial>, Unclear> {
         let by_thread = by_thread(program);
         let next = vec![0; by_thread.len()];
@@ -88,9 +88,9 @@ struct Search<'a> {
     program: &'a Program,
     stops: &'a [Node],
     by_thread: Vec<Vec<CallId>>,
-    /// How many calls of each thread were issued, and what they came to.
+    /// The number of issued calls of each thread, with their effect.
     seen: HashSet<(Vec<usize>, Effect)>,
-    /// Which calls are issued, and what they come to.
+    /// The issued calls, with their effect.
     taken: HashSet<(Vec<CallId>, Effect)>,
     found: Vec<Partial>,
 }
@@ -123,8 +123,8 @@ impl Search<'_> {
         if is_last { self.take(graph) } else { Ok(()) }
     }
 
-    /// Takes an order in which no further call is issued, without those calls that are not issued
-    /// either because something before them waits for what no call brings.
+    /// Accepts an order after which no further call is issued. It drops the calls behind a cycle of
+    /// waits, which are not issued either.
     fn take(&mut self, mut graph: LaunchGraph) -> Result<(), Unclear> {
         loop {
             let circle = circular(&graph, &[]);
@@ -142,7 +142,8 @@ impl Search<'_> {
         let host = self.program.host.as_deref().expect("a host program");
         let never = graph.never(self.stops);
         let held = |c: &CallId| never.contains(&Node::Call(*c));
-        // Else some thread would go on; or a call comes before one that it has to wait for.
+        // No run stops here if some thread can continue, or if a call comes before one that it has
+        // to wait for.
         let goes_on = host
             .call_ids()
             .any(|c| !graph.order.contains(&c) && !held(&c));
@@ -169,8 +170,7 @@ impl Search<'_> {
     }
 }
 
-/// The points that wait for each other in a circle, if each of these pairs of calls is issued in
-/// that order.
+/// The points that wait for each other in a cycle, given the order of these pairs of calls.
 fn circular(graph: &LaunchGraph, first: &[(CallId, CallId)]) -> Vec<Node> {
     let mut timed = graph.graph.clone();
     for &(a, b) in first {

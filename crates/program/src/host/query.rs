@@ -1,16 +1,15 @@
-//! Queries: a host thread asks whether an event or the work of a stream is complete, and goes on
-//! whatever the answer is.
+//! Queries: a host thread queries whether an event or the work of a stream is complete, and
+//! continues in either case.
 //!
-//! A query is no call: it stands in branches and loops, and may be asked again and again. What it
-//! asks about is settled by the call of its own thread that it stands behind, and by those of other
-//! threads that come first: what it finds between two of these is a [`View`]. In CUDA, the answer
-//! that all is complete orders memory as the call that waits would; the answer that something is
-//! not says that it was not complete at that time, and orders nothing. In OpenCL no answer orders
-//! anything.
+//! A query is no call: it may be in branches and loops, and may execute repeatedly. Two things
+//! determine its subject: the last call of its thread before it, and the calls of other threads
+//! issued so far. A [`View`] is the state between two of these calls. In CUDA, the answer
+//! "complete" orders memory like the waiting call. The answer "not complete" states a fact about
+//! that time and orders nothing. In OpenCL no answer orders memory.
 //!
 //! # Invariants
-//! - Each query has a view in every launch graph, and several only where calls of other threads
-//!   change what it asks about.
+//! - Each query has a view in every launch graph. It has several only if calls of other threads
+//!   change its subject.
 //! # Sources
 //! - CUDA runtime API, cudaEventQuery, cudaStreamQuery: "for the purposes of Unified Memory, a
 //!   return value of cudaSuccess is equivalent to having called" the function that waits; an event
@@ -26,7 +25,7 @@ use super::{
 use crate::{Op, Program, ThreadId};
 
 impl HostProgram {
-    /// The queries of a thread, each with the call that it stands behind.
+    /// The queries of a thread, each with the last call before it.
     pub(super) fn placed_queries(
         program: &Program,
         thread: ThreadId,
@@ -43,7 +42,7 @@ impl HostProgram {
         found
     }
 
-    /// Calls of other threads that change what a query asks about.
+    /// The calls of other threads that change the subject of a query.
     pub(super) fn changers(&self, id: QueryId) -> Vec<CallId> {
         let query = self.query(id);
         let about = self.asks_about(query);
@@ -53,8 +52,8 @@ impl HostProgram {
         self.call_ids().filter(changes).collect()
     }
 
-    /// What decides it. Which work a record captures depends on the order of calls, and each order
-    /// has a graph of its own.
+    /// The objects that determine the answer. The work that a record captures depends on the order
+    /// of calls, and each order has its own graph.
     fn asks_about(&self, query: &Query) -> BTreeSet<About> {
         match query.of {
             Asked::Lane(lane) => touch::of_lane(self, lane).collect(),
@@ -63,7 +62,7 @@ impl HostProgram {
         }
     }
 
-    /// What a query could ask about, and a call makes another.
+    /// The objects whose state a call changes for later queries.
     fn changes(&self, call: CallId) -> BTreeSet<About> {
         match self.call(call).op {
             HostOp::Enqueue { command, .. } => self
@@ -81,20 +80,19 @@ impl HostProgram {
     }
 }
 
-/// What a query finds if it is asked at a time at which just these calls of other threads have
-/// changed it.
+/// The state of a query's subject after exactly these calls of other threads.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct View {
-    /// What has to be over so that all is complete.
+    /// The conditions for the answer "complete".
     pub needs: Vec<Need>,
-    /// The calls that have changed what it asks about.
+    /// The calls that have changed the subject.
     pub before: Vec<CallId>,
-    /// Those that will.
+    /// The calls that will change it later.
     pub after: Vec<CallId>,
 }
 
 impl LaunchGraph {
-    /// The views of all queries: of which query, and their number there.
+    /// The views of all queries, each as a query and a number.
     pub fn views(&self) -> Vec<(QueryId, usize)> {
         self.asked
             .iter()
@@ -102,7 +100,8 @@ impl LaunchGraph {
             .collect()
     }
 
-    /// How many views a query has; none if it is never asked, as a call before it is not issued.
+    /// The number of views of a query; none if the query never executes, because a call before it
+    /// is not issued.
     pub fn views_of(&self, query: QueryId) -> usize {
         self.asked.get(&query).map_or(0, Vec::len)
     }
@@ -112,11 +111,11 @@ impl LaunchGraph {
         &self.asked[&query][number]
     }
 
-    /// Notes what a query finds that is asked now, after so many calls.
+    /// Records the view of a query at this time, after the first `issued` calls.
     pub(super) fn looks(&mut self, query: QueryId, needs: Vec<Need>, issued: usize) {
         let views = self.asked.entry(query).or_default();
         match views.last_mut() {
-            // Calls between which nothing changes for it may be before or after.
+            // Calls that do not change the needs may come before or after.
             Some(last) if last.needs == needs => last.after = self.order[issued..].to_vec(),
             _ => {
                 let (before, after) =
@@ -130,8 +129,7 @@ impl LaunchGraph {
         }
     }
 
-    /// For each view, which operations come before the point at which what it asks about is
-    /// complete, as far as memory is concerned.
+    /// For each view, which operations precede the completion of its subject in memory order.
     pub fn before_views(&self, operations: &[(ThreadId, usize)], fine: bool) -> Vec<Vec<bool>> {
         let mut known: HashMap<Node, HashSet<Node>> = HashMap::new();
         let views = self.views();
@@ -148,7 +146,7 @@ impl LaunchGraph {
         table
     }
 
-    /// For each view, which operations come after all that it asks about is complete.
+    /// For each view, which operations follow the completion of its whole subject.
     pub fn after_views(&self, operations: &[(ThreadId, usize)]) -> Vec<Vec<bool>> {
         let row = |after: Vec<HashSet<Node>>| {
             let enters = operations.iter().map(|o| self.around(*o).0);
@@ -159,8 +157,8 @@ impl LaunchGraph {
         self.after_needs().map(row).collect()
     }
 
-    /// For each view, the views in which no query can say that all is complete before all is that
-    /// this one asks about.
+    /// For each view, the views whose query can answer "complete" only after this view's subject is
+    /// complete.
     pub fn covered(&self) -> Vec<Vec<bool>> {
         let views = self.views();
         let row = |after: Vec<HashSet<Node>>| {
@@ -172,7 +170,7 @@ impl LaunchGraph {
         self.after_needs().map(row).collect()
     }
 
-    /// For each view, what comes after each thing that it needs.
+    /// For each view, the nodes after each of its needs.
     fn after_needs(&self) -> impl Iterator<Item = Vec<HashSet<Node>>> + '_ {
         let views = self.asked.values().flatten();
         views.map(|view| {
@@ -183,7 +181,7 @@ impl LaunchGraph {
         })
     }
 
-    /// Which operations come before a call, because of their thread's order or of other calls.
+    /// Which operations come before a call, by thread order or through other calls.
     pub fn before_call(&self, call: CallId, operations: &[(ThreadId, usize)]) -> Vec<bool> {
         let before = |o: &(ThreadId, usize)| {
             self.reached(self.around(*o).1, true)
@@ -192,7 +190,7 @@ impl LaunchGraph {
         operations.iter().map(before).collect()
     }
 
-    /// Which come after it.
+    /// Which operations come after a call.
     pub fn after_call(&self, call: CallId, operations: &[(ThreadId, usize)]) -> Vec<bool> {
         let reached = self.reached(Node::Return(call), true);
         operations
@@ -201,9 +199,8 @@ impl LaunchGraph {
             .collect()
     }
 
-    /// Whether a query cannot be asked in the one view, and after that another in the other one: a
-    /// call that the first one comes after is the call that the second one comes before, or comes
-    /// after that.
+    /// Whether the view `other` cannot come after the view `one` in time: some call that `one`
+    /// follows is a call that `other` precedes, or comes later than such a call.
     pub fn comes_later(
         &self,
         host: &HostProgram,
@@ -220,8 +217,8 @@ impl LaunchGraph {
             .any(|x| other.after.iter().any(|y| precedes(*y, *x)))
     }
 
-    /// The threads that have to end before what a query asks about in a view is complete, and
-    /// whether it ever can be: no call sets the user event that it asks about, say.
+    /// The threads that have to end before a view's subject is complete, and whether it can ever be
+    /// complete. A user event that no call sets never is.
     pub fn awaited_by(
         &self,
         program: &Program,

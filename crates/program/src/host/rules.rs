@@ -1,18 +1,18 @@
-//! The ordering rules of host programs: each edge of the launch graph rests on exactly one.
+//! The ordering rules of host programs: each edge of the launch graph that orders memory rests on
+//! exactly one.
 //!
 //! # Sources
 //! - OpenCL API specification, *Memory Ordering Rules: Host-side and Device-side Commands* (below:
 //!   Commands).
 //! - CUDA driver API and CUDA runtime API, by section title.
 //! # Where we differ
-//! - That the end of an operation precedes the completion of its kernel is a chain of three rules
-//!   here (an operation before the end of its work-group, of the kernel, its completion); the texts
-//!   also state what follows from it.
-//! - The user event that a host thread sets synchronizes with the commands that wait for it: stated
-//!   as the event's completion, to which the rules of wait lists apply.
-//! - Of a query, the texts say that for the purposes of Unified Memory `cudaSuccess` is equivalent
-//!   to having called the function that waits. It is taken so for all memory: what is complete is
-//!   complete.
+//! - An operation precedes the completion of its kernel by a chain of three rules here: end of its
+//!   work-group, end of the kernel, completion. The texts also state the conclusion.
+//! - The texts say that setting a user event synchronizes with the commands that wait for it. Here
+//!   this is the event's completion, to which the rules of wait lists apply.
+//! - For queries, the texts say: for the purposes of Unified Memory, `cudaSuccess` is equivalent to
+//!   having called the function that waits. Here this covers all memory, since completion does not
+//!   depend on the kind of memory.
 
 macro_rules! rules {
     ($($name:ident $id:literal $doc:literal $source:literal;)*) => {
@@ -31,12 +31,12 @@ macro_rules! rules {
                 match self { $(Rule::$name => $id),* }
             }
 
-            /// What it says.
+            /// The text of the rule.
             pub fn doc(self) -> &'static str {
                 match self { $(Rule::$name => $doc),* }
             }
 
-            /// Where that is written.
+            /// The section that states it.
             pub fn source(self) -> &'static str {
                 match self { $(Rule::$name => $source),* }
             }

@@ -1,8 +1,8 @@
-//! Waits that can never end: a cycle of the launch graph, or a user event that nobody sets.
+//! Waits that can never end: a cycle of the launch graph, or a user event that no call sets.
 //!
 //! # Invariants
-//! - What is reported is a shortest such chain from the wait that a person sees, so that each link
-//!   can be checked.
+//! - The report is a shortest such chain from the wait in the user's code, so that the user can
+//!   check each link.
 //! # Sources
 //! - OpenCL API specification, *Execution Model*: a command starts when all events of its wait list
 //!   are complete.
@@ -18,36 +18,35 @@ use super::submission::never_set;
 use super::{CallId, CommandId, Edge, HandleId, LaunchGraph, Mask, Node, Origin, Rule};
 use crate::{Instr, Op, Program, ThreadId};
 
-/// A step of a chain of waits: `waits` cannot happen before `awaited`.
+/// A link in a chain of waits: `waits` cannot happen before `awaited`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// What cannot happen yet.
+    /// The blocked point.
     pub waits: Node,
-    /// What has to happen before it.
+    /// The point that has to come first.
     pub awaited: Node,
-    /// Why.
+    /// The edge between them.
     pub edge: Edge,
 }
 
-/// Why part of a program never runs.
+/// The reason why part of a program never runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stuck {
-    /// Waits that wait for each other: each link waits for the next one, the last one for the
-    /// first.
+    /// A cycle of waits: each link waits for the next one, the last one for the first.
     Cycle(Vec<Link>),
-    /// Something waits for a user event that no call sets.
+    /// A wait for a user event that no call sets.
     NeverSet(HandleId),
 }
 
 impl LaunchGraph {
-    /// Why some of the program can never run, if that is so. `time`: also if only the order of the
-    /// calls is to blame.
+    /// Why part of the program can never run, if so. `time`: the order of the calls counts as a
+    /// reason, too.
     pub(super) fn stuck_in(&self, program: &Program, time: bool) -> Option<Stuck> {
         let graph = self.graph.filter_map(
             |_, node| Some(*node),
             |e, edge| {
-                // That a command starts after its call is a fact; the order of the calls is one of
-                // several.
+                // Every order has the edges from a call to its command's start. The edges between
+                // calls belong to one of several orders.
                 let (a, b) = self.graph.edge_endpoints(e)?;
                 let calls = matches!(
                     (self.graph[a], self.graph[b]),
@@ -66,14 +65,14 @@ impl LaunchGraph {
         never_set(program).into_iter().map(Stuck::NeverSet).next()
     }
 
-    /// Why some of the program can never run, if that is so.
+    /// Why part of the program can never run, if so.
     pub fn stuck(&self, program: &Program) -> Option<Stuck> {
         self.stuck_in(program, false)
     }
 }
 
 impl Node {
-    /// The point in words, for people.
+    /// The point as text for messages.
     pub fn describe(&self, program: &Program) -> String {
         let host = program.host.as_deref().expect("a host program");
         let place = |(t, i): (ThreadId, &Instr)| {
@@ -129,7 +128,7 @@ impl Node {
 }
 
 impl Stuck {
-    /// What waits for what: one sentence for each link that a person can see.
+    /// One sentence for each link of the wait that is visible in the user's code.
     pub fn describe(&self, program: &Program) -> Vec<String> {
         match self {
             Stuck::NeverSet(h) => {
@@ -141,7 +140,7 @@ impl Stuck {
             }
             Stuck::Cycle(links) => links
                 .iter()
-                // That a command ends after it starts needs no mention.
+                // A command obviously ends after it starts.
                 .filter(|link| {
                     link.edge.rule != Some(Rule::GroupEnd) && link.edge.rule != Some(Rule::OwnEvent)
                 })
@@ -158,7 +157,7 @@ impl Stuck {
         }
     }
 
-    /// The same in one line.
+    /// The same on one line.
     pub fn brief(&self, program: &Program) -> String {
         match self {
             Stuck::NeverSet(_) => self.describe(program).concat(),
@@ -175,7 +174,7 @@ impl Stuck {
 }
 
 impl Stuck {
-    /// The points that it says are never reached.
+    /// The points that are never reached.
     pub fn nodes(&self) -> Vec<Node> {
         match self {
             Stuck::Cycle(links) => links.iter().map(|l| l.waits).collect(),
@@ -185,7 +184,7 @@ impl Stuck {
 }
 
 impl LaunchGraph {
-    /// The points that come after these, and so are never reached if these are not.
+    /// The points behind these: they are never reached if these are not.
     pub fn never(&self, nodes: &[Node]) -> BTreeSet<Node> {
         let mut found: BTreeSet<Node> = nodes.iter().copied().collect();
         let mut queue: Vec<Node> = nodes.to_vec();
@@ -207,7 +206,7 @@ impl LaunchGraph {
         found
     }
 
-    /// What a point waits for of those that are never reached.
+    /// The unreached points that a point waits for.
     pub fn awaited(&self, node: Node, never: &BTreeSet<Node>) -> Vec<Node> {
         let Some(&at) = self.index.get(&node) else {
             return Vec::new();
@@ -226,7 +225,7 @@ impl LaunchGraph {
 /// A shortest cycle through a node of a strongly connected component, against the direction of the
 /// edges.
 fn cycle(graph: &petgraph::Graph<Node, Edge>, component: &[NodeIndex]) -> Vec<Link> {
-    // It begins at a return that waits, if there is one: that is what a person sees.
+    // Prefers to begin at a return that waits, because that wait is in the user's code.
     let rank = |n: &NodeIndex| match graph[*n] {
         Node::Return(c) => (0, c.0),
         Node::Start(c) => (1, c.0),

@@ -1,9 +1,8 @@
-//! Which commands of OpenCL are never submitted to the device: nothing flushes their queue after
-//! them.
+//! Finds the OpenCL commands that no call submits to the device: no later call flushes their queue.
 //!
 //! # Invariants
-//! - A call that waits for a command that is not submitted does not return, and the calls behind it
-//!   are never issued: they flush nothing.
+//! - A call that waits for an unsubmitted command does not return. The calls after it are never
+//!   issued and flush nothing.
 //!
 //! # Sources
 //! - OpenCL API specification, *Flush and Finish*: `clFlush`, `clFinish`, blocking calls,
@@ -18,7 +17,7 @@ use super::{
 };
 use crate::Program;
 
-/// Of calls in their order, those that are issued if these points are never reached.
+/// The calls that are still issued, in order, if these points are never reached.
 pub(super) fn issued(program: &Program, never: &BTreeSet<Node>, calls: &[CallId]) -> Vec<CallId> {
     let host = program.host.as_deref().expect("a host program");
     let (mut issued, mut blocked) = (Vec::new(), HashSet::new());
@@ -38,7 +37,7 @@ pub(super) fn issued(program: &Program, never: &BTreeSet<Node>, calls: &[CallId]
     issued
 }
 
-/// Whether all events that a call names have been made by the calls before it.
+/// Whether earlier calls have made all events that a call names.
 pub(super) fn known(program: &Program, call: CallId, before: &[CallId]) -> bool {
     let host = program.host.as_deref().expect("a host program");
     makers(program, &host.call(call).op)
@@ -46,14 +45,14 @@ pub(super) fn known(program: &Program, call: CallId, before: &[CallId]) -> bool 
         .all(|made| *made == call || before.contains(made))
 }
 
-/// The commands of host queues that are enqueued and that no call submits, if the calls are issued
-/// in the order of a graph. None, if nobody issues them in this order where it matters.
+/// The enqueued commands of host queues that no call submits if the calls are issued in the order
+/// of a graph. Empty if no run issues the calls in this order.
 pub(super) fn unsubmitted(program: &Program, all: &LaunchGraph) -> Vec<CommandId> {
     let mut calls = all.order.clone();
     if queued(program, &calls).next().is_none() {
         return Vec::new();
     }
-    // Of fewer calls.
+    // The graph of the remaining calls.
     let mut rest: Option<LaunchGraph> = None;
     loop {
         let graph = rest.as_ref().unwrap_or(all);
@@ -76,14 +75,14 @@ pub(super) fn unsubmitted(program: &Program, all: &LaunchGraph) -> Vec<CommandId
                 Vec::new()
             };
         }
-        // Without the calls that do not come, those of other threads may wait for less.
+        // Without the calls that are not issued, calls of other threads may wait for less.
         rest = Some(LaunchGraph::untimed(program, &come));
         calls = come;
     }
 }
 
-/// Whether each thread whose calls are not all issued is held up by the last one that is, or lacks
-/// an event.
+/// Whether every thread with missing calls is blocked: by its last issued call, or by a missing
+/// event.
 fn comes_about(
     program: &Program,
     never: &BTreeSet<Node>,
@@ -97,7 +96,7 @@ fn comes_about(
         .filter(|call| !come.contains(call))
         .all(|&call| {
             let thread = host.call(call).thread;
-            // The first call that is missing; what is behind it is so for its sake.
+            // The first missing call decides; the later ones are missing because of it.
             !held.insert(thread) || {
                 let last = come.iter().rev().find(|c| host.call(**c).thread == thread);
                 last.is_some_and(|last| never.contains(&Node::Return(*last)))
@@ -106,7 +105,7 @@ fn comes_about(
         })
 }
 
-/// The commands that these calls put on queues of the host.
+/// The commands that these calls enqueue on host queues.
 pub(super) fn queued<'a>(
     program: &'a Program,
     calls: &'a [CallId],
@@ -121,7 +120,7 @@ pub(super) fn queued<'a>(
     })
 }
 
-/// Those of them that these calls submit.
+/// The commands among them that these calls submit.
 pub(super) fn submitted(program: &Program, calls: &[CallId]) -> HashSet<CommandId> {
     let host = program.host.as_deref().expect("a host program");
     let mut submitted = HashSet::new();

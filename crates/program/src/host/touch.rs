@@ -1,28 +1,28 @@
-//! Which calls are about the same lane or event, so that it matters which of them comes first.
+//! Finds the calls that concern the same lane or event, so that their order matters.
 //!
 //! # Sources
-//! - OpenCL API specification, *Host environment and thread safety*: calls of several threads come
-//!   one after the other.
-//! - CUDA driver API, *Stream synchronization behavior*, for streams that take turns with the
+//! - OpenCL API specification, *Host environment and thread safety*: calls of several threads
+//!   happen one after the other.
+//! - CUDA driver API, *Stream synchronization behavior*, for streams that synchronize with the
 //!   legacy default stream.
 
 use std::collections::BTreeSet;
 
 use super::{CallId, HandleKind, HostOp, HostProgram, LaneId, LaneKind, Ref};
 
-/// What a call is about.
+/// An object that a call concerns.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum About {
     /// A stream or queue.
     Lane(LaneId),
-    /// The legacy default stream of a device, and all that take turns with it.
+    /// The legacy default stream of a device and all streams that synchronize with it.
     Legacy(u32),
-    /// An event that is recorded.
+    /// A recorded event.
     Handle(super::HandleId),
 }
 
-/// The pairs of calls of different threads that are about the same, as they come in an order of all
-/// calls; sorted.
+/// The pairs of calls of different threads that concern the same object, the earlier call first;
+/// sorted.
 pub(super) fn ordered(host: &HostProgram, order: &[CallId]) -> Vec<(CallId, CallId)> {
     let about: Vec<BTreeSet<About>> = order.iter().map(|c| of(host, *c)).collect();
     let mut pairs = Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn ordered(host: &HostProgram, order: &[CallId]) -> Vec<(CallId, Call
     pairs
 }
 
-/// What whoever is about a lane is about.
+/// The objects that a call on a lane concerns.
 pub(super) fn of_lane(host: &HostProgram, id: LaneId) -> impl Iterator<Item = About> + use<> {
     let legacy = match host.lane(id).kind {
         LaneKind::Null | LaneKind::Stream { blocking: true } => {

@@ -1,10 +1,11 @@
-//! A litmus test as data: a program, a proposition about its outcomes, and what each model is
-//! expected to say.
+//! A litmus test as data: a program, a proposition about its outcomes, and the expected answer of
+//! each model.
 //!
 //! # Invariants
-//! - A [`LitmusTest`] is fully resolved; every name in its condition was found.
-//! - Spans point into [`LitmusTest::file`]; code that came through a placeholder points to where it
-//!   was written.
+//! - A [`LitmusTest`] is fully resolved: every name in its condition refers to a register or a
+//!   location of the program.
+//! - Spans point into [`LitmusTest::file`]; code from a placeholder of a template points to its
+//!   source text.
 
 mod print;
 
@@ -20,50 +21,50 @@ use indexmap::IndexMap;
 use crate::options::Setting;
 use crate::{BinOp, CmpOp, LocId, Program, RegId, ThreadId, Ty};
 
-/// No loop bound is larger.
+/// The largest loop bound.
 pub const MAX_BOUND: u32 = 1000;
 
 /// One litmus test (one instance, if its file is a template).
 #[derive(Clone, Debug)]
 pub struct LitmusTest {
-    /// Its name; the instances of a template differ in it.
+    /// Its name; unique among the instances of a template.
     pub name: String,
     /// Free text.
     pub doc: String,
-    /// Where it comes from.
+    /// Its origin, such as a paper or a suite.
     pub source: String,
     /// Words to select tests by.
     pub tags: Vec<String>,
     /// The file it was read from.
     pub file: Arc<SourceFile>,
-    /// What runs.
+    /// The program under test.
     pub program: Program,
-    /// The proposition asked about; `None` if the file has no condition.
+    /// The condition to check; `None` if the file has no condition.
     pub condition: Option<Prop>,
     /// The condition as written.
     pub condition_text: String,
-    /// Where it stands in the file; empty if there is none.
+    /// Its span in the file; empty if there is none.
     pub condition_span: Span,
     /// How the file quantifies its condition (`.litmus`); TOML tests say `exists` unless they say
     /// otherwise.
     pub quantifier: Quantifier,
     /// Restricts the executions considered, for every property.
     pub filter: Option<Prop>,
-    /// What outcomes show besides what the condition names.
+    /// Observables that outcomes show in addition to those of the condition.
     pub observe: Vec<Observable>,
     /// Expected answers by model name, in file order.
     pub expect: IndexMap<String, Expectation>,
     /// Model options that the test sets (`[options]`).
     pub options: Vec<Setting>,
-    /// The loop bound that the test asks for.
+    /// The loop bound that the test sets.
     pub bound: Option<u32>,
-    /// What runs of the executor are expected to show.
+    /// Expected results of executor runs.
     pub runs: Vec<RunExpectation>,
 }
 
 impl LitmusTest {
-    /// What outcomes show, each once: what the condition and the filter name, then what is listed
-    /// besides.
+    /// The observables of outcomes, each once: first those of the condition and the filter, then
+    /// the listed ones.
     pub fn observables(&self) -> Vec<Observable> {
         observables(self.condition.iter().chain(&self.filter), &self.observe)
     }
@@ -92,9 +93,9 @@ pub fn observables<'a>(
 pub enum Quantifier {
     /// Some execution satisfies it.
     Exists,
-    /// None does.
+    /// No execution satisfies it.
     NotExists,
-    /// All do.
+    /// Every execution satisfies it.
     ForAll,
     /// The test has no condition.
     #[default]
@@ -102,7 +103,7 @@ pub enum Quantifier {
 }
 
 impl Quantifier {
-    /// The word in result lines.
+    /// The word for it in result lines.
     pub fn name(self) -> &'static str {
         match self {
             Quantifier::Exists => "exists",
@@ -144,7 +145,7 @@ impl Prop {
         }
     }
 
-    /// Whether it compares what is computed of values.
+    /// Whether it compares results of arithmetic on values.
     pub fn computes(&self) -> bool {
         match self {
             Prop::And(ps) | Prop::Or(ps) => ps.iter().any(Prop::computes),
@@ -154,7 +155,7 @@ impl Prop {
     }
 }
 
-/// One side of a comparison: what is computed of values, in the type of the comparison.
+/// One side of a comparison: an arithmetic expression in the type of the comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Side {
     /// A value.
@@ -181,8 +182,8 @@ impl Side {
         }
     }
 
-    /// What comes of it where atoms are something and operations make something of that; the first
-    /// error.
+    /// Evaluates the expression: `atom` maps atoms, `of` combines the results of operands. Returns
+    /// the first error.
     pub fn fold<T, E>(
         &self,
         atom: &mut impl FnMut(&Atom) -> Result<T, E>,
@@ -197,7 +198,7 @@ impl Side {
         })
     }
 
-    /// The same with other atoms.
+    /// The same expression with mapped atoms.
     ///
     /// # Errors
     /// The first one that `to` returns.
@@ -224,29 +225,29 @@ pub enum Atom {
     },
 }
 
-/// Something whose final value can be asked for.
+/// A register or memory cell whose final value can be observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Observable {
     /// A register of a thread.
     Reg(ThreadId, RegId),
-    /// An element of a location; of the copy that `viewer` sees, for memory of which each CTA or
-    /// thread has its own.
+    /// An element of a location. If each CTA or thread has a copy of the location, this is the copy
+    /// that `viewer` sees.
     Mem {
         /// The location.
         loc: LocId,
         /// The element.
         index: u32,
-        /// Whose copy. Required if there are several copies.
+        /// The thread that sees the copy. Required if there are several copies.
         viewer: Option<ThreadId>,
     },
 }
 
-/// What one model is expected to say of a test. Absent properties are not checked.
+/// The expected answers of one model for a test. Absent properties are not checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expectation {
     /// Reachability of the condition.
     pub reachability: Option<Reachability>,
-    /// The same under readings of the source that make a difference.
+    /// The same under readings of the source that change the answer.
     pub readings: Vec<(Setting, Reachability)>,
     /// `racy` (true) or `race-free`.
     pub race: Option<bool>,
@@ -254,18 +255,18 @@ pub struct Expectation {
     pub undefined: Option<bool>,
     /// `hangs` (true) or `terminates`, by progress model.
     pub liveness: BTreeMap<String, bool>,
-    /// The axiom that a `forbidden` rests on.
+    /// The axiom that forbids the condition.
     pub axiom: Option<String>,
     /// The section of the specification.
     pub source: Option<String>,
-    /// Why the model is known to say otherwise.
+    /// The known reason for which the model answers differently.
     pub known: Option<String>,
-    /// Where the expectation stands in the file.
+    /// Its span in the file.
     pub span: Span,
 }
 
 impl Expectation {
-    /// How many properties have an expected answer.
+    /// The number of properties with an expected answer.
     pub fn answers(&self) -> usize {
         let each = [
             self.reachability.is_some(),
@@ -276,44 +277,44 @@ impl Expectation {
     }
 }
 
-/// Runs of the executor, and what they are expected to show; words are those of the format, `None`
-/// is what is understood.
+/// Runs of the executor and their expected results, in the words of the test format. `None` means
+/// the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunExpectation {
     /// `sc`, `weak` or `language`.
     pub memory: Option<&'static str>,
-    /// How much is bound early, as on the command line.
+    /// How many choices runs make early, as on the command line.
     pub early: Option<&'static str>,
-    /// Which thread steps next.
+    /// The choice of the thread that steps next.
     pub scheduling: Option<&'static str>,
     /// `random` or `exhaustive`.
     pub schedule: Option<&'static str>,
-    /// How many random runs.
+    /// The number of random runs.
     pub runs: Option<u32>,
-    /// At most so many steps of a run.
+    /// The limit on the steps of a run.
     pub steps: Option<u32>,
     /// Threads per warp.
     pub warp_size: Option<u32>,
     /// Multiprocessors.
     pub sms: Option<u32>,
-    /// Blocks that one has room for.
+    /// The number of blocks resident on one multiprocessor.
     pub resident: Option<u32>,
-    /// A cooperative launch.
+    /// Whether the launch is cooperative.
     pub cooperative: bool,
-    /// How runs end.
+    /// The expected end of runs.
     pub ends: Option<&'static str>,
     /// `racy` or `race-free`.
     pub race: Option<&'static str>,
-    /// In which outcomes the condition holds.
+    /// Whether the condition holds in all, some or none of the outcomes.
     pub condition: Option<&'static str>,
     /// Part of the reason given for a race or for a run that does not finish.
     pub why: Option<String>,
-    /// Where it stands in the file.
+    /// Its span in the file.
     pub span: Span,
 }
 
 impl fmt::Display for RunExpectation {
-    /// The circumstances, and what is expected.
+    /// The settings of the runs, then the expected results.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut words = vec![self.memory.unwrap_or("sc").to_owned()];
         words.extend(self.early.map(|mode| format!("early {mode}")));
@@ -342,7 +343,7 @@ impl fmt::Display for RunExpectation {
     }
 }
 
-/// Random runs, unless the test says how many.
+/// The default number of random runs.
 pub const RUNS: u32 = 100;
 
 /// An expected answer about the condition.
@@ -357,7 +358,7 @@ pub enum Reachability {
 }
 
 impl Reachability {
-    /// As it is written.
+    /// The word in test files.
     pub fn word(self) -> &'static str {
         match self {
             Reachability::Allowed => "allowed",

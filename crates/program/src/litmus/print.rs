@@ -26,8 +26,8 @@ pub fn show_observable(observable: Observable, program: &Program) -> String {
     }
 }
 
-/// `strength` of the place: 0 the whole, 1 a part of a disjunction, 2 of a conjunction, 3 under a
-/// negation.
+/// `strength` is the context: 0 the whole proposition, 1 part of a disjunction, 2 part of a
+/// conjunction, 3 under a negation.
 fn write(prop: &Prop, program: &Program, strength: u8, out: &mut String) {
     let (parts, word, own) = match prop {
         Prop::And(parts) => (parts, " /\\ ", 1),
@@ -38,7 +38,7 @@ fn write(prop: &Prop, program: &Program, strength: u8, out: &mut String) {
         }
         Prop::Cmp(op, _, a, b) => {
             let text = format!("{} {} {}", side(a, program), op.symbol(), side(b, program));
-            // `~x == 1` would read well as `~(x == 1)`, but not to people.
+            // `~x == 1` would parse as `~(x == 1)`; the parentheses are for human readers.
             return if strength == 3 {
                 out.push_str(&format!("({text})"))
             } else {
@@ -49,7 +49,7 @@ fn write(prop: &Prop, program: &Program, strength: u8, out: &mut String) {
     if parts.is_empty() {
         return out.push_str(if own == 1 { "true" } else { "false" });
     }
-    // A nested list of the same kind keeps its parentheses, so that it reads back as nested.
+    // A nested list of the same kind keeps its parentheses, so that it parses back as nested.
     let nested = parts.len() == 1 || strength > own;
     if nested {
         out.push('(');
@@ -65,7 +65,7 @@ fn write(prop: &Prop, program: &Program, strength: u8, out: &mut String) {
     }
 }
 
-/// What is no atom keeps its parentheses, but for sums on the left of others.
+/// A compound operand keeps its parentheses, except a sum on the left of another sum.
 fn side(of: &Side, program: &Program) -> String {
     let (op, a, b) = match of {
         Side::Atom(a) => return atom(*a, program),
@@ -94,10 +94,10 @@ fn atom(atom: Atom, program: &Program) -> String {
 fn element(program: &Program, loc: LocId, index: u32) -> String {
     let name = &program.location(loc).name;
     match &program.location(program.object(loc)).kind {
-        // The first element is called by the name of all.
         LocationKind::Object { layout, init, .. } if layout.cells() > 1 => {
             format!("{name}{}", layout.suffix(index, init.len()))
         }
+        // The object's name stands for its first element.
         _ if index == 0 => name.clone(),
         _ => format!("{name}[{index}]"),
     }

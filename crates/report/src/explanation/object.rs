@@ -1,7 +1,7 @@
 //! Explanations as the key `explanation` of `json` and `jsonl`.
 //!
 //! # Invariants
-//! - What is not there has no key; the order of keys is that of the fields here.
+//! - Absent parts have no key; keys follow the order of the fields here.
 
 use serde::Serialize;
 
@@ -44,7 +44,7 @@ struct MadeObject<'a> {
     link: LinkObject<'a>,
 }
 
-/// A link; `from` and `to` are positions of events in the execution beside it.
+/// A link; `from` and `to` are indices of events in the execution of the same object.
 #[derive(Serialize)]
 struct LinkObject<'a> {
     from: usize,

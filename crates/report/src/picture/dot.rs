@@ -1,8 +1,8 @@
-//! The form of a picture that Graphviz reads.
+//! Writes a picture in Graphviz format.
 //!
 //! # Invariants
-//! - Program order alone decides the ranks, so time runs down, initial writes on top; groups are
-//!   clusters.
+//! - Only program order determines the ranks, so time runs down, with initial writes on top. Groups
+//!   are clusters.
 //!
 //! # Sources
 //! - Graphviz, *The DOT Language*; *Node, Edge and Graph Attributes*.
@@ -12,12 +12,12 @@ use std::fmt::Write;
 use super::escape::dot;
 use super::scene::{Role, Scene};
 
-/// A file with several pictures: as many graphs, one after the other, as Graphviz reads them.
+/// A file with several pictures, as a sequence of graphs.
 pub fn several(scenes: &[Scene]) -> String {
     scenes.iter().map(file).collect()
 }
 
-/// A file. Relations that are not shown are left out.
+/// A file with one picture, without hidden relations.
 pub fn file(scene: &Scene) -> String {
     let mut out = String::new();
     let mut label = vec![scene.title.clone()];
@@ -44,7 +44,7 @@ pub fn file(scene: &Scene) -> String {
     cluster(&mut out, scene, &threads, 0, &mut clusters);
     let first = |t: usize| scene.events.iter().position(|e| e.thread == Some(t));
     let firsts: Vec<usize> = threads.iter().filter_map(|&t| first(t)).collect();
-    // Edges that nobody sees keep threads side by side in their order, and initial writes above
+    // Invisible edges keep threads next to each other in their order, and initial writes above
     // them.
     for two in firsts.windows(2) {
         let _ = writeln!(
@@ -96,8 +96,8 @@ pub fn file(scene: &Scene) -> String {
     out
 }
 
-/// The threads of one group at `depth`: a cluster for each group, and in the end one for each
-/// thread.
+/// Writes the threads of one group at `depth`: a cluster for each subgroup, and finally one for
+/// each thread.
 fn cluster(out: &mut String, scene: &Scene, threads: &[usize], depth: usize, clusters: &mut usize) {
     let indent = "  ".repeat(depth + 1);
     let mut done: Vec<&str> = Vec::new();
@@ -150,7 +150,7 @@ fn events(out: &mut String, scene: &Scene, thread: usize, indent: &str) {
     }
 }
 
-/// Several lines as one label, each flush left.
+/// Several lines as one left-aligned label.
 fn lines(texts: &[String]) -> String {
     let quoted = texts.iter().map(|t| {
         let quoted = dot(t);

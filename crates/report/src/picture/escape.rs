@@ -1,21 +1,21 @@
-//! Text from elsewhere, made fit for XML and HTML, and for Graphviz.
+//! Escapes foreign text for XML, HTML and Graphviz.
 //!
 //! # Invariants
-//! - What comes out has no character that XML 1.0 excludes, none that turns the direction of
-//!   writing, and no line break.
+//! - The output contains no character that XML 1.0 excludes, no character that changes the writing
+//!   direction, and no line break.
 //!
 //! # Sources
 //! - W3C, *Extensible Markup Language (XML) 1.0*, "Characters" and "Character Data and Markup".
 //! - Graphviz, *The DOT Language*, "Quoted strings"; *escString*.
 
-/// One line of harmless characters: line breaks and tabs become signs, others that cannot be shown
-/// U+FFFD.
+/// One line of harmless characters: line breaks and tabs become symbols or blanks, and other
+/// invisible characters U+FFFD.
 pub fn line(text: &str) -> String {
     let shown = |c: char| match c {
         '\n' => '\u{23ce}',
         '\t' => ' ',
         '\r' => '\u{240d}',
-        // Marks that turn the direction of writing could make code look like other code.
+        // Characters that change the writing direction could disguise code.
         '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' => '\u{fffd}',
         '\u{fffe}' | '\u{ffff}' => '\u{fffd}',
         c if c.is_control() => '\u{fffd}',
@@ -24,7 +24,7 @@ pub fn line(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
-/// As content of an XML or HTML element, or of an attribute in double quotes.
+/// Escapes the content of an XML or HTML element, or an attribute in double quotes.
 pub fn xml(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in line(text).chars() {
@@ -40,7 +40,8 @@ pub fn xml(text: &str) -> String {
     out
 }
 
-/// A quoted string of Graphviz. The backslash begins an escape there, as `\n` for a line break.
+/// A quoted Graphviz string. A backslash begins an escape sequence there, such as `\n` for a line
+/// break.
 pub fn dot(text: &str) -> String {
     let escaped = line(text).replace('\\', "\\\\").replace('"', "\\\"");
     format!("\"{escaped}\"")

@@ -1,4 +1,4 @@
-//! Executions as pictures.
+//! Draws executions as pictures.
 //!
 //! ```text
 //! Witness, cycle, marks ─▶ Scene ─▶ Layout ─▶ svg        (and in pages: html)
@@ -7,16 +7,16 @@
 //!
 //! | Module | What |
 //! |---|---|
-//! | [`scene`] | what is drawn: threads, events, edges, what is said beside them |
-//! | [`style`] | how each relation is drawn: colour, dashes, whether it is drawn unasked |
-//! | [`layout`] | where everything goes: rectangles and curves, without a word of any format |
+//! | [`scene`] | the content: threads, events, edges, and text |
+//! | [`style`] | the style of each relation: colour, dashes, whether it is drawn by default |
+//! | [`layout`] | positions: rectangles and curves, independent of the format |
 //! | [`svg`], [`dot`] | the writers |
 //! | [`page`] | a page with the outcomes of a test under one or two models |
 //!
 //! # Invariants
 //! - The same scene gives the same bytes.
-//! - No text goes into a file without passing [`escape`].
-//! - What is left out of a picture is said in the picture.
+//! - All text in a file passes through [`escape`].
+//! - A picture states what it leaves out.
 
 pub mod dot;
 pub mod escape;

@@ -1,11 +1,10 @@
-//! A page about one test: every outcome under every model asked, two of them side by side,
-//! relations to switch on and off.
+//! A page about one test: every outcome under every requested model, two of them next to each
+//! other, with relations to switch on and off.
 //!
 //! # Invariants
-//! - A page stands alone: no network, no other file. Without its script it shows everything, one
-//!   below the other.
-//! - The script takes names from attributes only and compares them; nothing is ever made into
-//!   markup.
+//! - A page is self-contained: it uses no network and no other file. Without its script it shows
+//!   everything, one below the other.
+//! - The script takes names only from attributes and compares them; it never inserts markup.
 //!
 //! # Sources
 //! - WHATWG, *HTML*; W3C, *WAI-ARIA 1.2*, `aria-pressed`.
@@ -17,33 +16,33 @@ use super::scene::Scene;
 use super::style::{self, Kind};
 use super::svg;
 
-/// The style of this page and of the report of a suite.
+/// The style of this page and of the suite report.
 pub const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// What a page shows.
+/// The content of a page.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
     /// The test's name.
     pub title: String,
-    /// Lines below it: the file, what the test says of itself.
+    /// Lines below it: the file, and the test's description.
     pub about: Vec<String>,
     /// The models, in order.
     pub models: Vec<String>,
-    /// What was asked: the test's own question first, then its outcomes.
+    /// The test's query first, then its outcomes.
     pub outcomes: Vec<String>,
-    /// What came out, in the order of the outcomes and models.
+    /// The answers, in the order of outcomes and models.
     pub views: Vec<View>,
-    /// What is not on the page, and why.
+    /// Parts that are not on the page, and why.
     pub notes: Vec<String>,
 }
 
-/// What one model says of one outcome.
+/// One model's answer for one outcome.
 #[derive(Clone, Debug)]
 pub struct View {
-    /// Position in [`Page::outcomes`].
+    /// Index in [`Page::outcomes`].
     pub outcome: usize,
-    /// Position in [`Page::models`].
+    /// Index in [`Page::models`].
     pub model: usize,
     /// The verdict, in a word or two.
     pub verdict: String,
@@ -53,7 +52,7 @@ pub struct View {
     pub scenes: Vec<Scene>,
 }
 
-/// The page as a file.
+/// Writes the page as a file.
 pub fn file(page: &Page) -> String {
     let mut out = head(&page.title, true);
     let _ = writeln!(out, "<h1>{}</h1>", xml(&page.title));
@@ -107,7 +106,7 @@ pub fn head(title: &str, pictures: bool) -> String {
     )
 }
 
-/// A picture that can be moved by keys where it is wider than the window.
+/// A picture that scrolls with the keyboard if it is wider than the window.
 pub fn figure(out: &mut String, scene: &Scene, id: &str) {
     let _ = writeln!(
         out,
@@ -118,7 +117,7 @@ pub fn figure(out: &mut String, scene: &Scene, id: &str) {
 
 /// A text of several lines.
 pub fn pre(out: &mut String, text: &str) {
-    // A line that is broken goes on below itself.
+    // A broken line continues with its indent.
     let line = |text: &str| {
         let indent = text.len() - text.trim_start().len();
         format!("<span style=\"--i:{indent}\">{}</span>", xml(text))
@@ -130,7 +129,7 @@ pub fn pre(out: &mut String, text: &str) {
     );
 }
 
-/// Which outcome has which verdict under which model; each verdict is a button that shows why.
+/// A table of verdicts by outcome and model; each verdict is a button that shows its explanation.
 fn table(out: &mut String, page: &Page) {
     out.push_str("<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">outcome</th>");
     for model in &page.models {
@@ -169,7 +168,7 @@ fn controls(out: &mut String, page: &Page) {
     }
     out.push_str("</select></label>\n");
     let second = page.models.len() > 1;
-    // Beside the first model, the first one that says something else.
+    // Next to the first model, shows the first model with another verdict.
     let verdict = |m: usize| {
         page.views
             .iter()
@@ -207,8 +206,8 @@ fn controls(out: &mut String, page: &Page) {
     out.push_str("</fieldset>\n</div>\n");
 }
 
-/// All relations of all pictures, shown ones first. One of which only steps of the cycle are shown
-/// is not shown.
+/// All relations of all pictures, shown ones first. A relation with only cycle steps shown counts
+/// as hidden.
 fn relations(page: &Page) -> Vec<(String, Kind, bool)> {
     let mut found: Vec<(String, Kind, bool)> = Vec::new();
     for scene in page.views.iter().flat_map(|v| &v.scenes) {

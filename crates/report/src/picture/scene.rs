@@ -1,11 +1,10 @@
-//! What is drawn: threads at their places, events, edges, and what is said beside them.
+//! The content of a picture: threads at their places, events, edges, and text.
 //!
 //! # Invariants
-//! - An agent stands beside its thread, in a box of its own.
-//! - Events of a thread come in program order; edges name events and relations by position.
-//! - The steps of the cycle are drawn whatever else is left out, and so are the events that they
-//!   join and marked ones.
-//! - What is left out is said in [`Scene::says`].
+//! - An agent is next to its thread, in a separate box.
+//! - Events of a thread are in program order; edges refer to events and relations by index.
+//! - The steps of the cycle are always drawn, and so are their events and marked events.
+//! - [`Scene::says`] lists the parts that are left out.
 
 use std::collections::BTreeSet;
 
@@ -15,20 +14,19 @@ use verdict::{Ending, Seat, Witness, hang};
 
 mod edges;
 
-/// At most this many threads and agents are drawn: a warp. More columns than that nobody follows,
-/// on no screen.
+/// The limit on drawn threads and agents: a warp. A reader cannot follow more columns.
 const MOST_THREADS: usize = 32;
-/// At most about this many events of a thread.
+/// The approximate limit on events of a thread.
 const MOST_ROWS: usize = 24;
-/// A relation with more edges is not drawn unless it was asked for,
+/// A relation with more edges is drawn only on request,
 const MOST_EDGES: usize = 40;
-/// and one with more than this not even then.
+/// and one with more than this never.
 const FAR_TOO_MANY: usize = 400;
 
-/// One step of the cycle or chain that decides.
+/// One step of the decisive cycle or chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// An event of the witness, by position.
+    /// The index of an event of the witness.
     pub from: usize,
     /// Another one.
     pub to: usize,
@@ -36,41 +34,42 @@ pub struct Step {
     pub name: String,
 }
 
-/// An execution, and what is to be said of it.
+/// An execution with its annotations.
 #[derive(Clone, Debug)]
 pub struct Subject<'a> {
     /// The test's name.
     pub title: &'a str,
-    /// The model, the question, the verdict: one line each.
+    /// The model, the query, the verdict: one line each.
     pub facts: Vec<String>,
     /// The execution.
     pub witness: &'a Witness,
-    /// What is drawn in bold.
+    /// The steps that are drawn in bold.
     pub cycle: Vec<Step>,
-    /// Events of the witness that are marked, and as what.
+    /// Marked events of the witness, with their marks.
     pub marks: Vec<(usize, String)>,
-    /// What is said below the picture.
+    /// Text below the picture.
     pub says: Vec<String>,
 }
 
-/// Which relations to draw.
+/// The relations to draw.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
-    /// These; `None`: those that are drawn unasked ([`Kind::shown`], and what the model shows).
+    /// These relations; `None`: those drawn by default ([`Kind::shown`], and those that the model
+    /// shows).
     pub relations: Option<Vec<String>>,
-    /// Have the others too, not shown: for pages on which they can be switched on.
+    /// Include the other relations as hidden ones, for pages that can switch them on.
     pub rest: bool,
 }
 
-/// What is drawn.
+/// The content of a picture.
 #[derive(Clone, Debug)]
 pub struct Scene {
     /// The test's name.
     pub title: String,
     /// Lines below it.
     pub facts: Vec<String>,
-    /// The threads, in the order of the test, each before its agents: these have a group of their
-    /// own.
+    /// The threads in the order of the test, each before its agents. An agent is in a separate
+    /// group.
     pub seats: Vec<Seat>,
     /// The events.
     pub events: Vec<Event>,
@@ -78,35 +77,35 @@ pub struct Scene {
     pub relations: Vec<Relation>,
     /// The edges.
     pub edges: Vec<Edge>,
-    /// What is said below.
+    /// Text below the picture.
     pub says: Vec<String>,
 }
 
-/// What an event of a scene is.
+/// The role of an event in a scene.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// An initial write.
     Init,
     /// An event of a thread.
     Step,
-    /// How a thread ends that does not run to its end.
+    /// The final state of a thread that does not run to its end.
     End,
-    /// Events that are left out.
+    /// A placeholder for omitted events.
     Gap,
 }
 
 /// An event of a scene.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// The thread's position in [`Scene::seats`]; `None` for initial writes.
+    /// The thread's index in [`Scene::seats`]; `None` for initial writes.
     pub thread: Option<usize>,
-    /// What it is.
+    /// Its role.
     pub role: Role,
-    /// What it did, after its letter: `c: R x = 1`.
+    /// Its letter and action: `c: R x = 1`.
     pub action: String,
     /// Line and code: `14: ld.weak r0, x`.
     pub code: String,
-    /// As what it is marked.
+    /// Its mark.
     pub mark: Option<String>,
     /// Whether the cycle goes through it.
     pub on_cycle: bool,
@@ -117,9 +116,9 @@ pub struct Event {
 pub struct Relation {
     /// Its name.
     pub name: String,
-    /// How it is drawn.
+    /// Its style.
     pub kind: Kind,
-    /// Whether it is shown from the beginning.
+    /// Whether it is visible initially.
     pub shown: bool,
 }
 
@@ -139,7 +138,7 @@ pub struct Edge {
 }
 
 impl Scene {
-    /// Makes the scene of a subject.
+    /// Creates the scene for a subject.
     pub fn new(subject: &Subject<'_>, choice: &Choice) -> Scene {
         let mut scene = Scene {
             title: subject.title.to_owned(),
@@ -157,8 +156,7 @@ impl Scene {
         scene
     }
 
-    /// Chooses threads and events; gives the new position of each event of the witness that is
-    /// drawn.
+    /// Chooses threads and events. Returns the new index of each drawn event of the witness.
     fn place_events(&mut self, subject: &Subject<'_>) -> Vec<Option<usize>> {
         let witness = subject.witness;
         let steps = subject.cycle.iter().flat_map(|s| [s.from, s.to]);
@@ -243,7 +241,7 @@ impl Scene {
         place
     }
 
-    /// How threads end, where that is what the picture is about, and who waits for whom.
+    /// Adds the final states of threads and their waits, if the picture is about these.
     fn add_ends(&mut self, witness: &Witness) {
         if witness.ends.is_empty() {
             return;
@@ -323,7 +321,7 @@ impl Scene {
         }
     }
 
-    /// The steps of the cycle and the events, in words.
+    /// The steps of the cycle and the events as text.
     pub fn description(&self) -> String {
         let mut out = Vec::new();
         for (t, seat) in self.seats.iter().enumerate() {
@@ -370,7 +368,7 @@ fn plural(n: usize) -> &'static str {
     if n == 1 { "" } else { "s" }
 }
 
-/// The columns that there could be: every thread, with events or without, and behind it its agents.
+/// All possible columns: every thread, with or without events, followed by its agents.
 fn columns(witness: &Witness) -> Vec<Actor<'_>> {
     let agents = actors(witness)
         .into_iter()
@@ -386,7 +384,7 @@ fn columns(witness: &Witness) -> Vec<Actor<'_>> {
     all
 }
 
-/// The columns that are drawn: those of vital events before others.
+/// The columns to draw; those with vital events take precedence.
 fn chosen_columns<'a>(
     witness: &Witness,
     all: &[Actor<'a>],
@@ -405,7 +403,7 @@ fn chosen_columns<'a>(
     columns.into_iter().map(|at| all[at]).collect()
 }
 
-/// Where a thread runs, or an agent of it of whose events one is given.
+/// The place of a thread, or of its agent if an event of the agent is given.
 fn seat(witness: &Witness, thread: usize, event: Option<usize>) -> Seat {
     let mut seat = witness.threads[thread].clone();
     if let Some(event) = event
@@ -418,7 +416,7 @@ fn seat(witness: &Witness, thread: usize, event: Option<usize>) -> Seat {
     seat
 }
 
-/// The events of a column that are drawn: vital ones and their neighbours, then the first ones.
+/// The events of a column to draw: vital ones and their neighbours, then the first ones.
 fn chosen_rows(events: &[usize], vital: &BTreeSet<usize>) -> BTreeSet<usize> {
     if events.len() <= MOST_ROWS {
         return events.iter().copied().collect();

@@ -1,8 +1,8 @@
-//! How each relation is drawn.
+//! The drawing style of each relation.
 //!
 //! # Invariants
-//! - Colour never is the only sign: kinds differ in dashes too, and edges carry the names of their
-//!   relations.
+//! - Colour is never the only difference: kinds differ in dashes, too, and edges are labelled with
+//!   their relations.
 //!
 //! # Sources
 //! - The names, and the colours of `rf`, `co` and `fr`: herd7 (herdtools7, manual, *Drawing
@@ -10,23 +10,24 @@
 
 use verdict::Style;
 
-/// A way to draw edges.
+/// A style for edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Kind {
     /// Its name in style sheets.
     pub class: &'static str,
-    /// On white.
+    /// The colour on white.
     pub light: &'static str,
-    /// On black.
+    /// The colour on black.
     pub dark: &'static str,
-    /// Lengths of strokes and gaps; empty: one stroke.
+    /// Lengths of strokes and gaps; empty: a solid line.
     pub dashes: &'static str,
-    /// Whether it is drawn unasked.
+    /// Whether its relations are drawn by default.
     pub shown: bool,
 }
 
 impl Kind {
-    /// Whether its relations are names for one thing: two events are joined by one of them.
+    /// Whether its relations are names for the same thing, so that one edge between two events is
+    /// enough.
     pub fn once(&self) -> bool {
         self.shown && self.class != "dep"
     }
@@ -48,7 +49,7 @@ const fn kind(
     }
 }
 
-/// Kinds of relations that tools know.
+/// The kinds of well-known relations.
 const KINDS: &[(Style, Kind)] = &[
     (
         Style::ProgramOrder,
@@ -73,13 +74,13 @@ const KINDS: &[(Style, Kind)] = &[
     ),
 ];
 
-/// That of [`WAITS`].
+/// The kind of [`WAITS`].
 pub const WAIT: Kind = kind("wait", "#8a0f55", "#ff8cc6", "6 2", true);
 
-/// What is missing: longer gaps than anything else has.
+/// The kind of missing relations, with the longest gaps.
 const LACKING: Kind = kind("missing", "#111111", "#ffffff", "14 9", false);
 
-/// Those of all other relations, in turn.
+/// The kinds of all other relations, in turn.
 const OTHERS: &[Kind] = &[
     kind("o0", "#00616b", "#66d9e4", "12 3", false),
     kind("o1", "#7a5b00", "#e6cf5c", "2 2", false),
@@ -87,14 +88,14 @@ const OTHERS: &[Kind] = &[
     kind("o3", "#3b5f1d", "#a9d67f", "4 4", false),
 ];
 
-/// The relation of a thread that never goes on to one that could help it, in pictures of executions
-/// that do not end.
+/// The relation from a blocked thread to the threads that could release it, in pictures of
+/// executions that hang.
 pub const WAITS: &str = "waits for";
 
-/// How the name of a relation begins that does not hold, where that is why an outcome is allowed.
+/// The prefix of a relation that does not hold, so that the outcome is allowed.
 pub const MISSING: &str = "missing: ";
 
-/// How relation `name` is drawn; `others` counts relations that have no style.
+/// The kind of relation `name`; `others` counts the relations without a style.
 pub fn of(name: &str, style: Option<Style>, others: usize) -> Kind {
     if name.starts_with(MISSING) {
         return LACKING;
@@ -103,7 +104,7 @@ pub fn of(name: &str, style: Option<Style>, others: usize) -> Kind {
     known.map_or(OTHERS[others % OTHERS.len()], |k| k.1)
 }
 
-/// Every kind there is.
+/// All kinds.
 pub fn all() -> impl Iterator<Item = Kind> {
     KINDS
         .iter()
@@ -112,7 +113,7 @@ pub fn all() -> impl Iterator<Item = Kind> {
         .chain(OTHERS.iter().copied())
 }
 
-/// The style sheet of pictures; `scope` is a selector that stands for one.
+/// The style sheet for pictures; `scope` is the selector of a picture.
 pub fn sheet(scope: &str) -> String {
     let mut light = vec![
         "rect.paper{fill:#fff}".to_owned(),
@@ -200,7 +201,7 @@ mod tests {
         let shown: Vec<Kind> = all().filter(|k| k.shown).collect();
         for (i, a) in shown.iter().enumerate() {
             for b in &shown[..i] {
-                // `po` runs down a column, `rf` never does: they may both be one stroke.
+                // `po` runs within a column and `rf` never does, so both may be solid.
                 let both_plain = a.dashes.is_empty() && b.dashes.is_empty();
                 assert!(
                     a.dashes != b.dashes || both_plain,

@@ -1,12 +1,14 @@
-//! Answers as pictures: which execution is drawn, what is bold in it, and what is said beside it.
+//! Chooses the pictures for an answer: the executions, their bold steps, and their text.
 //!
 //! | Answer | Execution | Marked |
 //! |---|---|---|
-//! | allowed | one that has the outcome; where the chain that would forbid it needs other events, one of the program so changed | that chain in bold, with the link that it lacks ([`lacking`](self)) |
-//! | forbidden | for each axiom of a minimal set: one that has the outcome and breaks it | the chain that breaks it, in bold |
-//! | racy, undefined | one that is | the events of the fault |
-//! | any, of a program that is undefined | and one that shows it | the events of the fault |
-//! | hangs | one that does not end | how its threads end, who waits for whom |
+//! | allowed | one with the outcome; if the chain that would forbid it needs other events, also one
+//! of the changed program | that chain in bold, with the missing link ([`lacking`](self)) |
+//! | forbidden | for each axiom of a minimal set: one with the outcome that breaks it | the chain
+//! that breaks it, in bold |
+//! | racy, undefined | one with the fault | the events of the fault |
+//! | any, of an undefined program | also one with the fault | the events of the fault |
+//! | hangs | one that does not end | the final states of its threads, and which wait for which |
 
 use super::super::{Line, explanation};
 use super::scene::{Step, Subject};
@@ -14,7 +16,7 @@ use verdict::{Breach, Definedness, Fault, Link, Property, State, Verdict, Witnes
 
 mod lacking;
 
-/// What can be drawn of an answer: nothing, where there is no execution to show.
+/// The pictures for an answer; none if there is no execution to show.
 pub fn subjects(line: &Line) -> Vec<Subject<'_>> {
     let answer = &line.answer;
     let mut found = Vec::new();
@@ -32,7 +34,7 @@ pub fn subjects(line: &Line) -> Vec<Subject<'_>> {
     found
 }
 
-/// Why there is nothing to draw.
+/// Why there is no picture.
 pub fn nothing(line: &Line) -> String {
     let answer = &line.answer;
     match &answer.verdict {
@@ -103,11 +105,11 @@ fn witnessed<'a>(line: &'a Line, witness: &'a Witness) -> Subject<'a> {
     }
 }
 
-/// An execution that has the outcome and breaks an axiom, with the chain that breaks it.
+/// An execution with the outcome that breaks an axiom, and the chain that breaks it.
 fn forbidden<'a>(line: &'a Line, breach: &'a Breach, all: &[Breach]) -> Subject<'a> {
     let mut cycle = Vec::new();
-    // What else has to hold is drawn where the picture has such edges: that two accesses are to one
-    // location has no arrow.
+    // Further conditions are drawn if the picture has such edges. For example, no arrow shows that
+    // two accesses are to one location.
     let drawn = |l: &Link| {
         let joined = breach
             .chain
@@ -182,8 +184,8 @@ fn forbidden<'a>(line: &'a Line, breach: &'a Breach, all: &[Breach]) -> Subject<
     }
 }
 
-/// The edges of a link: itself if it has a name that is drawn, else what it is made of, where that
-/// leads from its first event to its second.
+/// The edges of a link: the link itself if its name is drawn, else its parts if they form a path
+/// from its first to its second event.
 fn steps(link: &Link, out: &mut Vec<Step>) {
     let parts: Vec<&Link> = link
         .because
@@ -246,7 +248,7 @@ fn final_state(state: &State) -> Option<String> {
     (!values.is_empty()).then(|| format!("Final state: {}.", values.join(", ")))
 }
 
-/// What is to be said of an answer beside its pictures, each a text of several lines.
+/// The texts of an answer next to its pictures, each with several lines.
 pub fn texts(line: &Line) -> Vec<String> {
     let mut texts: Vec<String> = line.notes.clone();
     if let Some(why) = &line.answer.explanation {

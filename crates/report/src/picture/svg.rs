@@ -1,9 +1,9 @@
-//! The picture as SVG.
+//! Writes a picture as SVG.
 //!
 //! # Invariants
-//! - A file stands alone: its style sheet is in it, colours follow the reader's scheme, printed
-//!   pages are light.
-//! - Its title and description say in words what it shows.
+//! - A file is self-contained: it includes its style sheet. Colours follow the reader's scheme;
+//!   printed pages are light.
+//! - Its title and description state its content in words.
 //!
 //! # Sources
 //! - W3C, *Scalable Vector Graphics (SVG) 2*; *SVG Accessibility API Mappings*.
@@ -17,20 +17,20 @@ use super::layout::{LABEL, Layout, SMALL, TEXT, TITLE, Text};
 use super::scene::{Role, Scene};
 use super::style;
 
-/// A file of its own.
+/// A file with one picture.
 pub fn file(scene: &Scene) -> String {
     stacked(slice::from_ref(scene))
 }
 
-/// A file with several pictures, one below the other; the title is above the first.
+/// A file with several pictures, one below the other, under one title.
 pub fn stacked(scenes: &[Scene]) -> String {
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     write_svg(&mut out, scenes, "fencepost", true);
     out
 }
 
-/// A part of a page that has the style sheet; `id` begins the names of elements and is unique in
-/// the page.
+/// A picture within a page that has the style sheet. `id` is the prefix of element names and is
+/// unique in the page.
 pub fn inline(scene: &Scene, id: &str) -> String {
     let mut out = String::new();
     write_svg(&mut out, slice::from_ref(scene), id, false);
@@ -168,7 +168,7 @@ fn write_events(out: &mut String, scene: &Scene, layout: &Layout) {
     }
 }
 
-/// Lines of all edges first, then their names: no line runs through a name.
+/// Writes the paths of all edges first, then their labels, so that no path crosses a label.
 fn write_edges(out: &mut String, scene: &Scene, layout: &Layout) {
     let open = |out: &mut String, e: usize| {
         let edge = &scene.edges[e];
@@ -272,7 +272,7 @@ fn path(path: &Path) -> String {
     out
 }
 
-/// A length to a tenth of a pixel, in as few signs as it takes.
+/// A length rounded to a tenth of a pixel, written briefly.
 fn number(value: f64) -> String {
     let text = format!("{value:.1}");
     match text.strip_suffix(".0") {

@@ -1,9 +1,10 @@
-//! Transitive closures, through the ends of open edges only, one after the other (Warshall):
-//! between them, edges that are certain are closed beforehand.
+//! Encodes transitive closures by Warshall's algorithm. Middle events are only the ends of open
+//! edges; certain edges are closed beforehand.
 //!
-//! Where an axiom has it that what a closure relates is related by a free order, too, and the order
-//! is part of what is closed, the one is the other among these events: there are no ways to look
-//! for between them. So it is with PTX's Fence-SC order and base causality among fences.
+//! An axiom may say that a closure, among some events, is contained in a free order that is itself
+//! part of the closed relation. Then the closure and the order agree among these events, and no
+//! paths between them are encoded. Examples are PTX's Fence-SC order and base causality among
+//! fences.
 
 use rustc_hash::FxHashMap;
 
@@ -14,21 +15,22 @@ use crate::algebra::gates::{Gates, Lit};
 use crate::model::ir::{FreeId, Model, NodeId, Shape, Test};
 use crate::rel::{EventSet, Rel};
 
-/// A transitive closure: middle events by number, and what is reachable through the first of them.
+/// A transitive closure: its middle events by number, and per level the pairs that may be reachable
+/// through that many of them.
 pub(super) struct Closure {
     hubs: Vec<usize>,
     may: Vec<Rel>,
     memo: FxHashMap<(u32, u32, u32), Lit>,
-    /// Ways to events among which it is an order, from others.
+    /// Paths from other events to the events among which the closure is an order.
     last_reached: FxHashMap<(u32, u32), Lit>,
-    /// By event from which only certain edges lead, to events that surely execute: the nearest of
-    /// these.
+    /// For each event with only certain outgoing edges, to events that must execute: the nearest of
+    /// its successors.
     after: Vec<Option<Vec<usize>>>,
-    /// The same of edges that lead to it.
+    /// The same for incoming edges.
     before: Vec<Option<Vec<usize>>>,
 }
 
-/// Events among which a closure is a free order in every execution in which an axiom holds.
+/// Some events, and a free order that equals a closure among them whenever an axiom holds.
 #[derive(Clone, Debug)]
 pub struct Agreed {
     plus: NodeId,
@@ -37,9 +39,10 @@ pub struct Agreed {
 }
 
 impl Agreed {
-    /// What an axiom says of that kind, given bounds of all nodes: that pairs of a closure, within
-    /// what is certain, are pairs of an order which is a part of what is closed. There, the order
-    /// has to be transitive, so events are left out one of which is outside with another.
+    /// Matches an axiom `empty closure & … \ order`, where the order is part of the closed
+    /// relation. Needs the bounds of all nodes. The events are those whose pairs all lie, in the
+    /// lower bounds, inside the intersection and the order's `within` relation. There the order is
+    /// transitive.
     pub fn new(
         model: &Model,
         algebra: &Bounds,
@@ -93,18 +96,18 @@ impl Agreed {
         (among.len() > 1).then_some(Agreed { plus, order, among })
     }
 
-    /// Whether another one is about the same closure.
+    /// Whether both concern the same closure.
     pub fn of_same(&self, other: &Agreed) -> bool {
         self.plus == other.plus
     }
 
-    /// Whether it is about a pair of a closure.
+    /// Whether the order decides this pair of the closure.
     fn settles(&self, i: usize, j: usize) -> bool {
         i != j && self.among.has(i) && self.among.has(j)
     }
 }
 
-/// Whether what is intersected at a node is a closure.
+/// Whether an intersection contains a closure as an operand.
 fn holds_closure(model: &Model, id: NodeId) -> bool {
     match model.node(id).op {
         NodeOp::Plus(_) => true,
@@ -113,7 +116,7 @@ fn holds_closure(model: &Model, id: NodeId) -> bool {
     }
 }
 
-/// What is united at a node.
+/// The operands of a union.
 fn parts(model: &Model, id: NodeId) -> Vec<NodeOp> {
     match &model.node(id).op {
         NodeOp::Union(a, b) => [parts(model, *a), parts(model, *b)].concat(),
@@ -122,14 +125,15 @@ fn parts(model: &Model, id: NodeId) -> Vec<NodeOp> {
 }
 
 impl<L: CircuitLeaves> Circuit<'_, L> {
-    /// Takes for granted that a closure is an order, as an axiom has it that [`Circuit::agreement`]
-    /// is to stand for.
+    /// Treats the closure as equal to the order from now on. The caller then has to require
+    /// [`Circuit::agreement`] instead of the axiom.
     pub fn agree(&mut self, agreed: Agreed) {
         self.agreed.push(agreed);
     }
 
-    /// That it is: no way outside the events in question leads from one of them to another but
-    /// along the order. As this is transitive, no way inside does.
+    /// The condition that closure and order agree: a path between two of the events, outside the
+    /// others, implies that the order relates the two. The order is transitive, so paths through
+    /// the other events follow it, too.
     pub fn agreement(&mut self, gates: &mut Gates, agreed: &Agreed) -> Lit {
         let &NodeOp::Plus(a) = &self.model.node(agreed.plus).op else {
             unreachable!("it is about a closure")
@@ -153,7 +157,7 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
         gates.all(all)
     }
 
-    /// A cell of a closure that is open.
+    /// An open cell of a closure.
     pub(super) fn closed(
         &mut self,
         gates: &mut Gates,
@@ -181,15 +185,15 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
         self.agreed.iter().find(|agreed| agreed.plus == plus)
     }
 
-    /// Whether `j` is reachable from `i`: not through events among which the closure is an order,
-    /// or through the first and the last of them.
+    /// Whether `j` is reachable from `i`. The path either avoids the events among which the closure
+    /// is an order, or is split at the first and the last of them.
     ///
-    /// A cell's gate must not rest on itself. [`Circuit::closed`] goes on to nearer pairs, and
-    /// these can lead out of the events of the order: a way from `i` to the last of them, asked for
-    /// as a cell, can come back to a way from `i` to `j`. So ways to such an event are built here,
-    /// by their own split at the first of these events. That asks for [`Circuit::reach`] and the
-    /// order alone, neither of which asks for a cell of the closure: what is closed stands before
-    /// it in the model's table.
+    /// A cell's gate must not depend on itself. [`Circuit::closed`] reduces a pair to nearer pairs,
+    /// and these can lead out of the order's events. So the cell of a path from `i` to the last
+    /// such event could depend on the cell of `i` and `j`. To avoid this cycle, paths to such an
+    /// event are built here and split at the first of these events. They use only
+    /// [`Circuit::reach`] and the order. Neither uses a cell of the closure, since its operand
+    /// precedes it in the model's table.
     fn through(&mut self, gates: &mut Gates, plus: NodeId, a: NodeId, i: usize, j: usize) -> Lit {
         let level = self.closures[&plus].hubs.len();
         let Some(Agreed { order, among, .. }) = self.agreed(plus).cloned() else {
@@ -208,7 +212,7 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
             vec![self.reach(gates, plus, a, level, i, j)]
         };
         for k in among.iter() {
-            // Behind the last of them, or else before the first.
+            // Splits at the first of them if `j` is one of them, else at the last.
             let (x, y) = if to {
                 let ordered = if k == j {
                     Lit::TRUE
@@ -232,8 +236,8 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
         gates.any(any)
     }
 
-    /// Whether `k`, among which and others the closure is an order, is reachable from `i`, which is
-    /// not one of them.
+    /// Whether `k`, one of the events among which the closure is an order, is reachable from `i`,
+    /// which is not one of them.
     fn last_reached(
         &mut self,
         gates: &mut Gates,
@@ -266,8 +270,8 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
         }
     }
 
-    /// What a relation is a union of, as far as its cycles are concerned: in place of a closure,
-    /// what is closed, and which order this is among certain events.
+    /// The operands of a union for cycle detection. A closure is replaced by its operand, with its
+    /// [`Agreed`] order if it has one.
     pub(super) fn steps(&self, id: NodeId) -> Vec<(NodeId, Option<Agreed>)> {
         let mut found = Vec::new();
         let mut left = vec![(id, None)];
@@ -283,7 +287,7 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
         found
     }
 
-    /// Whether there is an edge from one event to another in one of these.
+    /// Whether one of these relations has an edge from one event to another.
     pub(super) fn step(
         &mut self,
         gates: &mut Gates,
@@ -310,7 +314,8 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
         }
     }
 
-    /// The middle events that matter, and what may be reached through the first so many of them.
+    /// Chooses the middle events of a closure, and computes the pairs that may be reachable through
+    /// each prefix of them.
     fn closure(&self, gates: &mut Gates, plus: NodeId, a: NodeId) -> Closure {
         let (inner, outer) = (self.value(a), self.value(plus));
         let (inner, outer) = (inner.rel(), outer.rel());
@@ -362,18 +367,18 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
         }
     }
 
-    /// For each event whose edges are all certain, and lead to events that surely execute: those of
-    /// them to which it comes through no other. What it reaches, beyond what it surely does, is
-    /// what these reach.
+    /// For each event with only certain edges, to events that must execute: the successors that it
+    /// does not reach through another successor. Any open pair from the event is a pair from one of
+    /// these.
     fn nearest(&self, must: &Rel, may: &Rel, closed: &Rel) -> Vec<Option<Vec<usize>>> {
         let one = |i: usize| {
-            // Of events in a circle none is the nearest.
+            // No event of a cycle counts as nearest.
             let straight = |k: usize| !closed.has(k, i) && !closed.has(k, k);
             let certain = may
                 .successors(i)
                 .all(|k| must.has(i, k) && self.algebra.must.has(k) && straight(k));
             certain.then(|| {
-                // What others of them lead to.
+                // The events reachable from other successors.
                 let mut beyond = vec![0; must.row(i).len()];
                 let leads = |beyond: &[u64], k: usize| beyond[k / 64] >> (k % 64) & 1 == 1;
                 for k in may.successors(i) {
@@ -443,7 +448,7 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
     }
 }
 
-/// Goes from an event to its nearest ones as long as there is one.
+/// Moves to the nearest event as long as there is exactly one.
 fn on(nearest: &[Option<Vec<usize>>], mut event: usize) -> usize {
     while let Some([next]) = nearest[event].as_deref() {
         event = *next;

@@ -1,8 +1,8 @@
-//! Sequences along certain pairs: what those of several events have in common is built once.
+//! Shares gates between cells of a sequence whose middle events overlap.
 //!
-//! In program order, an event comes before all that the one behind it comes before: `po ; r` of the
-//! one is `po ; r` of the other, and one cell of `r` more. Written out for each, a sequence would
-//! take a gate with as many operands as there are events behind.
+//! In program order, an event precedes everything that the next event precedes. So `po ; r` for an
+//! event is `po ; r` for the next event, plus one cell of `r`. Without sharing, each such cell
+//! would need a gate with as many operands as there are later events.
 
 use rustc_hash::FxHashMap;
 
@@ -11,7 +11,7 @@ use crate::algebra::gates::{Gates, Lit};
 use crate::model::ir::NodeId;
 use crate::rel::Rel;
 
-/// From so many certain pairs on that a sequence goes along.
+/// The least number of certain pairs for which sharing starts.
 const SHARED: usize = 4;
 
 /// The two sides of a sequence.
@@ -21,19 +21,19 @@ enum Side {
     Second,
 }
 
-/// What sequences have in common.
+/// The cells of sequences built so far.
 #[derive(Default)]
 pub(super) struct Common {
-    /// By sequence and side: certain pairs, seen from the outer event.
+    /// By sequence and side: the certain pairs of that side, seen from the outer event.
     along: FxHashMap<(NodeId, Side), Along>,
-    /// By sequence, side, outer event of that side, and the other end.
+    /// By sequence, side, outer event of that side, and event at the other end.
     memo: FxHashMap<(NodeId, Side, u32, u32), Lit>,
 }
 
 struct Along {
     pairs: Rel,
     sizes: Vec<u32>,
-    /// By event, once asked for: another one, whose pairs are among its own.
+    /// By event, once computed: another event whose pairs are a subset of this event's.
     inner: Vec<Option<Option<u32>>>,
 }
 
@@ -48,8 +48,8 @@ impl Along {
         }
     }
 
-    /// The event with the most pairs of those whose pairs are all among the event's own; of such as
-    /// have the same, the first.
+    /// The event with the most pairs among those whose pairs are a subset of `e`'s. Among events
+    /// with equal pairs, only smaller ones count.
     fn inner(&mut self, e: usize) -> Option<usize> {
         if let Some(known) = self.inner[e] {
             return known.map(|inner| inner as usize);
@@ -77,7 +77,7 @@ impl Along {
 }
 
 impl<L: CircuitLeaves> Circuit<'_, L> {
-    /// A cell of a sequence that is open.
+    /// An open cell of a sequence.
     pub(super) fn sequence(
         &mut self,
         gates: &mut Gates,
@@ -142,7 +142,7 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
         gates.any(any)
     }
 
-    /// Whether a sequence leads from one event to another, along certain pairs on one side.
+    /// Whether a sequence relates two events through the certain pairs of one side.
     fn along(
         &mut self,
         gates: &mut Gates,
@@ -152,8 +152,8 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
         outer: usize,
         end: usize,
     ) -> Lit {
-        // From the event with the most of them inwards, to one that is known or has none inside,
-        // and back.
+        // Follows `inner` from the outer event to one that is known or has none, then builds the
+        // cells on the way back.
         let mut way = vec![outer];
         let mut lit = Lit::FALSE;
         loop {

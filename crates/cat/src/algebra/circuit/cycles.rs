@@ -1,4 +1,4 @@
-//! Cycles: gates that say that a graph has none.
+//! Builds gates for the absence of cycles in a graph.
 //!
 //! # Sources
 //! - Acyclicity by vertex elimination: Rankooh, Rintanen, AAAI 2022.
@@ -11,7 +11,7 @@ use crate::model::ir::{FreeId, Shape};
 use crate::rel::{EventSet, Rel, first_common, ones};
 
 impl<L: CircuitLeaves> Circuit<'_, L> {
-    /// The free orders that have something to say of a component of a graph.
+    /// The free orders that decide pairs in a component of a graph.
     fn orders(&mut self, gates: &mut Gates, graph: &Rel, component: &[usize]) -> Vec<Along> {
         let n = self.algebra.may.universe_len();
         let mut here = EventSet::empty(n);
@@ -37,10 +37,10 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
         along.filter(|order| !order.led.is_empty()).collect()
     }
 
-    /// Whether the graph of the given cells has no cycle of executed events: eliminates vertices
-    /// one by one, those with the fewest detours first. A detour along a free order leads where
-    /// that order leads without it, and takes no gate; one along what is certain takes none either,
-    /// and one against it is a cycle.
+    /// Whether the graph of the given cells has no cycle of executed events. Eliminates vertices
+    /// one by one, those with the fewest detours first. A detour along a free order needs no gate,
+    /// because the order has a direct edge there. A detour along a certain path needs none either.
+    /// A detour against a certain path is a cycle.
     pub fn acyclic(
         &mut self,
         gates: &mut Gates,
@@ -53,7 +53,7 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
             let mut left = EventSet::empty(n);
             component.iter().for_each(|&i| left.insert(i));
             let mut edges: FxHashMap<(usize, usize), Lit> = FxHashMap::default();
-            // Between events that surely execute.
+            // Edges that are certain, between events that must execute.
             let mut certain = Rel::empty(n);
             let mut orders = if component.len() < ALONG {
                 Vec::new()
@@ -87,11 +87,11 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
                 }
                 !cycle && !certain.has(i, j)
             });
-            // Of what is certain, the steps: between events that are left there is always a way of
-            // them.
+            // The certain steps without shortcuts. They still connect the remaining events in the
+            // same way.
             let steps = certain.clone().minus(&certain.seq(&certain, &left));
             edges.extend(steps.iter().map(|pair| (pair, Lit::TRUE)));
-            // Where there is an edge, by both ends.
+            // The edges by source and by target.
             let mut out = Rel::from_pairs(n, edges.keys().copied());
             let mut into = out.inverse();
             while !left.is_empty() && !gates.tick(0) {
@@ -143,8 +143,9 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
     }
 }
 
-/// For some events: when one of the given edges leads to them, or to what surely comes before them.
-/// What comes before one of them comes before those behind it, too, and is gone through once.
+/// For each of some events: the condition that a given edge leads to it or to a certain
+/// predecessor. An event's predecessors are also predecessors of later events, so they are visited
+/// once.
 fn returns(
     gates: &mut Gates,
     earlier: &Rel,
@@ -175,21 +176,21 @@ fn returns(
     found
 }
 
-/// In smaller graphs, detours are not looked at for whether they are along an order.
+/// The smallest component in which detours are compared with orders.
 const ALONG: usize = 16;
 
-/// A free order in a graph whose cycles are looked for.
+/// A free order within a graph that is searched for cycles.
 struct Along {
     id: FreeId,
-    /// Edges that are in the graph if and only if they are in the order.
+    /// Edges that are in the graph iff they are in the order.
     alone: Rel,
-    /// Pairs that are in the graph if they are in the order, and are in it if a third event lies
-    /// between them there: what the order's transitivity says, given that all three execute.
+    /// Pairs that are in the graph if they are in the order. By transitivity they are in the order
+    /// if it has a third event between them, given that all three execute.
     led: Rel,
 }
 
 impl Along {
-    /// Notes an edge of the graph, and when it is one of the order.
+    /// Records an edge of the graph, with its conditions in the graph and in the order.
     fn note(&mut self, i: usize, j: usize, edge: Lit, ordered: Lit) {
         if edge == ordered {
             self.alone.insert(i, j);
@@ -198,14 +199,15 @@ impl Along {
         }
     }
 
-    /// Whether the way from `u` over `v` to `w` is one of the order, and there is another one then.
+    /// Whether the path from `u` over `v` to `w` follows the order, so that the order also has a
+    /// direct edge.
     fn leads(&self, u: usize, v: usize, w: usize) -> bool {
         self.alone.has(u, v) && self.alone.has(v, w) && self.led.has(u, w)
     }
 }
 
-/// Strongly connected components that can hold a cycle, in order of their first event (Kosaraju:
-/// what comes last in the one direction comes first in the other).
+/// The strongly connected components that can contain a cycle, in order of their first event
+/// (Kosaraju: the second search visits events in reverse order of completion).
 fn components(may: &Rel) -> Vec<Vec<usize>> {
     let all = EventSet::full(may.universe_len());
     let mut finished = Vec::new();
@@ -226,8 +228,8 @@ fn components(may: &Rel) -> Vec<Vec<usize>> {
     found
 }
 
-/// Goes from an event to those left that it reaches, depth first, and puts down each when all
-/// behind it have been.
+/// Visits the remaining events that are reachable from `root`, depth first, and appends each on
+/// completion.
 fn walk(edges: &Rel, root: usize, left: &mut EventSet, finished: &mut Vec<usize>) {
     if !left.has(root) {
         return;
@@ -245,7 +247,7 @@ fn walk(edges: &Rel, root: usize, left: &mut EventSet, finished: &mut Vec<usize>
     }
 }
 
-/// How many events two rows have in common.
+/// The number of events in both rows.
 fn common(a: &[u64], b: &[u64]) -> usize {
     a.iter()
         .zip(b)

@@ -1,16 +1,15 @@
-//! The finished table: needed nodes only, each group contiguous.
+//! Writes the finished table: needed nodes only, each group contiguous.
 //!
 //! # Invariants
-//! - Nodes keep the order in which they were made, except that a group's nodes wait until the group
-//!   was closed: by then everything that they need from outside has been written, and nothing has
-//!   used the group yet.
+//! - Nodes keep their order of creation, except the nodes of a group, which wait until the group is
+//!   closed. By then all their outside operands are written, and no node has used the group yet.
 
 use super::super::ir::{FixGroup, Model, Node, NodeId, NodeOp};
 use super::{Builder, Op};
 
 impl Builder {
-    /// Writes the nodes that `roots` need into the model, groups contiguous; the new index of every
-    /// root, in order.
+    /// Writes the nodes that `roots` need into the model, groups contiguous. Returns the new index
+    /// of every root, in order.
     pub(in crate::model) fn finish(&self, roots: &[NodeId], model: &mut Model) -> Vec<NodeId> {
         let needed = self.needed(roots);
         let mut index: Vec<Option<NodeId>> = vec![None; self.entries.len()];
@@ -39,7 +38,7 @@ impl Builder {
             .collect()
     }
 
-    /// Which entries are reachable from the roots.
+    /// Which entries the roots reach.
     fn needed(&self, roots: &[NodeId]) -> Vec<bool> {
         let mut needed = vec![false; self.entries.len()];
         let mut todo = roots.to_vec();
@@ -91,7 +90,7 @@ impl Builder {
             bodies: entry.bodies.iter().map(new).collect(),
             range: start..model.nodes.len() as u32,
         });
-        // From outside, a member is its body.
+        // Outside its group, a member is represented by its body.
         for (member, body) in entry.bodies.iter().enumerate() {
             let value = (Op::Value(group, member as u32), self.kind(*body));
             if let Some(value) = self.known.get(&value) {

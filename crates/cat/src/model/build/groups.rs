@@ -1,20 +1,20 @@
-//! Recursion in the table: groups of variables and bodies, and the closures that make most of them
-//! unnecessary.
+//! Recursion in the table: groups of variables and bodies. Most groups are unnecessary, because a
+//! closure replaces them.
 //!
 //! # Invariants
-//! - A group is opened, its bodies are built, and it is closed or given up before the next one
-//!   opens.
-//! - Outside its group a member is a value node, never a variable; so nothing outside depends on a
-//!   variable.
+//! - Groups do not overlap: a group is opened, its bodies are built, and it is closed or discarded
+//!   before the next one opens.
+//! - Outside its group a member is a value node and never a variable, so no outside node depends on
+//!   a variable.
 //!
 //! # Sources
-//! - Closed forms: the words of a linear grammar, and of one with `X ::= X D X`, are regular over
-//!   its parts.
+//! - Closed forms: the words of a linear grammar are regular over its parts, and so are those of a
+//!   grammar with `X ::= X D X`.
 
 use super::super::ir::{Kind, NodeId, NodeOp};
 use super::{Builder, Group, Op};
 
-/// What one summand of a recursive body is.
+/// One operand of the union in a recursive body.
 enum Summand {
     /// Does not mention the variable.
     Plain(NodeId),
@@ -59,8 +59,8 @@ impl Builder {
         (group, vars_out)
     }
 
-    /// Closes a group whose bodies all depend on its variables; the members' values, to be used
-    /// outside it.
+    /// Closes a group whose bodies all depend on its variables. Returns the members' values for use
+    /// outside.
     pub(in crate::model) fn close_group(&mut self, group: u32, bodies: &[NodeId]) -> Vec<NodeId> {
         let is_static = bodies.iter().all(|&b| self.is_static(b));
         let closed_at = self.entries.len();
@@ -79,8 +79,8 @@ impl Builder {
             .collect()
     }
 
-    /// The least fixpoint of `var = body` as a closure, if the body is a union of terms that do not
-    /// mention the variable and of `X;B`, `B;X`, `X;X` and `X;B;X`.
+    /// The least fixpoint of `var = body` as a closure. The body must be a union of terms without
+    /// the variable and of `X;B`, `B;X`, `X;X` and `X;B;X`.
     pub(in crate::model) fn closed_form(&mut self, var: NodeId, body: NodeId) -> Option<NodeId> {
         let empty = self.empty(Kind::Rel);
         let (mut plain, mut left, mut right, mut both) = (empty, empty, empty, empty);

@@ -1,13 +1,12 @@
-//! The node table under construction: hash-consing and the simplifications that are exact.
+//! The node table under construction: hash-consing and exact simplifications.
 //!
 //! # Invariants
-//! - Operands come before the nodes that use them; equal operators over equal operands are one
+//! - Operands come before the nodes that use them. Equal operators over equal operands are the same
 //!   node.
-//! - Every rewriting here preserves the value in every execution, including those in which sets are
-//!   empty.
-//! - `[S];r` and `r;[S]` become `r & (S * _)` and `r & (_ * S)`: operands only hold executed
-//!   events, so the event in the middle needs no guard and the result is decided cell by cell.
-//!   Products that meet are merged.
+//! - Every rewriting here preserves the value in every execution, even if sets are empty.
+//! - `[S];r` and `r;[S]` become `r & (S * _)` and `r & (_ * S)`. Operands hold only executed
+//!   events, so the middle event needs no guard, and the result is decided cell by cell. Adjacent
+//!   products are merged.
 //! - A relation intersected with a product is always `Inter(core, product)` in this order.
 //!
 //! # Sources
@@ -22,7 +21,7 @@ use diag::Span;
 mod finish;
 mod groups;
 
-/// A place in one of the model's files.
+/// A span in one of the model's files.
 pub(super) type Place = (u32, Span);
 
 /// An operator under construction.
@@ -51,7 +50,7 @@ struct Group {
     vars: Vec<NodeId>,
     bodies: Vec<NodeId>,
     is_static: bool,
-    /// Length of the table when the group was closed; 0 if it was given up.
+    /// Length of the table when the group was closed; 0 if it was discarded.
     closed_at: usize,
 }
 
@@ -83,7 +82,7 @@ impl Builder {
         id
     }
 
-    /// An operator node: static and recursive as its operands are.
+    /// An operator node; it is static and recursive according to its operands.
     fn node(&mut self, op: NodeOp, kind: Kind) -> NodeId {
         let is_static = op.operands().all(|o| self.entries[o.index()].is_static);
         let group = op.operands().find_map(|o| self.entries[o.index()].group);
@@ -102,7 +101,7 @@ impl Builder {
         self.entries[id.index()].kind
     }
 
-    /// Whether no free relation is below it.
+    /// Whether it depends on no free relation.
     pub(super) fn is_static(&self, id: NodeId) -> bool {
         self.entries[id.index()].is_static
     }
@@ -254,7 +253,7 @@ impl Builder {
         }
     }
 
-    /// A relation as the intersection of something and a product.
+    /// Splits a relation into a core and a product that it is intersected with.
     fn split(&self, id: NodeId) -> (Option<NodeId>, Option<(NodeId, NodeId)>) {
         match self.op(id) {
             Some(&NodeOp::Product(s, t)) => (None, Some((s, t))),
@@ -266,7 +265,7 @@ impl Builder {
         }
     }
 
-    /// `core & (s * t)` where `core` is not such an intersection itself.
+    /// `core & (s * t)`, where `core` is no such intersection.
     fn restrict(&mut self, core: NodeId, s: NodeId, t: NodeId) -> NodeId {
         if self.is_universe(s) && self.is_universe(t) {
             return core;
@@ -291,7 +290,7 @@ impl Builder {
         if self.is_empty(a) || self.is_empty(b) {
             return a;
         }
-        // `~~b` is `b`, and so is `a \ ~b` inside `a`.
+        // `~~b` is `b`; so `a \ ~b` is `a & b`.
         if let Some(&NodeOp::Diff(all, inner)) = self.op(b)
             && self.is_all(all)
         {
@@ -318,7 +317,7 @@ impl Builder {
         self.node(NodeOp::Seq(a, b), Kind::Rel)
     }
 
-    /// `a ; b ; …`: identities are first joined to the factor before them, so that each restricts
+    /// `a ; b ; …`. Identities are first joined to a neighbouring factor, so that each restricts
     /// the smallest piece.
     pub(super) fn seq_all(&mut self, factors: &[NodeId]) -> NodeId {
         let mut joined: Vec<NodeId> = Vec::new();
@@ -382,7 +381,7 @@ impl Builder {
         }
     }
 
-    /// Whether every event of set `a` is surely in set `b`, as far as the operators show.
+    /// Whether the operators prove that set `a` is a subset of set `b`.
     pub(super) fn is_subset(&self, a: NodeId, b: NodeId) -> bool {
         self.is_subset_within(a, b, 32)
     }

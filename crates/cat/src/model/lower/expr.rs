@@ -1,10 +1,10 @@
 //! Expressions: names, types, operators, calls.
 //!
 //! # Invariants
-//! - Kinds are known as soon as a node exists, so typing and lowering are one pass. `0` alone has
-//!   no kind yet; where nothing decides, it is a relation.
-//! - A set that stands in a sequence means its identity relation.
-//! - The same function applied to the same nodes is lowered once.
+//! - A node's kind is known when it is created, so typing and lowering are one pass. Only `0` has
+//!   no kind; without context it is a relation.
+//! - A set in a sequence denotes its identity relation.
+//! - A function applied to the same nodes is lowered once.
 
 use super::super::ast::{Binding, Chain, Expr, ExprKind, Ident, Unary};
 use super::super::ir::{Kind, NodeId};
@@ -12,11 +12,11 @@ use super::super::resolve::{CallSite, Env, FunctionBody, Value, kind_word};
 use super::{Lowerer, Part, wrong_arity};
 use diag::Diagnostic;
 
-/// How deep functions may call each other.
+/// The limit on nested function calls.
 pub(super) const MAX_CALLS: usize = 64;
-/// How deep lowering may recurse, brackets of called functions included.
+/// The limit on recursion while lowering; brackets of called functions count.
 const MAX_DEPTH: usize = 500;
-/// How many expressions are lowered in all, functions counted at each call.
+/// The limit on lowered expressions; functions count at each call.
 const MAX_STEPS: usize = 2_000_000;
 
 impl Lowerer<'_> {
@@ -131,7 +131,7 @@ impl Lowerer<'_> {
 
     /// `|`, `&` and `\`: sets with sets, relations with relations.
     fn boolean(&mut self, op: Chain, list: &[Expr], expr: &Expr, env: &mut Env) -> Value {
-        // What stands first in a difference is what it is about.
+        // The first operand of a difference always stays.
         let first = usize::from(op == Chain::Diff);
         let stays = |e: &Expr| self.meet((env.file, e.span), Part::Operand(op), Some(e));
         let gone = list
@@ -223,8 +223,8 @@ impl Lowerer<'_> {
     }
 
     fn sequence(&mut self, list: &[Expr], expr: &Expr, env: &mut Env) -> Value {
-        // Brackets do not matter in a sequence: flat, identities can restrict the piece beside
-        // them.
+        // Brackets have no effect in a sequence. In a flat list, identities can restrict the
+        // neighbouring factor.
         let mut factors: Vec<&Expr> = Vec::new();
         let mut todo: Vec<&Expr> = list.iter().rev().collect();
         while let Some(e) = todo.pop() {
@@ -362,7 +362,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The body of a written function over its arguments.
+    /// Lowers the body of a function from a model file with its arguments.
     fn expand(
         &mut self,
         name: &Ident,

@@ -1,8 +1,8 @@
-//! Files: the prelude, the library, and what is included.
+//! Reads files: the prelude, the library and includes.
 //!
 //! # Invariants
-//! - A file is parsed once, and run at each `include`, as herd does; cycles and endless chains are
-//!   errors.
+//! - A file is parsed once and executed at each `include`, as in herd. Cycles and overlong chains
+//!   are errors.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use super::super::parse::parse;
 use super::{Lowerer, MAX_ERRORS, each_statement};
 use diag::{Diagnostic, SourceFile, Span};
 
-/// How deep files may include each other.
+/// The limit on nested includes.
 const MAX_INCLUDE_DEPTH: usize = 32;
-/// How many `include` statements are followed in all.
+/// The limit on `include` statements in total.
 const MAX_INCLUDES: usize = 1_000;
 
 impl Lowerer<'_> {
-    /// Reads the prelude; without one, whatever the model says of `rf` and `co` would be an error.
+    /// Reads the prelude; without one, every use of `rf` and `co` in the model would be an error.
     pub(super) fn prelude(&mut self, name: Option<&str>) -> bool {
         let names = Library::preludes();
         let start = Span::default();
@@ -58,7 +58,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The standard library: its definitions wait until they are used, its procedures are at hand.
+    /// Loads the standard library: its definitions wait until they are used; its procedures are
+    /// available at once.
     pub(super) fn load_library(&mut self) {
         let Some(source) = Library::file("stdlib.cat") else {
             return;
@@ -78,7 +79,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The index of a file, which is added if it is new.
+    /// The index of a file, adding it if it is new.
     fn add_file(&mut self, source: Arc<SourceFile>) -> u32 {
         match self
             .files
@@ -99,7 +100,7 @@ impl Lowerer<'_> {
             return tree.clone();
         }
         let (tree, diagnostics) = parse(&self.files[index as usize]);
-        // Each diagnostic quotes a line. Of a file that is no model, one is enough to see that.
+        // Each diagnostic quotes a line. If a file is not a model at all, one diagnostic is enough.
         let quoted = if tree.statements.is_empty() {
             1
         } else {
@@ -113,8 +114,8 @@ impl Lowerer<'_> {
         tree
     }
 
-    /// A file and all that it includes; files that cannot be found are left out (running them
-    /// reports it).
+    /// A file and all its includes. Missing files are skipped here; executing the include reports
+    /// them.
     pub(super) fn reachable(
         &mut self,
         tree: &Rc<File>,
@@ -148,7 +149,7 @@ impl Lowerer<'_> {
         list
     }
 
-    /// [`Self::reachable`], unless the chain of includes is too long (which running it reports).
+    /// [`Self::reachable`], unless the chain of includes is too long. Executing it reports that.
     fn reachable_once(
         &mut self,
         tree: &Rc<File>,
@@ -177,7 +178,7 @@ impl Lowerer<'_> {
 
     pub(super) fn include(&mut self, path: &str, span: Span, file: u32) {
         let including = self.files[file as usize].clone();
-        // The library is visible already.
+        // Every model sees the library already.
         let found = self.includes.resolve(&including, path);
         let source = match found {
             Ok(Some(source)) => source,

@@ -1,14 +1,14 @@
-//! Free relations and their roles, and herd's `with x from S` as one of them.
+//! Lowers free relations and their roles, and herd's `with x from S` as a free relation.
 //!
 //! # Invariants
 //! - The bounds of a free relation are static.
-//! - A free relation is a definition like any other: later ones shadow its name, the relation
-//!   itself stays.
+//! - A free relation is a definition like any other: later definitions shadow its name, and the
+//!   relation stays.
 //!
 //! # Where we differ
-//! - `with x from generate_orders(S, r)` (one order per location) does not add a free relation if
-//!   the prelude's coherence is total over `S` already: `x` is its part on `S`, so final values
-//!   agree with it.
+//! - `with x from generate_orders(S, r)` (one order per location) adds no free relation if the
+//!   prelude's coherence is already total over `S`. Then `x` is the restriction of coherence to
+//!   `S`, so final values agree with it.
 
 use super::super::ast::{Expr, ExprKind, FreeDecl, Ident};
 use super::super::ir::{Axiom, Effect, FreeId, FreeRel, Kind, NodeId, Shape, Test};
@@ -73,8 +73,8 @@ impl Lowerer<'_> {
             };
             self.report(diagnostic, file);
         }
-        // With an error somewhere the model is not built; a stand-in keeps later uses of the name
-        // quiet.
+        // A model with errors is not built. The replacement avoids follow-up errors at later uses
+        // of the name.
         let empty = self.build.empty(Kind::Rel);
         let id = self.add_free(FreeRel {
             name: decl.name.name.clone(),
@@ -171,7 +171,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Exactly one relation must carry values and one must give final values.
+    /// Requires exactly one relation with the role `values` and one with `final`.
     pub(super) fn check_roles(&mut self) {
         if self.free.is_empty() || self.diagnostics.iter().any(|d| d.id == "syntax-error") {
             return;
@@ -206,8 +206,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Both roles may be missing at one place: they are told apart by the message, not by the
-    /// place.
+    /// Both roles may be missing at the same place. Different spans keep the second diagnostic from
+    /// being dropped as a duplicate.
     fn report_role(&mut self, diagnostic: Diagnostic, word: &str) {
         let span = if word == "values" {
             diagnostic.span

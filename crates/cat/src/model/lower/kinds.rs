@@ -1,5 +1,5 @@
-//! Kinds: sets and relations where the other is needed, and recursive names where they must not
-//! stand.
+//! Checks kinds: sets and relations where the other is needed, and recursive names in positions
+//! where they are not allowed.
 
 use super::super::ast::{Expr, ExprKind};
 use super::super::ir::{Kind, NodeId};
@@ -8,7 +8,7 @@ use super::Lowerer;
 use diag::Diagnostic;
 
 impl Lowerer<'_> {
-    /// The node of a value of either kind; `0` alone is the empty relation.
+    /// The node of a value of either kind; a bare `0` is the empty relation.
     pub(super) fn node_of(&mut self, value: Value, expr: &Expr, env: &Env) -> Option<NodeId> {
         match value {
             Value::Node(node) => Some(node),
@@ -109,7 +109,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Reports a recursive name where the fixpoint would not be least.
+    /// Reports a recursive name in a position that is not monotone, where no least fixpoint exists.
     pub(super) fn monotone(&mut self, node: NodeId, expr: &Expr, env: &Env, place: &str) -> bool {
         if !self.build.is_recursive(node) {
             return true;

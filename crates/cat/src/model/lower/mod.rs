@@ -1,16 +1,16 @@
-//! Syntax trees to the relational IR: files and statements. Expressions are in [`expr`], `let rec`
-//! in [`recursion`], `free`, roles and `with … from` in [`free`].
+//! Lowers syntax trees to the relational IR: files and statements. [`expr`] lowers expressions,
+//! [`recursion`] `let rec`, and [`free`] free relations, roles and `with … from`.
 //!
 //! # Invariants
-//! - Every error of a model is reported, each once; a model is built only if there is none.
-//! - Functions and procedures are inlined at each use; the finished table has no names but for
+//! - Every error of a model is reported once; a model is built only if there are no errors.
+//! - Functions and procedures are inlined at each use. The finished table keeps names only for
 //!   output.
 //! - Every definition, used or not, is a root of the table, so output can show it.
 //!
 //! # Where we differ
-//! - herd's variants (`if "name" …`) are never set: the `else` branch is taken.
-//! - A definition whose right-hand side uses a construct without meaning here is an error only
-//!   where it is used: herd's libraries define much that no axiom needs.
+//! - herd's variants (`if "name" …`) are never set: lowering takes the `else` branch.
+//! - A definition whose right-hand side uses an unsupported construct is an error only at its uses.
+//!   herd's libraries define many things that no axiom needs.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -34,10 +34,10 @@ mod kinds;
 mod names;
 mod recursion;
 
-/// How many errors are reported before giving up.
+/// The limit on reported errors.
 const MAX_ERRORS: usize = 100;
 
-/// A procedure and the names that it sees.
+/// A procedure and the names visible in it.
 struct Procedure {
     params: Vec<String>,
     body: Vec<Stmt>,
@@ -48,7 +48,7 @@ struct Procedure {
 /// The trees of a model's files.
 pub(super) type Trees = FxHashMap<u32, Rc<File>>;
 
-/// Everything known while a model is read.
+/// The state of reading a model.
 pub(super) struct Lowerer<'a> {
     signature: &'a Signature,
     includes: &'a dyn IncludeResolver,
@@ -66,7 +66,7 @@ pub(super) struct Lowerer<'a> {
     free: Vec<FreeRel>,
     values: Option<(FreeId, Place)>,
     finals: Option<(FreeId, Place)>,
-    /// What the model will state as `values` and `final`.
+    /// The relations that the model will declare as `values` and `final`.
     named_values: Option<String>,
     named_final: Option<String>,
     axioms: Vec<Axiom>,
@@ -81,9 +81,9 @@ pub(super) struct Lowerer<'a> {
     functions: u32,
     depth: usize,
     steps: usize,
-    /// Clauses that were met, if anybody asks for them.
+    /// The clauses met so far, if the caller needs them.
     pub(super) met: Option<Vec<Met>>,
-    /// A clause that is left out.
+    /// The clause to leave out.
     pub(super) gone: Option<Gone>,
 }
 
@@ -133,7 +133,7 @@ impl<'a> Lowerer<'a> {
             .map(|(model, ..)| model)
     }
 
-    /// The same, with the clauses that were met and the trees of the files.
+    /// The same, with the clauses and the trees of the files.
     pub(super) fn run_with_clauses(
         mut self,
         name: &str,
@@ -256,7 +256,7 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// Makes a name visible to what follows, and to output.
+    /// Makes a name visible to later statements and to output.
     fn define(&mut self, name: &Ident, value: Value, file: u32) {
         let place = (file, name.span);
         let value = match value {
@@ -446,7 +446,7 @@ impl<'a> Lowerer<'a> {
 
     fn finish(self, name: &str, main: &File) -> (Model, Vec<Met>) {
         let mut met = self.met.unwrap_or_default();
-        // The library's clauses are not the model's.
+        // The library's clauses do not belong to the model.
         met.retain(|m| Some(m.place.0) != self.library.file);
         let mut model = Model {
             name: name.to_string(),
@@ -461,7 +461,7 @@ impl<'a> Lowerer<'a> {
             nodes: Vec::new(),
             groups: Vec::new(),
             free: Vec::new(),
-            // Checked by `check_roles`; the fallback is never seen.
+            // `check_roles` has checked these; the fallback never appears.
             values: self.values.map_or(FreeId(0), |v| v.0),
             finals: self.finals.map_or(FreeId(0), |f| f.0),
             axioms: self.axioms,
@@ -511,7 +511,7 @@ impl<'a> Lowerer<'a> {
         (model, met)
     }
 
-    /// Notes a clause; whether it stays.
+    /// Records a clause; returns whether it stays.
     fn meet(&mut self, place: Place, part: Part, text: Option<&Expr>) -> bool {
         if let Some(met) = &mut self.met {
             met.push(Met {
@@ -529,7 +529,7 @@ impl<'a> Lowerer<'a> {
             .is_some_and(|gone| gone.is_at(file, span))
     }
 
-    /// Keeps a diagnostic unless the same was reported at the same place.
+    /// Records a diagnostic, unless the same one was reported at the same span.
     fn report(&mut self, mut diagnostic: Diagnostic, file: u32) {
         if self.diagnostics.len() >= MAX_ERRORS
             || !self.reported.insert((diagnostic.id, file, diagnostic.span))
@@ -563,10 +563,10 @@ impl<'a> Lowerer<'a> {
         }))
     }
 
-    /// A base set of the skeleton, whatever the model calls by its name.
+    /// A base set of the skeleton, even if the model shadows its name.
     ///
     /// # Panics
-    /// If the signature has none: every one has the names that the language itself speaks of.
+    /// If the signature lacks it: every signature has the names that the language uses.
     fn base(&mut self, name: &str, kind: Kind) -> NodeId {
         let id = self
             .signature
@@ -576,7 +576,7 @@ impl<'a> Lowerer<'a> {
     }
 }
 
-/// How relations are drawn, as the texts say, by name; of one file after the other.
+/// The drawing styles in the texts, as pairs of relation name and style; file by file.
 fn drawn(files: &[Arc<SourceFile>]) -> Vec<(String, String)> {
     let of_file = |file| notes(std::slice::from_ref(file), "Drawn as:");
     let named = |(style, names): (String, String)| -> Vec<(String, String)> {
@@ -609,7 +609,7 @@ fn wrong_arity(source: &Arc<SourceFile>, name: &Ident, wanted: usize, given: usi
     )
 }
 
-/// Calls `visit` on all statements, those inside others included.
+/// Calls `visit` on all statements, including nested ones.
 fn each_statement(statements: &[Stmt], visit: &mut dyn FnMut(&Stmt)) {
     for statement in statements {
         visit(statement);

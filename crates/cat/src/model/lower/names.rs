@@ -1,11 +1,11 @@
-//! What names mean at a place, and what to say when they mean nothing.
+//! Resolves names at a place, and reports unknown ones.
 //!
 //! # Invariants
 //! - Lookup order: parameters and local definitions, definitions of the model, base names, the
 //!   library.
-//! - A definition of the library is evaluated once, when it is first used; if it needs a free
-//!   relation that is not declared, the error is at the use. It speaks of free relations by their
-//!   roles alone.
+//! - A definition of the library is evaluated once, at its first use. If it needs an undeclared
+//!   free relation, the error is at the use. The library refers to free relations only by their
+//!   roles.
 
 use std::rc::Rc;
 
@@ -32,7 +32,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// What a name means, and where it was defined.
+    /// The meaning of a name, and the place of its definition.
     pub(super) fn lookup(&mut self, name: &str, env: &Env) -> Option<(Value, Option<Place>)> {
         if let Some((_, value)) = env.locals.iter().rev().find(|(n, _)| n == name) {
             return Some((value.clone(), None));
@@ -53,7 +53,7 @@ impl Lowerer<'_> {
         Some(self.library_value(at, env))
     }
 
-    /// Base names and what the language itself defines.
+    /// Base names and built-in functions.
     fn builtin(&mut self, name: &str) -> Option<Value> {
         if let Some(id) = self.signature.find(name) {
             return Some(Value::Node(
@@ -73,7 +73,7 @@ impl Lowerer<'_> {
         Some(self.new_function(name, body, Env::default()))
     }
 
-    /// The free relation with a role that is stated, or will be.
+    /// The free relation with a role that is declared, or will be.
     fn of_role(&mut self, stated: Option<(FreeId, Place)>, named: Option<String>) -> Option<Value> {
         let later = || {
             self.free
@@ -85,7 +85,7 @@ impl Lowerer<'_> {
         Some(Value::Node(self.build.free(id)))
     }
 
-    /// A definition of the library, evaluated the first time it is used.
+    /// A definition of the library, evaluated at its first use.
     pub(super) fn library_value(&mut self, at: u32, user: &Env) -> (Value, Option<Place>) {
         let Some(file) = self.library.file else {
             return (Value::Poison, None);
@@ -108,11 +108,11 @@ impl Lowerer<'_> {
         self.calls = calls;
         self.build.place = outer;
         if self.diagnostics.len() > before && user.library.is_some() {
-            // The definition that was used first reports it.
+            // The library definition that the model itself uses reports the error.
             return (Value::Poison, Some(place));
         }
         if self.diagnostics.len() > before {
-            // A free relation that it needs is not declared (yet): no fault of the library.
+            // A free relation that it needs is not declared (yet), so the error is at the use.
             let causes: Vec<Diagnostic> = self.diagnostics.drain(before..).collect();
             for cause in &causes {
                 self.reported.remove(&(cause.id, file, cause.span));
@@ -146,8 +146,8 @@ impl Lowerer<'_> {
         (value, Some(place))
     }
 
-    /// Reports names in a function's body that mean nothing, called or not. If one means something
-    /// unsupported, so does the function, and nothing is reported.
+    /// Reports unknown names in a function's body, even if the function is never called. If a name
+    /// denotes an unsupported construct, the function does, too, and nothing is reported.
     pub(super) fn check_names(
         &mut self,
         body: &Expr,

@@ -1,13 +1,13 @@
-//! `let rec`: least fixpoints, as closures where possible and as fixpoint groups otherwise.
+//! Lowers `let rec`: least fixpoints, as closures where possible and as fixpoint groups otherwise.
 //!
 //! # Invariants
-//! - Members are solved in strongly connected components, those that others need first; a member
+//! - Strongly connected components of members are solved one by one, dependencies first. A member
 //!   that does not depend on itself is an ordinary definition.
-//! - In a group that is left, every body depends on a variable of the group.
+//! - In a remaining group, every body depends on a variable of the group.
 //!
 //! # Where we differ
-//! - herd iterates such definitions for each execution; `X = A | X;B;X` and linear forms are
-//!   closures here.
+//! - herd iterates such definitions for each execution; here `X = A | X;B;X` and linear forms
+//!   become closures.
 
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::DiGraph;
@@ -19,7 +19,7 @@ use super::super::resolve::{Env, FunctionBody, Value, kind_word};
 use super::Lowerer;
 use diag::Diagnostic;
 
-/// How far kinds of recursive names are looked for through calls.
+/// The limit on calls when inferring kinds of recursive names.
 const MAX_INFERENCE_DEPTH: usize = 300;
 
 impl Lowerer<'_> {
@@ -92,7 +92,7 @@ impl Lowerer<'_> {
             let bodies: Option<Vec<NodeId>> = open
                 .iter()
                 .map(|&at| self.body(members[at], kinds[at], &mut inner))
-                // Collected first, so that the errors of all members are reported.
+                // Collecting first reports the errors of all members.
                 .collect::<Vec<_>>()
                 .into_iter()
                 .collect();
@@ -148,7 +148,7 @@ impl Lowerer<'_> {
         None
     }
 
-    /// The kinds of mutually recursive members: whatever their bodies decide, relations otherwise.
+    /// The kinds of mutually recursive members: those that their bodies determine, else relations.
     fn infer(&mut self, members: &[&Binding], env: &Env) -> Vec<Kind> {
         let mut known: FxHashMap<String, Option<Kind>> = members
             .iter()
@@ -172,7 +172,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The kind of an expression as far as its operators and known names show.
+    /// The kind of an expression, if its operators and known names determine it.
     fn kind_of(
         &mut self,
         expr: &Expr,
@@ -215,7 +215,7 @@ impl Lowerer<'_> {
                         for (param, arg) in params.iter().zip(args) {
                             inner.insert(param.clone(), self.kind_of(arg, env, known, depth + 1));
                         }
-                        // Each call may double the work; a few levels settle all real cases.
+                        // Each call may double the work; a few levels are enough in practice.
                         self.kind_of(body, &function.env, &inner, depth + 50)
                     }
                 }
@@ -224,7 +224,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// Strongly connected components of "mentions", those that are mentioned first.
+/// Strongly connected components of the "mentions" relation, dependencies first.
 fn components(bindings: &[Binding]) -> Vec<Vec<usize>> {
     let mut graph: DiGraph<usize, ()> = DiGraph::new();
     let nodes: Vec<_> = (0..bindings.len()).map(|at| graph.add_node(at)).collect();

@@ -1,4 +1,4 @@
-//! The tokens before the parser, and what it says of those that it did not expect.
+//! The parser's access to tokens, and its reports of unexpected ones.
 
 use std::ops::Range;
 
@@ -35,13 +35,13 @@ impl<'a> Parser<'a> {
         matches!(self.tok(), Tok::Sym(s) if s == symbol)
     }
 
-    /// Goes on if the current token is this symbol.
+    /// Consumes the current token if it is this symbol.
     pub(super) fn take_sym(&mut self, symbol: &str) -> bool {
         let found = self.is_sym(symbol);
         self.go_on(found)
     }
 
-    /// Goes on if the current token is this symbol, and reports it if not.
+    /// Consumes the current token if it is this symbol, and reports it if not.
     pub(super) fn expect(&mut self, symbol: &'static str) -> Parsed<()> {
         if self.take_sym(symbol) {
             Ok(())
@@ -55,13 +55,13 @@ impl<'a> Parser<'a> {
         matches!(self.tok(), Tok::Name(w) if w == word)
     }
 
-    /// Goes on if the current token is this word.
+    /// Consumes the current token if it is this word.
     pub(super) fn take_word(&mut self, word: &str) -> bool {
         let found = self.is_word(word);
         self.go_on(found)
     }
 
-    /// A name; `expected` is what a report calls it.
+    /// A name; a report calls it `expected`.
     pub(super) fn name(&mut self, expected: &str) -> Parsed<Ident> {
         match self.tok() {
             Tok::Name(word) if !reserved(word) && word != "_" => {
@@ -76,13 +76,13 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Goes over a word; a name follows.
+    /// Consumes a word and the name after it.
     pub(super) fn word_then_name(&mut self) -> Parsed<Ident> {
         self.tokens.advance();
         self.name("a name")
     }
 
-    /// Goes over a word; names with commas between them follow.
+    /// Consumes a word and the names after it, separated by commas.
     pub(super) fn word_then_names(&mut self) -> Parsed<Vec<Ident>> {
         let mut list = vec![self.word_then_name()?];
         while self.is_sym(",") {
@@ -91,7 +91,7 @@ impl<'a> Parser<'a> {
         Ok(list)
     }
 
-    /// A string; `expected` is what a report calls it.
+    /// A string; a report calls it `expected`.
     pub(super) fn text(&mut self, expected: &str) -> Parsed<String> {
         match self.tok() {
             Tok::Text(text) => {
@@ -102,7 +102,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reports that the current token is not what should stand here.
+    /// Reports that the current token is not the expected one.
     pub(super) fn unexpected(&mut self, expected: &str) -> Reported {
         let found = match self.tok() {
             Tok::Name(word) if reserved(word) => format!("the word `{word}`"),
@@ -130,7 +130,7 @@ impl<'a> Parser<'a> {
         Reported
     }
 
-    /// Reports a construct that has no meaning here.
+    /// Reports an unsupported construct.
     pub(super) fn not_supported(&mut self, what: &str, span: Span) {
         self.diagnostics.push(
             Diagnostic::error(

@@ -1,4 +1,4 @@
-//! Expressions, by precedence climbing.
+//! Parses expressions by precedence climbing.
 //!
 //! Loosest to tightest: `|`, `;`, `\`, `&`, then the cartesian `*`, prefix `~`, postfix operators,
 //! application. Cartesian and postfix `*` look alike: it is cartesian if an operand follows.
@@ -8,14 +8,14 @@ use super::super::lex::Tok;
 use super::{Parsed, Parser, Reported, STATEMENT_WORDS, reserved};
 use diag::{Diagnostic, Span};
 
-/// How many postfix operators one operand may carry; each makes the tree one level deeper.
+/// The limit on postfix operators of one operand; each makes the tree one level deeper.
 const MAX_POSTFIX: usize = 8;
 
 impl Parser<'_> {
     /// A chain of binary operators that bind at least as tightly as `min`.
     pub(super) fn binary(&mut self, min: u8) -> Parsed<Expr> {
         let mut left = self.product()?;
-        // The operator whose chain `left` is, unless it stood in brackets.
+        // The operator of the chain `left`, unless brackets closed it.
         let mut open = None;
         while let Some((chain, level)) = self.operator().filter(|&(_, level)| level >= min) {
             self.tokens.advance();
@@ -46,8 +46,8 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// The binary operator at the current token, with its level; `None` inside for one that has no
-    /// meaning here.
+    /// The binary operator at the current token, with its level; the inner `None` is an unsupported
+    /// operator.
     fn operator(&self) -> Option<(Option<Chain>, u8)> {
         match self.tok() {
             Tok::Sym("|") => Some((Some(Chain::Union), 0)),
@@ -174,7 +174,8 @@ impl Parser<'_> {
         }
     }
 
-    /// What a word begins: a name, an application or one of the long forms.
+    /// Parses an expression that begins with a word: a name, an application or one of the long
+    /// forms.
     fn word(&mut self, word: &str, start: Span) -> Parsed<Expr> {
         match word {
             "_" => {
@@ -278,7 +279,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `match … end`, skipped as a whole: sets of sets have no counterpart in the relational IR.
+    /// Skips `match … end` as a whole: sets of sets have no counterpart in the relational IR.
     fn match_expr(&mut self, start: Span) -> Parsed<Expr> {
         let mut open = 0usize;
         loop {
@@ -308,7 +309,7 @@ impl Parser<'_> {
         Ok(self.unsupported_expr("fun", start.to(self.before())))
     }
 
-    /// An expression that is kept as text; it is an error only where it is used.
+    /// An expression that is kept as text; only its use is an error.
     fn unsupported_expr(&self, what: &str, span: Span) -> Expr {
         let text = self.source.text[span.range()].to_string();
         Expr {

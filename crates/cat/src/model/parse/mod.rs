@@ -1,7 +1,7 @@
-//! Tokens to syntax tree: files and statements. Expressions are in `expr`.
+//! Parses tokens to a syntax tree: files and statements. Expressions are in `expr`.
 //!
 //! # Invariants
-//! - All errors of a file are found in one pass: after an error the parser goes on at the next word
+//! - One pass finds all errors of a file: after an error, the parser continues at the next word
 //!   that can only begin a statement.
 //! - Brackets nest at most [`MAX_NESTING`] deep; deeper text is an error, so no later pass can
 //!   exhaust the stack.
@@ -22,10 +22,10 @@ use diag::{Cursor, Diagnostic, MAX_NESTING, SourceFile, Span};
 mod cursor;
 mod expr;
 
-/// How many syntax errors are reported before the rest of the file is left.
+/// The limit on syntax errors in a file.
 const MAX_ERRORS: usize = 100;
 
-/// Words that begin a statement and cannot occur inside an expression: where the parser goes on
+/// Words that begin a statement and cannot occur inside an expression. The parser continues at them
 /// after an error.
 const STATEMENT_WORDS: &[&str] = &[
     "acyclic",
@@ -67,7 +67,7 @@ const OTHER_WORDS: &[&str] = &[
     "covering",
 ];
 
-/// Reads a whole file. The tree holds what could be understood.
+/// Parses a whole file. The tree contains the parts without errors.
 pub fn parse(source: &Arc<SourceFile>) -> (File, Vec<Diagnostic>) {
     let lexed = lex(source);
     let mut parser = Parser {
@@ -83,7 +83,7 @@ pub fn parse(source: &Arc<SourceFile>) -> (File, Vec<Diagnostic>) {
     (file, diagnostics)
 }
 
-/// A syntax error was reported; whoever called goes on at the next statement.
+/// A syntax error was reported; the caller continues at the next statement.
 struct Reported;
 
 type Parsed<T> = Result<T, Reported>;
@@ -150,7 +150,7 @@ impl Parser<'_> {
         list
     }
 
-    /// Skips to the next word that begins a statement; always makes progress.
+    /// Skips to the next word that begins a statement; always consumes a token.
     fn recover(&mut self, before: usize) {
         if self.tokens.position() == before {
             self.tokens.advance();
@@ -394,7 +394,7 @@ impl Parser<'_> {
     fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if !self.tokens.descend() {
             let at = self.span();
-            // Once per file: the rest of the same brackets would be as deep again.
+            // Reported once per file: the other brackets at the same place would be too deep, too.
             if std::mem::replace(&mut self.too_deep, true) {
                 return Err(Reported);
             }
@@ -415,7 +415,7 @@ impl Parser<'_> {
         result
     }
 
-    /// The comments directly above a statement, each beginning its line.
+    /// The comments directly above a statement, each at the beginning of its line.
     fn doc_above(&self, start: Span) -> String {
         let end = self.comments.partition_point(|c| c.span.end <= start.start);
         let mut first = end;
@@ -427,7 +427,7 @@ impl Parser<'_> {
         clean(&self.comments[first..end])
     }
 
-    /// Whether only blanks, and no empty line, stand between a comment and a later place.
+    /// Whether only white space, without an empty line, separates a comment from a later offset.
     fn adjacent(&self, comment: usize, place: u32) -> bool {
         let gap = &self.source.text[self.comments[comment].span.end as usize..place as usize];
         gap.trim().is_empty() && gap.matches('\n').count() <= 1
@@ -439,7 +439,7 @@ impl Parser<'_> {
     }
 }
 
-/// Whether a word can be no name.
+/// Whether a word cannot be a name.
 fn reserved(word: &str) -> bool {
     STATEMENT_WORDS.contains(&word) || OTHER_WORDS.contains(&word)
 }

@@ -1,5 +1,4 @@
-//! Threads as columns: side by side in the order of the scope tree, and the boxes of its groups
-//! around them.
+//! Arranges threads as columns in the order of the scope tree, with boxes around its groups.
 
 use verdict::Seat;
 
@@ -10,11 +9,11 @@ pub(super) struct Span {
     pub first: usize,
     /// Its last column.
     pub last: usize,
-    /// How many groups are around it.
+    /// The number of groups around it.
     pub depth: usize,
-    /// How many groups it has one in the other.
+    /// The depth of the groups nested in it.
     pub nest: usize,
-    /// What it is called.
+    /// Its name.
     pub label: String,
 }
 
@@ -28,7 +27,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Columns of one group stand side by side; otherwise they keep their order.
+    /// Columns of one group are adjacent; otherwise they keep their order.
     pub(super) fn new(seats: &[Seat]) -> Columns {
         let mut columns = Columns::default();
         columns.arrange(seats, &(0..seats.len()).collect::<Vec<_>>(), 0);
@@ -46,13 +45,13 @@ impl Columns {
         of
     }
 
-    /// How deep groups are nested.
+    /// The nesting depth of groups.
     pub(super) fn depth(&self) -> usize {
         self.groups.iter().map(|g| g.depth + 1).max().unwrap_or(0)
     }
 
-    /// Places threads that have `depth` groups in common; gives how deep the groups are nested that
-    /// it made.
+    /// Places threads that share `depth` groups. Returns the nesting depth of the groups that it
+    /// created.
     fn arrange(&mut self, seats: &[Seat], threads: &[usize], depth: usize) -> usize {
         let mut parts: Vec<(Option<&str>, Vec<usize>)> = Vec::new();
         for &t in threads {

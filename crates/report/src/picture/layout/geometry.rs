@@ -1,11 +1,11 @@
-//! Points, rectangles, curves; and how wide a text is.
+//! Points, rectangles and curves, and the width of text.
 
 /// A point; `y` runs down.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// From the left.
+    /// The distance from the left.
     pub x: f64,
-    /// From the top.
+    /// The distance from the top.
     pub y: f64,
 }
 
@@ -52,7 +52,7 @@ impl Rect {
         }
     }
 
-    /// The rectangle that holds some points and no more.
+    /// The smallest rectangle that contains some points.
     pub fn of(points: &[Point]) -> Rect {
         let least = |of: fn(&Point) -> f64| points.iter().map(of).fold(f64::INFINITY, f64::min);
         let most = |of: fn(&Point) -> f64| points.iter().map(of).fold(f64::NEG_INFINITY, f64::max);
@@ -75,7 +75,7 @@ impl Rect {
         self.y + self.h
     }
 
-    /// Whether the two have more than an edge in common.
+    /// Whether the two share more than an edge.
     pub fn overlaps(&self, other: &Rect) -> bool {
         self.x < other.right()
             && other.x < self.right()
@@ -83,18 +83,18 @@ impl Rect {
             && other.y < self.bottom()
     }
 
-    /// Whether a point lies in it.
+    /// Whether it contains a point.
     pub fn holds(&self, p: Point) -> bool {
         self.x <= p.x && p.x <= self.right() && self.y <= p.y && p.y <= self.bottom()
     }
 }
 
-/// A piece of a path, from where the one before ends.
+/// A piece of a path, starting at the end of the previous one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Piece {
     /// A straight line to a point.
     Line(Point),
-    /// A cubic curve: two control points, and where it ends.
+    /// A cubic curve: two control points and the end.
     Curve(Point, Point, Point),
 }
 
@@ -109,14 +109,14 @@ impl Piece {
 /// A path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Path {
-    /// Where it begins.
+    /// The start.
     pub start: Point,
-    /// How it goes on.
+    /// The consecutive pieces.
     pub pieces: Vec<Piece>,
 }
 
 impl Path {
-    /// A path that goes nowhere yet.
+    /// An empty path.
     pub fn from(start: Point) -> Path {
         Path {
             start,
@@ -124,12 +124,12 @@ impl Path {
         }
     }
 
-    /// Where it ends.
+    /// The end.
     pub fn end(&self) -> Point {
         self.pieces.last().map_or(self.start, Piece::end)
     }
 
-    /// Goes on in a straight line.
+    /// Adds a straight line.
     pub fn line(mut self, to: Point) -> Path {
         if to != self.end() {
             self.pieces.push(Piece::Line(to));
@@ -137,7 +137,7 @@ impl Path {
         self
     }
 
-    /// Goes on to `to`, horizontally at both ends.
+    /// Adds a curve to `to`, horizontal at both ends.
     pub fn sway(mut self, to: Point) -> Path {
         let from = self.end();
         let reach = (to.x - from.x) * 0.5;
@@ -149,10 +149,10 @@ impl Path {
         self
     }
 
-    /// Goes on to `to`, which lies above or below, by way of a bulge to the side.
+    /// Adds a curve to `to`, above or below the end, with a bulge to the side.
     pub fn bulge(mut self, to: Point, by: f64) -> Path {
         let from = self.end();
-        // A cubic curve goes three quarters of the way to its control points.
+        // A cubic curve reaches three quarters of the distance to its control points.
         self.pieces.push(Piece::Curve(
             at(from.x + by / 0.75, from.y),
             at(to.x + by / 0.75, to.y),
@@ -161,7 +161,7 @@ impl Path {
         self
     }
 
-    /// Goes on through corners, which are rounded.
+    /// Adds lines through rounded corners.
     pub fn corners(mut self, through: &[Point]) -> Path {
         const RADIUS: f64 = 9.0;
         for (i, &corner) in through.iter().enumerate() {
@@ -187,7 +187,7 @@ impl Path {
         self
     }
 
-    /// The same path from its end to its start.
+    /// The path in the opposite direction.
     pub fn reversed(&self) -> Path {
         let mut ends = vec![self.start];
         ends.extend(self.pieces.iter().map(Piece::end));
@@ -201,7 +201,7 @@ impl Path {
         path
     }
 
-    /// Points on it, about `step` apart; the first is the start and the last the end.
+    /// Points of the path, about `step` apart, from start to end.
     pub fn points(&self, step: f64) -> Vec<Point> {
         let mut out = vec![self.start];
         let mut from = self.start;
@@ -223,7 +223,7 @@ impl Path {
         out
     }
 
-    /// The triangle of an arrow at its end.
+    /// The triangle of an arrowhead at the end.
     pub fn arrow(&self, size: f64) -> [Point; 3] {
         let tip = self.end();
         let points = self.points(2.0);
@@ -245,8 +245,8 @@ impl Path {
     }
 }
 
-/// How wide a text is, at `size` pixels, in a typewriter face; signs of East Asian scripts take two
-/// places.
+/// The width of a text at `size` pixels in a monospaced font; characters of East Asian scripts take
+/// two places.
 pub fn text_width(text: &str, size: f64) -> f64 {
     const ADVANCE: f64 = 0.61;
     places(text) as f64 * size * ADVANCE
@@ -267,7 +267,7 @@ fn place(c: char) -> usize {
     }
 }
 
-/// The text, cut at `most` places with an ellipsis.
+/// The text, shortened to `most` places with an ellipsis.
 pub fn shortened(text: &str, most: usize) -> String {
     if places(text) <= most {
         return text.to_owned();
@@ -282,7 +282,7 @@ pub fn shortened(text: &str, most: usize) -> String {
     out
 }
 
-/// The text in lines of at most `most` places, broken at spaces where there are any.
+/// The text in lines of at most `most` places, broken at spaces if possible.
 pub fn wrapped(text: &str, most: usize) -> Vec<String> {
     let (mut lines, mut line) = (Vec::new(), String::new());
     for word in text.split(' ') {
@@ -299,12 +299,12 @@ pub fn wrapped(text: &str, most: usize) -> Vec<String> {
                     used <= most
                 })
                 .collect();
-            // A line that holds not even one sign would never end.
+            // A line without room for one character would loop forever.
             if head.is_empty() {
                 break;
             }
-            // Code is better broken behind a bracket or comma than inside a name, if that leaves a
-            // good part of the line.
+            // Code breaks better after a bracket or comma than inside a name, if that leaves a good
+            // part of the line.
             let seam = head
                 .rfind([',', '(', ':', ';', '.'])
                 .map(|at| at + 1)

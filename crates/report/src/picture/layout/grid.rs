@@ -1,8 +1,8 @@
-//! A scene on its grid, and the grid in pixels.
+//! Places a scene on a grid, and converts the grid to pixels.
 //!
 //! # Invariants
-//! - Gutters and channels are as wide as what runs through them needs, and wider with each attempt.
-//! - Ways stay inside their gutters and channels, so that no edge crosses a box.
+//! - Gutters and channels have the width that their edges need, and more with each attempt.
+//! - Edges stay inside their gutters and channels, so no edge crosses a box.
 
 use super::super::escape;
 use super::super::scene::{Role, Scene};
@@ -15,18 +15,18 @@ use super::{
     LABEL_HEIGHT, LANE, Layout, MARGIN, MOST_CODE, MOST_PLACES, NEST, Placed, SMALL, TEXT, Text,
 };
 
-/// An end of an edge.
+/// One end of an edge.
 struct End {
     /// The box, its side, and whether the edge is shown.
     side: (usize, Side, bool),
-    /// What it comes from or goes to, along the side.
+    /// The position of the other end along the side.
     aim: f64,
     edge: usize,
-    /// Whether it begins here.
+    /// Whether this is the start of the edge.
     start: bool,
 }
 
-/// A scene on its grid, before it has measures.
+/// A scene on its grid, before measuring.
 pub(super) struct Grid<'a> {
     scene: &'a Scene,
     columns: Columns,
@@ -41,7 +41,7 @@ struct Measures {
     columns: Vec<(f64, f64)>,
     /// Left and right border of each gutter.
     gutters: Vec<(f64, f64)>,
-    /// Room for borders of groups in each gutter: of those that end left of it, of those that
+    /// Space for group borders in each gutter: for groups that end on its left, and for groups that
     /// begin.
     pads: Vec<(f64, f64)>,
     /// Top and height of each row.
@@ -52,7 +52,7 @@ struct Measures {
     init: (f64, f64),
     /// Top of the outermost groups.
     groups: f64,
-    /// Boxes of initial writes.
+    /// The boxes of initial writes.
     inits: Vec<Rect>,
     width: f64,
     height: f64,
@@ -73,8 +73,8 @@ impl<'a> Grid<'a> {
         }
     }
 
-    /// Lays everything out; gives the shown edges without a label too. `slack` is how much more
-    /// room there is.
+    /// Lays everything out with additional space `slack`. Also returns the shown edges without a
+    /// label.
     pub(super) fn attempt(&self, slack: f64) -> (Layout, Vec<usize>) {
         let m = self.measures(slack);
         let events: Vec<Placed> = (0..self.cells.len()).map(|e| self.placed(&m, e)).collect();
@@ -101,7 +101,7 @@ impl<'a> Grid<'a> {
             w: m.width - 6.0,
             h: m.height,
         };
-        // Nor do names cover arrows.
+        // Labels do not cover arrowheads, either.
         let arrows = (0..paths.len()).filter(|&e| shown(e)).flat_map(|e| {
             let both = self.scene.edges[e].both;
             [
@@ -117,8 +117,7 @@ impl<'a> Grid<'a> {
             .collect();
         let mut labels = Labels::new(bounds, taken, &visible);
         let mut order: Vec<usize> = (0..paths.len()).collect();
-        // Bold edges choose first, then those with the least choice; edges that are not shown take
-        // what is left.
+        // Bold edges choose first, then those with the fewest choices; hidden edges come last.
         let length = |e: usize| paths[e].points(5.0).len();
         order.sort_by_key(|&e| (!shown(e), !self.scene.edges[e].bold, length(e), e));
         let mut places: Vec<Option<Rect>> = vec![None; paths.len()];
@@ -157,7 +156,7 @@ impl<'a> Grid<'a> {
         )
     }
 
-    /// The size of an edge's arrow.
+    /// The size of an edge's arrowhead.
     fn arrow(&self, edge: usize) -> f64 {
         if self.scene.edges[edge].bold {
             13.0
@@ -166,7 +165,7 @@ impl<'a> Grid<'a> {
         }
     }
 
-    /// What the names would say that found no room.
+    /// Lists the labels that found no room.
     pub(super) fn unnamed(&self, edges: &[usize]) -> String {
         let letter = |e: usize| {
             self.scene.events[e]
@@ -200,7 +199,7 @@ impl<'a> Grid<'a> {
             let action = shortened(&escape::line(&event.action), MOST_PLACES);
             text_width(&action, TEXT).max(code) + 16.0
         };
-        // Labels of the ways through each gutter.
+        // The labels of edges in each gutter.
         let mut names = vec![0.0_f64; columns + 1];
         for (edge, plan) in scene.edges.iter().zip(&plans.plans) {
             let relation = &scene.relations[edge.relation];
@@ -265,7 +264,7 @@ impl<'a> Grid<'a> {
             }
         }
         let mut width = x + MARGIN / 2.0;
-        // Initial writes, side by side over the columns.
+        // Initial writes are next to each other above the columns.
         let inits: Vec<usize> = (0..self.cells.len())
             .filter(|&e| matches!(self.cells[e], Cell::Init(_)))
             .collect();
@@ -273,7 +272,7 @@ impl<'a> Grid<'a> {
         let gap = 22.0;
         let all = wide.iter().sum::<f64>() + gap * (wide.len().max(1) - 1) as f64;
         width = width.max(all + 2.0 * MARGIN);
-        // Columns that leave room are moved to the middle.
+        // Columns narrower than the picture are centred.
         let move_by = (width - x - MARGIN / 2.0) / 2.0;
         at_columns.iter_mut().for_each(|c| c.0 += move_by);
         gutters
@@ -346,7 +345,7 @@ impl<'a> Grid<'a> {
         }
     }
 
-    /// A row is as high as what is in it.
+    /// The height of a row's tallest box.
     fn row_height(&self, row: usize) -> f64 {
         let here = |e: &usize| matches!(self.cells[*e], Cell::At(_, r) if r == row);
         let lines = (0..self.cells.len())
@@ -402,7 +401,7 @@ impl<'a> Grid<'a> {
         }
     }
 
-    /// The lines of all edges.
+    /// The paths of all edges.
     fn paths(&self, m: &Measures, events: &[Placed]) -> Vec<Path> {
         let ports = self.ports(m, events);
         (0..self.scene.edges.len())
@@ -410,8 +409,8 @@ impl<'a> Grid<'a> {
             .collect()
     }
 
-    /// Where each edge begins and ends: the edges at one side of a box share it, in the order of
-    /// where they come from. Edges that are not shown share it among themselves.
+    /// The start and end of each edge. Edges at one side of a box share it, in the order of their
+    /// other ends. Hidden edges share it separately.
     fn ports(&self, m: &Measures, events: &[Placed]) -> Vec<(Point, Point)> {
         let mut ends: Vec<End> = Vec::new();
         for (e, (edge, plan)) in self.scene.edges.iter().zip(&self.plans.plans).enumerate() {
@@ -471,7 +470,7 @@ impl<'a> Grid<'a> {
     fn path(&self, m: &Measures, edge: usize, (from, to): (Point, Point)) -> Path {
         let plan = &self.plans.plans[edge];
         match plan.way {
-            // From one middle to the other, also where other edges share the sides.
+            // A straight line between the middles, even if other edges share the sides.
             Way::Down => Path::from(from).line(at(from.x, to.y)),
             Way::Across { .. } => Path::from(from).sway(to),
             Way::Arc { gutter } => {
@@ -517,7 +516,7 @@ impl<'a> Grid<'a> {
         }
     }
 
-    /// Where a lane of a gutter is, beside the column that `event` is in.
+    /// The position of a lane in a gutter, next to the column of `event`.
     fn lane(&self, m: &Measures, gutter: usize, lane: usize, event: Point) -> f64 {
         let (left, right) = m.gutters[gutter];
         let (ends, begins) = m.pads[gutter];
@@ -530,7 +529,7 @@ impl<'a> Grid<'a> {
     }
 }
 
-/// Code in lines, the last one cut if there are too many.
+/// Code in lines; the last one is shortened if there are too many.
 fn code_lines(code: &str) -> Vec<String> {
     let code = escape::line(code);
     if code.is_empty() {
@@ -549,7 +548,7 @@ fn code_lines(code: &str) -> Vec<String> {
     lines
 }
 
-/// The whole text, if it was cut.
+/// The full text, if it was shortened.
 fn cut(text: &str, full: &str) -> Option<String> {
     (text != escape::line(full)).then(|| full.to_owned())
 }

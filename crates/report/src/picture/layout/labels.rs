@@ -1,8 +1,8 @@
-//! Where the names of edges go.
+//! Places the labels of edges.
 //!
 //! # Invariants
 //! - No label overlaps a box, a heading or another label.
-//! - A label is on its edge or right beside it.
+//! - A label is on its edge or directly next to it.
 
 use std::collections::HashMap;
 
@@ -11,11 +11,11 @@ use super::geometry::{Path, Point, Rect, at};
 /// Side of a cell of the index of points.
 const CELL: f64 = 32.0;
 
-/// What labels must not cover, and what they had better not.
+/// The rectangles that labels must not cover, and the paths that they should avoid.
 pub(super) struct Labels {
     taken: Vec<Rect>,
     bounds: Rect,
-    /// Points of all shown paths, by cell, each with its path.
+    /// Points of all shown paths by cell, each with its path.
     points: HashMap<(i32, i32), Vec<(Point, usize)>>,
 }
 
@@ -24,7 +24,7 @@ fn cell(p: Point) -> (i32, i32) {
 }
 
 impl Labels {
-    /// Labels are to stay inside `bounds` and off `taken`.
+    /// Labels stay inside `bounds` and do not overlap `taken`.
     pub(super) fn new(bounds: Rect, taken: Vec<Rect>, paths: &[(usize, &Path)]) -> Labels {
         let mut points: HashMap<(i32, i32), Vec<(Point, usize)>> = HashMap::new();
         for &(owner, path) in paths {
@@ -39,7 +39,8 @@ impl Labels {
         }
     }
 
-    /// Places a label of that size for a path, and keeps the place; `None` if there is none.
+    /// Places a label of that size for a path, and reserves its rectangle; `None` if there is no
+    /// room.
     pub(super) fn place(&mut self, owner: usize, path: &Path, w: f64, h: f64) -> Option<Rect> {
         let points = path.points(5.0);
         let length = points.len() as f64;
@@ -82,7 +83,7 @@ impl Labels {
         inside && !self.taken.iter().any(|other| rect.overlaps(other))
     }
 
-    /// How much of other paths a label would cover.
+    /// The number of points of other paths that a label would cover.
     fn covered(&self, rect: &Rect, owner: usize) -> f64 {
         let ((x0, y0), (x1, y1)) = (
             cell(at(rect.x, rect.y)),

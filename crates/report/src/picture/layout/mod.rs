@@ -1,14 +1,12 @@
-//! Where everything goes: rectangles and curves on a grid, without a word of any format.
+//! Computes the layout: rectangles and curves on a grid, independent of the output format.
 //!
-//! Columns are threads, side by side by their place in the scope tree; time runs down, initial
-//! writes on top. Edges go through gutters and channels ([`route`](self)), names are put where they
-//! cover nothing ([`labels`](self)); where there is no room for one, everything is laid out again
-//! with more.
+//! Columns are threads in the order of the scope tree; time runs down, with initial writes on top.
+//! Edges use gutters and channels ([`route`](self)). Labels go where they cover nothing
+//! ([`labels`](self)). If a label finds no room, the layout is repeated with more space.
 //!
 //! # Invariants
 //! - Boxes, headings and labels do not overlap each other ([`Layout::solid`]).
-//! - Every edge that is shown has its label, or [`Layout::foot`] says what the label would have
-//!   said.
+//! - Every shown edge has its label, or [`Layout::foot`] contains the label's text.
 
 pub mod geometry;
 
@@ -22,44 +20,44 @@ use super::scene::Scene;
 use geometry::{Path, Point, Rect, text_width, wrapped};
 use grid::Grid;
 
-/// Size of what an event did, of code and labels, of the title.
+/// Font size of actions.
 pub const TEXT: f64 = 13.0;
-/// Size of code, and of what is said around the picture.
+/// Font size of code and of text around the picture.
 pub const SMALL: f64 = 11.0;
-/// Size of labels.
+/// Font size of labels.
 pub const LABEL: f64 = 12.0;
-/// Size of the title.
+/// Font size of the title.
 pub const TITLE: f64 = 17.0;
 
-/// Height of an event's box without its code, and of each line of code.
+/// Height of an event's box without its code, and of one line of code.
 const EVENT_HEIGHT: f64 = 25.0;
 const CODE_LINE: f64 = 13.0;
 const INIT_HEIGHT: f64 = 26.0;
 const LABEL_HEIGHT: f64 = 15.0;
 const GROUP_LINE: f64 = 18.0;
 const MARGIN: f64 = 14.0;
-/// Distance of the borders of nested groups.
+/// Distance between the borders of nested groups.
 const NEST: f64 = 8.0;
-/// Distance of lanes, and of the first one from its column: there is an arrow between them.
+/// Distance between lanes, and between a column and its first lane: an arrowhead fits in between.
 const LANE: f64 = 8.0;
 const FIRST_LANE: f64 = 14.0;
-/// Texts are cut at so many places; code goes on in another line,
+/// The limit on places in a text; code continues on the next line,
 const MOST_PLACES: usize = 36;
-/// and is cut after so many lines.
+/// up to this number of lines.
 const MOST_CODE: usize = 3;
-/// Lines around the picture are at least this long.
+/// The least width of lines around the picture.
 const LEAST_WIDTH: f64 = 440.0;
-/// How often everything is laid out again with more room.
+/// The limit on layouts with more space.
 const ATTEMPTS: usize = 12;
 
 /// A line of text.
 #[derive(Clone, Debug)]
 pub struct Text {
-    /// Where it is.
+    /// Its rectangle.
     pub rect: Rect,
-    /// What it says.
+    /// Its text.
     pub text: String,
-    /// The whole of it, if it was cut.
+    /// The full text, if it was shortened.
     pub full: Option<String>,
 }
 
@@ -68,7 +66,7 @@ pub struct Text {
 pub struct Group {
     /// The box.
     pub rect: Rect,
-    /// What it is called.
+    /// Its name.
     pub label: Text,
 }
 
@@ -77,22 +75,22 @@ pub struct Group {
 pub struct Placed {
     /// The box.
     pub rect: Rect,
-    /// What it did, cut if it must be.
+    /// Its action, possibly shortened.
     pub action: String,
-    /// Its code in lines, cut if it must be.
+    /// Its code in lines, possibly shortened.
     pub code: Vec<String>,
 }
 
 /// An edge.
 #[derive(Clone, Debug)]
 pub struct Drawn {
-    /// Its line.
+    /// Its path.
     pub path: Path,
-    /// The arrow at its end.
+    /// The arrowhead at its end.
     pub tip: [Point; 3],
-    /// The arrow at its start, if it holds in both directions.
+    /// The arrowhead at its start, if it holds in both directions.
     pub tail: Option<[Point; 3]>,
-    /// Where its name is.
+    /// The rectangle of its label.
     pub label: Option<Rect>,
 }
 
@@ -107,16 +105,16 @@ pub struct Layout {
     pub groups: Vec<Group>,
     /// Headings of columns.
     pub threads: Vec<Text>,
-    /// By event of the scene.
+    /// The boxes of the scene's events.
     pub events: Vec<Placed>,
-    /// By edge of the scene.
+    /// The scene's edges.
     pub edges: Vec<Drawn>,
     /// Lines below the picture.
     pub foot: Vec<Text>,
 }
 
 impl Layout {
-    /// Lays out a scene; `headed`: under its title.
+    /// Lays out a scene; `headed`: with its title.
     pub fn of(scene: &Scene, headed: bool) -> Layout {
         let grid = Grid::new(scene);
         let mut attempt = 0;
@@ -131,8 +129,8 @@ impl Layout {
         }
     }
 
-    /// Everything that must not overlap: boxes of events, headings, labels of shown edges, text
-    /// around the picture.
+    /// All rectangles that must not overlap: boxes of events, headings, labels of shown edges, and
+    /// text around the picture.
     pub fn solid(&self) -> Vec<Rect> {
         let texts = self
             .head
@@ -149,7 +147,7 @@ impl Layout {
             .collect()
     }
 
-    /// Adds what is said above and below, and moves the picture down accordingly.
+    /// Adds the text above and below, and moves the picture down accordingly.
     fn write_around(&mut self, scene: &Scene, headed: bool, more: Option<String>) {
         let width = self.size.0.max(LEAST_WIDTH);
         let places = |size: f64| ((width - 2.0 * MARGIN) / text_width("m", size)).floor() as usize;

@@ -1,22 +1,21 @@
-//! Which way each edge takes, in terms of the grid: columns, rows, the gutters between columns, the
-//! channels between rows.
+//! Routes each edge on the grid: columns, rows, gutters between columns, and channels between rows.
 //!
-//! Gutter `g` is left of column `g`, the last one right of the last column; channel `c` is above
-//! row `c`, the last one below the last row. The channel of initial writes runs between them and
-//! everything else.
+//! Gutter `g` is left of column `g`; the last gutter is right of the last column. Channel `c` is
+//! above row `c`; the last channel is below the last row. The channel of initial writes lies
+//! between them and all rows.
 //!
 //! # Invariants
-//! - No way crosses a box: curves stay inside gutters, horizontal lines inside channels.
-//! - Ways of edges that are not shown take no room.
+//! - No route crosses a box: curves stay inside gutters, horizontal lines inside channels.
+//! - Routes of hidden edges take no space.
 
 use super::super::scene::{Role, Scene};
 
-/// Where an event is.
+/// The cell of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cell {
     /// Among the initial writes.
     Init(usize),
-    /// In a column and a row.
+    /// Its column and row.
     At(usize, usize),
 }
 
@@ -29,7 +28,7 @@ pub(super) enum Side {
     Bottom,
 }
 
-/// A way.
+/// A route.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Way {
     /// From one row to the next.
@@ -45,7 +44,7 @@ pub(super) enum Way {
         track: f64,
         back: usize,
     },
-    /// From an initial write through their channel, and down a lane of a gutter.
+    /// From an initial write through its channel, and down a lane of a gutter.
     Fall {
         track: f64,
         gutter: usize,
@@ -56,30 +55,30 @@ pub(super) enum Way {
     Between { track: f64 },
 }
 
-/// The way of one edge, and the sides of its boxes where it begins and ends.
+/// The route of one edge, and the sides of boxes at its ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     pub way: Way,
     pub sides: (Side, Side),
 }
 
-/// All ways, and how much room they need.
+/// All routes, and the space that they need.
 #[derive(Clone, Debug)]
 pub(super) struct Plans {
-    /// By edge.
+    /// For each edge.
     pub plans: Vec<Plan>,
-    /// By gutter: arcs on either side, ways across.
+    /// For each gutter: arcs on either side, and edges across.
     pub arcs: Vec<usize>,
     pub across: Vec<usize>,
-    /// By gutter: lanes beside the column on its left and the column on its right.
+    /// For each gutter: lanes next to the column on its left, and next to the column on its right.
     pub lanes: Vec<(usize, usize)>,
-    /// By channel.
+    /// For each channel.
     pub tracks: Vec<usize>,
-    /// Of the channel of initial writes.
+    /// For the channel of initial writes.
     pub init_tracks: usize,
 }
 
-/// Where the events of a scene are, given the column of each thread; and the number of rows.
+/// The cells of a scene's events, given the column of each thread; and the number of rows.
 pub(super) fn cells(scene: &Scene, column_of: &[usize]) -> (Vec<Cell>, usize) {
     let mut next = vec![0; column_of.len()];
     let mut init = 0;
@@ -96,7 +95,7 @@ pub(super) fn cells(scene: &Scene, column_of: &[usize]) -> (Vec<Cell>, usize) {
             }
         });
     }
-    // How threads end stands in one row, below all events.
+    // The final states of threads share one row below all events.
     let is_end = |e: usize| scene.events[e].role == Role::End;
     let rows = (0..cells.len())
         .filter(|&e| !is_end(e))
@@ -115,7 +114,7 @@ pub(super) fn cells(scene: &Scene, column_of: &[usize]) -> (Vec<Cell>, usize) {
     (cells, rows + any_end)
 }
 
-/// Plans the ways of all edges, shown ones first.
+/// Plans the routes of all edges, shown ones first.
 pub(super) fn plan(scene: &Scene, cells: &[Cell], columns: usize, rows: usize) -> Plans {
     let mut planner = Planner {
         shown: true,
@@ -136,7 +135,7 @@ pub(super) fn plan(scene: &Scene, cells: &[Cell], columns: usize, rows: usize) -
     for e in (0..plans.len()).filter(|&e| !shown(e)) {
         plans[e] = Some(planner.way(scene, cells, e));
     }
-    // Tracks were counted one by one: spread them over their channels.
+    // Spreads the numbered tracks evenly over their channels.
     let spread = |track: f64, tracks: usize| (track + 1.0) / (tracks as f64 + 1.0);
     let plans = plans
         .into_iter()
@@ -227,7 +226,7 @@ impl Planner {
         }
     }
 
-    /// An arc beside a column, on the side where less goes on.
+    /// An arc next to a column, on the side with fewer edges.
     fn arc(&mut self, column: usize) -> Plan {
         let load = |gutter: usize| 2 * self.across[gutter] + self.arcs[gutter];
         let right = load(column + 1) <= load(column);
@@ -243,7 +242,7 @@ impl Planner {
         }
     }
 
-    /// The channel for a way between two rows: near both, and with few tracks.
+    /// A channel for a route between two rows: close to both, and with few tracks.
     fn channel(&self, i: usize, j: usize) -> usize {
         let (low, high) = (i.min(j), i.max(j) + 1);
         let middle = (low + high) as f64 / 2.0;
@@ -253,7 +252,7 @@ impl Planner {
             .unwrap_or(low)
     }
 
-    /// From an initial write into a column.
+    /// A route from an initial write into a column.
     fn fall(&mut self, column: usize, reversed: bool) -> Plan {
         let track = Self::track(self.shown, &mut self.init_tracks, &mut self.unseen);
         let left = self.lanes[column].1 <= self.lanes[column + 1].0;
@@ -285,14 +284,14 @@ impl Planner {
         }
     }
 
-    /// The next track: a number to be spread; for ways that take no room, a place of its own.
+    /// The next track: a number to spread later; for hidden routes, a final position.
     fn track(shown: bool, tracks: &mut usize, unseen: &mut usize) -> f64 {
         if shown {
             *tracks += 1;
             return (*tracks - 1) as f64;
         }
         *unseen += 1;
-        // The golden ratio keeps any number of them apart.
+        // Multiples of the golden ratio stay apart for any number of routes.
         0.1 + 0.8 * (*unseen as f64 * 0.618_033_988_749_895).fract()
     }
 }

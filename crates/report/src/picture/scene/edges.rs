@@ -1,4 +1,4 @@
-//! The edges of a scene: which pairs of which relations are drawn, and the cycle in bold.
+//! Chooses the edges of a scene: the pairs of each relation, and the cycle in bold.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use super::{Choice, Edge, FAR_TOO_MANY, MOST_EDGES, Relation, Scene, Step, Subje
 use verdict::{Style, Witness};
 
 impl Scene {
-    /// Adds the relations that are chosen, then the steps of the cycle.
+    /// Adds the chosen relations, then the steps of the cycle.
     pub(super) fn add_relations(
         &mut self,
         subject: &Subject<'_>,
@@ -53,7 +53,7 @@ impl Scene {
                 } else {
                     MOST_EDGES
                 };
-            // Program order is the picture's backbone, and never in the way.
+            // Program order is always drawn; it never clutters the picture.
             if too_many && style != Some(Style::ProgramOrder) {
                 if shown {
                     not_drawn.push(format!("`{name}` ({} pairs)", edges.len()));
@@ -63,7 +63,7 @@ impl Scene {
                     continue;
                 }
             }
-            // Kinds that are drawn unasked are those of one relation.
+            // Kinds drawn by default belong to a single relation each.
             others += usize::from(!kind.shown);
             let relation = self.relations.len();
             self.relations.push(Relation {
@@ -91,8 +91,7 @@ impl Scene {
         }
     }
 
-    /// The pairs between drawn events, each once; with `both`, the relation holds in both
-    /// directions.
+    /// The pairs between drawn events, each once. `both`: the relation holds in both directions.
     fn drawable(
         &self,
         pairs: &[(usize, usize)],
@@ -113,8 +112,8 @@ impl Scene {
                 let r = &self.relations[e.relation];
                 r.shown && r.kind == kind && e.from == from && e.to == to
             };
-            // `mo` beside `co`; and of synchronization, what program order says anyway, and that
-            // initial writes come first.
+            // Drops `mo` where `co` is drawn. From synchronization, drops pairs in program order
+            // and pairs from initial writes.
             let repeats = kind.once() && self.edges.iter().any(drawn);
             let thread = self.events[from].thread;
             let inside = from < to && thread == self.events[to].thread;
@@ -126,13 +125,13 @@ impl Scene {
         edges
     }
 
-    /// A step of the cycle: its edge in bold, made if it is not there.
+    /// Adds a step of the cycle: makes its edge bold, and creates it if necessary.
     fn add_step(&mut self, step: &Step, witness: &Witness, place: &[Option<usize>]) {
         let (Some(mut from), Some(mut to)) = (place[step.from], place[step.to]) else {
             return;
         };
         let mut name = step.name.as_str();
-        // A step against a relation is drawn as the relation is.
+        // A step along an inverse relation is drawn as the relation.
         while let Some(inverse) = name.strip_suffix("^-1") {
             (from, to, name) = (to, from, inverse);
         }
@@ -154,8 +153,7 @@ impl Scene {
         match self.edges.iter_mut().find(same) {
             Some(edge) => edge.bold = true,
             None => {
-                // What is drawn in bold need not be drawn again under another name: `co` beside
-                // `mo`.
+                // A bold edge is not repeated under another name: `co` next to `mo`.
                 let kind = self.relations[relation].kind;
                 let relations = &self.relations;
                 self.edges.retain(|e| {
@@ -171,7 +169,7 @@ impl Scene {
                 });
             }
         }
-        // One bold edge of a relation that is not shown is shown alone.
+        // A bold edge of a hidden relation is shown without the relation's other edges.
         if !self.relations[relation].shown {
             let name = self.relations[relation].name.clone();
             let kind = self.relations[relation].kind;
@@ -191,7 +189,7 @@ impl Scene {
         }
     }
 
-    /// Shown relations first, otherwise as they were found.
+    /// Sorts relations, shown ones first; otherwise keeps their order.
     pub(super) fn relations_in_order(&mut self) {
         let mut order: Vec<usize> = (0..self.relations.len()).collect();
         order.sort_by_key(|&r| !self.relations[r].shown);
@@ -201,13 +199,13 @@ impl Scene {
         self.edges
             .iter_mut()
             .for_each(|e| e.relation = new[e.relation]);
-        // Bold edges last: they are drawn over the others.
+        // Bold edges are last, so they are drawn over the others.
         self.edges
             .sort_by_key(|e| (e.bold, e.relation, e.from, e.to));
     }
 }
 
-/// Without the pairs that follow by transitivity, if the relation is a strict partial order.
+/// Removes the pairs that follow by transitivity, if the relation is a strict partial order.
 fn reduced(pairs: &[(usize, usize)], n: usize) -> Vec<(usize, usize)> {
     let mut after: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); n];
     for &(a, b) in pairs {
@@ -227,7 +225,7 @@ fn reduced(pairs: &[(usize, usize)], n: usize) -> Vec<(usize, usize)> {
         .collect()
 }
 
-/// Of the writes that come after what a read took, the next ones only.
+/// The earliest of the writes that overwrite the value of a read.
 fn nearest(fr: &[(usize, usize)], co: &[(usize, usize)]) -> Vec<(usize, usize)> {
     let all: BTreeSet<(usize, usize)> = fr.iter().copied().collect();
     let later = |r: usize, w: usize| {

@@ -1,9 +1,10 @@
-//! Why an outcome is allowed: the chain that would forbid it, with the link that it lacks.
+//! Shows why an outcome is allowed: the chain that would forbid it, with the missing link.
 //!
 //! # Invariants
-//! - The chain is drawn into the execution that shows the outcome only if that is the execution of
-//!   the changed program that breaks the axiom, but for fences that the chain does not go through.
-//!   Else it is drawn into the latter, in a picture of its own that says so.
+//! - The execution with the outcome and the execution of the changed program that breaks the axiom
+//!   may differ only in fences that the chain avoids. Then one picture shows both the outcome and
+//!   the chain. Otherwise a second picture, with a note, shows the chain in the changed program's
+//!   execution.
 
 use super::super::super::Line;
 use super::super::scene::{Step, Subject};
@@ -11,7 +12,7 @@ use super::super::style::MISSING;
 use super::{facts, final_state, steps, witnessed as shown};
 use verdict::{Breach, Missing, Style, Witness, WitnessEvent};
 
-/// The execution that shows an answer, and what an allowed outcome lacks.
+/// The execution that shows an answer, with the missing link of an allowed outcome.
 pub(super) fn witnessed<'a>(line: &'a Line, witness: &'a Witness) -> Vec<Subject<'a>> {
     let mut first = shown(line, witness);
     let missing = line
@@ -56,8 +57,7 @@ pub(super) fn witnessed<'a>(line: &'a Line, witness: &'a Witness) -> Vec<Subject
     ]
 }
 
-/// The steps of the chain; those that the program as it is lacks are of relations that are called
-/// so.
+/// The steps of the chain; steps that the original program lacks get the prefix [`MISSING`].
 fn chain(missing: &Missing, breach: &Breach) -> Vec<Step> {
     let mut cycle = Vec::new();
     for (i, link) in breach.chain.iter().enumerate() {
@@ -92,8 +92,8 @@ fn says(missing: &Missing, breach: &Breach) -> Vec<String> {
     says
 }
 
-/// By event of an execution of the changed program, the event of the other one, of a fence that was
-/// put in none; `None` at all if the executions differ in more.
+/// For each event of the changed program's execution, the corresponding event of the original one;
+/// `None` for an inserted fence. Returns `None` if the executions differ in more.
 fn placed(changed: &Witness, witness: &Witness) -> Option<Vec<Option<usize>>> {
     let of = |w: &Witness, thread: Option<usize>| -> Vec<usize> {
         (0..w.events.len())
@@ -102,7 +102,7 @@ fn placed(changed: &Witness, witness: &Witness) -> Option<Vec<Option<usize>>> {
     };
     let alike = |a: &WitnessEvent, b: &WitnessEvent| (&a.line, &a.action) == (&b.line, &b.action);
     let mut place = vec![None; changed.events.len()];
-    // Only initial writes that something refers to are shown.
+    // Only initial writes with edges are shown.
     for e in of(changed, None) {
         let same = |&w: &usize| alike(&changed.events[e], &witness.events[w]);
         place[e] = of(witness, None).into_iter().find(same);
