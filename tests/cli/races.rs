@@ -131,3 +131,18 @@ fn writes_of_one_value_are_benign_if_that_is_asked_for() {
     let run = said("", "", &[&["run", "--runs", "100"], &set[..]].concat()).out;
     assert!(run.contains("race on `x`"), "{run}");
 }
+
+#[test]
+fn copies_of_a_function_that_is_called_twice_are_two() {
+    let file = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/litmus/ptx-async/07-copies/Copy.function-twice.toml"
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments = ["check", "--property", "race", "-v", file];
+    let told = fencepost(folder.path(), &arguments).out;
+    assert!(
+        told.contains("P0's agent 1 line 20 with P0's agent 2 line 20"),
+        "{told}"
+    );
+}

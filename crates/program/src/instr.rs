@@ -5,12 +5,14 @@
 //!   it computes.
 //! - An access has an address and a type; the width of the type is its size.
 
-use super::{BinOp, CmpOp, EventKind, Fused, LocId, RegId, Scope, Tag, Tags, Ty, host};
+use super::{BinOp, CmpOp, EventKind, Fused, InstrId, LocId, RegId, Scope, Tag, Tags, Ty, host};
 use diag::{SourceLine, Span};
 
 /// A micro-op with its place in the source.
 #[derive(Clone, Debug)]
 pub struct Instr {
+    /// The instruction of the thread that it belongs to.
+    pub id: InstrId,
     /// The operation.
     pub op: Op,
     /// Its position in a vector instruction.
@@ -28,7 +30,7 @@ impl Instr {
     /// an asynchronous copy.
     pub fn follows(&self, operation: &Instr) -> bool {
         (operation.op.has(Tag::Mbarrier) || operation.op.has(Tag::Asynchronous))
-            && operation.span == self.span
+            && operation.id == self.id
     }
 }
 
@@ -37,7 +39,7 @@ pub fn is_further(code: &[Instr], at: usize) -> bool {
     let mut before = code[..at]
         .iter()
         .rev()
-        .take_while(|before| before.span == code[at].span);
+        .take_while(|before| before.id == code[at].id);
     before.any(|before| code[at].follows(before))
 }
 
@@ -51,7 +53,7 @@ pub fn is_of_word(code: &[Instr], at: usize) -> bool {
     let words: Vec<RegId> = code[..at]
         .iter()
         .rev()
-        .take_while(|b| b.span == code[at].span)
+        .take_while(|b| b.id == code[at].id)
         .filter_map(found)
         .collect();
     value.any(&|e| matches!(e, Expr::Reg(r) if words.contains(r)))

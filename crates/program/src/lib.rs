@@ -46,7 +46,7 @@ pub use diag::SourceLine;
 pub use dialect::{Dialect, DialectRow, Runtime};
 pub use event::{EVENT_SETS, EventKind, KINDS, KindRow};
 pub use float::{FloatOp, Format, Fused, Number, Rounding};
-pub use ids::{LocId, RegId, ThreadId};
+pub use ids::{InstrId, LocId, RegId, ThreadId};
 pub use instr::{
     Access, Barrier, BarrierAction, BarrierNaming, Element, Expr, Instr, Mark, Op, Update,
     is_further, is_of_word,

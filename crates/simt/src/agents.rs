@@ -108,7 +108,7 @@ fn apart(test: &LitmusTest) -> Result<Option<(LitmusTest, Vec<Agent>)>, String> 
         while at < code.len() {
             let same = code[at..]
                 .iter()
-                .take_while(|i| i.span == code[at].span)
+                .take_while(|i| i.id == code[at].id)
                 .count();
             if let Some(skip) = code[at..at + same]
                 .iter()

@@ -10,7 +10,8 @@ use program::host::{
 };
 use program::litmus::{LitmusTest, Observable};
 use program::{
-    CmpOp, Element, Expr, Init, Instr, Op, RegId, Register, Tag, Tags, Thread, ThreadId, Ty,
+    CmpOp, Element, Expr, Init, Instr, InstrId, Op, RegId, Register, Tag, Tags, Thread, ThreadId,
+    Ty,
 };
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
@@ -410,6 +411,7 @@ fn host_code(
     let mut ends = vec![None; old.len() + 1];
     let mut new: Vec<(Instr, Option<usize>)> = Vec::new();
     let plain = |op: Op, text: String| Instr {
+        id: InstrId::default(),
         op,
         element: Element::ONLY,
         line: 0.into(),

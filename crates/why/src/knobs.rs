@@ -1,13 +1,13 @@
-//! Kinds of change: what of a program can be turned down or up, in every dialect.
+//! Kinds of change: the parts of a program that can be made weaker or stronger, in every dialect.
 //!
 //! A kind lists its [`Knob`]s in a program. The levels of a knob go from the weakest to the
-//! strongest, and one of them is what is written. Whoever wants to know what an answer rests on
-//! turns knobs down; whoever wants to know what it lacks turns them up ([`search`](crate::search)).
+//! strongest, and one of them is the written one. Explanations turn knobs down, to see what an
+//! answer needs; repairs turn them up ([`search`](crate::search)).
 //!
 //! # Invariants
-//! - What is written changes nothing; every other level is one change of all places of the knob.
-//! - Copies of one instruction (threads of one kernel) have one knob; so have barriers that meet,
-//!   since one without its partner waits for ever.
+//! - The written level changes nothing; every other level is one change of all places of the knob.
+//! - Copies of one instruction (threads of one kernel) share one knob. Barriers that meet share
+//!   one, too, since a barrier without its partner waits without end.
 
 use std::collections::HashMap;
 
@@ -33,58 +33,58 @@ pub(crate) use version::{Added, Changes, Version};
 /// An instruction of a thread.
 pub type Spot = (ThreadId, usize);
 
-/// What stands at a level of a knob.
+/// The action of a knob's level.
 #[derive(Clone, Debug)]
 enum Act {
-    /// What is written.
+    /// Nothing: the written level.
     Own,
-    /// The instructions, locations or threads are changed so.
+    /// Change instructions, locations or threads.
     Change(Change),
-    /// Parts of the file are.
+    /// Replace parts of the file.
     Text(Vec<Splice>),
 }
 
-/// A level of a knob: what is there then, and in words; empty: nothing.
+/// A level of a knob: its action, and its state in words; empty: nothing is there.
 #[derive(Clone, Debug)]
 pub(crate) struct Level(Act, String);
 
 impl Level {
-    /// One that changes the text.
+    /// A level that changes the text.
     pub(crate) fn text(splices: Vec<Splice>) -> Level {
         Level(Act::Text(splices), String::new())
     }
 }
 
-/// Something that can be turned.
+/// A part of a program with levels.
 #[derive(Clone, Debug)]
 pub struct Knob {
-    /// What it changes.
+    /// The places that it changes.
     pub sites: Vec<Site>,
     levels: Vec<Level>,
-    /// Which of them is there.
+    /// The level that is written.
     written: usize,
     kind: Written,
 }
 
-/// What a change of the text concerns.
+/// The subject of a change of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
-    /// The scope of what is there.
+    /// The scope.
     Scope,
-    /// Its order.
+    /// The order.
     Order,
-    /// Its flags.
+    /// The flags.
     Flags,
-    /// A barrier that is not there.
+    /// A barrier that is absent.
     Barrier,
-    /// A call of a host thread that is not there, or names another stream.
+    /// A call of a host thread that is absent, or names another stream.
     Call,
-    /// What else is not there, or is plain.
+    /// Anything else that is absent or plain.
     More,
 }
 
 impl Knob {
-    /// A knob with levels below and above what is written.
+    /// A knob with levels below and above the written one.
     fn new(
         sites: Vec<Site>,
         below: Vec<(Change, String)>,
@@ -108,7 +108,7 @@ impl Knob {
         }
     }
 
-    /// A knob that changes the text of the file, to something stronger.
+    /// A knob that changes the text of the file to something stronger.
     pub(crate) fn written_so(kind: Written, spots: &[Spot], above: Vec<Level>) -> Knob {
         let levels = [Level(Act::Own, String::new())]
             .into_iter()
@@ -122,8 +122,7 @@ impl Knob {
         }
     }
 
-    /// One whose levels are texts, in any order, but that one is what is written: nothing of the
-    /// text is changed there.
+    /// A knob whose levels are texts in no order. The written level changes nothing of the text.
     pub(crate) fn of_texts(spots: &[Spot], texts: Vec<Vec<Splice>>, written: usize) -> Knob {
         let level = |(at, splices)| match at == written {
             true => Level(Act::Own, String::new()),
@@ -138,26 +137,26 @@ impl Knob {
         }
     }
 
-    /// The same, of all that concerns a location.
+    /// The same, for everything that concerns a location.
     pub(crate) fn of_location(mut self, loc: LocId) -> Knob {
         self.sites.insert(0, Site::Location(loc));
         self
     }
 
-    /// As written, or weaker; `None` if nothing is weaker.
+    /// The written level and weaker ones; `None` if nothing is weaker.
     pub fn down(mut self) -> Option<Knob> {
         self.levels.truncate(self.written + 1);
         (self.levels.len() > 1).then_some(self)
     }
 
-    /// As written, or stronger; `None` if nothing is stronger.
+    /// The written level and stronger ones; `None` if nothing is stronger.
     pub fn up(mut self) -> Option<Knob> {
         self.levels.drain(..self.written);
         self.written = 0;
         (self.levels.len() > 1).then_some(self)
     }
 
-    /// As written, or the last level of which something holds.
+    /// The written level, and the last level that is wanted.
     pub fn only(mut self, wanted: impl Fn(Change) -> bool) -> Option<Knob> {
         let own = self.levels[self.written].clone();
         let level = self
@@ -169,8 +168,7 @@ impl Knob {
         Some(self)
     }
 
-    /// Without levels at which some instruction could not be written so: the front end refuses its
-    /// text.
+    /// Drops levels that the front end refuses as text.
     pub(crate) fn writable(mut self, test: &LitmusTest) -> Option<Knob> {
         let written = |level: &Level| {
             let Some(change) = level
@@ -224,7 +222,7 @@ impl Knob {
         })
     }
 
-    /// One knob for the places of all; `None` if there are none.
+    /// One knob for the places of all; `None` if there are no knobs.
     pub fn joined(knobs: Vec<Knob>) -> Option<Knob> {
         let mut sites: Vec<Site> = knobs.iter().flat_map(|knob| knob.sites.clone()).collect();
         sites.sort_unstable();
@@ -242,18 +240,18 @@ impl Knob {
             .map(|all| Knob { sites, ..all })
     }
 
-    /// Whether it helps alone or not at all: of barriers, more are not stronger, nor are more calls
-    /// that wait.
+    /// Whether it helps alone or not at all: more barriers, or more waiting calls, are not
+    /// stronger.
     pub(crate) fn is_alone(&self) -> bool {
         matches!(self.kind, Written::Barrier | Written::Call)
     }
 
-    /// Whether it is the place of a thread.
+    /// Whether it moves a thread to another place.
     pub(crate) fn is_place(&self) -> bool {
         matches!(self.sites.as_slice(), [Site::Thread(_)])
     }
 
-    /// What its changes of the text concern.
+    /// The subject of its changes of the text.
     pub(crate) fn kind(&self) -> Written {
         self.kind
     }
@@ -263,17 +261,17 @@ impl Knob {
         self.levels.len() - 1
     }
 
-    /// The level that is written.
+    /// The written level.
     pub fn written(&self) -> usize {
         self.written
     }
 
-    /// What changes of the program at a level.
+    /// The change of the program at a level.
     pub fn change(&self, level: usize) -> Option<Change> {
         self.levels[level].change()
     }
 
-    /// What changes of the text at a level.
+    /// The changes of the text at a level.
     pub(crate) fn splices(&self, level: usize) -> &[Splice] {
         match &self.levels[level].0 {
             Act::Text(splices) => splices,
@@ -296,7 +294,7 @@ impl Knob {
         })
     }
 
-    /// The first of its instructions; what is put in behind the last one stands at none.
+    /// The first of its instructions; text behind the last instruction belongs to none.
     pub fn instr<'p>(&self, program: &'p Program) -> Option<&'p Instr> {
         self.spots()
             .next()
@@ -314,7 +312,7 @@ impl Level {
     }
 }
 
-/// What a model may see of an instruction.
+/// The part of an instruction that a model may see.
 pub(crate) fn said(op: &Op) -> (Vec<(EventKind, Tags)>, Option<Scope>) {
     (
         op.tags()
@@ -325,7 +323,7 @@ pub(crate) fn said(op: &Op) -> (Vec<(EventKind, Tags)>, Option<Scope>) {
     )
 }
 
-/// An instruction.
+/// The instruction at a spot.
 pub fn instr(program: &Program, (thread, at): Spot) -> &Instr {
     &program.thread(thread).code[at]
 }
@@ -370,7 +368,7 @@ mod tests {
     use super::{Around, fences_before, instr, spots};
     use front::litmus::parse;
 
-    /// A copy is several micro-ops: what stands in front of it stands in front of the first one.
+    /// A copy is several micro-ops: a fence before it comes before the first one.
     #[test]
     fn a_fence_stands_in_front_of_an_instruction() {
         let text = "name = \"T\"\n[memory]\nx = { type = \"u32\", space = \"shared\" }\ng = { type = \"u32\" }\n\
@@ -401,7 +399,7 @@ mod tests {
                 "ld.relaxed.gpu.u32 r2, [rd3]",
                 Some("ld.relaxed.gpu.b32 %r2,[%rd3]"),
             ),
-            // What goes without saying.
+            // The default.
             (
                 "@%p1 ld.global.u32 \t%r2, [%rd3]",
                 "ld.weak.u32 r2, [rd3]",

@@ -127,13 +127,13 @@ impl Skeleton {
 /// its accesses.
 fn goes_on(sk: &Skeleton, j: usize) -> bool {
     let (a, b) = (&sk.events[j - 1], &sk.events[j]);
-    let span = |e: &Event| Some(sk.program.thread(e.thread?).code.get(e.instr)?.span);
+    let id = |e: &Event| Some(sk.program.thread(e.thread?).code.get(e.instr)?.id);
     // If a loop reaches the instruction again, a new operation begins.
     let further =
         (a.instr, a.part) < (b.instr, b.part) || a.instr == b.instr && a.is_read() && b.is_write();
     a.thread == b.thread
-        && span(a).is_some()
-        && span(a) == span(b)
+        && id(a).is_some()
+        && id(a) == id(b)
         && (further || b.tags.has(Tag::Mbarrier))
 }
 
@@ -291,7 +291,7 @@ fn blocks(sk: &mut Skeleton, domains: &Domains, i: usize) -> Vec<(ThreadId, Cond
                 .thread(thread)
                 .code
                 .get(e.instr)
-                .map(|instr| instr.span),
+                .map(|instr| instr.id),
         )
     };
     let same = |j: &usize| {

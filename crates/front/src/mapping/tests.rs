@@ -5,8 +5,8 @@ use diag::{Diagnostic, SourceFile, SourceLine};
 use program::Dialect;
 use program::words::SCOPES;
 use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, BinOp, Element, Expr, LocId, Op, Place, RegId,
-    Scope, Tag, Tags, Thread, Ty, Update,
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, Element, Expr, InstrId, LocId, Op, Place,
+    RegId, Scope, Tag, Tags, Thread, Ty, Update,
 };
 
 fn access(tags: &[Tag], scope: Option<Scope>) -> Access {
@@ -335,6 +335,7 @@ fn branches_go_where_they_went() {
             i.to_string(),
         );
         Instr {
+            id: InstrId(i as u32),
             op,
             element: Element::ONLY,
             span,

@@ -1,17 +1,17 @@
-//! The cheapest setting that holds, among choices that are partial orders.
+//! Finds the cheapest setting that holds, among choices that are partial orders.
 //!
-//! Settings that are known to hold and to fail answer for those above and below them. The candidate
-//! is the cheapest setting below no failure, by branch and bound; if it holds, nothing cheaper
-//! does. If it fails, it is raised to a failure that no single choice can raise further, and that
-//! much is known to fail.
+//! Known settings answer for their neighbours: everything above a setting that holds, holds;
+//! everything below a failure fails. Branch and bound proposes the cheapest setting that is below
+//! no failure. If it holds, nothing cheaper does. If it fails, the search raises it until no single
+//! choice can rise without success; this larger failure is then known.
 //!
 //! # Invariants
-//! - What is handed out was decided to hold, and with each single choice one step weaker to fail.
-//!   That nothing is cheaper takes it for granted that what is stronger holds if what is weaker
-//!   does.
+//! - The search decided that its result holds, and that it fails with any single choice one step
+//!   weaker.
+//! - "Nothing is cheaper" assumes that a stronger setting holds whenever a weaker one does.
 //!
 //! # Sources
-//! - Minimal sets to hit: as in the search for minimal corrections of unsatisfiable formulas.
+//! - Minimal hitting sets: as in the search for minimal corrections of unsatisfiable formulas.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -23,13 +23,13 @@ use super::choice::Choice;
 use crate::knobs::Changes;
 use crate::search::{GivenUp, Search, Setting};
 
-/// At most so many parts of the space are looked at for one answer.
+/// The largest number of parts of the space that one answer looks at.
 const PARTS: usize = 400_000;
 
-/// Settings of some choices, and what is known of them.
+/// Settings of some choices, and the answers that the search has about them.
 pub(super) struct Space<'s, D> {
     pub(super) choices: &'s [Choice],
-    /// By choice and option, the options that are no stronger, as bits.
+    /// By choice and option: the options that are no stronger, as bits.
     below: Vec<Vec<u64>>,
     pub(super) search: Search<'s, D>,
     holds: Vec<Setting>,
@@ -59,12 +59,12 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
         }
     }
 
-    /// What is written.
+    /// The setting as written.
     pub(super) fn written(&self) -> Setting {
         self.choices.iter().map(|choice| choice.written).collect()
     }
 
-    /// Everything that can be chosen, as bits.
+    /// All options, as bits.
     pub(super) fn everything(&self) -> Vec<u64> {
         self.choices
             .iter()
@@ -72,7 +72,7 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
             .collect()
     }
 
-    /// What is no weaker than what is written, as bits.
+    /// The options that are no weaker than the written ones, as bits.
     pub(super) fn no_weaker(&self) -> Vec<u64> {
         let of = |(below, choice): (&Vec<u64>, &Choice)| {
             (0..below.len())
@@ -83,7 +83,7 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
         self.below.iter().zip(self.choices).map(of).collect()
     }
 
-    /// What the options of a setting cost.
+    /// The cost of a setting's options.
     pub(super) fn cost(&self, setting: &Setting) -> u64 {
         self.choices
             .iter()
@@ -100,7 +100,7 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
             .sum()
     }
 
-    /// The options that are one step weaker than one, and no dearer.
+    /// The options that are one step weaker than one, and cost no more.
     pub(super) fn weaker(&self, k: usize, option: usize) -> Vec<usize> {
         let (below, costs) = (&self.below[k], &self.choices[k].costs);
         let is_weaker =
@@ -119,7 +119,7 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
         (0..a.len()).all(|k| self.below[k][b[k]] >> a[k] & 1 == 1)
     }
 
-    /// Whether a setting holds: by what is known, or decided.
+    /// Whether a setting holds: known already, or decided now.
     fn decided(&mut self, setting: &Setting) -> Result<bool, GivenUp> {
         if self.holds.iter().any(|h| self.up_to(h, setting)) {
             return Ok(true);
@@ -139,7 +139,7 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
         Ok(holds)
     }
 
-    /// Raises a setting that fails as far as it goes on failing.
+    /// Raises a failing setting as long as it still fails.
     fn raised(&mut self, mut setting: Setting) -> Result<Setting, GivenUp> {
         for k in 0..setting.len() {
             let own = setting[k];
@@ -160,7 +160,7 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
         Ok(setting)
     }
 
-    /// Notes a setting that fails.
+    /// Notes a failing setting.
     fn failed(&mut self, setting: Setting) -> Result<(), GivenUp> {
         let raised = self.raised(setting)?;
         let failed = std::mem::take(&mut self.fails);
@@ -172,8 +172,7 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
         Ok(())
     }
 
-    /// Of the options that are left, the cheapest of each choice; of equally cheap ones, what is
-    /// written.
+    /// The cheapest remaining option of each choice; among equally cheap ones, the written one.
     fn pick(&self, allowed: &[u64]) -> Setting {
         let of = |(choice, bits): (&Choice, &u64)| {
             let left = (0..choice.texts.len()).filter(|o| bits >> o & 1 == 1);
@@ -183,8 +182,7 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
         self.choices.iter().zip(allowed).map(of).collect()
     }
 
-    /// The strongest of the options that are left, where each choice has one that is stronger than
-    /// all.
+    /// The strongest remaining options, if each choice has one that is stronger than all others.
     fn strongest(&self, allowed: &[u64]) -> Option<Setting> {
         let of = |(below, bits): (&Vec<u64>, &u64)| {
             (0..below.len()).find(|o| bits >> o & 1 == 1 && below[*o] & bits == *bits)
@@ -213,7 +211,8 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
             }
             let pick = self.pick(&allowed);
             if let Some(failure) = self.fails.iter().find(|f| self.up_to(&pick, f)).cloned() {
-                // What holds is above the failure in some choice: the first such one.
+                // A setting that holds is above the failure in some choice: take the first such
+                // choice.
                 for k in 0..pick.len() {
                     let below = self.below[k][failure[k]];
                     if allowed[k] & !below != 0 {
@@ -228,7 +227,7 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
                 }
                 continue;
             }
-            // Whatever a weaker setting lets expect.
+            // The decision counts, not what weaker settings suggest.
             if self.search.helps(&pick)? {
                 return self.lowered(pick, &among).map(Some);
             }
@@ -238,8 +237,8 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
         Ok(None)
     }
 
-    /// Weakens single choices among some options as long as the setting holds: each step was
-    /// decided, whatever is known of stronger ones.
+    /// Weakens single choices among some options as long as the setting holds. The search decides
+    /// each step, even if it knows the answer for stronger settings.
     fn lowered(&mut self, mut setting: Setting, among: &[u64]) -> Result<Setting, GivenUp> {
         let mut k = 0;
         while k < setting.len() {

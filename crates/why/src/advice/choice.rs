@@ -1,11 +1,11 @@
-//! Choices: what could stand in one place of the code, in a partial order.
+//! Choices: the options for one place of the code, in a partial order.
 //!
-//! A [`Choice`] is a [`Knob`] whose levels are texts: an instruction with any order and scope that
-//! it may have, or without them; a fence, or none. What a text means is what the front end makes of
-//! it: nothing else is offered.
+//! A [`Choice`] is a [`Knob`] whose levels are texts: an instruction with each order and scope that
+//! it may have, or without them; a fence, or none. The front end reads each text, and only texts
+//! that it accepts are options.
 //!
 //! # Invariants
-//! - One of the options is what is written, and it changes nothing of the text.
+//! - One option is the written text; it changes nothing.
 //! - Copies of an instruction, and launches of the same code, share their choices.
 
 use std::collections::BTreeMap;
@@ -21,10 +21,10 @@ use super::costs::Costs;
 use crate::knobs::{Around, Knob, Spot, instr, rewritten, said, sites_of, spots};
 use crate::written::Source;
 
-/// How strong one instruction is.
+/// The strength of one instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stand {
-    /// The bits of its order; `None`: it is weak or plain, or not there.
+    /// The bits of its order; `None`: weak, plain, or absent.
     order: Option<u8>,
     scope: Option<Scope>,
 }
@@ -54,22 +54,22 @@ impl Stand {
     }
 }
 
-/// What could stand in one place.
+/// The options for one place.
 #[derive(Clone, Debug)]
 pub(super) struct Choice {
     /// Its options as levels, in no order.
     pub(super) knob: Knob,
-    /// What each option puts into the text.
+    /// The text that each option puts in.
     pub(super) texts: Vec<Vec<Splice>>,
-    /// By option, how strong the instructions are that it is about.
+    /// By option: the strengths of the instructions that it concerns.
     stands: Vec<Vec<Stand>>,
-    /// By option, what they cost.
+    /// By option: its cost.
     pub(super) costs: Vec<u64>,
-    /// Which option is there.
+    /// The written option.
     pub(super) written: usize,
-    /// Of which test its instructions are, by number.
+    /// The number of the test that has its instructions.
     pub(super) test: usize,
-    /// Which instructions are meant; of a fence that is not there, where it would be.
+    /// Its instructions; for an absent fence, the place where it would be.
     spots: Vec<Spot>,
 }
 
@@ -79,7 +79,7 @@ impl Choice {
         let own = options[written].1.clone();
         let (mut texts, mut stands, mut costs) = (Vec::new(), Vec::new(), Vec::new());
         for (text, stand, cost) in options {
-            // Two spellings of the same are one option.
+            // Two spellings of one strength are one option.
             if text.is_empty() || stand != own && !stands.contains(&stand) && texts.len() < 63 {
                 texts.push(text);
                 stands.push(stand);
@@ -105,12 +105,12 @@ impl Choice {
         pairs().all(|(a, b)| a.up_to(b))
     }
 
-    /// Where in the text it is.
+    /// Its place in the text.
     fn key(&self) -> Option<Span> {
         self.texts.iter().flatten().map(|splice| splice.span).min()
     }
 
-    /// An option in words, and the line and threads it is about.
+    /// An option in words, with its line and threads.
     pub(super) fn says(&self, test: &LitmusTest, option: usize) -> (String, SourceLine, String) {
         let program = &test.program;
         let text = &test.file.text;
@@ -134,7 +134,7 @@ impl Choice {
             }
             flat(&(new + &text[at..(span.end as usize).max(at)]))
         };
-        // A fence that is not there.
+        // An absent fence.
         if let Some(put_in) = self
             .texts
             .iter()
@@ -171,7 +171,7 @@ impl Choice {
             .iter()
             .flatten()
             .fold(first.span, |all, splice| all.to(splice.span));
-        // What concerns several lines, such as a scope in a declaration, is said line by line.
+        // A change of several lines, such as a scope in a declaration, is named line by line.
         let mut pieces = vec![span];
         if text[span.range()].contains('\n') {
             let line = |at: Span| {
@@ -222,8 +222,8 @@ impl Choice {
     }
 }
 
-/// The choices of some tests that are made of the same code, and what all that could be chosen
-/// costs as it is written.
+/// The choices of tests that share their code, and the cost of everything that could be chosen, as
+/// written.
 pub(super) fn choices(tests: &[&LitmusTest], costs: &Costs) -> (Vec<Choice>, u64) {
     let scopes = scopes(tests);
     let mut all: Vec<Choice> = Vec::new();
@@ -244,7 +244,7 @@ pub(super) fn choices(tests: &[&LitmusTest], costs: &Costs) -> (Vec<Choice>, u64
     }
     all.retain(|choice| choice.texts.len() > 1);
     all.sort_by_key(Choice::key);
-    // Of instructions that stand in the text once, the cost is counted once.
+    // Instructions that the text has once cost once.
     let at = |test: &LitmusTest| spots(&test.program).collect::<Vec<Spot>>();
     let mut by_span = BTreeMap::new();
     tests
@@ -254,7 +254,7 @@ pub(super) fn choices(tests: &[&LitmusTest], costs: &Costs) -> (Vec<Choice>, u64
 }
 
 impl Choice {
-    /// The options that both have, of more instructions.
+    /// Keeps the options that both have, for the instructions of both.
     fn merge(&mut self, other: &Choice) {
         let options = (0..self.texts.len()).filter_map(|i| {
             let j = other.texts.iter().position(|text| *text == self.texts[i])?;
@@ -267,14 +267,14 @@ impl Choice {
                 ..merged
             };
         } else {
-            // Only what is written is left.
+            // Only the written option is left.
             self.texts.truncate(1);
         }
     }
 }
 
-/// The scopes to choose from: of several that hold the same threads together, the narrowest, and
-/// those that are there.
+/// The scopes to choose from: those in the program, and for each set of threads the narrowest scope
+/// that holds it.
 fn scopes(tests: &[&LitmusTest]) -> Vec<Scope> {
     let row = tests.first().map(|test| test.program.dialect.row());
     let groups = |scope: Scope| -> Vec<bool> {
@@ -306,7 +306,7 @@ fn scopes(tests: &[&LitmusTest]) -> Vec<Scope> {
     kept
 }
 
-/// Whether an instruction is in a loop: some branch behind it goes back to before it.
+/// Whether an instruction is in a loop: a later branch goes back to before it.
 fn in_loop(program: &Program, (thread, at): Spot) -> bool {
     let code = &program.thread(thread).code;
     code.iter()
@@ -315,7 +315,7 @@ fn in_loop(program: &Program, (thread, at): Spot) -> bool {
         .any(|(i, back)| back.op.target().is_some_and(|to| to <= at && to <= i))
 }
 
-/// What an instruction is apart from where it goes on.
+/// An instruction without its branch target.
 fn body(op: &Op) -> String {
     match op {
         Op::Branch { cond, .. } => format!("{cond:?}"),
@@ -335,14 +335,14 @@ pub(super) fn makes_another(test: &LitmusTest, splice: &Splice) -> bool {
         .is_none_or(|(new, _)| ops(&new.program) != ops(&test.program))
 }
 
-/// What the front end makes of a text: the program, and which of its instructions were put in.
+/// The result of reading a changed text: the program, and its new instructions.
 struct Read {
     program: Program,
     added: Vec<Spot>,
 }
 
-/// Reads a text that changes, puts in or takes out no more than the instructions of some places;
-/// `None` if it is refused, or more than that became different.
+/// Reads a text in which the instructions of some places were changed, added or removed. `None` if
+/// the front end refuses it, or if anything else became different.
 fn read(test: &LitmusTest, splices: &[Splice], changed: &[Spot], gone: bool) -> Option<Read> {
     let (new, put_in) = respelled(test, splices)?;
     let mut added = Vec::new();
@@ -374,7 +374,7 @@ fn read(test: &LitmusTest, splices: &[Splice], changed: &[Spot], gone: bool) -> 
     })
 }
 
-/// How strong instructions are, and what they cost: copies once.
+/// The strengths of instructions, and their cost; copies count once.
 fn weighed(program: &Program, at: &[Spot], costs: &Costs) -> (Vec<Stand>, u64) {
     let stands = at
         .iter()
@@ -385,8 +385,8 @@ fn weighed(program: &Program, at: &[Spot], costs: &Costs) -> (Vec<Stand>, u64) {
     (stands, by_span.values().sum())
 }
 
-/// What instructions cost, by where they stand: copies once, and of several micro-ops of one, the
-/// dearest.
+/// The costs of instructions by place. Copies count once, and the dearest micro-op counts for its
+/// instruction.
 fn weigh(program: &Program, at: &[Spot], costs: &Costs, by_span: &mut BTreeMap<Span, u64>) {
     for spot in at {
         let this = instr(program, *spot);
@@ -395,7 +395,7 @@ fn weigh(program: &Program, at: &[Spot], costs: &Costs, by_span: &mut BTreeMap<S
     }
 }
 
-/// An option of instructions that are there.
+/// An option of present instructions.
 fn option(
     test: &LitmusTest,
     splices: Vec<Splice>,
@@ -409,7 +409,7 @@ fn option(
     Some((splices, stands, cost))
 }
 
-/// The option that a fence goes: the first of the texts that the front end takes.
+/// The option that removes a fence: the first of the texts that the front end takes.
 fn without(
     test: &LitmusTest,
     texts: impl IntoIterator<Item = Span>,
@@ -426,7 +426,8 @@ fn without(
     texts.into_iter().find_map(taken_out)
 }
 
-/// A fence that is not there: none, or one of some texts; not beside a fence that is chosen itself.
+/// An absent fence: none, or one of some texts. A fence that is a choice already gets none beside
+/// it.
 fn put_in(
     test: &LitmusTest,
     span: Span,
@@ -649,7 +650,7 @@ fn spelled(test: &LitmusTest, source: &Source<'_>, scopes: &[Scope], costs: &Cos
         .iter()
         .flat_map(|choice| choice.spots.clone())
         .collect();
-    // A fence between two accesses is one fence, wherever between them it stands.
+    // A fence between two accesses is one fence, at whatever place between them.
     let mut between: Vec<Vec<(ThreadId, usize)>> = Vec::new();
     for (span, texts) in source.put_in(scopes, Around::new(program).wide()) {
         let Some(choice) = put_in(test, span, texts, &chosen, costs) else {

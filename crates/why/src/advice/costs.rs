@@ -1,9 +1,9 @@
-//! Costs of orders, scopes and fences: a table in a file, whose place in the program is
-//! [`Costs::shipped`].
+//! Costs of orders, scopes and fences, from a table in a file; [`Costs::shipped`] is the one in the
+//! program.
 //!
 //! # Invariants
-//! - Every line of a table was understood, and every entry is there once.
-//! - A cost is at most [`MOST`], so that sums of them do not overflow.
+//! - Every line of a table was read, and every entry occurs once.
+//! - A cost is at most [`MOST`], so sums of costs do not overflow.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use program::Op;
 use program::strength::{self, Order};
 use program::words::SCOPES;
 
-/// No entry is larger.
+/// The largest entry.
 pub const MOST: u64 = 1_000_000;
 
 /// The keys of accesses and fences.
@@ -20,18 +20,18 @@ const ORDERS: [&str; 6] = [
     "weak", "relaxed", "acquire", "release", "acq_rel", "seq_cst",
 ];
 
-/// What orders, scopes and fences cost.
+/// The costs of orders, scopes and fences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Costs {
     accesses: [u64; 6],
-    /// Those of fences; none is weak or relaxed.
+    /// Costs of fences; no fence is weak or relaxed.
     fences: [u64; 6],
     scopes: [u64; 6],
     in_loops: u64,
 }
 
 impl Costs {
-    /// The table that is there without `--cost`.
+    /// The table that applies without `--cost`.
     pub fn shipped() -> Costs {
         let text = models::MODELS
             .get_file("costs.txt")
@@ -43,7 +43,7 @@ impl Costs {
     /// Reads a table.
     ///
     /// # Errors
-    /// Everything that is wrong with it, each with its place.
+    /// Every mistake in it, each with its place.
     pub fn read(file: &Arc<SourceFile>) -> Result<Costs, Vec<Diagnostic>> {
         let mut costs = Costs {
             accesses: [0; 6],
@@ -120,7 +120,7 @@ impl Costs {
         }
     }
 
-    /// What an instruction costs where it stands.
+    /// The cost of an instruction at its place.
     pub(super) fn of(&self, op: &Op, in_loop: bool) -> u64 {
         if !op.is_fence() && !op.is_access() {
             return 0;

@@ -1,20 +1,20 @@
 //! Advice: the cheapest orders, scopes and fences that keep a program right, or make it so.
 //!
-//! | Module | What |
+//! | Module | Content |
 //! |---|---|
-//! | `choice` | what could stand in each place, in a partial order |
-//! | `costs` | what that costs |
+//! | `choice` | the options for each place, in a partial order |
+//! | `costs` | their costs |
 //! | `cheapest` | the cheapest setting that holds |
 //!
 //! # Invariants
-//! - Whatever is proposed was decided: it keeps every [`Goal`], and with any choice one step
-//!   weaker, some goal fails.
-//! - That nothing cheaper keeps them rests on stronger orders, wider scopes and more fences never
-//!   losing one. Where that is not so of a model ([`Advice::least`]), nothing is claimed but the
-//!   first.
-//! - Of a program that is wrong, nothing is made weaker. A race is mended as [`Session`] mends it
-//!   where it is shown.
-//! - What is not decided counts as failing, and is counted.
+//! - Each proposal was decided: it keeps every [`Goal`], and with any choice one step weaker, some
+//!   goal fails.
+//! - "Nothing is cheaper" assumes that stronger orders, wider scopes and more fences never lose a
+//!   goal. For models without this property ([`Advice::least`]), advice claims the first point
+//!   alone.
+//! - A program that is wrong gets nothing weaker. [`Session`] mends a race, as it does where it
+//!   shows one.
+//! - An undecided program counts as a failure; [`Advice::undecided`] counts them.
 
 mod cheapest;
 mod choice;
@@ -43,21 +43,21 @@ use choice::{Choice, choices, makes_another};
 
 pub use costs::{Costs, MOST};
 
-/// At most so many programs are decided for one piece of advice.
+/// The largest number of programs that one piece of advice decides.
 const DECISIONS: usize = 20_000;
 
-/// At most so many choices: of more, nobody would wait for the answer.
+/// The largest number of choices; more would take too long.
 const CHOICES: usize = 60;
 
-/// So many executions that showed something wrong are tried in other versions.
+/// The number of failing executions that are tried in other versions.
 const SHOWN: usize = 8;
 
-/// What has to be so.
+/// A property to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
     /// No execution satisfies the condition; with `negate`, none violates it.
     Never {
-        /// Whether the condition is to be violated.
+        /// Whether the goal is about violations of the condition.
         negate: bool,
     },
     /// No execution races.
@@ -67,7 +67,7 @@ pub enum Goal {
 }
 
 impl Goal {
-    /// The verdict that it is.
+    /// The verdict that states it.
     pub fn word(self) -> &'static str {
         match self {
             Goal::Never { negate: false } => "forbidden",
@@ -78,35 +78,35 @@ impl Goal {
     }
 }
 
-/// What has to be so of a test under a model.
+/// The goals for a test under a model.
 #[derive(Clone)]
 pub struct Asked<'a> {
-    /// The test as it is written.
+    /// The test as written.
     pub test: &'a LitmusTest,
     /// The model.
     pub model: &'a Model,
-    /// What it is called.
+    /// The model's name.
     pub name: &'a str,
-    /// How the test becomes one that the model judges.
+    /// Makes a test that the model can judge.
     pub mapping: Option<&'static Mapping>,
-    /// What has to be so.
+    /// The properties to keep.
     pub goals: Vec<Goal>,
 }
 
-/// How to ask.
+/// Engine, limits and costs of a search.
 pub struct How<'a> {
-    /// Which engine decides.
+    /// The engine that decides.
     pub engine: Engine,
-    /// When to give up; the time is that of all questions together.
+    /// The limits; the time is that of all questions together.
     pub limits: Limits,
     /// Options of the models.
     pub set: &'a [ModelOption],
-    /// What orders, scopes and fences cost.
+    /// The costs of orders, scopes and fences.
     pub costs: &'a Costs,
 }
 
 impl How<'_> {
-    /// What is judged of a test that stands for the one that is asked about.
+    /// The test that the model judges in place of the given one.
     fn judged<'t>(test: &'t LitmusTest, asked: &Asked<'_>) -> Result<Cow<'t, LitmusTest>, Reason> {
         match asked.mapping.map(|mapping| mapping.lowered(test)) {
             None => Ok(Cow::Borrowed(test)),
@@ -121,7 +121,7 @@ impl How<'_> {
         asked: &Asked<'t>,
         left: Option<Duration>,
     ) -> Session<'t> {
-        // What is found is decided by all engines afterwards.
+        // All engines decide the result afterwards.
         let engine = if self.engine == Engine::Both {
             Engine::Auto
         } else {
@@ -150,8 +150,8 @@ impl How<'_> {
         }
     }
 
-    /// Whether it meets all of them. What showed that another version does not is tried first, the
-    /// latest before others.
+    /// Whether a test meets all goals. Executions that ruled out other versions are tried first,
+    /// the latest before others.
     fn keeps(
         &self,
         test: &LitmusTest,
@@ -180,7 +180,7 @@ impl How<'_> {
         Ok(true)
     }
 
-    /// Whether a test with changes keeps all that is asked of it; `None`: that is not decided.
+    /// Whether a changed test keeps all its goals; `None`: not decided.
     fn keeps_all(
         &self,
         asked: &[Asked<'_>],
@@ -207,19 +207,18 @@ impl How<'_> {
     }
 }
 
-/// What is known of several tests of one text: what is changed elsewhere changes no answer of a
-/// test.
+/// Answers about several tests of one text. A change elsewhere changes no answer of a test.
 #[derive(Default)]
 struct Known {
     several: bool,
-    /// By test and change: whether it makes another program of the test.
+    /// By test and change: whether the change makes another program of the test.
     concerns: HashMap<(usize, Splice), bool>,
-    /// By test and all changes that concern it: whether it keeps its goals; `None`: not decided.
+    /// By test and the changes that concern it: whether it keeps its goals; `None`: not decided.
     keeps: HashMap<(usize, Vec<Splice>), Option<bool>>,
 }
 
 impl Known {
-    /// Which of the changes concern a test.
+    /// The changes that concern a test.
     fn part(
         &mut self,
         number: usize,
@@ -241,65 +240,64 @@ impl Known {
     }
 }
 
-/// What stands in one place, in words.
+/// A place in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// What, and instead of what.
+    /// The new text, and the text that it replaces.
     pub text: String,
-    /// Its line in the file as it is.
+    /// Its line in the file as written.
     pub line: SourceLine,
     /// The threads that have it.
     pub threads: String,
 }
 
-/// What would be without one part of the advice.
+/// The price of leaving out one part of the advice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Without {
-    /// No program without it keeps the goals: it is in every solution.
+    /// No program without it keeps the goals: every solution has it.
     Needed,
-    /// The cheapest program without it costs so much more, and has this besides.
+    /// The cheapest program without it costs this much more, and has these other parts.
     More(u64, Vec<Part>),
-    /// That was not found out.
+    /// Not determined.
     Open(Reason),
 }
 
-/// What came of it.
+/// The result of a search.
 #[derive(Clone, Debug)]
 pub struct Advice {
-    /// Whether the program as it is written keeps its goals; `None`: not decided.
+    /// Whether the written program keeps its goals; `None`: not decided.
     pub held: Option<bool>,
-    /// What it costs.
+    /// The cost of the written program.
     pub cost: u64,
     /// The cheapest program that keeps the goals; `None` if none does.
     pub found: Option<Solution>,
-    /// Goals that were added, since the program meets them as it is written: of what was asked, by
-    /// its number.
+    /// Added goals, which the written program meets: each with the number of the test.
     pub kept: Vec<(usize, Goal)>,
-    /// Whether nothing cheaper keeps the goals: the models are such that what is stronger forbids
-    /// no less.
+    /// Whether nothing cheaper keeps the goals: in these models, a stronger program forbids no
+    /// less.
     pub least: bool,
-    /// In how many places something can be chosen.
+    /// The number of places with options.
     pub choices: usize,
-    /// How many programs were decided.
+    /// The number of programs decided.
     pub decided: usize,
-    /// Of how many of them something was left undecided.
+    /// The number of programs with an undecided answer.
     pub undecided: usize,
-    /// Why the search was given up, if it was; or why the program as it is written is undecided.
+    /// The reason why the search stopped early, or why the written program is undecided.
     pub given_up: Option<Reason>,
 }
 
 /// The cheapest program that keeps the goals.
 #[derive(Clone, Debug)]
 pub struct Solution {
-    /// What it costs.
+    /// Its cost.
     pub cost: u64,
     /// Its file.
     pub text: String,
-    /// What is another than as written.
+    /// The parts that differ from the written program.
     pub changes: Vec<Part>,
-    /// Each part that is more than nothing, and what would be without it.
+    /// Each part, and the price of leaving it out.
     pub menu: Vec<(Part, Without)>,
-    /// The program with each single choice one step weaker, none of which keeps the goals.
+    /// The program with each single choice one step weaker; none of them keeps the goals.
     pub weaker: Vec<String>,
 }
 
@@ -308,7 +306,7 @@ pub fn advise(mut asked: Vec<Asked<'_>>, how: &How<'_>) -> Advice {
     let deadline = how.limits.timeout.map(|t| Instant::now() + t);
     let left = || deadline.map(|d| d.saturating_duration_since(Instant::now()));
     let undecided = Cell::new(0);
-    // As far as it is defined and race-free now, it is to be so then.
+    // A goal that the written program meets stays a goal.
     let mut kept = Vec::new();
     for (number, one) in asked.iter_mut().enumerate() {
         for goal in [Goal::RaceFree, Goal::Defined] {
@@ -392,8 +390,8 @@ pub fn advise(mut asked: Vec<Asked<'_>>, how: &How<'_>) -> Advice {
         }
         Ok(true)
     };
-    // What is wrong is made right by what orders it, as questions about races show it; and nothing
-    // is made weaker meanwhile.
+    // Fences and orders mend a wrong program, as questions about races show; meanwhile nothing gets
+    // weaker.
     let wrong = written == Ok(false);
     if wrong && let Some((mended, decided)) = mended(&by_test, how, left(), cost) {
         (advice.found, advice.decided) = (Some(mended), decided + 1);
@@ -425,7 +423,7 @@ pub fn advise(mut asked: Vec<Asked<'_>>, how: &How<'_>) -> Advice {
     advice
 }
 
-/// The program that questions about one of its races show as repaired, if it keeps everything.
+/// The repaired program that a question about one of its races shows, if it keeps everything.
 fn mended(
     by_test: &[&[Asked<'_>]],
     how: &How<'_>,
@@ -491,8 +489,8 @@ fn mended(
         })
 }
 
-/// Whether it is known that a wider scope forbids no less under a model. Not so where scopes have
-/// to be equal (`opencl`, *Overhauling SC atomics in C11 and OpenCL*), nor for a model by the user.
+/// Whether a wider scope forbids no less under a model. It may forbid less where scopes have to be
+/// equal (`opencl`, *Overhauling SC atomics in C11 and OpenCL*), and in a model by the user.
 fn wider_is_stronger(model: &str) -> bool {
     [
         "ptx",
@@ -508,7 +506,7 @@ fn wider_is_stronger(model: &str) -> bool {
     .contains(&model)
 }
 
-/// What there is to say of the cheapest setting.
+/// Describes the cheapest setting.
 fn solution<D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>>(
     tests: &[&LitmusTest],
     choices: &[Choice],
@@ -568,7 +566,7 @@ fn solution<D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>>(
     }
 }
 
-/// The file with other text in some places; lines that were nothing but what is gone are gone.
+/// The file with other text in some places. Lines that held only removed text go, too.
 fn text(test: &LitmusTest, splices: &[Splice]) -> String {
     let text = &test.file.text;
     let mut splices: Vec<&Splice> = splices.iter().collect();

@@ -1,5 +1,5 @@
-//! The kinds of change, each with its knobs in a program: a row for scopes, orders, fences,
-//! proxies, barriers, places, and so on.
+//! The kinds of change, each with its knobs in a program: scopes, orders, fences, proxies,
+//! barriers, places, and others.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ impl<'p> Around<'p> {
         }
     }
 
-    /// A program, in which even wider scopes are tried.
+    /// A program in which even wider scopes are tried.
     pub fn unbounded(program: &'p Program) -> Around<'p> {
         Around {
             program,
@@ -42,7 +42,8 @@ impl<'p> Around<'p> {
         self.wide
     }
 
-    /// A knob for each instruction, with its copies, that has `levels`: below, as written, above.
+    /// A knob for each instruction (with its copies) that has `levels`: those below, the written
+    /// one, and those above.
     fn each(&self, levels: impl Fn(&Instr) -> Option<Levels>) -> Vec<Knob> {
         // Assembly has other words than its program.
         let own = |op: &Op| self.row().proxies || !op.is_ptx();
@@ -60,8 +61,8 @@ impl<'p> Around<'p> {
         self.program.dialect.row()
     }
 
-    /// The names of the function that an instruction calls, where they say the scope, and nothing
-    /// says an order.
+    /// The names of the function that an instruction calls, if they state the scope and no word
+    /// states an order.
     fn family(&self, instr: &Instr) -> Option<Vec<(String, Scope)>> {
         let writing = self.row().writing?;
         instr
@@ -78,7 +79,7 @@ impl<'p> Around<'p> {
             return op.is_fence().then(|| (below(), String::new(), vec![]));
         }
         let word = |o: Order| row.order_word(o).to_owned();
-        // No instruction, and what has one form.
+        // These are no instructions, or have one form.
         if op.is_ptx_mark()
             || op.has_any(&[Tag::Misuse, Tag::Asynchronous, Tag::Half])
             || op.has(Tag::Mbarrier) && op.has(Tag::Weak)
@@ -127,18 +128,18 @@ impl<'p> Around<'p> {
         self.fences_at(kinds, false)
     }
 
-    /// A knob for a fence before each access; with `first`, also where it is the first in its
+    /// A knob for a fence before each access; with `first`, also before the first access of a
     /// thread.
     fn fences_at(&self, kinds: &[Fence], first: bool) -> Vec<Knob> {
         let program = self.program;
-        // Nothing orders what is first in its thread, and nothing stands between the micro-ops of
-        // one instruction.
+        // A fence before a thread's first access orders nothing, and none fits between the
+        // micro-ops of one instruction.
         let begins = |&(t, at): &Spot| {
             let (before, this) = (&program.thread(t).code[..at], instr(program, (t, at)));
             let own = before
                 .iter()
                 .rev()
-                .take_while(|i| i.span == this.span)
+                .take_while(|i| i.id == this.id)
                 .any(|i| i.op.is_visible());
             !own && (first || before.iter().any(|i| i.op.is_visible()))
         };
@@ -184,10 +185,10 @@ impl<'p> Around<'p> {
     }
 }
 
-/// Levels below what is written, that, and those above.
+/// The levels below the written one, its words, and the levels above it.
 pub(crate) type Levels = (Vec<(Change, String)>, String, Vec<(Change, String)>);
 
-/// What an access is that is not strong.
+/// The word for an access that is not strong.
 pub const WEAK: &str = ".weak";
 
 /// Scopes, up to one that holds all threads.
@@ -237,7 +238,7 @@ pub fn fences(around: &Around<'_>) -> Vec<Knob> {
     around.each(|i| around.order(i).filter(|_| i.op.is_fence()))
 }
 
-/// Orders of accesses and fences; of a reduction of PTX, whether it reads.
+/// Orders of accesses and fences; for a reduction of PTX, whether it reads.
 pub fn strengths(around: &Around<'_>) -> Vec<Knob> {
     around.each(
         |i| match i.op.has(Tag::Reduction) && !i.op.has(Tag::Asynchronous) {
@@ -289,7 +290,7 @@ pub fn buffers(around: &Around<'_>) -> Vec<Knob> {
     let devices: BTreeSet<u32> = program.threads.iter().map(|t| t.place.gpu).collect();
     let several = around.row().regions && devices.len() > 1;
     around.locations(Change::FineGrained, "", |kind| match kind {
-        // What each device has of its own is not shared.
+        // An object that each device has a copy of is not shared.
         LocationKind::Object {
             kind: MemoryKind::ProgramScope,
             ..
@@ -301,7 +302,7 @@ pub fn buffers(around: &Around<'_>) -> Vec<Knob> {
     })
 }
 
-/// Barriers, with those that they meet.
+/// Barriers, each with those that it meets.
 pub fn barriers(around: &Around<'_>) -> Vec<Knob> {
     let mut groups: Vec<(String, Vec<Spot>)> = Vec::new();
     for spot in spots(around.program) {
@@ -324,8 +325,8 @@ pub fn barriers(around: &Around<'_>) -> Vec<Knob> {
         .collect()
 }
 
-/// Threads where others run; not in programs with barriers or shared memory, which mean something
-/// else elsewhere.
+/// Places of threads. Programs with barriers or shared memory have none: these mean something else
+/// at another place.
 pub fn places(around: &Around<'_>) -> Vec<Knob> {
     let program = around.program;
     let local = |l: &Location| {
@@ -368,8 +369,8 @@ pub fn proxy_fences(around: &Around<'_>) -> Vec<Knob> {
     fences_of_proxies(around, false)
 }
 
-/// As [`proxy_fences`], also before what is first in its thread: in a reading of the source, a
-/// fence there may say of its accesses what they are to others.
+/// As [`proxy_fences`], also before the first access of a thread: in one reading of the source, a
+/// fence there orders its accesses for others.
 pub fn proxy_fences_anywhere(around: &Around<'_>) -> Vec<Knob> {
     fences_of_proxies(around, true)
 }
@@ -398,8 +399,8 @@ pub fn fences_before(around: &Around<'_>) -> Vec<Knob> {
     )
 }
 
-/// Stores of values that were read, and branches on them: `value` says what a store writes, `path`
-/// whether a branch is taken, in the execution that the answer rests on.
+/// Stores of values that were read, and branches on them, in the execution that the answer rests
+/// on. `value` gives the value that a store writes, and `path` whether a branch is taken.
 pub fn dependencies(
     program: &Program,
     value: &dyn Fn(Spot) -> Option<i64>,
@@ -436,7 +437,7 @@ pub fn dependencies(
     spots(program).filter_map(knob).collect()
 }
 
-/// What is there of a dependency as written.
+/// The written state of a dependency.
 const DEPENDENCE: &str = "the dependence on what was read";
 
 /// Whether an access goes through a proxy of PTX.

@@ -1,7 +1,7 @@
-//! What a change asks for, in words: the line, what stands there, and what to write instead.
+//! Describes a change: its line, the text there, and the text to write instead.
 //!
 //! # Invariants
-//! - What is said can be written: the front end has read it.
+//! - The described text can be written: the front end has read it.
 
 use super::{Knob, Spot, instr, spots};
 use front::litmus::{Splice, printed, respelled};
@@ -11,7 +11,7 @@ use program::{Instr, Program, SourceLine, Thread, ThreadId};
 use verdict::{Need, Where};
 
 impl Knob {
-    /// What is there at one level, and what is at another.
+    /// The text at one level, and the text at another.
     pub fn needs(&self, test: &LitmusTest, what: usize, instead: usize) -> Vec<Need> {
         match self.splices(instead) {
             [] => vec![self.need(test, what, instead)],
@@ -22,10 +22,10 @@ impl Knob {
         }
     }
 
-    /// A change of the text.
+    /// Describes a change of the text.
     fn spelled(&self, test: &LitmusTest, splice: &Splice) -> Need {
         let (file, span) = (&test.file, splice.span);
-        // In assembly, a semicolon parts instructions.
+        // In assembly, a semicolon separates instructions.
         let instead = splice.text.trim().trim_start_matches("; ").to_owned();
         let place = if span.range().is_empty() {
             Where::After
@@ -34,7 +34,7 @@ impl Knob {
         };
         let what = file.text[span.range()].to_owned();
         let here = |instr: &&Instr| instr.span.start <= span.start && span.end <= instr.span.end;
-        // Its sites are those of the text as it is changed, which may have more instructions.
+        // Its sites belong to the changed text, which may have more instructions.
         let first = self
             .spots()
             .filter_map(|(t, at)| test.program.thread(t).code.get(at));
@@ -54,7 +54,7 @@ impl Knob {
                     .to_owned(),
             ),
         };
-        // Where a word stands twice, all of the instruction tells which is meant.
+        // If a word occurs twice, the whole instruction says which one is meant.
         let (what, instead) = match of {
             Some(instr) if text.matches(&what).count() > 1 => {
                 let (start, end) = (instr.span.start as usize, instr.span.end as usize);
@@ -101,7 +101,7 @@ impl Knob {
         });
         let says = |level: usize| self.levels[level].1.clone();
         let (mut before, mut after) = (says(what), says(instead));
-        // What cannot be said by one word in place of another is said by all of the instruction.
+        // If one word for another does not say it, the whole instruction does.
         if instead > what
             && let (Some(spot), Some(change)) = (self.spots().next(), self.change(instead))
             && let Some(new) = rewritten(test, spot, &[change])
@@ -143,8 +143,8 @@ fn threads(program: &Program, spots: Vec<Spot>) -> String {
     }
 }
 
-/// An instruction of an assembly language as it is written with some changes; `None` where it is
-/// not printed, or does not stand as it is in the file.
+/// An instruction of an assembly language with some changes. `None` if the printer does not print
+/// it, or the file has it in another form.
 pub(crate) fn rewritten(test: &LitmusTest, spot: Spot, changes: &[Change]) -> Option<Splice> {
     let old = instr(&test.program, spot);
     let there = test.file.text.get(old.span.range())?;
@@ -171,7 +171,7 @@ pub(crate) fn rewritten(test: &LitmusTest, spot: Spot, changes: &[Change]) -> Op
             .ok()
             .and_then(|own| respelt(there, &own, &new))
             .unwrap_or_else(|| {
-                // Its predicate has become a branch around it, which is not printed.
+                // Its predicate became a branch around it, which is not printed.
                 match there.split_once(char::is_whitespace) {
                     Some((predicate, _)) if predicate.starts_with('@') => {
                         format!("{predicate} {new}")
@@ -179,7 +179,7 @@ pub(crate) fn rewritten(test: &LitmusTest, spot: Spot, changes: &[Change]) -> Op
                     _ => new,
                 }
             }),
-        // Refused where it stands.
+        // Refused at its place.
         Err(_) => "?".to_owned(),
     };
     Some(Splice {
@@ -188,8 +188,8 @@ pub(crate) fn rewritten(test: &LitmusTest, spot: Spot, changes: &[Change]) -> Op
     })
 }
 
-/// An instruction as it is written, with other words in its name where the name that is printed has
-/// others: a compiler's names of registers and types stay. `None` where more is different.
+/// A written instruction whose name takes the new words of the printed name; a compiler's names of
+/// registers and types stay. `None` if anything else differs.
 pub(super) fn respelt(there: &str, own: &str, new: &str) -> Option<String> {
     let parts = |text: &str| {
         let (name, operands) = text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()));
@@ -209,7 +209,7 @@ pub(super) fn respelt(there: &str, own: &str, new: &str) -> Option<String> {
     if of_own != of_new || words[0] != own[0] || own[0] != new[0] {
         return None;
     }
-    // What is not written is what goes without saying.
+    // A word that the written name lacks is a default.
     let gone = |word: &String| own.contains(word) && !new.contains(word);
     let at = words.iter().position(gone).unwrap_or(1);
     words.retain(|word| !gone(word));
@@ -222,7 +222,7 @@ pub(super) fn respelt(there: &str, own: &str, new: &str) -> Option<String> {
     Some(format!("{}{}{operands}", &there[..start], words.join(".")))
 }
 
-/// A line of a test's file, with what the code on it says of where it came from.
+/// A line of a test's file, with the origin that its code states.
 fn source_line(program: &Program, number: u32) -> SourceLine {
     let there = program
         .instrs()
@@ -231,7 +231,7 @@ fn source_line(program: &Program, number: u32) -> SourceLine {
     there.cloned().unwrap_or_else(|| number.into())
 }
 
-/// The line on which a statement ends, and what of it stands there.
+/// The line on which a statement ends, and the statement's text on it.
 fn behind(text: &str, end: usize) -> (usize, String) {
     let line = text[..end].bytes().filter(|b| *b == b'\n').count() + 1;
     let whole = text[..end].rsplit('\n').next().unwrap_or("").trim();

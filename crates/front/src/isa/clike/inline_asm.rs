@@ -25,7 +25,8 @@ use super::types::Value;
 use crate::isa::ptx;
 use diag::{MappedText, Span};
 use program::{
-    Barrier, BarrierNaming, BinOp, Expr, Init, Instr, Op, RegId, Scope, Space, Tag, Tags, Ty,
+    Barrier, BarrierNaming, BinOp, Expr, Init, Instr, InstrId, Op, RegId, Scope, Space, Tag, Tags,
+    Ty,
 };
 
 /// Words that may come between `asm` and its parenthesis.
@@ -413,6 +414,9 @@ impl Lowering<'_, '_> {
             }
         }
         let (start, end) = (self.code.len(), lowered.code.len());
+        // Each instruction of the assembly text is one of the thread.
+        let before = self.last.0;
+        self.last.0 += lowered.code.iter().map(|i| i.id.0).max().unwrap_or(0);
         let mut undefined = false;
         // Asynchronous operations, and operations on objects, consist of several micro-ops. Their
         // spans tell one operation from the next, so keep them.
@@ -427,13 +431,14 @@ impl Lowering<'_, '_> {
         };
         for mut instr in lowered.code {
             let place = Some(instr.span).filter(|span| of_several.contains(span));
+            let id = InstrId(before + instr.id.0);
             // After undefined behaviour, the thread ends. If it belongs to an asynchronous
             // operation, the thread continues.
             let leaves =
                 matches!(&instr.op, Op::Branch { cond: Expr::Const(1), target } if *target == end);
             if std::mem::replace(&mut undefined, instr.op.has(Tag::Misuse)) && leaves {
                 self.leave();
-                self.placed(place);
+                self.placed(id, place);
                 continue;
             }
             let of = |r: &mut RegId| *r = regs[usize::from(r.0)];
@@ -479,7 +484,7 @@ impl Lowering<'_, '_> {
                     }
                     let at = self.push(op);
                     self.code[at].element = instr.element;
-                    self.placed(place);
+                    self.placed(id, place);
                 }
             }
         }
@@ -499,9 +504,10 @@ impl Lowering<'_, '_> {
     }
 
     /// Gives the last micro-op the place of its instruction, if there is one.
-    fn placed(&mut self, place: Option<Span>) {
-        if let (Some(place), Some(last)) = (place, self.code.last_mut()) {
-            last.span = place;
+    fn placed(&mut self, id: InstrId, place: Option<Span>) {
+        if let Some(last) = self.code.last_mut() {
+            last.id = id;
+            last.span = place.unwrap_or(last.span);
         }
     }
 

@@ -16,7 +16,7 @@ use super::{Env, Lowered, Unit};
 use crate::isa::{SymbolKind, Symbols};
 use diag::{Diagnostic, Sink, Span};
 use program::{
-    Access, CmpOp, Element, Expr, Init, Instr, LocId, Op, RegId, Register, Space, Tags, Ty,
+    Access, CmpOp, Element, Expr, Init, Instr, InstrId, LocId, Op, RegId, Register, Space, Tags, Ty,
 };
 
 /// The target of a branch before the walk fills it in.
@@ -106,7 +106,9 @@ pub(super) struct Lowering<'a, 's> {
     pub(super) calls: usize,
     pub(super) depth: usize,
     returns: Vec<usize>,
-    current: (Span, u32, String),
+    current: (InstrId, Span, u32, String),
+    /// The id of the last statement or operation begun.
+    pub(super) last: InstrId,
     /// The number of the label before a barrier.
     pub(super) instance: Option<i64>,
     /// The current declarations are outside of all functions, next to a kernel.
@@ -145,7 +147,8 @@ impl<'a, 's> Lowering<'a, 's> {
             calls: 0,
             depth: 0,
             returns: Vec::new(),
-            current: (Span::default(), 0, String::new()),
+            current: Default::default(),
+            last: InstrId::default(),
             instance: None,
             outside: false,
         }
@@ -209,8 +212,9 @@ impl<'a> Lowering<'a, '_> {
 
     /// Appends a micro-op of the current statement.
     pub(super) fn push(&mut self, op: Op) -> usize {
-        let (span, line, text) = self.current.clone();
+        let (id, span, line, text) = self.current.clone();
         self.code.push(Instr {
+            id,
             op,
             element: Element::ONLY,
             span,
@@ -246,7 +250,7 @@ impl<'a> Lowering<'a, '_> {
                 init,
             });
         } else {
-            let span = self.current.0;
+            let span = self.current.1;
             self.sink.error(
                 "too-many-registers",
                 span,
@@ -396,7 +400,7 @@ impl<'a> Lowering<'a, '_> {
 
     /// The place of the current statement.
     pub(super) fn here(&self) -> Span {
-        self.current.0
+        self.current.1
     }
 
     /// Sets the source text of the next micro-ops.
@@ -407,7 +411,8 @@ impl<'a> Lowering<'a, '_> {
             .split_whitespace()
             .collect::<Vec<_>>()
             .join(" ");
-        self.current = (span, self.sink.line(span.start), text);
+        self.last.0 += 1;
+        self.current = (self.last, span, self.sink.line(span.start), text);
     }
 
     /// `return value;` in a function.

@@ -358,7 +358,7 @@ fn empty(thread: &Thread, at: usize, mark: &Mark) -> Option<String> {
     let is_tracked = |i: &usize| {
         !code[*i].op.has(Tag::TensormapProxy)
             && (i + 1..code.len())
-                .take_while(|&j| code[j].span == code[*i].span)
+                .take_while(|&j| code[j].id == code[*i].id)
                 .any(|j| code[j].op.has(Tag::Mbarrier))
     };
     let makes = |i: &Instr| {

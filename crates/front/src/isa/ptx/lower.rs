@@ -23,8 +23,8 @@ use super::{Env, Item, Lowered, Unit};
 use crate::isa::Symbols;
 use diag::{Diagnostic, Sink, SourceLine, Span};
 use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, CmpOp, Element, Expr, Init, Instr, LocId, Op,
-    RegId, Register, Scope, Space, Tag, Tags, Ty,
+    Access, Barrier, BarrierAction, BarrierNaming, CmpOp, Element, Expr, Init, Instr, InstrId,
+    LocId, Op, RegId, Register, Scope, Space, Tag, Tags, Ty,
 };
 
 #[derive(Clone, Debug)]
@@ -109,7 +109,7 @@ pub(super) struct Emit<'a, 's> {
     leaves: bool,
     /// The current instruction has an address in a register and no type.
     pub(super) through_register: bool,
-    current: (Span, SourceLine, String),
+    current: (InstrId, Span, SourceLine, String),
     /// All lanes of the warp arrive here together: no label or branch since the start or the last
     /// barrier of the CTA.
     pub(super) converged: bool,
@@ -236,7 +236,7 @@ fn lower_with(
         untyped: Vec::new(),
         leaves: false,
         through_register: false,
-        current: (Span::default(), SourceLine::default(), String::new()),
+        current: Default::default(),
         converged: true,
         together: false,
         known,
@@ -278,7 +278,7 @@ impl<'a> Emit<'a, '_> {
 
     /// Appends a micro-op of the current instruction.
     pub(super) fn push(&mut self, op: Op) {
-        let (span, line, text) = self.current.clone();
+        let (id, span, line, text) = self.current.clone();
         let names = |e: &Expr| matches!(e, Expr::Address(loc) if self.symbols.is_multimem(*loc));
         if op.operands().into_iter().any(|e| e.any(&names)) && !text.contains("multimem.") {
             self.sink.error("multimem-access", span, "this names a multimem location", |d| {
@@ -290,6 +290,7 @@ impl<'a> Emit<'a, '_> {
             self.untyped.push(self.code.len());
         }
         self.code.push(Instr {
+            id,
             op,
             element: Element::ONLY,
             span,
@@ -542,7 +543,7 @@ impl<'a> Emit<'a, '_> {
             number,
             origin: self.unit.origins.of(number),
         };
-        self.current = (span, line, text);
+        self.current = (InstrId(self.current.0.0 + 1), span, line, text);
     }
 
     fn instruction(&mut self, m: &'a Matched, at: usize) {

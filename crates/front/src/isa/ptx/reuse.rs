@@ -25,8 +25,8 @@ use super::pointers::Untyped;
 use diag::Span;
 use program::points::{Points, access_of};
 use program::{
-    Access, BinOp, CmpOp, Element, Expr, Init, Instr, LocId, LocationKind, Op, Program, RegId,
-    Register, Scope, Tag, Tags, Ty, Update, mbarrier, memory,
+    Access, BinOp, CmpOp, Element, Expr, Init, Instr, InstrId, LocId, LocationKind, Op, Program,
+    RegId, Register, Scope, Tag, Tags, Ty, Update, mbarrier, memory,
 };
 
 /// The size of an mbarrier object in bytes.
@@ -230,6 +230,7 @@ fn rewrite(program: &mut Program, t: usize, changes: &Changes) -> Vec<usize> {
     });
     let old = std::mem::take(&mut thread.code);
     let mut code: Vec<Instr> = Vec::new();
+    let mut last = old.iter().map(|instr| instr.id.0).max().unwrap_or(0);
     // For each old micro-op, the new target of jumps to it, and its new index.
     let (mut begins, mut moved) = (Vec::new(), Vec::new());
     // Inserted jumps, with correct targets.
@@ -256,12 +257,13 @@ fn rewrite(program: &mut Program, t: usize, changes: &Changes) -> Vec<usize> {
             };
             if !seen.contains(&addr) {
                 seen.push(addr.clone());
-                // The empty span makes the test a separate instruction, not a further micro-op of
-                // the access.
-                let span = Span::new(instr.span.start as usize, instr.span.start as usize);
+                // The test is an instruction apart from the access, before it.
+                let at = instr.span.start as usize;
+                last += 1;
                 let like = Instr {
+                    id: InstrId(last),
                     element: Element::ONLY,
-                    span,
+                    span: Span::new(at, at),
                     ..instr.clone()
                 };
                 aimed.insert(code.len() + 1);

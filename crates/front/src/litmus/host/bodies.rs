@@ -17,8 +17,8 @@ use crate::litmus::places::{Layout, MAX_THREADS, host_place, special_registers};
 use diag::Sink;
 use program::host::{Command, CommandKind, HostProgram, Origin};
 use program::{
-    Access, BinOp, Element, Expr, Init, Instr, LocId, MemoryKind, NdRange, Op, Place, RegId,
-    Register, Tag, Tags, Thread, ThreadId, Ty,
+    Access, BinOp, Element, Expr, Init, Instr, InstrId, LocId, MemoryKind, NdRange, Op, Place,
+    RegId, Register, Tag, Tags, Thread, ThreadId, Ty,
 };
 
 /// The threads of a command, and the work-group of each.
@@ -320,14 +320,15 @@ impl<'a> Bodies<'a> {
         let number = self.launch(&request.name);
         let place = Place::device(device, self.next_groups(device, 1));
         let (span, text) = (request.span, &request.name);
-        let instr = |op| Instr {
+        let instr = |(i, op)| Instr {
+            id: InstrId(i as u32),
             op,
             element: Element::ONLY,
             span,
             line: 0.into(),
             text: text.clone(),
         };
-        let code: Vec<Instr> = ops.into_iter().map(instr).collect();
+        let code: Vec<Instr> = ops.into_iter().enumerate().map(instr).collect();
         let regs = vec![Register {
             name: "copied".to_string(),
             ty,
