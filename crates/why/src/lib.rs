@@ -1,14 +1,15 @@
-//! Sessions of questions about one test under one model, and why the answers are what they are.
+//! Sessions of questions about one test under one model, and the reasons for the answers.
 //!
-//! | Module | What |
+//! | Module | Content |
 //! |---|---|
 //! | [`session`] | questions at rising loop bounds, put to the engines |
-//! | [`difference`] | why two models differ, and whether a mapping keeps what its source model promises |
-//! | `explain` | why an outcome is forbidden, or what is missing for it to be |
-//! | [`knobs`] | kinds of change: what of a program can be turned down or up |
+//! | [`difference`] | why two models differ, and whether a mapping keeps what its source model
+//! promises |
+//! | `explain` | why an outcome is forbidden, or what an allowed one lacks |
+//! | [`knobs`] | kinds of change: the parts of a program that can be made weaker or stronger |
 //! | `search` | the one search for few changes that turn an answer |
 //! | `needs` | what a forbidden outcome rests on, and what an allowed one lacks |
-//! | `remedy` | what would make a racy program race-free |
+//! | `remedy` | changes that make a racy program race-free |
 //! | [`advice`] | the cheapest orders, scopes and fences that keep a program right |
 //! | `written` | changes as a programmer would write them |
 //! | [`known_gap`] | a source model reduced to what a mapping is known to keep of it |

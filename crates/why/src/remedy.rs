@@ -1,12 +1,12 @@
-//! What would make a racy program race-free, and how to say it.
+//! Finds changes that make a racy program race-free, and says them.
 //!
-//! What orders the accesses comes first: wider scopes, stronger orders, fences and their flags,
-//! barriers, waits for copies and earlier kernels, calls of the host. Only where none of that helps
-//! is plain memory made atomic, and it is said that the order of values is then as open as before.
+//! Changes that order the accesses come first: wider scopes, stronger orders, fences and their
+//! flags, barriers, waits for copies and earlier kernels, calls of the host. If none of them helps,
+//! plain memory becomes atomic; the remedy then says that the order of values stays as open as
+//! before.
 //!
 //! # Invariants
-//! - Nothing becomes weaker, and the program that is advised is defined and hangs no more than the
-//!   one that is there.
+//! - Nothing becomes weaker. The proposed program is defined, and hangs no more than the original.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -25,22 +25,22 @@ use crate::search::{GivenUp, Search, of_test};
 use crate::session::Session;
 use crate::written::Source;
 
-/// At most so many programs are decided before, and as many after memory is made atomic.
+/// The number of programs decided before memory becomes atomic, and again after.
 const DECISIONS: usize = 300;
 
-/// What would make a program race-free.
+/// A change that makes a program race-free.
 pub(crate) struct Repair {
     pub(crate) remedy: Remedy,
-    /// The test that is so.
+    /// The changed test.
     pub(crate) version: Option<Version>,
-    /// How it is changed.
+    /// The changes.
     pub(crate) changes: Changes,
-    /// How many programs were decided.
+    /// The number of programs decided.
     pub(crate) decided: usize,
 }
 
-/// Looks for what removes the races of a test, and the test that has it; `first` is one of them,
-/// found in the program as it is.
+/// Looks for changes that remove the races of a test. `first` is one of its races, found in the
+/// original program.
 pub(crate) fn remedy(
     session: &Session<'_>,
     task: &Task<'_>,
@@ -50,11 +50,11 @@ pub(crate) fn remedy(
     let written = session.written();
     let program = &written.program;
     let around = Around::unbounded(program);
-    // What is plain is known of the program that is judged.
+    // The plain accesses are known for the judged program.
     let source_of_mapping = !std::ptr::eq(written, session.test());
     let (mut knobs, source, weak): (Vec<Knob>, Source<'_>, Vec<Knob>) = match Source::new(written) {
-        // Scopes and regions first: one that is too small is the likelier mistake. Then what is
-        // written where nothing is, a fence.
+        // Scopes and regions first: one that is too small is the likelier mistake. Then new text:
+        // fences and barriers.
         Some(source) => {
             let buffers = knobs::buffers(&around)
                 .into_iter()
@@ -110,8 +110,7 @@ pub(crate) fn remedy(
             .instrs()
             .any(|(_, _, i)| strength::order(&i.op).is_some()),
     );
-    // The last race that was found, and whether some program that was tried is left to
-    // implementations.
+    // The last race found, and whether some tried program is left to implementations.
     let (race, left_open) = (RefCell::new(None::<Box<Fault>>), Cell::new(false));
     let race_free = |test: &LitmusTest, left| {
         let Some(judged) = session.judged(test) else {
@@ -130,7 +129,7 @@ pub(crate) fn remedy(
                 race.replace(fault);
                 Ok(false)
             }
-            // That helps no program that has to work everywhere.
+            // A program that only some implementations define is no remedy.
             Some(Answer {
                 verdict: Verdict::Undecided(Reason::ImplementationDefined { .. }),
                 ..
@@ -150,7 +149,7 @@ pub(crate) fn remedy(
         Search::new(written, knobs, (false, DECISIONS, deadline), decides).past_undecided();
     let mut found = search.one_two_or_all();
     if let (Ok(None), true) = (&found, straight.len() > 1) {
-        // Of several barriers that are missing, none helps alone.
+        // If several barriers are missing, none helps alone.
         let all = (0..search.knobs.len()).map(|i| {
             if straight.contains(&i) {
                 search.knobs[i].top()
@@ -161,7 +160,7 @@ pub(crate) fn remedy(
         let all = all.collect();
         found = search.first_of([all]);
     }
-    // Threads that have code of their own meet at a barrier.
+    // Threads with code of different text meet at a barrier.
     if let Ok(None) = found {
         let meetings = source.meetings();
         let none = vec![0; ordered];
@@ -174,8 +173,8 @@ pub(crate) fn remedy(
         ordered = search.knobs.len();
         found = search.first_of(alone);
     }
-    // The memory that the accesses race for becomes atomic, and then, as long as there are races
-    // for other memory, more of it.
+    // The memory of the race becomes atomic, and then more memory, as long as races for it are
+    // left.
     let (mut plain, mut object) = match source_of_mapping {
         true => (HashMap::new(), None),
         false => (plain_accesses(task), first.object.clone()),
@@ -204,7 +203,7 @@ pub(crate) fn remedy(
         object = race.borrow().as_ref().and_then(|race| race.object.clone());
     }
     // Plain memory stays plain if it can, above all that of the first race: if the rest orders it,
-    // fewer changes are left. Of the rest, what is put in goes first, and scopes last.
+    // fewer changes are left. Of the rest, added text goes first, and scopes last.
     let lowered = found.and_then(|found| {
         let order = (ordered..search.knobs.len()).chain((0..ordered).rev());
         found
@@ -244,7 +243,7 @@ pub(crate) fn remedy(
     })
 }
 
-/// The plain accesses of a program, by the name of the location that they may be to.
+/// The plain accesses of a program, by the name of the location that they may access.
 fn plain_accesses(task: &Task<'_>) -> HashMap<String, (LocId, Vec<Spot>)> {
     let sk = &task.sk;
     let mut found = HashMap::new();
@@ -322,8 +321,8 @@ fn said(test: &LitmusTest, knob: &Knob, level: usize, first: &Fault) -> Vec<Advi
     knob.needs(test, 0, level).into_iter().map(change).collect()
 }
 
-/// Whether a change makes accesses atomic and orders nothing: the race is gone, and values come in
-/// any order as before.
+/// Whether a change makes accesses atomic and orders nothing: the race is gone, and the order of
+/// values is as open as before.
 fn silences(program: &Program, knob: &Knob, level: usize) -> bool {
     if let Some(Change::Atomic(order, _)) = knob.change(level) {
         return order == Order::Relaxed;
@@ -340,7 +339,7 @@ fn silences(program: &Program, knob: &Knob, level: usize) -> bool {
             .any(|splice| splice.text.contains(relaxed))
 }
 
-/// Why what is there does not do; empty if the fault says so.
+/// Why the written text does not suffice; empty if the fault says so.
 fn reason(program: &Program, knob: &Knob, location: Option<&String>, first: &Fault) -> String {
     if let Some(object) = location {
         return match first.object.as_ref() == Some(object) {
@@ -360,7 +359,7 @@ fn reason(program: &Program, knob: &Knob, location: Option<&String>, first: &Fau
         Written::Scope => {
             let old = strength::scope(op).unwrap_or(Scope::Thread);
             let (owner, word) = (program.thread(spots[0].0), row.scope_word(old));
-            // Of the accesses that race, the fault itself says so.
+            // The fault itself says so of the racing accesses.
             let said =
                 |e: &FaultEvent| (&e.event.line, &e.event.thread_name) == (&line, &owner.name);
             let out: Vec<&str> = (program.threads.iter())
@@ -394,7 +393,7 @@ fn reason(program: &Program, knob: &Knob, location: Option<&String>, first: &Fau
     }
 }
 
-/// The line of an operation, and what to call it and its copies.
+/// The line of an operation, and a name for it and its copies.
 fn called(program: &Program, spots: &[Spot]) -> (SourceLine, String) {
     let Some(&first) = spots.first() else {
         return (0.into(), String::new());

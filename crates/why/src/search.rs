@@ -1,14 +1,13 @@
-//! Changing a program and deciding it again: the one search for few changes that turn an answer.
+//! Changes a program and decides it again: the one search for few changes that turn an answer.
 //!
-//! A setting gives every [`Knob`] a level; its program is decided anew, and nothing is concluded
-//! from one execution. One knob is tried, then two, then all together; a setting that helps is then
-//! turned down, knob by knob, as far as it goes on helping.
+//! A setting gives every [`Knob`] a level. The search decides its program anew and concludes
+//! nothing from single executions. It tries one knob, then two, then all together. It then turns a
+//! setting that helps down, knob by knob, as long as it still helps.
 //!
 //! # Invariants
-//! - A setting that is handed out was decided to help. Of one that was lowered, no knob could be
-//!   turned down alone when its turn came; of the [`least`](Search::least), none can.
-//! - Which setting is found depends on the program and the model alone, unless time runs out; then
-//!   there is none.
+//! - The search decided that its result helps. In a lowered setting, no knob could be turned down
+//!   alone at its turn; in the [`least`](Search::least) one, none can at all.
+//! - The result depends on the program and the model alone. If time runs out, there is none.
 //!
 //! # Sources
 //! - Minimal sets by deletion: as for unsatisfiable cores.
@@ -25,31 +24,31 @@ use crate::knobs::{Changes, Knob, Version, Written};
 /// By knob, its level.
 pub(crate) type Setting = Vec<usize>;
 
-/// Why a search was given up.
+/// The reason why a search ended early.
 pub(crate) struct GivenUp(pub(crate) Reason);
 
-/// Pairs of knobs are tried among at most so many.
+/// The number of knobs among which pairs are tried.
 const PAIRED: usize = 16;
 
 /// A search among the versions of a test.
 pub(crate) struct Search<'s, D> {
     test: &'s LitmusTest,
     pub(crate) knobs: Vec<Knob>,
-    /// Whether changes help, decided in so much time.
+    /// Decides within a time whether changes help.
     decides: D,
     known: HashMap<Setting, bool>,
-    /// Whether the test as it is written helps.
+    /// Whether the written test helps.
     written: bool,
-    /// At most so many versions are decided.
+    /// The number of versions to decide.
     most: usize,
     deadline: Option<Instant>,
-    /// Whether a version that is not decided only does not help.
+    /// Whether an undecided version counts as one that does not help.
     lenient: bool,
-    /// Why a version was not decided that could have helped.
+    /// The reason why a version that might have helped was not decided.
     pub(crate) open: Option<Reason>,
 }
 
-/// Decides changes by the test that has them; what the front end refuses does not help.
+/// Decides changes by the changed test; a text that the front end refuses does not help.
 pub(crate) fn of_test(
     test: &LitmusTest,
     mut decides: impl FnMut(&LitmusTest, Option<Duration>) -> Result<bool, GivenUp>,
@@ -83,8 +82,8 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
         search
     }
 
-    /// One that goes on past versions that are not decided: another one may help. That none does is
-    /// not said then.
+    /// Goes on past undecided versions, since another one may help. The search then never claims
+    /// that none does.
     pub(crate) fn past_undecided(mut self) -> Self {
         self.lenient = true;
         self
@@ -96,12 +95,12 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
         self.known = HashMap::from([(self.setting(Knob::written), self.written)]);
     }
 
-    /// How many versions were decided since knobs were added.
+    /// The number of versions decided since knobs were added.
     pub(crate) fn decided(&self) -> usize {
         self.known.len()
     }
 
-    /// Everything at its strongest, but what is tried alone.
+    /// All knobs at their strongest level, except those that are tried alone.
     pub(crate) fn top(&self) -> Setting {
         self.setting(|knob| if knob.is_alone() { 0 } else { knob.top() })
     }
@@ -118,8 +117,7 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
             .zip(setting.clone())
             .filter(|(_, level)| *level > 0);
         let mut turned: Vec<(&Knob, usize)> = turned.collect();
-        // Of fences in front of one instruction, each is put before those that were put there
-        // earlier.
+        // Fences in front of one instruction: a later one goes before those put there earlier.
         let fence = |(knob, level): (&Knob, usize)| {
             knob.edits(level)
                 .into_iter()
@@ -136,12 +134,12 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
         turned.into_iter()
     }
 
-    /// The test with its knobs so turned; `None` if nothing can be written that means it.
+    /// The test with its knobs at a setting; `None` if no text means it.
     pub(crate) fn version(&self, setting: &Setting) -> Option<Version> {
         self.changes(setting).of(self.test)
     }
 
-    /// What is changed where the knobs are so turned.
+    /// The changes of a setting.
     pub(crate) fn changes(&self, setting: &Setting) -> Changes {
         let turned = || self.knobs.iter().zip(setting);
         let edits = turned()
@@ -193,8 +191,7 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
         Ok(None)
     }
 
-    /// A setting that helps: of one knob, of two, or of all. `None` if neither one does, nor all
-    /// together.
+    /// A setting that helps: of one knob, of two, or of all. `None` if none of these does.
     pub(crate) fn one_two_or_all(&mut self) -> Result<Option<Setting>, GivenUp> {
         let all: Vec<usize> = (0..self.knobs.len()).collect();
         self.one_two_or_all_of(&all)
@@ -215,7 +212,7 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
             among.iter().partition(|&&i| self.knobs[i].is_alone());
         let all: Setting = of(&together);
         let alone = alone.iter().map(|&i| of(&[i]));
-        // If all together do not help, fewer do not; but if that is not decided, they may.
+        // If all together do not help, fewer do not; but if that is undecided, they may.
         let before = self.open.take();
         let none = together.is_empty() || (!self.helps(&all)? && self.open.is_none());
         self.open = self.open.take().or(before);
@@ -248,7 +245,7 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
         self.first_of(ones.chain(pairs).chain([all.clone()]))
     }
 
-    /// Turns every knob down, in this order, as far as the setting goes on helping.
+    /// Turns every knob down, in this order, as long as the setting still helps.
     pub(crate) fn lowered(
         &mut self,
         mut setting: Setting,
@@ -267,8 +264,8 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
         Ok(setting)
     }
 
-    /// The same of the first so many knobs, until none of them can be turned down alone: where less
-    /// of one can make up for more of another.
+    /// The same for the first `first` knobs, until none of them can be turned down alone: less of
+    /// one may be made up for by more of another.
     pub(crate) fn least(&mut self, mut setting: Setting, first: usize) -> Result<Setting, GivenUp> {
         loop {
             let lower = self.lowered(setting.clone(), 0..first)?;

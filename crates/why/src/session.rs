@@ -1,9 +1,9 @@
-//! Questions about one test under one model.
+//! Answers questions about one test under one model.
 //!
 //! # Invariants
-//! - Smaller loop bounds are tried first. A negative answer is given only if no consistent
-//!   execution is cut at the bound (or goes astray in memory, or needs a value out of thin air that
-//!   no domain holds); else it is `undecided`.
+//! - Smaller loop bounds come first. A negative answer requires that no consistent execution is cut
+//!   at the bound, goes astray in memory, or needs a value out of thin air that no domain holds;
+//!   else the answer is `undecided`.
 //! - Every execution that an engine finds is replayed; one that fails is a defect, never an answer.
 
 use std::borrow::Cow;
@@ -36,34 +36,34 @@ pub(crate) use recalled::Shown;
 /// Questions about one test under one model.
 pub struct Session<'a> {
     test: &'a LitmusTest,
-    /// The test as it was written, where a mapping made of it what is judged.
+    /// The test as written, and the mapping, if a mapping made the judged test.
     source: Option<(&'a LitmusTest, &'static Mapping)>,
     model: &'a Model,
     engine: Engine,
     limits: Limits,
     set: Vec<Setting>,
-    /// What threads have left for ever in all executions that are asked about, as what waits for it
-    /// runs.
+    /// The parts of threads that never run in the executions in question, because they wait for a
+    /// thread that does not end.
     left: &'a [Stretch],
     explain: bool,
-    /// Answers about outcomes come with an explanation.
+    /// Whether answers about outcomes come with an explanation.
     explanations: bool,
-    /// Answers about races come with all that race.
+    /// Whether answers about races list all racing pairs.
     all_races: bool,
-    /// Executions are described with every relation that the model names.
+    /// Whether executions are described with every relation that the model names.
     detail: bool,
-    /// Values out of thin air are tried even if the model excludes them.
+    /// Whether values out of thin air are tried even if the model excludes them.
     thin_air: bool,
     prepared: BTreeMap<u32, Result<Prepared<'a>, Reason>>,
-    /// The same test and model under other settings, by the one that differs.
+    /// The same test and model under other settings, by the setting that differs.
     others: FxHashMap<Setting, Session<'a>>,
-    /// The answer about undefined behaviour, once it was decided.
+    /// The answer about undefined behaviour, once decided.
     undefined: Option<Answer>,
-    /// What implementations settle, once it was asked.
+    /// The choices that implementations settle, once looked for.
     left_open: Option<Option<Reason>>,
-    /// The execution that answered the last question with yes.
+    /// The execution behind the last positive answer.
     shown: Option<Shown>,
-    /// The programs that explanations spoke of, and whether each was said to forbid the outcome.
+    /// The programs that explanations spoke of, and whether each forbids the outcome.
     #[cfg(test)]
     claims: RefCell<Vec<(LitmusTest, bool)>>,
 }
@@ -71,7 +71,7 @@ pub struct Session<'a> {
 /// One question, before bounds and engines.
 #[derive(Clone, Debug)]
 struct Question {
-    /// Reachability: whether the condition is to be violated.
+    /// Reachability: whether the question is about the violation of the condition.
     condition: Option<bool>,
     complete: bool,
     flags: Option<Vec<usize>>,
@@ -115,8 +115,8 @@ impl Question {
 }
 
 impl<'a> Session<'a> {
-    /// Prepares nothing yet; every failure shows up as an `undecided` answer.
-    /// `set` overrides options of the test and of the model.
+    /// Prepares nothing yet; every failure appears as an `undecided` answer. `set` overrides
+    /// options of the test and of the model.
     pub fn new(
         test: &'a LitmusTest,
         model: &'a Model,
@@ -158,18 +158,18 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The test is what a mapping makes of another one, and changes are those of that.
+    /// States that a mapping made the test from another one, which takes the changes.
     pub fn via(mut self, source: &'a LitmusTest, mapping: &'static Mapping) -> Self {
         self.source = Some((source, mapping));
         self
     }
 
-    /// The test as it was written.
+    /// The test as written.
     pub(crate) fn written(&self) -> &'a LitmusTest {
         self.source.map_or(self.test, |source| source.0)
     }
 
-    /// What is judged of a test that is written so; `None` if the mapping has no words for it.
+    /// The test that is judged for a written one; `None` if the mapping has no words for it.
     pub(crate) fn judged<'t>(&self, test: &'t LitmusTest) -> Option<Cow<'t, LitmusTest>> {
         match self.source {
             None => Some(Cow::Borrowed(test)),
@@ -177,19 +177,19 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The test that it is about.
+    /// The test of the questions.
     pub(super) fn test(&self) -> &'a LitmusTest {
         self.test
     }
 
-    /// Negative answers name a minimal set of axioms; costs a few more questions.
+    /// Negative answers name a minimal set of axioms; this costs a few more questions.
     pub fn explaining(mut self) -> Self {
         self.explain = true;
         self
     }
 
-    /// Answers about races come with [all accesses that race](verdict::RacingPairs); costs a
-    /// question for each.
+    /// Answers about races list [all racing pairs](verdict::RacingPairs); each pair costs a
+    /// question.
     pub fn with_all_races(mut self) -> Self {
         self.all_races = true;
         self
@@ -203,13 +203,13 @@ impl<'a> Session<'a> {
     }
 
     /// Can `prop` hold (`negate`: fail) in a consistent, complete execution that satisfies the
-    /// test's filter? Without `prop` the test's own condition is asked about, and if it has none,
-    /// any complete execution will do.
+    /// test's filter? Without `prop` the question is about the test's own condition. If the test
+    /// has none, any complete execution will do.
     pub fn reachability(&mut self, prop: Option<&Prop>, negate: bool) -> Answer {
         if let Some(p) = prop
             && self.test.condition.as_ref() != Some(p)
         {
-            // Another proposition observes other things, so the test is prepared anew.
+            // Another proposition observes other registers, so the test is prepared anew.
             let other = |test: &LitmusTest| LitmusTest {
                 condition: Some(p.clone()),
                 ..test.clone()
@@ -228,8 +228,8 @@ impl<'a> Session<'a> {
         self.for_all_implementations(answer)
     }
 
-    /// Whether an outcome is forbidden only because no execution that the filter lets through runs
-    /// to its end; not where that is not decided.
+    /// Whether an outcome is forbidden only because no execution that passes the filter runs to its
+    /// end; `false` if that is undecided.
     pub fn is_vacuous(&mut self, answer: &Answer) -> bool {
         if answer.verdict != Verdict::Forbidden {
             return false;
@@ -243,7 +243,7 @@ impl<'a> Session<'a> {
         };
         let task = prepared.task.clone();
         let may_be = task.sk.complete != Cond::TRUE || self.test.filter.is_some();
-        // Where nothing is observed, that is what was asked.
+        // Without observables, this was the question.
         if !may_be || task.observed.is_empty() {
             return false;
         }
@@ -258,8 +258,8 @@ impl<'a> Session<'a> {
         Some(self.for_all_implementations(answer))
     }
 
-    /// What is said of a program that has nothing in it of what the model calls undefined; `None`
-    /// if it has, or if the model knows no undefined behaviour.
+    /// The answer for a program with no construct that the model can call undefined. `None` for
+    /// other programs, or if the model knows no undefined behaviour.
     pub fn never_undefined(&self) -> Option<Answer> {
         let flags = self.flags(Effect::Undefined)?;
         let may = flags
@@ -269,12 +269,12 @@ impl<'a> Session<'a> {
     }
 
     /// Does some consistent execution raise a flag other than the race flag? `None` if the model
-    /// has none of what can stand in such a program.
+    /// has no flag that can apply to such a program.
     pub fn undefined(&mut self) -> Option<Answer> {
         let flags = self
             .flags(Effect::Undefined)
             .filter(|_| self.never_undefined().is_none())?;
-        // What names its axioms has to be asked anew.
+        // A question that names its axioms is asked anew.
         let known = self
             .undefined
             .as_ref()
@@ -291,8 +291,8 @@ impl<'a> Session<'a> {
     }
 
     /// Asks for executions that a flag marks. In a host program, a command runs only after others
-    /// have ended: where only executions show it in which some thread does not end, it is asked of
-    /// what runs without what waits for that thread.
+    /// have ended. If only executions in which some thread never ends show the flag, the question
+    /// goes to the part of the program that runs without that thread's end.
     fn marked(&mut self, question: Question) -> Answer {
         let program = &self.test.program;
         if program.host.is_none() {
@@ -336,7 +336,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The answer by what of the program can run without the rest; `None` if that is not known.
+    /// The answer by the part of the program that can run without the rest; `None` if that is not
+    /// known.
     fn of_parts(&mut self, question: &Question) -> Option<Answer> {
         let deadline = self.deadline();
         let mut all: Option<Answer> = None;
@@ -388,7 +389,7 @@ impl<'a> Session<'a> {
         all
     }
 
-    /// The flags that mean that; `None` if there are none.
+    /// The flags with that effect; `None` if there are none.
     fn flags(&self, effect: Effect) -> Option<Vec<usize>> {
         let flags: Vec<usize> = (0..self.model.flags.len())
             .filter(|&i| self.model.flags[i].effect == effect)
@@ -396,8 +397,8 @@ impl<'a> Session<'a> {
         (!flags.is_empty()).then_some(flags)
     }
 
-    /// The answer, unless implementations differ in it. What is undefined although everything that
-    /// is left to them goes as well as it can is undefined everywhere.
+    /// The answer, unless implementations differ in it. If the program is undefined although every
+    /// choice of the implementation goes well, it is undefined everywhere.
     fn for_all_implementations(&mut self, mut answer: Answer) -> Answer {
         let everywhere = matches!(
             answer.verdict,
@@ -416,8 +417,8 @@ impl<'a> Session<'a> {
         answer
     }
 
-    /// Of a program that is undefined whatever an implementation does, an outcome is as the model
-    /// says: the answer comes with that.
+    /// A program that is undefined under every implementation has the outcomes that the model
+    /// gives: the answer says so.
     fn is_undefined_everywhere(&mut self, answer: &Answer) -> bool {
         matches!(answer.verdict, Verdict::Allowed | Verdict::Forbidden)
             && self
@@ -425,7 +426,7 @@ impl<'a> Session<'a> {
                 .is_some_and(|answer| answer.verdict == Verdict::Undefined)
     }
 
-    /// What the model leaves to implementations in some execution, in words.
+    /// The choice that the model leaves to implementations in some execution, in words.
     fn left_open(&mut self) -> Option<Reason> {
         if let Some(known) = &self.left_open {
             return known.clone();

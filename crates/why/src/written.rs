@@ -1,13 +1,12 @@
 //! Changes as a programmer would write them: other words for orders and scopes, functions with
 //! other endings, fences and barriers between statements, atomic accesses in place of plain ones.
 //!
-//! A change is a few parts of the file with other text in their place. What it means is what the
-//! front end makes of the new file: nothing here knows, and a text that the front end refuses is
-//! never offered.
+//! A change replaces a few parts of the file. The front end alone decides what the new file means;
+//! a text that it refuses is never offered.
 //!
 //! # Invariants
-//! - Every level of a [`Knob`] was read by the front end, and changes or adds an instruction.
-//! - Text is put in behind a statement, on its line: lines keep their numbers.
+//! - The front end read every level of a [`Knob`], and the level changes or adds an instruction.
+//! - New text goes behind a statement, on its line: lines keep their numbers.
 
 use std::ops::Range;
 
@@ -26,7 +25,7 @@ const LONG: &[&str] = &[
     "|=", "^=", "<<", ">>",
 ];
 
-/// At most so many ways to put a barrier into threads that have code of their own.
+/// The number of ways to put a barrier into threads whose code differs.
 const APART: usize = 64;
 
 /// The code of a test as text.
@@ -34,15 +33,15 @@ pub(crate) struct Source<'t> {
     test: &'t LitmusTest,
     row: &'static DialectRow,
     writing: &'static Writing,
-    /// Those of each part of the file that is code, behind an empty one.
+    /// The tokens of each part of the file that is code, behind an empty one.
     tokens: Vec<Range<usize>>,
 }
 
-/// What the front end makes of a change.
+/// The effect of a change, as the front end reads it.
 struct Effect {
     /// Instructions that have another order, scope or kind of access.
     changed: Vec<Spot>,
-    /// Instructions that were put in, by their place in the changed program.
+    /// Added instructions, by their place in the changed program.
     added: Vec<Spot>,
 }
 
@@ -61,12 +60,12 @@ impl Block {
 
 /// An access to memory as an expression.
 struct Accessed {
-    /// What is replaced.
+    /// The replaced text.
     range: Range<usize>,
     /// The object.
     place: String,
     function: &'static str,
-    /// What is stored or added: a part of the text, or else 1.
+    /// The stored or added value: a part of the text, or else 1.
     value: Option<Range<usize>>,
     spots: Vec<Spot>,
 }
@@ -82,7 +81,7 @@ impl<'t> Source<'t> {
             writing,
             tokens: Vec::new(),
         };
-        // Nothing stands between regions: an empty token.
+        // An empty token separates regions.
         source.tokens = (declarations(test).into_iter().chain(regions(test)))
             .flat_map(|region| {
                 std::iter::once(region.start..region.start).chain(tokens(&test.file.text, region))
@@ -91,8 +90,7 @@ impl<'t> Source<'t> {
         Some(source)
     }
 
-    /// The code of a test in PTX, of which only statements are put in here: other changes are
-    /// printed.
+    /// The code of a test in PTX. Only statements are added there; other changes are printed.
     pub(crate) fn assembly(test: &'t LitmusTest) -> Option<Source<'t>> {
         let row = test.program.dialect.row();
         let mut source = Source {
@@ -113,8 +111,8 @@ impl<'t> Source<'t> {
         self.row.writing.is_none()
     }
 
-    /// A statement as it is put in: in kernels of assembly, behind an instruction or in front of
-    /// the first one.
+    /// A statement as it is added: in kernels of assembly, behind an instruction or in front of the
+    /// first one.
     fn statement_at(&self, gap: &Range<usize>, statement: &str) -> String {
         match self
             .kernels()
@@ -126,7 +124,7 @@ impl<'t> Source<'t> {
         }
     }
 
-    /// Where instructions of kernels stand.
+    /// The places of instructions of kernels.
     fn kernels(&self) -> impl Iterator<Item = Range<usize>> + use<'_> {
         let program = &self.test.program;
         let code = program
@@ -151,7 +149,7 @@ impl<'t> Source<'t> {
         at.checked_sub(by).map_or("", |at| self.token(at))
     }
 
-    /// What the front end makes of a change; `None` if it refuses it.
+    /// The effect of a change; `None` if the front end refuses it.
     fn effect(&self, splices: &[Splice]) -> Option<Effect> {
         let (new, put_in) = respelled(self.test, splices)?;
         let (mut changed, mut added) = (Vec::new(), Vec::new());
@@ -175,7 +173,7 @@ impl<'t> Source<'t> {
         Some(Effect { changed, added })
     }
 
-    /// A knob that puts other words in one place, if the front end takes them: those that it does.
+    /// A knob that puts other words in one place: those that the front end takes.
     fn knob(
         &self,
         kind: Written,
@@ -201,7 +199,7 @@ impl<'t> Source<'t> {
         (!levels.is_empty()).then(|| Knob::written_so(kind, &spots, levels))
     }
 
-    /// The words of the code that say a scope, or end in one, up to a scope.
+    /// The words of the code that state a scope, or end in one, up to a scope.
     pub(crate) fn scopes(&self, wide: Scope) -> Vec<Knob> {
         let mut words: Vec<(&str, Scope)> = self.row.scopes.to_vec();
         words.dedup_by_key(|word| word.1);
@@ -231,7 +229,7 @@ impl<'t> Source<'t> {
         (0..self.tokens.len()).filter_map(knob).collect()
     }
 
-    /// The words of the code that say an order.
+    /// The words of the code that state an order.
     pub(crate) fn orders(&self) -> Vec<Knob> {
         let knob = |at: usize| {
             let (own, prefix) = self.spelled(at, self.row.orders)?;
@@ -251,7 +249,7 @@ impl<'t> Source<'t> {
         (0..self.tokens.len()).filter_map(knob).collect()
     }
 
-    /// What a token means among some words, and how much of these is left out there:
+    /// The meaning of a token among some words, and the prefix that is left out there:
     /// `memory_order::release`.
     fn spelled<T: Copy>(&self, at: usize, words: &[(&str, T)]) -> Option<(T, usize)> {
         let word = self.token(at);
@@ -271,13 +269,14 @@ impl<'t> Source<'t> {
             .find_map(|&(name, meaning)| Some((meaning, named(name)?)))
     }
 
-    /// Flags of fences; of barriers that meet, together.
+    /// Flags of fences; for barriers that meet, together.
     pub(crate) fn flags(&self) -> Vec<Knob> {
         let knob = |at: usize| {
             let alone = [self.before(at, 1), self.token(at + 1)]
                 .iter()
                 .all(|next| *next != "|");
-            // No flags are written as a number: only the front end tells it from others.
+            // A number can stand for no flags; only the front end can distinguish it from other
+            // numbers.
             let is_flag = |flag: &str| flag == self.token(at) || self.token(at) == "0";
             if !self.row.regions || !alone || !ALL_FLAGS.split(" | ").any(is_flag) {
                 return None;
@@ -296,8 +295,8 @@ impl<'t> Source<'t> {
         fences.into_iter().chain(Knob::joined(barriers)).collect()
     }
 
-    /// Where statements can be put in: behind others, between accesses to memory. What stands in a
-    /// loop comes before all of it, and behind, as a round follows another one.
+    /// Gaps for new statements: behind others, between accesses to memory. A statement in a loop
+    /// comes before all of the loop, and behind it, as one round follows another.
     fn gaps(&self) -> Vec<Range<usize>> {
         let blocks = self.blocks();
         let visible = |spots: &[Spot]| {
@@ -329,7 +328,7 @@ impl<'t> Source<'t> {
         gaps
     }
 
-    /// Where statements end, and blocks and the code begin.
+    /// The places where statements end, and where blocks and the code begin.
     fn ends(&self) -> Vec<Range<usize>> {
         let mut depth = 0;
         let mut ends = Vec::new();
@@ -360,7 +359,7 @@ impl<'t> Source<'t> {
                 .thread_ids()
                 .filter(|t| !program.thread(*t).place.host);
             let firsts: Vec<Range<usize>> = device.filter_map(first).collect();
-            // What its host calls is C.
+            // The calls of its host are C.
             let bounds = kernels
                 .iter()
                 .map(|k| k.start)
@@ -377,7 +376,7 @@ impl<'t> Source<'t> {
         ends
     }
 
-    /// The blocks of the code that are bodies of something.
+    /// The blocks of the code that are bodies.
     fn blocks(&self) -> Vec<Block> {
         let mut open = Vec::new();
         let mut blocks = Vec::new();
@@ -401,7 +400,7 @@ impl<'t> Source<'t> {
                 if let Some((range, is_loop)) =
                     block.filter(|b| !blocks.iter().any(|old| is_new(old, &b.0)))
                 {
-                    // Code behind a branch forward, up to where it leads.
+                    // Code behind a branch forward, up to its target.
                     blocks.push(Block {
                         range,
                         is_loop,
@@ -444,7 +443,7 @@ impl<'t> Source<'t> {
         self.gaps().into_iter().filter_map(knob).collect()
     }
 
-    /// Where a fence can be put in, and those that can: of some scopes.
+    /// The gaps for a fence, and the fences that fit there, of some scopes.
     pub(crate) fn put_in(&self, scopes: &[Scope], wide: Scope) -> Vec<(Span, Vec<String>)> {
         let fences = self.fence_texts(wide, |scope| scopes.contains(scope));
         self.gaps()
@@ -453,8 +452,8 @@ impl<'t> Source<'t> {
             .collect()
     }
 
-    /// The words of the code that say an order or a scope, and what else could stand there: any
-    /// order, and some scopes.
+    /// The words of the code that state an order or a scope, and their alternatives: any order, and
+    /// some scopes.
     pub(crate) fn words(&self, scopes: &[Scope]) -> Vec<(Span, Vec<String>)> {
         let mut of_scopes: Vec<(&str, Scope)> = self.row.scopes.to_vec();
         of_scopes.dedup_by_key(|word| word.1);
@@ -499,7 +498,7 @@ impl<'t> Source<'t> {
         stands_alone.then(|| Span::new(self.tokens[first].start, self.tokens[end].end))
     }
 
-    /// Fences as statements. Code that names no orders gets those that do not, either.
+    /// Fences as statements. Code that names no orders gets fences without one.
     fn fence_texts(&self, wide: Scope, up_to: impl Fn(&Scope) -> bool) -> Vec<String> {
         let named = (0..self.tokens.len()).any(|at| self.spelled(at, self.row.orders).is_some());
         let fences: Vec<String> = if self.writing.fences.is_empty() || named {
@@ -526,9 +525,9 @@ impl<'t> Source<'t> {
             .collect()
     }
 
-    /// Barriers between statements, in code that all threads of a group have: those that stand on
-    /// no branch first, and how many they are. Of barriers, the code names those that it goes on
-    /// with; where it names none, that of the whole group.
+    /// Barriers between statements, in code that all threads of a group have. Those outside of
+    /// branches come first; the number says how many they are. The code goes on with the barriers
+    /// that it names; without any, with that of the whole group.
     pub(crate) fn barriers(&self) -> (Vec<Knob>, usize) {
         let is_named = |call: &str| {
             let name = call.split('(').next().unwrap_or(call);
@@ -565,7 +564,7 @@ impl<'t> Source<'t> {
                 .any(|b| b.is_loop && b.range.start == gap.start)
         };
         let on_branch = |gap: &Range<usize>| blocks.iter().any(|b| b.is_branch && b.holds(gap));
-        // At the end of a round, rather than where the next one begins.
+        // At the end of a round, rather than at the start of the next one.
         let mut gaps = self.gaps();
         gaps.sort_by_key(|gap| (on_branch(gap), is_head(gap), gap.start));
         let straight = gaps
@@ -578,7 +577,7 @@ impl<'t> Source<'t> {
         (straight.into_iter().chain(branches).collect(), first)
     }
 
-    /// Barriers of threads that have code of their own: one in each thread of a group.
+    /// Barriers of threads whose code differs: one in each thread of a group.
     pub(crate) fn meetings(&self) -> Vec<Knob> {
         let program = &self.test.program;
         let gaps = self.gaps();
@@ -636,8 +635,7 @@ impl<'t> Source<'t> {
         found
     }
 
-    /// Whether what a knob puts in is put into all threads of some groups, and some of these have
-    /// several.
+    /// Whether a knob adds to all threads of some groups, some of which have several.
     fn is_of_groups(&self, knob: &Knob, scope: Scope) -> bool {
         let program = &self.test.program;
         let mut threads: Vec<ThreadId> = knob.spots().map(|spot| spot.0).collect();
@@ -657,7 +655,7 @@ impl<'t> Source<'t> {
             && threads.iter().any(|t| mates(*t).count() > 1)
     }
 
-    /// Statements of kernels that wait for what is on its way: earlier kernels, and copies.
+    /// Statements of kernels that wait for pending work: earlier kernels, and copies.
     pub(crate) fn waits(&self) -> Vec<Knob> {
         let named = |part: &str| (0..self.tokens.len()).any(|at| self.token(at).contains(part));
         let commands = self
@@ -801,7 +799,7 @@ impl<'t> Source<'t> {
 
     /// Accesses as atomic ones; `None` if the type of an object has no name.
     fn atomic(&self, all: &[&Accessed], order: Order, scope: Option<Scope>) -> Option<Vec<Splice>> {
-        // What is stored may hold another of them.
+        // A stored value may hold another access.
         let holds = |outer: &Accessed, inner: &Accessed| {
             let value = outer.value.as_ref();
             value.is_some_and(|value| {
@@ -874,7 +872,7 @@ impl<'t> Source<'t> {
         )
     }
 
-    /// The type in the declaration of a location, atomic, if it says another one.
+    /// The type in the declaration of a location, made atomic, if it is another one.
     fn declared_plain(&self, name: &str, ty: &str) -> Option<Splice> {
         let mut at = 0;
         for line in self.text().split_inclusive('\n') {
@@ -896,7 +894,7 @@ impl<'t> Source<'t> {
         None
     }
 
-    /// Each plain access of its own.
+    /// A knob for each plain access.
     pub(crate) fn accesses(&self, wide: Scope) -> Vec<Knob> {
         let scope = (!self.row.scopes.is_empty()).then_some(wide);
         let knob = |accessed: Accessed| {
@@ -967,7 +965,7 @@ fn within(inner: Span, outer: Span) -> bool {
     outer.start <= inner.start && inner.end <= outer.end
 }
 
-/// A type as all languages call it.
+/// The name of a type in all languages.
 fn type_name(ty: Ty) -> Option<&'static str> {
     match (ty.bits, ty.signed) {
         (32, true) => Some("int"),
@@ -1062,7 +1060,7 @@ fn regions(test: &LitmusTest) -> Vec<Range<usize>> {
     regions
 }
 
-/// The values that a test has as an instance of its file: what they declare is code of no
+/// The values of a test that is an instance of its file: they belong to the code, but to no
 /// instruction.
 fn instance(test: &LitmusTest) -> Vec<Range<usize>> {
     let text = &test.file.text;

@@ -1,15 +1,15 @@
 //! Why two models differ on a test, and whether a mapping keeps what its source model promises.
 //!
-//! | File | What |
+//! | File | Content |
 //! |---|---|
-//! | this | how two models stand to each other, in one sentence |
+//! | this | how two models compare, in one sentence |
 //! | `rule` | the rule that makes the difference, found by changing the program |
 //!
-//! # Where the words come from
+//! # The words
 //! - A mapping is *respected* if PTX allows no outcome of the mapped program that the source model
-//!   forbids. Nothing is asked of it where the source program is undefined.
-//! - A *known gap* is one that the mapping declares ([`Gap`]), with the way to tell it. Every other
-//!   outcome that PTX alone allows is a violation.
+//!   forbids. An undefined source program promises nothing.
+//! - A *known gap* is one that the mapping declares ([`Gap`]), with a way to recognise it. Every
+//!   other outcome that PTX alone allows is a violation.
 
 mod rule;
 
@@ -28,22 +28,22 @@ use self::rule::{Asked, Cause, Difference};
 use crate::known_gap::reduced;
 use crate::session::Session;
 
-/// At most so many outcomes are held against the known gaps: one that is more decides.
+/// The number of outcomes compared with the known gaps; beyond it, one outcome decides.
 const EXPLAINED: usize = 8;
 
-/// A model, and what came out of it.
+/// A model, and its results.
 pub struct Side<'a> {
-    /// What the model is called.
+    /// The model's name.
     pub label: &'a str,
     /// The model.
     pub model: &'a Model,
     /// The mapping through which it judges the test.
     pub mapping: Option<&'static Mapping>,
-    /// The test as it was written.
+    /// The test as written.
     pub source: &'a LitmusTest,
-    /// As the mapping lowered it.
+    /// The test that the mapping made.
     pub test: &'a LitmusTest,
-    /// The test's condition, and whether its violation is asked for.
+    /// The test's condition, and whether the question is about its violation.
     pub condition: (Option<&'a Prop>, bool),
     /// The answer about the condition, then about races and undefined behaviour if the model knows
     /// them.
@@ -65,7 +65,7 @@ impl Side<'_> {
             .map(|a| &a.1.verdict)
     }
 
-    /// What makes the program undefined.
+    /// The fault that makes the program undefined.
     fn undefined(&self) -> Option<&Fault> {
         match &self.answers.first()?.1.definedness {
             Some(Definedness::Undefined(fault)) => Some(fault),
@@ -73,7 +73,7 @@ impl Side<'_> {
         }
     }
 
-    /// What makes it undefined, or race.
+    /// The fault that makes it undefined, or the race.
     fn fault(&self) -> Option<&Fault> {
         self.undefined().or_else(|| {
             self.answers
@@ -83,11 +83,11 @@ impl Side<'_> {
     }
 }
 
-/// How changed programs are decided.
+/// How to decide changed programs.
 pub struct Means {
-    /// Which engine.
+    /// The engine.
     pub engine: Engine,
-    /// When to give up.
+    /// The limits.
     pub limits: Limits,
     /// Options of the model.
     pub set: Vec<Setting>,
@@ -99,11 +99,11 @@ impl Means {
     }
 }
 
-/// Something that PTX allows and the source model forbids: in words, as a proposition, and whether
+/// An outcome that PTX allows and the source model forbids: in words, as a proposition, and whether
 /// its violation is meant.
 type Broken = (String, Option<Prop>, bool);
 
-/// What was found, before the models' names.
+/// A result before the models' names are put in.
 struct Found {
     relation: Relation,
     rule: Option<String>,
@@ -188,7 +188,7 @@ pub fn finding(a: &Side<'_>, b: &Side<'_>, means: &Means) -> Finding {
     }
 }
 
-/// Whether the model is one of the source language; sequential consistency is nobody's.
+/// Whether the model belongs to the source language; sequential consistency belongs to none.
 fn speaks_of_source(side: &Side<'_>) -> bool {
     side.label != "sc"
 }
@@ -203,7 +203,7 @@ fn axioms(side: &Side<'_>, (prop, negate): (Option<&Prop>, bool), means: &Means)
     listed(&names)
 }
 
-/// Axioms that together forbid something.
+/// Axioms that together forbid something, as a list.
 pub fn listed(names: &[String]) -> String {
     if names.is_empty() {
         "several axioms, each enough alone".into()
@@ -212,7 +212,7 @@ pub fn listed(names: &[String]) -> String {
     }
 }
 
-/// Places, in full only where `said` does not have them yet.
+/// Places, in full only where `said` lacks them.
 fn listed_places(places: &[Place], said: &str) -> String {
     const SHOWN: usize = 3;
     let text = |place: &Place| {
@@ -230,7 +230,7 @@ fn listed_places(places: &[Place], said: &str) -> String {
     texts.join(", ")
 }
 
-/// `weak` allows what `strong` forbids.
+/// The case that `weak` allows what `strong` forbids.
 fn forbidden(
     relation: Relation,
     (strong, weak): (&Side<'_>, &Side<'_>),
@@ -255,7 +255,7 @@ fn forbidden(
     found.with(prop.and_then(|prop| difference(prop).cause()))
 }
 
-/// Two models of which neither is held against the other.
+/// Two models of which neither is the reference.
 fn models(a: &Side<'_>, b: &Side<'_>, means: &Means) -> Found {
     match (a.undefined().is_some(), b.undefined().is_some()) {
         (true, true) => return Found::plain(Relation::Agree, "both call it undefined".to_owned()),
@@ -302,7 +302,7 @@ fn models(a: &Side<'_>, b: &Side<'_>, means: &Means) -> Found {
     )
 }
 
-/// A program that is undefined or races under one model, and what would mend it.
+/// A program that is undefined or races under one model, and a change that mends it.
 fn race(relation: Relation, racy: &Side<'_>, other: Option<&Side<'_>>, means: &Means) -> Found {
     let label = racy.label;
     let defined = match other {
@@ -363,7 +363,7 @@ fn race(relation: Relation, racy: &Side<'_>, other: Option<&Side<'_>>, means: &M
     }
 }
 
-/// A model of the source language, and one of PTX that judges what the mapping made of the test.
+/// A model of the source language, and one of PTX that judges the mapped test.
 fn mapping(source: &Side<'_>, ptx: &Side<'_>, by: &Mapping, means: &Means) -> Found {
     let (from, to, name) = (source.label, ptx.label, by.name());
     if source.undefined().is_some() {
@@ -393,7 +393,7 @@ fn mapping(source: &Side<'_>, ptx: &Side<'_>, by: &Mapping, means: &Means) -> Fo
     if broken.is_empty() {
         return kept(source, ptx, means);
     }
-    // The widest gap that an outcome needs; one outcome that is in none makes it a violation.
+    // The widest gap that an outcome needs; one outcome outside all gaps is a violation.
     let mut widest: Option<(usize, &Broken)> = None;
     for outcome in broken.iter().take(EXPLAINED) {
         let (what, prop, negate) = outcome;
@@ -476,7 +476,7 @@ fn beyond(strong: &Side<'_>, weak: &Side<'_>) -> Vec<(String, Option<Prop>)> {
     .collect()
 }
 
-/// Nothing was found against the mapping.
+/// Nothing speaks against the mapping.
 fn kept(source: &Side<'_>, ptx: &Side<'_>, means: &Means) -> Found {
     for side in [source, ptx] {
         if !side.outcomes.complete {

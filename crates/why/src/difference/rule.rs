@@ -1,9 +1,9 @@
-//! The rule that makes the difference between two models on a program, found by trying.
+//! Finds the rule that makes the difference between two models on a program, by trying changes.
 //!
-//! Where one model forbids what the other allows, the program is changed a little, by one kind of
-//! change at a time, until they agree; then every change that is not needed is taken back. The kind
-//! that removes the difference is the rule, and the instructions that had to change are where it
-//! bites. So whatever is reported was seen: with that change, both models gave the same answer.
+//! One model forbids what the other allows. The search changes the program, by one kind of change
+//! at a time, until the models agree; then it takes back every change that is not needed. That kind
+//! of change is the rule, and the changed instructions are the places where it matters. So each
+//! report was seen: with that change, both models gave the same answer.
 //!
 //! # Invariants
 //! - A rule is named only if every question about the changed programs was decided.
@@ -25,21 +25,21 @@ use crate::knobs::{self, Around, Kind, Knob, Version};
 use crate::needs::{Forbidding, forbidding};
 use crate::search::{Search, of_test};
 
-/// A kind of change, and what a difference that it removes is called.
+/// A kind of change, and the name of a difference that it removes.
 struct Rule {
     /// The rule's name in reports.
     name: &'static str,
     kinds: &'static [Kind],
-    /// Of which instructions.
+    /// The instructions that it changes.
     of: fn(&Op) -> bool,
-    /// To which level.
+    /// The levels that it takes.
     to: fn(Change) -> bool,
-    /// What the changes do, after "with".
+    /// The effect of the changes, after "with".
     with: &'static str,
 }
 
-/// Changes that make a program stronger, in the order in which they are tried; the first [`NARROW`]
-/// before those of [`WEAKER`].
+/// Changes that make a program stronger, in the order of trying; the first [`NARROW`] come before
+/// those of [`WEAKER`].
 const STRONGER: &[Rule] = &[
     Rule {
         name: "scope inclusion",
@@ -99,14 +99,13 @@ const STRONGER: &[Rule] = &[
     },
 ];
 
-/// The tags of compare-exchanges that have another order on failure than what their order on
-/// success says.
+/// Tags of compare-exchanges whose order on failure is not the default of their order on success.
 const ON_FAILURE: &[Tag] = &[Tag::FailRelaxed, Tag::FailAcquire, Tag::FailSeqCst];
 
-/// How many of [`STRONGER`] are about what an operation concerns, not about what it does.
+/// The number of [`STRONGER`] rules that concern the subject of an operation, not its effect.
 const NARROW: usize = 3;
 
-/// Changes that take away what one model orders by and the other does not.
+/// Changes that remove an order which one model has and the other lacks.
 const WEAKER: &[Rule] = &[
     Rule {
         name: "SC fence",
@@ -169,10 +168,10 @@ impl Rule {
     }
 }
 
-/// A knob that can be as written or changed, and whose it is.
+/// A knob that is as written or changed, and its rule.
 type Turned = (&'static Rule, Knob);
 
-/// What the models differ on.
+/// The subject of a difference.
 #[derive(Clone, Copy)]
 pub(super) enum Asked<'p> {
     /// Whether a proposition can hold (`true`: fail).
@@ -181,19 +180,19 @@ pub(super) enum Asked<'p> {
     Race,
 }
 
-/// What makes the difference.
+/// The cause of a difference.
 #[derive(Clone, Debug)]
 pub(super) struct Cause {
     /// The rule.
     pub rule: String,
-    /// Where it bites.
+    /// The places where it matters.
     pub places: Vec<Place>,
-    /// What was seen: the end of a sentence.
+    /// The observation, as the end of a sentence.
     pub seen: String,
 }
 
-/// Two models that differ: `refusing` says no, `weak` yes. Without the first one, only the second
-/// must change its mind.
+/// Two models that differ: `refusing` says no, `weak` says yes. Without the first one, only the
+/// second must change its answer.
 pub(super) struct Difference<'s> {
     pub refusing: Option<&'s Side<'s>>,
     pub weak: &'s Side<'s>,
@@ -214,8 +213,8 @@ impl Difference<'_> {
             let found = narrow
                 .iter()
                 .find_map(|rule| self.removed(rule.knobs(self.program(), true), true))?;
-            // What locations are is no change of the code: it names the rule, and the explanation's
-            // changes are the places.
+            // A change of locations is no change of the code: it names the rule, and the
+            // explanation's changes are the places.
             let of_code = found.places.iter().any(|place| place.line.is_known());
             Some(match self.lacking() {
                 Some(lacking) if lacking.rule == found.rule => lacking,
@@ -242,8 +241,8 @@ impl Difference<'_> {
             .or_else(|| self.sum())
     }
 
-    /// What an explanation of the answer says that the program lacks under the weak model, if the
-    /// other one still says no then.
+    /// The element that an explanation finds lacking under the weak model, if the other model still
+    /// says no with it.
     fn lacking(&self) -> Option<Cause> {
         let asked = |test: &LitmusTest| match self.asked {
             Asked::Outcome(prop, _) => LitmusTest {
@@ -313,8 +312,8 @@ impl Difference<'_> {
         })
     }
 
-    /// The sequentially consistent operations that the difference rests on: if they are less, the
-    /// models agree, on whatever answer.
+    /// The sequentially consistent operations that the difference rests on: without them, the
+    /// models agree.
     pub(super) fn of_sc(&self) -> Vec<Place> {
         let ways = [&WEAKER[1], &WEAKER[0]]
             .into_iter()
@@ -334,7 +333,7 @@ impl Difference<'_> {
     /// Whether both models say no (`true`) or yes to a changed program.
     fn both(&self, test: &LitmusTest, no: bool) -> bool {
         let says = |side: &Side<'_>| self.refuses(side, side.model, test) == Some(no);
-        // The one that has to change its mind first.
+        // The one that has to change its answer first.
         let (first, second) = if no {
             (Some(self.weak), self.refusing)
         } else {
@@ -343,8 +342,8 @@ impl Difference<'_> {
         first.is_none_or(says) && second.is_none_or(says)
     }
 
-    /// The knobs that have to be turned for both models to say no (`true`) or yes; `None` if not
-    /// even all together do it.
+    /// The knobs that must be turned for both models to say no (`true`) or yes; `None` if even all
+    /// of them together fail.
     fn least(&self, knobs: Vec<Turned>, no: bool) -> Option<Vec<Turned>> {
         let decide = |test: &LitmusTest, _| Ok(self.both(test, no));
         let list = knobs.iter().map(|k| k.1.clone()).collect();
@@ -392,8 +391,8 @@ impl Difference<'_> {
     fn sum(&self) -> Option<Cause> {
         let mut all: Vec<Turned> = Vec::new();
         STRONGER.iter().enumerate().find_map(|(r, rule)| {
-            // Later kinds see what earlier ones made; places stay, but for the fences, which come
-            // last.
+            // Later kinds see the results of earlier ones. Places stay valid, except for fences, so
+            // fences come last.
             let edits: Vec<Edit> = all.iter().flat_map(|(_, knob)| knob.edits(1)).collect();
             let more = rule.knobs(&edited(self.program(), &edits), true);
             let is_new = r > 0 && !more.is_empty();
@@ -402,7 +401,7 @@ impl Difference<'_> {
         })
     }
 
-    /// Whether a model says no to a version of its program: the outcome is forbidden, or nothing is
+    /// Whether a model says no to a version of its program: it forbids the outcome, or nothing is
     /// undefined. `None`: undecided.
     fn refuses(&self, side: &Side<'_>, model: &Model, source: &LitmusTest) -> Option<bool> {
         let lowered = match side.mapping {
@@ -435,7 +434,7 @@ impl Difference<'_> {
         }
     }
 
-    /// Values that justify themselves: only an axiom against them stands between the two models.
+    /// Values that justify themselves: only an axiom against them separates the two models.
     fn thin_air(&self) -> Option<Cause> {
         let (refusing, Asked::Outcome(prop, negate)) = (self.refusing?, self.asked) else {
             return None;
@@ -489,7 +488,7 @@ impl Difference<'_> {
         }
     }
 
-    /// What both say then.
+    /// The common answer in words.
     fn agreed(&self, no: bool) -> String {
         let word = match (self.asked, no) {
             (Asked::Race, _) => "calls it defined",
@@ -545,7 +544,7 @@ impl Difference<'_> {
     }
 }
 
-/// The rules of which a stronger version of a program has more.
+/// The rules that a stronger version of a program gains.
 fn gained(old: &Program, version: &Version) -> Vec<&'static str> {
     let new = &version.test.program;
     let mut rules = Vec::new();
@@ -569,7 +568,7 @@ fn gained(old: &Program, version: &Version) -> Vec<&'static str> {
     rules
 }
 
-/// What an instruction that was put in is for.
+/// The purpose of an added instruction.
 fn put_in(op: &Op) -> Option<&'static str> {
     match strength::order(op) {
         Some(Order::SeqCst) => Some("program order"),
@@ -579,7 +578,7 @@ fn put_in(op: &Op) -> Option<&'static str> {
     }
 }
 
-/// What one instruction has more than another that is the same but for that.
+/// The gain of one instruction over another of the same form.
 fn turned(old: &Op, new: &Op) -> Vec<&'static str> {
     let order = match strength::order(new).filter(|order| strength::order(old) != Some(*order)) {
         Some(Order::SeqCst) => Some("sequential consistency"),
@@ -631,7 +630,7 @@ fn cycle_of_values(witness: &Witness) -> Vec<Place> {
         seen
     };
     let on_cycle: Vec<bool> = (0..n).map(|e| reach(e)[e]).collect();
-    // The ends of reads-from between threads say enough.
+    // The ends of reads-from between threads suffice.
     let mut ends: Vec<usize> = sources
         .iter()
         .filter(|&&(a, b)| on_cycle[a] && on_cycle[b])

@@ -1,4 +1,4 @@
-//! What a condition asks about: of several proofs, the one is told that speaks of it.
+//! The subject of a condition. Of several proofs, an explanation shows the one that speaks of it.
 
 use engine::task::Task;
 use program::litmus::{Observable, observables};
@@ -10,12 +10,12 @@ use super::links;
 /// By event, the last observable of the condition that it may decide, counted from 1.
 pub(crate) struct Asked(Vec<u32>);
 
-/// What a proof speaks of: the last of what the condition names, which is the surprise in most; 0:
-/// nothing of it.
+/// The subject of a proof: the last observable that the condition names, which is most often the
+/// surprise; 0: none.
 pub(crate) type Said = u32;
 
 impl Asked {
-    /// Of the test's condition.
+    /// For the test's condition.
     pub(crate) fn new(task: &Task<'_>) -> Asked {
         let sk = &task.sk;
         let asked = observables(&task.test.condition, &[]);
@@ -55,7 +55,7 @@ impl Asked {
         Asked((0..sk.len()).map(last).collect())
     }
 
-    /// What some steps speak of.
+    /// The subject of some steps.
     pub(crate) fn said<'s>(&self, steps: impl IntoIterator<Item = &'s Step>) -> Said {
         let mut events = Vec::new();
         steps

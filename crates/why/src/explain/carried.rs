@@ -1,12 +1,12 @@
-//! An execution of a program as one of the changed program, in which it is rejected: so little
-//! differs that what makes the difference can be seen.
+//! Reads an execution of a program as one of the changed program, which rejects it. The two differ
+//! in little, so the cause of the difference is visible.
 //!
-//! The changed program has the events of the program, and perhaps some fences more. Where an order
-//! that the model leaves free has to have pairs of them, or of events that were not in it before,
-//! the places that they can take are tried.
+//! The changed program has the events of the program, and perhaps more fences. If an order that the
+//! model leaves free must relate the fences, or events that it did not relate before, their
+//! possible places are tried.
 //!
 //! # Invariants
-//! - What is handed out was replayed in the changed program.
+//! - Replay in the changed program confirmed each result.
 
 use super::missing::pairing;
 use super::telling;
@@ -18,10 +18,10 @@ use engine::replay;
 use engine::replay::Replayed;
 use engine::task::Task;
 
-/// At most so many ways to order events are tried.
+/// The number of orders of events that are tried.
 const MOST: usize = 256;
 
-/// Of so many executions that are rejected, the one that tells most is taken.
+/// The number of rejected executions among which the most telling one is chosen.
 const TOLD: usize = 8;
 
 /// The execution in the changed program, if that rejects it, and an axiom that it breaks.
@@ -60,8 +60,8 @@ pub(crate) fn carried_over(
     Some((execution, replayed, axiom))
 }
 
-/// An execution that breaks some axioms, one of them asked for, or the same with another place of
-/// an event in an order that the model leaves free: the one that tells most.
+/// An execution that breaks some axioms, a wanted one among them; or the same with an event at
+/// another place in an order that the model leaves free. The most telling one is chosen.
 pub(crate) fn reordered(
     task: &Task<'_>,
     found: (Execution, Replayed),
@@ -101,7 +101,7 @@ pub(crate) fn reordered(
     }
 }
 
-/// The execution with fences that are in no order yet.
+/// The execution with fences that have no order yet.
 fn start(
     task: &Task<'_>,
     added: &Added,
@@ -126,7 +126,7 @@ fn start(
         free: from.free.iter().map(rel).collect(),
         finals: from.finals.iter().map(|&(c, w)| (c, place[w])).collect(),
     };
-    // What is read and chosen says of each event whether it executes, of the new ones, too.
+    // The reads and choices determine which events execute, the new ones, too.
     let known = execution.known();
     let mut eval = Eval::new(&changed.sk, &known);
     execution.executed =
@@ -134,8 +134,8 @@ fn start(
     Some(execution)
 }
 
-/// The execution with the event `x` ordered among those that it has to be ordered with, in every
-/// way.
+/// The execution with event `x` ordered, in every way, among the events that must be ordered with
+/// it.
 pub(crate) fn placed(
     execution: &Execution,
     free: usize,
@@ -151,7 +151,7 @@ pub(crate) fn placed(
     if others.is_empty() {
         return vec![execution.clone()];
     }
-    // The order is transitive: what comes later has more before it.
+    // The order is transitive: a later event has more before it.
     others.sort_by_key(|&y| {
         (
             execution

@@ -1,17 +1,17 @@
-//! Derivations: why a pair is in a relation of a model, in one execution, down to what the
-//! execution itself fixes.
+//! Derivations: why a pair is in a relation of a model, in one execution, down to the facts of the
+//! execution.
 //!
 //! A union holds by one member, a sequence by an event in the middle, a closure by a path, an
-//! intersection by both parts, a difference by its left part and because the right one does not
-//! hold. Of several ways the one with the fewest edges is taken, and of these the first.
+//! intersection by both parts, and a difference by its left part and the failure of the right one.
+//! Of several ways, the derivation takes the one with the fewest edges, and of these the first.
 //!
 //! # Invariants
-//! - Reads the values that replay computed; [`Deriver::verify`] holds a derivation against them
-//!   once more.
-//! - Deterministic: depends on the execution and the model alone.
+//! - It reads the values that replay computed; [`Deriver::verify`] checks a derivation against them
+//!   again.
+//! - Deterministic: it depends on the execution and the model alone.
 //! - Members of a recursive definition are derived from earlier rounds of its fixpoint, so no
 //!   derivation is circular.
-//! - No name of a model occurs in here.
+//! - The code names no relation of a model.
 
 use std::cell::RefCell;
 
@@ -22,22 +22,24 @@ use cat::algebra::{Value, Values, rounds};
 use cat::model::ir::{Kind, Model, NodeId, NodeOp};
 use cat::rel::EventSet;
 
-/// Above so many events any derivation will do: looking for the shortest takes too long.
+/// Above this number of events any derivation will do: a search for the shortest takes too long.
 const WEIGHED: usize = 160;
 
-/// A group and a round of its fixpoint; [`LAST`]: when all are reached.
+/// A group and a round of its fixpoint; [`LAST`]: after the last round.
 pub(super) type Round = Option<(usize, usize)>;
 
 const LAST: Round = None;
 
-/// That a pair is in a relation, or (`from` is `to`) an event in a set; or that it is not.
+/// The fact that a pair is in a relation, or (`from` is `to`) an event in a set; or the fact that
+/// it is not.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     pub(super) node: NodeId,
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) holds: bool,
-    /// By what; for a step that does not hold, what fails, as far as that can be told.
+    /// Its reasons; for a step that does not hold, the failing parts, as far as single pairs show
+    /// them.
     pub(super) parts: Vec<Step>,
     pub(super) round: Round,
 }
@@ -113,7 +115,7 @@ impl<'a> Deriver<'a> {
         self.has_at(node, LAST, i, j)
     }
 
-    /// A recursive name stands for its body in the round in which the pair first was in it.
+    /// A recursive name means its body in the round that first had the pair.
     fn settle(&self, node: NodeId, round: Round, i: usize, j: usize) -> (NodeId, Round) {
         let (group, body, before) = match (self.model.node(node).op, self.group_of(node)) {
             (NodeOp::Var(g, member), _) => {
@@ -130,7 +132,7 @@ impl<'a> Deriver<'a> {
         (body, first.unwrap_or(LAST))
     }
 
-    /// How many edges the shortest derivation of a pair that holds has.
+    /// The number of edges in the shortest derivation of a pair that holds.
     fn cost(&self, node: NodeId, round: Round, i: usize, j: usize) -> u32 {
         if self.n > WEIGHED {
             return 1;
@@ -194,7 +196,7 @@ impl<'a> Deriver<'a> {
         self.walk(&|x, y| self.has_at(a, round, x, y), i, j)
     }
 
-    /// As by transitivity: from `i` to `j` by pairs that are in both relations.
+    /// A path as by transitivity: from `i` to `j` by pairs that are in both relations.
     pub(super) fn way(&self, a: NodeId, b: NodeId, i: usize, j: usize) -> Vec<usize> {
         self.walk(&|x, y| self.has(a, x, y) && self.has(b, x, y), i, j)
     }
@@ -253,7 +255,7 @@ impl<'a> Deriver<'a> {
         pairs
     }
 
-    /// Why a pair that is in a relation is in it.
+    /// Why a pair is in a relation.
     pub(super) fn derive(&self, node: NodeId, i: usize, j: usize) -> Step {
         self.at(node, LAST, i, j)
     }
@@ -307,14 +309,14 @@ impl<'a> Deriver<'a> {
         }
     }
 
-    /// Why a pair that is not in a relation is not, as far as single pairs can say it: a sequence
-    /// or a closure that does not lead there has no parts.
+    /// Why a pair is not in a relation, as far as single pairs can say it: a sequence or a closure
+    /// without a way there has no parts.
     fn refuse(&self, node: NodeId, round: Round, i: usize, j: usize) -> Step {
         let not = |x: NodeId, i: usize, j: usize| self.refuse(x, round, i, j);
         let has = |x: NodeId, i: usize, j: usize| self.has_at(x, round, i, j);
         let parts = match self.model.node(node).op {
             NodeOp::Union(a, b) => vec![not(a, i, j), not(b, i, j)],
-            // What the program fixes is the better reason.
+            // A fact of the program is the better reason.
             NodeOp::Inter(a, b) => {
                 let first = !has(a, i, j) && (self.model.node(a).is_static || has(b, i, j));
                 vec![not(if first { a } else { b }, i, j)]
@@ -337,11 +339,10 @@ impl<'a> Deriver<'a> {
         }
     }
 
-    /// Holds a derivation against the values: every step is what it says, and its parts suffice for
-    /// it.
+    /// Checks a derivation against the values: every step is right, and its parts suffice for it.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The mistake.
     pub(super) fn verify(&self, step: &Step) -> Result<(), String> {
         let &Step {
             node,

@@ -1,12 +1,11 @@
 //! Derivations as plain data: chains of [`Link`]s that begin and end where the axiom says.
 //!
-//! Expressions without a name are dissolved into what they are made of: a sequence into its links,
-//! a union into the member that holds. What has a name is one link, and what it is made of stands
-//! below it.
+//! Expressions without a name dissolve into their parts: a sequence into its links, a union into
+//! the member that holds. A named expression is one link, with its parts below it.
 //!
 //! # Invariants
-//! - The links of a chain meet, and none of them is a set: that an event is in a set stands beside
-//!   the chain.
+//! - The links of a chain meet, and none of them is a set: membership of an event in a set is
+//!   listed beside the chain.
 
 use super::asked::Asked;
 use super::derive::{Deriver, Step};
@@ -14,25 +13,24 @@ use super::words::Words;
 use cat::model::ir::{Kind, NodeId, NodeOp, Test};
 use verdict::Link;
 
-/// Something that breaks an axiom.
+/// A chain that breaks an axiom.
 #[derive(Default)]
 pub(super) struct Chain {
     /// The edges that a person would follow.
     pub(super) steps: Vec<Step>,
-    /// The edges of the axiom that several of them make up: positions of the first and the last.
+    /// The edges of the axiom that several steps make up: positions of the first and the last.
     pub(super) made: Vec<(usize, usize, Step)>,
     pub(super) closes: bool,
     /// Conditions of the axiom beside its edges.
     pub(super) besides: Vec<Step>,
-    /// The derivations of the axiom's own expression, one per pair: all of them together break it.
+    /// The derivations of the axiom's own expression, one per pair: together they break it.
     pub(super) roots: Vec<Step>,
 }
 
-/// At most so many proofs are looked at for the one that says most of what is asked about.
+/// The number of proofs among which the one closest to the question is chosen.
 const TOLD: usize = 32;
 
-/// What breaks a test that is not negated: a cycle, a loop, a pair or a member. `None` if nothing
-/// does.
+/// A cycle, a loop, a pair or a member that breaks a test without negation. `None` if nothing does.
 pub(super) fn chain(
     deriver: &Deriver<'_>,
     words: &Words<'_>,
@@ -43,7 +41,7 @@ pub(super) fn chain(
     let roots: Vec<Step> = match test {
         Test::Acyclic => {
             let mut inner = node;
-            // A closure has a cycle where what is closed has one.
+            // A closure has a cycle exactly if its operand has one.
             while let NodeOp::Plus(of) = deriver.model.node(inner).op {
                 inner = of;
             }
@@ -53,7 +51,7 @@ pub(super) fn chain(
                     .map(|w| deriver.derive(inner, w[0], w[1]))
                     .collect()
             };
-            // The first of those that say as much.
+            // The first among those that say equally much.
             let cycles = deriver.cycles(inner).into_iter().take(TOLD).map(steps);
             cycles
                 .rev()
@@ -124,8 +122,8 @@ pub(super) fn chain(
     Some(chain)
 }
 
-/// Where a pair breaks an axiom because an order does not have it, and has it the other way round,
-/// the way back closes the chain.
+/// Closes the chain with the way back, if a pair breaks an axiom because an order has it the other
+/// way round.
 fn back(deriver: &Deriver<'_>, edges: &mut Vec<Step>, chain: &mut Chain) {
     let (Some(from), Some(to)) = (edges.first().map(|e| e.from), edges.last().map(|e| e.to)) else {
         return;
@@ -141,7 +139,7 @@ fn back(deriver: &Deriver<'_>, edges: &mut Vec<Step>, chain: &mut Chain) {
 }
 
 /// The edges that a person would follow: paths of closures one by one, and of unions the member
-/// that holds, down to what the model has words for.
+/// that holds, down to relations that the model has words for.
 fn expand(deriver: &Deriver<'_>, words: &Words<'_>, step: &Step, out: &mut Vec<Step>) {
     let node = deriver.model.node(step.node);
     if words.has(step.node) {
@@ -161,7 +159,7 @@ fn expand(deriver: &Deriver<'_>, words: &Words<'_>, step: &Step, out: &mut Vec<S
         NodeOp::Inter(..) | NodeOp::Diff(..) => {
             let mut inner = Vec::new();
             expand(deriver, words, main(deriver, step), &mut inner);
-            // What is one edge keeps its conditions.
+            // A single edge keeps its conditions.
             if inner.len() == 1 || (node.name.is_some() && !leads_far(deriver, words, step)) {
                 out.push(step.clone());
             } else {
@@ -187,7 +185,7 @@ fn leads_far(deriver: &Deriver<'_>, words: &Words<'_>, step: &Step) -> bool {
     }
 }
 
-/// Of an intersection or a difference, the part that leads from one event to the other.
+/// The part of an intersection or a difference that leads from one event to the other.
 fn main<'s>(deriver: &Deriver<'_>, step: &'s Step) -> &'s Step {
     match deriver.model.node(step.node).op {
         NodeOp::Inter(a, b) if step.holds => &step.parts[main_part(deriver, a, b)],
@@ -236,7 +234,7 @@ fn flatten(
     }
 }
 
-/// Of an intersection, the part that leads from one event to the other; the other one is a
+/// The part of an intersection that leads from one event to the other; the other part is a
 /// condition.
 fn main_part(deriver: &Deriver<'_>, a: NodeId, b: NodeId) -> usize {
     let node = |x: NodeId| deriver.model.node(x);
@@ -251,8 +249,7 @@ fn main_part(deriver: &Deriver<'_>, a: NodeId, b: NodeId) -> usize {
     usize::from(weight(b) > weight(a))
 }
 
-/// A condition, without what goes without saying: that something executes, that two different
-/// events differ.
+/// A condition, without the obvious: that something executes, that two different events differ.
 fn conditions(deriver: &Deriver<'_>, step: &Step, out: &mut Vec<Step>) {
     let node = deriver.model.node(step.node);
     match node.op {
@@ -284,7 +281,7 @@ pub(super) fn link(
     let head = head(deriver, step, &mut below);
     let unnamed = deriver.model.node(head.node).name.is_none();
     match deriver.model.node(head.node).op {
-        // `r^-1` is made of what `r` is made of.
+        // `r^-1` has the parts of `r`.
         NodeOp::Inverse(_) if unnamed => {
             head.parts
                 .iter()
@@ -310,8 +307,8 @@ pub(super) fn link(
     }
 }
 
-/// What an intersection or a difference without a name is called by: the part that leads from one
-/// event to the other. The other parts are conditions.
+/// The name for an intersection or a difference without one: the part that leads from one event to
+/// the other. The other parts are conditions.
 fn head<'s>(deriver: &Deriver<'_>, step: &'s Step, conditions: &mut Vec<Step>) -> &'s Step {
     let node = deriver.model.node(step.node);
     match node.op {

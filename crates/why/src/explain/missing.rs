@@ -1,12 +1,12 @@
-//! The link that holds in a changed program only: where, and down to which condition.
+//! Finds the link that holds in a changed program only: its place, and the condition behind it.
 //!
-//! The changed program has the events of the program, and perhaps some fences more. An execution of
-//! it that breaks an axiom is read as one of the program as it is, and every step of its chain is
+//! The changed program has the events of the program, and perhaps more fences. An execution of it
+//! that breaks an axiom is read as one of the original program, and every step of its chain is
 //! looked up there.
 //!
 //! # Invariants
-//! - What is said to hold or not was looked up in the values of that execution, in the program as
-//!   it is.
+//! - Each claim that a step holds or fails was looked up in the values of that execution, in the
+//!   original program.
 
 use super::derive::{Deriver, Step};
 use super::words::Words;
@@ -29,7 +29,7 @@ pub(crate) struct Refuting<'r, 'a> {
     pub(crate) axiom: usize,
 }
 
-/// How the changed program breaks an axiom, and what of that the program as it is lacks.
+/// How the changed program breaks an axiom, and which part of that the original program lacks.
 ///
 /// # Errors
 /// The law that the explanation itself breaks.
@@ -91,9 +91,9 @@ pub(crate) fn missing_links(
     Ok((breach, links))
 }
 
-/// An order that the model leaves free holds pairs only where it has to. Where a step of the chain
-/// rests on such a pair: what makes it one in the changed program, and does not in the program as
-/// it is.
+/// An order that the model leaves free holds only the pairs that it must. If a step of the chain
+/// rests on such a pair: the reason for the pair in the changed program, which fails in the
+/// original one.
 fn unordered(
     task: &Task<'_>,
     refuting: &Refuting<'_, '_>,
@@ -112,7 +112,7 @@ fn unordered(
             let Some(covering) = task.model.free[free.0 as usize].covering else {
                 continue;
             };
-            // It may be there by transitivity only.
+            // The pair may be there by transitivity only.
             for pair in after.way(at.node, covering, at.from, at.to).windows(2) {
                 if let Some((mut path, why)) = look.lacks(&after.derive(covering, pair[0], pair[1]))
                 {
@@ -129,15 +129,15 @@ fn unordered(
     links
 }
 
-/// An execution of the changed program as one of the program as it is.
+/// An execution of the changed program as one of the original program.
 struct Before {
     execution: Execution,
     /// By event of the changed program.
     event: Vec<Option<usize>>,
 }
 
-/// By event of the changed program, the event of the program as it is; `None`: of a fence that was
-/// put in. `None` at all if the programs differ in more.
+/// By event of the changed program, the event of the original one; `None` for an added fence.
+/// `None` as a whole if the programs differ in more.
 pub(super) fn pairing(
     task: &Task<'_>,
     added: &Added,
@@ -207,7 +207,7 @@ struct Look<'l> {
 }
 
 impl Look<'_> {
-    /// Whether a step is otherwise in the program as it is, with its events there.
+    /// Whether a step differs in the original program, with its events there.
     fn differs(&self, step: &Step) -> bool {
         match (self.before.event[step.from], self.before.event[step.to]) {
             (Some(i), Some(j)) => self.deriver.has(step.node, i, j) != step.holds,
@@ -215,8 +215,7 @@ impl Look<'_> {
         }
     }
 
-    /// The names down to the condition that fails, and why it does; `None` if the step is as it
-    /// was.
+    /// The names down to the failing condition, and the reason; `None` if the step is unchanged.
     fn lacks(&self, step: &Step) -> Option<(Vec<String>, String)> {
         if !self.differs(step) {
             return None;

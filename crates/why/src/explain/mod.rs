@@ -1,9 +1,9 @@
-//! Why an outcome is forbidden, or what is missing for it to be:
+//! Why an outcome is forbidden, or what an allowed one lacks:
 //! [`Explanation`](verdict::Explanation)s.
 //!
-//! | File | What |
+//! | File | Content |
 //! |---|---|
-//! | `asked` | what the condition asks about, and which proof speaks of it |
+//! | `asked` | the subject of the condition, and the proof that speaks of it |
 //! | `derive` | why a pair is in a relation, in one execution |
 //! | `links` | derivations as chains, as plain data |
 //! | `words` | steps of a derivation in words |
@@ -11,10 +11,10 @@
 //! | `carried` | an execution as one of a changed program |
 //!
 //! # Invariants
-//! - Whatever an explanation says of an execution was verified against its values, whatever it says
-//!   of another program was decided by the engine of the session.
-//! - No name of a model occurs in here; a model that is only a text is explained as the shipped
-//!   ones are.
+//! - Each statement about an execution was verified against its values. The engine of the session
+//!   decided each statement about another program.
+//! - The code names no relation of a model; a model that is only a text is explained like the
+//!   shipped ones.
 
 mod asked;
 mod carried;
@@ -54,8 +54,8 @@ pub(super) fn breach(
     analysed(task, execution, replayed, axiom).map(|(breach, _)| breach)
 }
 
-/// Of executions that are rejected by some axioms, the one, with its axiom, whose proof speaks most
-/// of what is asked about; the first of those that say as much.
+/// Among executions that some axioms reject: the one, with its axiom, whose proof says most about
+/// the question; the first of equals.
 fn telling<'r>(
     task: &Task<'_>,
     rejected: impl DoubleEndedIterator<Item = &'r (Execution, Replayed)>,
@@ -92,7 +92,7 @@ fn analysed(
         Some(Value::Set(set)) => set.iter().map(|e| (e, e)).collect(),
         None => Vec::new(),
     };
-    // What a negated test misses cannot be shown.
+    // Nothing shows what a negated test lacks.
     let found = if axiom.negated {
         None
     } else {
@@ -154,8 +154,8 @@ fn deriver<'a>(
     Deriver::new(task.model, values, &execution.executed, of_thread)
 }
 
-/// Holds a chain against the execution: its derivations are what they say, their pairs break the
-/// axiom, and its links meet.
+/// Checks a chain against the execution: its derivations are right, their pairs break the axiom,
+/// and its links meet.
 fn verify(deriver: &Deriver<'_>, chain: &Chain, axiom: &Axiom) -> Result<(), String> {
     let wrong = |what: &str| Err(format!("the explanation of `{}`: {what}", axiom.name));
     let made = chain.made.iter().map(|m| &m.2);

@@ -1,12 +1,11 @@
-//! Steps of a derivation in words.
+//! Says steps of a derivation in words.
 //!
-//! Names of a model are said as its text says them ([`cat::model::words`]), base relations as the
-//! signature does, with what the program adds: which memory, whose scope, which groups. A name
-//! without words stands for itself.
+//! The model's text has the words for its names ([`cat::model::words`]), and the signature those
+//! for base relations. The program adds details: which memory, whose scope, which groups. A name
+//! without words appears as it is.
 //!
 //! # Invariants
-//! - Clauses have `{a}` and `{b}` where the two events belong; they say nothing that the step does
-//!   not.
+//! - Clauses have `{a}` and `{b}` in place of the two events, and say no more than the step does.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +36,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// What the model calls a node; an expression if it has no name.
+    /// The model's name for a node; an expression if it has no name.
     pub(super) fn name(&self, node: NodeId) -> String {
         text::expression(self.task.model, node, false)
     }
@@ -124,7 +123,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// A base set or relation: what the signature says, and what the program adds to it.
+    /// A base set or relation: the words of the signature, and the details that the program adds.
     fn base(&self, base: BaseId, step: &Step) -> String {
         let row = signature::row(base);
         let clause = &row.says[usize::from(!step.holds)];
@@ -183,7 +182,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// What a program adds to a clause.
+/// A detail that a program adds to a clause.
 enum Detail {
     Instead(String),
     More(String),
@@ -198,7 +197,7 @@ fn plain(name: &str, kind: Kind, holds: bool) -> String {
     }
 }
 
-/// A clause with its events in each other's place.
+/// A clause with its two events swapped.
 fn swapped(clause: &str) -> String {
     clause
         .replace("{a}", "{c}")

@@ -1,7 +1,7 @@
-//! A test after some changes, and what of it was added.
+//! A test after some changes, and the parts that were added.
 //!
 //! # Invariants
-//! - What was changed says so in its text, where its dialect is printed.
+//! - A changed instruction has the new text, if its dialect is printed.
 
 use super::{Spot, instr, rewritten};
 use diag::Span;
@@ -10,7 +10,7 @@ use program::edits::{Change, Edit, Site, edited, fence_text};
 use program::litmus::LitmusTest;
 use program::{Op, Program, Thread};
 
-/// The test after some edits; what was changed says so in its text.
+/// The test after some edits; each changed instruction has its new text.
 pub fn version(test: &LitmusTest, edits: &[Edit]) -> LitmusTest {
     let mut program = edited(&test.program, edits);
     for (site, change) in edits {
@@ -54,7 +54,7 @@ pub fn version(test: &LitmusTest, edits: &[Edit]) -> LitmusTest {
     }
 }
 
-/// Changes of a test: of its text, and of what the front end made of it.
+/// Changes of a test: of its text, and of the program that the front end made of it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Changes {
     pub(crate) edits: Vec<Edit>,
@@ -67,7 +67,7 @@ pub(crate) struct Version {
     pub(crate) added: Added,
 }
 
-/// What was put into a program.
+/// The added parts of a program.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Added {
     spots: Vec<Spot>,
@@ -76,7 +76,7 @@ pub(crate) struct Added {
 }
 
 impl Added {
-    /// Whether an instruction is one of those.
+    /// Whether an instruction is an added one.
     pub(crate) fn has(&self, program: &Program, spot: Spot) -> bool {
         let span = instr(program, spot).span;
         self.spots.contains(&spot)
@@ -88,7 +88,7 @@ impl Added {
 }
 
 impl Changes {
-    /// All of them as changes of the file; `None` if some are none of its text.
+    /// All changes as changes of the file; `None` if some have no text.
     pub(crate) fn in_text(&self, test: &LitmusTest) -> Option<Vec<Splice>> {
         let mut splices = self.splices.clone();
         let mut spots = Vec::new();
@@ -132,7 +132,7 @@ impl Changes {
         Some(splices)
     }
 
-    /// The test with all of them; `None` if the front end refuses it.
+    /// The test with all changes; `None` if the front end refuses it.
     pub(crate) fn of(&self, test: &LitmusTest) -> Option<Version> {
         let mut splices = self.splices.clone();
         splices.sort_unstable();
@@ -165,8 +165,8 @@ impl Changes {
     }
 }
 
-/// A statement of assembly in front of what stands somewhere: on a line of its own, if nothing is
-/// before that.
+/// Puts a statement of assembly in front of a place: on a separate line, if the place begins its
+/// line.
 fn put_before(text: &str, at: usize, statement: &str) -> String {
     let indent = text[..at].rsplit('\n').next().unwrap_or("");
     match indent.trim().is_empty() {

@@ -1,8 +1,8 @@
-//! One question at rising loop bounds, put to the engines.
+//! Puts one question to the engines, at rising loop bounds.
 //!
 //! # Invariants
-//! - A negative answer at a bound holds only if no consistent execution is cut there, or goes
-//!   astray in memory, or needs values that no domain holds ([`Session::closed`]).
+//! - A negative answer at a bound holds only if no consistent execution is cut there, goes astray
+//!   in memory, or needs values that no domain holds ([`Session::closed`]).
 
 use std::time::Instant;
 
@@ -30,7 +30,7 @@ impl<'a> Session<'a> {
         let (test, model, set, thin_air, detail) =
             (self.test, self.model, &self.set, self.thin_air, self.detail);
         let left = self.left;
-        // Time is per question: what ran out of it for one may do for the next.
+        // Time is per question: one question may succeed where another ran out of time.
         if matches!(self.prepared.get(&bound), Some(Err(Reason::Time))) {
             self.prepared.remove(&bound);
         }
@@ -120,8 +120,7 @@ impl<'a> Session<'a> {
         Ok(tried)
     }
 
-    /// Whether the executions seen at a bound are all there are; if not, a larger bound may tell
-    /// more.
+    /// Whether the executions at a bound are all there are; if not, a larger bound may say more.
     pub(super) fn closed(
         &mut self,
         task: &Task<'a>,
@@ -139,7 +138,7 @@ impl<'a> Session<'a> {
         };
         if task.fault != Cond::FALSE
             && let Some(found) = self.ask(bound, &query, deadline).0.found()?
-            // Whom a thread does not meet may come with a larger bound.
+            // A larger bound may bring a partner that a thread does not meet yet.
             && (task.sk.unmet.is_empty() || !witness::is_cut(task, &found.0))
         {
             return Err(Halt::Undecided(witness::astray(task, &found.0)));
@@ -151,7 +150,7 @@ impl<'a> Session<'a> {
         if self.ask(bound, &query, deadline).0.found()?.is_none() {
             return Ok(task.tried(None));
         }
-        // Of the loops with which a thread can go on, the first: any engine would name it.
+        // The first of the loops with which a thread can go on: every engine names this one.
         let mut first = task.sk.cuts.len() - 1;
         for (i, cut) in task.sk.cuts.iter().enumerate() {
             query.require = cut.0;
@@ -194,8 +193,8 @@ impl<'a> Session<'a> {
             .ask(engine, query, deadline)
     }
 
-    /// Finds axioms that together exclude every execution, none of which can be spared. Tried in
-    /// the order of the model, so the set does not depend on the engine.
+    /// Finds a minimal set of axioms that together exclude every execution. It tries them in the
+    /// order of the model, so the set does not depend on the engine.
     fn name_axioms(
         &mut self,
         answer: &mut Answer,
@@ -219,8 +218,8 @@ impl<'a> Session<'a> {
             thin_air: true,
             ..self.fresh()
         };
-        // What there is without one of them is not known where domains rest on them, of this task
-        // or of the wider one.
+        // If domains rest on the axioms, of this task or of the wider one, the result without one
+        // of them is unknown.
         if let Some(why) = unlisted(self).or_else(|| unlisted(&mut wider)) {
             if explanations {
                 answer.explanation = Some(Box::new(Explanation {

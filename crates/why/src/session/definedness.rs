@@ -1,4 +1,4 @@
-//! Questions beside a question: whether the program is defined at all, and what would make it so.
+//! Side questions: whether the program is defined at all, and which change makes it so.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use program::litmus::{LitmusTest, Prop};
 use verdict::{Definedness, Fault, Reason, Remedy, Verdict};
 
 impl<'a> Session<'a> {
-    /// Whether the program is defined at all, which an answer about one of its outcomes takes for
-    /// granted; `None` if the model knows no undefined behaviour, or none of such programs. Takes
-    /// no longer than `timeout`. A session that explains also says what would make a racy program
-    /// race-free.
+    /// Whether the program is defined at all; an answer about one of its outcomes assumes this.
+    /// `None` if the model knows no undefined behaviour, or none that applies to such programs.
+    /// Takes no longer than `timeout`. A session that explains also names changes that make a racy
+    /// program race-free.
     ///
     /// # Errors
     /// A broken law, as in [`Answer::defect`](verdict::Answer::defect).
@@ -72,8 +72,8 @@ impl<'a> Session<'a> {
             .fault
     }
 
-    /// A session about another test, with as much time as is left. Where all engines answer here,
-    /// one is enough there.
+    /// A session about another test, with the remaining time. Where all engines answer here, one is
+    /// enough there.
     pub(crate) fn of<'t>(&self, test: &'t LitmusTest, timeout: Option<Duration>) -> Session<'t>
     where
         'a: 't,
@@ -95,7 +95,7 @@ impl<'a> Session<'a> {
         )
     }
 
-    /// Whether a test hangs though every thread is run, as far as that is decided.
+    /// Whether a test hangs although every thread runs, as far as that is decided.
     pub(crate) fn hangs(&self, test: &LitmusTest, timeout: Option<Duration>) -> bool {
         let setting = liveness::Setting::new(test, self.model);
         let engine = if self.engine == Engine::Both {
@@ -111,7 +111,7 @@ impl<'a> Session<'a> {
         answer.verdict == Verdict::Hangs
     }
 
-    /// What would make the program race-free, and the test that has it; of PTX, nobody asked.
+    /// A change that makes the program race-free, and the changed test; not for PTX unless wanted.
     pub(crate) fn remedied(
         &mut self,
         fault: &Fault,
@@ -126,7 +126,7 @@ impl<'a> Session<'a> {
         Some((remedy, version))
     }
 
-    /// What would make the program race-free, the test that has it, and how it is changed.
+    /// A change that makes the program race-free, and the changed test with its changes.
     pub(crate) fn repaired(&mut self, fault: &Fault, deadline: Deadline) -> Option<Repair> {
         let task = self
             .prepare(self.limits.bounds(self.test)[0], deadline)
@@ -136,7 +136,7 @@ impl<'a> Session<'a> {
         remedy(self, &task, fault, deadline.0)
     }
 
-    /// What would make the program race-free; `fault` is one of its races.
+    /// A change that makes the program race-free; `fault` is one of its races.
     pub fn remedy(&mut self, fault: &Fault) -> Option<Remedy> {
         let deadline = self.deadline();
         self.repaired(fault, deadline).map(|repair| repair.remedy)

@@ -1,4 +1,4 @@
-//! Explanations of answers about outcomes, beside the answer.
+//! Explains answers about outcomes, beside the answer.
 
 use std::rc::Rc;
 
@@ -21,31 +21,31 @@ use program::options::Setting;
 use verdict::{Answer, Explanation, Missing, Need, Reason};
 
 impl<'a> Session<'a> {
-    /// Answers about outcomes come with an [`Explanation`]; costs many more questions.
+    /// Answers about outcomes come with an [`Explanation`]; this costs many more questions.
     pub fn with_explanations(mut self) -> Self {
         (self.explain, self.explanations) = (true, true);
         self
     }
 
-    /// What an explanation says of changed programs.
+    /// Notes an explanation's statements about changed programs.
     #[cfg(test)]
     pub(crate) fn claim(&self, claims: Vec<(LitmusTest, bool)>) {
         self.claims.borrow_mut().extend(claims);
     }
 
-    /// All that explanations said of changed programs.
+    /// All statements of explanations about changed programs.
     #[cfg(test)]
     pub(crate) fn claims(self) -> Vec<(LitmusTest, bool)> {
         self.claims.into_inner()
     }
 
-    /// The model that it is about.
+    /// The model of the questions.
     pub(crate) fn model(&self) -> &'a Model {
         self.model
     }
 
     /// For each axiom of a minimal set (those of `query`), an execution that breaks it alone; and
-    /// what of the program the answer rests on.
+    /// the parts of the program that the answer rests on.
     pub(super) fn show_breaches(
         &mut self,
         answer: &mut Answer,
@@ -75,7 +75,7 @@ impl<'a> Session<'a> {
                 }
                 Said::Unknown(reason) => explanation.given_up = Some(reason),
                 Said::Defect(law) => answer.defect = Some(law),
-                // What was not found out in time counts as needed.
+                // A part that time did not suffice for counts as needed.
                 Said::No if deadline.passed() => explanation.given_up = Some(Reason::Time),
                 Said::No => {
                     answer.defect = Some("an axiom that can be spared counts as needed".into())
@@ -111,8 +111,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The parts of the proposition that no execution satisfies, whatever the axioms; if each can
-    /// hold alone, nothing.
+    /// The parts of the proposition that no execution satisfies, without any axiom; empty if each
+    /// can hold alone.
     fn impossible(&mut self, bound: u32, query: &Query<'a>, deadline: Deadline) -> Vec<String> {
         let Some((whole, true)) = query.props.last().copied() else {
             return Vec::new();
@@ -214,8 +214,8 @@ impl<'a> Session<'a> {
         }));
     }
 
-    /// Another reading of the source in which the program, or the program with more proxy fences,
-    /// forbids an outcome: and the fences.
+    /// Another reading of the source under which the program, perhaps with more proxy fences,
+    /// forbids an outcome; and the fences.
     fn by_reading(&mut self, negate: bool, deadline: Deadline) -> Option<(Setting, Vec<Need>)> {
         self.other_readings().into_iter().find_map(|setting| {
             let needs = fence_forbidding(self.under(setting), negate, setting, deadline.0)?;
@@ -223,8 +223,8 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// An execution of this session's program that has the outcome and breaks an axiom: the one
-    /// that shows that the program that was changed into it allows it, if it is one, else any.
+    /// An execution of this session's program that has the outcome and breaks an axiom. The
+    /// execution behind the changed program's answer comes first, then any.
     fn refuted(
         &mut self,
         bound: u32,
@@ -258,7 +258,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// What a store writes in an execution in which it executes once.
+/// The value that a store writes in an execution in which it executes once.
 fn written(
     task: &Task<'_>,
     execution: &Execution,
@@ -278,8 +278,7 @@ fn written(
     Eval::new(&task.sk, &execution.known()).value(e)
 }
 
-/// Whether a branch that leads over instructions is taken in an execution: whether none of them
-/// executes.
+/// Whether an execution takes a branch that leads over instructions: none of them executes.
 fn taken(
     task: &Task<'_>,
     execution: &Execution,

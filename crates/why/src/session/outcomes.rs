@@ -1,4 +1,4 @@
-//! Every outcome of a test, one loop bound after the other.
+//! Lists every outcome of a test, one loop bound after the other.
 
 use super::{Question, Session};
 use cat::model::ir::Effect;
@@ -10,7 +10,7 @@ use engine::query::{Deadline, FinalState, Query};
 use engine::skeleton::Cond;
 use verdict::{Outcome, Outcomes};
 
-/// Of so many states, executions are looked at for what they write on their way.
+/// The number of states whose executions are searched for values written on the way.
 const LOOKED_AT: usize = 32;
 
 impl Session<'_> {
@@ -88,7 +88,7 @@ impl Session<'_> {
             )?,
             None => Vec::new(),
         };
-        // Of what is not among those that are allowed nothing is known, unless these are all.
+        // A value that is not in the allowed list is forbidden only if that list is complete.
         let forbidden = if result.reason.is_none() {
             let executions = self.of_each(&query, &allowed, (bound, deadline));
             let computed = computed(&task, &allowed, &executions);
@@ -110,7 +110,7 @@ impl Session<'_> {
         } else {
             Vec::new()
         };
-        // Each of them is sorted.
+        // Each list is sorted.
         let mut all: Vec<&FinalState> = allowed.iter().chain(&racy).chain(&forbidden).collect();
         all.sort();
         all.dedup();
@@ -135,8 +135,8 @@ impl Session<'_> {
         Ok(tried)
     }
 
-    /// An execution for each of the first states, as far as they are found. Whatever engine is
-    /// asked for, they are the same.
+    /// An execution for each of the first states, as far as they are found; the same for every
+    /// engine.
     fn of_each(
         &mut self,
         query: &Query<'_>,

@@ -1,10 +1,11 @@
-//! All accesses that race, and races that are none where two writes of one value are benign.
+//! Finds all racing pairs, and sorts out those that are no race if two writes of one value are
+//! benign.
 //!
 //! # Invariants
-//! - Two lines are told once, whichever threads race there, and in whichever executions.
+//! - Each pair of lines is reported once, for whatever threads and executions.
 //! - Two writes are spared only if no consistent execution has two at their lines, in one place of
-//!   memory, that store different values ([`engine::skeleton::rivals`]). Where that is not decided,
-//!   nor is the answer.
+//!   memory, that store different values ([`engine::skeleton::rivals`]). If that is undecided, so
+//!   is the answer.
 
 use std::collections::BTreeSet;
 
@@ -18,23 +19,23 @@ use engine::skeleton::rivals::{Spot, spots};
 use engine::task::Task;
 use verdict::{RacingPair, RacingPairs};
 
-/// What is known of the races of a task.
+/// The known races of a task.
 pub(super) struct Races<'q> {
-    /// Asks for another one.
+    /// The query for another one.
     query: Query<'q>,
-    /// Lines that were told.
+    /// Pairs of lines reported already.
     told: BTreeSet<[Spot; 2]>,
-    /// Lines of writes that are benign, and of such as are not.
+    /// Lines of writes that are benign, and of writes that are not.
     benign: BTreeSet<[Spot; 2]>,
     differing: BTreeSet<[Spot; 2]>,
     /// Pairs of writes that are no race.
     no_race: Option<Rel>,
-    /// What was found.
+    /// The racing pairs found.
     pairs: Vec<RacingPair>,
 }
 
 impl<'q> Races<'q> {
-    /// Nothing is known yet; the query asks for a race.
+    /// Without known races; the query asks for a race.
     pub(super) fn of(query: &Query<'q>) -> Self {
         Races {
             query: query.clone(),
@@ -46,14 +47,14 @@ impl<'q> Races<'q> {
         }
     }
 
-    /// Asks for what was not told, and is no race that was found to be none.
+    /// Excludes reported pairs and benign pairs from the query.
     fn spare(&mut self, task: &Task<'_>) {
         let told = |i: usize, j: usize| self.told.contains(&spots(&task.sk, i, j));
         let told = Rel::from_fn(task.sk.len(), told);
         self.query.spared = Some(self.no_race.iter().fold(told, |all, more| all.or(more)));
     }
 
-    /// What asks for a race that is not known.
+    /// The query for a race that is not known.
     pub(super) fn query(&self) -> &Query<'q> {
         &self.query
     }
@@ -65,7 +66,8 @@ impl<'q> Races<'q> {
 }
 
 impl<'a> Session<'a> {
-    /// An execution with a race between lines that were not told, which it adds, and who found it.
+    /// An execution with a race between lines that were not reported, and the engine that found it.
+    /// Its pairs are added.
     pub(super) fn race_between(
         &mut self,
         task: &Task<'a>,
@@ -97,7 +99,7 @@ impl<'a> Session<'a> {
                 };
                 races.no_race = Some(Rel::from_fn(task.sk.len(), benign));
             }
-            // What marks no pair is told by itself.
+            // A flag that marks no pair is reported alone.
             if races.pairs.len() > before || races.benign.len() == benign {
                 return Ok((Some(found), engine));
             }
@@ -105,7 +107,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Whether two events that race are writes of one value, and such are benign.
+    /// Whether two racing events are writes of one value, and such pairs are benign.
     fn is_benign(
         &mut self,
         task: &Task<'a>,
@@ -121,7 +123,7 @@ impl<'a> Session<'a> {
         if races.benign.contains(&at) || races.differing.contains(&at) {
             return Ok(races.benign.contains(&at));
         }
-        // What nothing has written has one value in an engine, and any at all in a machine.
+        // Memory that nothing has written has one value in an engine, and any value in a machine.
         let is_unknown = |&e: &usize| {
             let event = &task.sk.events[e];
             event
@@ -153,8 +155,8 @@ impl<'a> Session<'a> {
         Ok(benign)
     }
 
-    /// All pairs of lines that race: those that were found, then those of executions with a race
-    /// between others.
+    /// All racing pairs of lines: those found already, then those of executions with a race between
+    /// others.
     pub(super) fn all_races(
         &mut self,
         task: &Task<'a>,

@@ -1,9 +1,9 @@
 //! Answers under the other readings of a source that is silent on a point.
 //!
 //! # Invariants
-//! - A reading that the test or whoever asks has chosen is not questioned, nor one that the program
-//!   has nothing to do with.
-//! - Readings are taken one option at a time; the others are as they were.
+//! - A reading that the test or the user chose is kept. One that does not concern the program is
+//!   skipped.
+//! - Readings vary one option at a time; the others keep their values.
 
 use super::Session;
 use engine::skeleton::signature;
@@ -11,8 +11,8 @@ use program::options::{OPTIONS, Setting};
 use verdict::{Answer, Dependence, Verdict};
 
 impl<'a> Session<'a> {
-    /// On which points, where its source can be read in several ways, an answer depends. `ask` asks
-    /// again.
+    /// The points on which an answer depends, where the source can be read in several ways. `ask`
+    /// asks again.
     pub fn dependences(
         &mut self,
         verdict: &Verdict,
@@ -59,13 +59,13 @@ impl<'a> Session<'a> {
         all
     }
 
-    /// Whether the model has readings that an option chooses, and nobody has chosen one.
+    /// Whether the model has readings that an option chooses, and the option is still free.
     fn is_open(&self, option: usize) -> bool {
         let mut set = self.set.iter().chain(&self.test.options);
         set.all(|s| s.option != option) && signature::has_readings(self.model, OPTIONS[option].name)
     }
 
-    /// Other readings of the source than that of the model which may be chosen.
+    /// Readings of the source, other than that of the model, that may be chosen.
     pub(super) fn other_readings(&self) -> Vec<Setting> {
         let of_model = |option: usize| {
             self.model
@@ -88,9 +88,8 @@ impl<'a> Session<'a> {
             .collect()
     }
 
-    /// The same test and model under one other setting. What was made of the program is not made
-    /// again where it is the same: the values out of thin air that it counts with are those of this
-    /// session.
+    /// The same test and model under one other setting. Parts of the program that stay the same are
+    /// not made again, so it has this session's values out of thin air.
     pub(super) fn under(&mut self, setting: Setting) -> &mut Session<'a> {
         let kept = self
             .others
@@ -132,7 +131,7 @@ mod tests {
         let model = load_shipped("ptx", &signature())
             .expect("shipped")
             .expect("loads");
-        // Each stores what it read of the other.
+        // Each stores the value that it read of the other.
         let copy = |from: &str, to: &str| {
             format!("code = 'ld.relaxed.gpu r0, {from}; st.relaxed.gpu {to}, r0'")
         };
@@ -177,7 +176,7 @@ mod tests {
             let here = domains(&session);
             let other = session.under(setting);
             assert_eq!((domains(other), other.thin_air), (here.clone(), thin_air));
-            // A session of its own comes to the same.
+            // A separate session comes to the same result.
             other.prepared.clear();
             assert_eq!(other.reachability(None, false).verdict.word(), "forbidden");
             assert_eq!(domains(other), here);

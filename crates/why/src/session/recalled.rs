@@ -1,13 +1,12 @@
-//! Executions that answered a question about one version of a program, as executions of another
-//! version.
+//! Reuses executions that answered a question about one version of a program, in another version.
 //!
-//! Versions differ in orders, scopes and fences. What shows that a program is wrong mostly shows it
-//! of a stronger one, too, as long as what is stronger has no part in it; to see that takes no
-//! engine.
+//! Versions differ in orders, scopes and fences. An execution that shows a program to be wrong
+//! mostly shows it for a stronger one, too, as long as the stronger part is not involved. Checking
+//! that takes no engine.
 //!
 //! # Invariants
-//! - An execution counts only if it was replayed in the other version, and answers the question
-//!   there.
+//! - An execution counts only if replay in the other version accepts it, and it answers the
+//!   question there.
 
 use super::Session;
 use super::{Question, signature};
@@ -20,7 +19,7 @@ use engine::replay;
 use engine::task::Task;
 use program::{EventKind, ThreadId};
 
-/// At most so many ways to complete an execution are tried.
+/// The number of ways to complete an execution that are tried.
 const MOST: usize = 16;
 
 /// An execution that answered a question.
@@ -47,8 +46,8 @@ impl Shown {
         }
     }
 
-    /// By event of the other version: the event that it was. Accesses and barriers are the same;
-    /// fences are if they stand between the same of these.
+    /// By event of the other version, the original event. Accesses and barriers are the same;
+    /// fences are the same if they lie between the same accesses and barriers.
     fn pairing(&self, task: &Task<'_>) -> Option<Vec<Option<usize>>> {
         let new = kinds(task);
         let mut paired = vec![None; new.len()];
@@ -85,7 +84,8 @@ impl Shown {
         Some(paired)
     }
 
-    /// The execution in another version, in every way in which what is ordered there only can be.
+    /// The execution in another version, completed in every way by orders that only that version
+    /// has.
     fn carried(&self, task: &Task<'_>) -> Vec<Execution> {
         let from = &self.execution;
         let fits = from.choices.len() == task.sk.pool.choice_count() as usize;
@@ -156,12 +156,12 @@ fn kinds(task: &Task<'_>) -> Vec<(Option<ThreadId>, EventKind)> {
 }
 
 impl Session<'_> {
-    /// The execution that answered the last question with yes.
+    /// The execution behind the last positive answer.
     pub(crate) fn take_shown(&mut self) -> Option<Shown> {
         self.shown.take()
     }
 
-    /// Whether what answered a question about another version of the program answers it here.
+    /// Whether an execution that answered a question about another version answers it here.
     pub(crate) fn still_shows(&mut self, shown: &Shown) -> bool {
         let open = self
             .flags(Effect::ImplementationDefined)

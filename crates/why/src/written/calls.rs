@@ -1,9 +1,9 @@
-//! Calls of host threads that order commands: an event that is recorded and waited for, a wait for
-//! a stream or a queue, a launch in another one.
+//! Calls of host threads that order commands: recording an event and waiting for it, a wait for a
+//! stream or a queue, a launch in another one.
 //!
 //! # Sources
-//! - CUDA runtime API, *Stream Management*, *Event Management*; OpenCL API specification, clFinish, *Event
-//!   Objects*.
+//! - CUDA runtime API, *Stream Management*, *Event Management*; OpenCL API specification, clFinish,
+//!   *Event Objects*.
 
 use std::ops::Range;
 
@@ -15,23 +15,23 @@ use program::{Runtime, ThreadId};
 use super::{Source, within};
 use crate::knobs::{Knob, Level, Spot, Written, instr, spots};
 
-/// The name of an event that a test has not.
+/// The name of an event that a test does not have.
 const EVENT: &str = "ordered";
 
-/// A launch as it is written, by tokens.
+/// A launch as written, by tokens.
 struct Launch {
-    /// Its first one, and its semicolon.
+    /// Its first token, and its semicolon.
     first: usize,
     last: usize,
     /// The stream or queue.
     lane: usize,
-    /// Of OpenCL: commas between its arguments, and the bracket behind them.
+    /// For OpenCL: the commas between its arguments, and the bracket behind them.
     commas: Vec<usize>,
     close: usize,
 }
 
 impl Source<'_> {
-    /// Calls that order what host threads launch, or wait for it.
+    /// Calls that order the launches of host threads, or wait for them.
     pub(crate) fn calls(&self) -> Vec<Knob> {
         let program = &self.test.program;
         let Some(host) = &program.host else {
