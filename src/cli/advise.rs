@@ -1,12 +1,12 @@
 //! `fencepost advise`: the cheapest orders, scopes and fences that keep a program right; the
 //! cheapest repair.
 //!
-//! Tests of one file that are made of the same code are advised together: what is written keeps all
-//! that they expect, under all their models.
+//! Tests of one file that share their code get advice together: the advised program keeps all their
+//! expectations, under all their models.
 //!
 //! # Invariants
-//! - What is proposed was read anew from its text, and decided by all engines that there are;
-//!   liveness is asked for only there.
+//! - The proposed text was read anew, and all engines decided it. Only this last check covers
+//!   liveness.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ pub(super) fn run(args: &AdviseArgs, terminal: &Terminal) -> u8 {
     advise(args, terminal).unwrap_or_else(|code| code)
 }
 
-/// The tests that are made of the same code, each under a model, with what has to be so.
+/// Tests made of the same code, each under a model, with their goals.
 struct Group<'a> {
     units: Vec<(&'a Unit<'a>, Vec<Goal>)>,
 }
@@ -66,7 +66,7 @@ fn advise(args: &AdviseArgs, terminal: &Terminal) -> Result<u8, u8> {
             run.summary.add_advice(&advice);
             run.events.answered = true;
             run.events.undecided |= advice.verdict == Advised::Undecided;
-            // With `--repair` nobody expected it to be right.
+            // With `--repair` no test claims that the program is right.
             let wrong = matches!(advice.verdict, Advised::Repaired | Advised::BeyondRepair);
             let denied = args.deny == Some(DenyAdvice::OverSynchronised);
             run.events.unmet |=
@@ -86,10 +86,10 @@ fn costs(args: &AdviseArgs) -> Result<Costs, Vec<diag::Diagnostic>> {
     Costs::read(&SourceFile::new(path.to_string_lossy(), text))
 }
 
-/// Where instructions stand in a file.
+/// Places of instructions in a file.
 type Spans = BTreeSet<(u32, u32)>;
 
-/// The units of a file, those together whose tests are made of some of the same code.
+/// The units of a file, grouped by shared code.
 fn groups<'a>(units: &'a [Unit<'a>]) -> Vec<Vec<&'a Unit<'a>>> {
     let mut groups: Vec<(Spans, Vec<&Unit<'_>>)> = Vec::new();
     for unit in units {
@@ -119,9 +119,9 @@ fn groups<'a>(units: &'a [Unit<'a>]) -> Vec<Vec<&'a Unit<'a>>> {
     groups.into_iter().map(|group| group.1).collect()
 }
 
-/// What has to be so: what is expected of a program that is right. Where nothing is expected, the
-/// condition is what must not happen, or, quantified by `forall`, what must; with `repair`, what is
-/// expected to go wrong must not.
+/// The goals: the expectations that a right program meets. Without expectations, the condition must
+/// not happen, or, quantified by `forall`, must. With `repair`, outcomes that are expected to go
+/// wrong must not happen.
 fn goals(unit: &Unit<'_>, repair: bool) -> Vec<Goal> {
     let expectation = unit.source.expect.get(&unit.model.label);
     if expectation.is_some_and(|e| e.known.is_some()) {
@@ -151,7 +151,7 @@ fn goals(unit: &Unit<'_>, repair: bool) -> Vec<Goal> {
         _ => None,
     };
     let mut goals: Vec<Goal> = unit.questions.iter().filter_map(goal).collect();
-    // Of a test that expects no more than a race, the condition is to be kept from holding, too.
+    // If a test expects no more than a race, its condition must not hold either.
     let asks = unit
         .questions
         .iter()
@@ -163,7 +163,7 @@ fn goals(unit: &Unit<'_>, repair: bool) -> Vec<Goal> {
     goals
 }
 
-/// Looks for the advice, and has it decided again.
+/// Looks for the advice, and decides it again.
 fn judge(group: &Group<'_>, settings: &Settings, costs: &Costs) -> Decided<Advice> {
     let path = group.units[0].0.path;
     let (mut tests, mut models): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
@@ -325,8 +325,8 @@ fn item((of, without): &(Part, Without)) -> AdviceItem {
     }
 }
 
-/// Decides the proposed file by all engines: what of it is not so, and laws that were broken. What
-/// the search found to be so has to be.
+/// Decides the proposed file by all engines: goals that it misses, and broken laws. It must confirm
+/// the search.
 fn confirmed(
     group: &Group<'_>,
     wanted: &[(String, String, Vec<Goal>)],

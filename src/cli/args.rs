@@ -1,4 +1,4 @@
-//! What the command line accepts, as it is written. Nothing is looked up here.
+//! Declares the arguments of the command line. Nothing is looked up here.
 
 use std::path::PathBuf;
 
@@ -25,10 +25,10 @@ use values::{count, device, early, memory, option_value, schedule};
 #[derive(Debug, Parser)]
 #[command(name = "fencepost", version, about, after_help = EXIT_CODES)]
 pub(super) struct Cli {
-    /// How to talk.
+    /// Output to the terminal.
     #[command(flatten)]
     pub(super) talk: Talk,
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub(super) command: Command,
 }
@@ -43,8 +43,8 @@ Exit codes:
   70  a defect of Fencepost; a reproducer is written
   130, 143  interrupted (SIGINT, SIGTERM); what was decided is reported";
 
-/// The commands. What one takes is made when it is given; a documentation comment on it would then
-/// take the place of the one here.
+/// The commands. The arguments of a command are built when it is used; a doc comment on their type
+/// would replace the one here.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(super) enum Command {
@@ -134,7 +134,7 @@ pub(super) enum LettersArg {
 }
 
 impl LettersArg {
-    /// What the search calls them.
+    /// Its name in the search.
     pub(super) fn further(self) -> distinguish::Further {
         use distinguish::Further;
         match self {
@@ -221,12 +221,12 @@ pub(super) struct SelectArgs {
     /// What to do if no test matches, as in an empty part: pass, or fail with exit code 4
     #[arg(long, value_enum, value_name = "WHAT", default_value = "fail")]
     pub(super) no_tests: NoTests,
-    /// The filter of a configuration, with what messages call it.
+    /// The filter of a configuration, with its name in messages.
     #[arg(skip)]
     pub(super) configured_filter: Option<(String, String)>,
 }
 
-// `fencepost check`: what it takes.
+// Arguments of `fencepost check`.
 #[derive(Debug, Args)]
 pub(super) struct CheckArgs {
     /// Files, folders, or `-` for standard input
@@ -265,15 +265,15 @@ pub(super) struct CheckArgs {
     /// The folder of a configuration for kept verdicts.
     #[arg(skip)]
     pub(super) cache_dir: Option<PathBuf>,
-    /// Which tests.
+    /// The selection of tests.
     #[command(flatten)]
     pub(super) select: SelectArgs,
-    /// How to ask.
+    /// Options of the questions.
     #[command(flatten)]
     pub(super) question: QuestionArgs,
 }
 
-// `fencepost ask`: what it takes.
+// Arguments of `fencepost ask`.
 #[derive(Debug, Args)]
 pub(super) struct AskArgs {
     /// A test file, or `-` for standard input
@@ -282,12 +282,12 @@ pub(super) struct AskArgs {
     /// The outcome in question, as in 'P1:r0 == 1 /\ x == 2' [default: the test's own condition]
     #[arg(long, value_name = "P")]
     pub(super) outcome: Option<String>,
-    /// How to ask.
+    /// Options of the questions.
     #[command(flatten)]
     pub(super) question: QuestionArgs,
 }
 
-// `fencepost show`: what it takes.
+// Arguments of `fencepost show`.
 #[derive(Debug, Args)]
 pub(super) struct ShowArgs {
     /// A test file, or `-` for standard input
@@ -317,12 +317,12 @@ pub(super) struct ShowArgs {
     /// usual]
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(super) relations: Vec<String>,
-    /// How to ask.
+    /// Options of the questions.
     #[command(flatten)]
     pub(super) question: QuestionArgs,
 }
 
-// `fencepost outcomes`: what it takes.
+// Arguments of `fencepost outcomes`.
 #[derive(Debug, Args)]
 pub(super) struct OutcomesArgs {
     /// A test file, or `-` for standard input
@@ -332,12 +332,12 @@ pub(super) struct OutcomesArgs {
     /// race-free
     #[arg(long)]
     pub(super) races: bool,
-    /// How to ask.
+    /// Options of the questions.
     #[command(flatten)]
     pub(super) question: QuestionArgs,
 }
 
-// `fencepost compare`: what it takes.
+// Arguments of `fencepost compare`.
 #[derive(Debug, Args)]
 pub(super) struct CompareArgs {
     /// Files, folders, or `-` for standard input
@@ -356,15 +356,15 @@ pub(super) struct CompareArgs {
     /// what a mapping makes of it
     #[arg(long, value_name = "FILE", conflicts_with = "mapping")]
     pub(super) target: Option<PathBuf>,
-    /// Which tests.
+    /// The selection of tests.
     #[command(flatten)]
     pub(super) select: SelectArgs,
-    /// How to ask.
+    /// Options of the questions.
     #[command(flatten)]
     pub(super) question: QuestionArgs,
 }
 
-// `fencepost distinguish`: what it takes.
+// Arguments of `fencepost distinguish`.
 #[derive(Debug, Args)]
 pub(super) struct DistinguishArgs {
     /// The model that allows, by name or as a .cat file
@@ -409,12 +409,12 @@ pub(super) struct DistinguishArgs {
     /// All programs of which no instruction can be spared, not only the first
     #[arg(long)]
     pub(super) all: bool,
-    /// How to ask; `--timeout` is that of the whole search.
+    /// Options of the questions; `--timeout` is that of the whole search.
     #[command(flatten)]
     pub(super) question: QuestionArgs,
 }
 
-// `fencepost compilers`: what it takes.
+// Arguments of `fencepost compilers`.
 #[derive(Debug, Args)]
 pub(super) struct CompilersArgs {
     /// A clang, for C and OpenCL C (repeatable) [default: all compilers in PATH]
@@ -445,12 +445,12 @@ pub(super) struct CompilersArgs {
     /// Programs that notice have at most N instructions; 0 looks for none
     #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u8).range(0..=6))]
     pub(super) size: u8,
-    /// How to ask; `--timeout` is that of each search.
+    /// Options of the questions; `--timeout` is that of each search.
     #[command(flatten)]
     pub(super) question: QuestionArgs,
 }
 
-// `fencepost advise`: what it takes.
+// Arguments of `fencepost advise`.
 #[derive(Debug, Args)]
 pub(super) struct AdviseArgs {
     /// Files, folders, or `-` for standard input
@@ -466,15 +466,15 @@ pub(super) struct AdviseArgs {
     /// Fail where something is stronger than it must be
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(super) deny: Option<DenyAdvice>,
-    /// Which tests.
+    /// The selection of tests.
     #[command(flatten)]
     pub(super) select: SelectArgs,
-    /// How to ask; `--timeout` is that of all that is asked about one program.
+    /// Options of the questions; `--timeout` is that of all questions about one program.
     #[command(flatten)]
     pub(super) question: QuestionArgs,
 }
 
-// `fencepost run`: what it takes.
+// Arguments of `fencepost run`.
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
     /// Files, folders, or `-` for standard input
@@ -498,7 +498,7 @@ pub(super) struct RunArgs {
     /// after the other
     #[arg(long, value_enum, default_value = "independent")]
     pub(super) scheduling: SchedulingArg,
-    /// What it is launched on.
+    /// Options of the launch.
     #[command(flatten)]
     pub(super) launch: LaunchArgs,
     /// Commands of OpenCL queues are submitted by a flush alone: what is never flushed never starts
@@ -534,15 +534,15 @@ pub(super) struct RunArgs {
     /// Fencepost, not of programs
     #[arg(long, value_name = "RULE", hide = true)]
     pub(super) without: Option<String>,
-    /// Which tests.
+    /// The selection of tests.
     #[command(flatten)]
     pub(super) select: SelectArgs,
-    /// How to ask.
+    /// Options of the questions.
     #[command(flatten)]
     pub(super) question: QuestionArgs,
 }
 
-// What a kernel is launched on.
+// Options of a kernel's launch.
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct LaunchArgs {
     /// Warps of N consecutive threads of a block [default: as the test says]
@@ -566,7 +566,7 @@ pub(super) struct LaunchArgs {
     pub(super) max_shared: u64,
 }
 
-// `fencepost devices`: what it takes.
+// Arguments of `fencepost devices`.
 #[derive(Debug, Args)]
 pub(super) struct DevicesArgs {
     /// Form of the list
@@ -574,7 +574,7 @@ pub(super) struct DevicesArgs {
     pub(super) format: FormatArg,
 }
 
-// `fencepost merge`: what it takes.
+// Arguments of `fencepost merge`.
 #[derive(Debug, Args)]
 pub(super) struct MergeArgs {
     /// What `fencepost check --partition hash:M/N --format jsonl` wrote, for every M; or `fencepost
@@ -583,7 +583,7 @@ pub(super) struct MergeArgs {
     pub(super) files: Vec<PathBuf>,
 }
 
-// `fencepost models`: what it takes.
+// Arguments of `fencepost models`.
 #[derive(Debug, Args)]
 pub(super) struct ModelsArgs {
     /// A model by name, or a .cat file; without it, the list of models
@@ -597,7 +597,7 @@ pub(super) struct ModelsArgs {
     pub(super) format: FormatArg,
 }
 
-// `fencepost import`: what it takes.
+// Arguments of `fencepost import`.
 #[derive(Debug, Args)]
 pub(super) struct ImportArgs {
     /// Test files, folders, `-` for standard input, or one `.ptx` file

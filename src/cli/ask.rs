@@ -19,8 +19,8 @@ pub(super) fn run(args: &AskArgs, terminal: &Terminal) -> u8 {
 
 fn ask(args: &AskArgs, terminal: &Terminal) -> Result<u8, u8> {
     let mut run = Run::new(terminal, &args.question, Subject::Answers)?;
-    // What no output shows is not looked for. Other formats name axioms, and say of what is not as
-    // expected how to mend it.
+    // Questions whose answers no output shows are skipped. Other formats name axioms, and propose a
+    // repair for an unmet expectation.
     let shown =
         run.formats(|format, quiet| format.explains() && !(quiet && format == Format::Human));
     run.settings.explain = shown;
@@ -33,7 +33,7 @@ fn ask(args: &AskArgs, terminal: &Terminal) -> Result<u8, u8> {
     run.open(&units, true)?;
     run.decide(&units, decide::answers, |run, line| {
         run.summary.add(&line);
-        // Whether an expectation is met is a matter of `check`: here, every answer will do.
+        // Whether an expectation is met is the business of `check`: here, every answer will do.
         run.events.answered = true;
         run.events.undecided |= line.answer.verdict.reason().is_some();
         run.outputs.line(&line)

@@ -1,10 +1,9 @@
-//! `--bless`: expectations that are not met become what was decided.
+//! `--bless` replaces unmet expectations by the decided answers.
 //!
 //! # Invariants
-//! - Only expectations that are there and were decided otherwise are touched, and nothing else of a
-//!   file.
-//! - A file is written only if it is still what was read, and if what comes out is a valid file; as
-//!   a whole or not at all.
+//! - It changes existing expectations that were decided otherwise, and nothing else of a file.
+//! - It writes a file as a whole or not at all: only if the file is still as read, and the result
+//!   is a valid file.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,27 +21,27 @@ pub(super) struct Edit {
     model: String,
     property: String,
     verdict: &'static str,
-    /// For people: where, and what becomes what.
+    /// For people: the place, and the old and new word.
     told: (Site, String),
 }
 
-/// What came of blessing.
+/// The result of blessing.
 #[derive(Default)]
 pub(super) struct Blessed {
-    /// The expectations that were written: where, and what became what.
+    /// The written expectations: their places, and the old and new words.
     pub written: Vec<(Site, String)>,
-    /// Into how many files.
+    /// The number of files written.
     pub files: usize,
-    /// How many could not be written.
+    /// The number of expectations that could not be written.
     pub left: usize,
-    /// Why not.
+    /// The reasons.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// The edit that makes an answer the expected one; `None` if it is, or nothing was expected or
-/// decided.
+/// The edit that makes an answer the expected one; `None` if it is already, or nothing was expected
+/// or decided.
 pub(super) fn edit(unit: &Unit<'_>, line: &Line) -> Option<Result<Edit, Diagnostic>> {
-    // What is known not to be met stays as it is: that is what the test says.
+    // A known failure stays: the test says so.
     let own = report::is_met(line.expected, line.answer.verdict.word());
     if line.met() != Some(false) || line.status() == Status::Known || own != Some(false) {
         return None;
@@ -55,7 +54,7 @@ pub(super) fn edit(unit: &Unit<'_>, line: &Line) -> Option<Result<Edit, Diagnost
         Some(Err(Diagnostic::plain("not-blessed", message).warning()))
     };
     if line.expected == Some("required") && unit.source.quantifier != Quantifier::ForAll {
-        // A violation was found; whether the condition itself can hold was not asked.
+        // A violation was found; the question whether the condition itself can hold was never put.
         return left(
             "it is not `required`, and whether it is `allowed` or `forbidden` was not asked",
         );

@@ -1,8 +1,8 @@
-//! Models by name or file, each loaded once per prelude.
+//! Loads models by name or file, each once per prelude.
 //!
 //! # Invariants
-//! - What is wrong with a model is told once, however many tests ask for it.
-//! - A [`Named`] model's label is what expectations and result lines call it.
+//! - A fault of a model is reported once, however many tests use the model.
+//! - A [`Named`] model's label is its name in expectations and result lines.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -14,12 +14,12 @@ use diag::Diagnostic;
 use program::Dialect;
 use program::dialect::DIALECTS;
 
-/// A model, and what to call it.
+/// A model, and its names.
 #[derive(Clone)]
 pub(super) struct Named {
     /// Its shipped name, or the file name without `.cat`.
     pub label: String,
-    /// As it was asked for, and as answers call it: a file is no shipped model, whatever its name.
+    /// The name in the request, which answers show: a file is no shipped model, whatever its name.
     pub request: String,
     /// The model.
     pub model: Arc<Model>,
@@ -35,7 +35,7 @@ pub(super) fn label(request: &str) -> String {
     })
 }
 
-/// What a name turned out to be.
+/// The kind of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NameKind {
     /// A shipped model.
@@ -60,7 +60,7 @@ pub(super) struct Catalogue {
 }
 
 impl Catalogue {
-    /// Nothing is loaded yet. `prelude` overrides that of the test's dialect.
+    /// Without models yet. `prelude` overrides that of the test's dialect.
     pub(super) fn new(prelude: Option<String>) -> Catalogue {
         Catalogue {
             shipped: seams::model_names(),
@@ -89,7 +89,7 @@ impl Catalogue {
         }
     }
 
-    /// What is wrong with a name that names nothing we have.
+    /// The error for a name without a model.
     pub(super) fn unknown(&self, name: &str) -> Diagnostic {
         match self.kind(name) {
             NameKind::Reserved => Diagnostic::plain(
@@ -106,7 +106,7 @@ impl Catalogue {
         }
     }
 
-    /// The dialect that a model is about; `None` if it may judge any, or cannot be had.
+    /// The dialect that a model is about; `None` if it may judge any, or cannot be loaded.
     pub(super) fn spoken(&mut self, name: &str, dialect: Dialect) -> Option<Dialect> {
         match self.kind(name) {
             NameKind::Shipped => Dialect::of_model(name),
@@ -118,10 +118,10 @@ impl Catalogue {
                 }
                 let prelude =
                     |dialect: Dialect| self.prelude.as_deref().unwrap_or(dialect.row().prelude);
-                // What is wrong with it is said where it is asked for.
+                // Its fault is reported at its use.
                 let spoken = match seams::load_model(name, prelude(dialect)) {
                     Ok(model) => seams::spoken(&model),
-                    // It may be that the words it lacks are those of another prelude.
+                    // The words that it lacks may be those of another prelude.
                     Err(_) => DIALECTS.iter().map(|row| row.dialect).find(|&other| {
                         prelude(other) != prelude(dialect)
                             && seams::load_model(name, prelude(other)).is_ok()
@@ -133,8 +133,8 @@ impl Catalogue {
         }
     }
 
-    /// The model of that name, for tests of that dialect; `None` if it cannot be had, which
-    /// [`Catalogue::diagnostics`] then tells.
+    /// The model of that name, for tests of that dialect; `None` if it cannot be loaded;
+    /// [`Catalogue::diagnostics`] has the reason.
     pub(super) fn get(&mut self, name: &str, dialect: Dialect) -> Option<Named> {
         let prelude = self
             .prelude
@@ -186,7 +186,7 @@ impl Catalogue {
         model
     }
 
-    /// What went wrong so far.
+    /// The faults so far.
     pub(super) fn diagnostics(self) -> Vec<Diagnostic> {
         self.diagnostics
     }

@@ -61,8 +61,8 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
         .as_deref()
         .filter(|_| keeps)
         .map(|folder| Arc::new(Cache::new(folder)));
-    // The record of failures lies beside the verdicts, and is kept if they are, or if somebody asks
-    // for it.
+    // The record of failures is stored beside the verdicts, and kept if they are, or for
+    // `--rerun-failed`.
     let folder = folder.filter(|_| keeps || args.rerun_failed);
     let mut record = folder.map(|folder| Record::open(&folder, &args.paths));
     if args.rerun_failed {
@@ -132,7 +132,7 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
     Ok(code)
 }
 
-/// What is wanted of an answer besides the verdict.
+/// The parts of an answer that are needed beside the verdict.
 struct Wanted {
     bless: bool,
     verbose: bool,
@@ -141,7 +141,7 @@ struct Wanted {
 
 /// One answer, and what to do with it.
 struct Checked {
-    /// Without evidence: that is for `ask` and `show`.
+    /// Without evidence: `ask` and `show` give that.
     line: Line,
     /// The same with its evidence, for the reports that draw.
     pictured: Option<Line>,
@@ -182,8 +182,8 @@ fn judge(
     })
 }
 
-/// Counts a line, and remembers what the exit code depends on. An expectation that will be
-/// `blessed` is met by then.
+/// Counts a line, and notes its effect on the exit code. A `blessed` expectation will be met by
+/// then.
 fn count(run: &mut Run<'_>, line: &Line, blessed: bool) {
     run.summary.add(line);
     run.events.answered = true;
@@ -191,8 +191,7 @@ fn count(run: &mut Run<'_>, line: &Line, blessed: bool) {
     run.events.undecided |= line.answer.verdict.reason().is_some();
 }
 
-/// Narrows the selection to what failed last; if nothing is known to have failed, says so and
-/// leaves it as it is.
+/// Narrows the selection to the last failures. If none are known, says so and leaves it unchanged.
 fn rerun(run: &mut Run<'_>, record: Option<&Record>, selection: &mut Selection) {
     let (failed, warning) = record.map(Record::before).unwrap_or_default();
     run.complain(&warning.into_iter().collect::<Vec<_>>());
@@ -226,7 +225,7 @@ fn bless(run: &mut Run<'_>, edits: &[Edit]) {
         .remark(&format!("blessed: {expectations} in {files}"));
 }
 
-/// What was decided, by what, and how long it took.
+/// The number of answers, the engines behind them, and the time.
 fn effort(run: &Run<'_>, start: Instant) -> String {
     let engines: Vec<_> = run
         .summary

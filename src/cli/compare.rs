@@ -1,4 +1,4 @@
-//! `fencepost compare`: what several models say of the same tests, and why they differ.
+//! `fencepost compare`: the answers of several models about the same tests, and why they differ.
 
 use super::args::{CompareArgs, QuestionArgs};
 use super::decide::{self, Decided};
@@ -58,7 +58,7 @@ fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<u8, u8> {
     });
     selection.narrow(&mut units);
     run.open(&units, false)?;
-    // What one model alone can judge is nothing to compare.
+    // A test that one model alone can judge gives nothing to compare.
     let same = |a: &Unit<'_>, b: &Unit<'_>| (a.path, &a.test.name) == (b.path, &b.test.name);
     let alone = units
         .chunk_by(same)
@@ -80,8 +80,7 @@ fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<u8, u8> {
         |run, comparison| {
             run.summary.add_comparison(&comparison);
             run.events.answered = true;
-            // A difference that the test expects is none to complain of, nor is one that nobody
-            // expects otherwise.
+            // A difference that the test expects is no failure, nor is one without an expectation.
             run.events.unmet |= comparison
                 .findings
                 .iter()
@@ -133,8 +132,8 @@ fn by_hand(sources: &[File], targets: &[File]) -> Result<Mapping, Box<Diagnostic
     })
 }
 
-/// The condition, and what may make its answer worthless. Every model is asked the same: where the
-/// condition is `required` under one of them, its violation is.
+/// The condition, and the properties that may make its answer worthless. Every model gets the same
+/// question: if the condition is `required` under one of them, the question is about its violation.
 pub(super) fn questions(test: &LitmusTest, model: &str) -> Vec<Question> {
     let mut own = plan::own_condition(test, model);
     let required = test
@@ -170,7 +169,7 @@ pub(super) fn questions(test: &LitmusTest, model: &str) -> Vec<Question> {
     vec![Question { axiom: None, ..own }, race, undefined]
 }
 
-/// All answers of one test, and what follows from them.
+/// All answers of one test, and the conclusions from them.
 pub(super) fn judge(units: &[Unit<'_>], settings: &Settings) -> Decided<Comparison> {
     let mut defects = Vec::new();
     let mut columns = Vec::new();
@@ -181,7 +180,7 @@ pub(super) fn judge(units: &[Unit<'_>], settings: &Settings) -> Decided<Comparis
         defects.append(&mut answers.defects);
         defects.extend(outcomes.defects);
         for line in &mut answers.results {
-            // The evidence is for `ask`.
+            // `ask` gives the evidence.
             line.drop_evidence();
         }
         columns.extend(outcomes.results.into_iter().map(|table| Column {
@@ -223,7 +222,7 @@ pub(super) fn judge(units: &[Unit<'_>], settings: &Settings) -> Decided<Comparis
     )
 }
 
-/// What came out of one unit.
+/// The results of one unit.
 fn side<'a>(unit: &'a Unit<'_>, column: &'a Column) -> Side<'a> {
     Side {
         label: &unit.model.request,

@@ -1,5 +1,5 @@
-//! `fencepost compilers`: what compilers make of atomic operations, held against a mapping, and
-//! programs that notice.
+//! `fencepost compilers`: compares compiled atomic operations with a mapping, and finds programs
+//! that notice a difference.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use front::mapping::{Kind, Mapping, Order, Reach, Step};
 use program::Scope;
 use report::{Compiled, CompiledOperation, CompiledVerdict, Distinction, Subject};
 
-/// The model of PTX that judges what compilers made.
+/// The model of PTX that judges compiled code.
 const TARGET: &str = "ptx";
 
 /// Runs it; returns the exit code.
@@ -44,7 +44,7 @@ fn compilers(args: &CompilersArgs, terminal: &Terminal) -> Result<u8, u8> {
             "`--save` writes a mapping, which `compare` takes with any models",
         )));
     }
-    // What was found is decided by all engines that there are.
+    // All engines of this build decide the result.
     if question.engine == EngineArg::Auto {
         question.engine = EngineArg::Both;
     }
@@ -80,7 +80,7 @@ fn compilers(args: &CompilersArgs, terminal: &Terminal) -> Result<u8, u8> {
     Ok(run.end())
 }
 
-/// What was printed: in files, or by the compilers that were named, or by those that are installed.
+/// The printed code: from files, or from the named compilers, or from the installed ones.
 fn records(args: &CompilersArgs, run: &mut Run<'_>) -> Result<Vec<Record>, u8> {
     let mut records = Vec::new();
     let mut invalid = Vec::new();
@@ -165,7 +165,7 @@ fn records(args: &CompilersArgs, run: &mut Run<'_>) -> Result<Vec<Record>, u8> {
     Ok(records)
 }
 
-/// Held against the mapping that was asked for, if it is of the language, or else the language's.
+/// Compared with the wanted mapping, if it is of the language, or else the language's.
 fn report(record: Record, selected: Option<&'static Mapping>) -> Report {
     let row = record.language.row();
     let own = || Mapping::named(row.mapping).expect("shipped");
@@ -175,7 +175,7 @@ fn report(record: Record, selected: Option<&'static Mapping>) -> Report {
     Report::new(record, mapping)
 }
 
-/// Writes what the compiler printed, and a mapping that says what it does.
+/// Writes the compiler's output, and a mapping that describes it.
 fn save(report: &Report, folder: &Path, force: bool) -> Result<(), Box<Diagnostic>> {
     let name = report.record.name();
     let mut files: Vec<(PathBuf, String)> =
@@ -213,7 +213,7 @@ fn told(report: &Report) -> Compiled {
     let row = report.record.language.row();
     let operation = |judged: &Judged| {
         let operation = judged.operation;
-        // Scopes are told together where all of them come out as the mapping has them.
+        // Scopes are listed together if all of them match the mapping.
         let alike = report.operations.iter().filter(|other| {
             let Operation {
                 form, order, bits, ..
@@ -259,13 +259,13 @@ fn told(report: &Report) -> Compiled {
     }
 }
 
-/// The scope of an operation, where its language and its order have any.
+/// The scope of an operation, if its language and its order have any.
 fn scope(report: &Report, judged: &Judged) -> Option<Scope> {
     let is_plain = matches!(judged.operation.order, Order::Plain | Order::Volatile);
     (report.record.language != Language::C11 && !is_plain).then_some(judged.operation.scope)
 }
 
-/// A step as a mapping has it, at the scope that the operation's is mapped to.
+/// A step of a mapping, at the scope that the operation's is mapped to.
 fn reach(report: &Report, judged: &Judged, step: &Step) -> Step {
     let own = scope(report, judged).and_then(|scope| report.mapping.scope(scope));
     match step.reach {
@@ -277,7 +277,7 @@ fn reach(report: &Report, judged: &Judged, step: &Step) -> Step {
     }
 }
 
-/// What was made, at scopes as a mapping has them or as they are.
+/// The compiled operation, at scopes of a mapping or at its actual ones.
 fn made(report: &Report, judged: &Judged, is_mapped: bool) -> String {
     let reach = |step: &Step| {
         if is_mapped {
@@ -313,7 +313,7 @@ fn sequence(parts: Vec<String>) -> String {
     }
 }
 
-/// The kinds and orders of which less was made, in the order of the operations.
+/// The kinds and orders that came out weaker, in the order of the operations.
 fn weakened(report: &Report) -> Vec<(Kind, Order)> {
     let mut rows: Vec<(Kind, Order)> = Vec::new();
     for judged in report
@@ -329,8 +329,8 @@ fn weakened(report: &Report) -> Vec<(Kind, Order)> {
     rows
 }
 
-/// The smallest program of which the source model and PTX by the mapping forbid what PTX allows of
-/// that one row as the compiler has it. Whether nobody is left to hear more.
+/// The smallest program whose outcome the source model and PTX by the mapping forbid, and PTX
+/// allows with that one row as compiled. Breaks if the reader has left.
 fn search(
     run: &mut Run<'_>,
     args: &CompilersArgs,
@@ -373,8 +373,8 @@ fn search(
     };
     let mut alphabet = Alphabet::new(language.dialect, &[]);
     let set = run.settings.set.clone();
-    // The search knows exchanges alone, which are what compare-exchanges are where they succeed.
-    // What is found is written with those, and decided so.
+    // The search knows exchanges alone; a compare-exchange that succeeds is one. The result is
+    // written and decided with those.
     alphabet.compares = row.0 == Kind::Cas;
     let searched = |side: &Side| {
         let mapping = side
@@ -389,7 +389,7 @@ fn search(
     let ways = [searched(&allows), searched(&promised)];
     let sought = Sought {
         allows: vec![ways[0].judged(&set)],
-        // What the mapping itself loses is not the compiler's.
+        // A loss of the mapping itself is not the compiler's.
         forbids: vec![forbids.judged(&set), ways[1].judged(&set)],
         alphabet: &alphabet,
         size: usize::from(args.size),

@@ -1,8 +1,8 @@
 //! `fencepost.toml`: options of a project, from the nearest folder upwards that has one.
 //!
 //! # Invariants
-//! - What the command line says wins over the profile, the profile over the rest of the file, the
-//!   file over defaults.
+//! - The command line wins over the profile, the profile over the rest of the file, the file over
+//!   defaults.
 //! - Paths in the file are relative to its folder.
 //! - A file with an unknown key or a wrong value is an error with its line: it is never half
 //!   applied.
@@ -29,7 +29,7 @@ const NAME: &str = "fencepost.toml";
 /// The table of profiles.
 const PROFILE: &str = "profile";
 
-/// What a file says.
+/// The contents of a file.
 #[derive(Clone, Debug, Default)]
 struct Values {
     models: Option<Vec<String>>,
@@ -41,7 +41,7 @@ struct Values {
     mapping: Option<String>,
     format: Option<FormatArg>,
     reports: Option<Vec<(FormatArg, PathBuf)>>,
-    /// With what messages call it.
+    /// With its name in messages.
     filter: Option<(String, String)>,
     paths: Option<Vec<PathBuf>>,
     all_properties: Option<bool>,
@@ -50,7 +50,7 @@ struct Values {
     cache_dir: Option<PathBuf>,
 }
 
-/// Reads one value into its place; the error is what was expected.
+/// Reads one value into its place; the error states the expectation.
 type Read = fn(&mut Values, &Place<'_>, &DeValue<'_>) -> Result<(), String>;
 
 /// Every key.
@@ -170,7 +170,7 @@ fn number(value: &DeValue<'_>, least: u32, most: u32) -> Result<u32, String> {
         .ok_or_else(|| format!("expected a number from {least} to {most}"))
 }
 
-/// Where a file lies, seen from the current folder.
+/// A file's place, seen from the current folder.
 struct Place<'a> {
     folder: &'a Path,
     name: &'a str,
@@ -182,7 +182,7 @@ impl Place<'_> {
     }
 }
 
-/// Fills in what the command line leaves open. On failure, everything that is wrong.
+/// Fills in options that the command line leaves open. On failure, every mistake.
 pub(super) fn apply(
     command: &mut Command,
     matches: &ArgMatches,
@@ -235,7 +235,7 @@ fn question(command: &mut Command) -> Option<&mut QuestionArgs> {
     }
 }
 
-/// Sets what the file has a value for and the command line has not `given`.
+/// Sets options that the file has a value for and the command line has not `given`.
 fn fill(command: &mut Command, values: Values, given: &dyn Fn(&str) -> bool) {
     fn set<T>(place: &mut T, value: Option<T>, given: bool) {
         if let (false, Some(value)) = (given, value) {
@@ -260,7 +260,7 @@ fn fill(command: &mut Command, values: Values, given: &dyn Fn(&str) -> bool) {
             .extend(values.memory.filter(|_| !limited).map(MemoryArg::Size));
         set(&mut question.jobs, values.jobs.map(Some), given("jobs"));
     }
-    // A mapping has to fit the models that are told apart.
+    // A mapping has to fit the two models.
     if !matches!(command, Command::Distinguish(_))
         && let Some(question) = question(command)
     {
@@ -270,7 +270,7 @@ fn fill(command: &mut Command, values: Values, given: &dyn Fn(&str) -> bool) {
             given("mapping"),
         );
     }
-    // What is compared is said on the command line, or by the tests.
+    // The command line, or the tests, name the models to compare.
     if !matches!(command, Command::Compare(_) | Command::Distinguish(_))
         && let Some(question) = question(command)
     {
@@ -327,7 +327,7 @@ fn find() -> Result<Option<Found>, Box<Diagnostic>> {
     Ok(None)
 }
 
-/// What a file says, with the profile of that name over the rest.
+/// The contents of a file, with the profile of that name over the rest.
 fn read(
     folder: &Path,
     file: &Arc<SourceFile>,
@@ -359,7 +359,7 @@ fn read(
         .get(PROFILE)
         .map(Spanned::get_ref)
         .and_then(DeValue::as_table);
-    // All of them are read, so that a mistake shows before the profile is wanted.
+    // All profiles are read, so that a mistake shows before its profile is used.
     for (name, value) in profiles.into_iter().flatten() {
         let mut of_profile = values.clone();
         match value.get_ref().as_table() {

@@ -1,4 +1,5 @@
-//! Asks the checkers about one test under one model. Runs on a worker; a panic becomes an answer.
+//! Puts questions about one test under one model to the checkers. Runs on a worker; a panic becomes
+//! an answer.
 
 use std::cell::OnceCell;
 use std::time::{Duration, Instant};
@@ -22,15 +23,15 @@ use verdict::{
 };
 use why::Session;
 
-/// What came out of one unit.
+/// The results of one unit.
 pub(super) struct Decided<R> {
     /// The results, in order of the questions.
     pub results: Vec<R>,
-    /// Broken laws that showed, in order.
+    /// Broken laws, in order.
     pub defects: Vec<Defect>,
-    /// How many of the results somebody has to look at, for the progress bar.
+    /// The number of failed results, for the progress bar.
     pub failed: usize,
-    /// How many are undecided, likewise.
+    /// The number of undecided results, likewise.
     pub undecided: usize,
 }
 
@@ -62,15 +63,15 @@ impl<R> Decided<R> {
     }
 }
 
-/// Asks the questions of one unit, in order.
+/// Answers the questions of one unit, in order.
 pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
     kept(unit, settings, None)
 }
 
-/// Asks them unless their answers are known.
+/// Answers them, from the cache if possible.
 pub(super) fn kept(unit: &Unit<'_>, settings: &Settings, cache: Option<&Cache>) -> Decided<Line> {
     let start = Instant::now();
-    // Naming axioms costs further questions: only where somebody wants to know.
+    // Naming axioms costs further questions, so it is done on request.
     let explain = settings.explain
         || settings.name_axioms
         || unit.questions.iter().any(|q| q.axiom.is_some());
@@ -95,8 +96,8 @@ pub(super) fn kept(unit: &Unit<'_>, settings: &Settings, cache: Option<&Cache>) 
     lines(unit, settings, answers.into_iter().zip(times))
 }
 
-/// The lines of answers with their times. `None`: the model has no such property, and nobody
-/// expects one.
+/// The lines of answers with their times. `None`: the model has no such property, and no
+/// expectation names it.
 fn lines(
     unit: &Unit<'_>,
     settings: &Settings,
@@ -159,8 +160,8 @@ fn lines(
     decided
 }
 
-/// What is expected under the readings that were chosen; and one of the others under which the
-/// answer is not what is expected of it.
+/// The expectation under the chosen readings; and another reading whose answer misses its
+/// expectation.
 fn readings(
     unit: &Unit<'_>,
     settings: &Settings,
@@ -212,8 +213,8 @@ fn readings(
     (expected, unmet.filter(|_| own == Some(true)))
 }
 
-/// Notes which of the expectations of a model are known not to be met. Of several, some have to
-/// fail: once all of them are met, the first one says so.
+/// Marks the known failures among the expectations of a model. If only several together are known
+/// to fail, the first one says so once all of them are met.
 fn know(lines: &mut [Line], expectation: &Expectation) {
     let Some(reason) = &expectation.known else {
         return;
@@ -232,8 +233,8 @@ fn know(lines: &mut [Line], expectation: &Expectation) {
     }
 }
 
-/// Asks the checkers: the answers, how long each took, and whether they would be the same at any
-/// other time.
+/// Asks the checkers: the answers, their times, and whether they would be the same at any other
+/// time.
 fn asked(
     unit: &Unit<'_>,
     settings: &Settings,
@@ -286,10 +287,9 @@ fn asked(
             })
         });
         let mut answer = match asked {
-            // What was at work then may have been cut short anywhere.
+            // Work that was interrupted may have been cut short anywhere.
             Ok(_) if stop::requested().is_some() => Some(undecided(settings, Reason::Interrupted)),
-            // What functions give that may not call themselves any more means nothing, whatever
-            // came of it.
+            // A result computed without stack for further calls means nothing.
             _ if stop::spent() == Some(Spent::Stack) => Some(undecided(settings, Reason::Stack)),
             Ok(answer) => answer.map(|answer| spent(answer, settings)),
             Err(message) => {
@@ -368,8 +368,7 @@ fn is_settled(answer: &Answer) -> bool {
         && explained
 }
 
-/// Explains an answer that is not what the test expects; of a race, what would make the program
-/// race-free.
+/// Explains an answer that misses the test's expectation; for a race, names a repair.
 fn explain_unmet(unit: &Unit<'_>, question: &Question, answer: &mut Answer, settings: &Settings) {
     let met = report::is_met(question.expected, answer.verdict.word());
     if !settings.explain_unmet || met != Some(false) {
@@ -386,11 +385,11 @@ fn explain_unmet(unit: &Unit<'_>, question: &Question, answer: &mut Answer, sett
         }
         (Ask::Race | Ask::Undefined, Some(fault)) if fault.race && fault.remedy.is_none() => {
             let mut session = open(unit, settings, true);
-            // Of whichever race it was found, the program so changed has none.
+            // The program so changed has no race, whichever race led to it.
             let remedy = match session.definedness(settings.limits.timeout) {
                 Some(Ok(Definedness::Undefined(again))) if again.race => again.remedy,
                 Some(Ok(Definedness::Undecided(_)) | Err(_)) => None,
-                // Where races are no undefined behaviour.
+                // In models whose races are not undefined behaviour.
                 _ => session.remedy(fault),
             };
             if !is_cut_short() {
@@ -406,12 +405,12 @@ fn explain_unmet(unit: &Unit<'_>, question: &Question, answer: &mut Answer, sett
     }
 }
 
-/// Whether what is being worked on may have ended anywhere: then it explains nothing.
+/// Whether the current work may have ended anywhere: then it explains nothing.
 fn is_cut_short() -> bool {
     stop::requested().is_some() || stop::spent() == Some(Spent::Stack)
 }
 
-/// Of a program that is too large for the engines, runs may still show a race.
+/// Runs may still show a race of a program that is too large for the engines.
 fn try_runs(unit: &Unit<'_>, answer: &mut Answer, settings: &Settings, left: Option<Duration>) {
     if !answer.verdict.reason().is_some_and(Reason::is_size) || stop::requested().is_some() {
         return;
@@ -454,12 +453,12 @@ fn try_runs(unit: &Unit<'_>, answer: &mut Answer, settings: &Settings, left: Opt
     answer.remarks.extend([remark, smaller]);
 }
 
-/// What to find out about outcomes besides which there are.
+/// Further questions about a list of outcomes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Also {
     /// Whether the program is defined.
     pub definedness: bool,
-    /// The race of each racy outcome, and what would make the program race-free.
+    /// The race of each racy outcome, and a repair.
     pub races: bool,
 }
 
@@ -553,7 +552,7 @@ pub(super) fn open<'s>(unit: &'s Unit<'_>, settings: &Settings, explain: bool) -
     }
 }
 
-/// `None` if the model has no such property and nobody expects one.
+/// `None` if the model has no such property and no expectation names it.
 fn ask(session: &mut Session<'_>, question: &Question, settings: &Settings) -> Option<Answer> {
     let start = Instant::now();
     let answer = answered(session, question);
@@ -585,7 +584,7 @@ fn answered(session: &mut Session<'_>, question: &Question) -> Option<Answer> {
     }
 }
 
-/// Whether the program is defined, in the time that an answer begun at `start` leaves.
+/// Whether the program is defined, in the time that remains to an answer begun at `start`.
 fn definedness(
     session: &mut Session<'_>,
     settings: &Settings,
@@ -635,10 +634,10 @@ fn abandon<S>(session: &mut Option<S>) {
     });
 }
 
-/// At most so many lines that read what nothing has written are told.
+/// The number of lines with reads of unwritten memory that are listed.
 const MOST_READS: usize = 8;
 
-/// Remarks about reads of what nothing has written, one for each line of the code.
+/// Remarks about reads of unwritten memory, one for each line of the code.
 fn unwritten(reads: &[Unwritten]) -> Vec<String> {
     let mut told: Vec<(&Unwritten, usize)> = Vec::new();
     for read in reads {
@@ -661,8 +660,8 @@ fn unwritten(reads: &[Unwritten]) -> Vec<String> {
     said.collect()
 }
 
-/// The options that were set and that an answer has to name, as it rests on more than the text of
-/// the model.
+/// The options that were set and that an answer has to name: it rests on more than the text of the
+/// model.
 fn told_settings(
     unit: &Unit<'_>,
     settings: &Settings,
@@ -690,7 +689,7 @@ fn told_settings(
     told
 }
 
-/// Remarks about an answer that is no failure, but not what its author had in mind.
+/// Remarks about an answer that is no failure, but may surprise the author.
 fn notes(
     unit: &Unit<'_>,
     expectation: Option<&Expectation>,
@@ -701,7 +700,7 @@ fn notes(
         .axiom
         .as_ref()
         .and_then(|axiom| note_on_axiom(&unit.model.model, axiom, answer));
-    // Where a test says how its threads end, or what excludes it, its author knows.
+    // If a test states how its threads end, or the axiom that excludes it, its author knows.
     let vacuous = answer.vacuous
         && question.axiom.is_none()
         && expectation.is_none_or(|e| e.liveness.is_empty());
@@ -710,7 +709,7 @@ fn notes(
         None => "no execution runs to its end, so that every outcome is forbidden: `--property liveness` says who waits"
             .to_owned(),
     });
-    // Where the answer is left undecided for one of them, the reason says so.
+    // If the answer is undecided for one of them, the reason says so.
     let told = answer.verdict.reason().is_some();
     let of_memory = if told {
         Vec::new()

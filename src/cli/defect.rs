@@ -1,7 +1,7 @@
-//! Reproducers: what is needed to see a defect of ours again, in a folder of its own.
+//! Writes reproducers: everything needed to see a defect of Fencepost again, in a new folder.
 //!
 //! # Invariants
-//! - The folder's name depends on what is in it: the same defect gives the same folder, and
+//! - The folder's name depends on its contents: the same defect gives the same folder, and
 //!   overwrites it.
 
 use std::fs;
@@ -16,14 +16,14 @@ use diag::{Diagnostic, SourceFile};
 use engine::Engine;
 use program::litmus::LitmusTest;
 
-/// A defect, as it is told to the user.
+/// A defect, as the user sees it.
 #[derive(Clone, Debug)]
 pub(super) struct Defect {
-    /// Where it showed: test, model, question.
+    /// Its place: test, model, question.
     pub place: String,
-    /// What law was broken.
+    /// The broken law.
     pub text: String,
-    /// The reproducer's folder, or why there is none.
+    /// The reproducer's folder, or the reason why it is missing.
     pub reproducer: Result<PathBuf, String>,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Again {
     pub schedule: Option<String>,
 }
 
-/// Writes the reproducer of a defect that showed when `question` was asked.
+/// Writes the reproducer of a defect that appeared when `question` was put.
 pub(super) fn record(
     test: &LitmusTest,
     model: &Named,
@@ -50,7 +50,7 @@ pub(super) fn record(
     reproduce((test, model, question), text, settings, None)
 }
 
-/// Writes the reproducer of a defect that showed when a test was run.
+/// Writes the reproducer of a defect that appeared in a run of a test.
 pub(super) fn record_run(
     test: &LitmusTest,
     model: &Named,
@@ -61,8 +61,8 @@ pub(super) fn record_run(
     reproduce((test, model, "run"), text, settings, Some(again))
 }
 
-/// Writes what shows that a device does what the model forbids: the test, the kernel, how it was
-/// launched.
+/// Writes the evidence that a device does something the model forbids: the test, the kernel, and
+/// the launch.
 pub(super) fn record_find(
     test: &LitmusTest,
     text: &str,
@@ -97,7 +97,7 @@ fn reproduce(
     )];
     let mut request = model.request.clone();
     if request != model.label {
-        // A file of the user's, with what it includes.
+        // A user's file, with its includes.
         for file in &model.model.files {
             let name = Path::new(&file.name)
                 .file_name()

@@ -1,4 +1,4 @@
-//! `fencepost devices`: what `run --on` can run tests on.
+//! `fencepost devices`: the devices that `run --on` can run tests on.
 
 use serde_json::json;
 
@@ -50,7 +50,7 @@ pub(super) fn run(args: &DevicesArgs, terminal: &Terminal) -> u8 {
     terminal.printed(&text, exit::OK)
 }
 
-/// The devices of a runtime, or why there are none.
+/// The devices of a runtime, or the reason why it has none.
 pub(super) fn of(runtime: Runtime) -> Result<Vec<Box<dyn Device>>, String> {
     match device::devices(runtime) {
         Ok(devices) if devices.is_empty() => Err(format!("there is no {} device", runtime.name())),
@@ -59,7 +59,7 @@ pub(super) fn of(runtime: Runtime) -> Result<Vec<Box<dyn Device>>, String> {
     }
 }
 
-/// Says that there is none.
+/// Reports that no device exists.
 pub(super) fn none(terminal: &Terminal, why: &str) -> u8 {
     terminal.remark(why);
     exit::UNDECIDED

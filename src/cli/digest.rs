@@ -1,4 +1,4 @@
-//! Numbers that stand for texts.
+//! Hashes of texts.
 
 use sha2::{Digest, Sha256};
 

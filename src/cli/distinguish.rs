@@ -1,7 +1,8 @@
-//! `fencepost distinguish`: the smallest program of which one model allows what another forbids.
+//! `fencepost distinguish`: the smallest program with an outcome that one model allows and another
+//! forbids.
 //!
-//! What the search finds is a test: it is read, compared by all engines as `compare` would, and
-//! shown with its reasons. A finding that the engines do not confirm is a defect.
+//! The search returns a test. It is read, compared by all engines as `compare` would, and shown
+//! with its reasons. A result that the engines do not confirm is a defect.
 
 use std::borrow::Cow;
 use std::time::Instant;
@@ -30,17 +31,17 @@ pub(super) fn run(args: &DistinguishArgs, terminal: &Terminal) -> u8 {
     distinguish(args, terminal).unwrap_or_else(|code| code)
 }
 
-/// A model, and how it judges the programs.
+/// A model, and the mapping through which it judges the programs.
 #[derive(Clone)]
 pub(super) struct Side {
     /// The model.
     pub model: Named,
-    /// Through which mapping.
+    /// The mapping.
     pub mapping: Option<&'static Mapping>,
 }
 
 impl Side {
-    /// As the search takes it.
+    /// In the form that the search takes.
     pub(super) fn judged<'a>(&'a self, set: &'a [Setting]) -> Judged<'a> {
         Judged {
             model: &self.model.model,
@@ -50,7 +51,7 @@ impl Side {
         }
     }
 
-    /// As reports call it.
+    /// Its name in reports.
     pub(super) fn called(&self) -> String {
         match self.mapping {
             Some(mapping) => format!("{} via {}", self.model.label, mapping.name),
@@ -61,11 +62,11 @@ impl Side {
 
 fn distinguish(args: &DistinguishArgs, terminal: &Terminal) -> Result<u8, u8> {
     let mut question = args.question.clone();
-    // What was found is decided by all engines that there are.
+    // All engines of this build decide the result.
     if question.engine == EngineArg::Auto {
         question.engine = EngineArg::Both;
     }
-    // The suite of a model is what tells it from itself without a clause.
+    // The suite of a model separates it from the model without a clause.
     let names = [
         args.allows.clone(),
         args.forbids.clone().unwrap_or_else(|| args.allows.clone()),
@@ -134,7 +135,7 @@ fn distinguish(args: &DistinguishArgs, terminal: &Terminal) -> Result<u8, u8> {
         let known = within
             .as_ref()
             .is_some_and(|d| relation(d) == Some(Relation::KnownGap));
-        // What is known is not all that there may be.
+        // A known gap is not all that may exist.
         if within.is_some() && known && !args.all {
             search(&mut run, args, (allows, forbids), &alphabet, Gaps::Beyond)?;
         }
@@ -152,7 +153,7 @@ enum Gaps {
     Beyond,
 }
 
-/// Searches and reports; `None`: nobody is left to hear more.
+/// Searches and reports; `None`: the reader has left.
 fn search(
     run: &mut Run<'_>,
     args: &DistinguishArgs,
@@ -161,8 +162,8 @@ fn search(
     gaps: Gaps,
 ) -> Result<Option<Distinction>, u8> {
     let set = run.settings.set.clone();
-    // An outcome lies in a known gap if less than the source model allows it, or another mapping
-    // keeps it out.
+    // An outcome is in a known gap if a weakened source model allows it, or another mapping
+    // excludes it.
     let known = allows
         .mapping
         .filter(|_| gaps == Gaps::Beyond)
@@ -239,14 +240,15 @@ fn search(
         .then_some(distinction))
 }
 
-/// The models and how they judge, and the language of the programs.
+/// The models and their mappings, and the language of the programs.
 fn sides(
     names: &[String; 2],
     question: &QuestionArgs,
     selected: Option<&'static Mapping>,
 ) -> Result<([Side; 2], Dialect), Vec<Diagnostic>> {
     let mut catalogue = Catalogue::new(question.prelude.clone());
-    // A file that says nothing is taken for what its name begins with, as a shipped model is.
+    // A file without a statement counts as the model that its name begins with, like a shipped
+    // model.
     let of_name = |name: &String| {
         let stem = std::path::Path::new(name)
             .file_stem()
@@ -291,7 +293,7 @@ fn sides(
         let mapping = mapping?;
         match of[i] {
             Some(d) => (d == mapping.to).then_some(mapping),
-            // A file that says nothing is of the side that the other one is not of.
+            // A file without a statement belongs to the other side than the other model.
             None if catalogue.kind(&names[i]) == NameKind::Shipped => None,
             None => (of[1 - i] == Some(mapping.from)).then_some(mapping),
         }
@@ -310,7 +312,7 @@ fn sides(
     }
 }
 
-/// Two models that no program is for.
+/// Two models that share no programs.
 fn apart(names: &[String; 2], a: Dialect, b: Dialect) -> Diagnostic {
     let message = format!(
         "`{}` judges {}, `{}` judges {}, and no mapping leads from one to the other",
@@ -327,8 +329,7 @@ fn apart(names: &[String; 2], a: Dialect, b: Dialect) -> Diagnostic {
     Diagnostic::plain("no-common-dialect", message).note(format!("mappings: {known}"))
 }
 
-/// The program as a test, with what the engines say of it; nothing if they say something else than
-/// the search.
+/// The program as a test, with the engines' answers; nothing if they contradict the search.
 pub(super) fn confirmed(
     run: &mut Run<'_>,
     (allows, forbids): (&Side, &Side),
@@ -346,7 +347,7 @@ pub(super) fn confirmed(
         &name,
         &format!("`{a}` allows an outcome that `{b}` forbids."),
     );
-    // What any reader of the test would be told, too.
+    // Remarks that any reader of the test would get, too.
     let expectable = |side: &Side| {
         side.model.label == side.model.request
             && side

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// A time limit; [`Timeout::NONE`] is none at all.
+/// A time limit; [`Timeout::NONE`] means no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeout(pub Option<Duration>);
 
@@ -11,10 +11,10 @@ impl Timeout {
     pub const NONE: Timeout = Timeout(None);
 }
 
-/// So that it can be added to the time that it is, on every system.
+/// Short enough to be added to the current time on every system.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
-/// Reads a duration; the error says what is accepted.
+/// Reads a duration; the error names the accepted forms.
 pub fn parse(text: &str) -> Result<Timeout, String> {
     if text == "none" {
         return Ok(Timeout::NONE);

@@ -1,5 +1,5 @@
-//! `fencepost run`: what the executor observes, each outcome held against the model; and what tests
-//! expect of runs, held against what these show. With `--on`, what a device shows instead.
+//! `fencepost run`: the executor's observations, each outcome compared with the model, and the
+//! expectations about runs. With `--on`, a device's observations instead.
 
 mod device;
 mod recording;
@@ -24,17 +24,17 @@ use report::{Observations, RunExpected, Subject};
 use simt::schedule::{Observation, Recorded};
 use simt::{self, Launch, MachineMemory, Options, Schedule, Scheduling};
 
-/// What the options ask for.
+/// The options, checked.
 #[derive(Clone)]
 struct Plan {
-    /// Of these, the memory is chosen per test.
+    /// The memory is chosen per test.
     options: Options,
     weak: bool,
     mixed: bool,
     how: How,
     trace: bool,
     record: bool,
-    /// The rule that is taken out of the machine, to see whether anybody notices.
+    /// The rule that is taken out of the machine, to see whether a check notices.
     without: Option<String>,
 }
 
@@ -48,11 +48,11 @@ enum How {
 /// One test under one model.
 struct Job<'a> {
     unit: Unit<'a>,
-    /// Whether what the test expects of runs is judged here: once, however many models there are.
+    /// Whether the test's expectations about runs are judged here: once for all models.
     expectations: bool,
 }
 
-/// What came of one test: the report, and the recording if one was asked for.
+/// The result of one test: the report, and the recording if wanted.
 struct Outcome {
     report: Observations,
     recording: Option<Recording>,
@@ -97,8 +97,8 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
     let selection = run.select(&args.select)?;
     let files = run.load(&args.paths);
     run.keep_inputs(args.record.iter())?;
-    // Without `--model`, each test runs under the model of its dialect, whatever it expects of
-    // others.
+    // Without `--model`, each test runs under the model of its dialect, whatever its expectations
+    // of others.
     let mut units = run.plan_for(&files, Asked::Dialect(&question.models), |_, _| {
         Ok(Vec::new())
     });
@@ -106,7 +106,7 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
     if let How::Replay(recording) = &how
         && units.iter().any(|u| recording.is_of(&u.test))
     {
-        // Of the instances of a template, the one that was recorded.
+        // Of a template's instances, the recorded one.
         units.retain(|u| recording.is_of(&u.test));
     }
     if args.record.is_some() && units.len() != 1 {
@@ -243,7 +243,7 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
         ..Observations::default()
     };
     let (mut defects, mut recording) = (Vec::new(), None);
-    // What is about races alone, the executor has to know, too.
+    // The executor needs options about races, too.
     let about_races: Vec<Setting> = settings
         .set
         .iter()
@@ -258,7 +258,7 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
         test.options.extend(about_races);
     }
     let test: &LitmusTest = &test;
-    // A file of the user's may have the name of a shipped model.
+    // A user's file may have the name of a shipped model.
     let shipped = unit.model.request == unit.model.label;
     let sure =
         shipped && unit.model.label == plan.options.memory.model() && settings.set.is_empty();
@@ -278,8 +278,8 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
             operational::replay(&mut held, test, model, limits, &plan.options);
             replayed = Some(held.replayed);
         }
-        // A program too large for the model is too large for this, too; of what no machine
-        // launches, no run can differ.
+        // A program too large for the model is too large here, too. A program that no machine can
+        // launch has no differing runs.
         let asked = plan.options.memory.knows_races() && !held.too_large && observation.launches();
         let faults = asked
             .then(|| operational::faults(test, model, engine, limits, &settings.set, &observation));
@@ -304,7 +304,7 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
                 .record
                 .then(|| Recording::of(test, runs(&observation, &held, false)));
             tell::tell(&mut report, test, plan, &observation);
-            // A replay shows what was recorded, whatever that was.
+            // A replay shows the recorded run, whatever that was.
             report.unfinished = observation.ended.only_hangs()
                 && !expects_to_hang(unit.source)
                 && !matches!(plan.how, How::Replay(_));
@@ -342,8 +342,7 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
     Decided::new(vec![Outcome { report, recording }], defects)
 }
 
-/// Whether a test says something of runs, or that it hangs: then runs that do not finish are judged
-/// by that.
+/// Whether a test expects something of runs, or that it hangs: that judges runs that do not finish.
 fn expects_to_hang(test: &LitmusTest) -> bool {
     let hangs = test
         .expect
@@ -352,7 +351,7 @@ fn expects_to_hang(test: &LitmusTest) -> bool {
     hangs || !test.runs.is_empty()
 }
 
-/// Carries out the runs that a test expects something of, and judges them.
+/// Carries out the runs that a test has expectations about, and judges them.
 fn expectations(unit: &Unit<'_>, settings: &Settings) -> (Vec<RunExpected>, Vec<Defect>) {
     let test = unit.source;
     let mut defects = Vec::new();
@@ -386,12 +385,11 @@ fn expectations(unit: &Unit<'_>, settings: &Settings) -> (Vec<RunExpected>, Vec<
     (test.runs.iter().map(one).collect(), defects)
 }
 
-/// At most so many runs go with a defect.
+/// The number of runs written with a defect.
 const MAX_RUNS: usize = 16;
 
-/// The runs to write down: one per outcome, way to stop and kind of undefined behaviour; of a
-/// defect, those that show what the model forbids, or, if there are none, whatever may have to do
-/// with it.
+/// The runs to write down: one per outcome, way to stop and kind of undefined behaviour. For a
+/// defect, the runs that show a forbidden outcome; without any, all that may be related.
 fn runs(observation: &Observation, held: &Held, defect: bool) -> Vec<Recorded> {
     let outcomes = |only: bool| {
         let picked = held

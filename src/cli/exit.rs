@@ -1,4 +1,4 @@
-//! Exit codes, an interface that scripts rely on, and which of them wins when several apply.
+//! Exit codes, an interface that scripts rely on, and their precedence.
 
 use diag::Diagnostic;
 
@@ -9,7 +9,7 @@ pub const UNMET: u8 = 1;
 /// A test, model, option or file could not be understood. The others are still decided and
 /// reported.
 pub const INVALID: u8 = 2;
-/// Nothing failed, but something is undecided, and is named with its reason.
+/// Nothing failed, but an answer is undecided; it is named with its reason.
 pub const UNDECIDED: u8 = 3;
 /// No test matched.
 pub const NO_TEST: u8 = 4;
@@ -17,23 +17,23 @@ pub const NO_TEST: u8 = 4;
 /// broken.
 pub const DEFECT: u8 = 70;
 
-/// What happened during a run, as far as the exit code depends on it.
+/// The events of a run that the exit code depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Events {
-    /// Something was decided.
+    /// An answer was decided.
     pub answered: bool,
     /// An expectation was not met.
     pub unmet: bool,
     /// Some input was invalid.
     pub invalid: bool,
-    /// Something is undecided.
+    /// An answer is undecided.
     pub undecided: bool,
-    /// A law of ours was broken.
+    /// A law of Fencepost was broken.
     pub defect: bool,
 }
 
 impl Events {
-    /// All that happened here and elsewhere.
+    /// The events of both.
     pub fn and(self, other: Events) -> Events {
         Events {
             answered: self.answered || other.answered,
@@ -44,7 +44,7 @@ impl Events {
         }
     }
 
-    /// The exit code: 70, then 2, then 1, then 3; 4 if nothing was there to answer.
+    /// The exit code: 70, then 2, then 1, then 3; 4 if no question existed.
     pub fn code(self) -> u8 {
         if self.defect {
             DEFECT
@@ -62,7 +62,7 @@ impl Events {
     }
 }
 
-/// What is said with [`NO_TEST`].
+/// The message with [`NO_TEST`].
 pub(super) fn no_test() -> Diagnostic {
     Diagnostic::plain("no-test", "no test matched")
 }

@@ -1,9 +1,9 @@
-//! What failed in the last run over the same paths, for `--rerun-failed`.
+//! Remembers the failures of the last run over the same paths, for `--rerun-failed`.
 //!
 //! # Invariants
-//! - A question that a run did not ask keeps its place in the record; one that was asked is in it
-//!   if and only if it failed. A run over everything replaces the record.
-//! - What cannot be read is a warning, and counts as no record: everything is asked.
+//! - A question that a run skipped keeps its place in the record; an answered one is in it if and
+//!   only if it failed. A run over everything replaces the record.
+//! - An unreadable record is a warning, and counts as none: everything is asked.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -37,7 +37,7 @@ impl Failed {
     }
 }
 
-/// The record of one folder and list of paths, and what happened since it was read.
+/// The record of one folder and list of paths, and the answers since it was read.
 pub(super) struct Record {
     file: PathBuf,
     failed: BTreeSet<Asked>,
@@ -62,7 +62,7 @@ impl Record {
         }
     }
 
-    /// What failed before; `None`: nothing is known. What is wrong with the file is a warning.
+    /// The earlier failures; `None`: unknown. A fault of the file is a warning.
     pub(super) fn before(&self) -> (Option<Failed>, Option<Diagnostic>) {
         let read = || -> io::Result<BTreeSet<Asked>> {
             Ok(serde_json::from_slice(&file::read(
@@ -101,7 +101,7 @@ impl Record {
         self.asked.insert(asked);
     }
 
-    /// Writes the record; `everything`: the run was about all there is.
+    /// Writes the record; `everything`: the run covered all tests.
     pub(super) fn write(mut self, everything: bool) -> Option<Diagnostic> {
         if !everything && let (Some(Failed(before)), _) = self.before() {
             self.failed.extend(

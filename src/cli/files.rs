@@ -1,15 +1,15 @@
-//! Files that are there as a whole or not at all.
+//! Writes files that exist as a whole or not at all.
 //!
 //! # Invariants
-//! - A reader of the path sees the old content or the new one, never a part: the new content is
-//!   written to a file beside it, which then takes its name.
-//! - What is no regular file (a device, a pipe) is written to as it is: it cannot be replaced.
+//! - A reader of the path sees the old content or the new one, never a part: the new content goes
+//!   to a file beside it, which then takes its name.
+//! - A path that is no regular file (a device, a pipe) is written directly: it cannot be replaced.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Whether a path names something that can be replaced: a regular file, or nothing yet.
+/// Whether a path can be replaced: it names a regular file, or nothing yet.
 pub(super) fn replaceable(path: &Path) -> bool {
     fs::metadata(path).map_or(true, |data| data.is_file())
 }
@@ -39,7 +39,7 @@ pub(super) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     new.persist(&path).map(drop).map_err(|e| e.error)
 }
 
-/// As [`replace`], of a file of our own, which is read again: never anything but a regular file.
+/// As [`replace`], for an internal file, which is read again: never anything but a regular file.
 pub(super) fn keep(path: &Path, content: &[u8]) -> io::Result<()> {
     if replaceable(path) {
         replace(path, content)
@@ -48,7 +48,7 @@ pub(super) fn keep(path: &Path, content: &[u8]) -> io::Result<()> {
     }
 }
 
-/// A link stays one: what it points to is replaced.
+/// A link stays one: its target is replaced.
 fn behind_links(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
@@ -73,7 +73,7 @@ fn beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
         .map_err(|error| without_path(&error))
 }
 
-/// The error alone: which file was to be beside it is nobody's business.
+/// The error without the name of the file beside it, which is internal.
 fn without_path(error: &io::Error) -> io::Error {
     let text = error.to_string();
     let alone = text

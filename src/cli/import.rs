@@ -1,9 +1,9 @@
-//! `fencepost import`: `.litmus` files, and kernels of `.ptx` files, to TOML.
+//! `fencepost import`: turns `.litmus` files, and kernels of `.ptx` files, into TOML.
 //!
 //! # Invariants
-//! - A file that exists is left alone unless `--force` was given.
+//! - It leaves an existing file alone unless `--force` was given.
 //! - A file appears as a whole, or not at all.
-//! - Below the output folder, files lie as they lay below the folder they were found under.
+//! - The output folder keeps the structure of the input folders.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -84,7 +84,7 @@ pub(super) fn run(args: &ImportArgs, terminal: &Terminal) -> u8 {
     terminal.printed(&text, events.code())
 }
 
-/// A module of PTX: a list of what is in it, or a test of one of its kernels.
+/// A module of PTX: a list of its contents, or a test of one of its kernels.
 fn module(path: &Path, args: &ImportArgs, terminal: &Terminal) -> u8 {
     let name = path.display().to_string();
     let text = match load::text(path, file::LARGEST) {

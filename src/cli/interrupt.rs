@@ -1,11 +1,10 @@
 //! SIGINT and SIGTERM: the first one ends the run in good order, the second one at once.
 //!
 //! # Invariants
-//! - A run that was interrupted ends with 128 and the number of the signal, as shells expect it
-//!   (130, 143), whatever was found before: the other codes speak of runs that came to their end.
-//! - Within [`PATIENCE`] after the signal nothing is waited for any more, and [`LAST`] after it the
-//!   run is over: somebody who does not read what is written, or opens no pipe that is to be
-//!   written to, keeps nobody.
+//! - An interrupted run ends with 128 plus the number of the signal, as shells expect it (130,
+//!   143), whatever was decided before: the other codes speak of runs that came to their end.
+//! - [`PATIENCE`] after the signal the run waits for nothing more, and [`LAST`] after it the run is
+//!   over: a reader that does not read, or a pipe that is never opened, does not delay it.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -20,19 +19,19 @@ use signal_hook::flag;
 use super::exit::DEFECT;
 use super::pool::STACK_BYTES;
 
-/// How long workers have to notice.
+/// The time that workers have to notice.
 pub(super) const PATIENCE: Duration = Duration::from_millis(600);
 
-/// How long what was found may take to be written.
+/// The time for writing the results.
 const LAST: Duration = Duration::from_secs(5);
 
-/// Listens for the signals. If that is impossible, they end the process as ever.
+/// Listens for the signals. If that is impossible, they end the process as usual.
 pub(super) fn listen() {
     let request = stop::listen();
     let register = |signal: i32| -> io::Result<()> {
         let number = usize::try_from(signal).unwrap_or_default();
         let again = Arc::new(AtomicBool::new(false));
-        // In this order, so that the first signal arms what the second one meets.
+        // In this order, the first signal prepares the effect of the second one.
         flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&again))?;
         flag::register(signal, again)?;
         flag::register_usize(signal, Arc::clone(&request), number)?;
@@ -47,15 +46,15 @@ pub(super) fn code() -> Option<u8> {
 }
 
 thread_local! {
-    /// Takes the exit code of the work that this thread does.
+    /// Takes the exit code of this thread's work.
     static LEAVING: RefCell<Option<Sender<u8>>> = const { RefCell::new(None) };
 }
 
-/// Does the work of a run on a thread of its own, and gives its exit code: that with which it ends,
-/// or [leaves](leave).
+/// Does the work of a run on a new thread, and returns its exit code: that of its end, or the one
+/// that it [leaves](leave) with.
 ///
 /// # Errors
-/// If there is no thread to be had.
+/// If no thread can be had.
 pub(super) fn done(work: impl FnOnce() -> u8 + Send + 'static) -> io::Result<u8> {
     let (sender, receiver) = mpsc::channel();
     let does = move || {
@@ -78,8 +77,7 @@ pub(super) fn done(work: impl FnOnce() -> u8 + Send + 'static) -> io::Result<u8>
     }
 }
 
-/// Ends a run with that exit code, though some of its workers have not come back and would be
-/// waited for.
+/// Ends a run with that exit code, although some of its workers have not returned.
 pub(super) fn leave(code: u8) -> ! {
     LEAVING.with_borrow(|sender| sender.as_ref().map(|s| s.send(code)));
     loop {

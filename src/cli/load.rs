@@ -15,7 +15,7 @@ use program::litmus::LitmusTest;
 pub(super) struct File {
     /// `path` in result lines.
     pub path: String,
-    /// Where it lay below the folder it was found under.
+    /// Its place below the folder that the search began in.
     pub below: String,
     /// Its tests, in order.
     pub tests: Vec<LitmusTest>,
@@ -25,22 +25,22 @@ pub(super) struct File {
 pub(super) struct Crash {
     /// `path` in result lines.
     pub path: String,
-    /// What was in it.
+    /// Its contents.
     pub bytes: Vec<u8>,
     /// The panic's message.
     pub message: String,
 }
 
-/// What reading gave.
+/// The result of reading.
 #[derive(Default)]
 pub(super) struct Loaded {
     /// The files that could be read, in order.
     pub files: Vec<File>,
-    /// What is wrong with the others, and odd about these.
+    /// Errors about the other files, and warnings about these.
     pub diagnostics: Vec<Diagnostic>,
-    /// Defects of ours.
+    /// Defects of Fencepost.
     pub crashes: Vec<Crash>,
-    /// Where all of them lie, read or not.
+    /// The places of all files, read or not.
     pub inputs: Vec<PathBuf>,
     /// An interrupt came before every file was read: `files` lacks tests.
     pub interrupted: bool,
@@ -69,8 +69,8 @@ pub(super) fn load(arguments: &[PathBuf], pool: Pool) -> Loaded {
         }),
         Outcome::Interrupted => loaded.interrupted = true,
     };
-    // A thread for one small file takes longer than the file. What may keep its reader waiting gets
-    // one.
+    // Starting a thread costs more than reading one small file. An input that may keep its reader
+    // waiting gets one.
     if let [only] = found.as_slice()
         && only.file.as_ref().is_some_and(|file| file.is_file())
     {
@@ -82,7 +82,7 @@ pub(super) fn load(arguments: &[PathBuf], pool: Pool) -> Loaded {
         |found| (found.clone(), read(found)),
         |event| {
             let Event::Result((found, outcome)) = event else {
-                // Somebody waits for standard input.
+                // A reader waits for standard input.
                 interrupt::leave(interrupt::code().unwrap_or(exit::INVALID));
             };
             take(found, outcome);
@@ -92,7 +92,7 @@ pub(super) fn load(arguments: &[PathBuf], pool: Pool) -> Loaded {
     loaded
 }
 
-/// What came of one file.
+/// The result of one file.
 enum Outcome {
     Tests(Tests),
     Invalid(Vec<Diagnostic>),
@@ -123,7 +123,7 @@ fn read(found: &Found) -> Outcome {
     }
 }
 
-/// The text of a file that is no test, and of at most `most` bytes.
+/// The text of a file that is no test, of at most `most` bytes.
 ///
 /// # Errors
 /// If it cannot be read, is too large, or is no text.

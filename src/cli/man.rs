@@ -1,5 +1,5 @@
 //! `fencepost completions` and `fencepost man`: made from the argument definitions, so that they
-//! say what `--help` says.
+//! agree with `--help`.
 
 use std::fs;
 use std::io;

@@ -1,12 +1,12 @@
-//! Sizes of memory on the command line: `500M`, `1.5G`, or `none` for no limit; and how much a
-//! question may have by itself.
+//! Sizes of memory on the command line: `500M`, `1.5G`, or `none` for no limit; and the default
+//! limit of a question.
 //!
 //! # Sources
 //! - Linux, proc(5), `/proc/meminfo`; *Control Group v2*, `memory.max`.
 
 use std::fs;
 
-/// A limit of memory, in bytes; [`Size::NONE`] is none at all.
+/// A limit of memory, in bytes; [`Size::NONE`] means no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Size(pub Option<usize>);
 
@@ -15,13 +15,13 @@ impl Size {
     pub(super) const NONE: Size = Size(None);
 }
 
-/// With less, a question would not even be read.
+/// With less, a question could not even be read.
 const LEAST: usize = 1 << 20;
 
-/// What a question has where the machine says nothing of its memory, and at least.
+/// The limit if the machine says nothing of its memory, and the least default.
 const PLAIN: usize = 256 << 20;
 
-/// Reads a size; the error says what is accepted.
+/// Reads a size; the error names the accepted forms.
 pub(super) fn parse(text: &str) -> Result<Size, String> {
     if text == "none" {
         return Ok(Size::NONE);
@@ -55,13 +55,13 @@ pub(super) fn parse(text: &str) -> Result<Size, String> {
     Ok(Size(Some(bytes)))
 }
 
-/// What a question has if nobody says otherwise: of so many that are answered at once, its share of
-/// half the memory.
+/// The default limit of a question: its share of half the memory, among the questions answered at
+/// once.
 pub(super) fn default(jobs: usize) -> usize {
     machine().map_or(PLAIN, |all| (all / 2 / jobs.max(1)).max(PLAIN))
 }
 
-/// How much memory this process may use, as far as the system tells.
+/// The memory that this process may use, if the system says so.
 fn machine() -> Option<usize> {
     let of_machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
         let line = text

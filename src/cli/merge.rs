@@ -1,11 +1,10 @@
-//! `fencepost merge`: the answers of the parts of a run as one.
+//! `fencepost merge`: joins the answers of the parts of a run.
 //!
 //! # Invariants
-//! - What it prints is what the run would have printed as a whole, to the byte; or it prints
-//!   nothing.
-//! - Parts are of one run if the digest of everything that the answers depend on is the same:
+//! - It prints what the whole run would have printed, to the byte; or it prints nothing.
+//! - Parts belong to one run if the digest of everything that the answers depend on is the same:
 //!   tests, models, questions, options, the build. Every pair and every answer has a number in that
-//!   run: parts are disjoint and complete if each number is there once.
+//!   run: parts are disjoint and complete if each number occurs once.
 
 mod histogram;
 
@@ -23,22 +22,22 @@ use super::terminal::Terminal;
 use diag::{Diagnostic, SourceFile, Span};
 use report::{Observations, PartOf, Reading, counted, is_met};
 
-/// How the last key of a line begins.
+/// The beginning of the last key of a line.
 const MARK: &str = ",\"part\":{";
 
-/// No part is larger, in bytes.
+/// The largest part, in bytes.
 const LARGEST: u64 = 4 << 30;
 
-/// What is read of an answer.
+/// The parts of an answer that are read.
 #[derive(Deserialize)]
 struct Answer {
     path: String,
     test: String,
     model: String,
-    /// Of a question.
+    /// For a question.
     verdict: Option<String>,
     expected: Option<String>,
-    /// Of a run on a device.
+    /// For a run on a device.
     schedule: Option<String>,
     #[serde(default)]
     observed: Vec<Observed>,
@@ -55,7 +54,7 @@ struct Answer {
     part: PartOf,
 }
 
-/// What is read of an outcome.
+/// The parts of an outcome that are read.
 #[derive(Deserialize)]
 struct Observed {
     allowed: Option<bool>,
@@ -67,7 +66,7 @@ impl Answer {
         events.defect |= self.defect.is_some();
         if let Some(verdict) = &self.verdict {
             events.undecided |= verdict == "undecided";
-            // Of a known failure, the reason is there: it fails once the expectation is met.
+            // A known failure has a reason: it fails once the expectation is met.
             events.unmet |= is_met(self.expected.as_deref(), verdict)
                 .is_some_and(|met| (met && self.reading.is_none()) == self.known.is_some());
         } else {
@@ -77,24 +76,24 @@ impl Answer {
         }
     }
 
-    /// On what it was run, and from which seed: results of one test that differ in these are added.
+    /// The machine and the seed of a run: results of one test that differ in these are added.
     fn run(&self) -> Option<(&str, Option<u64>)> {
         let on_device = self.schedule.as_deref() == Some(Observations::ON_DEVICE);
         on_device.then_some((self.memory.as_str(), self.seed))
     }
 }
 
-/// An answer where it was found.
+/// An answer at its place.
 struct Found<'t> {
     answer: Answer,
-    /// Without what says where it stands.
+    /// Without the part that states its place.
     line: &'t str,
     file: Arc<SourceFile>,
     span: Span,
 }
 
 impl Found<'_> {
-    /// Which answer of the whole run it is.
+    /// The number of the answer in the whole run.
     fn number(&self) -> (usize, usize) {
         (self.answer.part.pair, self.answer.part.answer)
     }
@@ -141,7 +140,7 @@ pub(super) fn run(args: &MergeArgs, terminal: &Terminal) -> u8 {
                 return exit::INVALID;
             }
         }
-        // What could not be run in one place, and was in another, is no gap.
+        // A test that ran in some place leaves no gap if it could not run in another.
         let ran = |one: &&Found<'_>| one.answer.run().is_some_and(|(_, seed)| seed.is_some());
         let some = several.iter().any(|one| ran(&one));
         several
@@ -159,8 +158,8 @@ pub(super) fn run(args: &MergeArgs, terminal: &Terminal) -> u8 {
     terminal.printed(&text, events.code())
 }
 
-/// The answers of a file up to the first line that is none: what is wrong with one is likely wrong
-/// with all.
+/// The answers of a file up to the first line that is none: a fault of one line is likely one of
+/// all.
 fn read(file: &Arc<SourceFile>) -> (Vec<Found<'_>>, Option<Box<Diagnostic>>) {
     let (mut all, mut at) = (Vec::new(), 0);
     for text in file.text.split_inclusive('\n') {
@@ -175,17 +174,17 @@ fn read(file: &Arc<SourceFile>) -> (Vec<Found<'_>>, Option<Box<Diagnostic>>) {
     (all, None)
 }
 
-/// A result on a device that is there already.
+/// An existing result on a device.
 pub(super) struct Kept {
-    /// The line that says it, as it was written.
+    /// The line, as written.
     pub line: String,
-    /// Where it stands.
+    /// Its place.
     pub part: PartOf,
-    /// On which device, as [`Observations::memory`] says it.
+    /// The device, as [`Observations::memory`] states it.
     pub memory: String,
-    /// From which seed, and how many; `None`: it was not run.
+    /// The seed and the number of runs; `None`: it was not run.
     pub seed_and_runs: Option<(u64, u64)>,
-    /// What it means for the exit code.
+    /// Its effect on the exit code.
     pub events: Events,
 }
 
@@ -193,7 +192,7 @@ pub(super) struct Kept {
 /// depend on.
 ///
 /// # Errors
-/// If a line that is not the last one is none.
+/// If a line other than the last one is no result.
 pub(super) fn kept(path: &Path) -> Result<Vec<Kept>, Box<Diagnostic>> {
     let file = SourceFile::new(path.display().to_string(), load::text(path, LARGEST)?);
     let (all, wrong) = read(&file);
@@ -223,7 +222,7 @@ pub(super) fn kept(path: &Path) -> Result<Vec<Kept>, Box<Diagnostic>> {
     Ok(results)
 }
 
-/// What is no answer of a part, and why.
+/// A line that is no answer of a part, and why.
 fn broken(file: &Arc<SourceFile>, span: Span, why: String) -> Box<Diagnostic> {
     const WANTED: &str = "`merge` takes what `fencepost check --partition hash:M/N --format jsonl` wrote, one file for each part; \
                           and the same of `run --on`";
@@ -287,7 +286,7 @@ fn found<'t>(
 
 type Judged = Result<(), Vec<Diagnostic>>;
 
-/// Whether all parts are of one run.
+/// Whether all parts belong to one run.
 fn one_run(all: &[Found<'_>]) -> Judged {
     let run = |one: &Found<'_>| {
         let PartOf {
@@ -340,12 +339,12 @@ fn one_pair(all: &[Found<'_>]) -> Judged {
     Ok(())
 }
 
-/// Whether no answer is there twice, and no result of one run.
+/// Whether no answer occurs twice, and no result of one run.
 fn disjoint(all: &[Found<'_>]) -> Judged {
     let mut seen: BTreeMap<_, &Found<'_>> = BTreeMap::new();
     for one in all {
         if one.answer.run().is_some_and(|(_, seed)| seed.is_none()) {
-            // It was not run: that may be so everywhere.
+            // It was not run: that may be so in every part.
             continue;
         }
         if let Some(other) = seen.insert((one.number(), one.answer.run()), one) {
@@ -361,7 +360,7 @@ fn disjoint(all: &[Found<'_>]) -> Judged {
     Ok(())
 }
 
-/// Whether every answer is there.
+/// Whether every answer is present.
 fn complete(all: &[Found<'_>]) -> Judged {
     let Some(PartOf { of, pairs, .. }) = all.first().map(|one| one.answer.part.clone()) else {
         return Err(vec![Diagnostic::plain(
@@ -369,7 +368,7 @@ fn complete(all: &[Found<'_>]) -> Judged {
             "there are no answers in these files",
         )]);
     };
-    // By part: its pairs, how many there should be, and pairs that lack an answer.
+    // By part: its pairs, their expected number, and pairs that lack an answer.
     let mut parts: BTreeMap<u64, (BTreeSet<usize>, usize, BTreeSet<usize>)> = BTreeMap::new();
     let mut answers: BTreeMap<usize, usize> = BTreeMap::new();
     for one in all {

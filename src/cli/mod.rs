@@ -5,7 +5,7 @@
 //!   [`exit::DEFECT`].
 //! - stdout carries the result and nothing else; a reader that closes it early ends the run
 //!   quietly.
-//! - What is asked of the test front end and of the model language is asked in `seams.rs`.
+//! - `seams.rs` has every call to the test front end and to the model language.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

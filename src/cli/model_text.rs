@@ -1,4 +1,4 @@
-//! A model, written down for people: header, options, free relations, definitions, axioms.
+//! Writes a model for people: header, options, free relations, definitions, axioms.
 
 use std::fmt::Write as _;
 

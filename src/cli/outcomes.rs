@@ -8,7 +8,7 @@ use super::run::Run;
 use super::terminal::Terminal;
 use report::Subject;
 
-/// Runs it; returns the exit code: 3 if a list is not complete.
+/// Runs it; returns the exit code: 3 if a list is incomplete.
 pub(super) fn run(args: &OutcomesArgs, terminal: &Terminal) -> u8 {
     outcomes(args, terminal).unwrap_or_else(|code| code)
 }

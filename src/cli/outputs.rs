@@ -1,10 +1,10 @@
-//! The result on standard output, and the reports beside it.
+//! Writes the result to standard output, and the reports to files.
 //!
 //! # Invariants
-//! - A reader that went away ends its output quietly; nothing in here panics over a failed write.
+//! - A reader that went away ends its output quietly; no failed write panics.
 //! - A report file appears once the report is complete, and as a whole; devices and pipes are
 //!   written to as it grows.
-//! - A report that cannot be written is told of, and keeps no other one from being written.
+//! - A report that cannot be written is an error message, and stops no other one.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -22,7 +22,7 @@ use report::{
     Observations, Reporter, Summary, Table, reporter,
 };
 
-/// Where one report goes.
+/// The target of one report.
 enum Target {
     Stdout(AutoStream<io::Stdout>),
     /// Kept until it is complete.
@@ -59,7 +59,7 @@ impl Target {
         }
     }
 
-    /// Everything was written.
+    /// Ends a complete report.
     fn complete(&mut self) -> io::Result<()> {
         match self {
             Target::File(path, out) => files::replace(path, out.as_inner()),
@@ -81,8 +81,7 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
-    /// Opens everything; a file that cannot be written is a diagnostic, and nothing has been
-    /// decided yet.
+    /// Opens everything. A file that cannot be written is a diagnostic, before anything is decided.
     pub(super) fn open(
         terminal: &Terminal,
         format: FormatArg,
@@ -111,7 +110,7 @@ impl Outputs {
         Ok(Outputs { sinks, failures })
     }
 
-    /// Reports an answer; breaks if nobody is left to hear more.
+    /// Reports an answer; breaks if the reader has left.
     pub(super) fn line(&mut self, line: &Line) -> ControlFlow<()> {
         self.each(|reporter, out| reporter.line(out, line))
     }
@@ -138,42 +137,42 @@ impl Outputs {
         })
     }
 
-    /// Reports something that is wrong with the input.
+    /// Reports a fault of the input.
     pub(super) fn diagnostic(&mut self, diagnostic: &Diagnostic) {
         let _ = self.each(|reporter, out| reporter.diagnostic(out, diagnostic));
     }
 
-    /// Reports a list of outcomes; breaks if nobody is left to hear more.
+    /// Reports a list of outcomes; breaks if the reader has left.
     pub(super) fn table(&mut self, table: &Table) -> ControlFlow<()> {
         self.each(|reporter, out| reporter.table(out, table))
     }
 
-    /// Reports a comparison; breaks if nobody is left to hear more.
+    /// Reports a comparison; breaks if the reader has left.
     pub(super) fn comparison(&mut self, comparison: &Comparison) -> ControlFlow<()> {
         self.each(|reporter, out| reporter.comparison(out, comparison))
     }
 
-    /// Reports what came of a search; breaks if nobody is left to hear more.
+    /// Reports the result of a search; breaks if the reader has left.
     pub(super) fn distinction(&mut self, distinction: &Distinction) -> ControlFlow<()> {
         self.each(|reporter, out| reporter.distinction(out, distinction))
     }
 
-    /// Reports a suite; breaks if nobody is left to hear more.
+    /// Reports a suite; breaks if the reader has left.
     pub(super) fn suite(&mut self, suite: &ConformanceSuite) -> ControlFlow<()> {
         self.each(|reporter, out| reporter.suite(out, suite))
     }
 
-    /// Reports what a compiler made of operations; breaks if nobody is left to hear more.
+    /// Reports compiled operations; breaks if the reader has left.
     pub(super) fn compiled(&mut self, compiled: &Compiled) -> ControlFlow<()> {
         self.each(|reporter, out| reporter.compiled(out, compiled))
     }
 
-    /// Reports advice; breaks if nobody is left to hear more.
+    /// Reports advice; breaks if the reader has left.
     pub(super) fn advice(&mut self, advice: &Advice) -> ControlFlow<()> {
         self.each(|reporter, out| reporter.advice(out, advice))
     }
 
-    /// Reports what was observed; breaks if nobody is left to hear more.
+    /// Reports observations; breaks if the reader has left.
     pub(super) fn observations(&mut self, observations: &Observations) -> ControlFlow<()> {
         self.each(|reporter, out| reporter.observations(out, observations))
     }
@@ -199,10 +198,10 @@ impl Outputs {
     ) -> ControlFlow<()> {
         let failures = &mut self.failures;
         self.sinks.retain_mut(|sink| {
-            // A report that is long is written in pieces, and not in lines.
+            // A long report is written in pieces, and not in lines.
             let mut out = BufWriter::new(sink.target.out());
             let written = write(&mut *sink.reporter, &mut out).and_then(|()| out.flush());
-            // Of what failed, the rest is not tried again.
+            // The rest of a failed report is not tried again.
             let _ = out.into_parts();
             told(sink, written, failures)
         });
@@ -214,7 +213,7 @@ impl Outputs {
     }
 }
 
-/// Whether a write went well; if not, the failure is noted, unless the reader has seen enough.
+/// Whether a write succeeded; a failure is noted, unless the reader has seen enough.
 fn told(sink: &Sink, written: io::Result<()>, failures: &mut Vec<Diagnostic>) -> bool {
     match written {
         Ok(()) => true,

@@ -1,5 +1,5 @@
-//! Panics as values: one broken law must not stop the other questions, and must be told with its
-//! place.
+//! Turns panics into values: one broken law must not stop the other questions, and the message must
+//! have its place.
 //!
 //! # Invariants
 //! - A panic inside [`catch`] prints nothing; its message and place are returned.
@@ -10,15 +10,15 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
 thread_local! {
-    /// How many [`catch`]es this thread is inside of.
+    /// The number of [`catch`]es around this thread's work.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
-    /// What the panic hook saw last on this thread.
+    /// The last message of the panic hook on this thread.
     static MESSAGE: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
 /// Runs `work`; a panic becomes its message and place.
 ///
-/// What `work` touched is in an unknown state afterwards, and must be dropped by the caller.
+/// The values that `work` touched are in an unknown state afterwards; the caller must drop them.
 pub(super) fn catch<R>(work: impl FnOnce() -> R) -> Result<R, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

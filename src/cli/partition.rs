@@ -1,23 +1,22 @@
-//! One of several parts of a run (`--partition`): they are disjoint, and together they are
-//! everything.
+//! Splits a run into parts (`--partition`) that are disjoint and together complete.
 
 use super::digest::sha256;
 
 /// `hash:M/N`: the M-th of N parts.
 ///
-/// A (test, model) pair is in part `1 + h mod N`, where `h` is the number that the first eight
-/// bytes of SHA-256(`path NUL test NUL model`) are, the highest byte first. So the part of a pair
-/// depends on nothing else, and any tool can compute it.
+/// A (test, model) pair is in part `1 + h mod N`. `h` is the first eight bytes of SHA-256(`path NUL
+/// test NUL model`) as a number, the highest byte first. So the part of a pair depends on nothing
+/// else, and any tool can compute it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partition {
     /// From 1.
     pub(super) part: u64,
-    /// How many there are.
+    /// The number of parts.
     pub(super) parts: u64,
 }
 
 impl Partition {
-    /// Reads `hash:M/N`; the error says what is accepted.
+    /// Reads `hash:M/N`; the error names the accepted form.
     pub fn parse(text: &str) -> Result<Partition, String> {
         let help = "expected hash:M/N, as in hash:1/4 for the first of four parts";
         let (part, parts) = text

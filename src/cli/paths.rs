@@ -1,10 +1,10 @@
-//! From PATH arguments to test files.
+//! Finds the test files of PATH arguments.
 //!
 //! # Invariants
 //! - The order is that of the arguments, and inside a folder that of the relative paths, part by
-//!   part: it depends on names alone, never on the file system's own order.
-//! - What cannot be read becomes a diagnostic; everything else is still found.
-//! - A file that two arguments lead to under the same name is taken once, where it is first.
+//!   part: it depends on names alone, never on the file system's order.
+//! - An unreadable path becomes a diagnostic; everything else is still found.
+//! - A file that two arguments lead to under the same name is taken once, at its first place.
 //! - Two files never have the same `path`.
 
 use std::collections::{HashMap, HashSet};
@@ -17,19 +17,19 @@ use diag::{Diagnostic, nearest};
 /// A test file, or standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Where to read it; `None` for standard input.
+    /// The file; `None` for standard input.
     pub file: Option<PathBuf>,
-    /// `path` in result lines: relative to the folder it was found under; of a file given by name,
+    /// `path` in result lines: relative to the folder of the argument; for a file given by name,
     /// that name.
     pub path: String,
-    /// Where it lies below the folder it was found under; the base name of a file given by name.
+    /// Its place below the folder of the argument; the base name of a file given by name.
     pub below: String,
 }
 
-/// Files in a folder that are no tests although they end like some.
+/// Files with the ending of a test that are none.
 const NO_TESTS: [&str; 2] = ["Cargo.toml", "fencepost.toml"];
 
-/// Finds the test files under `arguments`; appends to `diagnostics` what could not be looked at.
+/// Finds the test files under `arguments`; adds unreadable paths to `diagnostics`.
 pub fn discover(arguments: &[PathBuf], diagnostics: &mut Vec<Diagnostic>) -> Vec<Found> {
     let mut found = Vec::new();
     for argument in arguments {
@@ -64,7 +64,7 @@ pub fn discover(arguments: &[PathBuf], diagnostics: &mut Vec<Diagnostic>) -> Vec
             Err(error) => diagnostics.push(unreadable(argument, &error)),
         }
     }
-    // To resolve a path takes a look at each of its folders, so only those are that could be one
+    // Resolving a path looks at each of its folders, so it is done only for paths that could be one
     // file.
     let mut alike: HashMap<String, usize> = HashMap::new();
     found
@@ -82,14 +82,14 @@ pub fn discover(arguments: &[PathBuf], diagnostics: &mut Vec<Diagnostic>) -> Vec
         *files.entry(f.path.clone()).or_default() += usize::from(new);
         new
     });
-    // Two folders with files of one name: only the whole path tells them apart.
+    // Two folders with files of one name: only the whole path distinguishes them.
     for f in found.iter_mut().filter(|f| files[&f.path] > 1) {
         f.path = f.file.as_deref().map_or_else(|| f.path.clone(), as_given);
     }
     found
 }
 
-/// A path as it is told.
+/// A path as the argument has it.
 fn as_given(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
@@ -120,7 +120,7 @@ pub fn unreadable(path: &Path, error: &io::Error) -> Diagnostic {
     }
 }
 
-/// What lies where the path should be and is called almost so.
+/// A file or folder beside the path whose name is almost the same.
 fn neighbour(path: &Path) -> Option<PathBuf> {
     let wanted = path.file_name()?.to_str()?;
     let folder = path.parent()?;
@@ -137,7 +137,7 @@ fn neighbour(path: &Path) -> Option<PathBuf> {
     nearest(wanted, names.iter().map(String::as_str)).map(|name| folder.join(name))
 }
 
-/// Which folder one is, whatever path leads to it.
+/// The identity of a folder, whatever path leads to it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Identity(#[cfg(unix)] (u64, u64), #[cfg(not(unix))] PathBuf);
 
@@ -156,7 +156,7 @@ impl Identity {
 }
 
 /// Searches one folder. `parts` leads to it from the argument; `above` are the folders around it,
-/// so that a symbolic link back to one of them is not followed for ever.
+/// so that a symbolic link back to one of them is not followed again.
 fn search(
     folder: &Path,
     parts: &mut Vec<String>,

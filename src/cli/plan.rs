@@ -1,10 +1,10 @@
-//! Which questions to ask: for each test, of which models, about which properties.
+//! Plans the questions: for each test, its models and properties.
 //!
 //! # Invariants
 //! - Units come in the order of the tests, and for one test in the order of its models: as given by
 //!   `--model`, else as the test's expectations name them, or, for runs of the executor, that of
 //!   its dialect.
-//! - Every expectation of a planned (test, model) pair becomes a question, also where it cannot be
+//! - Every expectation of a planned (test, model) pair becomes a question, even one that cannot be
 //!   decided yet.
 
 use std::borrow::Cow;
@@ -23,33 +23,33 @@ use program::litmus::{LitmusTest, Prop, Quantifier, Reachability};
 use report::Site;
 use verdict::Property;
 
-/// One test under one model: what shares a session.
+/// One test under one model: its questions share a session.
 pub(super) struct Unit<'a> {
     /// `path` in result lines.
     pub path: &'a str,
     /// The test; with a mapping, as the mapping lowered it.
     pub test: Cow<'a, LitmusTest>,
-    /// The test as it was written.
+    /// The test as written.
     pub source: &'a LitmusTest,
     /// The mapping through which it is judged.
     pub mapping: Option<&'static Mapping>,
-    /// Why the model cannot speak of this test: every question is undecided, and nothing else may
-    /// be asked.
+    /// Why the model cannot speak of this test: every question is undecided, and no other may be
+    /// put.
     pub refused: Option<Reason>,
     /// The model.
     pub model: Named,
-    /// What to ask, in order; nothing if the command asks in its own way.
+    /// The questions, in order; none if the command asks in another way.
     pub questions: Vec<Question>,
-    /// Its place among all pairs of which the run is a part.
+    /// Its place among all pairs of the whole run.
     pub place: usize,
 }
 
 /// One question about a property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Question {
-    /// Which property.
+    /// The property.
     pub property: Property,
-    /// How to ask for it.
+    /// The form of the question.
     pub ask: Ask,
     /// For the result line.
     pub quantifier: &'static str,
@@ -61,14 +61,14 @@ pub(super) struct Question {
     pub axiom: Option<String>,
 }
 
-/// How to ask.
+/// The form of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Ask {
     /// Can the proposition hold (`negate`: fail)?
     Reachability {
         /// `None`: any complete execution.
         prop: Option<Prop>,
-        /// Ask for a violation.
+        /// Whether the question is about a violation.
         negate: bool,
     },
     /// Is there a race? If the model has no race flag: no question, unless there is an expectation.
@@ -80,7 +80,7 @@ pub(super) enum Ask {
 }
 
 impl Ask {
-    /// Asked about a test, it becomes the same about what the test was lowered to.
+    /// Turns a question about a test into the same one about the lowered test.
     fn translate(&mut self, via: Option<&Mapping>) {
         if let (
             Ask::Reachability {
@@ -90,18 +90,18 @@ impl Ask {
         ) = (self, via)
             && let Ok(meant) = via.meant(prop)
         {
-            // Where that fails, the test was not lowered either, and is not asked about.
+            // If that fails, the test was not lowered either, and gets no question.
             *prop = meant;
         }
     }
 }
 
-/// Of which models to ask.
+/// The models of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Asked<'a> {
-    /// Those of `--model`; if there are none, those that the tests expect something of.
+    /// Those of `--model`; without any, those that the tests have expectations about.
     Expected(&'a [String]),
-    /// Those of `--model`; if there are none, that of each test's dialect.
+    /// Those of `--model`; without any, that of each test's dialect.
     Dialect(&'a [String]),
 }
 
@@ -115,7 +115,7 @@ impl Asked<'_> {
     /// The models to ask about a test.
     fn of(&self, test: &LitmusTest) -> Vec<String> {
         match self {
-            // One answer per model, also for one that was asked for twice.
+            // One answer per model, also for one that was named twice.
             _ if !self.requested().is_empty() => self
                 .requested()
                 .iter()
@@ -123,7 +123,7 @@ impl Asked<'_> {
                 .into_iter()
                 .cloned()
                 .collect(),
-            // What only the executor is asked about is no question for the models.
+            // Expectations about the executor alone are no question for the models.
             Asked::Expected(_) if !test.expect.is_empty() || !test.runs.is_empty() => {
                 test.expect.keys().cloned().collect()
             }
@@ -132,19 +132,19 @@ impl Asked<'_> {
     }
 }
 
-/// What was planned.
+/// The plan.
 #[derive(Default)]
 pub(super) struct Plan<'a> {
-    /// What to do.
+    /// The units to decide.
     pub units: Vec<Unit<'a>>,
-    /// What is wrong with models and expectations; warnings about what was passed over.
+    /// Faults of models and expectations; warnings about skipped tests.
     pub diagnostics: Vec<Diagnostic>,
-    /// How many (test, model) pairs were passed over.
+    /// The number of skipped (test, model) pairs.
     pub passed_over: usize,
 }
 
-/// Plans all tests. `asked` says of which models; `questions` gives the questions of a pair, or
-/// what is wrong with them; `mapping` is that of `--mapping`.
+/// Plans all tests. `asked` names the models; `questions` gives the questions of a pair, or their
+/// faults; `mapping` is that of `--mapping`.
 pub(super) fn plan<'a>(
     files: &'a [File],
     asked: Asked<'_>,
@@ -154,7 +154,7 @@ pub(super) fn plan<'a>(
 ) -> Plan<'a> {
     let mut plan = Plan::default();
     let requested = asked.requested();
-    // Per model and dialect: how many tests were passed over.
+    // Per model and dialect: the number of skipped tests.
     let mut passed: BTreeMap<(String, Dialect), usize> = BTreeMap::new();
     for file in files {
         for test in &file.tests {
@@ -165,8 +165,7 @@ pub(super) fn plan<'a>(
             for name in asked.of(test) {
                 let kind = catalogue.kind(&name);
                 let of = catalogue.spoken(&name, dialect);
-                // Where nothing is known of a file, the mapping that was asked for says what it is
-                // about.
+                // If a file says nothing of its dialect, the mapping of the request decides.
                 let of = of.or_else(|| {
                     mapping
                         .filter(|m| kind == NameKind::File && m.from == dialect)
@@ -197,7 +196,7 @@ pub(super) fn plan<'a>(
                 let (judged, refused) = match via.map(|via| via.lowered(test)) {
                     None => (Cow::Borrowed(test), None),
                     Some(Ok(lowered)) => (Cow::Owned(lowered), None),
-                    // The test is valid: it is this model that has no words for it.
+                    // The test is valid: this model has no words for it.
                     Some(Err(why)) => (Cow::Borrowed(test), Some(Reason::NotInModel(why))),
                 };
                 match questions(test, &model.label) {
@@ -217,7 +216,7 @@ pub(super) fn plan<'a>(
                             place: 0,
                         })
                     }
-                    // About the test, not the model: once is enough.
+                    // The fault is the test's, not the model's: once is enough.
                     Err(diagnostics) => {
                         plan.diagnostics.extend(diagnostics);
                         break;
@@ -226,7 +225,7 @@ pub(super) fn plan<'a>(
             }
         }
     }
-    // One that no test has the language of says nothing of any.
+    // A mapping whose language no test has judges none.
     let dialects = || {
         files
             .iter()
@@ -268,8 +267,8 @@ fn unknown_in_expectation(test: &LitmusTest, name: &str, catalogue: &Catalogue) 
     diagnostic
 }
 
-/// The questions of `check`: what the test expects of this model, or reachability if it expects
-/// nothing; with `all`, every property.
+/// The questions of `check`: the test's expectations of this model, or reachability if it has none;
+/// with `all`, every property.
 pub(super) fn expectations(test: &LitmusTest, model: &str, all: bool) -> Vec<Question> {
     let expectation = test.expect.get(model).cloned().unwrap_or_default();
     let mut questions = Vec::new();
@@ -314,7 +313,7 @@ pub(super) fn expectations(test: &LitmusTest, model: &str, all: bool) -> Vec<Que
     questions
 }
 
-/// Where a test says what it expects of a model; else its condition, else its beginning.
+/// The place of a test's expectation of a model; else its condition, else its beginning.
 pub(super) fn site(test: &LitmusTest, model: &str) -> Site {
     let expected = test.expect.get(model).map(|e| e.span);
     let spans = [expected, Some(test.condition_span)];
@@ -326,8 +325,8 @@ pub(super) fn site(test: &LitmusTest, model: &str) -> Site {
     Site::at(&test.file, span)
 }
 
-/// The question that the test itself asks. An expected `required` asks for a violation, whatever
-/// the test's quantifier.
+/// The question of the test itself. An expected `required` asks for a violation, whatever the
+/// test's quantifier.
 pub(super) fn own_condition(test: &LitmusTest, model: &str) -> Question {
     let expectation = test.expect.get(model);
     let expected = expectation.and_then(|e| e.reachability);
@@ -459,7 +458,7 @@ mod tests {
             Asked::Dialect(&["b", "a", "b"].map(str::to_owned)).of(&t),
             ["b", "a"]
         );
-        // What is expected of runs alone is no question for the models.
+        // Expectations about runs alone are no question for the models.
         t.expect.clear();
         t.runs.push(program::litmus::RunExpectation::default());
         assert!(Asked::Expected(&[]).of(&t).is_empty());

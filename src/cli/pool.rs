@@ -1,9 +1,9 @@
-//! Many pieces of work on several threads, with results in the order of the pieces.
+//! Works on many items on several threads, with results in the order of the items.
 //!
 //! # Invariants
 //! - The sink sees results by ascending index, without gaps, whatever the number of threads.
-//! - Pieces are started in order too, so that results that wait for an earlier one stay few.
-//! - After the sink has broken off, no further piece is started.
+//! - Items are started in order too, so that few results wait for an earlier one.
+//! - After the sink has broken off, no further item is started.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -14,26 +14,26 @@ use std::time::{Duration, Instant};
 
 use super::interrupt;
 
-/// Evaluation recurses over models and programs: give it room. The system gives memory to what of
-/// it is used.
+/// Evaluation recurses over models and programs, so it needs room. The system provides memory only
+/// for the used part.
 pub(super) const STACK_BYTES: usize = 128 << 20;
 
-/// How often to look up whether a stop was requested.
+/// The interval of looking for a stop request.
 const LOOK_UP: Duration = Duration::from_millis(20);
 
-/// How long the first thread works alone: a small test is answered before it is worth a second one.
+/// The time that the first thread works alone: a small test ends before a second thread pays off.
 const ALONE: Duration = Duration::from_millis(2);
 
-/// What a sink gets.
+/// An event for the sink.
 pub(super) enum Event<R> {
     /// The next result.
     Result(R),
-    /// All results were given, but some worker has not come back and does not listen. Nothing
+    /// All results were given, but some worker has not returned and does not listen. Nothing
     /// follows.
     Abandoned,
 }
 
-/// The threads that answer questions: at most so many, and never more than there are questions.
+/// The threads that answer questions: never more than questions.
 #[derive(Clone, Copy)]
 pub(super) struct Pool {
     jobs: usize,
@@ -48,17 +48,17 @@ impl Pool {
         }
     }
 
-    /// How many threads.
+    /// The number of threads.
     pub(super) fn jobs(&self) -> usize {
         self.jobs
     }
 
     /// Does `work` on each item and hands the results to `sink`, in order, on the calling thread.
     ///
-    /// Once a stop is requested, `work` is expected to come back soon, with what it can say without
-    /// working. What does not come back within [`interrupt::PATIENCE`] is asked for once more on
-    /// the calling thread, and [`Event::Abandoned`] ends the sequence: the sink may then
-    /// [leave](interrupt::leave), for this function would wait.
+    /// Once a stop is requested, `work` should return soon, with a result that needs no work. If it
+    /// does not return within [`interrupt::PATIENCE`], the calling thread repeats it, and
+    /// [`Event::Abandoned`] ends the sequence. The sink may then [leave](interrupt::leave), since
+    /// this function would wait.
     pub(super) fn in_order<T, R>(
         &self,
         items: &[T],
@@ -110,8 +110,8 @@ impl Pool {
                     .stack_size(STACK_BYTES);
                 worker.spawn_scoped(scope, move || does(sender)).is_ok()
             };
-            // Where the system gives fewer threads, fewer have to do; where it gives none, this
-            // one.
+            // If the system gives fewer threads, fewer do the work; if it gives none, this one
+            // does.
             if !start(0, &sender) {
                 does(sender.clone());
             }

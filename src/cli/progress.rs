@@ -1,4 +1,4 @@
-//! How far a long run has come, on standard error.
+//! Shows the progress of a long run, on standard error.
 //!
 //! # Invariants
 //! - Only on a terminal, and only once the work turns out to be long: logs stay free of it.
@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::terminal::Terminal;
 
-/// A bar with counts and the time that is left.
+/// A bar with counts and the remaining time.
 pub(super) struct Progress {
     bar: ProgressBar,
     start: Instant,
@@ -25,7 +25,7 @@ pub(super) struct Progress {
 const LONG: Duration = Duration::from_secs(1);
 
 impl Progress {
-    /// For so many pieces of work.
+    /// A bar for a number of items.
     pub(super) fn new(terminal: &Terminal, pieces: usize) -> Progress {
         let bar = ProgressBar::with_draw_target(Some(pieces as u64), ProgressDrawTarget::hidden());
         if let Ok(style) =
@@ -44,8 +44,7 @@ impl Progress {
         }
     }
 
-    /// One piece is done, with so many answers that failed and that are undecided. Called by the
-    /// workers.
+    /// Counts one item, with its failed and undecided answers. Workers call it.
     pub(super) fn done_one(&self, failed: usize, undecided: usize) {
         let failed = self.failed.fetch_add(failed, Ordering::Relaxed) + failed;
         let undecided = self.undecided.fetch_add(undecided, Ordering::Relaxed) + undecided;

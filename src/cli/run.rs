@@ -1,5 +1,5 @@
-//! What `check`, `ask` and `outcomes` share: read, plan, decide on several threads, report in
-//! order.
+//! The common part of `check`, `ask` and `outcomes`: read, plan, decide on several threads, report
+//! in order.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -26,47 +26,48 @@ use program::litmus::LitmusTest;
 use report::{Format, HumanOptions, Subject, Summary};
 use verdict::Property;
 
-/// Columns are no wider: one long name must not push all others off the screen.
+/// The widest column: one long name must not push all others off the screen.
 const WIDEST: usize = 80;
 
-/// So many answers can be looked at one by one, whatever they are.
+/// The number of answers that a person can look at one by one.
 const FEW: usize = 10;
 
-/// Of tests that no model is asked about.
+/// The remark about tests without a question for any model.
 const OF_RUNS: &str = "{} something of runs of the executor alone (`[[run]]`), and of no model";
 const RUN_THEM: &str =
     "`fencepost run` carries such runs out; `--model` asks a model about the tests all the same";
 
 /// One run over some tests.
 pub(super) struct Run<'a> {
-    /// Whom to talk to.
+    /// The terminal.
     pub terminal: &'a Terminal,
-    /// How to ask, as given.
+    /// The question options, as given.
     pub args: &'a QuestionArgs,
-    /// How to ask, checked.
+    /// The question options, checked.
     pub settings: Settings,
-    /// Verdicts that are known.
+    /// Known verdicts.
     pub cache: Option<Arc<Cache>>,
     /// The workers.
     pub pool: Pool,
-    /// What happened so far.
+    /// The events so far.
     pub events: Events,
-    /// In numbers.
+    /// Their numbers.
     pub summary: Summary,
-    /// Where the results go, once they are open.
+    /// The targets of the results, once they are open.
     pub outputs: Outputs,
-    /// What to do if there is no test.
+    /// The reaction to an empty selection.
     no_tests: NoTests,
-    /// How many tests expect something of runs alone, and were passed by.
+    /// The number of skipped tests that have expectations about runs alone.
     pub of_runs: usize,
-    /// Errors in the input that were told before there were outputs.
+    /// Errors in the input from before the outputs were open.
     told: Vec<Diagnostic>,
     /// Files that the run reads: no report may take the place of one.
     inputs: Vec<PathBuf>,
 }
 
 impl<'a> Run<'a> {
-    /// Checks the options and starts the workers; on failure, says why and gives the exit code.
+    /// Checks the options and starts the workers; on failure, prints the reason and returns the
+    /// exit code.
     pub(super) fn new(
         terminal: &'a Terminal,
         args: &'a QuestionArgs,
@@ -100,7 +101,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Reads the tests under `paths`, and says what is wrong with the others.
+    /// Reads the tests under `paths`, and reports the faults of the others.
     pub(super) fn load(&mut self, paths: &[PathBuf]) -> Vec<File> {
         let Loaded {
             files,
@@ -112,7 +113,7 @@ impl<'a> Run<'a> {
         self.complain(&diagnostics);
         self.inputs.extend(inputs);
         if interrupted {
-            // Reports that show the files that were read, and no more, would look complete.
+            // Reports on a part of the files would look complete.
             let text =
                 "interrupted before all tests were read: the tests that are missing were not asked";
             self.complain(&[Diagnostic::plain("interrupted", text).help("run it again")]);
@@ -126,7 +127,7 @@ impl<'a> Run<'a> {
         files
     }
 
-    /// Plans the questions, and says what is wrong or passed over.
+    /// Plans the questions, and reports faults and skipped tests.
     pub(super) fn plan<'t>(
         &mut self,
         files: &'t [File],
@@ -135,7 +136,7 @@ impl<'a> Run<'a> {
         self.plan_for(files, Asked::Expected(&self.args.models), questions)
     }
 
-    /// As [`Run::plan`], but says of which models to ask.
+    /// As [`Run::plan`], with the choice of models.
     pub(super) fn plan_for<'t>(
         &mut self,
         files: &'t [File],
@@ -153,7 +154,7 @@ impl<'a> Run<'a> {
         units
     }
 
-    /// What the run is about; on failure, says why and gives the exit code.
+    /// The subject of the run; on failure, prints the reason and returns the exit code.
     pub(super) fn select(&mut self, args: &SelectArgs) -> Result<Selection, u8> {
         self.no_tests = args.no_tests;
         Selection::new(args).map_err(|diagnostic| {
@@ -162,8 +163,8 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Whether one of the outputs has a format of that kind; whether it is the quiet one is told
-    /// beside.
+    /// Whether one of the outputs has a format of that kind; the second argument says whether it is
+    /// quiet.
     pub(super) fn formats(&self, mut is: impl FnMut(Format, bool) -> bool) -> bool {
         is(self.args.format.into(), self.terminal.quiet)
             || self
@@ -173,7 +174,7 @@ impl<'a> Run<'a> {
                 .any(|(format, _)| is((*format).into(), false))
     }
 
-    /// Opens the outputs; on failure, says why and gives the exit code.
+    /// Opens the outputs; on failure, prints the reason and returns the exit code.
     pub(super) fn open(&mut self, units: &[Unit<'_>], explain: bool) -> Result<(), u8> {
         let width = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
         let properties = units.iter().flat_map(|u| &u.questions).map(|q| &q.property);
@@ -208,8 +209,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Refuses to write a file in the place of an input, or two into one file; says why and gives
-    /// the exit code.
+    /// Refuses to write a file in the place of an input, or two into one file; prints the reason
+    /// and returns the exit code.
     pub(super) fn keep_inputs<'p>(
         &self,
         outputs: impl Iterator<Item = &'p PathBuf> + Clone,
@@ -315,15 +316,14 @@ impl<'a> Run<'a> {
         );
     }
 
-    /// Tells of a broken law.
+    /// Reports a broken law.
     fn defect(&mut self, defect: &Defect) {
         self.events.defect = true;
         self.terminal.diagnose(&defect::diagnostic(defect));
     }
 }
 
-/// The file that a path leads to, by whatever name; a file that is still to be made, by its folder
-/// and name.
+/// The file that a path leads to, by whatever name; a new file, by its folder and name.
 fn identity(path: &Path) -> Option<PathBuf> {
     path.canonicalize().ok().or_else(|| {
         let folder = path

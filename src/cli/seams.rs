@@ -1,5 +1,4 @@
-//! Where the command line meets the test front end and the model language: everything it asks of
-//! them, in one place.
+//! Every call of the command line to the test front end and the model language.
 
 use std::path::Path;
 
@@ -81,7 +80,7 @@ pub(super) fn model_names() -> Vec<String> {
         .collect()
 }
 
-/// The preludes that may be asked for.
+/// The names of preludes.
 pub(super) fn prelude_names() -> Vec<&'static str> {
     model::Library::preludes()
 }
@@ -91,8 +90,8 @@ pub(super) fn speaks(shipped: &str, dialect: Dialect) -> bool {
     Dialect::of_model(shipped).is_none_or(|of| of == dialect)
 }
 
-/// The dialect whose programs a model in a file is about: that which its head names, else that
-/// whose words it has. `None`: no more is known of it than that it may judge any.
+/// The dialect whose programs a model in a file is about: the one that its head names, else the one
+/// whose words it has. `None`: it may judge any.
 pub(super) fn spoken(model: &Model) -> Option<Dialect> {
     let named = DIALECTS
         .iter()
@@ -101,15 +100,15 @@ pub(super) fn spoken(model: &Model) -> Option<Dialect> {
     named.or_else(|| signature::has_words_of_ptx(model).then_some(Dialect::Ptx))
 }
 
-/// The mapping through which a model judges tests of a dialect, if it needs one. `spoken`: the
-/// dialect that the model is about. A model of which that is not known is taken for one of what the
-/// mapping leads to, where a mapping was asked for.
+/// The mapping through which a model judges tests of a dialect, if it needs one. `spoken` is the
+/// dialect that the model is about. If that is unknown and a mapping was given, the model counts as
+/// one of the mapping's target.
 pub(super) fn mapping(
     spoken: Option<Dialect>,
     dialect: Dialect,
     selected: Option<&'static Mapping>,
 ) -> Option<&'static Mapping> {
-    // What speaks the dialect itself needs none, and none is read for it.
+    // A model of the dialect itself needs no mapping, and none is read for it.
     let of = spoken.filter(|&of| of != dialect)?;
     selected
         .filter(|m| m.from == dialect)
@@ -117,7 +116,7 @@ pub(super) fn mapping(
         .filter(|m| of == m.to)
 }
 
-/// What is wrong with a mapping for tests of a dialect that it does not map.
+/// The error for a mapping on tests of a dialect that it does not map.
 pub(super) fn unfit(mapping: &Mapping, dialect: Dialect) -> Diagnostic {
     let doc = dialect.row().doc;
     let message = format!("mapping `{}` does not map {doc}", mapping.asked);

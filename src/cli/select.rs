@@ -1,8 +1,8 @@
-//! Which of the planned questions a run is about: `--filter`, `--partition`, `--rerun-failed`, all
-//! at once.
+//! Selects the planned questions of a run: `--filter`, `--partition`, `--rerun-failed`, all at
+//! once.
 //!
 //! # Invariants
-//! - Each of them only takes away, so their order does not matter, and neither does that of the
+//! - Each of them only removes questions, so their order does not matter, nor does that of the
 //!   tests.
 
 use super::args::SelectArgs;
@@ -16,17 +16,17 @@ use super::settings::Settings;
 use diag::Diagnostic;
 use report::{Line, PartOf};
 
-/// What to keep.
+/// The questions to keep.
 #[derive(Clone, Default)]
 pub(super) struct Selection {
     filter: Option<Filter>,
     partition: Option<Partition>,
-    /// What failed in the last run.
+    /// The failures of the last run.
     pub failed: Option<Failed>,
     whole: Option<Whole>,
 }
 
-/// The run of which this is one of several parts.
+/// The whole run that this one is a part of.
 #[derive(Clone)]
 struct Whole {
     partition: Partition,
@@ -36,7 +36,7 @@ struct Whole {
 }
 
 impl Selection {
-    /// As the arguments say.
+    /// From the arguments.
     pub(super) fn new(args: &SelectArgs) -> Result<Selection, Box<Diagnostic>> {
         let parse = |(origin, text): &(String, String)| Filter::parse(origin, text);
         let given = args
@@ -61,7 +61,7 @@ impl Selection {
         self.filter.is_none() && self.partition.is_none() && self.failed.is_none()
     }
 
-    /// Takes away the (test, model) pairs that are not wanted.
+    /// Removes unwanted (test, model) pairs.
     pub(super) fn narrow(&self, units: &mut Vec<Unit<'_>>) {
         units.retain(|unit| {
             self.partition
@@ -76,7 +76,7 @@ impl Selection {
         });
     }
 
-    /// Takes away single questions, too. Of a part, remembers what it is a part of.
+    /// Removes single questions, too. For a part, notes the whole run.
     pub(super) fn narrow_questions(&mut self, units: &mut Vec<Unit<'_>>, settings: &Settings) {
         for unit in units.iter_mut() {
             let mut questions = std::mem::take(&mut unit.questions);
@@ -87,8 +87,7 @@ impl Selection {
         self.keep_part(units, settings, "");
     }
 
-    /// As [`Selection::narrow_questions`], of pairs that are run and not asked about. `how` says on
-    /// what.
+    /// As [`Selection::narrow_questions`], for pairs that are run. `how` names the machine.
     pub(super) fn narrow_runs(
         &mut self,
         units: &mut Vec<Unit<'_>>,
@@ -101,7 +100,7 @@ impl Selection {
         self.keep_part(units, settings, how);
     }
 
-    /// Takes away what is in other parts, and remembers what this is a part of.
+    /// Removes the pairs of other parts, and notes the whole run.
     fn keep_part(&mut self, units: &mut Vec<Unit<'_>>, settings: &Settings, how: &str) {
         if let Some(partition) = self.partition {
             let (keys, mut all) = (Keys::default(), how.to_owned());
@@ -127,7 +126,7 @@ impl Selection {
         }
     }
 
-    /// Says of the answers about a pair where they stand in the run of which this is a part.
+    /// States the place of a pair's answers in the whole run.
     pub(super) fn mark(&self, unit: &Unit<'_>, answers: &mut [Line]) {
         let count = answers.len();
         for (answer, line) in answers.iter_mut().enumerate() {
@@ -135,7 +134,7 @@ impl Selection {
         }
     }
 
-    /// Where an answer of so many about a pair stands in the run of which this is a part.
+    /// The place of one of a pair's answers in the whole run.
     pub(super) fn part(&self, unit: &Unit<'_>, answer: usize, answers: usize) -> Option<PartOf> {
         let Whole {
             partition,

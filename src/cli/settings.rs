@@ -1,4 +1,4 @@
-//! How to ask: the question options, checked.
+//! The question options, checked.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use front::mapping::{self, Mapping};
 use program::options::{OPTIONS, Setting};
 use report::{FORMATS, Format, Subject};
 
-/// What is wrong with the name of a prelude.
+/// The error for an unknown prelude.
 fn unknown_prelude(name: &str) -> Option<Diagnostic> {
     let known = seams::prelude_names();
     (!known.contains(&name)).then(|| {
@@ -22,7 +22,7 @@ fn unknown_prelude(name: &str) -> Option<Diagnostic> {
     })
 }
 
-/// What is wrong with a format that has no words for what is to be told.
+/// The error for a format that has no words for the subject.
 pub(super) fn unfit(format: Format, subject: Subject) -> Option<Diagnostic> {
     (!format.tells(subject)).then(|| {
         let others: Vec<_> = FORMATS
@@ -39,7 +39,7 @@ pub(super) fn unfit(format: Format, subject: Subject) -> Option<Diagnostic> {
     })
 }
 
-/// The mapping of that name or in that file, or what is wrong with it.
+/// The mapping of that name or in that file, or its faults.
 fn named_mapping(name: &str) -> Result<&'static Mapping, Vec<Diagnostic>> {
     if name.ends_with(".toml") || name.contains(['/', std::path::MAIN_SEPARATOR]) {
         return Mapping::load(Path::new(name));
@@ -59,34 +59,34 @@ fn named_mapping(name: &str) -> Result<&'static Mapping, Vec<Diagnostic>> {
 /// Checked options that hold for every question of a run.
 #[derive(Clone)]
 pub(super) struct Settings {
-    /// Which engine.
+    /// The engine.
     pub engine: Engine,
-    /// When to give up.
+    /// The limits.
     pub limits: Limits,
-    /// How much memory each question may use; `None`: as much as there is.
+    /// The memory limit of each question; `None`: no limit.
     pub memory: Option<usize>,
     /// Options of the model.
     pub set: Vec<Setting>,
-    /// The mapping that was asked for.
+    /// The mapping of the request.
     pub mapping: Option<&'static Mapping>,
     /// Whether negative answers name the axioms that they rest on.
     pub name_axioms: bool,
     /// Whether every answer about an outcome is explained.
     pub explain: bool,
-    /// Whether those are that are not what a test expects.
+    /// Whether answers that miss a test's expectation are explained.
     pub explain_unmet: bool,
     /// Whether executions come with every relation that the model names.
     pub detail: bool,
-    /// Whether an undefined program is a failure where the test does not mention it.
+    /// Whether an undefined program is a failure if the test does not mention it.
     pub deny_undefined: bool,
     /// Whether to measure.
     pub timings: bool,
-    /// Where reproducers go.
+    /// The folder of reproducers.
     pub repro_dir: PathBuf,
 }
 
 impl Settings {
-    /// Checks the options; everything that is wrong is told at once.
+    /// Checks the options; reports every mistake at once.
     pub(super) fn new(args: &QuestionArgs, subject: Subject) -> Result<Settings, Vec<Diagnostic>> {
         let mut diagnostics = Vec::new();
         let formats = [args.format]
@@ -185,13 +185,12 @@ impl Settings {
         })
     }
 
-    /// Begins a question, or something that is asked in several: what it may use of memory and of
-    /// the stack.
+    /// Begins a question, or several that belong together: its limits of memory and stack.
     pub(super) fn share(&self) -> stop::Share {
         stop::share(self.memory, STACK_BYTES / 4 * 3)
     }
 
-    /// What a result line names as the engine if no engine came far enough to say so.
+    /// The engine in a result line if no engine got far enough to be named.
     pub(super) fn engine_name(&self) -> &'static str {
         if self.engine == Engine::Auto {
             Engine::Sat.name()

@@ -22,7 +22,7 @@ use verdict::Witness;
 
 mod page;
 
-/// What a file holds.
+/// The form of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Svg,
@@ -80,7 +80,7 @@ fn show(args: &ShowArgs, terminal: &Terminal) -> Result<u8, u8> {
     }
     let mut units = run.plan(&files, |test, model| question(args, test, model));
     if form != Form::Html && args.question.models.is_empty() {
-        // Nobody chose one: the first of those that the test speaks of.
+        // Without a choice: the first of the test's models.
         units.truncate(1);
     }
     if form != Form::Html && units.len() > 1 {
@@ -177,7 +177,7 @@ fn lowered(
     let cannot = |why: &str| Box::new(Diagnostic::plain("cannot-lower", why.to_owned()));
     let spelled = mapping.spelled(test).map_err(|why| cannot(&why))?;
     let text = seams::to_toml(&spelled)?;
-    // What cannot be read back is no text of this program.
+    // A text that cannot be read back is a defect.
     if let Err(found) = seams::read_tests("lowered.toml", text.as_bytes()) {
         let why = found.first().map_or("", |d| &d.message);
         let message = format!(
@@ -229,7 +229,7 @@ fn known(names: &[String], model: &Named) -> Result<(), Box<Diagnostic>> {
     }
 }
 
-/// Counts an answer. Whether an expectation is met is a matter of `check`.
+/// Counts an answer. Whether an expectation is met is the business of `check`.
 fn note(run: &mut Run<'_>, line: &Line) {
     run.events.answered = true;
     run.events.undecided |= line.answer.verdict.reason().is_some();
@@ -268,7 +268,7 @@ fn choose(files: &mut [File], name: Option<&str>) -> Result<(), Box<Diagnostic>>
     }
 }
 
-/// What is asked: about the outcome given, or the property given.
+/// The question: about the given outcome or property.
 fn question(
     args: &ShowArgs,
     test: &LitmusTest,

@@ -1,7 +1,6 @@
 //! `fencepost distinguish MODEL --suite`: the minimal conformance suite of a model.
 //!
-//! Every test is decided by all engines before it is handed out; one of which they say something
-//! else is a defect.
+//! All engines decide every test before it is written; a test that they contradict is a defect.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,8 +21,7 @@ use report::{ConformanceSuite, SuiteTest, Unshown};
 use verdict::{Reason, Verdict};
 use why::Session;
 
-/// Programs that are not minimal are looked for only up to so many instructions: each clause is a
-/// search of its own.
+/// The largest size of programs that are not minimal: each clause needs a search.
 const UNSHOWN: usize = 3;
 
 /// Makes and reports the suite.
@@ -85,8 +83,8 @@ pub(super) fn suite(
     let (whole, clauses) = text.clauses().map_err(|errors| invalid(run, errors))?;
     let said =
         distinguish::says(judged.instead(&whole), alphabet).map_err(|why| refused(run, why))?;
-    // What is no model without a clause, no longer judges such programs, or says the same of all of
-    // them has nothing to say.
+    // A clause says nothing here if its removal leaves no model, one that no longer judges such
+    // programs, or one with the same answers.
     let (clauses_of, mutants): (Vec<&Clause>, Vec<Model>) = clauses
         .iter()
         .filter_map(|clause| Some((clause, text.without(clause).ok()?)))
@@ -136,7 +134,7 @@ pub(super) fn suite(
         });
     }
     let mut unshown = Vec::new();
-    // Of these, time ran out before they were asked about.
+    // Clauses that time ran out for.
     let mut late = 0;
     for (number, (clause, mutant)) in clauses_of.iter().zip(&mutants).enumerate() {
         if number >= made.asked {
@@ -235,7 +233,7 @@ pub(super) fn suite(
     Ok(())
 }
 
-/// The name and the text of a test, if all engines say what is expected of it.
+/// The name and the text of a test, if all engines confirm its expectations.
 fn decided(
     run: &mut Run<'_>,
     side: &Side,

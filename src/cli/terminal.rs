@@ -2,10 +2,10 @@
 //!
 //! # Invariants
 //! - stdout carries the result; warnings, diagnostics and the progress bar go to stderr.
-//! - A reader that went away ends the output quietly; nothing in here panics over a failed write.
-//!   Standard output that was closed from the beginning is a failed write.
-//! - No text of an input begins a line of standard error, where it might be taken for a command of
-//!   a CI job.
+//! - A reader that went away ends the output quietly; no failed write panics. Standard output that
+//!   was closed from the beginning is a failed write.
+//! - No text of an input begins a line of standard error, where a CI job might read it as a
+//!   command.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -16,20 +16,20 @@ use super::args::{Color, Talk};
 use super::exit;
 use diag::{self, Diagnostic, Severity, Style, harmless};
 
-/// How to talk to the user.
+/// The user's terminal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terminal {
     colour: ColorChoice,
-    /// Only what needs attention.
+    /// Only findings.
     pub quiet: bool,
     /// More than usual.
     pub verbose: bool,
-    /// All there is.
+    /// Everything.
     pub thorough: bool,
 }
 
 impl Terminal {
-    /// As the arguments say.
+    /// From the arguments.
     pub(super) fn new(talk: &Talk) -> Terminal {
         let colour = match talk.color {
             Color::Auto => ColorChoice::Auto,
@@ -55,7 +55,7 @@ impl Terminal {
         Ok(AutoStream::new(io::stdout(), self.colour))
     }
 
-    /// How many columns a line of human output has; `None`: as many as it takes.
+    /// The width of human output in columns; `None`: no limit.
     pub(super) fn columns(&self) -> Option<usize> {
         let set = std::env::var("COLUMNS")
             .ok()
@@ -97,7 +97,7 @@ impl Terminal {
         }
     }
 
-    /// Whether somebody wants to know how a run went: a person who watches, or who asks for times.
+    /// Whether to report the effort of a run: to a person at a terminal, or with `--timings`.
     pub(super) fn wants_effort(&self, timings: bool) -> bool {
         timings || io::stderr().is_terminal()
     }
@@ -108,11 +108,11 @@ impl Terminal {
             return;
         }
         let mut err = AutoStream::new(io::stderr(), self.colour);
-        // A stream that shows no colours takes them out again.
+        // A stream without colours removes them.
         let _ = err.write_all(diag::render(diagnostic, Style::Coloured).as_bytes());
     }
 
-    /// Several diagnostics, identical ones together; returns how many are errors.
+    /// Several diagnostics, identical ones together; returns the number of errors.
     pub(super) fn diagnose_all(&self, diagnostics: &[Diagnostic]) -> usize {
         diag::together(diagnostics)
             .iter()
@@ -124,7 +124,7 @@ impl Terminal {
     }
 }
 
-/// Whether a failed write only says that the reader has seen enough.
+/// Whether a failed write only means that the reader has seen enough.
 pub(super) fn reader_left(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::BrokenPipe
 }

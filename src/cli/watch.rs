@@ -1,11 +1,12 @@
 //! `check --watch`: decides again whenever a file changes.
 //!
-//! Files are looked at again and again rather than watched through the system: a few thousand of
-//! them take some milliseconds, it works on every file system (networks and containers, where
-//! notifications get lost, included), and an editor that replaces a file is no special case.
+//! It looks at the files repeatedly instead of watching through the system. A few thousand files
+//! take some milliseconds; this works on every file system, also in networks and containers that
+//! lose notifications; and an editor that replaces a file is no special case.
 //!
 //! # Invariants
-//! - A round begins only after the files have rested for one interval: nobody reads half a file.
+//! - A round begins only after the files have rested for one interval, so no half-written file is
+//!   read.
 //! - Every round reads tests and models anew, and prints as a run without `--watch` does.
 
 use std::collections::BTreeMap;
@@ -20,13 +21,13 @@ use super::terminal::Terminal;
 use super::{exit, interrupt, paths};
 use diag::Diagnostic;
 
-/// How long to wait between two looks.
+/// The time between two looks.
 const INTERVAL: Duration = Duration::from_millis(300);
 
-/// What tells a file from its earlier state.
+/// A file's state, to be compared with an earlier one.
 type Stamp = (Option<SystemTime>, u64);
 
-/// Runs `round` now and after every change, for ever: Ctrl-C ends it.
+/// Runs `round` now and after every change, until Ctrl-C.
 pub(super) fn run(args: &CheckArgs, terminal: &Terminal, mut round: impl FnMut() -> u8) -> u8 {
     if args.paths.iter().any(|path| path.as_os_str() == "-") {
         terminal.diagnose(
@@ -56,7 +57,7 @@ pub(super) fn run(args: &CheckArgs, terminal: &Terminal, mut round: impl FnMut()
     }
 }
 
-/// An empty screen, where there is one.
+/// Clears the screen, if there is one.
 fn clear(terminal: &Terminal) {
     if std::io::stdout().is_terminal() {
         // Clears the screen and what was scrolled out of it; the cursor goes to the first column of
@@ -65,11 +66,11 @@ fn clear(terminal: &Terminal) {
     }
 }
 
-/// All that an answer can depend on: tests under the paths, model files, and what lies beside
+/// All files that an answer can depend on: tests under the paths, model files, and the files beside
 /// these.
 fn stamps(args: &CheckArgs) -> BTreeMap<PathBuf, Stamp> {
     let mut found = BTreeMap::new();
-    // What cannot be read is told by the round itself.
+    // The round itself reports unreadable files.
     for file in paths::discover(&args.paths, &mut Vec::new())
         .into_iter()
         .filter_map(|f| f.file)

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use program::Dialect;
 
-// `fencepost new`: what it takes.
+// Arguments of `fencepost new`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct NewArgs {
     /// The test's name; folders before it say where, as in litmus/MP+rel+acq
@@ -21,7 +21,7 @@ pub(in crate::cli) struct NewArgs {
     pub(in crate::cli) template: TemplateArg,
 }
 
-/// Languages that there are templates in.
+/// The languages that have templates.
 fn dialects() -> PossibleValuesParser {
     PossibleValuesParser::new(
         front::litmus::dialects().map(|d| PossibleValue::new(d.name()).help(d.row().doc)),
@@ -47,7 +47,7 @@ pub(in crate::cli) enum TemplateArg {
     Kernel,
 }
 
-// `fencepost explain`: what it takes.
+// Arguments of `fencepost explain`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ExplainArgs {
     /// An axiom, a relation, a tag, an option or a term; without one, what there is
@@ -62,7 +62,7 @@ pub(in crate::cli) struct ExplainArgs {
     pub(in crate::cli) prelude: String,
 }
 
-// `fencepost completions`: what it takes.
+// Arguments of `fencepost completions`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct CompletionsArgs {
     /// For which shell
@@ -70,7 +70,7 @@ pub(in crate::cli) struct CompletionsArgs {
     pub(in crate::cli) shell: clap_complete::Shell,
 }
 
-// `fencepost man`: what it takes.
+// Arguments of `fencepost man`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ManArgs {
     /// A folder for one page per command; without it, the page of `fencepost` goes to standard

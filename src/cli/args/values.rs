@@ -1,4 +1,4 @@
-//! What options accept: names, and the texts that are more than a name.
+//! Values of options: names, and texts with more structure.
 
 use std::path::PathBuf;
 
@@ -49,18 +49,18 @@ impl From<SchedulingArg> for Scheduling {
 /// A device of a runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cli) struct DeviceArg {
-    /// Whose it is.
+    /// Its runtime.
     pub(in crate::cli) runtime: Runtime,
     /// Its number, or a part of its name; `None`: the first.
     pub(in crate::cli) device: Option<String>,
 }
 
-/// Memory: how much a question may use, or which one the executor's machine has.
+/// Memory: a limit for each question, or the kind of memory of the executor's machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum MemoryArg {
     /// One store, threads in turns.
     Sc,
-    /// What the model allows in order.
+    /// The memory that the model allows, in order.
     Weak,
     /// A limit.
     Size(Size),
@@ -139,7 +139,7 @@ pub(in crate::cli) fn schedule(text: &str) -> Result<ScheduleArg, String> {
     }
 }
 
-/// What was probably meant, of words that may have something behind a colon.
+/// The word that was probably meant; words may have a value behind a colon.
 fn near(text: &str, words: &[&str]) -> String {
     let word = text.split(':').next().unwrap_or(text);
     nearest(word, words.iter().copied())
@@ -173,7 +173,7 @@ impl From<EngineArg> for Engine {
     }
 }
 
-/// What to do if there is no test.
+/// The reaction to an empty selection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum NoTests {
     /// All is well.
@@ -183,14 +183,14 @@ pub(in crate::cli) enum NoTests {
     Fail,
 }
 
-/// What may be denied.
+/// Findings that may be denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum Deny {
-    /// Programs that are undefined under the model, where the test does not mention it.
+    /// Programs that are undefined under the model, if the test does not mention it.
     Undefined,
 }
 
-/// What of advice is a failure.
+/// Advice that counts as a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum DenyAdvice {
     /// Programs in which something is stronger than it must be.
@@ -208,9 +208,9 @@ pub(in crate::cli) enum FormatArg {
     Jsonl,
     /// XML for CI servers (`check`, `ask`, `compare`).
     Junit,
-    /// What needs attention, for code scanning (`check`, `ask`, `compare`).
+    /// Findings, for code scanning (`check`, `ask`, `compare`).
     Sarif,
-    /// What needs attention, as annotations of GitHub Actions (`check`, `ask`, `compare`).
+    /// Findings, as annotations of GitHub Actions (`check`, `ask`, `compare`).
     Github,
     /// The Test Anything Protocol (`check`, `ask`, `compare`).
     Tap,
@@ -218,14 +218,14 @@ pub(in crate::cli) enum FormatArg {
     Html,
 }
 
-/// Which answers of a suite have pictures in its page.
+/// The answers of a suite with pictures in its page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum PicturesArg {
     /// None.
     None,
-    /// Those that are not as expected.
+    /// Answers that are not as expected.
     Unmet,
-    /// All for which there is an execution to draw; takes time.
+    /// All answers with an execution to draw; takes time.
     All,
 }
 

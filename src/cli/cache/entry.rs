@@ -1,8 +1,8 @@
-//! One file of the cache: a line with the checksum of what follows, then the answers as JSON.
+//! One file of the cache: a line with the checksum of the rest, then the answers as JSON.
 //!
 //! # Invariants
-//! - Bytes that [`write()`] did not produce for this very key are refused: cut, changed, or put in
-//!   another's place.
+//! - Bytes that [`write()`] did not produce for this very key are refused: cut, changed, or moved
+//!   from another key.
 
 use std::io;
 
@@ -12,7 +12,7 @@ use super::super::digest::{hex, sha256};
 use super::key::Key;
 use verdict::Answer;
 
-/// The first word of every file, and the version of what follows.
+/// The first word of every file, and the version of the format.
 const HEAD: &str = "fencepost-verdicts 1 ";
 
 #[derive(Serialize)]
@@ -39,7 +39,7 @@ pub(super) fn write(key: &Key, answers: &[Option<Answer>]) -> io::Result<Vec<u8>
     Ok(bytes)
 }
 
-/// The answers in a file, or what is wrong with it.
+/// The answers in a file, or its fault.
 pub(super) fn read(
     bytes: &[u8],
     key: &Key,
@@ -69,7 +69,7 @@ mod tests {
         RacingPairs, Remedy, Seat, Style, ThreadEnd, Unwritten, Verdict, Witness, WitnessEvent,
     };
 
-    /// An answer with something in every field.
+    /// An answer with a value in every field.
     fn full() -> Answer {
         let event = WitnessEvent {
             thread: Some(1),

@@ -1,4 +1,4 @@
-//! Where the cache lies, by the conventions of the platform.
+//! Finds the cache's folder, by the conventions of the platform.
 //!
 //! # Sources
 //! - *XDG Base Directory Specification*, Environment variables; macOS *File System Programming
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Names the folder.
 const FOLDER: &str = "FENCEPOST_CACHE_DIR";
 
-/// If set, and not to nothing or `0`, no verdicts are kept or looked up.
+/// If set, and not to an empty text or `0`, no verdicts are kept or looked up.
 const OFF: &str = "FENCEPOST_NO_CACHE";
 
 /// Whether the environment turns the cache off.
@@ -19,8 +19,8 @@ pub(in crate::cli) fn is_off() -> bool {
     set(OFF).is_some_and(|value| value != "0")
 }
 
-/// The folder that the environment names; else `configured`; else that of the platform. `None`:
-/// there is no place.
+/// The folder that the environment names; else `configured`; else that of the platform. `None`: no
+/// place exists.
 pub(in crate::cli) fn default_folder(configured: Option<&Path>) -> Option<PathBuf> {
     if let Some(named) = set(FOLDER) {
         return Some(named.into());
@@ -30,7 +30,7 @@ pub(in crate::cli) fn default_folder(configured: Option<&Path>) -> Option<PathBu
         .or_else(|| of_platform(env::consts::OS, &set))
 }
 
-/// A variable that is set to something.
+/// A variable with a value.
 fn set(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
 }

@@ -1,17 +1,17 @@
-//! What the answers of a (test, model) pair depend on, as one number.
+//! Computes one number from everything that the answers of a (test, model) pair depend on.
 //!
 //! # Invariants
-//! - Everything that can change an answer goes into the key: the text of the test's file and the
-//!   test's name in it, the model as it was understood with the texts of its files, the questions,
-//!   the engine, the loop bound, options, the mapping, whether axioms are named, the build of this
-//!   program, and the Z3 that is asked.
-//! - Time limits, numbers of workers, paths and output options do not.
+//! - The key covers everything that can change an answer:
+//!   the text of the test's file and the test's name in it; the model as it was understood, with
+//!   the texts of its files; the questions; the engine; the loop bound; options; the mapping;
+//!   whether axioms are named; the build of this program; and the version of Z3, if it is used.
+//! - Time limits, numbers of workers, paths and output options are not in it.
 //! - Fields are hashed with their lengths: no two lists of fields give the same bytes.
 //!
 //! # Build identity
 //! `build.rs` hashes the sources, the models, the manifest with the lock file, the features, the
-//! target, the profile and the compiler's version into [`BUILD`]: a program that was built from
-//! anything else looks into another folder.
+//! target, the profile and the compiler's version into [`BUILD`]. A program built from anything
+//! else uses another folder.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -40,14 +40,14 @@ impl fmt::Display for Key {
     }
 }
 
-/// A file, and what its text is hashed to.
+/// A file, and the hash of its text.
 type Hashed = (Arc<SourceFile>, [u8; 32]);
 
 /// Makes keys; each model and each file is hashed once.
 #[derive(Default)]
 pub(in crate::cli) struct Keys {
     models: Mutex<HashMap<usize, [u8; 32]>>,
-    /// By address; what is here stays alive.
+    /// By address; the values here stay alive.
     files: Mutex<HashMap<usize, Hashed>>,
 }
 
@@ -65,7 +65,7 @@ impl Keys {
         fields.add(&ending);
         fields.bytes(&self.file(file));
         fields.add(&unit.test.name);
-        // By its rows, too: a file of the user's may change.
+        // Rows count, too: a user's file may change.
         fields.add(
             &unit
                 .mapping
@@ -102,8 +102,7 @@ impl Keys {
             .1
     }
 
-    /// The model as it was understood, and the texts of its files. Where the files lie does not
-    /// matter.
+    /// The model as it was understood, and the texts of its files. The files' places do not matter.
     fn model(&self, model: &Arc<Model>) -> [u8; 32] {
         // The plan keeps every model alive, so an address names one model.
         let address = Arc::as_ptr(model) as usize;
@@ -121,7 +120,7 @@ impl Keys {
     }
 }
 
-/// The version of Z3, where it is asked.
+/// The version of Z3, if it is used.
 fn solver(engine: Engine) -> &'static str {
     match engine.asks_z3() {
         true => engine::z3_version::loaded().expect("settings were made of a Z3 that can be asked"),

@@ -1,22 +1,21 @@
-//! Verdicts that were found before, kept in files between runs.
+//! Keeps verdicts in files between runs.
 //!
 //! # Invariants
-//! - A kept answer is printed exactly as it was when it was found: what is kept is the whole
-//!   [`Answer`].
-//! - An answer is looked up by everything it depends on ([`key`]), the build of this program
-//!   included; a file of another build is never read.
-//! - Only what does not depend on the clock is kept: every answer of a (test, model) pair was
-//!   decided, and none of them came near its time limit. The answers of a pair are kept together,
-//!   because they share a session.
-//! - Nothing that is wrong with the cache changes a verdict or the exit code: a file that is cut,
-//!   changed or unreadable is a warning, and the questions are asked again; a folder that cannot be
-//!   written is a warning.
+//! - A kept answer prints exactly as when it was found: the file has the whole [`Answer`].
+//! - The lookup key has everything that an answer depends on ([`key`]), the build of this program
+//!   included. A file of another build is never read.
+//! - Only answers that do not depend on the clock are kept: every answer of a (test, model) pair
+//!   was decided, and none of them came near its time limit. The answers of a pair are kept
+//!   together, because they share a session.
+//! - A fault of the cache changes no verdict and no exit code. A file that is cut, changed or
+//!   unreadable is a warning, and the questions are put again; a folder that cannot be written is a
+//!   warning.
 //! - Several processes may use one folder: an entry appears as a whole or not at all
 //!   ([`super::files`]), and two processes that write one entry write the same.
 //!
 //! # Layout
 //! `verdicts/BUILD/XX/REST`, where `XX` and `REST` are the key. The folder may be deleted at any
-//! time; what builds of long ago kept, [`prune`] deletes.
+//! time. [`prune`] deletes the entries of old builds.
 
 use std::fs;
 use std::io;
@@ -39,7 +38,7 @@ pub(super) use folder::{default_folder, is_off};
 pub(super) use key::Keys;
 use key::{BUILD, Key};
 
-/// No entry is larger.
+/// The largest entry, in bytes.
 const LARGEST: u64 = 64 << 20;
 
 /// Kept verdicts of this build.
@@ -50,7 +49,7 @@ pub(super) struct Cache {
     troubles: Mutex<Troubles>,
 }
 
-/// What went wrong: the first of each kind, and how often.
+/// Faults: the first of each kind, and their number.
 #[derive(Default)]
 struct Troubles {
     damaged: Option<(PathBuf, String)>,
@@ -69,13 +68,13 @@ impl Cache {
         }
     }
 
-    /// What the answers of a pair are kept under.
+    /// The key of a pair's answers.
     pub(super) fn key(&self, unit: &Unit<'_>, settings: &Settings, explain: bool) -> Key {
         self.keys.of(unit, settings, explain)
     }
 
-    /// The answers to so many questions, if they are known; `None` is a question that the model has
-    /// no words for.
+    /// The answers to a pair's questions, if they are known; `None` is a question that the model
+    /// has no words for.
     pub(super) fn get(&self, key: &Key, questions: usize) -> Option<Vec<Option<Answer>>> {
         let path = self.path(key);
         let bytes = match diag::file::read(&path, LARGEST) {
@@ -115,12 +114,12 @@ impl Cache {
         }
     }
 
-    /// How many pairs were answered from here.
+    /// The number of pairs answered from here.
     pub(super) fn hits(&self) -> usize {
         self.hits.load(Ordering::Relaxed)
     }
 
-    /// Warnings about what went wrong since the last call.
+    /// Warnings about faults since the last call.
     pub(super) fn warnings(&self) -> Vec<Diagnostic> {
         let troubles = std::mem::take(&mut *self.troubles());
         let damaged = troubles.damaged.map(|(path, what)| {

@@ -1,26 +1,26 @@
-//! Verdicts that no build will look up again.
+//! Deletes verdicts that no build will look up again.
 //!
-//! Every build of this program has a folder of its own, and never reads another one's. The first
-//! time that a build keeps a verdict, folders of others go that nobody wrote to for long, and the
-//! oldest ones where there are many.
+//! Every build of this program has a folder, and never reads that of another one. When a build
+//! first keeps a verdict, it deletes folders of other builds that have long been idle, and the
+//! oldest ones if there are many.
 //!
 //! # Invariants
-//! - Only folders whose names are those of builds are touched; a folder that was written to within
-//!   [`IN_USE`] never is.
-//! - Nothing depends on it: what cannot be deleted stays, and is not told of.
+//! - Only folders with the names of builds are touched, and none that was written within
+//!   [`IN_USE`].
+//! - Nothing depends on it: a folder that cannot be deleted stays, without a message.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// What was written to within this time is in use,
+/// A folder written within this time is in use,
 const IN_USE: Duration = Duration::from_secs(24 * 3600);
-/// what was not within this one is forgotten,
+/// one not written within this time is forgotten,
 const FORGOTTEN: Duration = Duration::from_secs(30 * 24 * 3600);
-/// and of what is in between, so many are kept.
+/// and between the two, this number is kept.
 const KEPT: usize = 4;
 
-/// Deletes what other builds kept in `verdicts`, if nobody is going to want it.
+/// Deletes the idle folders of other builds in `verdicts`.
 pub(super) fn others(verdicts: &Path, build: &str) {
     let now = SystemTime::now();
     let entries = fs::read_dir(verdicts).into_iter().flatten().flatten();
@@ -53,7 +53,7 @@ fn like(name: &str, build: &str) -> bool {
     name.len() == build.len() && name.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// When something was last written into a folder or one of its shelves.
+/// The time of the last write into a folder or one of its shelves.
 fn last_write(folder: &Path) -> SystemTime {
     let of = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
     let shelves = fs::read_dir(folder)

@@ -1,9 +1,9 @@
-//! `fencepost run --on`: what a device shows, each outcome held against the model.
+//! `fencepost run --on`: a device's observations, each outcome compared with the model.
 //!
 //! # Invariants
-//! - An outcome is a find only if the model knows the program to be defined: of one that is
-//!   undefined, any is allowed.
-//! - A test that the device cannot run, and a device that fails, take nothing from the other tests.
+//! - An outcome is a find only if the model knows the program to be defined: an undefined program
+//!   allows any outcome.
+//! - A test that the device cannot run, or a failing device, does not affect the other tests.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,7 +27,7 @@ use report::{Hazards, Observations, Observed, Subject};
 use simt::schedule::{Observation, Recorded, Seen};
 use verdict::{State, Verdict};
 
-/// How many instances of how many were not counted, for what reason: a word for the report.
+/// Instances that were not counted, of all, and the reason: a word for the report.
 const STUCK: &str = "stuck";
 
 /// Runs it; returns the exit code.
@@ -55,7 +55,7 @@ pub(super) fn execute(args: &RunArgs, on: &DeviceArg, terminal: &Terminal) -> Re
         None => BTreeMap::new(),
     };
     run.open(&units, false)?;
-    // Launches come one after the other; meanwhile the checkers work on what was seen.
+    // Launches come one after the other; meanwhile the checkers work on earlier observations.
     let about = device.about().clone();
     let device = Mutex::new(device);
     run.decide(
@@ -141,12 +141,12 @@ fn resumed(
     Ok(all)
 }
 
-/// Where a test is run, in words.
+/// The place of a test's run, in words.
 fn place(about: &About) -> String {
     format!("on {about}")
 }
 
-/// The device that was asked for.
+/// The device in the request.
 fn find(on: &DeviceArg) -> Result<Box<dyn Device>, String> {
     let devices = devices::of(on.runtime)?;
     let known: Vec<String> = devices.iter().map(|d| d.about().to_string()).collect();
@@ -164,7 +164,7 @@ fn find(on: &DeviceArg) -> Result<Box<dyn Device>, String> {
         .ok_or_else(|| format!("no device is `{named}`; there are {}", known.join(", ")))
 }
 
-/// Runs one test and holds what it showed against one model.
+/// Runs one test and compares its observations with one model.
 fn judge(
     unit: &Unit<'_>,
     settings: &Settings,
@@ -191,7 +191,7 @@ fn judge(
         let prepared =
             device::prepare(test, about.runtime).map_err(|trouble| trouble.to_string())?;
         let (seen, trouble) = {
-            // A panic while it was held left nothing behind that matters here.
+            // A panic during the comparison left nothing behind that matters here.
             let device = device
                 .lock()
                 .unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -292,7 +292,7 @@ fn ended(seen: &Histogram) -> Vec<(&'static str, u64)> {
         .collect()
 }
 
-/// What was seen, as the executor tells it.
+/// The observations, in the executor's form.
 fn observation(seen: &Histogram) -> Observation {
     let outcomes = seen
         .outcomes

@@ -1,8 +1,8 @@
-//! Files of recorded runs: written by `--record` and beside a defect, read by `--schedule
-//! replay:FILE`.
+//! Files of recorded runs: `--record` writes them, as do defects; `--schedule replay:FILE` reads
+//! them.
 //!
 //! # Invariants
-//! - A recording names the program that it is of; it is played on no other.
+//! - A recording names its program; it is played on no other.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use program::litmus::LitmusTest;
 use simt::schedule::Recorded;
 use simt::{self, MachineMemory};
 
-/// No recording is larger.
+/// The largest recording, in bytes.
 const LARGEST: u64 = 256 << 20;
 
 /// A file of recorded runs.
@@ -26,7 +26,7 @@ pub(super) struct Recording {
     pub(super) version: u32,
     /// The test's name, for people.
     pub(super) test: String,
-    /// What it runs.
+    /// The digest of the program that it runs.
     pub(super) program: String,
     /// The runs, one per outcome and per way to stop.
     pub(super) runs: Vec<Recorded>,
@@ -43,7 +43,7 @@ impl Recording {
         }
     }
 
-    /// Whether it is of what a test runs.
+    /// Whether it is a recording of a test's program.
     pub(super) fn is_of(&self, test: &LitmusTest) -> bool {
         self.program == simt::identity(test)
     }

@@ -1,4 +1,4 @@
-//! What the executor observed, put into a report.
+//! Puts the executor's observations into a report.
 
 use super::{How, Plan};
 use operational::{self, Faults, Held};
@@ -46,7 +46,7 @@ fn memory(plan: &Plan, mixed: bool) -> String {
     format!("{memory}, early binds: {early}")
 }
 
-/// Adds what the runs showed beside outcomes.
+/// Adds observations other than outcomes.
 pub(super) fn tell(
     report: &mut Observations,
     test: &LitmusTest,
@@ -79,7 +79,7 @@ pub(super) fn tell(
     report.not_judged = observation.not_judged.clone();
 }
 
-/// Fills the report; gives the law that is broken if the model forbids something observed.
+/// Fills the report; returns the broken law if the model forbids an observation.
 pub(super) fn fill(
     report: &mut Observations,
     test: &LitmusTest,
@@ -128,7 +128,7 @@ pub(super) fn fill(
     })
 }
 
-/// What was observed to be undefined, and what the model says of it.
+/// The observed undefined behaviour, and the model's answer about it.
 pub(super) fn hazards(
     test: &LitmusTest,
     observation: &Observation,
@@ -167,7 +167,7 @@ pub(super) fn hazards(
     }
 }
 
-/// A run in words, if they were asked for.
+/// A run in words, if wanted.
 fn trace(test: &LitmusTest, plan: &Plan, recorded: &Recorded) -> Option<String> {
     let told = || match simt::replay(test, &plan.options, recorded) {
         Ok(observation) => simt::trace(test, &observation.events),

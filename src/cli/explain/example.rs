@@ -1,11 +1,11 @@
-//! Small tests that show what an axiom forbids and what a relation relates. They are shipped, and
-//! decided when asked for.
+//! Small shipped tests that show what an axiom forbids and a relation relates. They are decided on
+//! the spot.
 //!
 //! # Invariants
-//! - Nothing is said of a test that was not decided a moment ago; what an engine leaves open is
-//!   left out.
-//! - The test of an axiom is one that its comment in the model names (`Forbids NAME.`), that of
-//!   another name one that the model lists under `Shown in:`, or one of an axiom that speaks of it.
+//! - Each statement about a test was decided a moment ago; undecided parts are left out.
+//! - The test of an axiom is one that its comment in the model names (`Forbids NAME.`). The test of
+//!   another name is one that the model lists under `Shown in:`, or one of an axiom that uses the
+//!   name.
 
 use std::time::Duration;
 
@@ -21,10 +21,10 @@ use program::litmus::LitmusTest;
 use verdict::{Verdict, Witness};
 use why::Session;
 
-/// No example takes longer.
+/// The longest time for an example.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// More pairs are not shown.
+/// The largest number of pairs shown.
 const PAIRS: usize = 4;
 
 /// The shipped tests of the file of that name which the model can judge: one, or those of a
@@ -57,7 +57,7 @@ pub(super) fn forbids(comment: &str) -> Vec<String> {
     let Some((_, list)) = flat.split_once("Forbids ") else {
         return Vec::new();
     };
-    // A dot ends the list only at the end of a word that is followed by nothing or a blank.
+    // A dot ends the list only at the end of a word, before a blank or the end.
     let list = list.split(". ").next().unwrap_or(list);
     list.trim_end_matches('.')
         .split(", ")
@@ -73,24 +73,24 @@ fn session<'a>(test: &'a LitmusTest, model: &'a Model) -> Session<'a> {
     Session::new(test, model, Engine::Auto, limits, &[])
 }
 
-/// What the model says of the test's outcome.
+/// The model's answer about the test's outcome.
 pub(super) fn verdict(test: &LitmusTest, model: &Model) -> Verdict {
     session(test, model).reachability(None, false).verdict
 }
 
-/// What a test says about an axiom.
+/// The part of an axiom in a test.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// Without the axiom the outcome is allowed.
     Needed,
     /// The axiom alone forbids it.
     Enough,
-    /// Axioms that forbid it together, this one aside.
+    /// Other axioms together forbid it.
     Other(Vec<String>),
 }
 
-/// The first of the axiom's tests that the model forbids, best one first, and what the axiom has to
-/// do with it.
+/// The first of the axiom's tests that the model forbids, best one first, and the axiom's part in
+/// it.
 pub(super) fn of_axiom(model: &Model, label: &str, entry: &Entry) -> Option<(LitmusTest, Role)> {
     let mut best: Option<(LitmusTest, Role)> = None;
     for name in forbids(&entry.comment) {
@@ -137,12 +137,12 @@ pub(super) struct Shown {
     pub rejected_by: Vec<String>,
     /// The pairs, or the members, in words; the longest lists are cut.
     pub lines: Vec<String>,
-    /// How many pairs there are beyond these.
+    /// The number of further pairs.
     pub more: usize,
 }
 
-/// Some execution in which the relation is not empty: of a test of an axiom that speaks of it, if
-/// there is one. `expression` is what to look at in the words of the model, `set` whether it is a
+/// Some execution in which the relation is not empty: of a test of an axiom that uses it, if
+/// possible. `expression` is the subject in the words of the model; `set` states whether it is a
 /// set.
 pub(super) fn of_relation(
     label: &str,
@@ -181,7 +181,7 @@ fn probe(label: &str, name: &str, expression: &str, set: bool) -> Option<Model> 
     cat::model::load(main, label, &Shipped, &signature(), None).ok()
 }
 
-/// Whether an entry speaks of a name, through any number of definitions.
+/// Whether an entry uses a name, through any number of definitions.
 fn speaks_of(entries: &[Entry], entry: &Entry, name: &str, seen: &mut Vec<String>) -> bool {
     entry.speaks_of.iter().any(|n| n == name)
         || entry.speaks_of.iter().any(|inner| {
@@ -196,8 +196,8 @@ fn speaks_of(entries: &[Entry], entry: &Entry, name: &str, seen: &mut Vec<String
         })
 }
 
-/// Asks for the test's outcome, taking out the axioms that forbid it until an execution is left;
-/// for any execution if the outcome is impossible whatever the axioms.
+/// Asks for the test's outcome, and takes out the axioms that forbid it until an execution is left;
+/// for any execution if no axiom is the reason.
 fn shown(all: &Model, mut test: LitmusTest, name: &str, set: bool) -> Option<Shown> {
     let mut model = all.clone();
     let mut rejected_by: Vec<String> = Vec::new();
@@ -214,7 +214,7 @@ fn shown(all: &Model, mut test: LitmusTest, name: &str, set: bool) -> Option<Sho
             }
             (Verdict::Forbidden, _) => {
                 let before = model.axioms.len();
-                // Where several axioms forbid it independently, none is named.
+                // If several axioms forbid it independently, none is named.
                 let named = answer.axioms;
                 let guilty = |a: &str| named.is_empty() || named.iter().any(|n| n == a);
                 rejected_by.extend(
@@ -236,7 +236,7 @@ fn shown(all: &Model, mut test: LitmusTest, name: &str, set: bool) -> Option<Sho
         .relations
         .iter()
         .find(|(n, pairs)| n == name && !pairs.is_empty())?;
-    // What relates threads says most, initial writes least.
+    // Pairs between threads are most telling, pairs with initial writes least.
     let mut pairs = pairs.clone();
     let thread = |e: usize| witness.events[e].thread;
     pairs.sort_by_key(|&(a, b)| {
@@ -270,7 +270,7 @@ fn event(witness: &Witness, at: usize) -> String {
 pub(super) fn listing(test: &LitmusTest) -> String {
     let mut text = String::new();
     let table: toml::Table = test.file.text.parse().unwrap_or_default();
-    // The code of a template is not that of its tests, and a kernel's stands for many threads.
+    // The code of a template is not that of its tests, and a kernel's code serves many threads.
     let written = table.get("thread").and_then(toml::Value::as_array);
     let written = written.filter(|_| {
         !["axis", "instance", "kernel"]
@@ -303,7 +303,7 @@ pub(super) fn listing(test: &LitmusTest) -> String {
             None => thread.code.iter().map(|instr| instr.text.trim()).collect(),
         };
         lines.retain(|line| !line.trim().is_empty());
-        // An instruction can stand for several steps.
+        // An instruction can be several steps.
         lines.dedup();
         lines
             .iter()
@@ -344,7 +344,7 @@ mod tests {
         assert!(tests("MP+rel.gpu+acq.gpu", "c11").is_empty());
     }
 
-    /// Names that nothing can be shown of, and why.
+    /// Names without an example, and the reason.
     const EMPTY: &[(&str, &str)] = &[
         ("unsequenced-race", "program order is total in a work-item"),
         ("both-regions-too", "empty where no model defines it anew"),

@@ -1,7 +1,7 @@
 //! The glossary: one text, a chapter of the book, that is also read here.
 //!
-//! Its form: `## term` or `## term, other name`, then paragraphs, and as the last paragraph, where
-//! there is one, ``Example: `TEST`, `MODEL`.``
+//! Its form: `## term` or `## term, other name`, then paragraphs. The last paragraph may be
+//! ``Example: `TEST`, `MODEL`.``
 
 /// The text.
 const TEXT: &str = include_str!("../../../docs/src/glossary.md");
@@ -11,7 +11,7 @@ const TEXT: &str = include_str!("../../../docs/src/glossary.md");
 pub(super) struct Term {
     /// Its names, the usual one first.
     pub names: Vec<String>,
-    /// What it means.
+    /// Its meaning.
     pub text: String,
     /// A test, and the model that decides it.
     pub example: Option<(String, String)>,

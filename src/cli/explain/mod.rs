@@ -1,10 +1,10 @@
-//! `fencepost explain`: what an axiom, a relation or a term means, where that is written, and a
-//! small example.
+//! `fencepost explain`: the meaning of an axiom, a relation or a term, its source, and a small
+//! example.
 //!
 //! # Invariants
-//! - Definitions are read off the models' texts, base names off the signature, terms off the
-//!   glossary: nothing about a single name is said here.
-//! - Without `--model`, a name that several models define is shown as the first of them has it; the
+//! - Definitions come from the models' texts, base names from the signature, terms from the
+//!   glossary: nothing about a single name is written here.
+//! - Without `--model`, a name that several models define appears as the first of them has it; the
 //!   others are listed.
 
 mod example;
@@ -27,7 +27,7 @@ use program::litmus::LitmusTest;
 use text::{Entry, Kind};
 use verdict::Verdict;
 
-/// What the shipped models define.
+/// The definitions of the shipped models.
 struct Defined {
     model: Named,
     entries: Vec<Entry>,
@@ -66,7 +66,7 @@ pub(super) fn run(args: &ExplainArgs, terminal: &Terminal) -> u8 {
     terminal.printed(&answer, exit::OK)
 }
 
-/// The shipped models, those that are asked by default first.
+/// The shipped models, those of the default first.
 fn in_order(shipped: &[String]) -> Vec<String> {
     let mut names: Vec<String> = shipped.to_vec();
     let rank = |name: &String| {
@@ -78,7 +78,7 @@ fn in_order(shipped: &[String]) -> Vec<String> {
     names
 }
 
-/// Without a word: what may be asked.
+/// The contents, for a call without a word.
 fn contents(models: &[Defined]) -> String {
     let mut out = String::from("Terms\n");
     let terms: Vec<String> = glossary::terms()
@@ -104,7 +104,7 @@ fn contents(models: &[Defined]) -> String {
     out
 }
 
-/// Case, blanks and underscores do not matter where nothing is written exactly so.
+/// Case, blanks and underscores do not matter if no name matches exactly.
 fn folded(word: &str) -> String {
     word.to_lowercase().replace([' ', '_'], "-")
 }
@@ -373,7 +373,7 @@ fn base_example(out: &mut String, name: &str, set: bool, models: &[Defined]) {
     }
 }
 
-/// A word that nobody knows.
+/// An unknown word.
 fn unknown(word: &str, models: &[Defined], model: Option<&str>) -> Diagnostic {
     let of = model
         .map(|m| format!(", nor one of model `{m}`"))

@@ -1,11 +1,10 @@
-//! What the text of a model says: its definitions, axioms and flags, each with its comment and what
-//! it speaks of.
+//! Reads the text of a model: its definitions, axioms and flags, each with its comment and the
+//! names that it uses.
 //!
 //! # Invariants
-//! - Everything is read off the model's own files, included ones and the library among them; no
-//!   name of a model or of a definition occurs here.
-//! - The comment of a definition is the one directly above it, or above the paragraph that it
-//!   stands in.
+//! - Everything is read off the model's files, included ones and the library among them; the code
+//!   names no model and no definition.
+//! - The comment of a definition is the one directly above it, or above its paragraph.
 
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use cat::model::ir::{Kind as Shape, Model};
 use cat::model::parse::parse;
 use diag::{SourceFile, Span};
 
-/// What a statement introduces.
+/// The kind of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// `let`.
@@ -48,7 +47,7 @@ impl Kind {
 pub(super) struct Entry {
     /// The name.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// The file, and the line of the statement.
     pub file: String,
@@ -60,9 +59,9 @@ pub(super) struct Entry {
     pub comment: String,
     /// The file's source document, as its first comment has it.
     pub source: String,
-    /// The names that it speaks of, each once, in order.
+    /// The names that it uses, each once, in order.
     pub speaks_of: Vec<String>,
-    /// Of a flag or axiom: the expression that is tested, as written.
+    /// For a flag or axiom: the tested expression, as written.
     pub tested: String,
 }
 
@@ -89,8 +88,8 @@ impl Entry {
     }
 }
 
-/// All that the text of a model introduces, in the order of its files; the library's definitions
-/// come last.
+/// All entries in the text of a model, in the order of its files; the library's definitions come
+/// last.
 pub(super) fn entries(model: &Model) -> Vec<Entry> {
     let library = Library::file("stdlib.cat");
     let mut files: Vec<Arc<SourceFile>> = model.files.clone();

@@ -1,8 +1,8 @@
-//! What a program uses, by name: the words of `feature` in filters.
+//! Names for parts of a program: the words of `feature` in filters.
 
 use program::{Instr, LocationKind, Program, Proxy, Space, Tag, Thread};
 
-/// A name, what it means, and how it is told.
+/// A name, its meaning, and its test.
 pub(super) type Feature = (&'static str, &'static str, fn(&Program) -> bool);
 
 /// Every feature.
@@ -66,7 +66,7 @@ pub(super) const FEATURES: &[Feature] = &[
     ),
 ];
 
-/// Whether some instruction is so.
+/// Whether some instruction has a property.
 fn any(program: &Program, is: impl Fn(&Instr) -> bool) -> bool {
     program.instrs().any(|(_, _, instr)| is(instr))
 }

@@ -1,17 +1,17 @@
-//! `--filter EXPR`: which tests, models, properties and verdicts a run is about.
+//! `--filter EXPR`: selects tests, models, properties and verdicts.
 //!
 //! ```text
 //! expr   = term { "or" term }
 //! term   = factor { "and" factor }
 //! factor = "not" factor | "(" expr ")" | KEY ( "=" | "!=" | "~" | "!~" ) VALUE
 //! ```
-//! `=` compares the whole word, `~` looks for a [`pattern`]. Values with blanks or parentheses
-//! stand in quotes.
+//! `=` compares the whole word, `~` looks for a [`pattern`]. Values with blanks or parentheses need
+//! quotes.
 //!
 //! # Invariants
-//! - What can be judged before deciding is: nothing is asked that the filter cannot let through.
-//! - A part that speaks of verdicts is open until then; it hides answers from reports, and changes
-//!   no exit code.
+//! - The filter decides as early as it can: no question is put that it cannot let through.
+//! - A part about verdicts is open until then; it hides answers from reports, and changes no exit
+//!   code.
 //! - Words of a closed list are checked against it: a typo is an error, never an empty selection.
 
 use std::fmt;
@@ -28,7 +28,7 @@ use features::FEATURES;
 use pattern::Pattern;
 use program::dialect::DIALECTS;
 
-/// What can be asked about.
+/// A subject of a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Key {
     Name,
@@ -55,7 +55,7 @@ const KEYS: [(&str, Key); 9] = [
     ("verdict", Key::Verdict),
 ];
 
-/// What a question is expected to be if nothing is.
+/// The expectation of a question without one.
 const NOTHING: &str = "none";
 
 const VERDICTS: [&str; 9] = [
@@ -71,7 +71,7 @@ const VERDICTS: [&str; 9] = [
 ];
 
 impl Key {
-    /// The words it can be; `None`: any.
+    /// Its possible words; `None`: any.
     fn words(self) -> Option<Vec<&'static str>> {
         match self {
             Key::Dialect => Some(DIALECTS.iter().map(|row| row.name).collect()),
@@ -86,7 +86,7 @@ impl Key {
     }
 }
 
-/// How a value has to be.
+/// A requirement on a value.
 #[derive(Clone, Debug)]
 enum Match {
     Exactly(String),
@@ -111,9 +111,9 @@ enum Expr {
 }
 
 impl Expr {
-    /// Whether it holds; `None`: it depends on what is not known yet.
+    /// Whether it holds; `None`: it depends on facts that are not known yet.
     fn eval(&self, facts: &dyn Fn(Key, &Match) -> Option<bool>) -> Option<bool> {
-        // As Kleene: what is known may decide alone.
+        // As Kleene: known parts may decide alone.
         let all = |parts: &[Expr], decisive: bool| {
             let mut open = false;
             for part in parts {
@@ -139,13 +139,13 @@ impl Expr {
 pub(super) struct Filter(Expr);
 
 impl Filter {
-    /// Reads a filter; `origin` is what messages call its text.
+    /// Reads a filter; `origin` is the name of its text in messages.
     pub(super) fn parse(origin: &str, text: &str) -> Result<Filter, Box<Diagnostic>> {
         parse::parse(&SourceFile::new(origin, text)).map(Filter)
     }
 
-    /// Whether a question (or a pair, if it has none of its own) may be let through, as far as that
-    /// is known: once it is decided, with `verdict`.
+    /// Whether a question may pass, as far as is known; after the decision, with `verdict`. A pair
+    /// without questions counts as one.
     pub(super) fn admits(
         &self,
         unit: &Unit<'_>,
@@ -158,7 +158,7 @@ impl Filter {
                 Key::Name => is(&unit.test.name),
                 Key::Path => is(unit.path),
                 Key::Tag => Some(unit.test.tags.iter().any(|tag| wanted.holds(tag))),
-                // Of the program as written, not as a mapping lowered it.
+                // For the program as written, not as a mapping lowered it.
                 Key::Feature => Some(
                     FEATURES
                         .iter()

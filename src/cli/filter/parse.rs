@@ -1,7 +1,7 @@
-//! The words of a filter to its tree. Errors point into the text and say what was expected.
+//! Turns the words of a filter into its tree. Errors point into the text and state the expectation.
 //!
 //! # Invariants
-//! - However deep a filter is nested, it is read without recursion past [`MAX_NESTING`].
+//! - Parsing a deep filter does not recurse past [`MAX_NESTING`].
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! Patterns: `*` is any text, `?` any character, `[a-z]` one of those and `[!a-z]` one of the
-//! others; `^` and `$` are the ends of the text. Everything else, and what follows a `\`, is
-//! itself.
+//! others; `^` and `$` are the ends of the text. Every other character means that character, as
+//! does one after a `\`.
 //!
 //! # Invariants
-//! - A pattern is looked for anywhere, so that one without marks is a plain substring.
+//! - A pattern may match anywhere, so one without marks is a plain substring.
 //! - Matching takes at most the product of both lengths: no pattern makes it hang.
 
 /// A pattern.
@@ -38,7 +38,7 @@ impl Piece {
 }
 
 impl Pattern {
-    /// Reads a pattern, or says what was expected.
+    /// Reads a pattern, or states the expectation.
     pub(super) fn parse(text: &str) -> Result<Pattern, &'static str> {
         let (body, from_start) = match text.strip_prefix('^') {
             Some(body) => (body, true),
@@ -71,16 +71,16 @@ impl Pattern {
         })
     }
 
-    /// As it was written.
+    /// As written.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether it is somewhere in a text.
+    /// Whether it matches somewhere in a text.
     pub(super) fn is_in(&self, text: &str) -> bool {
         let text: Vec<char> = text.chars().collect();
         let (mut at, mut piece) = (0, 0);
-        // Where to go on if the pieces after the last star do not fit here.
+        // The place to continue if the pieces after the last star do not fit here.
         let mut retry: Option<(usize, usize)> = None;
         loop {
             match self.pieces.get(piece) {
@@ -105,7 +105,7 @@ impl Pattern {
     }
 }
 
-/// What follows a `[`.
+/// The text after a `[`.
 fn class(chars: &mut std::str::Chars<'_>) -> Result<Piece, &'static str> {
     let inside = chars.as_str();
     let end = inside

@@ -1,9 +1,8 @@
-//! Results of one test on devices, added.
+//! Adds results of one test on devices.
 //!
 //! # Invariants
-//! - What is added is counts; whether an outcome is allowed is the model's to say, and the same in
-//!   all of them.
-//! - Of a single result, not a byte changes.
+//! - Only counts are added; the model says whether an outcome is allowed, the same in all of them.
+//! - A single result keeps every byte.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +10,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
-/// A line as it was written: keys in their order.
+/// A line as written: keys in their order.
 type Line = IndexMap<String, Box<RawValue>>;
 
 /// Final values by name, in the order of the test.
@@ -24,11 +23,11 @@ struct Outcome {
     allowed: Option<bool>,
 }
 
-/// The line that says of all results together what each says of its own.
+/// The line that states the sum of all results.
 pub(super) fn added(lines: &[&str]) -> Result<String, serde_json::Error> {
     let read = |line: &&str| serde_json::from_str::<Line>(line);
     let all: Vec<Line> = lines.iter().map(read).collect::<Result<_, _>>()?;
-    // What could not be run in one place was run in another.
+    // A test that could not run in one place ran in another.
     let ran = |line: &Line| line.get("runs").is_some_and(|runs| runs.get() != "null");
     let some: Vec<&Line> = all.iter().filter(|line| ran(line)).collect();
     let Some(first) = some.first().filter(|_| all.len() > 1) else {
@@ -80,7 +79,7 @@ pub(super) fn added(lines: &[&str]) -> Result<String, serde_json::Error> {
     serde_json::to_string(&sum)
 }
 
-/// What a key of a line says.
+/// The value of a key of a line.
 fn part<'l, T: Deserialize<'l>>(line: &'l Line, key: &str) -> Result<T, serde_json::Error> {
     serde_json::from_str(line.get(key).map_or("null", |value| value.get()))
 }

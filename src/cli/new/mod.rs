@@ -1,8 +1,8 @@
 //! `fencepost new`: a test from a template.
 //!
 //! # Invariants
-//! - Nothing is overwritten, neither the test nor the schema.
-//! - What is written passes `fencepost check`: the templates are tests themselves, `NAME` aside.
+//! - It overwrites nothing, neither the test nor the schema.
+//! - The new test passes `fencepost check`: the templates are tests themselves, `NAME` aside.
 //! - The first line names the schema by a relative path (`#:schema`), which editors with Taplo
 //!   (Even Better TOML) and Tombi read: no network is needed.
 
@@ -21,10 +21,10 @@ use diag::Diagnostic;
 /// One folder per dialect, one file per template.
 static TEMPLATES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/src/cli/new/templates");
 
-/// What the schema's file is called.
+/// The name of the schema's file.
 const SCHEMA: &str = "fencepost.schema.json";
 
-/// The schema is looked for in so many folders above the test.
+/// The number of folders above the test in which the schema may be.
 const HEIGHT: usize = 16;
 
 /// Runs it; returns the exit code.
@@ -38,7 +38,7 @@ pub(super) fn run(args: &NewArgs, terminal: &Terminal) -> u8 {
     }
 }
 
-/// Writes the test, and the schema if there is none; says what was written.
+/// Writes the test, and the schema if it is missing; lists the written files.
 fn create(args: &NewArgs) -> Result<String, Box<Diagnostic>> {
     let (folder, name) = place(&args.name)?;
     let path = folder.join(format!("{name}.toml"));
@@ -130,7 +130,7 @@ fn template(args: &NewArgs) -> Result<&'static str, Box<Diagnostic>> {
     })
 }
 
-/// The path of the schema from the folder, and whether it has to be written.
+/// The path of the schema from the folder, and whether it must be written.
 fn schema(folder: &Path) -> (String, bool) {
     // The folder of a name without one is the empty path.
     let at = fs::canonicalize(Path::new(".").join(folder)).unwrap_or_else(|_| folder.to_owned());

@@ -14,20 +14,20 @@ use report::picture::{Choice, Scene, subject};
 use report::{Line, Table};
 use verdict::{Property, Verdict};
 
-/// At most this many outcomes are on a page.
+/// The largest number of outcomes on a page.
 const MOST_OUTCOMES: usize = 48;
 
-/// What one model says.
+/// The answers of one model.
 struct Said {
-    /// Of the question.
+    /// To the question.
     asked: Vec<Line>,
-    /// Which outcomes there are.
+    /// The list of outcomes.
     table: Option<Table>,
-    /// Of each outcome, in order.
+    /// About each outcome, in order.
     outcomes: Vec<Line>,
 }
 
-/// Decides everything and makes the page; `None` if there is no test.
+/// Decides everything and makes the page; `None` without a test.
 pub(super) fn of(run: &mut Run<'_>, units: &[Unit<'_>]) -> Option<String> {
     let first = units.first()?;
     let (test, path) = (first.source, first.path);
@@ -141,7 +141,7 @@ fn said(unit: &Unit<'_>, settings: &Settings) -> Decided<Said> {
     Decided::new(vec![said], defects)
 }
 
-/// What was asked, as the page calls it.
+/// The question in the page's words.
 fn question_of(line: &Line) -> String {
     match (&line.property, line.proposition.as_str()) {
         (Property::Reachability, "") => "any execution".to_owned(),
