@@ -19,7 +19,7 @@ use cat::rel::{EventSet, Rel};
 ///
 /// A relation is excluded if an axiom already fails on these events alone. This is sound only for
 /// axioms that keep failing when events are added: the node that they test grows with the events.
-pub(crate) struct Excluded<'x, 'a> {
+pub(crate) struct Exclusion<'x, 'a> {
     task: &'x Task<'a>,
     bounds: &'x TaskBounds,
     from_reads: NodeId,
@@ -29,7 +29,7 @@ pub(crate) struct Excluded<'x, 'a> {
     known: FxHashMap<Vec<u64>, bool>,
 }
 
-impl<'x, 'a> Excluded<'x, 'a> {
+impl<'x, 'a> Exclusion<'x, 'a> {
     pub(crate) fn new(task: &'x Task<'a>, bounds: &'x TaskBounds, from_reads: NodeId) -> Self {
         let model = task.model;
         // By node: whether a pair remains when events are added, and whether a pair depends only on
@@ -53,7 +53,7 @@ impl<'x, 'a> Excluded<'x, 'a> {
         let axioms: Vec<usize> = (0..model.axioms.len()).filter(asked).collect();
         let roots = axioms.iter().map(|&i| model.axioms[i].node);
         let needed = needed_unless(model, roots, |id| task.absent[id.index()]);
-        Excluded {
+        Exclusion {
             task,
             bounds,
             from_reads,
@@ -121,8 +121,8 @@ impl<'x, 'a> Excluded<'x, 'a> {
     }
 
     /// Whether one of two atomics on one location, each a read and a write half, comes wholly
-    /// before the other if both execute. This means [`Excluded::whole`] and
-    /// [`Excluded::reads_no_later`].
+    /// before the other if both execute. This means [`Exclusion::whole`] and
+    /// [`Exclusion::reads_no_later`].
     pub(crate) fn apart(&mut self, one: (usize, usize), other: (usize, usize)) -> bool {
         self.whole(one, other) && self.reads_no_later(one, other)
     }

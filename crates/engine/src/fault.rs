@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use super::eval::Eval;
 use super::execution::Execution;
-use super::replay::Replayed;
+use super::replay::Replay;
 use super::task::Task;
 use super::witness;
 use crate::skeleton::{Event, signature};
@@ -30,7 +30,7 @@ use verdict::{Fault, FaultEvent, RacingPair};
 pub fn describe(
     task: &Task<'_>,
     execution: &Execution,
-    replayed: &Replayed,
+    replayed: &Replay,
     flags: &[usize],
     races: &[usize],
     spared: Option<&Rel>,
@@ -141,7 +141,7 @@ pub fn describe(
 
 /// The pairs of events that one of `races` marks in an execution; a flag on single events yields
 /// none.
-pub fn pairs(task: &Task<'_>, replayed: &Replayed, races: &[usize]) -> Vec<(usize, usize)> {
+pub fn pairs(task: &Task<'_>, replayed: &Replay, races: &[usize]) -> Vec<(usize, usize)> {
     let mut all = BTreeSet::new();
     for &flag in races {
         if let Some(Value::Rel(rel)) =

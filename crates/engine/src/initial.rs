@@ -20,7 +20,7 @@ use std::time::Instant;
 
 use super::execution::Execution;
 use super::query::Query;
-use super::task::{Task, Unwritten, has_unknown};
+use super::task::{Task, UnwrittenReads, has_unknown};
 use crate::bounds::TaskBounds;
 use crate::skeleton::Cond;
 use crate::skeleton::base::Base;
@@ -57,8 +57,8 @@ pub(crate) fn unwritten(
     task: &Task<'_>,
     deadline: Option<Instant>,
     ask: &Ask<'_>,
-) -> Result<(Unwritten, Option<TaskBounds>), Reason> {
-    let mut found = Unwritten::default();
+) -> Result<(UnwrittenReads, Option<TaskBounds>), Reason> {
+    let mut found = UnwrittenReads::default();
     if !has_unknown(&task.sk.memory) {
         return Ok((found, None));
     }

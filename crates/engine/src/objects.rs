@@ -9,7 +9,7 @@
 //!
 //! # Invariants
 //! - The known axioms exclude every execution in which an operation finds another word. Operations
-//!   come one at a time ([`Excluded::whole`]), and none reads a write behind its own. Those of one
+//!   come one at a time ([`Exclusion::whole`]), and none reads a write behind its own. Those of one
 //!   thread, and of the operations that it starts, come in the order that this module requires.
 //! - An operation that writes nothing may have found any word with which it does not write, in any
 //!   order.
@@ -21,7 +21,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::bounds::TaskBounds;
 use crate::eval::{Assignment, Eval};
-use crate::excluded::Excluded;
+use crate::excluded::Exclusion;
 use crate::skeleton::Cond;
 use crate::skeleton::domain::Values;
 use crate::task::{Task, closes_value_flow};
@@ -57,12 +57,12 @@ pub(crate) type Halves = (usize, usize);
 
 /// The results.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct ObjectResults {
     /// By read half: the words that it can find.
     pub(crate) words: BTreeMap<usize, Values>,
     /// By object: a possible order of its operations, each with the write before it and the word
     /// that it finds.
-    pub(crate) runs: Vec<Vec<Turn>>,
+    pub(crate) runs: Vec<Vec<ObjectTurn>>,
     /// By write half: the phase in which it falls, if it falls in only one.
     pub(crate) phases: FxHashMap<usize, i64>,
     /// Pairs of operations in which the first comes before the second if both write, because its
@@ -71,7 +71,7 @@ pub(crate) struct Found {
 }
 
 /// An operation, the write before it, and the word that it finds.
-pub(crate) type Turn = (Halves, usize, i64);
+pub(crate) type ObjectTurn = (Halves, usize, i64);
 
 /// By object with many operations: these, if nothing else writes to the object.
 fn objects(task: &Task<'_>) -> BTreeMap<CellId, Vec<Halves>> {
@@ -112,14 +112,18 @@ pub(crate) fn of_many(task: &Task<'_>) -> Option<Place> {
 }
 
 /// The words that operations on objects with many operations can find.
-pub(crate) fn found(task: &Task<'_>, bounds: &TaskBounds, deadline: Option<Instant>) -> Found {
+pub(crate) fn found(
+    task: &Task<'_>,
+    bounds: &TaskBounds,
+    deadline: Option<Instant>,
+) -> ObjectResults {
     let Some(from_reads) = bounds.node_of_from_reads() else {
-        return Found::default();
+        return ObjectResults::default();
     };
-    let mut excluded = Excluded::new(task, bounds, from_reads);
-    let mut found = Found::default();
+    let mut excluded = Exclusion::new(task, bounds, from_reads);
+    let mut found = ObjectResults::default();
     for (cell, operations) in objects(task) {
-        let object = Object::new(task, bounds, &mut excluded, cell, &operations);
+        let object = MbarrierObject::new(task, bounds, &mut excluded, cell, &operations);
         if let Some(here) = object.and_then(|object| object.found(deadline)) {
             found.words.extend(here.words);
             found.runs.extend(here.runs);
@@ -141,7 +145,7 @@ struct User {
 }
 
 /// An object and its users.
-struct Object<'x, 'a> {
+struct MbarrierObject<'x, 'a> {
     task: &'x Task<'a>,
     /// The first write, and its value.
     start: (usize, i64),
@@ -150,7 +154,7 @@ struct Object<'x, 'a> {
 
 /// The effect of an operation that finds a certain word.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Step {
+struct OperationEffect {
     /// The word that it leaves, if it can write.
     leaves: Option<i64>,
     /// Whether it can write nothing.
@@ -160,10 +164,10 @@ struct Step {
 }
 
 /// Users of one kind with the same remaining operations: kind, operations, number of users.
-type Group = (usize, u64, usize);
+type UserGroup = (usize, u64, usize);
 
 /// The word of the object, and the progress of its users.
-type State = (i64, Vec<Group>);
+type ObjectState = (i64, Vec<UserGroup>);
 
 /// How a user of a kind leaves a state: the operation, and the open operations before and after.
 struct Move {
@@ -175,14 +179,14 @@ struct Move {
 }
 
 /// Users of one kind that turn out to differ, and the new kinds.
-struct Differ(usize, Vec<Vec<usize>>);
+struct UserSplit(usize, Vec<Vec<usize>>);
 
-impl<'x, 'a> Object<'x, 'a> {
+impl<'x, 'a> MbarrierObject<'x, 'a> {
     /// The object; `None` if this module cannot analyse it.
     fn new(
         task: &'x Task<'a>,
         bounds: &TaskBounds,
-        excluded: &mut Excluded<'_, '_>,
+        excluded: &mut Exclusion<'_, '_>,
         cell: CellId,
         operations: &[Halves],
     ) -> Option<Self> {
@@ -254,7 +258,7 @@ impl<'x, 'a> Object<'x, 'a> {
             });
         }
         let word = Eval::new(sk, &Assignment::nothing(sk)).value(start)?;
-        Some(Object {
+        Some(MbarrierObject {
             task,
             start: (start, word),
             users,
@@ -262,7 +266,7 @@ impl<'x, 'a> Object<'x, 'a> {
     }
 
     /// The effect of an operation of a user that finds a word; `None` if it cannot be worked out.
-    fn step(&self, user: &User, at: usize, word: i64) -> Option<Step> {
+    fn step(&self, user: &User, at: usize, word: i64) -> Option<OperationEffect> {
         let sk = &self.task.sk;
         let (r, w) = user.operations[at];
         let mut known = Assignment::nothing(sk);
@@ -277,7 +281,7 @@ impl<'x, 'a> Object<'x, 'a> {
         let dead = bits(&user.operations, |other| {
             eval.cond(sk.events[other.1].guard) == Some(false)
         });
-        Some(Step {
+        Some(OperationEffect {
             leaves,
             may_fail: writes != Some(true),
             dead,
@@ -285,7 +289,7 @@ impl<'x, 'a> Object<'x, 'a> {
     }
 
     /// The words that every operation can find; `None` if that would take too long.
-    fn found(&self, deadline: Option<Instant>) -> Option<Found> {
+    fn found(&self, deadline: Option<Instant>) -> Option<ObjectResults> {
         let mut kinds: BTreeMap<_, Vec<usize>> = BTreeMap::new();
         for (i, user) in self.users.iter().enumerate() {
             kinds
@@ -297,7 +301,7 @@ impl<'x, 'a> Object<'x, 'a> {
         loop {
             match self.follow(&kinds, deadline)? {
                 Ok(found) => return Some(found),
-                Err(Differ(kind, parts)) => {
+                Err(UserSplit(kind, parts)) => {
                     kinds.swap_remove(kind);
                     kinds.extend(parts);
                 }
@@ -305,37 +309,38 @@ impl<'x, 'a> Object<'x, 'a> {
         }
     }
 
-    /// As [`Object::found`], with the users of one kind treated as alike until they turn out to
+    /// As [`MbarrierObject::found`], with the users of one kind treated as alike until they turn out to
     /// differ.
     fn follow(
         &self,
         kinds: &[Vec<usize>],
         deadline: Option<Instant>,
-    ) -> Option<Result<Found, Differ>> {
-        let mut steps: FxHashMap<(usize, usize, i64), Step> = FxHashMap::default();
-        let mut step = |kind: usize, at: usize, word: i64| -> Option<Result<Step, Differ>> {
-            if let Some(step) = steps.get(&(kind, at, word)) {
-                return Some(Ok(step.clone()));
-            }
-            let mut by_step: BTreeMap<Step, Vec<usize>> = BTreeMap::new();
-            for &user in &kinds[kind] {
-                by_step
-                    .entry(self.step(&self.users[user], at, word)?)
-                    .or_default()
-                    .push(user);
-            }
-            if by_step.len() > 1 {
-                return Some(Err(Differ(kind, by_step.into_values().collect())));
-            }
-            let step = by_step.into_keys().next().expect("nobody is of no kind");
-            steps.insert((kind, at, word), step.clone());
-            Some(Ok(step))
-        };
+    ) -> Option<Result<ObjectResults, UserSplit>> {
+        let mut steps: FxHashMap<(usize, usize, i64), OperationEffect> = FxHashMap::default();
+        let mut step =
+            |kind: usize, at: usize, word: i64| -> Option<Result<OperationEffect, UserSplit>> {
+                if let Some(step) = steps.get(&(kind, at, word)) {
+                    return Some(Ok(step.clone()));
+                }
+                let mut by_step: BTreeMap<OperationEffect, Vec<usize>> = BTreeMap::new();
+                for &user in &kinds[kind] {
+                    by_step
+                        .entry(self.step(&self.users[user], at, word)?)
+                        .or_default()
+                        .push(user);
+                }
+                if by_step.len() > 1 {
+                    return Some(Err(UserSplit(kind, by_step.into_values().collect())));
+                }
+                let step = by_step.into_keys().next().expect("nobody is of no kind");
+                steps.insert((kind, at, word), step.clone());
+                Some(Ok(step))
+            };
         let all = |kind: usize| {
             let first = &self.users[kinds[kind][0]];
             (kind, first.all(), kinds[kind].len())
         };
-        let start: State = (self.start.1, (0..kinds.len()).map(all).collect());
+        let start: ObjectState = (self.start.1, (0..kinds.len()).map(all).collect());
         let mut words: BTreeSet<i64> = BTreeSet::from([self.start.1]);
         let mut written: FxHashMap<(usize, usize), BTreeSet<i64>> = FxHashMap::default();
         let (mut seen, mut open) = (FxHashSet::from_iter([start.clone()]), vec![0]);
@@ -384,7 +389,7 @@ impl<'x, 'a> Object<'x, 'a> {
             let later = phases.iter().filter(move |other| last < other.1);
             later.map(move |other| (one, other.0)).collect::<Vec<_>>()
         };
-        let mut found = Found {
+        let mut found = ObjectResults {
             runs: vec![self.run(kinds, &states)],
             before: phases.iter().flat_map(later).collect(),
             phases: phases
@@ -392,7 +397,7 @@ impl<'x, 'a> Object<'x, 'a> {
                 .filter(|(_, first, last)| first == last)
                 .map(|&((_, w), phase, _)| (w, phase))
                 .collect(),
-            ..Found::default()
+            ..ObjectResults::default()
         };
         for (kind, users) in kinds.iter().enumerate() {
             for at in 0..self.users[users[0]].operations.len() {
@@ -433,7 +438,7 @@ impl<'x, 'a> Object<'x, 'a> {
     }
 
     /// An order in which as many operations write as in any.
-    fn run(&self, kinds: &[Vec<usize>], states: &[(State, Option<Move>)]) -> Vec<Turn> {
+    fn run(&self, kinds: &[Vec<usize>], states: &[(ObjectState, Option<Move>)]) -> Vec<ObjectTurn> {
         let path = |state: usize| {
             std::iter::successors(states[state].1.as_ref(), |step| {
                 states[step.from].1.as_ref()
@@ -495,7 +500,7 @@ fn bits(operations: &[Halves], mut has: impl FnMut(&Halves) -> bool) -> u64 {
 }
 
 /// The groups after one user of a group has performed an operation.
-fn moved(groups: &[Group], from: usize, left: u64) -> Vec<Group> {
+fn moved(groups: &[UserGroup], from: usize, left: u64) -> Vec<UserGroup> {
     let mut groups = groups.to_vec();
     let kind = groups[from].0;
     groups[from].2 -= 1;

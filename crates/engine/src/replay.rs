@@ -22,7 +22,7 @@ use program::litmus::Observable;
 
 /// The result of replaying an execution.
 #[derive(Clone, Debug)]
-pub struct Replayed {
+pub struct Replay {
     /// Values of all nodes of the model.
     pub values: Values<Bits>,
     /// Names of the axioms that reject it.
@@ -35,7 +35,7 @@ pub struct Replayed {
     pub state: FinalState,
 }
 
-impl Replayed {
+impl Replay {
     /// Whether a flag is raised by pairs outside `spared`.
     pub(crate) fn is_raised(&self, task: &Task<'_>, flag: usize, spared: Option<&Rel>) -> bool {
         let tested = &task.model.flags[flag];
@@ -49,13 +49,13 @@ impl Replayed {
 }
 
 /// Leaves of one candidate.
-struct Candidate<'a> {
+struct CandidateLeaves<'a> {
     task: &'a Task<'a>,
     execution: &'a Execution,
     known: &'a Assignment,
 }
 
-impl Leaves<Bits> for Candidate<'_> {
+impl Leaves<Bits> for CandidateLeaves<'_> {
     fn base(&self, id: BaseId, _: Kind) -> Value<EventSet, Rel> {
         let executed = &self.execution.executed;
         match self.task.base(id) {
@@ -78,7 +78,7 @@ impl Leaves<Bits> for Candidate<'_> {
     }
 }
 
-impl Candidate<'_> {
+impl CandidateLeaves<'_> {
     /// The values of the chosen nodes, which include all their operands.
     fn values(&self, nodes: &[bool]) -> Values<Bits> {
         let algebra = Bits {
@@ -95,7 +95,7 @@ impl Candidate<'_> {
 /// The value in an execution of a bound in a declaration, which does not depend on the free
 /// relations.
 pub fn declared(task: &Task<'_>, execution: &Execution, node: NodeId) -> Rel {
-    let candidate = Candidate {
+    let candidate = CandidateLeaves {
         task,
         execution,
         known: &execution.known(),
@@ -111,7 +111,7 @@ pub fn declared(task: &Task<'_>, execution: &Execution, node: NodeId) -> Rel {
 /// The values of all nodes under an assignment that may be no candidate execution: it checks no
 /// law.
 pub fn evaluate(task: &Task<'_>, execution: &Execution) -> Values<Bits> {
-    Candidate {
+    CandidateLeaves {
         task,
         execution,
         known: &execution.known(),
@@ -123,8 +123,8 @@ pub fn evaluate(task: &Task<'_>, execution: &Execution) -> Values<Bits> {
 ///
 /// # Errors
 /// The law that it breaks, if it is not a candidate execution. (Axioms are not laws: see
-/// [`Replayed::rejected_by`].)
-pub fn replay(task: &Task<'_>, execution: &Execution) -> Result<Replayed, String> {
+/// [`Replay::rejected_by`].)
+pub fn replay(task: &Task<'_>, execution: &Execution) -> Result<Replay, String> {
     replay_known(task, execution, &execution.known())
 }
 
@@ -132,7 +132,7 @@ fn replay_known(
     task: &Task<'_>,
     execution: &Execution,
     known: &Assignment,
-) -> Result<Replayed, String> {
+) -> Result<Replay, String> {
     let sk = &task.sk;
     let mut eval = Eval::new(sk, known);
     let mut decided = |c: Cond, what: &str| -> Result<bool, String> {
@@ -158,7 +158,7 @@ fn replay_known(
         }
     }
     let complete = decided(sk.complete, "completeness")?;
-    let values = Candidate {
+    let values = CandidateLeaves {
         task,
         execution,
         known,
@@ -199,7 +199,7 @@ fn replay_known(
         .map(|&o| final_value(task, execution, &mut eval, o))
         .collect();
     let state = state?;
-    Ok(Replayed {
+    Ok(Replay {
         values,
         rejected_by,
         flags,
@@ -209,11 +209,7 @@ fn replay_known(
 }
 
 /// Replays an execution and checks that it answers the query.
-pub fn check(
-    task: &Task<'_>,
-    execution: &Execution,
-    query: &Query<'_>,
-) -> Result<Replayed, String> {
+pub fn check(task: &Task<'_>, execution: &Execution, query: &Query<'_>) -> Result<Replay, String> {
     let known = execution.known();
     let replayed = replay_known(task, execution, &known)?;
     if let Some(&i) = replayed.rejected_by.iter().find(|&&i| query.axioms[i]) {

@@ -12,14 +12,14 @@ use std::time::Instant;
 use rustc_hash::FxHashMap;
 
 use crate::bounds::TaskBounds;
-use crate::limits::Tried;
-use crate::objects::{self, Found};
+use crate::limits::BoundTrial;
+use crate::objects::{self, ObjectResults};
 use crate::query::FinalState;
 use crate::skeleton::base::{self, Base};
-use crate::skeleton::domain::{self, Domains, Known};
-use crate::skeleton::needed::Needed;
+use crate::skeleton::domain::{self, Domains, KnownFacts};
+use crate::skeleton::needed::NeededTerms;
 use crate::skeleton::rivals::Rivals;
-use crate::skeleton::signature::{self, Role};
+use crate::skeleton::signature::{self, BaseRole};
 use crate::skeleton::{Cond, Purpose, Skeleton, observable_ty, place};
 use crate::sums::{self, Sum};
 use cat::model::ir::{Axiom, Model, NodeId, NodeOp, Shape, Test};
@@ -73,9 +73,9 @@ pub struct Task<'a> {
     /// Values that the checker cannot work out; no answer may depend on them.
     pub unknowns: Unknowns,
     /// The reads of memory before any write to it.
-    pub unwritten: Unwritten,
+    pub unwritten: UnwrittenReads,
     /// The values that the task keeps, and why it gave up the others: it could not list them.
-    pub needed: Option<(Needed, Reason)>,
+    pub needed: Option<(NeededTerms, Reason)>,
     /// Whether descriptions of executions have every relation that the model names.
     pub detail: bool,
     /// Whether the domains leave out values that the axioms exclude.
@@ -85,13 +85,13 @@ pub struct Task<'a> {
     /// The sums of atomics at one location.
     pub(crate) sums: Vec<Sum>,
     /// The results for mbarrier objects with many operations.
-    pub(crate) objects: Found,
+    pub(crate) objects: ObjectResults,
 }
 
 /// The reads and final values that show memory before any write to it, where memory begins with any
 /// value (`Init::Unknown`).
 #[derive(Clone, Debug, Default)]
-pub struct Unwritten {
+pub struct UnwrittenReads {
     /// Micro-ops that can read memory before any write to it, with the name of that memory.
     pub reads: BTreeMap<Site, String>,
     /// Observed memory cells that can keep their initial value to the end.
@@ -157,7 +157,7 @@ impl<'a> Task<'a> {
         thin_air: bool,
         deadline: Option<Instant>,
     ) -> Result<Task<'a>, Reason> {
-        let build = |known: Known<'_>, sums: &[Sum], objects: &Found, rough: bool| {
+        let build = |known: KnownFacts<'_>, sums: &[Sum], objects: &ObjectResults, rough: bool| {
             let known = (known, sums, objects, rough);
             Task::build_without(
                 purpose,
@@ -169,8 +169,8 @@ impl<'a> Task<'a> {
                 deadline,
             )
         };
-        let nothing = Found::default();
-        let first = build(Known::default(), &[], &nothing, false);
+        let nothing = ObjectResults::default();
+        let first = build(KnownFacts::default(), &[], &nothing, false);
         let adds_up =
             |task: &Task<'_>| !purpose.is_progress() && !thin_air && sums::are_large(task);
         let of_many = |task: &Task<'_>| {
@@ -191,13 +191,15 @@ impl<'a> Task<'a> {
                 return first;
             }
             Ok(task) => task,
-            Err(Reason::TooManyValues(_)) => match build(Known::default(), &[], &nothing, true) {
-                Ok(task) => {
-                    made = task;
-                    &made
+            Err(Reason::TooManyValues(_)) => {
+                match build(KnownFacts::default(), &[], &nothing, true) {
+                    Ok(task) => {
+                        made = task;
+                        &made
+                    }
+                    Err(_) => return first,
                 }
-                Err(_) => return first,
-            },
+            }
             Err(_) => return first,
         };
         // A read with fewer sources has fewer values.
@@ -210,7 +212,7 @@ impl<'a> Task<'a> {
             Vec::new()
         };
         let found = if thin_air {
-            Found::default()
+            ObjectResults::default()
         } else {
             objects::found(rough, &bounds, deadline)
         };
@@ -218,7 +220,7 @@ impl<'a> Task<'a> {
             return first;
         }
         match build(
-            Known {
+            KnownFacts {
                 never: Some(&never),
                 found: Some(&found.words),
             },
@@ -254,7 +256,7 @@ impl<'a> Task<'a> {
         model: &'a Model,
         set: &[Setting],
         (bound, thin_air): (u32, bool),
-        (known, sums, objects, rough): (Known<'_>, &[Sum], &Found, bool),
+        (known, sums, objects, rough): (KnownFacts<'_>, &[Sum], &ObjectResults, bool),
         deadline: Option<Instant>,
     ) -> Result<Task<'a>, Reason> {
         if let Some(f) = model
@@ -268,7 +270,7 @@ impl<'a> Task<'a> {
                 f.1.name
             )));
         }
-        if test.program.host.is_some() && !signature::speaks_of(model, Role::Launch) {
+        if test.program.host.is_some() && !signature::speaks_of(model, BaseRole::Launch) {
             return Err(Reason::NotInModel(
                 "calls of the runtime by host threads".into(),
             ));
@@ -321,7 +323,7 @@ impl<'a> Task<'a> {
         if let Some(instr) = test
             .program
             .asynchronous()
-            .filter(|_| !signature::speaks_of(model, Role::Asynchronous))
+            .filter(|_| !signature::speaks_of(model, BaseRole::Asynchronous))
         {
             let what = format!(
                 "asynchronous operations (`{}`, line {})",
@@ -332,7 +334,7 @@ impl<'a> Task<'a> {
         if let Some(instr) = test
             .program
             .of_several_cells()
-            .filter(|_| !signature::speaks_of(model, Role::Whole))
+            .filter(|_| !signature::speaks_of(model, BaseRole::Whole))
         {
             let why = match instr.element.whole {
                 true => "an access of 128 bits",
@@ -361,7 +363,7 @@ impl<'a> Task<'a> {
             let asked = [test.observables(), filtered].into_iter().filter(|_| may);
             let alone = |asked: Vec<Observable>| {
                 let mut sk = sk.clone();
-                let needed = Needed::alone(&mut sk, &asked);
+                let needed = NeededTerms::alone(&mut sk, &asked);
                 let domains =
                     Domains::compute(&sk, &[], known, Some(&needed), false, deadline).ok()?;
                 needed
@@ -499,13 +501,13 @@ impl<'a> Task<'a> {
             absent,
             rivals,
             unknowns,
-            unwritten: Unwritten::default(),
+            unwritten: UnwrittenReads::default(),
             needed,
             detail: false,
             narrowed: false,
             unlisted: None,
             sums: sums.to_vec(),
-            objects: Found::default(),
+            objects: ObjectResults::default(),
         })
     }
 
@@ -521,7 +523,7 @@ impl<'a> Task<'a> {
         let mut task = self.clone();
         task.sk.options = options;
         for (&id, (_, base)) in &mut task.bases {
-            if signature::row(id).role == Role::Reading {
+            if signature::row(id).role == BaseRole::Reading {
                 *base = base::base(&mut task.sk, &task.domains, id);
             }
         }
@@ -614,12 +616,12 @@ impl<'a> Task<'a> {
 
     /// The part that the loop bound leaves open: the cut at which a thread can go on, if one
     /// exists.
-    pub fn tried(&self, goes_on: Option<usize>) -> Tried {
+    pub fn tried(&self, goes_on: Option<usize>) -> BoundTrial {
         let open = goes_on.map(|cut| {
             let (_, thread, header) = self.sk.cuts[cut];
             place(&self.sk.program, (thread, header))
         });
-        Tried {
+        BoundTrial {
             open,
             cut: self.sk.cut != Cond::FALSE,
             deepest: self.sk.deepest,
@@ -803,8 +805,8 @@ pub(crate) fn closes_value_flow(model: &Model, a: &Axiom, by_order: bool) -> boo
             NodeOp::Union(x, y) => parts.extend([*x, *y]),
             NodeOp::Free(f) => has_values |= *f == model.values,
             NodeOp::Base(base) => match signature::row(*base).role {
-                Role::ProgramOrder => ordered = true,
-                Role::Dependency => {
+                BaseRole::ProgramOrder => ordered = true,
+                BaseRole::Dependency => {
                     dependencies.insert(*base);
                 }
                 _ => {}
@@ -812,5 +814,6 @@ pub(crate) fn closes_value_flow(model: &Model, a: &Axiom, by_order: bool) -> boo
             _ => {}
         }
     }
-    has_values && (by_order && ordered || dependencies.len() == signature::count(Role::Dependency))
+    has_values
+        && (by_order && ordered || dependencies.len() == signature::count(BaseRole::Dependency))
 }

@@ -2,7 +2,7 @@
 
 use super::eval::Eval;
 use super::execution::Execution;
-use super::replay::Replayed;
+use super::replay::Replay;
 use super::task::Task;
 use cat::algebra::Value;
 use cat::model::ir::{FreeId, NodeId, NodeOp, Shape};
@@ -17,7 +17,7 @@ const MOST_PAIRS: usize = 20_000;
 
 /// Describes a replayed execution: its events, `po`, the free relations, `fr` and the relations
 /// that the model shows. Orders are reduced to their immediate pairs.
-pub fn describe(task: &Task<'_>, execution: &Execution, replayed: &Replayed) -> Witness {
+pub fn describe(task: &Task<'_>, execution: &Execution, replayed: &Replay) -> Witness {
     describe_with(task, execution, replayed, &[]).0
 }
 
@@ -26,7 +26,7 @@ pub fn describe(task: &Task<'_>, execution: &Execution, replayed: &Replayed) -> 
 pub fn describe_with(
     task: &Task<'_>,
     execution: &Execution,
-    replayed: &Replayed,
+    replayed: &Replay,
     also: &[usize],
 ) -> (Witness, Vec<Option<usize>>) {
     let sk = &task.sk;

@@ -55,7 +55,7 @@ pub enum UnusableZ3 {
     /// The loader found no libz3.
     #[cfg(feature = "z3")]
     #[error(transparent)]
-    Missing(#[from] libz3::Missing),
+    Missing(#[from] libz3::MissingLibrary),
     /// The loader loaded a libz3 of another version.
     #[error(
         "the loader found {found} as libz3, but this program is made for Z3 {}.{}; see that LD_LIBRARY_PATH (macOS: \

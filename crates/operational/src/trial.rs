@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use cat::rel::{EventSet, Rel};
 use engine::eval::{Assignment, Eval};
 use engine::execution::Execution;
-use engine::replay::{Replayed, declared, replay};
+use engine::replay::{Replay, declared, replay};
 use engine::task::Task;
 use program::EventKind;
 use simt::record::{Event, Source};
@@ -25,7 +25,7 @@ use simt::record::{Event, Source};
 /// What came of it.
 pub(super) enum Tried {
     /// The run is this consistent execution, and ends as the machine says.
-    Consistent(Box<(Execution, Replayed)>),
+    Consistent(Box<(Execution, Replay)>),
     /// It has no counterpart in the skeleton.
     LeftOut(&'static str),
 }

@@ -16,15 +16,15 @@
 
 use std::cmp::Reverse;
 
-use super::prune::{Open, put_before};
-use super::search::{Partial, Search, Seen, Stop};
+use super::prune::{CandidateBounds, put_before};
+use super::search::{CandidateSearch, EventFacts, PartialCandidate, SearchStop};
 use crate::eval::Eval;
 
 /// A sorted set of pairs; it stays small.
 #[derive(Clone, Default)]
-struct Pairs(Vec<(usize, usize)>);
+struct PairSet(Vec<(usize, usize)>);
 
-impl Pairs {
+impl PairSet {
     fn has(&self, a: usize, b: usize) -> bool {
         self.0.binary_search(&(a, b)).is_ok()
     }
@@ -40,11 +40,11 @@ impl Pairs {
 #[derive(Clone, Default)]
 pub(super) struct Chains {
     /// Pairs of a read and a write that it does not read from.
-    barred: Pairs,
+    barred: PairSet,
     /// Pairs of writes in the order of their location.
-    ordered: Pairs,
+    ordered: PairSet,
     /// Pairs of writes that were tested and may be in either order.
-    either: Pairs,
+    either: PairSet,
 }
 
 impl Chains {
@@ -94,16 +94,16 @@ pub(super) enum Next {
     Any,
 }
 
-impl Search<'_, '_, '_> {
+impl CandidateSearch<'_, '_, '_> {
     /// Follows chains as far as they are known, and finds the operations that may come next.
     pub(super) fn follow(
         &mut self,
-        partial: &Partial,
+        partial: &PartialCandidate,
         chains: &mut Chains,
-        seen: &Seen,
+        seen: &EventFacts,
         eval: &mut Eval<'_>,
-        bounds: &mut Open,
-    ) -> Result<Next, Stop> {
+        bounds: &mut CandidateBounds,
+    ) -> Result<Next, SearchStop> {
         let open = |&r: &usize| self.updates[r].is_some() && partial.is_open(r);
         let open: Vec<usize> = seen.algebra.may.iter().filter(open).collect();
         if open.is_empty() {
@@ -145,7 +145,7 @@ impl Search<'_, '_, '_> {
     }
 
     /// The operations with a decided source: that source, and their own write.
-    fn decided(&self, partial: &Partial) -> impl Iterator<Item = (usize, usize)> {
+    fn decided(&self, partial: &PartialCandidate) -> impl Iterator<Item = (usize, usize)> {
         partial
             .source
             .iter()
@@ -157,11 +157,11 @@ impl Search<'_, '_, '_> {
     /// behind all decided ones. Returns false if the axioms surely fail.
     fn put_in_order(
         &mut self,
-        partial: &Partial,
+        partial: &PartialCandidate,
         chains: &mut Chains,
-        seen: &Seen,
-        bounds: &mut Open,
-    ) -> Result<bool, Stop> {
+        seen: &EventFacts,
+        bounds: &mut CandidateBounds,
+    ) -> Result<bool, SearchStop> {
         let executes = |w: usize| seen.algebra.must.has(w);
         let decided = self
             .decided(partial)
@@ -200,12 +200,12 @@ impl Search<'_, '_, '_> {
     /// decided.
     fn bar_taken(
         &mut self,
-        partial: &Partial,
+        partial: &PartialCandidate,
         chains: &mut Chains,
-        seen: &Seen,
-        bounds: &Open,
+        seen: &EventFacts,
+        bounds: &CandidateBounds,
         reads: &[usize],
-    ) -> Result<(), Stop> {
+    ) -> Result<(), SearchStop> {
         let mut taken: Vec<usize> = self.decided(partial).map(|(source, _)| source).collect();
         taken.sort_unstable();
         taken.dedup();
@@ -226,9 +226,9 @@ impl Search<'_, '_, '_> {
     /// that may come next. Only the first operation of each thread at the location counts.
     fn heads(
         &self,
-        partial: &Partial,
+        partial: &PartialCandidate,
         chains: &Chains,
-        seen: &Seen,
+        seen: &EventFacts,
         eval: &mut Eval<'_>,
         open: &[usize],
     ) -> Vec<(usize, Vec<usize>)> {
@@ -265,7 +265,12 @@ impl Search<'_, '_, '_> {
     }
 
     /// Whether two writes must be ordered, and the axioms surely fail in the reverse order.
-    fn stands_before(&mut self, bounds: &Open, a: usize, b: usize) -> Result<bool, Stop> {
+    fn stands_before(
+        &mut self,
+        bounds: &CandidateBounds,
+        a: usize,
+        b: usize,
+    ) -> Result<bool, SearchStop> {
         let model = self.task.model;
         let order = model.finals.0 as usize;
         let covering = model.free[order]
@@ -284,7 +289,12 @@ impl Search<'_, '_, '_> {
     }
 
     /// Whether no axiom surely fails if a read takes its value from a write.
-    fn may_also_read(&mut self, bounds: &Open, r: usize, w: usize) -> Result<bool, Stop> {
+    fn may_also_read(
+        &mut self,
+        bounds: &CandidateBounds,
+        r: usize,
+        w: usize,
+    ) -> Result<bool, SearchStop> {
         self.tick()?;
         let mut with = bounds.clone();
         let reads_from = &mut with.free[self.task.model.values.0 as usize];
@@ -300,9 +310,9 @@ impl Search<'_, '_, '_> {
     /// source, because its location is known.
     fn goes_in_circle(
         &self,
-        partial: &Partial,
+        partial: &PartialCandidate,
         chains: &Chains,
-        seen: &Seen,
+        seen: &EventFacts,
         eval: &mut Eval<'_>,
     ) -> bool {
         let sk = &self.task.sk;

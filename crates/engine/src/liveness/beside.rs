@@ -20,7 +20,7 @@ use verdict::Reason;
 
 /// The commands that may run at the same time as threads of a kernel that may not end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Beside {
+pub(super) enum ConcurrentCommands {
     Nothing,
     /// Other kernels on the device.
     Kernels,
@@ -28,13 +28,13 @@ pub(super) enum Beside {
     Others,
 }
 
-impl Beside {
+impl ConcurrentCommands {
     /// Classifies a program's commands. `sure`: by thread, whether it surely ends.
     pub(super) fn of(
         (program, sure): (&Program, &[bool]),
         graph: &LaunchGraph,
         never: &BTreeSet<Node>,
-    ) -> Beside {
+    ) -> ConcurrentCommands {
         let host = program.host.as_deref().expect("a host program");
         let runs = |c: &CommandId| {
             !never.contains(&Node::Start(*c)) && !host.command(*c).threads.is_empty()
@@ -44,7 +44,7 @@ impl Beside {
             let place = &program.thread(host.command(c).threads[0]).place;
             (!place.host && !host.command(c).kind.is_of_runtime()).then_some(place.gpu)
         };
-        let mut found = Beside::Nothing;
+        let mut found = ConcurrentCommands::Nothing;
         for &a in commands.iter().filter(|c| device(**c).is_some()) {
             if host
                 .command(a)
@@ -61,9 +61,9 @@ impl Beside {
             {
                 if !graph.never(&[Node::End(b)]).contains(&Node::Start(a)) {
                     found = found.max(match device(b) {
-                        None => Beside::Others,
-                        other if other == device(a) => Beside::Kernels,
-                        Some(_) => Beside::Nothing,
+                        None => ConcurrentCommands::Others,
+                        other if other == device(a) => ConcurrentCommands::Kernels,
+                        Some(_) => ConcurrentCommands::Nothing,
                     });
                 }
             }
@@ -75,14 +75,14 @@ impl Beside {
     pub(super) fn unsettled(self, model: ProgressModel) -> Option<Reason> {
         let what = match (self, model) {
             (_, ProgressModel::Fair)
-            | (Beside::Nothing, _)
-            | (Beside::Kernels, ProgressModel::Obe) => {
+            | (ConcurrentCommands::Nothing, _)
+            | (ConcurrentCommands::Kernels, ProgressModel::Obe) => {
                 return None;
             }
-            (Beside::Kernels, _) => {
+            (ConcurrentCommands::Kernels, _) => {
                 "several kernels may run at once on a device: it orders the groups of one kernel"
             }
-            (Beside::Others, _) => {
+            (ConcurrentCommands::Others, _) => {
                 "commands that are no kernels may run beside kernels: it speaks of threads of kernels"
             }
         };

@@ -20,7 +20,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::beside::Beside;
+use super::beside::ConcurrentCommands;
 use super::held;
 use super::sure;
 use program::host::{
@@ -53,7 +53,7 @@ pub(super) struct Brink {
 }
 
 /// A set of points that are never reached, with everything that they hold up.
-pub(super) struct Case {
+pub(super) struct LivenessCase {
     /// The program without the parts that never run.
     pub(super) program: Program,
     /// The program with those parts.
@@ -67,19 +67,19 @@ pub(super) struct Case {
     /// The waits of queries for work that never completes, by thread and instruction.
     pub(super) polls: Vec<(ThreadId, usize, Wait)>,
     /// The commands that may run at the same time as threads of a kernel that may not end.
-    pub(super) beside: Beside,
+    pub(super) beside: ConcurrentCommands,
 }
 
 /// A query about work that never completes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct StatusQuery {
     pub(super) thread: ThreadId,
     /// Its instruction.
     pub(super) at: usize,
     pub(super) of: QueryId,
 }
 
-impl Asked {
+impl StatusQuery {
     /// The point that brings the awaited answer, if the query comes after all calls.
     pub(super) fn awaits(&self, program: &Program, graph: &LaunchGraph) -> Node {
         let host = host(program);
@@ -93,12 +93,12 @@ impl Asked {
     }
 }
 
-impl Case {
+impl LivenessCase {
     /// The only case of a program without waits for threads that may not end.
-    pub(super) fn only(program: &Program) -> Case {
+    pub(super) fn only(program: &Program) -> LivenessCase {
         let (stay, leave, held, polls) = Default::default();
-        let beside = Beside::Nothing;
-        Case {
+        let beside = ConcurrentCommands::Nothing;
+        LivenessCase {
             program: program.clone(),
             whole: program.clone(),
             stay,
@@ -119,7 +119,7 @@ pub(super) fn cases(
     program: &Program,
     ways: &[LaunchGraph],
     stops: bool,
-) -> Result<Vec<Case>, Reason> {
+) -> Result<Vec<LivenessCase>, Reason> {
     let unset = unset(program);
     let mut polled = program.clone();
     never_complete(&mut polled, &unset);
@@ -131,7 +131,7 @@ pub(super) fn cases(
 }
 
 /// The queries about user events that no call sets.
-fn unset(program: &Program) -> Vec<Asked> {
+fn unset(program: &Program) -> Vec<StatusQuery> {
     let host = host(program);
     let never = |q: QueryId| match host.query(q).of {
         About::Event(Ref::Handle(h)) => {
@@ -144,16 +144,16 @@ fn unset(program: &Program) -> Vec<Asked> {
 }
 
 /// The queries of all threads.
-fn queries(program: &Program) -> impl Iterator<Item = Asked> + '_ {
+fn queries(program: &Program) -> impl Iterator<Item = StatusQuery> + '_ {
     program.instrs().filter_map(|(thread, at, i)| match i.op {
-        Op::Status { of, .. } => Some(Asked { thread, at, of }),
+        Op::Status { of, .. } => Some(StatusQuery { thread, at, of }),
         _ => None,
     })
 }
 
 /// Makes these queries always return "not complete".
-fn never_complete(program: &mut Program, asked: &[Asked]) {
-    for Asked { thread, at, .. } in asked {
+fn never_complete(program: &mut Program, asked: &[StatusQuery]) {
+    for StatusQuery { thread, at, .. } in asked {
         let instr = &mut program.threads[usize::from(thread.0)].code[*at];
         if let Op::Status { dst, .. } = instr.op {
             instr.op = Op::Assign {
@@ -165,7 +165,11 @@ fn never_complete(program: &mut Program, asked: &[Asked]) {
 }
 
 /// The cases of a program without queries about unset user events.
-fn of_polled(program: &Program, ways: &[LaunchGraph], stops: bool) -> Result<Vec<Case>, Reason> {
+fn of_polled(
+    program: &Program,
+    ways: &[LaunchGraph],
+    stops: bool,
+) -> Result<Vec<LivenessCase>, Reason> {
     let sure = sure::all(program);
     let mut all = if sure.iter().all(|sure| *sure) {
         Vec::new()
@@ -175,13 +179,13 @@ fn of_polled(program: &Program, ways: &[LaunchGraph], stops: bool) -> Result<Vec
     let none = BTreeSet::new();
     let beside = ways
         .iter()
-        .map(|way| Beside::of((program, &sure), way, &none))
+        .map(|way| ConcurrentCommands::of((program, &sure), way, &none))
         .max();
-    let beside = beside.unwrap_or(Beside::Nothing);
+    let beside = beside.unwrap_or(ConcurrentCommands::Nothing);
     if all.is_empty() {
-        return Ok(vec![Case {
+        return Ok(vec![LivenessCase {
             beside,
-            ..Case::only(program)
+            ..LivenessCase::only(program)
         }]);
     }
     let unsubmitted = unsubmitted(program, &all)?;
@@ -193,12 +197,12 @@ fn of_polled(program: &Program, ways: &[LaunchGraph], stops: bool) -> Result<Vec
         behind: Vec::new(),
     }));
     let leave = all.iter().flat_map(|b| b.behind.clone()).collect();
-    let none = Case {
+    let none = LivenessCase {
         leave,
         beside,
-        ..Case::only(program)
+        ..LivenessCase::only(program)
     };
-    let mut search = Search {
+    let mut search = CaseSearch {
         program,
         sure: &sure,
         all: &all,
@@ -342,7 +346,7 @@ fn asked(
     program: &Program,
     graph: &LaunchGraph,
     never: &BTreeSet<Node>,
-) -> Result<Vec<Asked>, Reason> {
+) -> Result<Vec<StatusQuery>, Reason> {
     let mut found = Vec::new();
     for query in queries(program) {
         let views: Vec<bool> = (0..graph.views_of(query.of))
@@ -360,15 +364,15 @@ fn asked(
 }
 
 /// A search over sets of points, none of which holds up another.
-struct Search<'a> {
+struct CaseSearch<'a> {
     program: &'a Program,
     sure: &'a [bool],
     all: &'a [Brink],
     sets: usize,
-    found: Vec<Case>,
+    found: Vec<LivenessCase>,
 }
 
-impl Search<'_> {
+impl CaseSearch<'_> {
     /// Handles a set, and all sets that begin with it.
     fn from(&mut self, set: &mut Vec<usize>) -> Result<(), Reason> {
         self.sets += 1;
@@ -380,13 +384,13 @@ impl Search<'_> {
         let stops: Vec<Node> = set.iter().map(|&i| self.all[i].node).collect();
         let partials =
             Partial::all(self.program, &stops).map_err(|why| Reason::Calls(why.to_string()))?;
-        let mut ways: Vec<(Kind, Case)> = Vec::new();
+        let mut ways: Vec<(RemainingProgram, LivenessCase)> = Vec::new();
         for partial in partials.iter().filter(|p| self.is_minimal(set, p)) {
             let kind = self.kind(set, partial)?;
             match ways.iter_mut().find(|(other, _)| *other == kind) {
                 Some((_, case)) => {
                     orders(&mut case.program).push(partial.graph.order.clone());
-                    case.beside = case.beside.max(Beside::of(
+                    case.beside = case.beside.max(ConcurrentCommands::of(
                         (self.program, self.sure),
                         &partial.graph,
                         &partial.never,
@@ -432,14 +436,14 @@ impl Search<'_> {
     }
 
     /// The program that an order of calls leaves if exactly these points are never reached.
-    fn kind(&self, set: &[usize], partial: &Partial) -> Result<Kind, Reason> {
+    fn kind(&self, set: &[usize], partial: &Partial) -> Result<RemainingProgram, Reason> {
         let (program, never) = (self.program, &partial.never);
         let reached = self
             .all
             .iter()
             .enumerate()
             .filter(|(i, b)| !set.contains(i) && !never.contains(&b.node));
-        Ok(Kind {
+        Ok(RemainingProgram {
             runs: program
                 .thread_ids()
                 .map(|t| held::runs(program, never, t))
@@ -449,7 +453,7 @@ impl Search<'_> {
         })
     }
 
-    fn case(&self, set: &[usize], partial: &Partial, kind: &Kind) -> Case {
+    fn case(&self, set: &[usize], partial: &Partial, kind: &RemainingProgram) -> LivenessCase {
         let brinks: Vec<&Brink> = set.iter().map(|&i| &self.all[i]).collect();
         let mut whole = self.program.clone();
         never_complete(&mut whole, &kind.asked);
@@ -465,8 +469,9 @@ impl Search<'_> {
             .collect();
         let held = held::held(self.program, partial, &brinks);
         let polls = held::polls(self.program, partial, &kind.asked);
-        let beside = Beside::of((self.program, self.sure), &partial.graph, &partial.never);
-        Case {
+        let beside =
+            ConcurrentCommands::of((self.program, self.sure), &partial.graph, &partial.never);
+        LivenessCase {
             program,
             whole,
             stay,
@@ -480,10 +485,10 @@ impl Search<'_> {
 
 /// The part of a program that an order of calls leaves if some points are never reached.
 #[derive(PartialEq, Eq)]
-struct Kind {
+struct RemainingProgram {
     /// By thread: the number of its instructions that run.
     runs: Vec<usize>,
-    asked: Vec<Asked>,
+    asked: Vec<StatusQuery>,
     /// The parts that every thread leaves, because a point behind them is reached.
     leave: Vec<Stretch>,
 }

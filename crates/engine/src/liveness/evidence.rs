@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::eval::Eval;
 use crate::execution::Execution;
 use crate::skeleton::Cond;
-use crate::skeleton::progress::{Held, Progress, Repeat, Spin};
+use crate::skeleton::progress::{BlockedAt, ProgressFacts, Repeat, SpinIteration};
 use crate::task::Task;
 use program::ThreadId;
 use program::memory::CellId;
@@ -22,31 +22,31 @@ use program::progress::{ProgressModel, Stand, serve, tree};
 
 /// The way in which a thread ends.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum End<'s> {
+pub(super) enum ThreadFate<'s> {
     Done,
-    Blocked(&'s Held),
-    Looping(&'s Spin),
+    Blocked(&'s BlockedAt),
+    Looping(&'s SpinIteration),
     Repeating(&'s Repeat),
     Stopped,
 }
 
-impl End<'_> {
+impl ThreadFate<'_> {
     /// Whether the thread is live: neither done nor blocked.
     fn is_live(self) -> bool {
-        !matches!(self, End::Done | End::Blocked(_))
+        !matches!(self, ThreadFate::Done | ThreadFate::Blocked(_))
     }
 }
 
 /// An execution that hangs, by this module's judgement.
 pub(super) struct Evidence<'s> {
     /// By thread: its end.
-    pub(super) ends: Vec<End<'s>>,
+    pub(super) ends: Vec<ThreadFate<'s>>,
     /// By thread: whether it is run without end, as far as it can.
     pub(super) served: Vec<bool>,
 }
 
 /// One execution, with its values.
-pub(super) struct Seen<'t, 'a> {
+pub(super) struct JudgedExecution<'t, 'a> {
     task: &'t Task<'a>,
     execution: &'t Execution,
     eval: Eval<'t>,
@@ -60,11 +60,11 @@ pub(super) struct Seen<'t, 'a> {
 pub(super) fn judge<'s>(
     task: &Task<'_>,
     execution: &Execution,
-    progress: &'s Progress,
+    progress: &'s ProgressFacts,
     model: ProgressModel,
 ) -> Result<Evidence<'s>, String> {
     let known = execution.known();
-    let mut seen = Seen {
+    let mut seen = JudgedExecution {
         task,
         execution,
         eval: Eval::new(&task.sk, &known),
@@ -75,10 +75,12 @@ pub(super) fn judge<'s>(
         seen.cells.push(cell.filter(|_| execution.executed.has(e)));
     }
     let ends = seen.ends(progress)?;
-    if !ends
-        .iter()
-        .any(|e| matches!(e, End::Blocked(_) | End::Looping(_) | End::Repeating(_)))
-    {
+    if !ends.iter().any(|e| {
+        matches!(
+            e,
+            ThreadFate::Blocked(_) | ThreadFate::Looping(_) | ThreadFate::Repeating(_)
+        )
+    }) {
         return Err("no thread is blocked or loops for ever".to_string());
     }
     let served = seen.fair(progress, &ends, model)?;
@@ -87,7 +89,7 @@ pub(super) fn judge<'s>(
     Ok(Evidence { ends, served })
 }
 
-impl Seen<'_, '_> {
+impl JudgedExecution<'_, '_> {
     fn holds(&mut self, c: Cond) -> Result<bool, String> {
         self.eval
             .cond(c)
@@ -95,34 +97,34 @@ impl Seen<'_, '_> {
     }
 
     /// The end of each thread; exactly one.
-    fn ends<'s>(&mut self, progress: &'s Progress) -> Result<Vec<End<'s>>, String> {
+    fn ends<'s>(&mut self, progress: &'s ProgressFacts) -> Result<Vec<ThreadFate<'s>>, String> {
         let mut all = Vec::new();
         for (t, thread) in progress.threads.iter().enumerate() {
-            let mut ways: Vec<End<'s>> = Vec::new();
+            let mut ways: Vec<ThreadFate<'s>> = Vec::new();
             if self.holds(thread.cut)? {
                 return Err(format!("thread {t} is cut at the loop bound"));
             }
             if self.holds(thread.done)? {
-                ways.push(End::Done);
+                ways.push(ThreadFate::Done);
             }
             for (held, cond) in &thread.blocked {
                 if self.holds(*cond)? {
-                    ways.push(End::Blocked(held));
+                    ways.push(ThreadFate::Blocked(held));
                 }
             }
             for spin in &thread.spins {
                 if self.holds(spin.cond)? {
-                    ways.push(End::Looping(spin));
+                    ways.push(ThreadFate::Looping(spin));
                 }
             }
             for repeat in &thread.repeats {
                 if self.holds(repeat.choice)? {
-                    ways.push(End::Repeating(repeat));
+                    ways.push(ThreadFate::Repeating(repeat));
                 }
             }
             for &(_, stop) in &thread.stopped {
                 if self.holds(stop)? {
-                    ways.push(End::Stopped);
+                    ways.push(ThreadFate::Stopped);
                 }
             }
             match ways.as_slice() {
@@ -136,8 +138,8 @@ impl Seen<'_, '_> {
     /// Decides which threads are served, and checks that this is fair; by thread.
     fn fair(
         &mut self,
-        progress: &Progress,
-        ends: &[End<'_>],
+        progress: &ProgressFacts,
+        ends: &[ThreadFate<'_>],
         model: ProgressModel,
     ) -> Result<Vec<bool>, String> {
         let mut threads = Vec::new();
@@ -145,7 +147,7 @@ impl Seen<'_, '_> {
             let started = self.holds(thread.started)?;
             threads.push(Stand {
                 live: end.is_live(),
-                stopped: matches!(end, End::Stopped),
+                stopped: matches!(end, ThreadFate::Stopped),
                 started,
             });
         }
@@ -154,7 +156,7 @@ impl Seen<'_, '_> {
         if ends
             .iter()
             .zip(&served)
-            .any(|(end, &served)| served && matches!(end, End::Stopped))
+            .any(|(end, &served)| served && matches!(end, ThreadFate::Stopped))
         {
             return Err("a served thread is stopped".to_string());
         }
@@ -162,10 +164,10 @@ impl Seen<'_, '_> {
     }
 
     /// Checks that a thread blocked on lanes names one that neither arrives nor runs to its end.
-    fn wait_in_vain(&mut self, ends: &[End<'_>]) -> Result<(), String> {
+    fn wait_in_vain(&mut self, ends: &[ThreadFate<'_>]) -> Result<(), String> {
         let program = &self.task.sk.program;
         for (t, end) in program.thread_ids().zip(ends) {
-            let End::Blocked(Held::Lanes(apart)) = end else {
+            let ThreadFate::Blocked(BlockedAt::Lanes(apart)) = end else {
                 continue;
             };
             let named = self
@@ -173,8 +175,8 @@ impl Seen<'_, '_> {
                 .term(apart.named)
                 .ok_or("whom a thread waits for is not determined")?;
             let missing = |u: ThreadId| match ends[usize::from(u.0)] {
-                End::Done => false,
-                End::Blocked(Held::Lanes(other)) => !other.is_with(apart),
+                ThreadFate::Done => false,
+                ThreadFate::Blocked(BlockedAt::Lanes(other)) => !other.is_with(apart),
                 _ => true,
             };
             if !program
@@ -205,13 +207,13 @@ impl Seen<'_, '_> {
     }
 
     /// Checks that repeated events can repeat.
-    fn repeats(&mut self, progress: &Progress, ends: &[End<'_>]) -> Result<(), String> {
+    fn repeats(&mut self, progress: &ProgressFacts, ends: &[ThreadFate<'_>]) -> Result<(), String> {
         let mut repeated: BTreeSet<usize> = BTreeSet::new();
         let mut blocks: BTreeSet<usize> = BTreeSet::new();
         let mut again: BTreeMap<usize, usize> = BTreeMap::new();
         for end in ends {
             match end {
-                End::Looping(spin) => {
+                ThreadFate::Looping(spin) => {
                     let events = spin
                         .events
                         .iter()
@@ -219,7 +221,7 @@ impl Seen<'_, '_> {
                         .filter(|&e| self.executed(e));
                     repeated.extend(events);
                 }
-                End::Repeating(repeat) => {
+                ThreadFate::Repeating(repeat) => {
                     for (a, b) in self.equal_blocks(repeat)? {
                         again.insert(a, b);
                         repeated.insert(b);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::cases::{Asked, Brink, end_of};
+use super::cases::{Brink, StatusQuery, end_of};
 use program::host::{
     Asked as About, CallId, CommandId, HostOp, LaunchGraph, Node, Origin, Partial, QueryId, Ref,
 };
@@ -38,7 +38,7 @@ pub(super) fn witness(
     why: &str,
 ) -> Witness {
     let (events, relations, state, threads, derived, styles) = Default::default();
-    let teller = Teller {
+    let teller = HoldExplainer {
         program,
         graph,
         never,
@@ -65,7 +65,7 @@ pub(super) fn held(
     partial: &Partial,
     brinks: &[&Brink],
 ) -> Vec<(ThreadId, ThreadEnd)> {
-    let teller = Teller {
+    let teller = HoldExplainer {
         program,
         graph: &partial.graph,
         never: &partial.never,
@@ -111,7 +111,7 @@ pub(super) fn waiting(
             .any(|s| s != stop && graph.never(&[*s]).contains(stop))
     };
     let reasons: Vec<Node> = stops.iter().copied().filter(alone).collect();
-    let teller = Teller {
+    let teller = HoldExplainer {
         program,
         graph: &graph,
         never: &never,
@@ -146,9 +146,9 @@ fn next_point(program: &Program, t: ThreadId, at: usize) -> Node {
 pub(super) fn polls(
     program: &Program,
     partial: &Partial,
-    asked: &[Asked],
+    asked: &[StatusQuery],
 ) -> Vec<(ThreadId, usize, Wait)> {
-    let teller = Teller {
+    let teller = HoldExplainer {
         program,
         graph: &partial.graph,
         never: &partial.never,
@@ -166,7 +166,7 @@ pub(super) fn polls(
 }
 
 /// As [`polls`], for user events that no call sets.
-pub(super) fn unset(program: &Program, asked: &[Asked]) -> Vec<(ThreadId, usize, Wait)> {
+pub(super) fn unset(program: &Program, asked: &[StatusQuery]) -> Vec<(ThreadId, usize, Wait)> {
     let host = program.host.as_deref().expect("a host program");
     let wait = |of: QueryId| match host.query(of).of {
         About::Event(Ref::Handle(h)) => {
@@ -186,13 +186,13 @@ pub(super) fn unset(program: &Program, asked: &[Asked]) -> Vec<(ThreadId, usize,
         .collect()
 }
 
-struct Teller<'a> {
+struct HoldExplainer<'a> {
     program: &'a Program,
     graph: &'a LaunchGraph,
     never: &'a BTreeSet<Node>,
 }
 
-impl Teller<'_> {
+impl HoldExplainer<'_> {
     /// The point at which a thread is held up.
     fn held(&self, t: ThreadId) -> Option<Node> {
         if self.never.contains(&Node::Enter(t)) {

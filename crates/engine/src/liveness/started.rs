@@ -7,16 +7,16 @@
 //!
 //! # Invariants
 //! - Each partial execution of the program is one of a part in which the threads have left
-//!   [`Part::left`], and vice versa. Whether the awaited threads continue does not matter: later
+//!   [`RunnablePart::left`], and vice versa. Whether the awaited threads continue does not matter: later
 //!   events may just not have run yet.
 
-use super::cases::{self, Case, Stretch};
+use super::cases::{self, LivenessCase, Stretch};
 use super::host::{Ends, ends};
 use crate::skeleton::{Cond, Skeleton};
 use program::Program;
 
 /// A part of a host program that can run alone.
-pub struct Part {
+pub struct RunnablePart {
     /// The program, without the parts that have not started.
     pub program: Program,
     /// Stretches that its threads have left, because something in the part runs after them.
@@ -24,7 +24,7 @@ pub struct Part {
 }
 
 /// The parts of a program that can run without the rest; `None` if they are unknown.
-pub fn parts(program: &Program) -> Option<Vec<Part>> {
+pub fn parts(program: &Program) -> Option<Vec<RunnablePart>> {
     let Ends::Open(ways) = ends(program) else {
         return None;
     };
@@ -33,11 +33,11 @@ pub fn parts(program: &Program) -> Option<Vec<Part>> {
         cases
             .into_iter()
             .map(
-                |Case {
+                |LivenessCase {
                      program,
                      leave: left,
                      ..
-                 }| Part { program, left },
+                 }| RunnablePart { program, left },
             )
             .collect(),
     )

@@ -19,12 +19,12 @@ const MAX_BRANCHES: u32 = 40;
 
 /// The properties of a barrier that decide which threads meet there: its level, its number in that
 /// level, and its action.
-type Meeting = (Scope, Option<i64>, String);
+type BarrierMeeting = (Scope, Option<i64>, String);
 
 /// By thread: whether it surely ends once it has started, if nothing in its code waits except
 /// barriers.
 pub(super) fn all(program: &Program) -> Vec<bool> {
-    let met: Vec<Option<Vec<Meeting>>> = program.threads.iter().map(meetings).collect();
+    let met: Vec<Option<Vec<BarrierMeeting>>> = program.threads.iter().map(meetings).collect();
     let command = |u: ThreadId| program.host.as_ref().and_then(|host| host.command_of(u));
     let mut sure: Vec<bool> = met.iter().map(Option::is_some).collect();
     let ends = |t: ThreadId, sure: &[bool]| {
@@ -42,8 +42,8 @@ pub(super) fn all(program: &Program) -> Vec<bool> {
         };
         program.thread_ids().filter(|u| same(*u, widest)).all(|u| {
             // Barriers of a group without this thread do not matter to it.
-            let shared = |m: &&Meeting| same(u, m.0);
-            let alike = |other: &Vec<Meeting>| {
+            let shared = |m: &&BarrierMeeting| same(u, m.0);
+            let alike = |other: &Vec<BarrierMeeting>| {
                 other == own || other.iter().filter(shared).eq(own.iter().filter(shared))
             };
             // A thread of another command may start much later.
@@ -67,7 +67,7 @@ pub(super) fn all(program: &Program) -> Vec<bool> {
 
 /// The barriers on every path through a thread's code; `None` if they may differ, or if the thread
 /// may not end.
-fn meetings(thread: &Thread) -> Option<Vec<Meeting>> {
+fn meetings(thread: &Thread) -> Option<Vec<BarrierMeeting>> {
     let initial = |init: &Init| {
         if let Init::Int(value) = init {
             Some(*value)
@@ -89,7 +89,7 @@ fn behind(
     (mut pc, branches): (usize, u32),
     mut regs: Vec<Option<i64>>,
     steps: &mut usize,
-) -> Option<Vec<Meeting>> {
+) -> Option<Vec<BarrierMeeting>> {
     let mut found = Vec::new();
     while let Some(instr) = thread.code.get(pc) {
         *steps += 1;
@@ -127,7 +127,7 @@ fn behind(
 }
 
 /// A barrier that all threads of a group meet at; `None` if it is for some of them.
-fn meeting(b: &Barrier, regs: &[Option<i64>]) -> Option<Meeting> {
+fn meeting(b: &Barrier, regs: &[Option<i64>]) -> Option<BarrierMeeting> {
     match &b.naming {
         BarrierNaming::Counted { id, count: None } if b.lanes.is_none() => {
             Some((b.domain, Some(value(id, regs)?), format!("{:?}", b.action)))

@@ -90,7 +90,9 @@ pub(super) fn events(is: impl Fn(&Skeleton, &Event) -> bool + Send + Sync + 'sta
 
 /// Accesses that may go to an object with a property. The set is exact for initial writes. Models
 /// that need exact sets for other accesses through registers use `range([IW & X]; loc)`.
-pub(super) fn accesses(to: impl Fn(&Skeleton, Known) -> bool + Send + Sync + 'static) -> Build {
+pub(super) fn accesses(
+    to: impl Fn(&Skeleton, ObjectTraits) -> bool + Send + Sync + 'static,
+) -> Build {
     Build::Set(Box::new(move |sk, domains| {
         EventSet::from_fn(sk.len(), |e| {
             objects(sk, domains, e).any(|object| to(sk, object))
@@ -335,14 +337,14 @@ pub(super) fn leaves(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
 }
 
 /// The properties of an object.
-pub(super) struct Known {
+pub(super) struct ObjectTraits {
     pub(super) atomic: bool,
     pub(super) opencl: OpenClMemory,
     pub(super) kind: MemoryKind,
     pub(super) class: Option<Class>,
 }
 
-fn known(sk: &Skeleton, (loc, index): (LocId, u32)) -> Option<Known> {
+fn known(sk: &Skeleton, (loc, index): (LocId, u32)) -> Option<ObjectTraits> {
     match sk.program.location(loc).kind {
         LocationKind::Object {
             atomic,
@@ -356,7 +358,7 @@ fn known(sk: &Skeleton, (loc, index): (LocId, u32)) -> Option<Known> {
             } else {
                 class
             };
-            Some(Known {
+            Some(ObjectTraits {
                 atomic,
                 opencl,
                 kind,
@@ -372,7 +374,7 @@ pub(super) fn objects<'a>(
     sk: &'a Skeleton,
     domains: &'a Domains,
     event: EventId,
-) -> impl Iterator<Item = Known> + 'a {
+) -> impl Iterator<Item = ObjectTraits> + 'a {
     let object = |c: CellId| known(sk, sk.memory.cell(sk.memory.cell(c).memory).location);
     domains.cells[event.index()]
         .iter()
@@ -387,7 +389,7 @@ pub(super) fn near(sk: &Skeleton, domains: &Domains, event: EventId) -> bool {
         return false;
     };
     let place = &sk.program.thread(thread).place;
-    let near = |object: Known| match object.kind {
+    let near = |object: ObjectTraits| match object.kind {
         MemoryKind::Device(gpu) => !place.host && sk.program.machine.peers(place.gpu, gpu),
         _ => !place.host,
     };

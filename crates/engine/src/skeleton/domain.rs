@@ -14,10 +14,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use super::images::{Image, Images, Stuck, distinct};
-use super::needed::Needed;
+use super::images::{Image, ImageFailure, TermImages, distinct};
+use super::needed::NeededTerms;
 use super::pool::{Cond, Term, TermId};
-use super::{Event, Pool, Skeleton};
+use super::{Event, Skeleton, TermPool};
 use cat::rel::{EventId, EventSet, Rel};
 use program::BinOp;
 use program::memory::CellId;
@@ -34,7 +34,7 @@ pub type Values = Vec<i64>;
 
 /// Known facts about all executions of interest.
 #[derive(Clone, Copy, Default)]
-pub struct Known<'k> {
+pub struct KnownFacts<'k> {
     /// Pairs of a write and a read that never reads from it.
     pub never: Option<&'k Rel>,
     /// By read: a list that contains its value in every execution.
@@ -45,7 +45,7 @@ pub struct Known<'k> {
 #[derive(Clone, Debug)]
 pub struct Domains {
     /// By term: the function of reads that it computes, and its values.
-    images: Images,
+    images: TermImages,
     /// By event: the cells it may access. Cells of aliases appear as such.
     pub cells: Vec<Vec<CellId>>,
     /// By event: whether its address may be outside memory, or in memory that does not fit the
@@ -69,8 +69,8 @@ impl Domains {
     pub fn compute(
         sk: &Skeleton,
         seeds: &[i64],
-        known: Known<'_>,
-        needed: Option<&Needed>,
+        known: KnownFacts<'_>,
+        needed: Option<&NeededTerms>,
         rough: bool,
         deadline: Option<Instant>,
     ) -> Result<Domains, Reason> {
@@ -78,11 +78,12 @@ impl Domains {
         let needs = |t: TermId| needed.is_none_or(|needed| needed.rests_on(sk, t));
         // The known facts use event numbers, so they apply only if the number of events is the
         // same.
-        let Known { never, found } = if known.never.is_some_and(|never| never.universe_len() == n) {
-            known
-        } else {
-            Known::default()
-        };
+        let KnownFacts { never, found } =
+            if known.never.is_some_and(|never| never.universe_len() == n) {
+                known
+            } else {
+                KnownFacts::default()
+            };
         let may = |w: usize, r: usize| never.is_none_or(|never| !never.has(w, r));
         let reads: Vec<usize> = (0..n).filter(|&i| sk.events[i].is_read()).collect();
         let writes: Vec<usize> = (0..n).filter(|&i| sk.events[i].is_write()).collect();
@@ -99,13 +100,13 @@ impl Domains {
         }
         let (cells, may_fault) = (vec![Vec::new(); n], vec![false; n]);
         let mut d = Domains {
-            images: Images::default(),
+            images: TermImages::default(),
             cells,
             may_fault,
             open: false,
             seeded,
         };
-        let update = |images: &mut Images, of_read: &[Option<Values>], stale: &[bool]| {
+        let update = |images: &mut TermImages, of_read: &[Option<Values>], stale: &[bool]| {
             let updated = images.update(
                 &sk.pool,
                 needs,
@@ -126,7 +127,7 @@ impl Domains {
             for (i, event) in sk.events.iter().enumerate() {
                 moved[i] = event
                     .addr
-                    .is_some_and(|addr| d.images.changed[Pool::term_index(addr)]);
+                    .is_some_and(|addr| d.images.changed[TermPool::term_index(addr)]);
                 if let Some(addr) = event.addr.filter(|_| moved[i]) {
                     (d.cells[i], d.may_fault[i]) = d.accessible(sk, i, addr)?;
                 }
@@ -145,7 +146,7 @@ impl Domains {
                 };
                 let outside = |r: usize| {
                     let written =
-                        |w: usize| moved[w] || d.images.changed[Pool::term_index(sk.seen(w))];
+                        |w: usize| moved[w] || d.images.changed[TermPool::term_index(sk.seen(w))];
                     writes.iter().any(|&w| {
                         !knot.events.has(w) && written(w) && may(w, r) && d.may_overlap(sk, r, w)
                     })
@@ -178,7 +179,10 @@ impl Domains {
                 }
                 let value = |w: usize| sk.seen(w);
                 let news = |w: usize| {
-                    again || moved[r] || moved[w] || d.images.changed[Pool::term_index(value(w))]
+                    again
+                        || moved[r]
+                        || moved[w]
+                        || d.images.changed[TermPool::term_index(value(w))]
                 };
                 let ty = sk.events[r].ty;
                 let sources = writes
@@ -233,7 +237,7 @@ impl Domains {
 
     /// The possible values of a term, sorted; `None` if it may have any value.
     pub fn of(&self, t: TermId) -> Option<&Values> {
-        self.images.sorted[Pool::term_index(t)].as_ref()
+        self.images.sorted[TermPool::term_index(t)].as_ref()
     }
 
     /// The possible values of an address, sorted.
@@ -244,7 +248,7 @@ impl Domains {
 
     /// The function of reads that a term computes.
     pub fn image(&self, t: TermId) -> &Image {
-        &self.images.all[Pool::term_index(t)]
+        &self.images.all[TermPool::term_index(t)]
     }
 
     /// Whether two accesses may go to the same memory.
@@ -312,8 +316,8 @@ impl Knot {
 }
 
 /// Why values are unknown, with the first instruction that causes it.
-fn stuck(sk: &Skeleton, why: Stuck) -> Reason {
-    let Stuck::At(term) = why else {
+fn stuck(sk: &Skeleton, why: ImageFailure) -> Reason {
+    let ImageFailure::At(term) = why else {
         return Reason::Time;
     };
     // Operands come before the terms that use them.
@@ -325,7 +329,7 @@ fn stuck(sk: &Skeleton, why: Stuck) -> Reason {
                     .pool
                     .parts(t)
                     .into_iter()
-                    .any(|part| rests[Pool::term_index(part)]),
+                    .any(|part| rests[TermPool::term_index(part)]),
         );
     }
     let here = |e: &usize| {
@@ -335,7 +339,7 @@ fn stuck(sk: &Skeleton, why: Stuck) -> Reason {
         addr.into_iter()
             .chain(value)
             .chain(sk.pool.compared(guard))
-            .any(|t| rests[Pool::term_index(t)])
+            .any(|t| rests[TermPool::term_index(t)])
     };
     Reason::TooManyValues((0..sk.len()).find(here).and_then(|e| sk.place(e)))
 }
@@ -385,7 +389,7 @@ fn only_shifts(sk: &Skeleton, group: &[usize]) -> bool {
     let mut open: Vec<(TermId, bool)> = values.map(|t| (t, false)).collect();
     let mut seen: BTreeSet<(usize, bool)> = BTreeSet::new();
     while let Some((t, opaque)) = open.pop() {
-        if !seen.insert((Pool::term_index(t), opaque)) {
+        if !seen.insert((TermPool::term_index(t), opaque)) {
             continue;
         }
         match sk.pool.term(t) {

@@ -9,12 +9,14 @@ use std::rc::Rc;
 
 use super::event::Event;
 use super::graph::{MAX_EVENTS, MAX_VALUE_DEPTH};
-use super::kept::{Kept, keeps};
+use super::kept::{PreservingRmw, keeps};
 use super::loops::Position;
 use super::pool::{Cond, TermId};
-use super::returns::Effect;
-use super::unroll::{State, Taint, Unroller};
-use super::unrolled::{Answer, Arrival, Group, Naming, Unrolled, Use, Wait, WaitKey};
+use super::returns::VisibleEffect;
+use super::unroll::{Taint, UnrollState, Unroller};
+use super::unrolled::{
+    BarrierGroup, GuardedArrival, GuardedWait, Naming, QueryAnswer, Unrolling, Use, WaitKey,
+};
 use cat::rel::EventId;
 use program::{
     Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Element, EventKind, Expr, Op,
@@ -51,7 +53,12 @@ impl Here<'_> {
 
 impl Unroller<'_> {
     /// The value of an expression, and the reads that it depends on.
-    pub(super) fn eval(&mut self, state: &State, e: &Expr, thread: ThreadId) -> (TermId, Taint) {
+    pub(super) fn eval(
+        &mut self,
+        state: &UnrollState,
+        e: &Expr,
+        thread: ThreadId,
+    ) -> (TermId, Taint) {
         match e {
             Expr::Const(v) => (self.out.pool.constant(*v), Taint::default()),
             Expr::Reg(r) => (state.regs[r.0 as usize], state.taints[r.0 as usize].clone()),
@@ -98,7 +105,12 @@ impl Unroller<'_> {
     }
 
     /// Adds an event at the state.
-    fn push(&mut self, event: Event, state: &mut State, at: &Position) -> Result<EventId, Reason> {
+    fn push(
+        &mut self,
+        event: Event,
+        state: &mut UnrollState,
+        at: &Position,
+    ) -> Result<EventId, Reason> {
         if self.out.events.len() >= MAX_EVENTS {
             return Err(Reason::TooManyEvents(MAX_EVENTS));
         }
@@ -116,12 +128,12 @@ impl Unroller<'_> {
     /// loops: whether it writes, or takes part in a barrier.
     pub(super) fn execute(
         &mut self,
-        state: &mut State,
+        state: &mut UnrollState,
         op: &Op,
         thread: ThreadId,
         pc: usize,
         at: &Position,
-    ) -> Result<Effect, Reason> {
+    ) -> Result<VisibleEffect, Reason> {
         let here = Here { thread, pc, at };
         match op {
             Op::Branch { .. } => unreachable!("branches are steps"),
@@ -132,7 +144,7 @@ impl Unroller<'_> {
                     brought.ok_or_else(|| Reason::Unsupported("a value of a lane that was not met".into()))?;
                 let (value, taint) = brought.unwrap_or_else(|| (self.out.pool.constant(0), Taint::default()));
                 state.set(*dst, value, taint);
-                Ok(Effect::NONE)
+                Ok(VisibleEffect::NONE)
             }
             Op::Assign { dst, value } => {
                 let (v, t) = self.eval(state, value, thread);
@@ -140,20 +152,20 @@ impl Unroller<'_> {
                     return Err(Reason::TooDeepValue(MAX_VALUE_DEPTH));
                 }
                 state.set(*dst, v, t);
-                Ok(Effect::NONE)
+                Ok(VisibleEffect::NONE)
             }
             Op::Load { dst, addr, access } => {
                 let addr = self.eval(state, addr, thread);
                 let (_, value, taint) = self.read(state, &here, access, &addr)?;
                 state.set(*dst, value, taint);
-                Ok(Effect { shows: self.shows(state.guard, &here), ..Effect::NONE })
+                Ok(VisibleEffect { shows: self.shows(state.guard, &here), ..VisibleEffect::NONE })
             }
             Op::Store { addr, value, access } => {
                 let addr = self.eval(state, addr, thread);
                 let value = self.eval(state, value, thread);
                 let guard = state.guard;
                 self.write(state, &here, access, (&addr, value), guard)?;
-                Ok(Effect::when(guard))
+                Ok(VisibleEffect::when(guard))
             }
             Op::Rmw { .. } if self.options.rmw_single() => Err(Reason::Unsupported(
                 "a model in which a read-modify-write is one event (`rmw = single`), asked about one".into(),
@@ -212,21 +224,21 @@ impl Unroller<'_> {
                 let (changes, keeps) = (self.out.pool.not(keeps), self.out.pool.and(guard, keeps));
                 if let (Some((read, write)), true) = (written, keeps != Cond::FALSE) {
                     let (read, write) = (EventId::new(read), EventId::new(write));
-                    self.out.kept.push(Kept { thread, instr: pc, read, write, depends });
+                    self.out.kept.push(PreservingRmw { thread, instr: pc, read, write, depends });
                 }
-                Ok(Effect { changes: self.out.pool.and(guard, changes), keeps, shows, ..Effect::NONE })
+                Ok(VisibleEffect { changes: self.out.pool.and(guard, changes), keeps, shows, ..VisibleEffect::NONE })
             }
             Op::Mark { addr, mark } => {
                 let addr = addr.as_ref().map(|addr| self.eval(state, addr, thread));
                 let event = here.event(mark.kind, state.guard, &mark.tags, mark.scope);
                 let id = self.push(Event { addr: addr.as_ref().map(|a| a.0), ..event }, state, at)?;
                 addr.iter().for_each(|(_, taint)| self.depend(id, taint, true));
-                Ok(Effect::NONE)
+                Ok(VisibleEffect::NONE)
             }
-            Op::Call(_) | Op::Enqueue(_) => Ok(Effect::NONE),
+            Op::Call(_) | Op::Enqueue(_) => Ok(VisibleEffect::NONE),
             Op::Status { dst, of } => {
                 let open = self.out.pool.fresh_choice();
-                self.out.answers.push(Answer {
+                self.out.answers.push(QueryAnswer {
                     query: *of,
                     thread,
                     instr: pc,
@@ -238,7 +250,7 @@ impl Unroller<'_> {
                 });
                 let value = self.out.pool.truth(open);
                 state.set(*dst, value, Taint::default());
-                Ok(Effect::NONE)
+                Ok(VisibleEffect::NONE)
             }
             Op::Choice { dst, .. } => {
                 let choice = self.out.pool.fresh_choice();
@@ -247,7 +259,7 @@ impl Unroller<'_> {
                 }
                 let value = self.out.pool.truth(choice);
                 state.set(*dst, value, Taint::default());
-                Ok(Effect::NONE)
+                Ok(VisibleEffect::NONE)
             }
             Op::Barrier(b) => {
                 let effect = state.guard;
@@ -262,7 +274,7 @@ impl Unroller<'_> {
                     let id =
                         self.push(here.event(EventKind::Arrive, state.guard, &b.arrive, b.scope), state, at)?;
                     let (guard, place) = (state.guard, at.clone());
-                    self.out.arrivals.push(Arrival { event: id, guard, at: named, place });
+                    self.out.arrivals.push(GuardedArrival { event: id, guard, at: named, place });
                 }
                 if b.action != BarrierAction::Arrive {
                     self.may_stop(state, pc)?;
@@ -270,7 +282,7 @@ impl Unroller<'_> {
                     self.waits(state, named, (thread, at.clone(), false), event)?;
                     self.push(here.event(EventKind::Wait, state.guard, &b.wait, b.scope), state, at)?;
                 }
-                Ok(Effect::meeting(effect))
+                Ok(VisibleEffect::meeting(effect))
             }
         }
     }
@@ -290,11 +302,15 @@ impl Unroller<'_> {
 
     /// A read-modify-write of 128 bits: it reads all pieces before it writes one. The first
     /// micro-op executes for all of them.
-    fn whole_rmw(&mut self, state: &mut State, here: &Here<'_>) -> Result<Effect, Reason> {
+    fn whole_rmw(
+        &mut self,
+        state: &mut UnrollState,
+        here: &Here<'_>,
+    ) -> Result<VisibleEffect, Reason> {
         let program = self.program;
         let code = &program.thread(here.thread).code;
         if code[here.pc].element.at > 0 {
-            return Ok(Effect::NONE);
+            return Ok(VisibleEffect::NONE);
         }
         let mut changes = self.shows(state.guard, here);
         let mut pieces = Vec::new();
@@ -334,13 +350,13 @@ impl Unroller<'_> {
                 changes = self.out.pool.or(changes, guard);
             }
         }
-        Ok(Effect::when(changes))
+        Ok(VisibleEffect::when(changes))
     }
 
     /// The barrier that an instruction of a thread names.
     pub(super) fn barrier(
         &mut self,
-        state: &State,
+        state: &UnrollState,
         b: &Barrier,
         thread: ThreadId,
     ) -> Result<Use, Reason> {
@@ -375,7 +391,7 @@ impl Unroller<'_> {
         };
         Ok(Use {
             thread,
-            group: Group {
+            group: BarrierGroup {
                 domain: b.domain,
                 lanes,
             },
@@ -384,12 +400,12 @@ impl Unroller<'_> {
     }
 
     /// Whether the thread may have arrived at that barrier without waiting there since.
-    fn may_have_arrived(&mut self, state: &State, to: Use) -> bool {
+    fn may_have_arrived(&mut self, state: &UnrollState, to: Use) -> bool {
         let Naming::Counted { id, .. } = to.naming else {
             return false;
         };
         let code = &self.program.thread(to.thread).code;
-        let Unrolled {
+        let Unrolling {
             pool,
             arrivals,
             waits,
@@ -404,7 +420,7 @@ impl Unroller<'_> {
                 && pool.cmp(CmpOp::Eq, Ty::WORD, x, id) != Cond::FALSE
         };
         // If all threads of the group take part, this case is undefined.
-        let splits = |a: &Arrival| {
+        let splits = |a: &GuardedArrival| {
             let barrier = code[events[a.event.index()].instr].op.barrier();
             barrier.is_some_and(|b| b.action == BarrierAction::Arrive && !b.takes_turns())
         };
@@ -430,7 +446,7 @@ impl Unroller<'_> {
     /// Lets a thread continue only if it passes a barrier.
     fn waits(
         &mut self,
-        state: &mut State,
+        state: &mut UnrollState,
         at: Use,
         key: WaitKey,
         event: EventId,
@@ -447,7 +463,7 @@ impl Unroller<'_> {
             self.ends(state)?;
         }
         state.guard = self.out.pool.and(reached, pass);
-        self.out.waits.push(Wait {
+        self.out.waits.push(GuardedWait {
             key,
             event,
             reached,
@@ -461,7 +477,7 @@ impl Unroller<'_> {
     /// dependencies.
     fn read(
         &mut self,
-        state: &mut State,
+        state: &mut UnrollState,
         here: &Here<'_>,
         access: &Access,
         (addr, on): &(TermId, Taint),
@@ -515,7 +531,7 @@ impl Unroller<'_> {
     /// Adds a write of a value, one event for each cell.
     fn write(
         &mut self,
-        state: &mut State,
+        state: &mut UnrollState,
         here: &Here<'_>,
         access: &Access,
         ((addr, on), (value, of)): (&(TermId, Taint), (TermId, Taint)),
@@ -668,7 +684,7 @@ impl Unroller<'_> {
     }
 }
 
-impl State {
+impl UnrollState {
     pub(super) fn set(&mut self, reg: RegId, value: TermId, taint: Taint) {
         self.regs[reg.0 as usize] = value;
         self.taints[reg.0 as usize] = taint;

@@ -11,7 +11,7 @@
 //! - The read remains an event: it may race, it is ordered, and it is shown.
 //! - All writing instructions decide which objects are written, whatever their conditions and
 //!   whatever is read. So no value out of thin air adds another object. Only addresses outside
-//!   their object remain: [`Fixed::is_hit`] checks them once all addresses are known, and the
+//!   their object remain: [`UnwrittenObjects::is_hit`] checks them once all addresses are known, and the
 //!   program is then unrolled without this optimization.
 
 use super::Skeleton;
@@ -22,14 +22,14 @@ use program::{LocId, Op, Program, ThreadId, Ty};
 
 /// Objects that no thread writes.
 #[derive(Clone, Debug, Default)]
-pub struct Fixed(Vec<bool>);
+pub struct UnwrittenObjects(Vec<bool>);
 
-impl Fixed {
+impl UnwrittenObjects {
     /// The objects of a program that no thread writes; none in a host program, because the runtime
     /// writes memory, too.
-    pub(super) fn of(program: &Program) -> Fixed {
+    pub(super) fn of(program: &Program) -> UnwrittenObjects {
         if program.host.is_some() {
-            return Fixed::default();
+            return UnwrittenObjects::default();
         }
         let points = Points::compute(program);
         let mut fixed = vec![true; program.locations.len()];
@@ -52,13 +52,13 @@ impl Fixed {
             let Some(addr) = addr else { continue };
             let objects = points.of(t, addr);
             if objects.is_empty() && !gives {
-                return Fixed::default();
+                return UnwrittenObjects::default();
             }
             objects
                 .into_iter()
                 .for_each(|object| fixed[usize::from(object.0)] = false);
         }
-        Fixed(fixed)
+        UnwrittenObjects(fixed)
     }
 
     fn has(&self, program: &Program, loc: LocId) -> bool {

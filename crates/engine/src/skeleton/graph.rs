@@ -11,9 +11,9 @@ use rustc_hash::FxHashMap;
 use verdict::Place;
 
 use super::event::Event;
-use super::fixed::Fixed;
-use super::pool::{Cond, Pool, TermId};
-use super::progress::{Progress, ThreadProgress};
+use super::fixed::UnwrittenObjects;
+use super::pool::{Cond, TermId, TermPool};
+use super::progress::{ProgressFacts, ThreadProgress};
 
 /// The largest number of events: relations are dense, so memory grows with the square.
 pub const MAX_EVENTS: usize = 6144;
@@ -50,11 +50,11 @@ pub struct Skeleton {
     /// The loop bound it was built for.
     pub bound: u32,
     /// Terms and conditions.
-    pub pool: Pool,
+    pub pool: TermPool,
     /// The address map.
     pub memory: Memory,
     /// The objects that no thread writes.
-    pub fixed: Fixed,
+    pub fixed: UnwrittenObjects,
     /// All events.
     pub events: Vec<Event>,
     /// The cell of each initial write, by event index.
@@ -94,7 +94,7 @@ pub struct Skeleton {
     pub(crate) phases: Vec<(EventId, TermId, TermId)>,
     pub(super) order: Rel,
     /// How threads end that do not run to their end, if the skeleton was built for that question.
-    pub progress: Option<Arc<Progress>>,
+    pub progress: Option<Arc<ProgressFacts>>,
     pub(crate) syncbar: Vec<(EventId, EventId, Cond)>,
     pub(crate) exitbar: Vec<(EventId, EventId, Cond)>,
     pub(crate) nextbar: Vec<(EventId, EventId, Cond)>,
@@ -239,7 +239,7 @@ impl Skeleton {
         conds.extend(edges.into_iter().flatten().map(|edge| edge.2));
         let mut terms: Vec<TermId> = events.iter().filter_map(|e| e.addr).collect();
         terms.extend(phases.iter().flat_map(|&(_, now, next)| [now, next]));
-        for Progress { threads, partners } in progress.iter().map(Arc::as_ref) {
+        for ProgressFacts { threads, partners } in progress.iter().map(Arc::as_ref) {
             conds.extend(partners.iter().map(|pair| pair.2));
             for ThreadProgress {
                 done,

@@ -13,7 +13,7 @@ use std::time::Instant;
 use rustc_hash::FxHashSet;
 
 use super::domain::{MAX_VALUES, Values};
-use super::pool::{Atom, Cond, Pool, Term, TermId};
+use super::pool::{Cond, CondAtom, Term, TermId, TermPool};
 use cat::rel::EventId;
 use program::{BinOp, CmpOp, Ty};
 
@@ -52,7 +52,7 @@ impl Image {
 
 /// Why values are unknown.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Stuck {
+pub(super) enum ImageFailure {
     /// The deadline has passed.
     Late,
     /// The operands of this term have to be listed, and take too many values.
@@ -61,16 +61,16 @@ pub(super) enum Stuck {
 
 /// The possible values of all terms.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Images {
+pub(super) struct TermImages {
     /// By term: its image.
     pub(super) all: Vec<Image>,
     /// By term: its values, sorted, if they are listed.
     pub(super) sorted: Vec<Option<Values>>,
-    /// By term: whether the last [`Images::update`] changed its image.
+    /// By term: whether the last [`TermImages::update`] changed its image.
     pub(super) changed: Vec<bool>,
 }
 
-impl Images {
+impl TermImages {
     /// Recomputes the terms that depend on reads with changed values. `of_read` gives the values of
     /// reads; `None` means any.
     ///
@@ -81,13 +81,13 @@ impl Images {
     /// values.
     pub(super) fn update(
         &mut self,
-        pool: &Pool,
+        pool: &TermPool,
         needs: impl Fn(TermId) -> bool,
         of_read: &[Option<Values>],
         has_changed: impl Fn(EventId) -> bool,
         rough: bool,
         deadline: Option<Instant>,
-    ) -> Result<(), Stuck> {
+    ) -> Result<(), ImageFailure> {
         let sizes = |e: EventId| {
             of_read[e.index()]
                 .as_ref()
@@ -97,11 +97,11 @@ impl Images {
         let first = self.all.is_empty();
         self.changed.clear();
         for id in pool.term_ids() {
-            let at = Pool::term_index(id);
+            let at = TermPool::term_index(id);
             if at.is_multiple_of(256) && stop::late(deadline) {
-                return Err(Stuck::Late);
+                return Err(ImageFailure::Late);
             }
-            let has = |t: TermId| self.changed[Pool::term_index(t)];
+            let has = |t: TermId| self.changed[TermPool::term_index(t)];
             let term = pool.term(id);
             let stale = first
                 || match term {
@@ -128,7 +128,7 @@ impl Images {
                 },
                 term => match image(pool, &sizes, &self.all, term) {
                     None if rough => Image::Word,
-                    image => image.ok_or(Stuck::At(id))?,
+                    image => image.ok_or(ImageFailure::At(id))?,
                 },
             };
             if first {
@@ -166,12 +166,12 @@ pub(super) fn distinct(mut values: Values) -> Values {
 
 /// The image of a term; `None` if its operands have to be listed, and take too many values.
 fn image(
-    pool: &Pool,
+    pool: &TermPool,
     sizes: &impl Fn(EventId) -> usize,
     images: &[Image],
     term: Term,
 ) -> Option<Image> {
-    let get = |t: TermId| &images[Pool::term_index(t)];
+    let get = |t: TermId| &images[TermPool::term_index(t)];
     Some(match term {
         Term::Const(v) => Image::Of(Vec::new(), vec![v]),
         Term::Read(_) => unreachable!("handled above"),
@@ -382,25 +382,25 @@ fn strides(sizes: &impl Fn(EventId) -> usize, all: &[EventId], image: &Image) ->
 }
 
 /// Adds the terms that a condition compares. False if it also depends on a choice.
-fn tested(pool: &Pool, c: Cond, terms: &mut Vec<TermId>) -> bool {
+fn tested(pool: &TermPool, c: Cond, terms: &mut Vec<TermId>) -> bool {
     pool.support(c)
         .into_iter()
         .all(|atom| match pool.atom(atom) {
-            Atom::Eq(_, a, b) | Atom::Lt(_, a, b) => {
+            CondAtom::Eq(_, a, b) | CondAtom::Lt(_, a, b) => {
                 terms.extend([a, b]);
                 true
             }
-            Atom::Choice(_) => false,
+            CondAtom::Choice(_) => false,
         })
 }
 
 /// Whether a condition holds, if terms have these values.
-fn holds(pool: &Pool, mut c: Cond, of: impl Fn(TermId) -> i64) -> bool {
+fn holds(pool: &TermPool, mut c: Cond, of: impl Fn(TermId) -> i64) -> bool {
     while let Some((atom, low, high)) = pool.decision(c) {
         let yes = match pool.atom(atom) {
-            Atom::Eq(ty, a, b) => CmpOp::Eq.holds(ty, of(a), of(b)),
-            Atom::Lt(ty, a, b) => CmpOp::Lt.holds(ty, of(a), of(b)),
-            Atom::Choice(_) => false,
+            CondAtom::Eq(ty, a, b) => CmpOp::Eq.holds(ty, of(a), of(b)),
+            CondAtom::Lt(ty, a, b) => CmpOp::Lt.holds(ty, of(a), of(b)),
+            CondAtom::Choice(_) => false,
         };
         c = if yes { high } else { low };
     }

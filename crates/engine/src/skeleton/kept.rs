@@ -39,9 +39,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::deps::Dependencies;
 use super::event::Event;
-use super::pool::{Atom, AtomId, Cond, Pool, Term, TermId};
+use super::pool::{AtomId, Cond, CondAtom, Term, TermId, TermPool};
 use super::racing::Instructions;
-use super::unrolled::Unrolled;
+use super::unrolled::Unrolling;
 use cat::rel::EventId;
 use program::memory::{CellId, Memory};
 use program::{BinOp, Program, ThreadId, Update};
@@ -51,7 +51,7 @@ const MAX_VALUES: usize = 4;
 
 /// A read-modify-write in a loop that may write what it reads.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Kept {
+pub(super) struct PreservingRmw {
     pub(super) thread: ThreadId,
     pub(super) instr: usize,
     pub(super) read: EventId,
@@ -63,13 +63,13 @@ pub(super) struct Kept {
 /// The condition that a read-modify-write with this `guard` writes the value it reads, if that is
 /// plausible. The flag says whether the written value depends on the read.
 pub(super) fn keeps(
-    pool: &mut Pool,
+    pool: &mut TermPool,
     update: &Update,
     (old, new): (TermId, TermId),
     ty: program::Ty,
     guard: Cond,
 ) -> (Cond, bool) {
-    let same = |pool: &mut Pool| pool.cmp(program::CmpOp::Eq, ty, old, new);
+    let same = |pool: &mut TermPool| pool.cmp(program::CmpOp::Eq, ty, old, new);
     match (update, pool.term(new)) {
         (Update::Exchange(_), _) => (same(pool), false),
         // The operand is 0, possibly through a register.
@@ -103,7 +103,7 @@ pub(super) fn keeps(
 }
 
 /// The instructions whose iterations must stay: their writes count as effects, whatever the value.
-pub(super) fn writing(program: &Program, memory: &Memory, out: &mut Unrolled) -> Instructions {
+pub(super) fn writing(program: &Program, memory: &Memory, out: &mut Unrolling) -> Instructions {
     let mut found = Instructions::default();
     if out.kept.is_empty() || !out.left_out.contains(&true) {
         return found;
@@ -121,7 +121,7 @@ pub(super) fn writing(program: &Program, memory: &Memory, out: &mut Unrolled) ->
 }
 
 /// By event: the reads that it depends on.
-fn reads(out: &mut Unrolled) -> Vec<FxHashSet<EventId>> {
+fn reads(out: &mut Unrolling) -> Vec<FxHashSet<EventId>> {
     let decided = FxHashMap::default();
     let mut deps = Dependencies::new(&mut out.pool, &decided);
     let of_event = |event: &Event| {
@@ -149,11 +149,11 @@ fn reads(out: &mut Unrolled) -> Vec<FxHashSet<EventId>> {
 fn holds(
     program: &Program,
     memory: &Memory,
-    out: &mut Unrolled,
-    k: &Kept,
+    out: &mut Unrolling,
+    k: &PreservingRmw,
     (used, reads): (&FxHashSet<EventId>, &[FxHashSet<EventId>]),
 ) -> bool {
-    let cell = |pool: &Pool, e: &Event| -> Option<CellId> {
+    let cell = |pool: &TermPool, e: &Event| -> Option<CellId> {
         memory.cell_at(pool.as_const(e.addr?)?, e.ty.bytes())
     };
     let Some(location) = cell(&out.pool, &out.events[k.read.index()]) else {
@@ -230,7 +230,7 @@ fn holds(
 
 /// The condition that each read returns one of the written values; true if these are not few
 /// numbers.
-fn known(out: &mut Unrolled, reads: &[EventId], values: Vec<Option<i64>>) -> Cond {
+fn known(out: &mut Unrolling, reads: &[EventId], values: Vec<Option<i64>>) -> Cond {
     let Some(mut values) = values.into_iter().collect::<Option<Vec<i64>>>() else {
         return Cond::TRUE;
     };
@@ -277,7 +277,7 @@ pub(super) fn strong(program: &Program, a: &Event, b: &Event) -> bool {
 }
 
 /// Whether a condition fails if a read has this value, by the value alone.
-fn never(pool: &mut Pool, cond: Cond, read: EventId, value: i64) -> bool {
+fn never(pool: &mut TermPool, cond: Cond, read: EventId, value: i64) -> bool {
     let mut care = Cond::TRUE;
     for atom in pool.support(cond) {
         let Some(holds) = truth(pool, pool.atom(atom), read, value) else {
@@ -290,17 +290,17 @@ fn never(pool: &mut Pool, cond: Cond, read: EventId, value: i64) -> bool {
     pool.and(cond, care) == Cond::FALSE
 }
 
-fn truth(pool: &Pool, atom: Atom, read: EventId, value: i64) -> Option<bool> {
+fn truth(pool: &TermPool, atom: CondAtom, read: EventId, value: i64) -> Option<bool> {
     let term = |t: TermId| number(pool, t, read, value);
     match atom {
-        Atom::Eq(ty, a, b) => Some(ty.wrap(term(a)?) == ty.wrap(term(b)?)),
-        Atom::Lt(ty, a, b) => Some(program::CmpOp::Lt.holds(ty, term(a)?, term(b)?)),
-        Atom::Choice(_) => None,
+        CondAtom::Eq(ty, a, b) => Some(ty.wrap(term(a)?) == ty.wrap(term(b)?)),
+        CondAtom::Lt(ty, a, b) => Some(program::CmpOp::Lt.holds(ty, term(a)?, term(b)?)),
+        CondAtom::Choice(_) => None,
     }
 }
 
 /// The value of a term if a read has this value; `None` if that does not determine it.
-fn number(pool: &Pool, t: TermId, read: EventId, value: i64) -> Option<i64> {
+fn number(pool: &TermPool, t: TermId, read: EventId, value: i64) -> Option<i64> {
     match pool.term(t) {
         Term::Const(v) => Some(v),
         Term::Read(r) => (r == read).then_some(value),

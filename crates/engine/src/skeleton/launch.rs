@@ -12,7 +12,7 @@ use std::time::Instant;
 use super::answers::Answers;
 use super::graph::Edges;
 use super::pool::Cond;
-use super::unrolled::Unrolled;
+use super::unrolled::Unrolling;
 use cat::rel::EventId;
 use program::host::{LaunchGraph, Launches};
 use program::{Program, ThreadId};
@@ -41,7 +41,7 @@ type Table = Vec<Vec<Cond>>;
 /// The pairs of events that launches order.
 pub(super) fn edges(
     program: &Program,
-    out: &mut Unrolled,
+    out: &mut Unrolling,
     deadline: Option<Instant>,
 ) -> Result<LaunchEdges, Reason> {
     let mut result = LaunchEdges::default();

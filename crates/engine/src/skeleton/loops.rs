@@ -89,7 +89,7 @@ impl Position {
 }
 
 /// A step from one position to another.
-pub(super) enum Step {
+pub(super) enum FlowStep {
     /// A step to a later instruction, or to the end.
     Forward(Position),
     /// A step to another iteration of a loop, which begins there. `round` is the place of the
@@ -134,7 +134,7 @@ impl Loops {
         {
             return Ok(all);
         }
-        let flow = Flow::new(thread);
+        let flow = FlowGraph::new(thread);
         all.arrange(&(0..n).collect(), &flow, 0)?;
         all.ranks = vec![0; n];
         for (rank, &pc) in all.code.iter().enumerate() {
@@ -146,7 +146,12 @@ impl Loops {
     }
 
     /// Appends the instructions of a loop at this depth to the order.
-    fn arrange(&mut self, part: &BTreeSet<usize>, flow: &Flow, depth: usize) -> Result<(), Reason> {
+    fn arrange(
+        &mut self,
+        part: &BTreeSet<usize>,
+        flow: &FlowGraph,
+        depth: usize,
+    ) -> Result<(), Reason> {
         if depth > MAX_NESTING {
             return Err(Reason::Unsupported(format!(
                 "loops nested deeper than {MAX_NESTING}"
@@ -222,7 +227,7 @@ impl Loops {
     /// The loops that a branch can count the iterations of. A register that changes in the loop
     /// decides the branch. One of its ways, but not the other, leads to a jump to the head within
     /// the iteration.
-    fn counted_by(&self, thread: &Thread, flow: &Flow, pc: usize) -> Vec<(Loop, Vec<RegId>)> {
+    fn counted_by(&self, thread: &Thread, flow: &FlowGraph, pc: usize) -> Vec<(Loop, Vec<RegId>)> {
         let Op::Branch { cond, target } = &thread.code[pc].op else {
             return Vec::new();
         };
@@ -333,7 +338,7 @@ impl Loops {
     }
 
     /// The step from a position to instruction `target`.
-    pub(super) fn step(&self, from: &Position, target: usize) -> Step {
+    pub(super) fn step(&self, from: &Position, target: usize) -> FlowStep {
         let (rank, to) = (self.rank(from.pc()), self.rank(target));
         let count = |l: Loop| {
             let depth = self
@@ -348,7 +353,7 @@ impl Loops {
             }
         };
         if to > rank {
-            return Step::Forward(self.position(target, count));
+            return FlowStep::Forward(self.position(target, count));
         }
         let around = |l: &&Loop| l.contains(to);
         let innermost = *self
@@ -362,7 +367,7 @@ impl Loops {
         );
         let round = 2 * self.loops.iter().filter(around).count() - 1;
         let next = count(innermost) + 1;
-        Step::Back {
+        FlowStep::Back {
             to: self.position(target, |l| if l == innermost { next } else { count(l) }),
             round,
         }
@@ -388,13 +393,13 @@ fn changed(thread: &Thread, body: &[usize], e: &Expr) -> Vec<RegId> {
 }
 
 /// The steps of control flow in a thread's code, except those to its end.
-struct Flow {
+struct FlowGraph {
     after: Vec<[Option<usize>; 2]>,
     before: Vec<Vec<usize>>,
 }
 
-impl Flow {
-    fn new(thread: &Thread) -> Flow {
+impl FlowGraph {
+    fn new(thread: &Thread) -> FlowGraph {
         let n = thread.code.len();
         let mut before = vec![Vec::new(); n];
         let mut after = Vec::with_capacity(n);
@@ -405,7 +410,7 @@ impl Flow {
             ways.iter().flatten().for_each(|&to| before[to].push(pc));
             after.push(ways);
         }
-        Flow { after, before }
+        FlowGraph { after, before }
     }
 
     fn next(&self, pc: usize) -> impl Iterator<Item = usize> {

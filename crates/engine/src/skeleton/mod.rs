@@ -50,14 +50,14 @@ mod unrolled;
 pub use event::Event;
 pub(crate) use graph::place;
 pub use graph::{MAX_EVENTS, Skeleton, observable_ty};
-pub use pool::{Atom, Cond, Pool, Term, TermId};
-pub use progress::{Progress, Purpose};
+pub use pool::{Cond, CondAtom, Term, TermId, TermPool};
+pub use progress::{ProgressFacts, Purpose};
 
-use fixed::Fixed;
+use fixed::UnwrittenObjects;
 use racing::Instructions;
 use returns::LongLoops;
 use unroll::Unroller;
-use unrolled::{Ending, Unrolled};
+use unrolled::{ThreadEndings, Unrolling};
 
 /// Checks that time is left, between one phase and the next.
 fn in_time(deadline: Option<Instant>) -> Result<(), Reason> {
@@ -94,9 +94,9 @@ impl Skeleton {
         let program = Arc::new(test.program.clone());
         let memory = Memory::new(&program);
         let fixed = if fold {
-            Fixed::of(&program)
+            UnwrittenObjects::of(&program)
         } else {
-            Fixed::default()
+            UnwrittenObjects::default()
         };
         let observed = observed_registers(test);
         let (mut passing, mut long) = <(_, LongLoops)>::default();
@@ -201,7 +201,7 @@ impl Skeleton {
             }
             sk.cut = sk.pool.or(sk.cut, ending.cut);
         }
-        let at = |sk: &Skeleton, wait: &unrolled::Wait| sk.event(wait.event).instr;
+        let at = |sk: &Skeleton, wait: &unrolled::GuardedWait| sk.event(wait.event).instr;
         sk.waits = out
             .waits
             .iter()
@@ -215,7 +215,7 @@ impl Skeleton {
 
     fn value_dependencies(
         &mut self,
-        decided: &rustc_hash::FxHashMap<u32, deps::Decided>,
+        decided: &rustc_hash::FxHashMap<u32, deps::WaitDecision>,
         absent: &[(EventId, Cond, Cond)],
     ) -> Result<(), Reason> {
         let mut deps = deps::Dependencies::new(&mut self.pool, decided);
@@ -282,8 +282,8 @@ impl Skeleton {
 
 /// The phases of operations on mbarrier objects, as terms, because they are built before values are
 /// known.
-fn phases(out: &mut Unrolled) -> Vec<(EventId, TermId, TermId)> {
-    let Unrolled {
+fn phases(out: &mut Unrolling) -> Vec<(EventId, TermId, TermId)> {
+    let Unrolling {
         rmw, events, pool, ..
     } = out;
     let on_object = rmw
@@ -372,17 +372,17 @@ fn unroll(
     (passing, long, fixed): (
         &rustc_hash::FxHashSet<unrolled::WaitKey>,
         &mut LongLoops,
-        &Fixed,
+        &UnwrittenObjects,
     ),
     observed: &[Vec<bool>],
     purpose: Purpose,
-) -> Result<(Unrolled, Vec<CellId>), Reason> {
+) -> Result<(Unrolling, Vec<CellId>), Reason> {
     let (mut writing, mut racing) = (Instructions::default(), Instructions::default());
     loop {
         let endings = Default::default();
-        let out = Unrolled {
-            pool: Pool::watched(deadline),
-            ..Unrolled::default()
+        let out = Unrolling {
+            pool: TermPool::watched(deadline),
+            ..Unrolling::default()
         };
         let mut unroller = Unroller {
             program,
@@ -399,7 +399,7 @@ fn unroll(
             endings,
         };
         let done = unroller.all(observed);
-        let Unrolled {
+        let Unrolling {
             counted,
             long: found,
             ..
@@ -460,7 +460,7 @@ impl Unroller<'_> {
                 parts: 1,
             });
         }
-        let mut endings: Vec<Option<Ending>> = vec![None; self.program.threads.len()];
+        let mut endings: Vec<Option<ThreadEndings>> = vec![None; self.program.threads.len()];
         for thread in self.program.thread_ids() {
             if endings[usize::from(thread.0)].is_some() {
                 continue;

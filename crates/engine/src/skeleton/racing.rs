@@ -13,8 +13,8 @@ use rustc_hash::FxHashSet;
 
 use super::event::Event;
 use super::kept::strong;
-use super::pool::Pool;
-use super::unrolled::Unrolled;
+use super::pool::TermPool;
+use super::unrolled::Unrolling;
 use program::points::{Points, Targets};
 use program::{Program, ThreadId};
 
@@ -23,7 +23,7 @@ pub(super) type Instructions = FxHashSet<(ThreadId, usize)>;
 
 /// The reads of loops that may race with a write whose thread can know that the reader has left the
 /// loop.
-pub(super) fn reads(program: &Program, out: &Unrolled) -> Instructions {
+pub(super) fn reads(program: &Program, out: &Unrolling) -> Instructions {
     if out.left_out.is_empty() {
         return Instructions::default();
     }
@@ -67,7 +67,7 @@ pub(super) fn reads(program: &Program, out: &Unrolled) -> Instructions {
 }
 
 /// Whether two accesses may go to the same memory.
-fn overlap(pool: &Pool, (a, b): (&Event, &Event), objects: &dyn Fn(&Event) -> Targets) -> bool {
+fn overlap(pool: &TermPool, (a, b): (&Event, &Event), objects: &dyn Fn(&Event) -> Targets) -> bool {
     let at = |e: &Event| {
         pool.as_const(e.addr?)
             .map(|at| (at, at + i64::from(e.ty.bytes())))

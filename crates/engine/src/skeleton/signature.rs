@@ -14,8 +14,9 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use super::base::{
-    BaseRel, Build, Known, accesses, cells, edges, events, group, halves, includes, leaves, lends,
-    mapping, near, not_cooperative, objects, pairs, phases, relation, remote, threads, whole,
+    BaseRel, Build, ObjectTraits, accesses, cells, edges, events, group, halves, includes, leaves,
+    lends, mapping, near, not_cooperative, objects, pairs, phases, relation, remote, threads,
+    whole,
 };
 use super::domain::Domains;
 use super::{Skeleton, copies, progress};
@@ -34,7 +35,7 @@ use program::{
 };
 
 /// A base set or relation.
-pub struct Row {
+pub struct BaseRow {
     /// Its name in models.
     pub name: &'static str,
     /// One line; a prefix before a colon names the dialect that has it.
@@ -44,7 +45,7 @@ pub struct Row {
     /// groups).
     pub says: [String; 2],
     /// Its role for tools.
-    pub role: Role,
+    pub role: BaseRole,
     /// Its builder.
     pub(super) build: Build,
     /// Whether a program can give it members.
@@ -59,7 +60,7 @@ const NOTHING: Needs = |_, _| true;
 
 /// The role of a base relation, so that tools need not know its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum BaseRole {
     /// No role.
     None,
     /// Program order.
@@ -82,7 +83,7 @@ pub enum Role {
     Reading,
 }
 
-impl Row {
+impl BaseRow {
     fn kind(&self) -> Kind {
         match self.build {
             Build::Set(_) => Kind::Set,
@@ -97,34 +98,34 @@ impl Row {
 }
 
 /// A set; explanations call its members `noun`.
-fn called(name: &'static str, doc: &'static str, noun: &str, build: Build) -> Row {
-    Row {
+fn called(name: &'static str, doc: &'static str, noun: &str, build: Build) -> BaseRow {
+    BaseRow {
         name,
         doc,
         says: ["", "not "].map(|not| format!("{{a}} is {not}{noun}")),
-        role: Role::None,
+        role: BaseRole::None,
         build,
         needs: NOTHING,
     }
 }
 
 /// A set; explanations use its name.
-fn set(name: &'static str, doc: &'static str, build: Build) -> Row {
+fn set(name: &'static str, doc: &'static str, build: Build) -> BaseRow {
     called(name, doc, &format!("in `{name}`"), build)
 }
 
 /// The row of a base name.
-pub fn row(id: BaseId) -> &'static Row {
+pub fn row(id: BaseId) -> &'static BaseRow {
     &ROWS[id.index()]
 }
 
 /// The number of base relations with a role.
-pub fn count(role: Role) -> usize {
+pub fn count(role: BaseRole) -> usize {
     ROWS.iter().filter(|row| row.role == role).count()
 }
 
 /// Whether a model uses a base relation with that role.
-pub fn speaks_of(model: &Model, role: Role) -> bool {
+pub fn speaks_of(model: &Model, role: BaseRole) -> bool {
     model
         .nodes
         .iter()
@@ -238,7 +239,7 @@ pub fn fingerprint(model: &Model, program: &Program, effects: &[Effect]) -> BTre
 
 /// Whether a program can have members of a base set or relation.
 pub fn is_present(id: BaseId, program: &Program) -> bool {
-    let Row { name, needs, .. } = row(id);
+    let BaseRow { name, needs, .. } = row(id);
     needs(name, program)
 }
 
@@ -255,7 +256,7 @@ pub fn has_readings(model: &Model, option: &str) -> bool {
             .is_some_and(|rest| rest.starts_with('.'))
     };
     // The skeleton splits an access into cells; the model only relates them.
-    let cells = option == "b128" && speaks_of(model, Role::Whole);
+    let cells = option == "b128" && speaks_of(model, BaseRole::Whole);
     cells
         || model
             .nodes
@@ -317,7 +318,7 @@ pub(crate) fn of_the_checker() -> [BaseId; 2] {
     [2, 1].map(|back| BaseId((ROWS.len() - back) as u16))
 }
 
-fn of(rows: &[Row]) -> Signature {
+fn of(rows: &[BaseRow]) -> Signature {
     let names = rows.iter().map(|row| BaseName {
         name: row.name,
         kind: row.kind(),
@@ -335,16 +336,16 @@ fn of(rows: &[Row]) -> Signature {
     }
 }
 
-static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
+static ROWS: LazyLock<Vec<BaseRow>> = LazyLock::new(|| {
     let mut rows = sets();
     rows.extend(relations());
     let endless = progress::ROWS.iter().map(|&(name, doc, pairs)| {
         let says = ["", "not "].map(|not| format!("{{a}} and {{b}} are {not}in `{name}`"));
-        Row {
+        BaseRow {
             name,
             doc,
             says,
-            role: Role::None,
+            role: BaseRole::None,
             build: progress::relation(pairs),
             needs: NOTHING,
         }
@@ -356,9 +357,9 @@ static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
 });
 
 /// Base sets: those of the skeleton, attributes of the machine, tags.
-fn sets() -> Vec<Row> {
+fn sets() -> Vec<BaseRow> {
     let none = || Build::Set(Box::new(|sk, _| EventSet::empty(sk.len())));
-    let mut rows: Vec<Row> = (EVENT_SETS.iter())
+    let mut rows: Vec<BaseRow> = (EVENT_SETS.iter())
         .map(|&(name, doc, noun, kinds)| {
             called(name, doc, noun, events(move |_, e| kinds.contains(&e.kind)))
         })
@@ -385,7 +386,7 @@ fn sets() -> Vec<Row> {
             "CUDA: events of GPU threads, but accesses to memory of a GPU without native atomics between the two",
             Build::Set(Box::new(|sk, domains| EventSet::from_fn(sk.len(), |e| near(sk, domains, e)))),
         ),
-        Row {
+        BaseRow {
             needs: |_, program| program.has_mbarriers(),
             ..set(
                 "OBJ",
@@ -393,7 +394,7 @@ fn sets() -> Vec<Row> {
                 accesses(|_, object| object.class == Some(Class::Mbarrier)),
             )
         },
-        Row {
+        BaseRow {
             needs: |_, program| has_launched_clusters(program),
             ..called(
                 "LAUNCHED",
@@ -540,7 +541,7 @@ fn speaks_of_reading(name: &str, program: &Program) -> bool {
 }
 
 /// All events, if a reading is chosen and the program has a feature that readings are about.
-fn reading(chosen: Setting, option: &str, value: &str) -> Row {
+fn reading(chosen: Setting, option: &str, value: &str) -> BaseRow {
     let doc = format!(
         "PTX: with `{option} = {value}`, every event of a program with what that speaks of, else none"
     );
@@ -552,18 +553,18 @@ fn reading(chosen: Setting, option: &str, value: &str) -> Row {
         EventSet::from_fn(sk.len(), |_| holds)
     }));
     let says = ["", "not "].map(|not| format!("`{option}` is {not}`{value}`"));
-    Row {
+    BaseRow {
         name,
         doc,
         says,
-        role: Role::Reading,
+        role: BaseRole::Reading,
         build,
         needs,
     }
 }
 
 /// The events that carry a tag; for the tag of a memory region, also the accesses to it.
-fn tag(name: &'static str, doc: &'static str) -> Row {
+fn tag(name: &'static str, doc: &'static str) -> BaseRow {
     let to = REGIONS.iter().find(|r| r.0 == name).map(|r| r.1);
     let carries = move |sk: &Skeleton, domains: &Domains, e: EventId| {
         sk.event(e).tags.has(name) || to.is_some_and(|to| objects(sk, domains, e).any(to))
@@ -582,14 +583,14 @@ fn tag(name: &'static str, doc: &'static str) -> Row {
         }
         _ => NOTHING,
     };
-    Row {
+    BaseRow {
         needs,
         ..called(name, doc, &noun, build)
     }
 }
 
 /// Whether an object has a property.
-type Is = fn(Known) -> bool;
+type Is = fn(ObjectTraits) -> bool;
 
 /// Tags that fences get from their flags, and accesses from their memory.
 const REGIONS: &[(&str, Is)] = &[
@@ -668,14 +669,14 @@ const DIALECT_TAGS: &[(&str, &str)] = &[
 
 /// Base relations: the role, the name, the builder and the meaning; then the clauses for a member
 /// and for a non-member.
-fn relations() -> Vec<Row> {
+fn relations() -> Vec<BaseRow> {
     macro_rules! rows {
         ($($role:ident $name:literal = $build:expr $(, if $needs:expr)? => $doc:literal, $yes:literal, $no:literal;)*) => {
-            vec![$(Row {
+            vec![$(BaseRow {
                 name: $name,
                 doc: $doc,
                 says: [$yes, $no].map(str::to_owned),
-                role: Role::$role,
+                role: BaseRole::$role,
                 build: $build,
                 needs: [$($needs,)? NOTHING][0],
             }),*]

@@ -6,7 +6,7 @@
 use rustc_hash::FxHashMap;
 
 use super::encode::Encoding;
-use super::leaves::{Value, compare_cases};
+use super::leaves::{CircuitValue, compare_cases};
 use crate::bounds::TaskBounds;
 use crate::task::Task;
 use cat::algebra::bounds::Bound;
@@ -93,8 +93,12 @@ impl Encoding<'_> {
                 }
             }
             if astray != Lit::FALSE {
-                for zero in same_value(&mut self.gates, &mine, &Value::constant(0), sk.events[r].ty)
-                {
+                for zero in same_value(
+                    &mut self.gates,
+                    &mine,
+                    &CircuitValue::constant(0),
+                    sk.events[r].ty,
+                ) {
                     self.clauses.push([vec![!astray, !reads], zero].concat());
                 }
             }
@@ -133,7 +137,7 @@ impl Encoding<'_> {
             self.inner.leaves.free[f].insert(key, lit);
         }
         let algebra = self.start.algebra.clone();
-        let implied = Implied::new(&free_bound, &within, &algebra.must);
+        let implied = ImpliedTriples::new(&free_bound, &within, &algebra.must);
         let cell = |e: &Self, i: usize, j: usize| {
             e.inner.leaves.free[f]
                 .get(&(i as u32, j as u32))
@@ -284,7 +288,7 @@ pub(super) fn triples(task: &Task<'_>, start: &TaskBounds, most: usize) -> usize
             .as_deref()
             .expect("bounds were computed")
             .rel();
-        let implied = Implied::new(order, within, &start.algebra.must);
+        let implied = ImpliedTriples::new(order, within, &start.algebra.must);
         for (i, j) in order.may.iter() {
             if count > most {
                 return count;
@@ -296,8 +300,13 @@ pub(super) fn triples(task: &Task<'_>, start: &TaskBounds, most: usize) -> usize
 }
 
 /// Clauses that equate the read and the written value, in the type of the read.
-fn same_value(gates: &mut Gates, read: &Value, written: &Value, ty: Ty) -> Vec<Vec<Lit>> {
-    if let (Value::Cases(read), Value::Cases(written)) = (read, written) {
+fn same_value(
+    gates: &mut Gates,
+    read: &CircuitValue,
+    written: &CircuitValue,
+    ty: Ty,
+) -> Vec<Vec<Lit>> {
+    if let (CircuitValue::Cases(read), CircuitValue::Cases(written)) = (read, written) {
         let case = |v: i64| {
             read.iter()
                 .find(|c| c.0 == ty.wrap(v))
@@ -323,8 +332,8 @@ fn same_value(gates: &mut Gates, read: &Value, written: &Value, ty: Ty) -> Vec<V
 /// Take known pairs `i`, `m` and `m`, `j`. Then `j` before `k` gives `m` before `k`, and that gives
 /// `i` before `k`; the other end is symmetric. If `k` is known to be before `i`, then `i` before
 /// `j` gives `k` before `j`, which contradicts `j` before `k`. The triples used here have clauses,
-/// or follow by shorter steps. [`Implied::new`] checks that they hold without a condition.
-struct Implied<'a> {
+/// or follow by shorter steps. [`ImpliedTriples::new`] checks that they hold without a condition.
+struct ImpliedTriples<'a> {
     order: &'a Bound<Rel>,
     /// The pairs that the order may contain.
     within: &'a Rel,
@@ -337,7 +346,7 @@ struct Implied<'a> {
     sure: Option<&'a EventSet>,
 }
 
-impl<'a> Implied<'a> {
+impl<'a> ImpliedTriples<'a> {
     fn new(order: &'a Bound<Rel>, within: &'a Bound<Rel>, sure: &'a EventSet) -> Self {
         let known = &order.must;
         let steps = known.seq(known, sure);
@@ -349,7 +358,7 @@ impl<'a> Implied<'a> {
                 .is_subset(&inside.clone().or(&Rel::identity_on(sure)))
             && steps.is_subset(known);
         let back = known.inverse();
-        Implied {
+        ImpliedTriples {
             order,
             within: &within.may,
             steps,

@@ -8,7 +8,7 @@
 //! of pairs generate all permutations of a class of threads that are alike.
 //!
 //! So take a query that has an answer, with requirements that the exchange preserves. It then also
-//! has an answer in which the threads of a class are sorted by a [`Key`] that moves with them. The
+//! has an answer in which the threads of a class are sorted by a [`SortKey`] that moves with them. The
 //! key is the order of their writes to one location, or the values of their first reads. The order
 //! may be partial, but has a linear extension. The search covers only such answers
 //! ([`Encoding::sorted`]). A list of final states is then the permutations of the states found
@@ -30,7 +30,7 @@ use crate::initial;
 use crate::query::{Deadline, FinalState, Query};
 use crate::skeleton::base::Base;
 use crate::skeleton::event::Event;
-use crate::skeleton::pool::{Atom, Pool, Term};
+use crate::skeleton::pool::{CondAtom, Term, TermPool};
 use crate::skeleton::{Cond, TermId};
 use crate::task::Task;
 use cat::algebra::gates::Lit;
@@ -48,12 +48,12 @@ const MOST_STATES: usize = 2_000_000;
 const MOST_READS: usize = 8;
 
 /// Threads that are alike, each with its events in order.
-pub(super) struct Class {
+pub(super) struct SymmetryClass {
     threads: Vec<(ThreadId, Vec<usize>)>,
 }
 
 /// A property of each thread that moves with it, to sort the threads of a class by.
-enum Key {
+enum SortKey {
     /// The places of writes, by thread, in an order of the model.
     Order(usize, Vec<usize>),
     /// The values of reads, by thread.
@@ -62,7 +62,7 @@ enum Key {
 
 /// An exchange of events, extended to terms and conditions.
 struct Exchange<'p> {
-    pool: &'p mut Pool,
+    pool: &'p mut TermPool,
     events: &'p [Event],
     to: Vec<usize>,
     terms: FxHashMap<TermId, TermId>,
@@ -109,16 +109,16 @@ impl Exchange<'_> {
             return known;
         }
         let decided = match self.pool.atom(atom) {
-            Atom::Eq(ty, a, b) => {
+            CondAtom::Eq(ty, a, b) => {
                 let (a, b) = (self.term(a), self.term(b));
                 self.pool.cmp(CmpOp::Eq, ty, a, b)
             }
-            Atom::Lt(ty, a, b) => {
+            CondAtom::Lt(ty, a, b) => {
                 let (a, b) = (self.term(a), self.term(b));
                 self.pool.cmp(CmpOp::Lt, ty, a, b)
             }
             // A choice stays unchanged, so conditions on it must stay, too.
-            Atom::Choice(_) => self.pool.of_atom(atom),
+            CondAtom::Choice(_) => self.pool.of_atom(atom),
         };
         let (low, high) = (self.cond(low), self.cond(high));
         let made = self.pool.ite_cond(decided, high, low);
@@ -135,7 +135,7 @@ impl Exchange<'_> {
 }
 
 /// The classes of a task.
-pub(super) fn classes(task: &Task<'_>) -> Vec<Class> {
+pub(super) fn classes(task: &Task<'_>) -> Vec<SymmetryClass> {
     let sk = &task.sk;
     if sk.len() > MOST_EVENTS
         || sk.program.host.is_some()
@@ -151,7 +151,7 @@ pub(super) fn classes(task: &Task<'_>) -> Vec<Class> {
         }
     }
     let mut pool = None;
-    let mut classes: Vec<Class> = Vec::new();
+    let mut classes: Vec<SymmetryClass> = Vec::new();
     for (thread, mine) in events.into_iter().enumerate() {
         let thread = ThreadId(thread as u16);
         let class = classes.iter().position(|class| {
@@ -168,7 +168,7 @@ pub(super) fn classes(task: &Task<'_>) -> Vec<Class> {
         });
         match class {
             Some(class) => classes[class].threads.push((thread, mine)),
-            None => classes.push(Class {
+            None => classes.push(SymmetryClass {
                 threads: vec![(thread, mine)],
             }),
         }
@@ -201,7 +201,7 @@ fn looks_alike(task: &Task<'_>, a: &[usize], b: &[usize]) -> bool {
 /// Whether exchanging two threads maps the task to itself.
 fn alike(
     task: &Task<'_>,
-    pool: &mut Pool,
+    pool: &mut TermPool,
     a: (ThreadId, &[usize]),
     b: (ThreadId, &[usize]),
 ) -> bool {
@@ -324,10 +324,10 @@ fn have_same_values(task: &Task<'_>, a: &[usize], b: &[usize]) -> bool {
 /// observables.
 pub(super) fn of_query(
     task: &Task<'_>,
-    classes: &[Class],
+    classes: &[SymmetryClass],
     query: &Query<'_>,
     states: bool,
-) -> Vec<Class> {
+) -> Vec<SymmetryClass> {
     let ours = |flag: &usize| initial::is_ours(task.model, *flag);
     if !query.require.is_const() || query.flags.iter().flatten().any(ours) {
         return Vec::new();
@@ -386,7 +386,7 @@ pub(super) fn of_query(
         };
         (!states || shown()) && demanded()
     };
-    let mut parts: Vec<Class> = Vec::new();
+    let mut parts: Vec<SymmetryClass> = Vec::new();
     for class in classes {
         let first = parts.len();
         for (thread, events) in &class.threads {
@@ -397,7 +397,7 @@ pub(super) fn of_query(
             let one = (*thread, events.clone());
             match part {
                 Some(part) => parts[first + part].threads.push(one),
-                None => parts.push(Class { threads: vec![one] }),
+                None => parts.push(SymmetryClass { threads: vec![one] }),
             }
         }
     }
@@ -444,7 +444,7 @@ impl Encoding<'_> {
     /// The sort key for a class. An order is preferred, because it makes the end of a search
     /// quickest. But without an axiom that `ties` reads to orders, the search would repeat all read
     /// values under each order.
-    fn key(&self, class: &Class, ties: bool) -> Option<Key> {
+    fn key(&self, class: &SymmetryClass, ties: bool) -> Option<SortKey> {
         let task = &self.task;
         let sk = &task.sk;
         let must = |e: usize| self.start.algebra.must.has(e);
@@ -488,7 +488,7 @@ impl Encoding<'_> {
                     .rev()
                     .filter(|column| must(column[0]) == sure)
             };
-            let key = |column: &Vec<usize>| Some(Key::Order(order_of(column)?, column.clone()));
+            let key = |column: &Vec<usize>| Some(SortKey::Order(order_of(column)?, column.clone()));
             found()
                 .filter(|column| computed(column))
                 .find_map(key)
@@ -504,7 +504,7 @@ impl Encoding<'_> {
                 .collect();
             let by_thread = |i: usize| reads.iter().map(|column| column[i]).collect();
             (!reads.is_empty())
-                .then(|| Key::Values((0..class.threads.len()).map(by_thread).collect()))
+                .then(|| SortKey::Values((0..class.threads.len()).map(by_thread).collect()))
         };
         let by_order_first = || ties.then(|| by_order(true)).flatten();
         by_order_first()
@@ -515,18 +515,18 @@ impl Encoding<'_> {
 
     /// Literals that the threads of each class come in the order of their key, for a query with
     /// these axioms.
-    pub(super) fn sorted(&mut self, classes: &[Class], axioms: &[bool]) -> Vec<Lit> {
+    pub(super) fn sorted(&mut self, classes: &[SymmetryClass], axioms: &[bool]) -> Vec<Lit> {
         let ties = axioms.contains(&true);
         let mut lits = Vec::new();
         for class in classes {
             match self.key(class, ties) {
-                Some(Key::Order(f, writes)) => {
+                Some(SortKey::Order(f, writes)) => {
                     for (i, &a) in writes.iter().enumerate() {
                         let back = |&b: &usize| !self.inner.leaves.free[f][&(b as u32, a as u32)];
                         lits.extend(writes[i + 1..].iter().map(back));
                     }
                 }
-                Some(Key::Values(threads)) => {
+                Some(SortKey::Values(threads)) => {
                     for pair in threads.windows(2) {
                         let lit = self.at_most(&pair[0], &pair[1]);
                         lits.push(lit);
@@ -564,7 +564,7 @@ impl Encoding<'_> {
 /// There are too many, or time ran out.
 pub(super) fn permuted(
     task: &Task<'_>,
-    classes: &[Class],
+    classes: &[SymmetryClass],
     found: &BTreeSet<FinalState>,
     deadline: Deadline,
 ) -> Result<BTreeSet<FinalState>, Reason> {
@@ -667,7 +667,8 @@ mod tests {
             axioms: vec![false; model.axioms.len()],
             ..query.clone()
         };
-        let of = |classes: &[Class]| classes.iter().map(|class| class.threads.len()).collect();
+        let of =
+            |classes: &[SymmetryClass]| classes.iter().map(|class| class.threads.len()).collect();
         let classes = classes(&task);
         let of_query = |query: &Query<'_>| of(&super::of_query(&task, &classes, query, false));
         [of(&classes), of_query(&query), of_query(&candidates)]

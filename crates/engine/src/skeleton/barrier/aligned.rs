@@ -24,14 +24,14 @@
 
 use std::collections::BTreeMap;
 
-use super::Rules;
+use super::BarrierRules;
 use crate::skeleton::graph::Edges;
 use crate::skeleton::pool::Cond;
 use cat::rel::EventId;
 use program::{BarrierAction, Program, Scope, ThreadId};
 
 /// An aligned instruction as a thread executes it.
-struct Turn {
+struct AlignedTurn {
     event: EventId,
     guard: Cond,
     /// The instruction, by its position in the text.
@@ -46,7 +46,7 @@ fn in_step(program: &Program, a: ThreadId, b: ThreadId) -> bool {
     a != b && program.same_group(a, b, Scope::Warp) && code(a) == code(b)
 }
 
-impl Rules<'_> {
+impl BarrierRules<'_> {
     /// Pairs of different aligned instructions that threads of a warp execute at the same turn. An
     /// instruction is related to itself if some thread never reaches it, or if a warp's barrier has
     /// a mask without its own thread.
@@ -117,7 +117,7 @@ impl Rules<'_> {
     }
 
     /// By thread: its aligned instructions, in their order.
-    fn aligned_in_order(&mut self) -> BTreeMap<ThreadId, Vec<Turn>> {
+    fn aligned_in_order(&mut self) -> BTreeMap<ThreadId, Vec<AlignedTurn>> {
         let (program, out) = (self.program, &self.out);
         let instr = |e: EventId| {
             let event = &out.events[e.index()];
@@ -151,7 +151,7 @@ impl Rules<'_> {
         let mut all: Vec<(ThreadId, EventId, Cond, [u32; 2])> =
             arrivals.chain(waits).chain(of_lanes).collect();
         all.sort_by_key(|turn| (turn.0, turn.1));
-        let mut turns: BTreeMap<ThreadId, Vec<Turn>> = BTreeMap::new();
+        let mut turns: BTreeMap<ThreadId, Vec<AlignedTurn>> = BTreeMap::new();
         let mut guards: Vec<Cond> = Vec::new();
         for (t, event, guard, what) in all {
             let mine = turns.entry(t).or_default();
@@ -166,7 +166,7 @@ impl Rules<'_> {
                 })
                 .collect();
             guards.push(guard);
-            mine.push(Turn {
+            mine.push(AlignedTurn {
                 event,
                 guard,
                 what,

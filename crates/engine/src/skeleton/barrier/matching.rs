@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use super::Rules;
+use super::BarrierRules;
 use crate::skeleton::pool::{Cond, TermId};
-use crate::skeleton::unrolled::{Arrival, Group, Naming, Use};
+use crate::skeleton::unrolled::{BarrierGroup, GuardedArrival, Naming, Use};
 use cat::rel::EventId;
 use program::{CmpOp, ThreadId, Ty};
 use verdict::Reason;
 
-impl Rules<'_> {
+impl BarrierRules<'_> {
     /// Whether two threads can meet at barriers of a group.
-    pub(super) fn same_group(&self, group: Group, a: ThreadId, b: ThreadId) -> bool {
+    pub(super) fn same_group(&self, group: BarrierGroup, a: ThreadId, b: ThreadId) -> bool {
         let takes_part = |t| {
             group
                 .lanes
@@ -49,7 +49,7 @@ impl Rules<'_> {
     }
 
     /// The arrivals that may be at this barrier, each with the condition for it.
-    pub(super) fn matching_arrivals(&mut self, to: Use) -> Vec<(usize, Arrival, Cond)> {
+    pub(super) fn matching_arrivals(&mut self, to: Use) -> Vec<(usize, GuardedArrival, Cond)> {
         let mut found = Vec::new();
         for i in 0..self.out.arrivals.len() {
             let m = self.matches(self.out.arrivals[i].at, to);

@@ -1,9 +1,9 @@
 //! Decides when waits pass, and which events come before them.
 
-use super::phases::{Chosen, conditions};
-use super::{BarrierEdges, Rules};
+use super::phases::{PhaseChoices, conditions};
+use super::{BarrierEdges, BarrierRules};
 use crate::skeleton::pool::Cond;
-use crate::skeleton::unrolled::{Arrival, Naming, Use, Wait};
+use crate::skeleton::unrolled::{GuardedArrival, GuardedWait, Naming, Use};
 use cat::rel::EventId;
 use program::{Barrier, ThreadId};
 use verdict::Reason;
@@ -17,11 +17,11 @@ fn awaits_all(to: Use) -> bool {
     Barrier::awaits_ended(to.group.domain)
 }
 
-impl Rules<'_> {
+impl BarrierRules<'_> {
     /// The condition that a wait passes, for any choice of phases.
-    pub(super) fn passes(&mut self, w: &Wait) -> Result<Cond, Reason> {
+    pub(super) fn passes(&mut self, w: &GuardedWait) -> Result<Cond, Reason> {
         // A chosen phase never makes a wait surely pass: those barriers remain choices.
-        let none = Chosen::nothing(self.out.arrivals.len());
+        let none = PhaseChoices::nothing(self.out.arrivals.len());
         if matches!(w.at.naming, Naming::Counted { .. }) && !self.is_determined(w.at)? {
             return Ok(Cond::FALSE);
         }
@@ -29,7 +29,11 @@ impl Rules<'_> {
     }
 
     /// The condition that a reached wait lets its thread pass.
-    pub(super) fn passes_with(&mut self, w: &Wait, chosen: &Chosen) -> Result<Cond, Reason> {
+    pub(super) fn passes_with(
+        &mut self,
+        w: &GuardedWait,
+        chosen: &PhaseChoices,
+    ) -> Result<Cond, Reason> {
         let to = w.at;
         let matching = self.matching_arrivals(to);
         match w.at.naming {
@@ -143,8 +147,8 @@ impl Rules<'_> {
     /// Adds the events that come before a wait because their thread has to end before it passes.
     pub(super) fn exits(
         &mut self,
-        w: &Wait,
-        chosen: &Chosen,
+        w: &GuardedWait,
+        chosen: &PhaseChoices,
         result: &mut BarrierEdges,
     ) -> Result<(), Reason> {
         let mine = self.waits_for(w, chosen);
@@ -169,8 +173,8 @@ impl Rules<'_> {
     pub(super) fn exits_to_arrive(
         &mut self,
         i: usize,
-        a: &Arrival,
-        chosen: &Chosen,
+        a: &GuardedArrival,
+        chosen: &PhaseChoices,
         result: &mut BarrierEdges,
     ) -> Result<(), Reason> {
         // If no phase is chosen, the thread took part in the previous phase and waited.
@@ -194,7 +198,7 @@ impl Rules<'_> {
         to: Use,
         (event, reached): (EventId, Cond),
         over: &[Cond],
-        chosen: &Chosen,
+        chosen: &PhaseChoices,
     ) -> Result<Ended, Reason> {
         let (mut ended, mut threads) = (Vec::new(), Vec::new());
         let counted = matches!(to.naming, Naming::Counted { .. });
@@ -254,9 +258,9 @@ impl Rules<'_> {
     pub(super) fn synchronises(
         &mut self,
         i: usize,
-        a: &Arrival,
-        w: &Wait,
-        chosen: &Chosen,
+        a: &GuardedArrival,
+        w: &GuardedWait,
+        chosen: &PhaseChoices,
     ) -> Result<Cond, Reason> {
         let m = self.matches(a.at, w.at);
         if m == Cond::FALSE {

@@ -37,8 +37,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Rules;
-use super::phases::Chosen;
+use super::BarrierRules;
+use super::phases::PhaseChoices;
 use crate::skeleton::loops::Position;
 use crate::skeleton::pool::Cond;
 use crate::skeleton::unrolled::{Naming, Segment, Use};
@@ -66,9 +66,9 @@ fn parts<'s>(all: &Together<'s>) -> Vec<Together<'s>> {
     }
 }
 
-impl Rules<'_> {
+impl BarrierRules<'_> {
     /// Excludes executions with iterations of several threads that can be left out.
-    pub(super) fn leave_out(&mut self, chosen: &Chosen, constraints: &mut Vec<Cond>) {
+    pub(super) fn leave_out(&mut self, chosen: &PhaseChoices, constraints: &mut Vec<Cond>) {
         let segments = std::mem::take(&mut self.out.segments);
         let mut alike: BTreeMap<(Vec<u32>, u32), Together<'_>> = BTreeMap::new();
         for s in segments.iter().filter(|s| s.when != Cond::FALSE) {
@@ -143,7 +143,7 @@ impl Rules<'_> {
     }
 
     /// The condition that segments can be left out together.
-    fn idle(&mut self, together: &Together<'_>, chosen: &Chosen) -> Cond {
+    fn idle(&mut self, together: &Together<'_>, chosen: &PhaseChoices) -> Cond {
         let inside = |thread: ThreadId, place: &Position| {
             together
                 .get(&thread)
