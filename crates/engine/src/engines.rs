@@ -209,7 +209,8 @@ impl<'a> TaskEngines<'a> {
                     return (Reply::Yes(Box::new(known)), engine.name());
                 }
                 self.by_size(
-                    (query, deadline),
+                    query,
+                    deadline,
                     |prepared, size| prepared.find(Engine::Sat, size, query, deadline),
                     |engine, patience| engine.find_within(query, deadline, patience),
                 )
@@ -228,7 +229,8 @@ impl<'a> TaskEngines<'a> {
     /// circuit.
     fn by_size<T: Gap>(
         &mut self,
-        (query, deadline): (&Query<'_>, Deadline),
+        query: &Query<'_>,
+        deadline: Deadline,
         solve: impl Fn(&mut Self, usize) -> T,
         walk: impl Fn(&Enumerate<'a>, Option<Patience>) -> Option<T>,
     ) -> (T, Engine) {
@@ -341,7 +343,8 @@ impl<'a> TaskEngines<'a> {
                 return (states, halt, engine.name());
             }
             Engine::Auto => self.by_size(
-                (query, deadline),
+                query,
+                deadline,
                 |prepared, size| prepared.states(Engine::Sat, size, query, deadline),
                 |engine, patience| engine.states_within(query, deadline, patience),
             ),
@@ -409,7 +412,8 @@ impl<'a> TaskEngines<'a> {
         self.put(
             engine,
             size,
-            (query, deadline),
+            query,
+            deadline,
             |enumerate| enumerate.find(query, deadline),
             |circuit, with| circuit.find(with, query, deadline),
         )
@@ -426,7 +430,8 @@ impl<'a> TaskEngines<'a> {
         self.put(
             engine,
             size,
-            (query, deadline),
+            query,
+            deadline,
             |enumerate| enumerate.states(query, deadline),
             |circuit, with| circuit.states(with, query, deadline),
         )
@@ -437,7 +442,8 @@ impl<'a> TaskEngines<'a> {
         &mut self,
         engine: Engine,
         size: usize,
-        (query, deadline): (&Query<'_>, Deadline),
+        query: &Query<'_>,
+        deadline: Deadline,
         walk: impl FnOnce(&Enumerate<'a>) -> T,
         solve: impl FnOnce(&mut Symbolic<'a>, Backend) -> T,
     ) -> T {

@@ -154,7 +154,7 @@ pub fn pairs(task: &Task<'_>, replayed: &Replay, races: &[usize]) -> Vec<(usize,
 }
 
 /// Two events that race in an execution.
-pub fn racing(task: &Task<'_>, execution: &Execution, (i, j): (usize, usize)) -> RacingPair {
+pub fn racing(task: &Task<'_>, execution: &Execution, i: usize, j: usize) -> RacingPair {
     let place = match [i, j].map(|e| witness::cell(task, execution, e)) {
         [Some(a), Some(b)] => {
             let memory = |c| task.sk.memory.cell(c).memory;

@@ -420,7 +420,8 @@ impl<'t, 'a, 'q> CandidateSearch<'t, 'a, 'q> {
             Next::Of(w, readers) => {
                 return self.each(
                     &partial,
-                    (seen.at(w), readers.len()),
+                    seen.at(w),
+                    readers.len(),
                     0..=readers.len(),
                     |next, i| {
                         readers[..i].iter().for_each(|&r| next.chains.bar(r, w));
@@ -440,11 +441,13 @@ impl<'t, 'a, 'q> CandidateSearch<'t, 'a, 'q> {
             let here =
                 |&w: &usize| sk.events[w].is_write() && self.may_read(&partial.chains, &seen, r, w);
             let writes: Vec<usize> = seen.algebra.may.iter().filter(here).collect();
-            let at = (seen.at(r), writes.len());
-            return self.each(&partial, at, writes, |next, w| next.source[r] = Some(w));
+            let (at, sources) = (seen.at(r), writes.len());
+            return self.each(&partial, at, sources, writes, |next, w| {
+                next.source[r] = Some(w)
+            });
         }
         if let Some(choice) = partial.known.choices.iter().position(Option::is_none) {
-            return self.each(&partial, (None, 0), [true, false], |next, value| {
+            return self.each(&partial, None, 0, [true, false], |next, value| {
                 next.known.choices[choice] = Some(value)
             });
         }
@@ -469,7 +472,7 @@ impl<'t, 'a, 'q> CandidateSearch<'t, 'a, 'q> {
                 .ok_or(SearchStop::Values)?
                 .iter()
                 .copied();
-            return self.each(&partial, (None, 0), values, |next, value| {
+            return self.each(&partial, None, 0, values, |next, value| {
                 next.known.reads[r] = Some(value)
             });
         }
@@ -515,7 +518,8 @@ impl<'t, 'a, 'q> CandidateSearch<'t, 'a, 'q> {
     fn each<T>(
         &mut self,
         partial: &PartialCandidate,
-        (at, sources): (Option<CellId>, usize),
+        at: Option<CellId>,
+        sources: usize,
         ways: impl IntoIterator<Item = T>,
         decide: impl Fn(&mut PartialCandidate, T),
     ) -> Result<(), SearchStop> {

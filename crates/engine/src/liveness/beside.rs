@@ -31,7 +31,8 @@ pub(super) enum ConcurrentCommands {
 impl ConcurrentCommands {
     /// Classifies a program's commands. `sure`: by thread, whether it surely ends.
     pub(super) fn of(
-        (program, sure): (&Program, &[bool]),
+        program: &Program,
+        sure: &[bool],
         graph: &LaunchGraph,
         never: &BTreeSet<Node>,
     ) -> ConcurrentCommands {

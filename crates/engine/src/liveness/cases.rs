@@ -179,7 +179,7 @@ fn of_polled(
     let none = BTreeSet::new();
     let beside = ways
         .iter()
-        .map(|way| ConcurrentCommands::of((program, &sure), way, &none))
+        .map(|way| ConcurrentCommands::of(program, &sure, way, &none))
         .max();
     let beside = beside.unwrap_or(ConcurrentCommands::Nothing);
     if all.is_empty() {
@@ -391,7 +391,8 @@ impl CaseSearch<'_> {
                 Some((_, case)) => {
                     orders(&mut case.program).push(partial.graph.order.clone());
                     case.beside = case.beside.max(ConcurrentCommands::of(
-                        (self.program, self.sure),
+                        self.program,
+                        self.sure,
                         &partial.graph,
                         &partial.never,
                     ));
@@ -470,7 +471,7 @@ impl CaseSearch<'_> {
         let held = held::held(self.program, partial, &brinks);
         let polls = held::polls(self.program, partial, &kind.asked);
         let beside =
-            ConcurrentCommands::of((self.program, self.sure), &partial.graph, &partial.never);
+            ConcurrentCommands::of(self.program, self.sure, &partial.graph, &partial.never);
         LivenessCase {
             program,
             whole,

@@ -21,7 +21,8 @@ pub(super) fn explain(
     task: &Task<'_>,
     execution: &Execution,
     progress: &ProgressFacts,
-    (evidence, model): (&Evidence<'_>, ProgressModel),
+    evidence: &Evidence<'_>,
+    model: ProgressModel,
     case: &LivenessCase,
 ) -> Vec<ThreadEnd> {
     let known = execution.known();

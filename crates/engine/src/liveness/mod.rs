@@ -191,7 +191,7 @@ impl<'a> Liveness<'a> {
                 deepest: 0,
             };
             for (case, posed) in posed.iter().enumerate() {
-                match self.at((case, bound), (model, posed), deadline, answer)? {
+                match self.at(case, bound, model, posed, deadline, answer)? {
                     BoundResult::Hang(hang) => return Ok(hang),
                     BoundResult::Not(not) => {
                         tried.open = tried.open.or(not.open);
@@ -228,8 +228,10 @@ impl<'a> Liveness<'a> {
     /// Queries one case at one loop bound.
     fn at(
         &mut self,
-        (case, bound): (usize, u32),
-        (model, posed): (ProgressModel, &'a CaseTest),
+        case: usize,
+        bound: u32,
+        model: ProgressModel,
+        posed: &'a CaseTest,
         deadline: Deadline,
         answer: &mut Answer,
     ) -> Result<BoundResult, Halt> {
@@ -251,7 +253,7 @@ impl<'a> Liveness<'a> {
             return Ok(BoundResult::Hang(tried));
         }
         let ready = self
-            .ready((case, bound), (model, posed), deadline)
+            .ready(case, bound, model, posed, deadline)
             .map_err(Halt::Undecided)?;
         let task = ready.prepared.task.clone();
         answer.unwritten.extend(task.reads_of_nothing_written());
@@ -322,8 +324,10 @@ impl<'a> Liveness<'a> {
 
     fn ready(
         &mut self,
-        (case, bound): (usize, u32),
-        (model, posed): (ProgressModel, &'a CaseTest),
+        case: usize,
+        bound: u32,
+        model: ProgressModel,
+        posed: &'a CaseTest,
         deadline: Deadline,
     ) -> Result<&mut CaseEngines<'a>, Reason> {
         let (setting, set, stops) = (self.setting, &self.set, model.may_stop());
@@ -378,7 +382,7 @@ fn shown(
     let evidence = evidence::judge(task, &found.0, progress, model).map_err(|law| {
         Halt::Defect(format!("an execution that is said to hang does not: {law}"))
     })?;
-    let ends = explain::explain(task, &found.0, progress, (&evidence, model), case);
+    let ends = explain::explain(task, &found.0, progress, &evidence, model, case);
     Ok(Witness {
         ends,
         ..witness::describe(task, &found.0, &found.1)

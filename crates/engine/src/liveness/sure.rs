@@ -77,7 +77,8 @@ fn meetings(thread: &Thread) -> Option<Vec<BarrierMeeting>> {
     };
     behind(
         thread,
-        (0, 0),
+        0,
+        0,
         thread.regs.iter().map(|r| initial(&r.init)).collect(),
         &mut 0,
     )
@@ -86,7 +87,8 @@ fn meetings(thread: &Thread) -> Option<Vec<BarrierMeeting>> {
 /// As [`meetings`], from an instruction on, behind `branches` branches that depend on reads.
 fn behind(
     thread: &Thread,
-    (mut pc, branches): (usize, u32),
+    mut pc: usize,
+    branches: u32,
     mut regs: Vec<Option<i64>>,
     steps: &mut usize,
 ) -> Option<Vec<BarrierMeeting>> {
@@ -103,8 +105,8 @@ fn behind(
                 Some(_) => next = *target,
                 None if *target <= pc || branches >= MAX_BRANCHES => return None,
                 None => {
-                    let taken = behind(thread, (*target, branches + 1), regs.clone(), steps)?;
-                    if behind(thread, (next, branches + 1), regs, steps)? != taken {
+                    let taken = behind(thread, *target, branches + 1, regs.clone(), steps)?;
+                    if behind(thread, next, branches + 1, regs, steps)? != taken {
                         return None;
                     }
                     found.extend(taken);

@@ -72,7 +72,8 @@ impl<'a> Answers<'a> {
         program: &'a Program,
         out: &'a mut Unrolling,
         way: &'a LaunchGraph,
-        (events, operations): (&'a [usize], &'a [(ThreadId, usize)]),
+        events: &'a [usize],
+        operations: &'a [(ThreadId, usize)],
     ) -> Answers<'a> {
         let host = program.host.as_deref().expect("a host program");
         let answers = out.answers.clone();

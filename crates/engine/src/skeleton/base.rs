@@ -344,7 +344,7 @@ pub(super) struct ObjectTraits {
     pub(super) class: Option<Class>,
 }
 
-fn known(sk: &Skeleton, (loc, index): (LocId, u32)) -> Option<ObjectTraits> {
+fn known(sk: &Skeleton, loc: LocId, index: u32) -> Option<ObjectTraits> {
     match sk.program.location(loc).kind {
         LocationKind::Object {
             atomic,
@@ -375,7 +375,10 @@ pub(super) fn objects<'a>(
     domains: &'a Domains,
     event: EventId,
 ) -> impl Iterator<Item = ObjectTraits> + 'a {
-    let object = |c: CellId| known(sk, sk.memory.cell(sk.memory.cell(c).memory).location);
+    let object = |c: CellId| {
+        let (loc, index) = sk.memory.cell(sk.memory.cell(c).memory).location;
+        known(sk, loc, index)
+    };
     domains.cells[event.index()]
         .iter()
         .copied()

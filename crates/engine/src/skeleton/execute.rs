@@ -218,7 +218,7 @@ impl Unroller<'_> {
                     state.set(*dst, old, from_read);
                 }
                 let (keeps, depends) = match loops && written.is_some() && !self.writing.contains(&(thread, pc)) {
-                    true => keeps(&mut self.out.pool, update, (old, new), write.ty, guard),
+                    true => keeps(&mut self.out.pool, update, old, new, write.ty, guard),
                     false => (Cond::FALSE, true),
                 };
                 let (changes, keeps) = (self.out.pool.not(keeps), self.out.pool.and(guard, keeps));
@@ -500,7 +500,7 @@ impl Unroller<'_> {
             let known = self.out.pool.as_const(addr).filter(|_| all == 1);
             let known = known.and_then(|a| {
                 self.fixed
-                    .value(self.program, self.memory, here.thread, (a, ty))
+                    .value(self.program, self.memory, here.thread, a, ty)
             });
             pieces.push(known.map_or(value, |v| self.out.pool.constant(v)));
             let addr = Some(addr);

@@ -73,7 +73,8 @@ impl UnwrittenObjects {
         program: &Program,
         memory: &Memory,
         thread: ThreadId,
-        (address, ty): (i64, Ty),
+        address: i64,
+        ty: Ty,
     ) -> Option<i64> {
         let cell = memory.cell(memory.accessed(program, thread, address, ty.bytes(), false)?);
         let first = memory.cell(cell.memory);

@@ -6,6 +6,7 @@ use cat::rel::{EventId, Rel};
 use program::litmus::Observable;
 use program::memory::{CellId, Memory};
 use program::options::Options;
+use program::unknown::Site;
 use program::{EventKind, Program, ThreadId, Ty};
 use rustc_hash::FxHashMap;
 use verdict::Place;
@@ -30,7 +31,8 @@ pub(crate) const MAX_PHASE_CHOICES: usize = 12;
 pub(super) type Edges = Vec<(EventId, EventId, Cond)>;
 
 /// An instruction of a thread.
-pub(crate) fn place(program: &Program, (thread, at): (ThreadId, usize)) -> Place {
+pub(crate) fn place(program: &Program, site: Site) -> Place {
+    let (thread, at) = site;
     let thread = program.thread(thread);
     let instr = &thread.code[at];
     Place {

@@ -65,7 +65,8 @@ pub(super) struct PreservingRmw {
 pub(super) fn keeps(
     pool: &mut TermPool,
     update: &Update,
-    (old, new): (TermId, TermId),
+    old: TermId,
+    new: TermId,
     ty: program::Ty,
     guard: Cond,
 ) -> (Cond, bool) {
@@ -112,8 +113,7 @@ pub(super) fn writing(program: &Program, memory: &Memory, out: &mut Unrolling) -
     let reads = reads(out);
     let used: FxHashSet<EventId> = reads.iter().flatten().copied().collect();
     for k in &kept {
-        if !found.contains(&(k.thread, k.instr)) && !holds(program, memory, out, k, (&used, &reads))
-        {
+        if !found.contains(&(k.thread, k.instr)) && !holds(program, memory, out, k, &used, &reads) {
             found.insert((k.thread, k.instr));
         }
     }
@@ -151,7 +151,8 @@ fn holds(
     memory: &Memory,
     out: &mut Unrolling,
     k: &PreservingRmw,
-    (used, reads): (&FxHashSet<EventId>, &[FxHashSet<EventId>]),
+    used: &FxHashSet<EventId>,
+    reads: &[FxHashSet<EventId>],
 ) -> bool {
     let cell = |pool: &TermPool, e: &Event| -> Option<CellId> {
         memory.cell_at(pool.as_const(e.addr?)?, e.ty.bytes())

@@ -98,7 +98,7 @@ pub(super) fn edges(
     let dependents = tables(&|way| way.dependents(program, &operations))?;
     if !out.answers.is_empty() {
         for (w, way) in launches.ways.iter().enumerate() {
-            let mut answers = Answers::new(program, out, way, (&of_threads, &operations));
+            let mut answers = Answers::new(program, out, way, &of_threads, &operations);
             answers.order(false, &mut launch[w]);
             answers.order(true, &mut fine[w]);
             answers.times(&mut calls[w]);

@@ -97,6 +97,14 @@ pub(super) enum FlowStep {
     Back { to: Position, round: usize },
 }
 
+/// A jump back to `to`, which begins another iteration of a loop; its number is at `round` in the
+/// position.
+#[derive(Clone, Copy)]
+pub(super) struct Jump<'p> {
+    pub(super) to: &'p Position,
+    pub(super) round: usize,
+}
+
 /// The loops of a thread; if it has any, also the registers needed at each instruction.
 pub(super) struct Loops {
     /// Sorted with outer loops first.

@@ -101,14 +101,17 @@ impl Skeleton {
         let observed = observed_registers(test);
         let (mut passing, mut long) = <(_, LongLoops)>::default();
         let (mut out, first_events) = loop {
-            let (mut out, init) = unroll(
-                (&program, &memory),
+            let input = UnrollInput {
+                program: &program,
+                memory: &memory,
                 options,
-                (bound, deadline),
-                (&passing, &mut long, &fixed),
-                &observed,
+                bound,
+                deadline,
+                fixed: &fixed,
+                observed: &observed,
                 purpose,
-            )?;
+            };
+            let (mut out, init) = unroll(&input, &passing, &mut long)?;
             let known = barrier::passing(&program, &mut out, purpose)?;
             out.pool.given_up()?;
             // Waits that surely pass keep their key from one unrolling to the next.
@@ -363,20 +366,35 @@ fn observed_registers(test: &LitmusTest) -> Vec<Vec<bool>> {
     needed
 }
 
-/// Unrolls all threads. Loops that surely end are unrolled to their end, if the result stays within
-/// the limits.
-fn unroll(
-    (program, memory): (&Program, &Memory),
+/// The input of an unrolling.
+struct UnrollInput<'x> {
+    program: &'x Program,
+    memory: &'x Memory,
     options: Options,
-    (bound, deadline): (u32, Option<Instant>),
-    (passing, long, fixed): (
-        &rustc_hash::FxHashSet<unrolled::WaitKey>,
-        &mut LongLoops,
-        &UnwrittenObjects,
-    ),
-    observed: &[Vec<bool>],
+    bound: u32,
+    deadline: Option<Instant>,
+    fixed: &'x UnwrittenObjects,
+    observed: &'x [Vec<bool>],
     purpose: Purpose,
+}
+
+/// Unrolls all threads. Loops that surely end are unrolled to their end, if the result stays within
+/// the limits. `passing` are the waits that surely pass, and `long` collects loops that do not fit.
+fn unroll(
+    input: &UnrollInput<'_>,
+    passing: &rustc_hash::FxHashSet<unrolled::WaitKey>,
+    long: &mut LongLoops,
 ) -> Result<(Unrolling, Vec<CellId>), Reason> {
+    let &UnrollInput {
+        program,
+        memory,
+        options,
+        bound,
+        deadline,
+        fixed,
+        observed,
+        purpose,
+    } = input;
     let (mut writing, mut racing) = (Instructions::default(), Instructions::default());
     loop {
         let endings = Default::default();

@@ -31,7 +31,7 @@ use rustc_hash::FxHashMap;
 use super::Skeleton;
 use super::base::{BaseRel, Build};
 use super::graph::Edges;
-use super::loops::{Loops, Position};
+use super::loops::{Jump, Loops, Position};
 use super::pool::{Cond, TermId};
 use super::returns::VisitHistory;
 use super::unroll::{UnrollState, Unroller};
@@ -390,11 +390,12 @@ impl Unroller<'_> {
     pub(super) fn repeats(
         &mut self,
         state: &mut UnrollState,
-        (to, round): (&Position, usize),
+        jump: Jump<'_>,
         past: &VisitHistory,
         loops: &Loops,
         thread: ThreadId,
     ) -> Result<(), Reason> {
+        let Jump { to, round } = jump;
         let (header, executed) = (to.pc(), to.number(round));
         for period in 1..=executed / 2 {
             if state.guard == Cond::FALSE {
@@ -423,7 +424,7 @@ impl Unroller<'_> {
             if possible == Cond::FALSE {
                 continue;
             }
-            let pairs = self.paired(thread, (to, round), period);
+            let pairs = self.paired(thread, jump, period);
             let same = self.same_content(&pairs);
             let pool = &mut self.out.pool;
             let possible = pool.and(possible, same);
@@ -456,9 +457,10 @@ impl Unroller<'_> {
     fn paired(
         &self,
         thread: ThreadId,
-        (to, round): (&Position, usize),
+        jump: Jump<'_>,
         period: u32,
     ) -> Vec<(Option<EventId>, Option<EventId>)> {
+        let Jump { to, round } = jump;
         type Pair = (Option<EventId>, Option<EventId>);
         let mut found: FxHashMap<(u32, &[u32], EventKind), Pair> = FxHashMap::default();
         let mut order = Vec::new();

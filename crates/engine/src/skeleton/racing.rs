@@ -58,7 +58,7 @@ pub(super) fn reads(program: &Program, out: &Unrolling) -> Instructions {
     let races = |e: &Event| {
         let other = |w: &Event| w.thread != e.thread || w.is_asynchronous();
         events(Event::is_write)
-            .any(|(_, w)| other(w) && !kind(e, w) && overlap(&out.pool, (e, w), &objects))
+            .any(|(_, w)| other(w) && !kind(e, w) && overlap(&out.pool, e, w, &objects))
     };
     events(Event::is_read)
         .filter(|(i, e)| read_in_loop(e) && goes_on(*i, e) && races(e))
@@ -67,7 +67,7 @@ pub(super) fn reads(program: &Program, out: &Unrolling) -> Instructions {
 }
 
 /// Whether two accesses may go to the same memory.
-fn overlap(pool: &TermPool, (a, b): (&Event, &Event), objects: &dyn Fn(&Event) -> Targets) -> bool {
+fn overlap(pool: &TermPool, a: &Event, b: &Event, objects: &dyn Fn(&Event) -> Targets) -> bool {
     let at = |e: &Event| {
         pool.as_const(e.addr?)
             .map(|at| (at, at + i64::from(e.ty.bytes())))

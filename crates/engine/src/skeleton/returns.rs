@@ -33,7 +33,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::loops::{Loops, Position};
+use super::loops::{Jump, Loops, Position};
 use super::pool::{Cond, TermId, TermPool};
 use super::unroll::UnrollState;
 use program::{CmpOp, RegId, ThreadId, Ty};
@@ -220,9 +220,10 @@ impl VisitHistory {
         pool: &mut TermPool,
         state: &UnrollState,
         loops: &Loops,
-        (to, round): (&Position, usize),
+        jump: Jump<'_>,
         seen: bool,
     ) -> Vec<Round> {
+        let Jump { to, round } = jump;
         let next = to.number(round);
         let (mut open, mut keeps) = (state.guard, Cond::FALSE);
         let (mut meets, mut shows) = (Cond::FALSE, Cond::FALSE);

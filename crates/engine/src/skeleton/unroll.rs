@@ -31,7 +31,7 @@ use rustc_hash::FxHashSet;
 use super::execute::union;
 use super::fixed::UnwrittenObjects;
 use super::graph::{MAX_STEPS, MAX_VALUE_DEPTH};
-use super::loops::{FlowStep, Loops, Position};
+use super::loops::{FlowStep, Jump, Loops, Position};
 use super::meetings::Taken;
 use super::pool::{Cond, TermId};
 use super::progress::Purpose;
@@ -295,7 +295,7 @@ impl Unroller<'_> {
                         &mut self.out.pool,
                         &next,
                         &run.loops,
-                        (&to, round),
+                        Jump { to: &to, round },
                         progress,
                     ) {
                         let Round {
@@ -345,7 +345,13 @@ impl Unroller<'_> {
                         next.guard = going_on;
                     }
                     if progress {
-                        self.repeats(&mut next, (&to, round), &run.past, &run.loops, id)?;
+                        self.repeats(
+                            &mut next,
+                            Jump { to: &to, round },
+                            &run.past,
+                            &run.loops,
+                            id,
+                        )?;
                         let left_out = self.out.pool.and(next.guard, left_out);
                         let busy = self.out.pool.not(left_out);
                         self.out.constraints.push(busy);
@@ -393,7 +399,7 @@ impl Unroller<'_> {
         let (id, program) = (run.id, self.program);
         let thread = program.thread(id);
         for (at, dead, leaves, state) in std::mem::take(&mut run.unreached) {
-            self.never_reached(state, (&at, dead), leaves, &run);
+            self.never_reached(state, &at, dead, leaves, &run);
         }
         let mut ending = run.ending;
         if let Some(mut state) = run.end {
@@ -509,7 +515,8 @@ impl Unroller<'_> {
     fn never_reached(
         &mut self,
         mut state: UnrollState,
-        (at, dead): (&Position, usize),
+        at: &Position,
+        dead: usize,
         leaves: bool,
         run: &ThreadUnrolling,
     ) {

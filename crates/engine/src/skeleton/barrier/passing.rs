@@ -152,7 +152,7 @@ impl BarrierRules<'_> {
         result: &mut BarrierEdges,
     ) -> Result<(), Reason> {
         let mine = self.waits_for(w, chosen);
-        let (ended, absent) = self.ended_before(w.at, (w.event, w.reached), &mine, chosen)?;
+        let (ended, absent) = self.ended_before(w.at, w.event, w.reached, &mine, chosen)?;
         result
             .absent
             .extend(absent.into_iter().map(|cond| (w.event, w.reached, cond)));
@@ -181,7 +181,7 @@ impl BarrierRules<'_> {
         if chosen.phase[i].is_some() {
             let mine = self.phases_of(i, a, chosen);
             for (id, cond) in self
-                .ended_before(a.at, (a.event, a.guard), &mine[1..], chosen)?
+                .ended_before(a.at, a.event, a.guard, &mine[1..], chosen)?
                 .0
             {
                 result.order.push((id, a.event, cond));
@@ -196,7 +196,8 @@ impl BarrierRules<'_> {
     fn ended_before(
         &mut self,
         to: Use,
-        (event, reached): (EventId, Cond),
+        event: EventId,
+        reached: Cond,
         over: &[Cond],
         chosen: &PhaseChoices,
     ) -> Result<Ended, Reason> {
