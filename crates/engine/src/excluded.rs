@@ -49,8 +49,9 @@ impl<'x, 'a> Exclusion<'x, 'a> {
             grows.push(more);
             is_local.push(local);
         }
-        let asked = |&i: &usize| !model.axioms[i].negated && grows[model.axioms[i].node.index()];
-        let axioms: Vec<usize> = (0..model.axioms.len()).filter(asked).collect();
+        let axioms: Vec<usize> = (0..model.axioms.len())
+            .filter(|&i| !model.axioms[i].negated && grows[model.axioms[i].node.index()])
+            .collect();
         let roots = axioms.iter().map(|&i| model.axioms[i].node);
         let needed = needed_unless(model, roots, |id| task.absent[id.index()]);
         Exclusion {
@@ -184,12 +185,14 @@ impl<'x, 'a> Exclusion<'x, 'a> {
             match base {
                 Base::Set(set) => key.push(bits(&|a, b| a == b && set.has(a))),
                 Base::Rel(rel) => {
-                    let open = |a, b| {
-                        rel.open
-                            .binary_search_by_key(&(a, b), |cell| (cell.0, cell.1))
-                            .is_ok()
-                    };
-                    key.extend([bits(&|a, b| rel.fixed.has(a, b)), bits(&open)]);
+                    key.extend([
+                        bits(&|a, b| rel.fixed.has(a, b)),
+                        bits(&|a, b| {
+                            rel.open
+                                .binary_search_by_key(&(a, b), |cell| (cell.0, cell.1))
+                                .is_ok()
+                        }),
+                    ]);
                 }
             }
         }

@@ -73,8 +73,10 @@ pub(crate) fn unwritten(
     let never = bounds.never_read(task);
     let mut left: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for read in (0..sk.len()).filter(|&e| sk.events[e].is_read() && sk.events[e].thread.is_some()) {
-        let may = |w: &usize| task.domains.may_overlap(sk, read, *w) && !never.has(*w, read);
-        let sources: Vec<usize> = initial.iter().filter(may).collect();
+        let sources: Vec<usize> = initial
+            .iter()
+            .filter(|w| task.domains.may_overlap(sk, read, *w) && !never.has(*w, read))
+            .collect();
         if !sources.is_empty() {
             left.insert(read, sources);
         }

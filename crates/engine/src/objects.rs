@@ -197,7 +197,6 @@ impl<'x, 'a> MbarrierObject<'x, 'a> {
                 && sk.events[s].is_write()
                 && task.surely_at(s) == Some(cell)
         })?;
-        let from = |s: usize, w: usize| s == start || s != w && operations.iter().any(|o| o.1 == s);
         // A write behind an operation takes its word from that operation. So the operation never
         // reads that write, if the model excludes values out of thin air.
         let fed = |&(r, w): &Halves| {
@@ -212,7 +211,11 @@ impl<'x, 'a> MbarrierObject<'x, 'a> {
                 .any(|a| closes_value_flow(model, a, false));
         let is_chain = sk.events[start].guard == Cond::TRUE
             && operations.iter().all(|&(r, w)| {
-                co.must.has(start, w) && (0..sk.len()).all(|s| !source.may.has(s, r) || from(s, w))
+                co.must.has(start, w)
+                    && (0..sk.len()).all(|s| {
+                        !source.may.has(s, r)
+                            || (s == start || s != w && operations.iter().any(|o| o.1 == s))
+                    })
             })
             && operations.iter().enumerate().all(|(i, &one)| {
                 operations[..i].iter().all(|&other| {
@@ -336,11 +339,15 @@ impl<'x, 'a> MbarrierObject<'x, 'a> {
                 steps.insert((kind, at, word), step.clone());
                 Some(Ok(step))
             };
-        let all = |kind: usize| {
-            let first = &self.users[kinds[kind][0]];
-            (kind, first.all(), kinds[kind].len())
-        };
-        let start: ObjectState = (self.start.1, (0..kinds.len()).map(all).collect());
+        let start: ObjectState = (
+            self.start.1,
+            (0..kinds.len())
+                .map(|kind| {
+                    let first = &self.users[kinds[kind][0]];
+                    (kind, first.all(), kinds[kind].len())
+                })
+                .collect(),
+        );
         let mut words: BTreeSet<i64> = BTreeSet::from([self.start.1]);
         let mut written: FxHashMap<(usize, usize), BTreeSet<i64>> = FxHashMap::default();
         let (mut seen, mut open) = (FxHashSet::from_iter([start.clone()]), vec![0]);
@@ -385,13 +392,15 @@ impl<'x, 'a> MbarrierObject<'x, 'a> {
             }
         }
         let phases = self.phases(kinds, &written);
-        let later = |&(one, _, last): &(Halves, i64, i64)| {
-            let later = phases.iter().filter(move |other| last < other.1);
-            later.map(move |other| (one, other.0)).collect::<Vec<_>>()
-        };
         let mut found = ObjectResults {
             runs: vec![self.run(kinds, &states)],
-            before: phases.iter().flat_map(later).collect(),
+            before: phases
+                .iter()
+                .flat_map(|&(one, _, last)| {
+                    let later = phases.iter().filter(move |other| last < other.1);
+                    later.map(move |other| (one, other.0)).collect::<Vec<_>>()
+                })
+                .collect(),
             phases: phases
                 .iter()
                 .filter(|(_, first, last)| first == last)

@@ -230,8 +230,11 @@ pub fn check(task: &Task<'_>, execution: &Execution, query: &Query<'_>) -> Resul
         return Err("it does not meet the condition asked for".to_string());
     }
     for (p, truth) in &query.props {
-        let mut value = |o: Observable| final_value(task, execution, &mut eval, o).ok();
-        let holds = eval::prop(p, &mut |atom| task.atom_value(atom, &mut value));
+        let holds = eval::prop(p, &mut |atom| {
+            task.atom_value(atom, &mut |o: Observable| {
+                final_value(task, execution, &mut eval, o).ok()
+            })
+        });
         if holds != Some(*truth) {
             return Err("its final state does not fit the proposition".to_string());
         }

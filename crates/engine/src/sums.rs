@@ -165,16 +165,14 @@ fn candidates(task: &Task<'_>) -> Vec<Vec<(usize, usize)>> {
 
 /// Whether looking for sums is worthwhile: the domains list many values.
 pub(crate) fn are_large(task: &Task<'_>) -> bool {
-    let listed = |(_, w): &(usize, usize)| {
-        let value = task.sk.events[*w].value.expect("writes have values");
-        task.domains.of(value).map_or(MANY_VALUES, Vec::len)
-    };
-    let several = |members: &Vec<(usize, usize)>| members.len() > 1;
     candidates(task)
         .iter()
-        .filter(|members| several(members))
+        .filter(|members| members.len() > 1)
         .flatten()
-        .map(listed)
+        .map(|(_, w)| {
+            let value = task.sk.events[*w].value.expect("writes have values");
+            task.domains.of(value).map_or(MANY_VALUES, Vec::len)
+        })
         .sum::<usize>()
         >= MANY_VALUES
 }
@@ -198,8 +196,12 @@ pub(crate) fn sums(task: &Task<'_>, bounds: &TaskBounds) -> Vec<Sum> {
             }
         }
         let sum = |(start, members)| Sum { start, members };
-        let whole = |sum: &Sum| sum.members.len() > 1 && is_whole(task, bounds, &mut excluded, sum);
-        sums.extend(by_start.into_iter().map(sum).filter(whole));
+        sums.extend(
+            by_start
+                .into_iter()
+                .map(sum)
+                .filter(|sum| sum.members.len() > 1 && is_whole(task, bounds, &mut excluded, sum)),
+        );
     }
     // A sum that starts from another sum does not see the values of that sum.
     let of_another = |sums: &[Sum], start: usize| {

@@ -655,13 +655,16 @@ impl<'a> Task<'a> {
     ) -> impl Iterator<Item = State> {
         let mut shown = FxHashMap::<(usize, i64), Arc<str>>::default();
         states.into_iter().map(move |state| {
-            let mut show = |(i, &v): (usize, &i64)| {
-                let value = shown
-                    .entry((i, v))
-                    .or_insert_with(|| self.show_value(self.observed[i], v).into());
-                (self.names[i].clone(), value.clone())
-            };
-            state.iter().enumerate().map(&mut show).collect()
+            state
+                .iter()
+                .enumerate()
+                .map(|(i, &v): (usize, &i64)| {
+                    let value = shown
+                        .entry((i, v))
+                        .or_insert_with(|| self.show_value(self.observed[i], v).into());
+                    (self.names[i].clone(), value.clone())
+                })
+                .collect()
         })
     }
 

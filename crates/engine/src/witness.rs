@@ -254,11 +254,10 @@ pub fn event(task: &Task<'_>, execution: &Execution, e: usize) -> WitnessEvent {
 fn agent(task: &Task<'_>, execution: &Execution, e: usize) -> Option<String> {
     let sk = &task.sk;
     let own = sk.operation(e)?;
-    let of_thread = |&o: &usize| sk.events[o].thread == sk.events[e].thread;
     let mut agents: Vec<usize> = execution
         .executed
         .iter()
-        .filter(of_thread)
+        .filter(|&o| sk.events[o].thread == sk.events[e].thread)
         .filter_map(|o| sk.operation(o))
         .collect();
     agents.dedup();

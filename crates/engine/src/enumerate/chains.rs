@@ -115,11 +115,9 @@ impl CandidateSearch<'_, '_, '_> {
         let sure = |&r: &usize| seen.algebra.must.has(r) && seen.at(r).is_some();
         let weight = |event: usize| self.weight(seen.at(event));
         let heads = self.heads(partial, chains, seen, eval, &open);
-        let goes_on = |r: usize| heads.iter().any(|(w, _)| seen.at(*w) == seen.at(r));
-        let stuck = open
-            .iter()
-            .copied()
-            .filter(|&r| sure(&r) && chains.bars_any(r) && !goes_on(r));
+        let stuck = open.iter().copied().filter(|&r| {
+            sure(&r) && chains.bars_any(r) && !heads.iter().any(|(w, _)| seen.at(*w) == seen.at(r))
+        });
         let stuck: Vec<usize> = stuck.collect();
         if let Some(&r) = stuck.iter().max_by_key(|&&r| (weight(r), Reverse(r))) {
             self.bar_taken(partial, chains, seen, bounds, &stuck)?;
@@ -242,16 +240,14 @@ impl CandidateSearch<'_, '_, '_> {
             }
         }
         let first = |&r: &usize| {
-            let before = |&o: &usize| {
+            !open.iter().any(|&o| {
                 seen.at(o).is_some() && seen.at(o) == seen.at(r) && sk.program_order().has(o, r)
-            };
-            !open.iter().any(before)
+            })
         };
         let first: Vec<usize> = open.iter().copied().filter(first).collect();
-        let known = |&w: &usize| sk.events[w].is_write() && seen.at(w).is_some();
         let ends: Vec<usize> = ends
             .iter()
-            .filter(known)
+            .filter(|&w| sk.events[w].is_write() && seen.at(w).is_some())
             .filter(|&w| eval.value(w).is_some())
             .collect();
         let heads = ends.into_iter().map(|w| {
@@ -317,11 +313,10 @@ impl CandidateSearch<'_, '_, '_> {
     ) -> bool {
         let sk = &self.task.sk;
         let mut circle = seen.algebra.must.clone();
-        let open = |r: usize| sk.events[r].is_read() && seen.at(r).is_some() && partial.is_open(r);
         seen.algebra
             .must
             .iter()
-            .filter(|&r| !open(r))
+            .filter(|&r| !(sk.events[r].is_read() && seen.at(r).is_some() && partial.is_open(r)))
             .for_each(|r| circle.remove(r));
         let fed = sk
             .data
@@ -336,12 +331,14 @@ impl CandidateSearch<'_, '_, '_> {
             .collect();
         loop {
             let inside = |w: usize| fed.iter().any(|&(r, of)| of == w && circle.has(r));
-            let goes_out = |&r: &usize| {
-                writes
-                    .iter()
-                    .any(|&w| !inside(w) && self.may_read(chains, seen, r, w))
-            };
-            let outside: Vec<usize> = circle.iter().filter(goes_out).collect();
+            let outside: Vec<usize> = circle
+                .iter()
+                .filter(|&r| {
+                    writes
+                        .iter()
+                        .any(|&w| !inside(w) && self.may_read(chains, seen, r, w))
+                })
+                .collect();
             if outside.is_empty() {
                 return !circle.is_empty();
             }

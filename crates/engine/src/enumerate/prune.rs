@@ -163,14 +163,13 @@ impl CandidateSearch<'_, '_, '_> {
             }
             axioms != Truth::No
         };
-        let ends = || self.deadline.passed();
         let values = interpret_while(
             model,
             algebra,
             &leaves,
             &self.wanted,
             known,
-            (&ends, &mut go_on),
+            (&|| self.deadline.passed(), &mut go_on),
         );
         let values = values.ok_or(SearchStop::Time)?;
         let flags = if axioms == Truth::No {

@@ -196,8 +196,12 @@ impl CandidateSearch<'_, '_, '_> {
         let (f, edits) = if let Some((f, i, j)) = undecided {
             (f, [(true, i, j), (true, j, i)])
         } else if axioms == Truth::Yes && flags == Truth::Yes {
-            let cyclic = |o: &OrderBounds| o.must.has_cycle(executed);
-            if !chosen.orders.iter().flatten().any(cyclic) {
+            if !chosen
+                .orders
+                .iter()
+                .flatten()
+                .any(|o| o.must.has_cycle(executed))
+            {
                 *accepted = Some(self.execution(settled, &chosen));
             }
             return Ok(());

@@ -37,10 +37,10 @@ impl ConcurrentCommands {
         never: &BTreeSet<Node>,
     ) -> ConcurrentCommands {
         let host = program.host.as_deref().expect("a host program");
-        let runs = |c: &CommandId| {
-            !never.contains(&Node::Start(*c)) && !host.command(*c).threads.is_empty()
-        };
-        let commands: Vec<CommandId> = host.command_ids().filter(runs).collect();
+        let commands: Vec<CommandId> = host
+            .command_ids()
+            .filter(|c| !never.contains(&Node::Start(*c)) && !host.command(*c).threads.is_empty())
+            .collect();
         let device = |c: CommandId| {
             let place = &program.thread(host.command(c).threads[0]).place;
             (!place.host && !host.command(c).kind.is_of_runtime()).then_some(place.gpu)

@@ -264,9 +264,12 @@ impl JudgedExecution<'_, '_> {
                 ));
             }
         }
-        let later = |e: &usize| blocks.contains(e) && repeated.contains(e);
-        let earlier = |e: &usize| blocks.contains(e) && !repeated.contains(e);
-        if let Some((a, b)) = co.iter().find(|(a, b)| later(a) && earlier(b)) {
+        if let Some((a, b)) = co.iter().find(|(a, b)| {
+            blocks.contains(a)
+                && repeated.contains(a)
+                && blocks.contains(b)
+                && !repeated.contains(b)
+        }) {
             return Err(format!(
                 "write {b} of an earlier block is after write {a} of a later one"
             ));

@@ -184,13 +184,12 @@ impl HangExplainer<'_, '_> {
             .iter()
             .filter(|(u, at, _)| *u == t && range.contains(at));
         let mut waits: Vec<Wait> = asked.map(|(_, _, wait)| wait.clone()).collect();
-        let address = |t: ThreadId, loc: LocId| memory.address(program, loc, 0, Some(t));
         let cell = |a: i64| memory.at(a).map(|c| memory.cell(c).memory);
         let same = |a: i64, b: i64| cell(a) == cell(b);
         let rest = self.rest();
         let scene = Scene {
             program,
-            address: &address,
+            address: &|t: ThreadId, loc: LocId| memory.address(program, loc, 0, Some(t)),
             same: &same,
             rest,
         };
@@ -351,12 +350,13 @@ impl HangExplainer<'_, '_> {
         let group = sk.program.thread_ids().filter(|&u| {
             u != t && !here[u.0 as usize] && place.same(&sk.program.thread(u).place, barrier.domain)
         });
-        let can_help = |u: &ThreadId| match barrier.naming {
-            BarrierNaming::Counted { count: None, .. } => true,
-            BarrierNaming::Counted { .. } | BarrierNaming::Instance { .. } => awaited[u.0 as usize],
-        };
         group
-            .filter(can_help)
+            .filter(|u| match barrier.naming {
+                BarrierNaming::Counted { count: None, .. } => true,
+                BarrierNaming::Counted { .. } | BarrierNaming::Instance { .. } => {
+                    awaited[u.0 as usize]
+                }
+            })
             .map(|u| sk.program.thread(u).name.clone())
             .collect()
     }

@@ -97,10 +97,9 @@ pub(super) fn waiting(
     rest: &[Option<usize>],
 ) -> Vec<(ThreadId, ThreadEnd)> {
     let graph = LaunchGraph::untimed(program, order);
-    let stands = |t: ThreadId| Some((t, rest[usize::from(t.0)]?));
     let stops: BTreeSet<Node> = program
         .thread_ids()
-        .filter_map(stands)
+        .filter_map(|t| Some((t, rest[usize::from(t.0)]?)))
         .map(|(t, at)| next_point(program, t, at))
         .collect();
     let never = graph.never(&stops.iter().copied().collect::<Vec<_>>());
@@ -137,9 +136,13 @@ fn next_point(program: &Program, t: ThreadId, at: usize) -> Node {
         .into_iter()
         .flatten()
         .find_map(|i| Node::of(&i.op));
-    let of = || program.host.as_ref().and_then(|host| host.command_of(t));
-    next.map(|(before, _)| before)
-        .unwrap_or_else(|| of().map_or(Node::Leave(t), |c| end_of(program, c, t)))
+    next.map(|(before, _)| before).unwrap_or_else(|| {
+        program
+            .host
+            .as_ref()
+            .and_then(|host| host.command_of(t))
+            .map_or(Node::Leave(t), |c| end_of(program, c, t))
+    })
 }
 
 /// The waits of threads that repeat a status query.
@@ -245,10 +248,9 @@ impl HoldExplainer<'_> {
         };
         // An initial value remains unless a running thread, itself or another, writes the location.
         let (running, idle) = (ways(false), ways(true));
-        let stays = |a: i64| !running.may_write(a);
         let seen = |a: i64| {
             let first = memory.cell(cell(a)?);
-            (!first.unknown && stays(a)).then_some(first.init)
+            (!first.unknown && !running.may_write(a)).then_some(first.init)
         };
         let regs = thread
             .regs
@@ -330,8 +332,10 @@ impl HoldExplainer<'_> {
 
     /// Why a point is never reached; `stops` are the points that threads fail to reach.
     fn why(&self, point: Node, stops: impl Iterator<Item = Node>) -> String {
-        let holds = |stop: &Node| self.graph.never(&[*stop]).contains(&point);
-        let why: Vec<String> = stops.filter(holds).map(|stop| self.reason(stop)).collect();
+        let why: Vec<String> = stops
+            .filter(|stop| self.graph.never(&[*stop]).contains(&point))
+            .map(|stop| self.reason(stop))
+            .collect();
         why.join(" and ")
     }
 
@@ -399,9 +403,8 @@ impl HoldExplainer<'_> {
         match node {
             Node::Call(_) | Node::Enqueue(_) => {
                 let site = node.site(self.program);
-                let thread = |t| self.program.thread(t).name.clone();
                 found.extend(site.map(|(t, i)| Site {
-                    thread: thread(t),
+                    thread: self.program.thread(t).name.clone(),
                     line: i.line.clone(),
                 }));
             }

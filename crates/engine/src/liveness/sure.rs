@@ -43,13 +43,12 @@ pub(super) fn all(program: &Program) -> Vec<bool> {
         program.thread_ids().filter(|u| same(*u, widest)).all(|u| {
             // Barriers of a group without this thread do not matter to it.
             let shared = |m: &&BarrierMeeting| same(u, m.0);
-            let alike = |other: &Vec<BarrierMeeting>| {
-                other == own || other.iter().filter(shared).eq(own.iter().filter(shared))
-            };
             // A thread of another command may start much later.
             sure[usize::from(u.0)]
                 && command(u) == command(t)
-                && met[usize::from(u.0)].as_ref().is_some_and(alike)
+                && met[usize::from(u.0)].as_ref().is_some_and(|other| {
+                    other == own || other.iter().filter(shared).eq(own.iter().filter(shared))
+                })
         })
     };
     // A thread that waits for an unsure thread is unsure.

@@ -92,9 +92,8 @@ impl<'a> Answers<'a> {
             (0..n).map(|a| own(a) || ordered[a][n + i]).collect()
         };
         let follows = |i: usize| -> Vec<bool> {
-            let own = |j: usize| answers[i].thread == answers[j].thread && i < j;
             (0..answers.len())
-                .map(|j| own(j) || ordered[n + i][n + j])
+                .map(|j| (answers[i].thread == answers[j].thread && i < j) || ordered[n + i][n + j])
                 .collect()
         };
         let later = (0..answers.len()).map(later).collect();

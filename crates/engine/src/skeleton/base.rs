@@ -179,13 +179,15 @@ pub(super) fn whole(sk: &mut Skeleton, _: &Domains) -> BaseRel {
 pub(super) fn mapping(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let host = sk.program.host.as_deref();
     let mappings = host.map_or(Vec::new(), |host| host.mappings(&sk.program));
-    let command = |e: &Event| host.and_then(|host| host.command_of(e.thread?));
-    let commands: Vec<_> = sk.events.iter().map(command).collect();
-    let ends = |i: usize, j: usize| {
+    let commands: Vec<_> = sk
+        .events
+        .iter()
+        .map(|e| host.and_then(|host| host.command_of(e.thread?)))
+        .collect();
+    BaseRel::fixed(Rel::from_fn(sk.len(), |i: usize, j: usize| {
         commands[i]
             .is_some_and(|begin| mappings.contains(&(begin, commands[j])) && commands[j].is_some())
-    };
-    BaseRel::fixed(Rel::from_fn(sk.len(), ends))
+    }))
 }
 
 /// Operations on one mbarrier object in one phase. With `after`, the second is in the phase after
@@ -321,8 +323,11 @@ pub(super) fn leaves(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
                 continue;
             };
             let place = |t: ThreadId| &sk.program.thread(t).place;
-            let of_owner = |t: &ThreadId| *t == owner || place(*t).same(place(owner), Scope::Cta);
-            let block: Vec<ThreadId> = sk.program.thread_ids().filter(of_owner).collect();
+            let block: Vec<ThreadId> = sk
+                .program
+                .thread_ids()
+                .filter(|t| *t == owner || place(*t).same(place(owner), Scope::Cta))
+                .collect();
             if block.contains(&guest) {
                 continue;
             }
@@ -375,14 +380,13 @@ pub(super) fn objects<'a>(
     domains: &'a Domains,
     event: EventId,
 ) -> impl Iterator<Item = ObjectTraits> + 'a {
-    let object = |c: CellId| {
-        let (loc, index) = sk.memory.cell(sk.memory.cell(c).memory).location;
-        known(sk, loc, index)
-    };
     domains.cells[event.index()]
         .iter()
         .copied()
-        .filter_map(object)
+        .filter_map(|c| {
+            let (loc, index) = sk.memory.cell(sk.memory.cell(c).memory).location;
+            known(sk, loc, index)
+        })
 }
 
 /// Whether an event is of a GPU and surely accesses no memory of another GPU, except of a peer with
@@ -392,11 +396,10 @@ pub(super) fn near(sk: &Skeleton, domains: &Domains, event: EventId) -> bool {
         return false;
     };
     let place = &sk.program.thread(thread).place;
-    let near = |object: ObjectTraits| match object.kind {
+    objects(sk, domains, event).all(|object| match object.kind {
         MemoryKind::Device(gpu) => !place.host && sk.program.machine.peers(place.gpu, gpu),
         _ => !place.host,
-    };
-    objects(sk, domains, event).all(near)
+    })
 }
 
 /// Pairs of accesses whose addresses agree in `key`.

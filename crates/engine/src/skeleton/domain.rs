@@ -18,7 +18,7 @@ use super::images::{Image, ImageFailure, TermImages, distinct};
 use super::needed::NeededTerms;
 use super::pool::{Cond, Term, TermId};
 use super::{Event, Skeleton, TermPool};
-use cat::rel::{EventId, EventSet, Rel};
+use cat::rel::{EventSet, Rel};
 use program::BinOp;
 use program::memory::CellId;
 use verdict::Reason;
@@ -75,7 +75,6 @@ impl Domains {
         deadline: Option<Instant>,
     ) -> Result<Domains, Reason> {
         let n = sk.len();
-        let needs = |t: TermId| needed.is_none_or(|needed| needed.rests_on(sk, t));
         // The known facts use event numbers, so they apply only if the number of events is the
         // same.
         let KnownFacts { never, found } =
@@ -109,7 +108,7 @@ impl Domains {
         let update = |images: &mut TermImages, of_read: &[Option<Values>], stale: &[bool]| {
             let updated = images.update(
                 &sk.pool,
-                needs,
+                |t: TermId| needed.is_none_or(|needed| needed.rests_on(sk, t)),
                 of_read,
                 |e| stale[e.index()],
                 rough,
@@ -139,11 +138,6 @@ impl Domains {
                     .collect();
             }
             for knot in &mut knots {
-                let entered = |&(from, to, _): &(EventId, EventId, Cond)| {
-                    !knot.events.has(from.index())
-                        && knot.events.has(to.index())
-                        && stale[from.index()]
-                };
                 let outside = |r: usize| {
                     let written =
                         |w: usize| moved[w] || d.images.changed[TermPool::term_index(sk.seen(w))];
@@ -152,7 +146,11 @@ impl Domains {
                     })
                 };
                 let fed = knot.reads.iter().any(|&r| moved[r] || outside(r))
-                    || sk.flow.iter().any(entered);
+                    || sk.flow.iter().any(|&(from, to, _)| {
+                        !knot.events.has(from.index())
+                            && knot.events.has(to.index())
+                            && stale[from.index()]
+                    });
                 knot.rounds = if fed { 0 } else { knot.rounds + 1 };
                 // By then, every value that entered the knot has passed through all its reads.
                 let done = knot.rounds > knot.reads.len();
@@ -190,12 +188,13 @@ impl Domains {
                     .filter(|&&w| news(w) && may(w, r) && d.may_overlap(sk, r, w));
                 let mut sources = sources.map(|&w| d.of(value(w)));
                 if let Some(knot) = knot.filter(|knot| knot.is_done) {
-                    let lacks = |all: &Values| {
-                        all.iter()
-                            .map(|&v| ty.wrap(v))
-                            .any(|v| can(&v) && known.binary_search(&v).is_err())
-                    };
-                    knot.goes_on |= sources.any(|values| values.is_none_or(lacks));
+                    knot.goes_on |= sources.any(|values| {
+                        values.is_none_or(|all| {
+                            all.iter()
+                                .map(|&v| ty.wrap(v))
+                                .any(|v| can(&v) && known.binary_search(&v).is_err())
+                        })
+                    });
                     continue;
                 }
                 let listed = sources.all(|values| match (values, found) {

@@ -16,7 +16,7 @@
 
 use super::Skeleton;
 use super::domain::Domains;
-use program::memory::{CellId, Memory};
+use program::memory::Memory;
 use program::points::Points;
 use program::{LocId, Op, Program, ThreadId, Ty};
 
@@ -83,11 +83,12 @@ impl UnwrittenObjects {
 
     /// Whether a write may reach such memory after all.
     pub(crate) fn is_hit(&self, sk: &Skeleton, domains: &Domains) -> bool {
-        let hits = |c: &CellId| self.has(&sk.program, sk.memory.cell(*c).location.0);
         let writes =
             (0..sk.len()).filter(|&i| sk.events[i].thread.is_some() && sk.events[i].is_write());
-        writes
-            .into_iter()
-            .any(|w| domains.cells[w].iter().any(hits))
+        writes.into_iter().any(|w| {
+            domains.cells[w]
+                .iter()
+                .any(|c| self.has(&sk.program, sk.memory.cell(*c).location.0))
+        })
     }
 }

@@ -88,12 +88,6 @@ impl TermImages {
         rough: bool,
         deadline: Option<Instant>,
     ) -> Result<(), ImageFailure> {
-        let sizes = |e: EventId| {
-            of_read[e.index()]
-                .as_ref()
-                .expect("functions are of reads whose values are listed")
-                .len()
-        };
         let first = self.all.is_empty();
         self.changed.clear();
         for id in pool.term_ids() {
@@ -126,7 +120,17 @@ impl TermImages {
                     Some(values) => Image::Of(vec![e], values.clone()),
                     None => Image::Word,
                 },
-                term => match image(pool, &sizes, &self.all, term) {
+                term => match image(
+                    pool,
+                    &|e: EventId| {
+                        of_read[e.index()]
+                            .as_ref()
+                            .expect("functions are of reads whose values are listed")
+                            .len()
+                    },
+                    &self.all,
+                    term,
+                ) {
                     None if rough => Image::Word,
                     image => image.ok_or(ImageFailure::At(id))?,
                 },
@@ -221,11 +225,11 @@ fn image(
                     if a.len().saturating_mul(b.len()).saturating_mul(c.len()) > MAX_VALUES * 64 {
                         return None;
                     }
-                    let of = |&x: &i64| {
+                    Some(Image::any(a.iter().flat_map(|&x| {
                         b.iter()
                             .flat_map(move |&y| c.iter().map(move |&z| fused.apply(x, y, z)))
-                    };
-                    Some(Image::any(a.iter().flat_map(of))).filter(|image| *image != Image::Word)?
+                    })))
+                    .filter(|image| *image != Image::Word)?
                 }
             }
         }

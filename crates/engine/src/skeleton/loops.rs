@@ -200,14 +200,13 @@ impl Loops {
             match component.iter().copied().collect::<Vec<_>>()[..] {
                 [only] if !flow.next(only).any(|to| to == only) => self.code.push(only),
                 _ => {
-                    let entered = |pc: &&usize| {
-                        flow.before[**pc]
-                            .iter()
-                            .any(|from| !component.contains(from))
-                    };
                     let head = *component
                         .iter()
-                        .find(entered)
+                        .find(|pc| {
+                            flow.before[**pc]
+                                .iter()
+                                .any(|from| !component.contains(from))
+                        })
                         .or(component.first())
                         .expect("not empty");
                     let (at, first) = (self.loops.len(), self.code.len());
@@ -244,11 +243,10 @@ impl Loops {
             let body = &self.code[l.head..=l.end];
             let counters = changed(thread, body, cond);
             let head = self.code[l.head];
-            let inside = |pc: usize| self.ranks.get(pc).is_some_and(|&rank| l.contains(rank));
             let counts = !counters.is_empty()
                 && flow.before[head]
                     .iter()
-                    .filter(|&&from| inside(from))
+                    .filter(|&&from| self.ranks.get(from).is_some_and(|&rank| l.contains(rank)))
                     .any(|&from| {
                         let natural = flow.natural_loop(head, from);
                         natural.contains(&pc)
@@ -388,11 +386,13 @@ fn changed(thread: &Thread, body: &[usize], e: &Expr) -> Vec<RegId> {
     let (mut found, mut todo) = (BTreeSet::new(), Vec::new());
     e.registers(&mut |r| todo.push(r));
     while let Some(r) = todo.pop() {
-        let of = |pc: &usize| match &thread.code[*pc].op {
-            Op::Assign { dst, value } if *dst == r => Some(value),
-            _ => None,
-        };
-        let mut values = body.iter().filter_map(of).peekable();
+        let mut values = body
+            .iter()
+            .filter_map(|pc| match &thread.code[*pc].op {
+                Op::Assign { dst, value } if *dst == r => Some(value),
+                _ => None,
+            })
+            .peekable();
         if values.peek().is_some() && found.insert(r) {
             values.for_each(|value| value.registers(&mut |r| todo.push(r)));
         }

@@ -154,11 +154,12 @@ impl Unroller<'_> {
                 continue;
             };
             let id = runs[first].id;
-            let rank = |i: usize| self.program.seat(runs[i].id, among).rank;
-            let is_named = |i: &usize| {
-                self.program.same_group(id, runs[*i].id, among) && meeting.names(rank(*i))
-            };
-            let group: Vec<usize> = (0..runs.len()).filter(is_named).collect();
+            let group: Vec<usize> = (0..runs.len())
+                .filter(|i| {
+                    self.program.same_group(id, runs[*i].id, among)
+                        && meeting.names(self.program.seat(runs[*i].id, among).rank)
+                })
+                .collect();
             if !group.contains(&first) || group.iter().any(|&i| asked[i] != asked[first]) {
                 continue;
             }
@@ -173,13 +174,15 @@ impl Unroller<'_> {
                     Some(self.eval(state, value, runs[i].id));
             }
             let brought = Rc::new(brought);
-            let place = |i: &usize| {
-                (
-                    runs[*i].id,
-                    runs[*i].meets.as_ref().expect("it stands there").0.clone(),
-                )
-            };
-            let threads = group.iter().map(place).collect();
+            let threads = group
+                .iter()
+                .map(|i| {
+                    (
+                        runs[*i].id,
+                        runs[*i].meets.as_ref().expect("it stands there").0.clone(),
+                    )
+                })
+                .collect();
             self.out.meetings.push(LaneMeeting {
                 guard,
                 events: self.out.events.len(),
@@ -204,9 +207,8 @@ impl Unroller<'_> {
     /// together.
     fn meet_in_part(&mut self, runs: &mut [ThreadUnrolling]) -> Result<bool, Reason> {
         let program = self.program;
-        let stands = |i: &usize| runs[*i].meets.is_some();
         let Some(first) = (0..runs.len())
-            .filter(stands)
+            .filter(|i| runs[*i].meets.is_some())
             .min_by_key(|&i| runs[i].meets.as_ref().map(|m| &m.0))
         else {
             return Ok(false);

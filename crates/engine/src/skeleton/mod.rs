@@ -204,11 +204,10 @@ impl Skeleton {
             }
             sk.cut = sk.pool.or(sk.cut, ending.cut);
         }
-        let at = |sk: &Skeleton, wait: &unrolled::GuardedWait| sk.event(wait.event).instr;
         sk.waits = out
             .waits
             .iter()
-            .map(|w| (w.reached, w.pass, w.at.thread, at(&sk, w)))
+            .map(|w| (w.reached, w.pass, w.at.thread, sk.event(w.event).instr))
             .collect();
         sk.constraints.retain(|&c| c != Cond::TRUE);
         in_time(deadline)?;
@@ -316,11 +315,13 @@ fn program_order(program: &Program, events: &[Event]) -> Rel {
         .collect();
     // Cells of one access share a number.
     let mut count = 0;
-    let mut number = |e: &Event| {
-        count += usize::from(e.part == 0);
-        count
-    };
-    let numbers: Vec<usize> = events.iter().map(&mut number).collect();
+    let numbers: Vec<usize> = events
+        .iter()
+        .map(|e| {
+            count += usize::from(e.part == 0);
+            count
+        })
+        .collect();
     // Both halves of a read-modify-write belong to one execution of an element.
     let mut count = 0;
     let mut execution = |e: &Event| {

@@ -117,12 +117,16 @@ impl NeededTerms {
 
     /// Whether every access stays within the memory assumed for it.
     pub(crate) fn covers(&self, sk: &Skeleton, domains: &Domains) -> bool {
-        let memory = |c: &CellId| sk.memory.cell(*c).memory;
         domains
             .cells
             .iter()
             .zip(&self.places)
-            .all(|(cells, places)| cells.iter().map(memory).all(|c| places.contains(&c)))
+            .all(|(cells, places)| {
+                cells
+                    .iter()
+                    .map(|c| sk.memory.cell(*c).memory)
+                    .all(|c| places.contains(&c))
+            })
     }
 
     /// Whether the values of this memory were kept.
@@ -155,15 +159,14 @@ fn places(sk: &Skeleton) -> Vec<BTreeSet<CellId>> {
             let address = sk.program.thread(t).code[event.instr].op.address()?;
             Some(points.of(usize::from(t.0), address)).filter(|objects| !objects.is_empty())
         });
-        let is = |cell: &&program::memory::Cell| {
-            objects
-                .as_ref()
-                .is_none_or(|objects| objects.contains(&sk.program.object(cell.location.0)))
-        };
         sk.memory
             .cells
             .iter()
-            .filter(is)
+            .filter(|cell: &&program::memory::Cell| {
+                objects
+                    .as_ref()
+                    .is_none_or(|objects| objects.contains(&sk.program.object(cell.location.0)))
+            })
             .map(|cell| cell.memory)
             .collect()
     };

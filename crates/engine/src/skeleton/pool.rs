@@ -699,11 +699,13 @@ impl TermPool {
 
     /// The terms that a condition compares; its other atoms are choices.
     pub(crate) fn compared(&self, c: Cond) -> impl Iterator<Item = TermId> + '_ {
-        let of = |atom: AtomId| match self.atom(atom) {
-            CondAtom::Eq(_, a, b) | CondAtom::Lt(_, a, b) => Some([a, b]),
-            CondAtom::Choice(_) => None,
-        };
-        self.support(c).into_iter().filter_map(of).flatten()
+        self.support(c)
+            .into_iter()
+            .filter_map(|atom| match self.atom(atom) {
+                CondAtom::Eq(_, a, b) | CondAtom::Lt(_, a, b) => Some([a, b]),
+                CondAtom::Choice(_) => None,
+            })
+            .flatten()
     }
 
     /// The parts of a term, including the terms that its condition compares.

@@ -409,9 +409,8 @@ impl Unroller<'_> {
             let (Some(first), Some(second)) = (past.visit(&from), past.visit(&middle)) else {
                 continue;
             };
-            let needed = |i: &usize| loops.is_live(header, RegId(*i as u16));
             let registers: Vec<(TermId, TermId)> = (0..second.regs.len())
-                .filter(needed)
+                .filter(|i| loops.is_live(header, RegId(*i as u16)))
                 .map(|i| (second.regs[i], state.regs[i]))
                 .collect();
             let pool = &mut self.out.pool;

@@ -36,9 +36,9 @@ pub(super) fn reads(program: &Program, out: &Unrolling) -> Instructions {
             .filter(move |(_, e)| e.thread.is_some() && of(e))
     };
     let read_in_loop = |e: &&Event| e.thread.is_some_and(|t| out.looped.contains(&(t, e.instr)));
-    let together = |e: &Event| out.segments.iter().any(|s| Some(s.thread) == e.thread);
     let goes_on = |i: usize, e: &Event| {
-        ends || together(e) || events(Event::is_write).any(|(j, w)| j > i && w.thread == e.thread)
+        ends || out.segments.iter().any(|s| Some(s.thread) == e.thread)
+            || events(Event::is_write).any(|(j, w)| j > i && w.thread == e.thread)
     };
     // Lazy, because most addresses are known.
     let points = LazyCell::new(|| Points::compute(program));
@@ -56,9 +56,11 @@ pub(super) fn reads(program: &Program, out: &Unrolling) -> Instructions {
     let kind =
         |e: &Event, w: &Event| (e.tags.has("MB") && w.tags.has("MB")) || strong(program, e, w);
     let races = |e: &Event| {
-        let other = |w: &Event| w.thread != e.thread || w.is_asynchronous();
-        events(Event::is_write)
-            .any(|(_, w)| other(w) && !kind(e, w) && overlap(&out.pool, e, w, &objects))
+        events(Event::is_write).any(|(_, w)| {
+            (w.thread != e.thread || w.is_asynchronous())
+                && !kind(e, w)
+                && overlap(&out.pool, e, w, &objects)
+        })
     };
     events(Event::is_read)
         .filter(|(i, e)| read_in_loop(e) && goes_on(*i, e) && races(e))

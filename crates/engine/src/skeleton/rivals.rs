@@ -31,10 +31,11 @@ impl Rivals {
     /// Finds all such writes.
     pub(crate) fn of(sk: &mut Skeleton, domains: &Domains, unknowns: &Unknowns) -> Rivals {
         let known = |sk: &Skeleton, e: usize| {
-            let worked_out = |cell| unknowns.in_cell(&sk.program, &sk.memory, cell).is_none();
             !sk.given_up.contains(&e)
                 && !sk.sums.contains_key(&e)
-                && domains.cells[e].iter().all(|&c| worked_out(c))
+                && domains.cells[e]
+                    .iter()
+                    .all(|&c| unknowns.in_cell(&sk.program, &sk.memory, c).is_none())
         };
         let there = location(sk, domains, |memory, c| memory.cell(c).memory);
         let fixed: Vec<_> = there
@@ -66,10 +67,11 @@ impl Rivals {
                 // Equality is transitive.
                 let alike = alike.entry(places).or_default();
                 let first = |of: usize| {
-                    let next = |&e: &usize| alike.get(&e).copied().filter(|&n| n != e);
-                    std::iter::successors(Some(of), next)
-                        .last()
-                        .expect("begins with it")
+                    std::iter::successors(Some(of), |&e: &usize| {
+                        alike.get(&e).copied().filter(|&n| n != e)
+                    })
+                    .last()
+                    .expect("begins with it")
                 };
                 let (x, y) = (first(i), first(j));
                 if x == y {
@@ -86,14 +88,21 @@ impl Rivals {
                 all.entry(places).or_default().push(cond);
             }
         }
-        let mut join = |conds: &[Cond]| {
-            conds
-                .iter()
-                .fold(Cond::FALSE, |all, &cond| sk.pool.or(all, cond))
-        };
         Rivals(
             all.into_iter()
-                .map(|(at, conds)| (at, conds.chunks(TOGETHER).map(&mut join).collect()))
+                .map(|(at, conds)| {
+                    (
+                        at,
+                        conds
+                            .chunks(TOGETHER)
+                            .map(|conds: &[Cond]| {
+                                conds
+                                    .iter()
+                                    .fold(Cond::FALSE, |all, &cond| sk.pool.or(all, cond))
+                            })
+                            .collect(),
+                    )
+                })
                 .collect(),
         )
     }

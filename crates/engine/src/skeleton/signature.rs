@@ -324,15 +324,17 @@ fn of(rows: &[BaseRow]) -> Signature {
         kind: row.kind(),
         doc: row.doc,
     });
-    let option = |o: &'static program::options::Row| OptionSpec {
-        name: o.name,
-        values: o.values,
-        doc: o.doc,
-        unspoken: o.unspoken,
-    };
     Signature {
         names: names.collect(),
-        options: OPTIONS.iter().map(option).collect(),
+        options: OPTIONS
+            .iter()
+            .map(|o| OptionSpec {
+                name: o.name,
+                values: o.values,
+                doc: o.doc,
+                unspoken: o.unspoken,
+            })
+            .collect(),
     }
 }
 
@@ -401,8 +403,7 @@ fn sets() -> Vec<BaseRow> {
                 "PTX: events of threads whose CTA starts and exits in the test; empty where no such one is of a cluster",
                 "of a thread whose CTA starts and exits in the test",
                 events(|sk, e| {
-                    let launched = |t| sk.program.thread(t).place.launched;
-                    has_launched_clusters(&sk.program) && e.thread.is_some_and(launched)
+                    has_launched_clusters(&sk.program) && e.thread.is_some_and(|t| sk.program.thread(t).place.launched)
                 }),
             )
         },

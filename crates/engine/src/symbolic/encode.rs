@@ -358,10 +358,11 @@ impl Encoding<'_> {
                 .restricted(&executed)
             })
             .collect();
-        let last = |(cell, of): &(CellId, Vec<(usize, Lit)>)| {
-            Some((*cell, of.iter().find(|l| is(l.1))?.0))
-        };
-        let finals = self.finals.iter().filter_map(last).collect();
+        let finals = self
+            .finals
+            .iter()
+            .filter_map(|(cell, of)| Some((*cell, of.iter().find(|l| is(l.1))?.0)))
+            .collect();
         Execution {
             executed,
             reads,

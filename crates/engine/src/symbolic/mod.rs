@@ -376,8 +376,7 @@ impl<'a> Symbolic<'a> {
             let mut state = Vec::new();
             let mut block = vec![!switch];
             for value in &observed {
-                let is = |l: Lit| values[l.gate()] != l.negated();
-                let Some((v, lits)) = value.read(is) else {
+                let Some((v, lits)) = value.read(|l: Lit| values[l.gate()] != l.negated()) else {
                     return finish(
                         states,
                         Some(Reason::Engine("an observed value has no case".into())),

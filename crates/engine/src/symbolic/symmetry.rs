@@ -495,19 +495,22 @@ impl Encoding<'_> {
                 .or_else(|| found().find_map(key))
         };
         let by_values = || {
-            let read = |column: &&Vec<usize>| sk.events[column[0]].is_read() && must(column[0]);
             let reads: Vec<Vec<usize>> = columns
                 .iter()
-                .filter(read)
+                .filter(|column: &&Vec<usize>| sk.events[column[0]].is_read() && must(column[0]))
                 .take(MOST_READS)
                 .cloned()
                 .collect();
-            let by_thread = |i: usize| reads.iter().map(|column| column[i]).collect();
-            (!reads.is_empty())
-                .then(|| SortKey::Values((0..class.threads.len()).map(by_thread).collect()))
+            (!reads.is_empty()).then(|| {
+                SortKey::Values(
+                    (0..class.threads.len())
+                        .map(|i| reads.iter().map(|column| column[i]).collect())
+                        .collect(),
+                )
+            })
         };
-        let by_order_first = || ties.then(|| by_order(true)).flatten();
-        by_order_first()
+        ties.then(|| by_order(true))
+            .flatten()
             .or_else(by_values)
             .or_else(|| by_order(true))
             .or_else(|| by_order(false))
@@ -522,8 +525,11 @@ impl Encoding<'_> {
             match self.key(class, ties) {
                 Some(SortKey::Order(f, writes)) => {
                     for (i, &a) in writes.iter().enumerate() {
-                        let back = |&b: &usize| !self.inner.leaves.free[f][&(b as u32, a as u32)];
-                        lits.extend(writes[i + 1..].iter().map(back));
+                        lits.extend(
+                            writes[i + 1..]
+                                .iter()
+                                .map(|&b| !self.inner.leaves.free[f][&(b as u32, a as u32)]),
+                        );
                     }
                 }
                 Some(SortKey::Values(threads)) => {

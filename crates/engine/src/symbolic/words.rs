@@ -187,13 +187,16 @@ fn less_in(gates: &mut Gates, ty: Ty, a: &BitWord, b: &BitWord) -> Lit {
 
 /// Sum and carry.
 fn sum(gates: &mut Gates, a: &[Lit], b: &[Lit], mut carry: Lit) -> (Vec<Lit>, Lit) {
-    let mut add = |(&a, &b): (&Lit, &Lit)| {
-        let differ = xor(gates, a, b);
-        let bit = xor(gates, differ, carry);
-        carry = gates.ite(differ, carry, a);
-        bit
-    };
-    let bits = a.iter().zip(b).map(&mut add).collect();
+    let bits = a
+        .iter()
+        .zip(b)
+        .map(|(&a, &b): (&Lit, &Lit)| {
+            let differ = xor(gates, a, b);
+            let bit = xor(gates, differ, carry);
+            carry = gates.ite(differ, carry, a);
+            bit
+        })
+        .collect();
     (bits, carry)
 }
 

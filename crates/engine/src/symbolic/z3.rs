@@ -204,12 +204,11 @@ impl Solver for Z3 {
     }
 
     fn value(&self, var: u32) -> bool {
-        let read = |model: &Model| {
-            self.with_terms(|terms| model.get_const_interp(&terms[var as usize][0]))
-        };
         self.model
             .as_ref()
-            .and_then(read)
+            .and_then(|model| {
+                self.with_terms(|terms| model.get_const_interp(&terms[var as usize][0]))
+            })
             .and_then(|value| value.as_bool())
             .unwrap_or(false)
     }

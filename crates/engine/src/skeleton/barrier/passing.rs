@@ -65,11 +65,10 @@ impl BarrierRules<'_> {
             Naming::Counted { .. } => {
                 let counts = self.counts(to)?;
                 let mine = self.waits_for(w, chosen);
-                let full = |r: &mut Self, k| {
+                let mut passes = self.some_phase(&mine, |r: &mut Self, k| {
                     let in_k = r.in_phase(to, k, chosen);
                     r.is_full(to, &counts, &in_k)
-                };
-                let mut passes = self.some_phase(&mine, full);
+                });
                 if w.to_arrive() {
                     let earlier = self.earlier(w.at.thread, w.event, to);
                     let pool = self.pool();
