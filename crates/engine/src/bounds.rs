@@ -341,9 +341,22 @@ impl TaskBounds {
 
 /// The node of a model for from-reads: the writes behind the source of a read.
 fn from_reads(model: &Model) -> Option<NodeId> {
-    let is = |id: NodeId, free: FreeId| matches!(model.node(id).op, NodeOp::Free(f) if f == free);
-    let turned =
-        |id: NodeId| matches!(model.node(id).op, NodeOp::Inverse(a) if is(a, model.values));
-    let found = |id: &NodeId| matches!(model.node(*id).op, NodeOp::Seq(a, b) if turned(a) && is(b, model.finals));
-    (0..model.nodes.len()).map(|i| NodeId(i as u32)).find(found)
+    (0..model.nodes.len())
+        .map(|i| NodeId(i as u32))
+        .find(|&id| is_from_reads(model, id))
+}
+
+/// Whether a node is the inverse of the values relation, followed by the order of final writes.
+fn is_from_reads(model: &Model, id: NodeId) -> bool {
+    let NodeOp::Seq(sources, order) = model.node(id).op else {
+        return false;
+    };
+    let NodeOp::Inverse(values) = model.node(sources).op else {
+        return false;
+    };
+    is_free(model, values, model.values) && is_free(model, order, model.finals)
+}
+
+fn is_free(model: &Model, id: NodeId, free: FreeId) -> bool {
+    matches!(model.node(id).op, NodeOp::Free(f) if f == free)
 }

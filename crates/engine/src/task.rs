@@ -280,7 +280,8 @@ impl<'a> Task<'a> {
             .assembly()
             .filter(|_| signature::is_deaf_to(model, "GEN"))
         {
-            let why = "PTX in assembly or in a function of the library, which means something under a model of PTX alone";
+            let why = "PTX in assembly or in a function of the library, which means something \
+            under a model of PTX alone";
             return Err(Reason::NotInModel(format!(
                 "`{}` (line {}), {why}",
                 instr.text, instr.line

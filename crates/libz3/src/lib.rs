@@ -20,7 +20,8 @@
 /// Error: libz3 cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "libz3 cannot be loaded: {0}; it is looked for beside the program, in ../lib/fencepost from there, where the build found \
+    "libz3 cannot be loaded: {0}; it is looked for beside the program, in ../lib/fencepost from \
+    there, where the build found \
      it, and where LD_LIBRARY_PATH says"
 )]
 pub struct MissingLibrary(
@@ -98,7 +99,8 @@ mod linux {
                     let library: &'static Library = Box::leak(Box::new(open()?));
                     Ok(Functions {
                         // SAFETY: the type is that of Z3's C interface, as `z3-sys` declares it.
-                        $($name: *unsafe { library.get(stringify!($name)) }.map_err(|error| missing(&error))?,)*
+                        $($name: *unsafe { library.get(stringify!($name)) }
+                            .map_err(|error| missing(&error))?,)*
                     })
                 })
             }

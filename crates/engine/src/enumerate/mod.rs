@@ -15,8 +15,8 @@
 //!   completion, by the bounds of [`cat::algebra::bounds`]. It also cuts one if the remaining reads
 //!   can only read their own results.
 //! - The search stops below a node as soon as every axiom holds in every completion. It then leaves
-//!   out the open pairs of an order. The result is a completion, because the kept pairs are transitively
-//!   closed.
+//!   out the open pairs of an order. The result is a completion, because the kept pairs are
+//!   transitively closed.
 //!
 //! # Sources
 //! - Resolving read sources before paths: see the pitfalls of path enumeration in Kokologiannakis

@@ -84,7 +84,8 @@ impl ConcurrentCommands {
                 "several kernels may run at once on a device: it orders the groups of one kernel"
             }
             (ConcurrentCommands::Others, _) => {
-                "commands that are no kernels may run beside kernels: it speaks of threads of kernels"
+                "commands that are no kernels may run beside kernels: it speaks of threads of \
+                kernels"
             }
         };
         Some(Reason::Unserved {

@@ -7,8 +7,8 @@
 //!
 //! # Invariants
 //! - Each partial execution of the program is one of a part in which the threads have left
-//!   [`RunnablePart::left`], and vice versa. Whether the awaited threads continue does not matter: later
-//!   events may just not have run yet.
+//!   [`RunnablePart::left`], and vice versa. Whether the awaited threads continue does not matter:
+//!   later events may just not have run yet.
 
 use super::cases::{self, LivenessCase, Stretch};
 use super::host::{Ends, ends};

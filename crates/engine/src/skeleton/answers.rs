@@ -6,8 +6,8 @@
 //! complete.
 //!
 //! The queried work may depend on the time of the query. Each query executes in one of its
-//! [`View`](program::host::View)s, which is a choice like the answer. [`ViewAnswer`] is an answer in one
-//! view.
+//! [`View`](program::host::View)s, which is a choice like the answer. [`ViewAnswer`] is an answer
+//! in one view.
 //!
 //! # Invariants
 //! - An answer is a choice under the guard of its query. The choices match an execution in time.

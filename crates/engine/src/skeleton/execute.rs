@@ -140,9 +140,11 @@ impl Unroller<'_> {
             Op::Give { .. } => unreachable!("it is carried out where lanes meet"),
             Op::Take { dst, lane } => {
                 let brought = state.brought.get(usize::from(*lane)).cloned();
-                let brought =
-                    brought.ok_or_else(|| Reason::Unsupported("a value of a lane that was not met".into()))?;
-                let (value, taint) = brought.unwrap_or_else(|| (self.out.pool.constant(0), Taint::default()));
+                let brought = brought.ok_or_else(|| {
+                    Reason::Unsupported("a value of a lane that was not met".into())
+                })?;
+                let (value, taint) =
+                    brought.unwrap_or_else(|| (self.out.pool.constant(0), Taint::default()));
                 state.set(*dst, value, taint);
                 Ok(VisibleEffect::NONE)
             }
@@ -158,9 +160,16 @@ impl Unroller<'_> {
                 let addr = self.eval(state, addr, thread);
                 let (_, value, taint) = self.read(state, &here, access, &addr)?;
                 state.set(*dst, value, taint);
-                Ok(VisibleEffect { shows: self.shows(state.guard, &here), ..VisibleEffect::NONE })
+                Ok(VisibleEffect {
+                    shows: self.shows(state.guard, &here),
+                    ..VisibleEffect::NONE
+                })
             }
-            Op::Store { addr, value, access } => {
+            Op::Store {
+                addr,
+                value,
+                access,
+            } => {
                 let addr = self.eval(state, addr, thread);
                 let value = self.eval(state, value, thread);
                 let guard = state.guard;
@@ -168,10 +177,20 @@ impl Unroller<'_> {
                 Ok(VisibleEffect::when(guard))
             }
             Op::Rmw { .. } if self.options.rmw_single() => Err(Reason::Unsupported(
-                "a model in which a read-modify-write is one event (`rmw = single`), asked about one".into(),
+                "a model in which a read-modify-write is one event (`rmw = single`), asked about \
+                one"
+                .into(),
             )),
-            Op::Rmw { .. } if self.program.thread(thread).code[pc].element.whole => self.whole_rmw(state, &here),
-            Op::Rmw { dst, addr, update, read, write } => {
+            Op::Rmw { .. } if self.program.thread(thread).code[pc].element.whole => {
+                self.whole_rmw(state, &here)
+            }
+            Op::Rmw {
+                dst,
+                addr,
+                update,
+                read,
+                write,
+            } => {
                 let addr = self.eval(state, addr, thread);
                 let shows = self.shows(state.guard, &here);
                 let (reads, old, from_read) = self.read(state, &here, read, &addr)?;
@@ -190,7 +209,10 @@ impl Unroller<'_> {
                     Update::Exchange(e) => self.eval(state, e, thread),
                     Update::Apply(op, e) => {
                         let (v, t) = self.eval(state, e, thread);
-                        (self.out.pool.bin(*op, write.ty, old, v), union(&t, &from_read))
+                        (
+                            self.out.pool.bin(*op, write.ty, old, v),
+                            union(&t, &from_read),
+                        )
                     }
                     Update::CompareExchange { expected, new } => {
                         let (x, tx) = self.eval(state, expected, thread);
@@ -211,28 +233,52 @@ impl Unroller<'_> {
                 if guard != Cond::FALSE {
                     let writes = self.write(state, &here, write, (&addr, (new, taint)), guard)?;
                     written = Some((reads.start, writes.start)).filter(|_| reads.len() == 1);
-                    self.out.rmw.extend(reads.zip(writes).map(|(r, w)| (EventId::new(r), EventId::new(w))));
+                    self.out.rmw.extend(
+                        reads
+                            .zip(writes)
+                            .map(|(r, w)| (EventId::new(r), EventId::new(w))),
+                    );
                 }
                 let loops = at.iterations().next().is_some() && self.program.host.is_none();
                 if let Some(dst) = dst {
                     state.set(*dst, old, from_read);
                 }
-                let (keeps, depends) = match loops && written.is_some() && !self.writing.contains(&(thread, pc)) {
-                    true => keeps(&mut self.out.pool, update, old, new, write.ty, guard),
-                    false => (Cond::FALSE, true),
-                };
+                let (keeps, depends) =
+                    match loops && written.is_some() && !self.writing.contains(&(thread, pc)) {
+                        true => keeps(&mut self.out.pool, update, old, new, write.ty, guard),
+                        false => (Cond::FALSE, true),
+                    };
                 let (changes, keeps) = (self.out.pool.not(keeps), self.out.pool.and(guard, keeps));
                 if let (Some((read, write)), true) = (written, keeps != Cond::FALSE) {
                     let (read, write) = (EventId::new(read), EventId::new(write));
-                    self.out.kept.push(PreservingRmw { thread, instr: pc, read, write, depends });
+                    self.out.kept.push(PreservingRmw {
+                        thread,
+                        instr: pc,
+                        read,
+                        write,
+                        depends,
+                    });
                 }
-                Ok(VisibleEffect { changes: self.out.pool.and(guard, changes), keeps, shows, ..VisibleEffect::NONE })
+                Ok(VisibleEffect {
+                    changes: self.out.pool.and(guard, changes),
+                    keeps,
+                    shows,
+                    ..VisibleEffect::NONE
+                })
             }
             Op::Mark { addr, mark } => {
                 let addr = addr.as_ref().map(|addr| self.eval(state, addr, thread));
                 let event = here.event(mark.kind, state.guard, &mark.tags, mark.scope);
-                let id = self.push(Event { addr: addr.as_ref().map(|a| a.0), ..event }, state, at)?;
-                addr.iter().for_each(|(_, taint)| self.depend(id, taint, true));
+                let id = self.push(
+                    Event {
+                        addr: addr.as_ref().map(|a| a.0),
+                        ..event
+                    },
+                    state,
+                    at,
+                )?;
+                addr.iter()
+                    .for_each(|(_, taint)| self.depend(id, taint, true));
                 Ok(VisibleEffect::NONE)
             }
             Op::Call(_) | Op::Enqueue(_) => Ok(VisibleEffect::NONE),
@@ -271,16 +317,28 @@ impl Unroller<'_> {
                         let event = EventId::new(self.out.events.len());
                         self.waits(state, named, (thread, at.clone(), true), event)?;
                     }
-                    let id =
-                        self.push(here.event(EventKind::Arrive, state.guard, &b.arrive, b.scope), state, at)?;
+                    let id = self.push(
+                        here.event(EventKind::Arrive, state.guard, &b.arrive, b.scope),
+                        state,
+                        at,
+                    )?;
                     let (guard, place) = (state.guard, at.clone());
-                    self.out.arrivals.push(GuardedArrival { event: id, guard, at: named, place });
+                    self.out.arrivals.push(GuardedArrival {
+                        event: id,
+                        guard,
+                        at: named,
+                        place,
+                    });
                 }
                 if b.action != BarrierAction::Arrive {
                     self.may_stop(state, pc)?;
                     let event = EventId::new(self.out.events.len());
                     self.waits(state, named, (thread, at.clone(), false), event)?;
-                    self.push(here.event(EventKind::Wait, state.guard, &b.wait, b.scope), state, at)?;
+                    self.push(
+                        here.event(EventKind::Wait, state.guard, &b.wait, b.scope),
+                        state,
+                        at,
+                    )?;
                 }
                 Ok(VisibleEffect::meeting(effect))
             }

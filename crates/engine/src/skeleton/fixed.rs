@@ -11,8 +11,8 @@
 //! - The read remains an event: it may race, it is ordered, and it is shown.
 //! - All writing instructions decide which objects are written, whatever their conditions and
 //!   whatever is read. So no value out of thin air adds another object. Only addresses outside
-//!   their object remain: [`UnwrittenObjects::is_hit`] checks them once all addresses are known, and the
-//!   program is then unrolled without this optimization.
+//!   their object remain: [`UnwrittenObjects::is_hit`] checks them once all addresses are known,
+//!   and the program is then unrolled without this optimization.
 
 use super::Skeleton;
 use super::domain::Domains;

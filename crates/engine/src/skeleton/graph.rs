@@ -197,10 +197,12 @@ impl Skeleton {
         // Names every field, so that a new field needs a decision here.
         #[rustfmt::skip]
         let Skeleton {
-            events, done, complete, cut, cuts, waits, spins, unmet, constraints, barrier_order, phases, syncbar, exitbar, nextbar, meets, divergence,
-            unlike_count, unlike_met, out_of_turn, launch, launch_fine, call_order, dependents, addr, data, ctrl, flow,
-            program: _, options: _, bound: _, pool: _, memory: _, fixed: _, init_cells: _, deepest: _, has_loops: _, final_regs: _, sums: _, given_up: _,
-            rmw: _, order: _, launch_ways: _, progress,
+            events, done, complete, cut, cuts, waits, spins, unmet, constraints, barrier_order,
+            phases, syncbar, exitbar, nextbar, meets, divergence, unlike_count, unlike_met,
+            out_of_turn, launch, launch_fine, call_order, dependents, addr, data, ctrl, flow,
+            program: _, options: _, bound: _, pool: _, memory: _, fixed: _, init_cells: _,
+            deepest: _, has_loops: _, final_regs: _, sums: _, given_up: _, rmw: _, order: _,
+            launch_ways: _, progress,
         } = self;
         let edges = [
             barrier_order,

@@ -1,11 +1,15 @@
 //! Finds read-modify-writes that write the value they read, so that an iteration without another
 //! effect can be left out.
 //!
-//! `while (atomicExch(&lock, 1)) ;`, `while (atomicAdd(&flag, 0) == 0) ;`, `while (atomicMax(&flag, 0)
-//! == 0) ;`, `while (atomicOr(&lock, 1) & 1) ;` and `while (atomicCAS(&flag, 0, 0) == 0) ;` write
-//! in each iteration, but wait like a loop of loads. Take an execution with such an iteration. Its
-//! read R reads from a write V, and its write W has the same value. Remove the iteration, and let
-//! the readers of W read from V.
+//! These loops write in each iteration, but wait like a loop of loads:
+//! - `while (atomicExch(&lock, 1)) ;`
+//! - `while (atomicAdd(&flag, 0) == 0) ;`
+//! - `while (atomicMax(&flag, 0) == 0) ;`
+//! - `while (atomicOr(&lock, 1) & 1) ;`
+//! - `while (atomicCAS(&flag, 0, 0) == 0) ;`
+//!
+//! Take an execution with such an iteration. Its read R reads from a write V, and its write W has
+//! the same value. Remove the iteration, and let the readers of W read from V.
 //!
 //! # Why the rest is still an execution of the model
 //! - All accesses to the location are atomic, of one size, through one address, and with scopes

@@ -235,7 +235,8 @@ impl Unroller<'_> {
         // In a loop, a thread may run together with others in another iteration.
         let progress = self.purpose.is_progress();
         if converged && (!alike || progress || here.iterations().next().is_some()) {
-            let what = "which threads of a warp run together (`activemask`) in a loop, in different code, or for ever";
+            let what = "which threads of a warp run together (`activemask`) in a loop, in \
+            different code, or for ever";
             return Err(Reason::Unsupported(what.into()));
         }
         if !alike {

@@ -15,8 +15,8 @@
 //!   this is for models that exclude values out of thin air.
 //! - Dependencies were computed before, from the full values.
 //! - The address of an access gives its possible cells if it is a constant, otherwise [`Points`]
-//!   does, which ignores addresses outside their object. [`NeededTerms::covers`] checks those once all
-//!   addresses are known.
+//!   does, which ignores addresses outside their object. [`NeededTerms::covers`] checks those once
+//!   all addresses are known.
 //! - An answer must not show or test a value that was given up: [`NeededTerms::knows`].
 
 use std::collections::BTreeSet;

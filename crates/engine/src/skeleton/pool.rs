@@ -1,8 +1,8 @@
 //! Stores values and conditions as hash-consed terms, before the results of reads are known.
 //!
 //! A [`Term`] is an integer that depends on reads. A [`Cond`] is a condition, kept as a reduced
-//! ordered binary decision diagram over [`CondAtom`]s. So equal conditions are equal ids, and `(g ∧ c)
-//! ∨ (g ∧ ¬c)` *is* `g` at every join.
+//! ordered binary decision diagram over [`CondAtom`]s. So equal conditions are equal ids, and `(g ∧
+//! c) ∨ (g ∧ ¬c)` *is* `g` at every join.
 //!
 //! # Invariants
 //! - Terms and conditions are created bottom-up; an id refers to smaller ids only.
@@ -10,8 +10,8 @@
 //!   its access.
 //! - Atoms are canonical: comparisons are `==`, `<` only; operands of `==` are sorted.
 //! - A watched pool gives up in an operation that finds it too large or too late. The results of
-//!   that operation and of all later ones are then meaningless, and [`TermPool::given_up`] returns the
-//!   reason.
+//!   that operation and of all later ones are then meaningless, and [`TermPool::given_up`] returns
+//!   the reason.
 
 use std::time::Instant;
 

@@ -8,9 +8,9 @@
 //! of pairs generate all permutations of a class of threads that are alike.
 //!
 //! So take a query that has an answer, with requirements that the exchange preserves. It then also
-//! has an answer in which the threads of a class are sorted by a [`SortKey`] that moves with them. The
-//! key is the order of their writes to one location, or the values of their first reads. The order
-//! may be partial, but has a linear extension. The search covers only such answers
+//! has an answer in which the threads of a class are sorted by a [`SortKey`] that moves with them.
+//! The key is the order of their writes to one location, or the values of their first reads. The
+//! order may be partial, but has a linear extension. The search covers only such answers
 //! ([`Encoding::sorted`]). A list of final states is then the permutations of the states found
 //! ([`permuted`]).
 //!

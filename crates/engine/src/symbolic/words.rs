@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //! - A word holds the bits, lowest first, of the `i64` that represents the value elsewhere.
-//! - [`BitWord::apply`] and [`BitWord::holds`] are [`BinOp::apply`] and [`CmpOp::holds`], bit by bit;
-//!   constant operands give constants.
+//! - [`BitWord::apply`] and [`BitWord::holds`] are [`BinOp::apply`] and [`CmpOp::holds`], bit by
+//!   bit; constant operands give constants.
 
 use cat::algebra::gates::{Gates, Lit};
 use program::{BinOp, CmpOp, Ty};
