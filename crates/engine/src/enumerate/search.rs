@@ -343,45 +343,10 @@ impl<'t, 'a, 'q> CandidateSearch<'t, 'a, 'q> {
         }
         let mut eval = Eval::new(sk, &partial.known);
         let guards: Vec<Option<bool>> = sk.events.iter().map(|e| eval.cond(e.guard)).collect();
-        if sk.constraints.iter().any(|&c| eval.cond(c) == Some(false))
-            || self.needs_complete() && eval.cond(sk.complete) == Some(false)
-            || eval.cond(self.query.require) == Some(false)
-            || self.query.no_fault && eval.cond(task.fault) == Some(true)
-        {
+        if self.is_ruled_out(&mut eval, &guards) {
             return Ok(());
         }
-        let mut register = |o: Observable| match o {
-            Observable::Reg(t, r) => eval.register(t, r),
-            Observable::Mem { .. } => None,
-        };
-        for (p, truth) in &self.query.props {
-            if eval::prop(p, &mut |a| task.atom_value(a, &mut register)) == Some(!*truth) {
-                return Ok(());
-            }
-        }
-        if self.goal == SearchGoal::States && self.all_found(&mut eval, &guards) {
-            return Ok(());
-        }
-        // A write that is read from executes, whatever its guard, and so does the read of its
-        // read-modify-write. This reveals a cycle of sources before values are chosen for it.
-        let mut must = EventSet::from_fn(sk.len(), |e| guards[e.index()] == Some(true));
-        partial
-            .source
-            .iter()
-            .flatten()
-            .for_each(|&w| must.insert(w));
-        for (r, w) in &sk.rmw {
-            if must.has(w.index()) {
-                must.insert(r.index());
-            }
-        }
-        let seen = EventFacts {
-            algebra: Bounds {
-                must,
-                may: EventSet::from_fn(sk.len(), |e| guards[e.index()] != Some(false)),
-            },
-            memory: (0..sk.len()).map(|e| eval.memory(e)).collect(),
-        };
+        let seen = self.event_facts(&partial, &mut eval, &guards);
         // A chosen source may not execute, or a later decision may have removed the read.
         for (r, &w) in partial.source.iter().enumerate() {
             let Some(w) = w else { continue };
@@ -451,20 +416,7 @@ impl<'t, 'a, 'q> CandidateSearch<'t, 'a, 'q> {
                 next.known.choices[choice] = Some(value)
             });
         }
-        // Only values that depend on themselves remain.
-        let unknown = |r: &usize| partial.source[*r].is_some() && partial.known.reads[*r].is_none();
-        if let Some(mut r) = (0..sk.len()).find(unknown) {
-            // Chooses a read on the cycle, not one that depends on it: its source then checks the
-            // chosen value.
-            let mut passed = EventSet::empty(sk.len());
-            while !passed.has(r) {
-                passed.insert(r);
-                let source = partial.source[r].and_then(|w| sk.events[w].value);
-                r = source
-                    .and_then(|value| eval.waits_for(value))
-                    .filter(unknown)
-                    .unwrap_or(r);
-            }
+        if let Some(r) = self.self_dependent_read(&partial, &mut eval) {
             let term = sk.events[r].value.expect("reads have values");
             let values = task
                 .domains
@@ -481,6 +433,80 @@ impl<'t, 'a, 'q> CandidateSearch<'t, 'a, 'q> {
             "without open reads and choices all guards are known"
         );
         self.settle(partial)
+    }
+
+    /// Whether the query or the program rules out every completion, by the known values.
+    fn is_ruled_out(&self, eval: &mut Eval<'_>, guards: &[Option<bool>]) -> bool {
+        let (task, sk) = (self.task, &self.task.sk);
+        if sk.constraints.iter().any(|&c| eval.cond(c) == Some(false))
+            || self.needs_complete() && eval.cond(sk.complete) == Some(false)
+            || eval.cond(self.query.require) == Some(false)
+            || self.query.no_fault && eval.cond(task.fault) == Some(true)
+        {
+            return true;
+        }
+        let mut register = |o: Observable| match o {
+            Observable::Reg(t, r) => eval.register(t, r),
+            Observable::Mem { .. } => None,
+        };
+        for (p, truth) in &self.query.props {
+            if eval::prop(p, &mut |a| task.atom_value(a, &mut register)) == Some(!*truth) {
+                return true;
+            }
+        }
+        self.goal == SearchGoal::States && self.all_found(eval, guards)
+    }
+
+    /// The facts about events that follow from the decisions so far.
+    fn event_facts(
+        &self,
+        partial: &PartialCandidate,
+        eval: &mut Eval<'_>,
+        guards: &[Option<bool>],
+    ) -> EventFacts {
+        let sk = &self.task.sk;
+        // A write that is read from executes, whatever its guard, and so does the read of its
+        // read-modify-write. This reveals a cycle of sources before values are chosen for it.
+        let mut must = EventSet::from_fn(sk.len(), |e| guards[e.index()] == Some(true));
+        partial
+            .source
+            .iter()
+            .flatten()
+            .for_each(|&w| must.insert(w));
+        for (r, w) in &sk.rmw {
+            if must.has(w.index()) {
+                must.insert(r.index());
+            }
+        }
+        EventFacts {
+            algebra: Bounds {
+                must,
+                may: EventSet::from_fn(sk.len(), |e| guards[e.index()] != Some(false)),
+            },
+            memory: (0..sk.len()).map(|e| eval.memory(e)).collect(),
+        }
+    }
+
+    /// A read with a source, but without a value, because its value depends on itself. Chooses a
+    /// read on the cycle, not one that depends on it: its source then checks the chosen value.
+    fn self_dependent_read(
+        &self,
+        partial: &PartialCandidate,
+        eval: &mut Eval<'_>,
+    ) -> Option<usize> {
+        let sk = &self.task.sk;
+        let unknown = |r: &usize| partial.source[*r].is_some() && partial.known.reads[*r].is_none();
+        let mut r = (0..sk.len()).find(unknown)?;
+        let mut passed = EventSet::empty(sk.len());
+        while !passed.has(r) {
+            passed.insert(r);
+            let source = partial.source[r].and_then(|w| sk.events[w].value);
+            r = source
+                .and_then(|value| eval.waits_for(value))
+                .filter(unknown)
+                .unwrap_or(r);
+        }
+        Some(r)
     }
 
     /// Whether every completion ends in a known state, as far as values are known.

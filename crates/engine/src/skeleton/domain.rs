@@ -83,155 +83,30 @@ impl Domains {
             } else {
                 KnownFacts::default()
             };
-        let may = |w: usize, r: usize| never.is_none_or(|never| !never.has(w, r));
-        let reads: Vec<usize> = (0..n).filter(|&i| sk.events[i].is_read()).collect();
-        let writes: Vec<usize> = (0..n).filter(|&i| sk.events[i].is_write()).collect();
-        let mut of_read: Vec<Option<Values>> = vec![Some(Values::new()); n];
-        let (mut shifting, mut seeded) = (false, false);
-        if !seeds.is_empty() {
-            let cycles = self_dependent(sk, &may);
-            for &r in cycles.iter().flatten().filter(|&&e| sk.events[e].is_read()) {
-                let values = of_read[r].as_mut().expect("as yet they are listed");
-                *values = distinct(seeds.iter().map(|&s| sk.events[r].ty.wrap(s)).collect());
-            }
-            shifting = cycles.iter().all(|c| only_shifts(sk, c));
-            seeded = cycles.iter().flatten().next().is_some();
-        }
-        let (cells, may_fault) = (vec![Vec::new(); n], vec![false; n]);
-        let mut d = Domains {
-            images: TermImages::default(),
-            cells,
-            may_fault,
-            open: false,
-            seeded,
+        let mut propagation = Propagation {
+            sk,
+            never,
+            found,
+            needed,
+            rough,
+            deadline,
+            reads: (0..n).filter(|&i| sk.events[i].is_read()).collect(),
+            writes: (0..n).filter(|&i| sk.events[i].is_write()).collect(),
+            of_read: vec![Some(Values::new()); n],
+            knots: Vec::new(),
+            stale: vec![true; n],
+            moved: vec![true; n],
+            domains: Domains {
+                images: TermImages::default(),
+                cells: vec![Vec::new(); n],
+                may_fault: vec![false; n],
+                open: false,
+                seeded: false,
+            },
         };
-        let update = |images: &mut TermImages, of_read: &[Option<Values>], stale: &[bool]| {
-            let updated = images.update(
-                &sk.pool,
-                |t: TermId| needed.is_none_or(|needed| needed.rests_on(sk, t)),
-                of_read,
-                |e| stale[e.index()],
-                rough,
-                deadline,
-            );
-            updated.map_err(|why| stuck(sk, why))
-        };
-        let rounds = reads.len() + 1;
-        let mut knots: Vec<Knot> = Vec::new();
-        // The knowledge about reads, terms and cells only grows. After the first round, a read's
-        // values are the old ones and those that follow from a change.
-        let (mut stale, mut moved) = (vec![true; n], vec![true; n]);
-        for round in 0.. {
-            update(&mut d.images, &of_read, &stale)?;
-            for (i, event) in sk.events.iter().enumerate() {
-                moved[i] = event
-                    .addr
-                    .is_some_and(|addr| d.images.changed[TermPool::term_index(addr)]);
-                if let Some(addr) = event.addr.filter(|_| moved[i]) {
-                    (d.cells[i], d.may_fault[i]) = d.accessible(sk, i, addr)?;
-                }
-            }
-            if round == PATIENT_ROUNDS {
-                knots = self_dependent(sk, &may)
-                    .into_iter()
-                    .map(|events| Knot::new(n, &events, &reads))
-                    .collect();
-            }
-            for knot in &mut knots {
-                let outside = |r: usize| {
-                    let written =
-                        |w: usize| moved[w] || d.images.changed[TermPool::term_index(sk.seen(w))];
-                    writes.iter().any(|&w| {
-                        !knot.events.has(w) && written(w) && may(w, r) && d.may_overlap(sk, r, w)
-                    })
-                };
-                let fed = knot.reads.iter().any(|&r| moved[r] || outside(r))
-                    || sk.flow.iter().any(|&(from, to, _)| {
-                        !knot.events.has(from.index())
-                            && knot.events.has(to.index())
-                            && stale[from.index()]
-                    });
-                knot.rounds = if fed { 0 } else { knot.rounds + 1 };
-                // By then, every value that entered the knot has passed through all its reads.
-                let done = knot.rounds > knot.reads.len();
-                knot.again = std::mem::replace(&mut knot.is_done, done) && !done;
-                knot.goes_on &= !knot.again;
-            }
-            let mut changed = false;
-            stale.fill(false);
-            for &r in &reads {
-                if stop::late(deadline) {
-                    return Err(Reason::Time);
-                }
-                let knot = knots.iter_mut().find(|knot| knot.events.has(r));
-                let again = knot.as_ref().is_some_and(|knot| knot.again);
-                // The values of a read that is not listed cannot grow.
-                let Some(known) = &mut of_read[r] else {
-                    continue;
-                };
-                let found = found.and_then(|found| found.get(&r));
-                let can = |v: &i64| found.is_none_or(|found| found.binary_search(v).is_ok());
-                let mut added = Values::new();
-                if d.may_fault[r] {
-                    added.push(0);
-                }
-                let value = |w: usize| sk.seen(w);
-                let news = |w: usize| {
-                    again
-                        || moved[r]
-                        || moved[w]
-                        || d.images.changed[TermPool::term_index(value(w))]
-                };
-                let ty = sk.events[r].ty;
-                let sources = writes
-                    .iter()
-                    .filter(|&&w| news(w) && may(w, r) && d.may_overlap(sk, r, w));
-                let mut sources = sources.map(|&w| d.of(value(w)));
-                if let Some(knot) = knot.filter(|knot| knot.is_done) {
-                    knot.goes_on |= sources.any(|values| {
-                        values.is_none_or(|all| {
-                            all.iter()
-                                .map(|&v| ty.wrap(v))
-                                .any(|v| can(&v) && known.binary_search(&v).is_err())
-                        })
-                    });
-                    continue;
-                }
-                let listed = sources.all(|values| match (values, found) {
-                    (Some(all), _) => {
-                        added.extend(all.iter().map(|&v| ty.wrap(v)).filter(can));
-                        true
-                    }
-                    (None, Some(found)) => {
-                        added.extend(found);
-                        true
-                    }
-                    (None, None) => false,
-                });
-                added.retain(|v| known.binary_search(v).is_err());
-                stale[r] = !listed || !added.is_empty();
-                if !added.is_empty() {
-                    known.append(&mut added);
-                    *known = distinct(std::mem::take(known));
-                }
-                changed |= stale[r];
-                if !listed || known.len() > MAX_VALUES {
-                    of_read[r] = None;
-                }
-            }
-            if !changed && knots.iter().all(|knot| !knot.goes_on) {
-                break;
-            }
-            if !changed || round >= rounds {
-                // All values with a beginning are known now. A value that depends on itself through
-                // shifts by constants alone contradicts itself, or is arbitrary; the seeds
-                // represent an arbitrary one.
-                d.open = !shifting;
-                break;
-            }
-        }
-        update(&mut d.images, &of_read, &stale)?;
-        Ok(d)
+        let shifting = !seeds.is_empty() && propagation.seed(seeds);
+        propagation.run(shifting)?;
+        Ok(propagation.domains)
     }
 
     /// The possible values of a term, sorted; `None` if it may have any value.
@@ -277,6 +152,210 @@ impl Domains {
             }
         }
         Ok((cells, fault))
+    }
+}
+
+/// Values on their way from writes to reads, until no read gains one.
+struct Propagation<'x> {
+    sk: &'x Skeleton,
+    never: Option<&'x Rel>,
+    found: Option<&'x BTreeMap<usize, Values>>,
+    needed: Option<&'x NeededTerms>,
+    rough: bool,
+    deadline: Option<Instant>,
+    reads: Vec<usize>,
+    writes: Vec<usize>,
+    /// By event: the values of a read; `None` if they are not listed.
+    of_read: Vec<Option<Values>>,
+    knots: Vec<Knot>,
+    /// By event: whether the values of this read changed in the last round.
+    stale: Vec<bool>,
+    /// By event: whether its address changed in this round.
+    moved: Vec<bool>,
+    domains: Domains,
+}
+
+impl Propagation<'_> {
+    fn may_read(&self, w: usize, r: usize) -> bool {
+        self.never.is_none_or(|never| !never.has(w, r))
+    }
+
+    /// Gives values out of thin air to the reads that can depend on themselves; returns whether
+    /// they do so only through shifts by constants.
+    fn seed(&mut self, seeds: &[i64]) -> bool {
+        let sk = self.sk;
+        let cycles = self_dependent(sk, &|w, r| self.may_read(w, r));
+        for &r in cycles.iter().flatten().filter(|&&e| sk.events[e].is_read()) {
+            let values = self.of_read[r].as_mut().expect("as yet they are listed");
+            *values = distinct(seeds.iter().map(|&s| sk.events[r].ty.wrap(s)).collect());
+        }
+        self.domains.seeded = cycles.iter().flatten().next().is_some();
+        cycles.iter().all(|c| only_shifts(sk, c))
+    }
+
+    /// Propagates values until they are complete. `shifting`: values that depend on themselves do
+    /// so only through shifts by constants.
+    fn run(&mut self, shifting: bool) -> Result<(), Reason> {
+        let rounds = self.reads.len() + 1;
+        // The knowledge about reads, terms and cells only grows. After the first round, a read's
+        // values are the old ones and those that follow from a change.
+        for round in 0.. {
+            self.update()?;
+            self.access()?;
+            if round == PATIENT_ROUNDS {
+                let n = self.sk.len();
+                self.knots = self_dependent(self.sk, &|w, r| self.may_read(w, r))
+                    .into_iter()
+                    .map(|events| Knot::new(n, &events, &self.reads))
+                    .collect();
+            }
+            self.feed_knots();
+            let mut changed = false;
+            self.stale.fill(false);
+            for at in 0..self.reads.len() {
+                if stop::late(self.deadline) {
+                    return Err(Reason::Time);
+                }
+                changed |= self.extend(self.reads[at]);
+            }
+            if !changed && self.knots.iter().all(|knot| !knot.goes_on) {
+                break;
+            }
+            if !changed || round >= rounds {
+                // All values with a beginning are known now. A value that depends on itself through
+                // shifts by constants alone contradicts itself, or is arbitrary; the seeds
+                // represent an arbitrary one.
+                self.domains.open = !shifting;
+                break;
+            }
+        }
+        self.update()
+    }
+
+    /// Updates the images of terms after a change of reads.
+    fn update(&mut self) -> Result<(), Reason> {
+        let (sk, needed, stale) = (self.sk, self.needed, &self.stale);
+        let updated = self.domains.images.update(
+            &sk.pool,
+            |t: TermId| needed.is_none_or(|needed| needed.rests_on(sk, t)),
+            &self.of_read,
+            |e| stale[e.index()],
+            self.rough,
+            self.deadline,
+        );
+        updated.map_err(|why| stuck(sk, why))
+    }
+
+    /// Updates the cells of accesses after a change of addresses.
+    fn access(&mut self) -> Result<(), Reason> {
+        let d = &mut self.domains;
+        for (i, event) in self.sk.events.iter().enumerate() {
+            self.moved[i] = event
+                .addr
+                .is_some_and(|addr| d.images.changed[TermPool::term_index(addr)]);
+            if let Some(addr) = event.addr.filter(|_| self.moved[i]) {
+                (d.cells[i], d.may_fault[i]) = d.accessible(self.sk, i, addr)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts the rounds since a new value entered each knot.
+    fn feed_knots(&mut self) {
+        let mut knots = std::mem::take(&mut self.knots);
+        for knot in &mut knots {
+            let fed = knot
+                .reads
+                .iter()
+                .any(|&r| self.moved[r] || self.is_fed_from_outside(knot, r))
+                || self.sk.flow.iter().any(|&(from, to, _)| {
+                    !knot.events.has(from.index())
+                        && knot.events.has(to.index())
+                        && self.stale[from.index()]
+                });
+            knot.rounds = if fed { 0 } else { knot.rounds + 1 };
+            // By then, every value that entered the knot has passed through all its reads.
+            let done = knot.rounds > knot.reads.len();
+            knot.again = std::mem::replace(&mut knot.is_done, done) && !done;
+            knot.goes_on &= !knot.again;
+        }
+        self.knots = knots;
+    }
+
+    /// Whether a read of a knot may read from a changed write outside.
+    fn is_fed_from_outside(&self, knot: &Knot, r: usize) -> bool {
+        self.writes.iter().any(|&w| {
+            !knot.events.has(w)
+                && (self.moved[w] || self.is_changed(w))
+                && self.may_read(w, r)
+                && self.domains.may_overlap(self.sk, r, w)
+        })
+    }
+
+    /// Whether the values that a write makes visible changed.
+    fn is_changed(&self, w: usize) -> bool {
+        self.domains.images.changed[TermPool::term_index(self.sk.seen(w))]
+    }
+
+    /// Adds values to a read; returns whether it gained some.
+    fn extend(&mut self, r: usize) -> bool {
+        let knot = self.knots.iter().position(|knot| knot.events.has(r));
+        let again = knot.is_some_and(|at| self.knots[at].again);
+        // The values of a read that is not listed cannot grow.
+        let Some(known) = &self.of_read[r] else {
+            return false;
+        };
+        let (sk, d) = (self.sk, &self.domains);
+        let found = self.found.and_then(|found| found.get(&r));
+        let can = |v: &i64| found.is_none_or(|found| found.binary_search(v).is_ok());
+        let ty = sk.events[r].ty;
+        let mut sources = self
+            .writes
+            .iter()
+            .filter(|&&w| {
+                (again || self.moved[r] || self.moved[w] || self.is_changed(w))
+                    && self.may_read(w, r)
+                    && d.may_overlap(sk, r, w)
+            })
+            .map(|&w| d.of(sk.seen(w)));
+        if let Some(at) = knot.filter(|&at| self.knots[at].is_done) {
+            let gains = sources.any(|values| {
+                values.is_none_or(|all| {
+                    all.iter()
+                        .map(|&v| ty.wrap(v))
+                        .any(|v| can(&v) && known.binary_search(&v).is_err())
+                })
+            });
+            self.knots[at].goes_on |= gains;
+            return false;
+        }
+        let mut added = Values::new();
+        if d.may_fault[r] {
+            added.push(0);
+        }
+        let listed = sources.all(|values| match (values, found) {
+            (Some(all), _) => {
+                added.extend(all.iter().map(|&v| ty.wrap(v)).filter(can));
+                true
+            }
+            (None, Some(found)) => {
+                added.extend(found);
+                true
+            }
+            (None, None) => false,
+        });
+        added.retain(|v| known.binary_search(v).is_err());
+        let gained = !listed || !added.is_empty();
+        self.stale[r] = gained;
+        let known = self.of_read[r].as_mut().expect("it is listed");
+        if !added.is_empty() {
+            known.append(&mut added);
+            *known = distinct(std::mem::take(known));
+        }
+        if !listed || known.len() > MAX_VALUES {
+            self.of_read[r] = None;
+        }
+        gained
     }
 }
 

@@ -184,88 +184,7 @@ impl Unroller<'_> {
             Op::Rmw { .. } if self.program.thread(thread).code[pc].element.whole => {
                 self.whole_rmw(state, &here)
             }
-            Op::Rmw {
-                dst,
-                addr,
-                update,
-                read,
-                write,
-            } => {
-                let addr = self.eval(state, addr, thread);
-                let shows = self.shows(state.guard, &here);
-                let (reads, old, from_read) = self.read(state, &here, read, &addr)?;
-                let mut guard = state.guard;
-                let (new, taint) = match update {
-                    Update::When { cond, new } => {
-                        if let Some(dst) = dst {
-                            state.set(*dst, old, from_read.clone());
-                        }
-                        let (c, tc) = self.eval(state, cond, thread);
-                        let (v, tv) = self.eval(state, new, thread);
-                        let c = self.out.pool.non_zero(c);
-                        guard = self.out.pool.and(guard, c);
-                        (v, union(&tv, &tc))
-                    }
-                    Update::Exchange(e) => self.eval(state, e, thread),
-                    Update::Apply(op, e) => {
-                        let (v, t) = self.eval(state, e, thread);
-                        (
-                            self.out.pool.bin(*op, write.ty, old, v),
-                            union(&t, &from_read),
-                        )
-                    }
-                    Update::CompareExchange { expected, new } => {
-                        let (x, tx) = self.eval(state, expected, thread);
-                        let (v, tv) = self.eval(state, new, thread);
-                        let pool = &mut self.out.pool;
-                        let x = pool.cast(read.ty, x);
-                        let success = pool.cmp(program::CmpOp::Eq, read.ty, old, x);
-                        if self.options.failed_cas_write() {
-                            let taint = union(&union(&tv, &tx), &from_read);
-                            (pool.ite(success, v, old), taint)
-                        } else {
-                            guard = pool.and(guard, success);
-                            (v, union(&tv, &union(&tx, &from_read)))
-                        }
-                    }
-                };
-                let mut written = None;
-                if guard != Cond::FALSE {
-                    let writes = self.write(state, &here, write, (&addr, (new, taint)), guard)?;
-                    written = Some((reads.start, writes.start)).filter(|_| reads.len() == 1);
-                    self.out.rmw.extend(
-                        reads
-                            .zip(writes)
-                            .map(|(r, w)| (EventId::new(r), EventId::new(w))),
-                    );
-                }
-                let loops = at.iterations().next().is_some() && self.program.host.is_none();
-                if let Some(dst) = dst {
-                    state.set(*dst, old, from_read);
-                }
-                let (keeps, depends) =
-                    match loops && written.is_some() && !self.writing.contains(&(thread, pc)) {
-                        true => keeps(&mut self.out.pool, update, old, new, write.ty, guard),
-                        false => (Cond::FALSE, true),
-                    };
-                let (changes, keeps) = (self.out.pool.not(keeps), self.out.pool.and(guard, keeps));
-                if let (Some((read, write)), true) = (written, keeps != Cond::FALSE) {
-                    let (read, write) = (EventId::new(read), EventId::new(write));
-                    self.out.kept.push(PreservingRmw {
-                        thread,
-                        instr: pc,
-                        read,
-                        write,
-                        depends,
-                    });
-                }
-                Ok(VisibleEffect {
-                    changes: self.out.pool.and(guard, changes),
-                    keeps,
-                    shows,
-                    ..VisibleEffect::NONE
-                })
-            }
+            Op::Rmw { .. } => self.rmw(state, &here, op),
             Op::Mark { addr, mark } => {
                 let addr = addr.as_ref().map(|addr| self.eval(state, addr, thread));
                 let event = here.event(mark.kind, state.guard, &mark.tags, mark.scope);
@@ -307,42 +226,155 @@ impl Unroller<'_> {
                 state.set(*dst, value, Taint::default());
                 Ok(VisibleEffect::NONE)
             }
-            Op::Barrier(b) => {
-                let effect = state.guard;
-                let named = self.barrier(state, b, thread)?;
-                if b.action != BarrierAction::Wait {
-                    if self.may_have_arrived(state, named) {
-                        self.may_stop(state, pc)?;
-                        // The arrival is the next event.
-                        let event = EventId::new(self.out.events.len());
-                        self.waits(state, named, (thread, at.clone(), true), event)?;
-                    }
-                    let id = self.push(
-                        here.event(EventKind::Arrive, state.guard, &b.arrive, b.scope),
-                        state,
-                        at,
-                    )?;
-                    let (guard, place) = (state.guard, at.clone());
-                    self.out.arrivals.push(GuardedArrival {
-                        event: id,
-                        guard,
-                        at: named,
-                        place,
-                    });
+            Op::Barrier(b) => self.meet_barrier(state, &here, b),
+        }
+    }
+
+    /// Executes a read-modify-write of one access.
+    fn rmw(
+        &mut self,
+        state: &mut UnrollState,
+        here: &Here<'_>,
+        op: &Op,
+    ) -> Result<VisibleEffect, Reason> {
+        let Op::Rmw {
+            dst,
+            addr,
+            update,
+            read,
+            write,
+        } = op
+        else {
+            unreachable!("it is called for read-modify-writes")
+        };
+        let (thread, instr) = (here.thread, here.pc);
+        let addr = self.eval(state, addr, thread);
+        let shows = self.shows(state.guard, here);
+        let (reads, old, from_read) = self.read(state, here, read, &addr)?;
+        if let (Update::When { .. }, Some(dst)) = (update, dst) {
+            state.set(*dst, old, from_read.clone());
+        }
+        let found = (old, from_read.clone());
+        let (new, taint, guard) = self.updated(state, thread, update, read.ty, write.ty, &found);
+        let mut written = None;
+        if guard != Cond::FALSE {
+            let writes = self.write(state, here, write, (&addr, (new, taint)), guard)?;
+            written = Some((reads.start, writes.start)).filter(|_| reads.len() == 1);
+            self.out.rmw.extend(
+                reads
+                    .zip(writes)
+                    .map(|(r, w)| (EventId::new(r), EventId::new(w))),
+            );
+        }
+        let loops = here.at.iterations().next().is_some() && self.program.host.is_none();
+        if let Some(dst) = dst {
+            state.set(*dst, old, from_read);
+        }
+        let (keeps, depends) =
+            match loops && written.is_some() && !self.writing.contains(&(thread, instr)) {
+                true => keeps(&mut self.out.pool, update, old, new, write.ty, guard),
+                false => (Cond::FALSE, true),
+            };
+        let (changes, keeps) = (self.out.pool.not(keeps), self.out.pool.and(guard, keeps));
+        if let (Some((read, write)), true) = (written, keeps != Cond::FALSE) {
+            let (read, write) = (EventId::new(read), EventId::new(write));
+            self.out.kept.push(PreservingRmw {
+                thread,
+                instr,
+                read,
+                write,
+                depends,
+            });
+        }
+        Ok(VisibleEffect {
+            changes: self.out.pool.and(guard, changes),
+            keeps,
+            shows,
+            ..VisibleEffect::NONE
+        })
+    }
+
+    /// The value that a read-modify-write stores after it read `old`, with its dependencies; and
+    /// the condition under which it stores it.
+    fn updated(
+        &mut self,
+        state: &UnrollState,
+        thread: ThreadId,
+        update: &Update,
+        read: Ty,
+        write: Ty,
+        old: &(TermId, Taint),
+    ) -> (TermId, Taint, Cond) {
+        let (old, from_read) = old;
+        let guard = state.guard;
+        match update {
+            Update::When { cond, new } => {
+                let (c, tc) = self.eval(state, cond, thread);
+                let (v, tv) = self.eval(state, new, thread);
+                let c = self.out.pool.non_zero(c);
+                let guard = self.out.pool.and(guard, c);
+                (v, union(&tv, &tc), guard)
+            }
+            Update::Exchange(e) => {
+                let (v, t) = self.eval(state, e, thread);
+                (v, t, guard)
+            }
+            Update::Apply(op, e) => {
+                let (v, t) = self.eval(state, e, thread);
+                let new = self.out.pool.bin(*op, write, *old, v);
+                (new, union(&t, from_read), guard)
+            }
+            Update::CompareExchange { expected, new } => {
+                let (x, tx) = self.eval(state, expected, thread);
+                let (v, tv) = self.eval(state, new, thread);
+                let pool = &mut self.out.pool;
+                let x = pool.cast(read, x);
+                let success = pool.cmp(program::CmpOp::Eq, read, *old, x);
+                if self.options.failed_cas_write() {
+                    let taint = union(&union(&tv, &tx), from_read);
+                    (pool.ite(success, v, *old), taint, guard)
+                } else {
+                    let guard = pool.and(guard, success);
+                    (v, union(&tv, &union(&tx, from_read)), guard)
                 }
-                if b.action != BarrierAction::Arrive {
-                    self.may_stop(state, pc)?;
-                    let event = EventId::new(self.out.events.len());
-                    self.waits(state, named, (thread, at.clone(), false), event)?;
-                    self.push(
-                        here.event(EventKind::Wait, state.guard, &b.wait, b.scope),
-                        state,
-                        at,
-                    )?;
-                }
-                Ok(VisibleEffect::meeting(effect))
             }
         }
+    }
+
+    /// Executes a barrier: an arrival, a wait, or both.
+    fn meet_barrier(
+        &mut self,
+        state: &mut UnrollState,
+        here: &Here<'_>,
+        b: &Barrier,
+    ) -> Result<VisibleEffect, Reason> {
+        let (thread, at) = (here.thread, here.at);
+        let effect = state.guard;
+        let named = self.barrier(state, b, thread)?;
+        if b.action != BarrierAction::Wait {
+            if self.may_have_arrived(state, named) {
+                self.may_stop(state, here.pc)?;
+                // The arrival is the next event.
+                let event = EventId::new(self.out.events.len());
+                self.waits(state, named, (thread, at.clone(), true), event)?;
+            }
+            let arrival = here.event(EventKind::Arrive, state.guard, &b.arrive, b.scope);
+            let event = self.push(arrival, state, at)?;
+            self.out.arrivals.push(GuardedArrival {
+                event,
+                guard: state.guard,
+                at: named,
+                place: at.clone(),
+            });
+        }
+        if b.action != BarrierAction::Arrive {
+            self.may_stop(state, here.pc)?;
+            let event = EventId::new(self.out.events.len());
+            self.waits(state, named, (thread, at.clone(), false), event)?;
+            let wait = here.event(EventKind::Wait, state.guard, &b.wait, b.scope);
+            self.push(wait, state, at)?;
+        }
+        Ok(VisibleEffect::meeting(effect))
     }
 
     /// The condition under which a read has to remain if iterations that contain it are left out.

@@ -245,23 +245,9 @@ impl Unroller<'_> {
         let is_here =
             |i: &usize| mates(i) && runs[*i].meets.as_ref().is_some_and(|(at, _)| *at == here);
         let group: Vec<usize> = (0..runs.len()).filter(is_here).collect();
-        let mut asked: Vec<LaneRequest> = Vec::new();
-        for &i in &group {
-            let state = &runs[i].meets.as_ref().expect("it stands there").1;
-            let Op::Give { value, lanes, .. } = &program.thread(runs[i].id).code[pc].op else {
-                return Ok(false);
-            };
-            let (lanes, value) = (
-                self.eval(state, lanes, runs[i].id).0,
-                self.eval(state, value, runs[i].id),
-            );
-            asked.push(LaneRequest {
-                rank: program.seat(runs[i].id, among).rank,
-                lanes,
-                value,
-                guard: state.guard,
-            });
-        }
+        let Some(asked) = self.requests(runs, &group, pc, among) else {
+            return Ok(false);
+        };
         let (found, brought) = match converged {
             true => self.converged(&asked),
             false => {
@@ -272,31 +258,11 @@ impl Unroller<'_> {
                         .collect(),
                     false => Vec::new(),
                 };
-                let found = match asked[0]
-                    .named_by_all(&asked, &self.out.pool)
-                    .filter(|_| progress)
-                {
-                    Some(lanes) => self.all_or_none(&asked, lanes, &elsewhere),
-                    None => self.named(
-                        &asked,
-                        program.seat(runs[first].id, among).of,
-                        progress.then_some(&elsewhere),
-                    ),
-                };
-                if found
-                    .unmet
-                    .iter()
-                    .zip(&asked)
-                    .any(|(unmet, one)| *unmet == one.guard)
-                {
+                let size = program.seat(runs[first].id, among).of;
+                let Some(met) = self.met_by_name(&asked, size, &elsewhere) else {
                     return Ok(false);
-                }
-                let mut brought = vec![None; i64::BITS as usize];
-                asked
-                    .iter()
-                    .for_each(|one| brought[one.rank as usize] = Some(one.value.clone()));
-                let brought = Rc::new(brought);
-                (found, asked.iter().map(|_| Rc::clone(&brought)).collect())
+                };
+                met
             }
         };
         for (some, guard) in found.meet {
@@ -335,6 +301,70 @@ impl Unroller<'_> {
             self.leave(run, &at, state)?;
         }
         Ok(true)
+    }
+
+    /// The requests of threads that wait at instruction `pc` to meet among a scope; `None` if one of
+    /// them has another instruction there.
+    fn requests(
+        &mut self,
+        runs: &[ThreadUnrolling],
+        group: &[usize],
+        pc: usize,
+        among: Scope,
+    ) -> Option<Vec<LaneRequest>> {
+        let program = self.program;
+        let mut requests: Vec<LaneRequest> = Vec::new();
+        for &i in group {
+            let (id, (_, state)) = (runs[i].id, runs[i].meets.as_ref().expect("it stands there"));
+            let Op::Give { value, lanes, .. } = &program.thread(id).code[pc].op else {
+                return None;
+            };
+            let lanes = self.eval(state, lanes, id).0;
+            let value = self.eval(state, value, id);
+            requests.push(LaneRequest {
+                rank: program.seat(id, among).rank,
+                lanes,
+                value,
+                guard: state.guard,
+            });
+        }
+        Some(requests)
+    }
+
+    /// The outcome for lanes that name each other, and the value that each takes. `size` is that of
+    /// the group, and `elsewhere` as in [`Unroller::named`] for questions about progress. `None` if
+    /// some lane never meets the lanes that it names.
+    fn met_by_name(
+        &mut self,
+        requests: &[LaneRequest],
+        size: u32,
+        elsewhere: &Vec<Cond>,
+    ) -> Option<(MeetingOutcome, Vec<Rc<Taken>>)> {
+        let progress = self.purpose.is_progress();
+        let found = match requests[0]
+            .named_by_all(requests, &self.out.pool)
+            .filter(|_| progress)
+        {
+            Some(lanes) => self.all_or_none(requests, lanes, elsewhere),
+            None => self.named(requests, size, progress.then_some(elsewhere)),
+        };
+        if found
+            .unmet
+            .iter()
+            .zip(requests)
+            .any(|(unmet, one)| *unmet == one.guard)
+        {
+            return None;
+        }
+        let mut brought = vec![None; i64::BITS as usize];
+        requests
+            .iter()
+            .for_each(|one| brought[one.rank as usize] = Some(one.value.clone()));
+        let brought = Rc::new(brought);
+        Some((
+            found,
+            requests.iter().map(|_| Rc::clone(&brought)).collect(),
+        ))
     }
 
     /// The outcome for lanes at a place, where each names its own set. `elsewhere` is, by rank, the

@@ -98,39 +98,17 @@ impl Skeleton {
         } else {
             UnwrittenObjects::default()
         };
-        let observed = observed_registers(test);
-        let (mut passing, mut long) = <(_, LongLoops)>::default();
-        let (mut out, first_events) = loop {
-            let input = UnrollInput {
-                program: &program,
-                memory: &memory,
-                options,
-                bound,
-                deadline,
-                fixed: &fixed,
-                observed: &observed,
-                purpose,
-            };
-            let (mut out, init) = unroll(&input, &passing, &mut long)?;
-            let known = barrier::passing(&program, &mut out, purpose)?;
-            out.pool.given_up()?;
-            // Waits that surely pass keep their key from one unrolling to the next.
-            let grown: rustc_hash::FxHashSet<_> = passing.union(&known).cloned().collect();
-            if grown.len() == passing.len() {
-                if let Some(reason) = out.apart.take() {
-                    return Err(reason);
-                }
-                // Facts found while threads waited for a meeting may fail for threads that arrive
-                // later.
-                if known.len() < passing.len() {
-                    let what =
-                        "a barrier for part of the threads, to which more come once lanes have met";
-                    return Err(Reason::Unsupported(what.into()));
-                }
-                break (out, init);
-            }
-            passing = grown;
+        let input = UnrollInput {
+            program: &program,
+            memory: &memory,
+            options,
+            bound,
+            deadline,
+            fixed: &fixed,
+            observed: &observed_registers(test),
+            purpose,
         };
+        let (mut out, first_events) = unroll_with_passing(&input)?;
         let mut barriers = barrier::edges(&program, &mut out, purpose)?;
         barriers.constraints.append(&mut out.constraints);
         in_time(deadline)?;
@@ -193,17 +171,7 @@ impl Skeleton {
             pool: out.pool,
             program,
         };
-        for (t, ending) in out.endings.iter().enumerate() {
-            let thread = ThreadId(t as u16);
-            sk.cuts
-                .extend(ending.cuts.iter().map(|&(cond, pc)| (cond, thread, pc)));
-            sk.spins
-                .extend(ending.spins.iter().map(|&(cond, pc)| (cond, thread, pc)));
-            if !purpose.is_progress() {
-                sk.complete = sk.pool.and(sk.complete, ending.done);
-            }
-            sk.cut = sk.pool.or(sk.cut, ending.cut);
-        }
+        sk.add_endings(&out.endings, purpose);
         sk.waits = out
             .waits
             .iter()
@@ -268,6 +236,21 @@ impl Skeleton {
 }
 
 impl Skeleton {
+    /// Adds the ways in which threads end, and the condition that all do.
+    fn add_endings(&mut self, endings: &[ThreadEndings], purpose: Purpose) {
+        for (t, ending) in endings.iter().enumerate() {
+            let thread = ThreadId(t as u16);
+            self.cuts
+                .extend(ending.cuts.iter().map(|&(cond, pc)| (cond, thread, pc)));
+            self.spins
+                .extend(ending.spins.iter().map(|&(cond, pc)| (cond, thread, pc)));
+            if !purpose.is_progress() {
+                self.complete = self.pool.and(self.complete, ending.done);
+            }
+            self.cut = self.pool.or(self.cut, ending.cut);
+        }
+    }
+
     /// Replaces the phases of operations on mbarrier objects by known ones, by write half.
     pub(crate) fn fall_in(&mut self, known: &rustc_hash::FxHashMap<usize, i64>) {
         let Skeleton { phases, pool, .. } = self;
@@ -365,6 +348,32 @@ fn observed_registers(test: &LitmusTest) -> Vec<Vec<bool>> {
         prop.observables(&mut note);
     }
     needed
+}
+
+/// Unrolls a program until all waits that surely pass are known.
+fn unroll_with_passing(input: &UnrollInput<'_>) -> Result<(Unrolling, Vec<CellId>), Reason> {
+    let (mut passing, mut long) = <(_, LongLoops)>::default();
+    loop {
+        let (mut out, init) = unroll(input, &passing, &mut long)?;
+        let known = barrier::passing(input.program, &mut out, input.purpose)?;
+        out.pool.given_up()?;
+        // Waits that surely pass keep their key from one unrolling to the next.
+        let grown: rustc_hash::FxHashSet<_> = passing.union(&known).cloned().collect();
+        if grown.len() == passing.len() {
+            if let Some(reason) = out.apart.take() {
+                return Err(reason);
+            }
+            // Facts found while threads waited for a meeting may fail for threads that arrive
+            // later.
+            if known.len() < passing.len() {
+                let what =
+                    "a barrier for part of the threads, to which more come once lanes have met";
+                return Err(Reason::Unsupported(what.into()));
+            }
+            return Ok((out, init));
+        }
+        passing = grown;
+    }
 }
 
 /// The input of an unrolling.

@@ -256,7 +256,7 @@ impl Unroller<'_> {
         state: UnrollState,
         mut jumps: Vec<(Cond, usize)>,
     ) -> Result<(), Reason> {
-        let (id, last) = (run.id, self.program.thread(run.id).code.len());
+        let last = self.program.thread(run.id).code.len();
         for &(_, dead) in jumps
             .iter()
             .filter(|(guard, _)| run.suites && *guard == Cond::FALSE)
@@ -289,87 +289,9 @@ impl Unroller<'_> {
             let to = match run.loops.step(at, target) {
                 FlowStep::Forward(to) => to,
                 FlowStep::Back { to, round } => {
-                    let progress = self.purpose.is_progress();
-                    let (mut left_out, mut segments) = (Cond::FALSE, Vec::new());
-                    for found in run.past.rounds(
-                        &mut self.out.pool,
-                        &next,
-                        &run.loops,
-                        Jump { to: &to, round },
-                        progress,
-                    ) {
-                        let Round {
-                            from,
-                            when: idle,
-                            keeps,
-                            how,
-                            length,
-                        } = found;
-                        let pool = &mut self.out.pool;
-                        self.out.left_out.extend(Some(keeps));
-                        if let RoundRemoval::Together { shows } = how {
-                            let twice = progress || shows;
-                            let number = run.loops.number(&to, round);
-                            segments.push(Segment {
-                                thread: id,
-                                from,
-                                to: to.clone(),
-                                number,
-                                length,
-                                when: idle,
-                                twice,
-                            });
-                            continue;
-                        }
-                        run.ending.idle = pool.or(run.ending.idle, idle);
-                        if how == RoundRemoval::First {
-                            continue;
-                        }
-                        run.ending.spinning = pool.or(run.ending.spinning, idle);
-                        run.ending.spins.push((idle, from.pc()));
-                        if keeps && progress {
-                            // A round that repeats without end is found when two follow each other.
-                            left_out = pool.or(left_out, idle);
-                            continue;
-                        }
-                        let busy = pool.not(idle);
-                        let going_on = pool.and(next.guard, busy);
-                        if progress {
-                            next.guard = idle;
-                            self.spins(&next, &from, id)?;
-                        } else {
-                            // An execution in which all queried work is complete continues until
-                            // the query shows it.
-                            self.asks_for_ever(idle, id, &|place| *place >= from);
-                        }
-                        next.guard = going_on;
-                    }
-                    if progress {
-                        self.repeats(
-                            &mut next,
-                            Jump { to: &to, round },
-                            &run.past,
-                            &run.loops,
-                            id,
-                        )?;
-                        let left_out = self.out.pool.and(next.guard, left_out);
-                        let busy = self.out.pool.not(left_out);
-                        self.out.constraints.push(busy);
-                        next.guard = self.out.pool.and(next.guard, busy);
-                    }
-                    if next.guard == Cond::FALSE {
+                    if !self.jump_back(run, at, &to, round, &mut next)? {
                         continue;
                     }
-                    for mut segment in segments {
-                        segment.when = self.out.pool.and(segment.when, next.guard);
-                        self.out.segments.push(segment);
-                    }
-                    let spent = run.past.spent_after(at, round);
-                    if spent > self.bound {
-                        self.cuts(&mut run.ending, &next, run.loops.instr(to.head(round)))?;
-                        continue;
-                    }
-                    self.out.deepest = self.out.deepest.max(spent);
                     to
                 }
             };
@@ -378,6 +300,92 @@ impl Unroller<'_> {
             run.pending.insert(to, slot.expect("merged"));
         }
         Ok(())
+    }
+
+    /// Jumps back to `to`, in the loop at `round`, with state `next`: leaves out rounds without
+    /// effect, and records repetitions. Returns whether a part of the state continues there.
+    fn jump_back(
+        &mut self,
+        run: &mut ThreadUnrolling,
+        at: &Position,
+        to: &Position,
+        round: usize,
+        next: &mut UnrollState,
+    ) -> Result<bool, Reason> {
+        let jump = Jump { to, round };
+        let progress = self.purpose.is_progress();
+        let (mut left_out, mut segments) = (Cond::FALSE, Vec::new());
+        for found in run
+            .past
+            .rounds(&mut self.out.pool, next, &run.loops, jump, progress)
+        {
+            let Round {
+                from,
+                when: idle,
+                keeps,
+                how,
+                length,
+            } = found;
+            let pool = &mut self.out.pool;
+            self.out.left_out.extend(Some(keeps));
+            if let RoundRemoval::Together { shows } = how {
+                let twice = progress || shows;
+                let number = run.loops.number(to, round);
+                segments.push(Segment {
+                    thread: run.id,
+                    from,
+                    to: to.clone(),
+                    number,
+                    length,
+                    when: idle,
+                    twice,
+                });
+                continue;
+            }
+            run.ending.idle = pool.or(run.ending.idle, idle);
+            if how == RoundRemoval::First {
+                continue;
+            }
+            run.ending.spinning = pool.or(run.ending.spinning, idle);
+            run.ending.spins.push((idle, from.pc()));
+            if keeps && progress {
+                // A round that repeats without end is found when two follow each other.
+                left_out = pool.or(left_out, idle);
+                continue;
+            }
+            let busy = pool.not(idle);
+            let going_on = pool.and(next.guard, busy);
+            if progress {
+                next.guard = idle;
+                self.spins(next, &from, run.id)?;
+            } else {
+                // An execution in which all queried work is complete continues until the query
+                // shows it.
+                self.asks_for_ever(idle, run.id, &|place| *place >= from);
+            }
+            next.guard = going_on;
+        }
+        if progress {
+            self.repeats(next, jump, &run.past, &run.loops, run.id)?;
+            let left_out = self.out.pool.and(next.guard, left_out);
+            let busy = self.out.pool.not(left_out);
+            self.out.constraints.push(busy);
+            next.guard = self.out.pool.and(next.guard, busy);
+        }
+        if next.guard == Cond::FALSE {
+            return Ok(false);
+        }
+        for mut segment in segments {
+            segment.when = self.out.pool.and(segment.when, next.guard);
+            self.out.segments.push(segment);
+        }
+        let spent = run.past.spent_after(at, round);
+        if spent > self.bound {
+            self.cuts(&mut run.ending, next, run.loops.instr(to.head(round)))?;
+            return Ok(false);
+        }
+        self.out.deepest = self.out.deepest.max(spent);
+        Ok(true)
     }
 
     /// Continues a thread after a meeting.
