@@ -21,6 +21,7 @@ use cat::algebra::Value;
 use cat::model::ir::{Model, NodeId, NodeOp};
 use cat::model::words::words;
 use cat::rel::Rel;
+use program::memory::CellId;
 use program::tags::SCOPE_TAGS;
 use program::{Dialect, Place, Scope};
 use verdict::{Fault, FaultEvent, RacingPair};
@@ -44,25 +45,7 @@ pub fn describe(
         .flat_map(|&f| parts(model, model.flags[f].node))
         .map(|p| p.0)
         .collect();
-    let mut found = None;
-    for (node, name) in parts(model, model.flags[flag].node) {
-        let events = match replayed.values[node.index()].as_deref() {
-            Some(Value::Rel(rel)) => {
-                // Each pair once, in the order of the events.
-                let counts =
-                    |&(i, j): &(usize, usize)| spared.is_none_or(|spared| !spared.has(i, j));
-                let pair = rel.iter().filter(counts).find(|(i, j)| i <= j);
-                let pair = pair.or_else(|| rel.iter().find(counts));
-                pair.map(|(i, j)| if i == j { vec![i] } else { vec![i, j] })
-            }
-            Some(Value::Set(set)) => set.iter().next().map(|e| vec![e]),
-            None => None,
-        };
-        if let Some(events) = events {
-            found = Some((node, name, events));
-            break;
-        }
-    }
+    let found = first_marked(model, replayed, model.flags[flag].node, spared);
     let flag = model.flags[flag].name.clone();
     let execution_shown = Some(witness::describe(task, execution, replayed));
     let Some((node, name, events)) = found else {
@@ -79,16 +62,7 @@ pub fn describe(
             execution: execution_shown,
         });
     };
-    let cells: Vec<_> = events
-        .iter()
-        .map(|&e| witness::cell(task, execution, e))
-        .collect();
-    let memory = |c| task.sk.memory.cell(c).memory;
-    let place = match cells.as_slice() {
-        [Some(a), Some(b)] if memory(*a) == memory(*b) => Some(memory(*a)),
-        [Some(a)] => Some(memory(*a)),
-        _ => None,
-    };
+    let place = common_memory(task, execution, &events);
     let object = place.map(|c| {
         task.sk
             .program
@@ -110,13 +84,8 @@ pub fn describe(
     if why.is_empty() || place.is_some() && events.len() > 1 {
         why.extend(reasons(task, node, &events, place.as_deref()));
     }
-    if let (true, [i, j], Some(host)) = (
-        races.contains(&node),
-        events.as_slice(),
-        task.sk.program.host.as_deref(),
-    ) && let [Some(a), Some(b)] = [i, j].map(|&e| task.sk.events[e].thread)
-    {
-        why.extend(host.apart(&task.sk.program, a, b));
+    if races.contains(&node) {
+        why.extend(apart_in_time(task, &events));
     }
     let events = events
         .iter()
@@ -137,6 +106,53 @@ pub fn describe(
         remedy: None,
         execution: execution_shown,
     })
+}
+
+/// The first events that a flag marks outside `spared`: the relation or set with its name, and the
+/// events.
+fn first_marked(
+    model: &Model,
+    replayed: &Replay,
+    flagged: NodeId,
+    spared: Option<&Rel>,
+) -> Option<(NodeId, Option<String>, Vec<usize>)> {
+    parts(model, flagged).into_iter().find_map(|(node, name)| {
+        let events = match replayed.values[node.index()].as_deref()? {
+            Value::Rel(rel) => {
+                // Each pair once, in the order of the events.
+                let counts =
+                    |&(i, j): &(usize, usize)| spared.is_none_or(|spared| !spared.has(i, j));
+                let pair = rel.iter().filter(counts).find(|(i, j)| i <= j);
+                let (i, j) = pair.or_else(|| rel.iter().find(counts))?;
+                if i == j { vec![i] } else { vec![i, j] }
+            }
+            Value::Set(set) => vec![set.iter().next()?],
+        };
+        Some((node, name, events))
+    })
+}
+
+/// The memory that all of one or two events access.
+fn common_memory(task: &Task<'_>, execution: &Execution, events: &[usize]) -> Option<CellId> {
+    let cells: Vec<_> = events
+        .iter()
+        .map(|&e| witness::cell(task, execution, e))
+        .collect();
+    let memory = |c| task.sk.memory.cell(c).memory;
+    match cells.as_slice() {
+        [Some(a), Some(b)] if memory(*a) == memory(*b) => Some(memory(*a)),
+        [Some(a)] => Some(memory(*a)),
+        _ => None,
+    }
+}
+
+/// Why the commands of two events can run at the same time, if both are commands of a host program.
+fn apart_in_time(task: &Task<'_>, events: &[usize]) -> Option<String> {
+    let (&[i, j], host) = (events, task.sk.program.host.as_deref()?) else {
+        return None;
+    };
+    let [a, b] = [i, j].map(|e| task.sk.events[e].thread);
+    host.apart(&task.sk.program, a?, b?)
 }
 
 /// The pairs of events that one of `races` marks in an execution; a flag on single events yields

@@ -312,88 +312,20 @@ impl<'x, 'a> MbarrierObject<'x, 'a> {
         }
     }
 
-    /// As [`MbarrierObject::found`], with the users of one kind treated as alike until they turn
-    /// out to differ.
+    /// As [`MbarrierObject::found`], with the users of one kind treated as alike until they turn out
+    /// to differ.
     fn follow(
         &self,
         kinds: &[Vec<usize>],
         deadline: Option<Instant>,
     ) -> Option<Result<ObjectResults, UserSplit>> {
-        let mut steps: FxHashMap<(usize, usize, i64), OperationEffect> = FxHashMap::default();
-        let mut step =
-            |kind: usize, at: usize, word: i64| -> Option<Result<OperationEffect, UserSplit>> {
-                if let Some(step) = steps.get(&(kind, at, word)) {
-                    return Some(Ok(step.clone()));
-                }
-                let mut by_step: BTreeMap<OperationEffect, Vec<usize>> = BTreeMap::new();
-                for &user in &kinds[kind] {
-                    by_step
-                        .entry(self.step(&self.users[user], at, word)?)
-                        .or_default()
-                        .push(user);
-                }
-                if by_step.len() > 1 {
-                    return Some(Err(UserSplit(kind, by_step.into_values().collect())));
-                }
-                let step = by_step.into_keys().next().expect("nobody is of no kind");
-                steps.insert((kind, at, word), step.clone());
-                Some(Ok(step))
-            };
-        let start: ObjectState = (
-            self.start.1,
-            (0..kinds.len())
-                .map(|kind| {
-                    let first = &self.users[kinds[kind][0]];
-                    (kind, first.all(), kinds[kind].len())
-                })
-                .collect(),
-        );
-        let mut words: BTreeSet<i64> = BTreeSet::from([self.start.1]);
-        let mut written: FxHashMap<(usize, usize), BTreeSet<i64>> = FxHashMap::default();
-        let (mut seen, mut open) = (FxHashSet::from_iter([start.clone()]), vec![0]);
-        let mut states = vec![(start, None)];
-        while let Some(from) = open.pop() {
-            if states.len() > MAX_STATES || stop::late(deadline) {
-                return None;
-            }
-            let (word, groups) = states[from].0.clone();
-            for (g, &(kind, left, _)) in groups.iter().enumerate() {
-                let user = &self.users[kinds[kind][0]];
-                for at in (0..user.operations.len()).filter(|at| left >> at & 1 == 1) {
-                    let Some(after) = user.passed_over(at, left) else {
-                        continue;
-                    };
-                    let step = match step(kind, at, word)? {
-                        Ok(step) => step,
-                        Err(differ) => return Some(Err(differ)),
-                    };
-                    let Some(leaves) = step.leaves else { continue };
-                    if phase_of(leaves) < phase_of(word) {
-                        return None;
-                    }
-                    written.entry((kind, at)).or_default().insert(word);
-                    words.insert(leaves);
-                    let after = after & !step.dead;
-                    let next = (leaves, moved(&groups, g, after));
-                    if seen.insert(next.clone()) {
-                        open.push(states.len());
-                        states.push((
-                            next,
-                            Some(Move {
-                                from,
-                                kind,
-                                at,
-                                left,
-                                after,
-                            }),
-                        ));
-                    }
-                }
-            }
+        let mut exploration = Exploration::new(self, kinds);
+        if let Err(split) = exploration.run(deadline)? {
+            return Some(Err(split));
         }
-        let phases = self.phases(kinds, &written);
+        let phases = self.phases(kinds, &exploration.written);
         let mut found = ObjectResults {
-            runs: vec![self.run(kinds, &states)],
+            runs: vec![self.run(kinds, &exploration.states)],
             before: phases
                 .iter()
                 .flat_map(|&(one, _, last)| {
@@ -410,15 +342,10 @@ impl<'x, 'a> MbarrierObject<'x, 'a> {
         };
         for (kind, users) in kinds.iter().enumerate() {
             for at in 0..self.users[users[0]].operations.len() {
-                let mut here = written.remove(&(kind, at)).unwrap_or_default();
-                for &word in &words {
-                    match step(kind, at, word)? {
-                        Ok(step) if step.may_fail => drop(here.insert(word)),
-                        Ok(_) => {}
-                        Err(differ) => return Some(Err(differ)),
-                    }
-                }
-                let here: Values = here.into_iter().collect();
+                let here = match exploration.found_at(kind, at)? {
+                    Ok(here) => here,
+                    Err(split) => return Some(Err(split)),
+                };
                 let reads = users.iter().map(|&user| self.users[user].operations[at].0);
                 found.words.extend(reads.map(|read| (read, here.clone())));
             }
@@ -497,6 +424,120 @@ impl User {
             after &= !(with | 1 << first);
         }
         Some(after & !(1 << at))
+    }
+}
+
+/// The states of an object that its users can reach, in any order of their operations.
+struct Exploration<'e, 'x, 'a> {
+    object: &'e MbarrierObject<'x, 'a>,
+    kinds: &'e [Vec<usize>],
+    /// By kind, operation and word: the effect, which all users of the kind have.
+    effects: FxHashMap<(usize, usize, i64), OperationEffect>,
+    words: BTreeSet<i64>,
+    /// By kind and operation: the words with which it writes.
+    written: FxHashMap<(usize, usize), BTreeSet<i64>>,
+    states: Vec<(ObjectState, Option<Move>)>,
+}
+
+impl<'e, 'x, 'a> Exploration<'e, 'x, 'a> {
+    fn new(object: &'e MbarrierObject<'x, 'a>, kinds: &'e [Vec<usize>]) -> Self {
+        let groups = (0..kinds.len()).map(|kind| {
+            let first = &object.users[kinds[kind][0]];
+            (kind, first.all(), kinds[kind].len())
+        });
+        let start: ObjectState = (object.start.1, groups.collect());
+        Exploration {
+            object,
+            kinds,
+            effects: FxHashMap::default(),
+            words: BTreeSet::from([object.start.1]),
+            written: FxHashMap::default(),
+            states: vec![(start, None)],
+        }
+    }
+
+    /// The effect of an operation of a kind that finds a word. `None` if it cannot be worked out.
+    fn effect(
+        &mut self,
+        kind: usize,
+        at: usize,
+        word: i64,
+    ) -> Option<Result<OperationEffect, UserSplit>> {
+        if let Some(effect) = self.effects.get(&(kind, at, word)) {
+            return Some(Ok(effect.clone()));
+        }
+        let mut by_effect: BTreeMap<OperationEffect, Vec<usize>> = BTreeMap::new();
+        for &user in &self.kinds[kind] {
+            by_effect
+                .entry(self.object.step(&self.object.users[user], at, word)?)
+                .or_default()
+                .push(user);
+        }
+        if by_effect.len() > 1 {
+            return Some(Err(UserSplit(kind, by_effect.into_values().collect())));
+        }
+        let effect = by_effect.into_keys().next().expect("nobody is of no kind");
+        self.effects.insert((kind, at, word), effect.clone());
+        Some(Ok(effect))
+    }
+
+    /// Explores all states. `None` if that takes too long, or a word cannot be worked out.
+    fn run(&mut self, deadline: Option<Instant>) -> Option<Result<(), UserSplit>> {
+        let mut seen = FxHashSet::from_iter([self.states[0].0.clone()]);
+        let mut open = vec![0];
+        while let Some(from) = open.pop() {
+            if self.states.len() > MAX_STATES || stop::late(deadline) {
+                return None;
+            }
+            let (word, groups) = self.states[from].0.clone();
+            for (g, &(kind, left, _)) in groups.iter().enumerate() {
+                let user = &self.object.users[self.kinds[kind][0]];
+                for at in (0..user.operations.len()).filter(|at| left >> at & 1 == 1) {
+                    let Some(after) = user.passed_over(at, left) else {
+                        continue;
+                    };
+                    let effect = match self.effect(kind, at, word)? {
+                        Ok(effect) => effect,
+                        Err(split) => return Some(Err(split)),
+                    };
+                    let Some(leaves) = effect.leaves else {
+                        continue;
+                    };
+                    if phase_of(leaves) < phase_of(word) {
+                        return None;
+                    }
+                    self.written.entry((kind, at)).or_default().insert(word);
+                    self.words.insert(leaves);
+                    let after = after & !effect.dead;
+                    let next = (leaves, moved(&groups, g, after));
+                    if seen.insert(next.clone()) {
+                        open.push(self.states.len());
+                        let step = Move {
+                            from,
+                            kind,
+                            at,
+                            left,
+                            after,
+                        };
+                        self.states.push((next, Some(step)));
+                    }
+                }
+            }
+        }
+        Some(Ok(()))
+    }
+
+    /// The words that an operation of a kind can find.
+    fn found_at(&mut self, kind: usize, at: usize) -> Option<Result<Values, UserSplit>> {
+        let mut here = self.written.remove(&(kind, at)).unwrap_or_default();
+        for word in self.words.clone() {
+            match self.effect(kind, at, word)? {
+                Ok(effect) if effect.may_fail => drop(here.insert(word)),
+                Ok(_) => {}
+                Err(split) => return Some(Err(split)),
+            }
+        }
+        Some(Ok(here.into_iter().collect()))
     }
 }
 

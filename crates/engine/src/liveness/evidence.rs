@@ -89,6 +89,15 @@ pub(super) fn judge<'s>(
     Ok(Evidence { ends, served })
 }
 
+/// The events of an execution that repeat.
+struct Repetition {
+    repeated: BTreeSet<usize>,
+    /// Events of both blocks of loops with effect.
+    blocks: BTreeSet<usize>,
+    /// By event of an earlier block: that of the later one.
+    again: BTreeMap<usize, usize>,
+}
+
 impl JudgedExecution<'_, '_> {
     fn holds(&mut self, c: Cond) -> Result<bool, String> {
         self.eval
@@ -237,26 +246,60 @@ impl JudgedExecution<'_, '_> {
         {
             return Err(format!("write {w} is in an iteration without effect"));
         }
-        let (rf, co) = (self.values().clone(), self.order().clone());
+        let repetition = Repetition {
+            repeated,
+            blocks,
+            again,
+        };
+        self.sources_repeat(&repetition)?;
+        self.coherence_repeats(&repetition)?;
+        self.reads_see_changes(&repetition)?;
+        for (a, b, cond) in &progress.partners {
+            let (a, b) = (a.index(), b.index());
+            if self.executed(a)
+                && self.executed(b)
+                && repetition.repeated.contains(&a)
+                && !repetition.repeated.contains(&b)
+            {
+                let together = self.holds(*cond)?;
+                if together {
+                    return Err(format!(
+                        "barrier event {a} repeats, and its partner {b} does not"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that repeated reads keep their sources, and that no other read has a repeated source.
+    fn sources_repeat(&self, of: &Repetition) -> Result<(), String> {
+        let rf = self.values();
         for (w, r) in rf.iter() {
-            if repeated.contains(&w) && !repeated.contains(&r) {
+            if of.repeated.contains(&w) && !of.repeated.contains(&r) {
                 return Err(format!(
                     "read {r} executes once and takes its value from repeated write {w}"
                 ));
             }
-            if let (Some(&w2), Some(&r2)) = (again.get(&w), again.get(&r))
+            if let (Some(&w2), Some(&r2)) = (of.again.get(&w), of.again.get(&r))
                 && !rf.has(w2, r2)
             {
                 return Err(format!("read {r2} has not the source that read {r} has"));
             }
         }
+        Ok(())
+    }
+
+    /// Checks that coherence orders repeated writes alike each time, and behind all others.
+    fn coherence_repeats(&self, of: &Repetition) -> Result<(), String> {
+        let co = self.order();
         for (a, b) in co.iter() {
-            if repeated.contains(&a) && !blocks.contains(&b) {
+            if of.repeated.contains(&a) && !of.blocks.contains(&b) {
                 return Err(format!(
                     "write {b}, which executes once, is after repeated write {a}"
                 ));
             }
-            if let (Some(&a2), Some(&b2)) = (again.get(&a), again.get(&b))
+            if let (Some(&a2), Some(&b2)) = (of.again.get(&a), of.again.get(&b))
                 && !co.has(a2, b2)
             {
                 return Err(format!(
@@ -265,26 +308,34 @@ impl JudgedExecution<'_, '_> {
             }
         }
         if let Some((a, b)) = co.iter().find(|(a, b)| {
-            blocks.contains(a)
-                && repeated.contains(a)
-                && blocks.contains(b)
-                && !repeated.contains(b)
+            of.blocks.contains(a)
+                && of.repeated.contains(a)
+                && of.blocks.contains(b)
+                && !of.repeated.contains(b)
         }) {
             return Err(format!(
                 "write {b} of an earlier block is after write {a} of a later one"
             ));
         }
-        for &r in repeated
+        Ok(())
+    }
+
+    /// Checks that repeated reads see the writes that repeat, or else the last write.
+    fn reads_see_changes(&self, of: &Repetition) -> Result<(), String> {
+        let (rf, co) = (self.values(), self.order());
+        for &r in of
+            .repeated
             .iter()
             .filter(|&&e| self.task.sk.events[e].is_read())
         {
             let Some((w, _)) = rf.iter().find(|&(_, to)| to == r) else {
                 continue;
             };
-            let changing = blocks
+            let changing = of
+                .blocks
                 .iter()
                 .any(|&b| self.is_write(b) && self.cells[b] == self.cells[r]);
-            if changing && !blocks.contains(&w) {
+            if changing && !of.blocks.contains(&w) {
                 return Err(format!(
                     "repeated read {r} never sees the writes that repeat"
                 ));
@@ -293,21 +344,6 @@ impl JudgedExecution<'_, '_> {
                 return Err(format!(
                     "repeated read {r} never sees a write that overwrites its source"
                 ));
-            }
-        }
-        for (a, b, cond) in &progress.partners {
-            let (a, b) = (a.index(), b.index());
-            if self.executed(a)
-                && self.executed(b)
-                && repeated.contains(&a)
-                && !repeated.contains(&b)
-            {
-                let together = self.holds(*cond)?;
-                if together {
-                    return Err(format!(
-                        "barrier event {a} repeats, and its partner {b} does not"
-                    ));
-                }
             }
         }
         Ok(())

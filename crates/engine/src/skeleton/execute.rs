@@ -19,8 +19,8 @@ use super::unrolled::{
 };
 use cat::rel::EventId;
 use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Element, EventKind, Expr, Op,
-    RegId, Scope, Tags, ThreadId, Ty, Update,
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Element, EventKind, Expr, Mark,
+    Op, RegId, Scope, Tags, ThreadId, Ty, Update,
 };
 use verdict::Reason;
 
@@ -185,21 +185,7 @@ impl Unroller<'_> {
                 self.whole_rmw(state, &here)
             }
             Op::Rmw { .. } => self.rmw(state, &here, op),
-            Op::Mark { addr, mark } => {
-                let addr = addr.as_ref().map(|addr| self.eval(state, addr, thread));
-                let event = here.event(mark.kind, state.guard, &mark.tags, mark.scope);
-                let id = self.push(
-                    Event {
-                        addr: addr.as_ref().map(|a| a.0),
-                        ..event
-                    },
-                    state,
-                    at,
-                )?;
-                addr.iter()
-                    .for_each(|(_, taint)| self.depend(id, taint, true));
-                Ok(VisibleEffect::NONE)
-            }
+            Op::Mark { addr, mark } => self.mark(state, &here, addr.as_ref(), mark),
             Op::Call(_) | Op::Enqueue(_) => Ok(VisibleEffect::NONE),
             Op::Status { dst, of } => {
                 let open = self.out.pool.fresh_choice();
@@ -228,6 +214,25 @@ impl Unroller<'_> {
             }
             Op::Barrier(b) => self.meet_barrier(state, &here, b),
         }
+    }
+
+    /// Adds the event of a mark.
+    fn mark(
+        &mut self,
+        state: &mut UnrollState,
+        here: &Here<'_>,
+        addr: Option<&Expr>,
+        mark: &Mark,
+    ) -> Result<VisibleEffect, Reason> {
+        let addr = addr.map(|addr| self.eval(state, addr, here.thread));
+        let event = Event {
+            addr: addr.as_ref().map(|a| a.0),
+            ..here.event(mark.kind, state.guard, &mark.tags, mark.scope)
+        };
+        let id = self.push(event, state, here.at)?;
+        addr.iter()
+            .for_each(|(_, taint)| self.depend(id, taint, true));
+        Ok(VisibleEffect::NONE)
     }
 
     /// Executes a read-modify-write of one access.

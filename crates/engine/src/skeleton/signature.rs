@@ -358,7 +358,8 @@ static ROWS: LazyLock<Vec<BaseRow>> = LazyLock::new(|| {
     rows
 });
 
-/// Base sets: those of the skeleton, attributes of the machine, tags.
+/// Base sets: those of the skeleton, attributes of the machine, tags. The function is long because it
+/// is a table.
 fn sets() -> Vec<BaseRow> {
     let none = || Build::Set(Box::new(|sk, _| EventSet::empty(sk.len())));
     let mut rows: Vec<BaseRow> = (EVENT_SETS.iter())
@@ -684,7 +685,7 @@ const DIALECT_TAGS: &[(&str, &str)] = &[
 ];
 
 /// Base relations: the role, the name, the builder and the meaning; then the clauses for a member
-/// and for a non-member.
+/// and for a non-member. The function is long because it is a table.
 fn relations() -> Vec<BaseRow> {
     macro_rules! rows {
         ($(

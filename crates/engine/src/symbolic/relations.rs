@@ -12,7 +12,7 @@ use crate::task::Task;
 use cat::algebra::bounds::Bound;
 use cat::algebra::circuit::CircuitLeaves;
 use cat::algebra::gates::{Gates, Lit};
-use cat::model::ir::Shape;
+use cat::model::ir::{NodeId, Shape};
 use cat::rel::{EventSet, Rel, ones};
 use program::Ty;
 
@@ -109,72 +109,21 @@ impl Encoding<'_> {
     pub(super) fn order(&mut self, f: usize) {
         let task = self.task.clone();
         let decl = &task.model.free[f];
-        let n = task.sk.len();
         let within = self.bound(decl.within);
         let contains = decl.containing.map(|c| self.bound(c));
         let covers = decl.covering.map(|c| self.bound(c));
         let free_bound = self.start.free[f].clone();
-        let pairs: Vec<(usize, usize)> = free_bound.may.iter().collect();
-        for &(i, j) in &pairs {
-            if self.gates.tick(self.clauses.len()) {
-                return;
-            }
-            let key = (i as u32, j as u32);
-            if free_bound.must.has(i, j) {
-                self.inner.leaves.free[f].insert(key, Lit::TRUE);
-                continue;
-            }
-            let back = self.inner.leaves.free[f]
-                .get(&(j as u32, i as u32))
-                .copied();
-            let total = covers
-                .as_ref()
-                .is_some_and(|c| c.must.has(i, j) || c.must.has(j, i));
-            let lit = match back {
-                Some(l) if total => !l,
-                _ => self.gates.input(),
-            };
-            self.inner.leaves.free[f].insert(key, lit);
-        }
-        let algebra = self.start.algebra.clone();
-        let implied = ImpliedTriples::new(&free_bound, &within, &algebra.must);
-        let cell = |e: &Self, i: usize, j: usize| {
-            e.inner.leaves.free[f]
-                .get(&(i as u32, j as u32))
-                .copied()
-                .unwrap_or(Lit::FALSE)
-        };
-        for i in 0..n {
-            for j in free_bound.may.successors(i) {
-                if self.gates.tick(self.clauses.len()) {
-                    return;
-                }
-                let ij = cell(self, i, j);
-                let there: Vec<Lit> = vec![!self.executes(i), !self.executes(j)];
-                if !within.must.has(i, j) {
-                    let inside = self.inner.cell(&mut self.gates, decl.within, i, j);
-                    self.clauses
-                        .push([vec![!ij, inside], there.clone()].concat());
-                }
-                if i < j && free_bound.may.has(j, i) {
-                    self.clauses.push(vec![!ij, !cell(self, j, i)]);
-                }
-                for k in implied.others(i, j) {
-                    let (jk, ik) = (cell(self, j, k), cell(self, i, k));
-                    let inside = self.inner.cell(&mut self.gates, decl.within, i, k);
-                    let mut clause = vec![!ij, !jk, ik, !inside];
-                    clause.extend(&there);
-                    clause.push(!self.executes(k));
-                    self.clauses.push(clause);
-                }
-            }
+        if !self.order_inputs(f, &free_bound, covers.as_ref())
+            || !self.order_within(f, decl.within, &free_bound, &within)
+        {
+            return;
         }
         if let (Some(c), Some(bound)) = (decl.containing, contains) {
             for (i, j) in bound.may.iter() {
                 let wanted = self.inner.cell(&mut self.gates, c, i, j);
                 let clause = vec![
                     !wanted,
-                    cell(self, i, j),
+                    self.free_cell(f, i, j),
                     !self.executes(i),
                     !self.executes(j),
                 ];
@@ -182,19 +131,7 @@ impl Encoding<'_> {
             }
         }
         if let (Some(c), Some(bound)) = (decl.covering, covers) {
-            for (i, j) in bound.may.iter() {
-                if i == j || bound.may.has(j, i) && j < i {
-                    continue;
-                }
-                let mut wanted = self.inner.cell(&mut self.gates, c, i, j);
-                if bound.may.has(j, i) {
-                    let other = self.inner.cell(&mut self.gates, c, j, i);
-                    wanted = self.gates.or(wanted, other);
-                }
-                let there = vec![!self.executes(i), !self.executes(j)];
-                let clause = vec![!wanted, cell(self, i, j), cell(self, j, i)];
-                self.clauses.push([clause, there].concat());
-            }
+            self.order_covers(f, c, &bound);
         }
         // Transitivity inside `within` makes an order acyclic if `within` itself is transitive.
         let all = &self.start.algebra.clone().may;
@@ -213,6 +150,100 @@ impl Encoding<'_> {
                         .unwrap_or(Lit::FALSE)
                 });
             self.clauses.push(vec![l]);
+        }
+    }
+
+    /// The literal that a pair is in a free order.
+    fn free_cell(&self, f: usize, i: usize, j: usize) -> Lit {
+        self.inner.leaves.free[f]
+            .get(&(i as u32, j as u32))
+            .copied()
+            .unwrap_or(Lit::FALSE)
+    }
+
+    /// Makes the literals of the pairs of a free order. Returns false if the budget is exhausted.
+    fn order_inputs(
+        &mut self,
+        f: usize,
+        free_bound: &Bound<Rel>,
+        covers: Option<&Bound<Rel>>,
+    ) -> bool {
+        let pairs: Vec<(usize, usize)> = free_bound.may.iter().collect();
+        for &(i, j) in &pairs {
+            if self.gates.tick(self.clauses.len()) {
+                return false;
+            }
+            let key = (i as u32, j as u32);
+            if free_bound.must.has(i, j) {
+                self.inner.leaves.free[f].insert(key, Lit::TRUE);
+                continue;
+            }
+            let back = self.inner.leaves.free[f]
+                .get(&(j as u32, i as u32))
+                .copied();
+            let total = covers.is_some_and(|c| c.must.has(i, j) || c.must.has(j, i));
+            let lit = match back {
+                Some(l) if total => !l,
+                _ => self.gates.input(),
+            };
+            self.inner.leaves.free[f].insert(key, lit);
+        }
+        true
+    }
+
+    /// Keeps a free order inside `within`, antisymmetric and transitive. Returns false if the budget
+    /// is exhausted.
+    fn order_within(
+        &mut self,
+        f: usize,
+        id: NodeId,
+        free_bound: &Bound<Rel>,
+        within: &Bound<Rel>,
+    ) -> bool {
+        let algebra = self.start.algebra.clone();
+        let implied = ImpliedTriples::new(free_bound, within, &algebra.must);
+        for i in 0..self.task.sk.len() {
+            for j in free_bound.may.successors(i) {
+                if self.gates.tick(self.clauses.len()) {
+                    return false;
+                }
+                let ij = self.free_cell(f, i, j);
+                let there: Vec<Lit> = vec![!self.executes(i), !self.executes(j)];
+                if !within.must.has(i, j) {
+                    let inside = self.inner.cell(&mut self.gates, id, i, j);
+                    self.clauses
+                        .push([vec![!ij, inside], there.clone()].concat());
+                }
+                if i < j && free_bound.may.has(j, i) {
+                    self.clauses.push(vec![!ij, !self.free_cell(f, j, i)]);
+                }
+                for k in implied.others(i, j) {
+                    let (jk, ik) = (self.free_cell(f, j, k), self.free_cell(f, i, k));
+                    let inside = self.inner.cell(&mut self.gates, id, i, k);
+                    let mut clause = vec![!ij, !jk, ik, !inside];
+                    clause.extend(&there);
+                    clause.push(!self.executes(k));
+                    self.clauses.push(clause);
+                }
+            }
+        }
+        true
+    }
+
+    /// Decides each pair that a free order must cover, in one direction or the other.
+    fn order_covers(&mut self, f: usize, id: NodeId, bound: &Bound<Rel>) {
+        for (i, j) in bound.may.iter() {
+            if i == j || bound.may.has(j, i) && j < i {
+                continue;
+            }
+            let mut wanted = self.inner.cell(&mut self.gates, id, i, j);
+            if bound.may.has(j, i) {
+                let other = self.inner.cell(&mut self.gates, id, j, i);
+                wanted = self.gates.or(wanted, other);
+            }
+            let there = vec![!self.executes(i), !self.executes(j)];
+            let clause = vec![!wanted, self.free_cell(f, i, j), self.free_cell(f, j, i)];
+            self.clauses.push([clause, there].concat());
         }
     }
 

@@ -31,11 +31,11 @@ use crate::query::{Deadline, FinalState, Query};
 use crate::skeleton::base::Base;
 use crate::skeleton::event::Event;
 use crate::skeleton::pool::{CondAtom, Term, TermPool};
-use crate::skeleton::{Cond, TermId};
+use crate::skeleton::{Cond, Skeleton, TermId};
 use crate::task::Task;
 use cat::algebra::gates::Lit;
 use cat::model::ir::Shape;
-use cat::rel::EventId;
+use cat::rel::{EventId, Rel};
 use program::litmus::{Atom as PropAtom, Observable, Prop, Side};
 use program::{BinOp, CmpOp, ThreadId, Ty};
 use verdict::Reason;
@@ -126,6 +126,60 @@ impl Exchange<'_> {
         made
     }
 
+    /// Whether it maps guards, addresses and values of all events to those of their images. Any
+    /// event may depend on any read.
+    fn keeps_events(&mut self) -> bool {
+        let events = self.events;
+        events.iter().enumerate().all(|(e, event)| {
+            let image = &events[self.to[e]];
+            self.cond(event.guard) == image.guard
+                && event.addr.map(|t| self.term(t)) == image.addr
+                && event.value.map(|t| self.term(t)) == image.value
+        })
+    }
+
+    /// Whether it maps the base sets and relations of a task to themselves. They can differ only at
+    /// moved events.
+    fn keeps_bases(&mut self, task: &Task<'_>, moved: &[usize]) -> bool {
+        task.bases.values().all(|(_, base)| match base {
+            Base::Set(set) => moved.iter().all(|&e| set.has(e) == set.has(self.to[e])),
+            Base::Rel(rel) => keeps_pairs(moved, &self.to, &rel.fixed) && self.keeps(&rel.open),
+        })
+    }
+
+    /// Whether it maps barrier order and the constraints of a program to themselves.
+    fn keeps_constraints(&mut self, sk: &Skeleton) -> bool {
+        let order: Vec<(usize, usize, Cond)> = sk
+            .barrier_order
+            .iter()
+            .map(|&(x, y, c)| (x.index(), y.index(), c))
+            .collect();
+        let constraints: FxHashSet<Cond> = sk.constraints.iter().copied().collect();
+        self.keeps(&order)
+            && constraints
+                .iter()
+                .all(|&c| constraints.contains(&self.cond(c)))
+    }
+
+    /// Whether it maps the final values of two threads to each other, and keeps the conditions that
+    /// they exist.
+    fn keeps_final_values(&mut self, task: &Task<'_>, a: ThreadId, b: ThreadId) -> bool {
+        let sk = &task.sk;
+        let [of_a, of_b] = [a, b].map(|thread| usize::from(thread.0));
+        let types = [a, b].map(|thread| {
+            let regs = &sk.program.thread(thread).regs;
+            regs.iter().map(|r| (&r.name, r.ty)).collect::<Vec<_>>()
+        });
+        types[0] == types[1]
+            && sk.final_regs[of_a]
+                .iter()
+                .zip(&sk.final_regs[of_b])
+                .all(|(&x, &y)| self.term(x) == y && self.term(y) == x)
+            && self.cond(sk.done[of_a]) == sk.done[of_b]
+            && self.cond(sk.complete) == sk.complete
+            && self.cond(task.fault) == task.fault
+    }
+
     /// Whether the exchange maps these pairs of events, with their conditions, to each other.
     fn keeps(&mut self, pairs: &[(usize, usize, Cond)]) -> bool {
         let all: FxHashSet<(usize, usize, Cond)> = pairs.iter().copied().collect();
@@ -211,16 +265,7 @@ fn alike(
         (to[x], to[y]) = (y, x);
     }
     let moved: Vec<usize> = a.1.iter().chain(b.1).copied().collect();
-    let order = sk.program_order();
-    let keeps_order = |to: &[usize]| {
-        moved.iter().all(|&e| {
-            (0..sk.len()).all(|f| {
-                order.has(e, f) == order.has(to[e], to[f])
-                    && order.has(f, e) == order.has(to[f], to[e])
-            })
-        })
-    };
-    if !keeps_order(&to) {
+    if !keeps_pairs(&moved, &to, sk.program_order()) {
         return false;
     }
     let mut exchange = Exchange {
@@ -230,20 +275,29 @@ fn alike(
         terms: FxHashMap::default(),
         conds: FxHashMap::default(),
     };
-    let of = |thread: ThreadId| usize::from(thread.0);
-    // All events, because any of them may depend on any read.
-    for (e, event) in sk.events.iter().enumerate() {
-        let image = &sk.events[exchange.to[e]];
-        if exchange.cond(event.guard) != image.guard
-            || event.addr.map(|t| exchange.term(t)) != image.addr
-            || event.value.map(|t| exchange.term(t)) != image.value
-        {
-            return false;
-        }
-    }
-    // The memory at an address may depend on the thread, which has private memory.
-    let names_the_same = moved.iter().all(|&e| {
-        let image = exchange.to[e];
+    exchange.keeps_events()
+        && names_same_memory(task, &moved, &exchange.to)
+        && keeps_rmw(sk, &exchange.to)
+        && exchange.keeps_bases(task, &moved)
+        && exchange.keeps_constraints(sk)
+        && exchange.keeps_final_values(task, a.0, b.0)
+}
+
+/// Whether an exchange of events maps a relation to itself, which can fail only at moved events.
+fn keeps_pairs(moved: &[usize], to: &[usize], rel: &Rel) -> bool {
+    moved.iter().all(|&e| {
+        (0..to.len()).all(|f| {
+            rel.has(e, f) == rel.has(to[e], to[f]) && rel.has(f, e) == rel.has(to[f], to[e])
+        })
+    })
+}
+
+/// Whether moved events and their images may access the same memory. It may depend on the thread,
+/// which has private memory.
+fn names_same_memory(task: &Task<'_>, moved: &[usize], to: &[usize]) -> bool {
+    let sk = &task.sk;
+    moved.iter().all(|&e| {
+        let image = to[e];
         let cells: BTreeSet<_> = task.domains.cells[e].iter().collect();
         cells == task.domains.cells[image].iter().collect()
             && task.domains.may_fault[e] == task.domains.may_fault[image]
@@ -253,61 +307,14 @@ fn alike(
                     .iter()
                     .all(|&at| sk.cell(e, at) == sk.cell(image, at))
             })
-    });
+    })
+}
+
+/// Whether an exchange of events maps the halves of each atomic to those of an atomic.
+fn keeps_rmw(sk: &Skeleton, to: &[usize]) -> bool {
     let rmw: FxHashSet<(usize, usize)> =
         sk.rmw.iter().map(|(r, w)| (r.index(), w.index())).collect();
-    if !names_the_same
-        || !rmw
-            .iter()
-            .all(|&(r, w)| rmw.contains(&(exchange.to[r], exchange.to[w])))
-    {
-        return false;
-    }
-    // Base sets and relations can differ only at moved events.
-    let bases = task.bases.values().all(|(_, base)| match base {
-        Base::Set(set) => moved.iter().all(|&e| set.has(e) == set.has(exchange.to[e])),
-        Base::Rel(rel) => {
-            let fixed = &rel.fixed;
-            moved.iter().all(|&e| {
-                (0..sk.len()).all(|f| {
-                    let (x, y) = (exchange.to[e], exchange.to[f]);
-                    fixed.has(e, f) == fixed.has(x, y) && fixed.has(f, e) == fixed.has(y, x)
-                })
-            }) && exchange.keeps(&rel.open)
-        }
-    });
-    let order: Vec<(usize, usize, Cond)> = sk
-        .barrier_order
-        .iter()
-        .map(|&(x, y, c)| (x.index(), y.index(), c))
-        .collect();
-    let constraints: FxHashSet<Cond> = sk.constraints.iter().copied().collect();
-    if !bases
-        || !exchange.keeps(&order)
-        || !constraints
-            .iter()
-            .all(|&c| constraints.contains(&exchange.cond(c)))
-    {
-        return false;
-    }
-    // The final values, and the condition that they exist.
-    let (regs, others) = (&sk.final_regs[of(a.0)], &sk.final_regs[of(b.0)]);
-    let types = |thread: ThreadId| {
-        sk.program
-            .thread(thread)
-            .regs
-            .iter()
-            .map(|r| (&r.name, r.ty))
-            .collect::<Vec<_>>()
-    };
-    types(a.0) == types(b.0)
-        && regs
-            .iter()
-            .zip(others)
-            .all(|(&x, &y)| exchange.term(x) == y && exchange.term(y) == x)
-        && exchange.cond(sk.done[of(a.0)]) == sk.done[of(b.0)]
-        && exchange.cond(sk.complete) == sk.complete
-        && exchange.cond(task.fault) == task.fault
+    rmw.iter().all(|&(r, w)| rmw.contains(&(to[r], to[w])))
 }
 
 /// Whether the domains of values and addresses are the same for two threads' events.
