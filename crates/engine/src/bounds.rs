@@ -377,11 +377,7 @@ impl TaskBounds {
             .iter()
             .zip(&wanted)
             .filter(|(_, wanted)| **wanted);
-        let pairs = |value: &Computed<Bounds>| match value.as_deref() {
-            Some(Value::Rel(bound)) => bound.may.len() - bound.must.len(),
-            _ => 0,
-        };
-        wanted.map(|(value, _)| pairs(value)).sum()
+        wanted.map(|(value, _)| open_pairs(value)).sum()
     }
 
     /// The node of from-reads, if the model has one.
@@ -411,6 +407,13 @@ impl TaskBounds {
                 && task.domains.may_overlap(sk, r, w)
                 && !may.has(w, r)
         })
+    }
+}
+
+fn open_pairs(value: &Computed<Bounds>) -> usize {
+    match value.as_deref() {
+        Some(Value::Rel(bound)) => bound.may.len() - bound.must.len(),
+        _ => 0,
     }
 }
 

@@ -12,7 +12,7 @@ use crate::skeleton::base::Base;
 use crate::task::Task;
 use cat::algebra::bounds::{Bound, Bounds, Truth};
 use cat::algebra::{Value, Values, empty, interpret, needed_unless};
-use cat::model::ir::{FreeId, NodeId, NodeOp};
+use cat::model::ir::{FreeId, Model, NodeId, NodeOp};
 use cat::rel::{EventSet, Rel};
 
 /// Decides which relations among a few events the axioms exclude.
@@ -109,14 +109,11 @@ impl<'x, 'a> Exclusion<'x, 'a> {
         };
         let values = interpret(model, &algebra, &leaves, &self.needed, (&known, &[]), None)
             .expect("without end");
-        let fails = |&i: &usize| {
-            let axiom = &model.axioms[i];
-            algebra.holds(
-                axiom.test,
-                values[axiom.node.index()].as_deref().expect("asked for"),
-            ) == Truth::No
-        };
-        let excluded = !possible || self.axioms.iter().any(fails);
+        let excluded = !possible
+            || self
+                .axioms
+                .iter()
+                .any(|&i| fails(model, &algebra, &values, i));
         self.known.insert(key, excluded);
         excluded
     }
@@ -204,4 +201,13 @@ impl<'x, 'a> Exclusion<'x, 'a> {
         }
         key
     }
+}
+
+/// Whether an axiom fails under these bounds.
+fn fails(model: &Model, algebra: &Bounds, values: &Values<Bounds>, i: usize) -> bool {
+    let axiom = &model.axioms[i];
+    algebra.holds(
+        axiom.test,
+        values[axiom.node.index()].as_deref().expect("asked for"),
+    ) == Truth::No
 }

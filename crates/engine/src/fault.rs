@@ -138,12 +138,16 @@ fn common_memory(task: &Task<'_>, execution: &Execution, events: &[usize]) -> Op
         .iter()
         .map(|&e| witness::cell(task, execution, e))
         .collect();
-    let memory = |c| task.sk.memory.cell(c).memory;
     match cells.as_slice() {
-        [Some(a), Some(b)] if memory(*a) == memory(*b) => Some(memory(*a)),
-        [Some(a)] => Some(memory(*a)),
+        [Some(a), Some(b)] if memory(task, *a) == memory(task, *b) => Some(memory(task, *a)),
+        [Some(a)] => Some(memory(task, *a)),
         _ => None,
     }
+}
+
+/// The memory of a cell.
+fn memory(task: &Task<'_>, c: CellId) -> CellId {
+    task.sk.memory.cell(c).memory
 }
 
 /// Why the commands of two events can run at the same time, if both are commands of a host program.
@@ -173,32 +177,26 @@ pub fn pairs(task: &Task<'_>, replayed: &Replay, races: &[usize]) -> Vec<(usize,
 pub fn racing(task: &Task<'_>, execution: &Execution, i: usize, j: usize) -> RacingPair {
     let place = match [i, j].map(|e| witness::cell(task, execution, e)) {
         [Some(a), Some(b)] => {
-            let memory = |c| task.sk.memory.cell(c).memory;
-            (memory(a) == memory(b)).then(|| task.sk.memory.cell(memory(a)).name.clone())
+            let [a, b] = [a, b].map(|c| memory(task, c));
+            (a == b).then(|| task.sk.memory.cell(a).name.clone())
         }
         _ => None,
     };
-    let event = |e: usize| FaultEvent {
+    let events = [i, j].map(|e| FaultEvent {
         event: witness::event(task, execution, e),
         noun: noun(task, &task.sk.events[e]),
         at: None,
-    };
-    RacingPair {
-        place,
-        events: [event(i), event(j)],
-    }
+    });
+    RacingPair { place, events }
 }
 
 /// The model's clause about a relation, with the events filled in.
 fn said(task: &Task<'_>, events: &[usize], clause: &str) -> String {
-    let called = |e: &usize| {
-        format!(
-            "{}'s {}",
-            owner(task, &task.sk.events[*e]),
-            noun(task, &task.sk.events[*e])
-        )
-    };
-    let ends = [events.first(), events.last()].map(|e| e.map_or(String::new(), called));
+    let ends = [events.first(), events.last()].map(|e| {
+        e.map(|&e| &task.sk.events[e]).map_or(String::new(), |e| {
+            format!("{}'s {}", owner(task, e), noun(task, e))
+        })
+    });
     clause.replace("{a}", &ends[0]).replace("{b}", &ends[1])
 }
 

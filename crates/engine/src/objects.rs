@@ -22,8 +22,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::bounds::TaskBounds;
 use crate::eval::{Assignment, Eval};
 use crate::excluded::Exclusion;
-use crate::skeleton::Cond;
 use crate::skeleton::domain::Values;
+use crate::skeleton::{Cond, Skeleton};
 use crate::task::{Task, closes_value_flow};
 use program::mbarrier::phase_of;
 use program::memory::CellId;
@@ -199,16 +199,14 @@ impl<'x, 'a> MbarrierObject<'x, 'a> {
         })?;
         // A write behind an operation takes its word from that operation. So the operation never
         // reads that write, if the model excludes values out of thin air.
-        let fed = |&(r, w): &Halves| {
+        let feeds = operations.iter().all(|&(r, w): &Halves| {
             sk.data
                 .iter()
                 .any(|d| (d.0.index(), d.1.index(), d.2) == (r, w, Cond::TRUE))
-        };
-        let feeds = operations.iter().all(fed)
-            && model
-                .axioms
-                .iter()
-                .any(|a| closes_value_flow(model, a, false));
+        }) && model
+            .axioms
+            .iter()
+            .any(|a| closes_value_flow(model, a, false));
         let is_chain = sk.events[start].guard == Cond::TRUE
             && operations.iter().all(|&(r, w)| {
                 co.must.has(start, w)
@@ -238,13 +236,12 @@ impl<'x, 'a> MbarrierObject<'x, 'a> {
             if operations.len() > MAX_OF_THREAD {
                 return None;
             }
-            let guard = |o: &Halves| sk.events[o.1].guard;
             let spared = operations.iter().map(|one| {
-                let fails = pool.not(guard(one));
+                let fails = pool.not(write_guard(sk, one));
                 let with = bits(&operations, |other| {
-                    pool.and(guard(other), fails) == Cond::FALSE
+                    pool.and(write_guard(sk, other), fails) == Cond::FALSE
                 });
-                (guard(one) != Cond::TRUE, with)
+                (write_guard(sk, one) != Cond::TRUE, with)
             });
             let spared: Vec<(bool, u64)> = spared.collect();
             let earlier = operations.iter().map(|late| {
@@ -361,8 +358,7 @@ impl<'x, 'a> MbarrierObject<'x, 'a> {
     ) -> Vec<(Halves, i64, i64)> {
         let mut phases = Vec::new();
         for (&(kind, at), words) in written {
-            let of = |word: Option<&i64>| phase_of(*word.expect("a word was found"));
-            let (first, last) = (of(words.first()), of(words.last()));
+            let (first, last) = (phase_in(words.first()), phase_in(words.last()));
             phases.extend(
                 kinds[kind]
                     .iter()
@@ -375,33 +371,49 @@ impl<'x, 'a> MbarrierObject<'x, 'a> {
 
     /// An order in which as many operations write as in any.
     fn run(&self, kinds: &[Vec<usize>], states: &[(ObjectState, Option<Move>)]) -> Vec<ObjectTurn> {
-        let path = |state: usize| {
-            std::iter::successors(states[state].1.as_ref(), |step| {
-                states[step.from].1.as_ref()
-            })
-        };
         let last = (0..states.len())
-            .max_by_key(|&state| path(state).count())
+            .max_by_key(|&state| path(states, state).count())
             .expect("there is the first");
-        let mut moves: Vec<&Move> = path(last).collect();
+        let mut moves: Vec<&Move> = path(states, last).collect();
         moves.reverse();
         let mut open: Vec<u64> = self.users.iter().map(User::all).collect();
         let mut before = self.start.0;
-        let turn = |step: &Move| {
-            let user = *kinds[step.kind]
-                .iter()
-                .find(|&&user| open[user] == step.left)
-                .expect("there is one in the state");
-            open[user] = step.after;
-            let operation = self.users[user].operations[step.at];
-            (
-                operation,
-                std::mem::replace(&mut before, operation.1),
-                states[step.from].0.0,
-            )
-        };
-        moves.into_iter().map(turn).collect()
+        moves
+            .into_iter()
+            .map(|step: &Move| {
+                let user = *kinds[step.kind]
+                    .iter()
+                    .find(|&&user| open[user] == step.left)
+                    .expect("there is one in the state");
+                open[user] = step.after;
+                let operation = self.users[user].operations[step.at];
+                (
+                    operation,
+                    std::mem::replace(&mut before, operation.1),
+                    states[step.from].0.0,
+                )
+            })
+            .collect()
     }
+}
+
+/// The steps that lead to a state, the last one first.
+fn path<'s>(
+    states: &'s [(ObjectState, Option<Move>)],
+    state: usize,
+) -> impl Iterator<Item = &'s Move> {
+    std::iter::successors(states[state].1.as_ref(), |step| {
+        states[step.from].1.as_ref()
+    })
+}
+
+/// The condition that an operation writes.
+fn write_guard(sk: &Skeleton, o: &Halves) -> Cond {
+    sk.events[o.1].guard
+}
+
+fn phase_in(word: Option<&i64>) -> i64 {
+    phase_of(*word.expect("a word was found"))
 }
 
 impl User {

@@ -172,22 +172,17 @@ fn replay_known(
     let algebra = Bits {
         executed: execution.executed.clone(),
     };
-    let value = |id: NodeId| {
-        values[id.index()]
-            .as_deref()
-            .expect("all nodes were asked for")
-    };
     let rejected_by = (0..task.model.axioms.len())
         .filter(|&i| {
             let a = &task.model.axioms[i];
-            algebra.holds(a.test, value(a.node)) == a.negated
+            algebra.holds(a.test, value_of(&values, a.node)) == a.negated
         })
         .collect();
     let flags = task
         .model
         .flags
         .iter()
-        .map(|f| algebra.holds(f.test, value(f.node)) != f.negated)
+        .map(|f| algebra.holds(f.test, value_of(&values, f.node)) != f.negated)
         .collect();
     let observed = if complete {
         task.observed.as_slice()
@@ -206,6 +201,13 @@ fn replay_known(
         complete,
         state,
     })
+}
+
+/// The value of a node.
+fn value_of(values: &Values<Bits>, id: NodeId) -> &Value<EventSet, Rel> {
+    values[id.index()]
+        .as_deref()
+        .expect("all nodes were asked for")
 }
 
 /// Replays an execution and checks that it answers the query.
@@ -249,18 +251,14 @@ fn check_free(
     eval: &mut Eval<'_>,
 ) -> Result<(), String> {
     let executed = &execution.executed;
-    let rel = |id: NodeId| {
-        values[id.index()]
-            .as_deref()
-            .expect("all nodes were asked for")
-            .rel()
-    };
     for (f, r) in task.model.free.iter().zip(&execution.free) {
-        let within = rel(f.within);
+        let within = rel_of(values, f.within);
         if !r.is_subset(within) {
             return Err(format!("`{}` leaves its upper bound", f.name));
         }
-        if f.containing.is_some_and(|c| !rel(c).is_subset(r)) {
+        if f.containing
+            .is_some_and(|c| !rel_of(values, c).is_subset(r))
+        {
             return Err(format!("`{}` lacks a pair of its lower bound", f.name));
         }
         match f.shape {
@@ -288,7 +286,7 @@ fn check_free(
                     return Err(format!("`{}` is not transitive", f.name));
                 }
                 if let Some(c) = f.covering {
-                    let undecided = rel(c)
+                    let undecided = rel_of(values, c)
                         .iter()
                         .any(|(i, j)| i != j && !r.has(i, j) && !r.has(j, i));
                     if undecided {
@@ -299,6 +297,14 @@ fn check_free(
         }
     }
     Ok(())
+}
+
+/// The value of a node that is a relation.
+fn rel_of(values: &Values<Bits>, id: NodeId) -> &Rel {
+    values[id.index()]
+        .as_deref()
+        .expect("all nodes were asked for")
+        .rel()
 }
 
 fn check_values(task: &Task<'_>, execution: &Execution, eval: &mut Eval<'_>) -> Result<(), String> {

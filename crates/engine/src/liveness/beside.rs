@@ -14,7 +14,7 @@
 use std::collections::BTreeSet;
 
 use program::Program;
-use program::host::{CommandId, LaunchGraph, Node};
+use program::host::{CommandId, HostProgram, LaunchGraph, Node};
 use program::progress::ProgressModel;
 use verdict::Reason;
 
@@ -41,12 +41,11 @@ impl ConcurrentCommands {
             .command_ids()
             .filter(|c| !never.contains(&Node::Start(*c)) && !host.command(*c).threads.is_empty())
             .collect();
-        let device = |c: CommandId| {
-            let place = &program.thread(host.command(c).threads[0]).place;
-            (!place.host && !host.command(c).kind.is_of_runtime()).then_some(place.gpu)
-        };
         let mut found = ConcurrentCommands::Nothing;
-        for &a in commands.iter().filter(|c| device(**c).is_some()) {
+        for &a in commands
+            .iter()
+            .filter(|c| device(program, host, **c).is_some())
+        {
             if host
                 .command(a)
                 .threads
@@ -61,9 +60,9 @@ impl ConcurrentCommands {
                 .filter(|b| **b != a && !after.contains(&Node::Start(**b)))
             {
                 if !graph.never(&[Node::End(b)]).contains(&Node::Start(a)) {
-                    found = found.max(match device(b) {
+                    found = found.max(match device(program, host, b) {
                         None => ConcurrentCommands::Others,
-                        other if other == device(a) => ConcurrentCommands::Kernels,
+                        other if other == device(program, host, a) => ConcurrentCommands::Kernels,
                         Some(_) => ConcurrentCommands::Nothing,
                     });
                 }
@@ -93,4 +92,10 @@ impl ConcurrentCommands {
             what: what.to_owned(),
         })
     }
+}
+
+/// The device that runs a command, if it is a kernel.
+fn device(program: &Program, host: &HostProgram, c: CommandId) -> Option<u32> {
+    let place = &program.thread(host.command(c).threads[0]).place;
+    (!place.host && !host.command(c).kind.is_of_runtime()).then_some(place.gpu)
 }

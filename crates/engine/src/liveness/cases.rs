@@ -24,8 +24,8 @@ use super::beside::ConcurrentCommands;
 use super::held;
 use super::sure;
 use program::host::{
-    Asked as About, ChildStart, CommandId, HandleKind, HostOp, LaunchGraph, Node, Origin, Partial,
-    QueryId, Ref,
+    Asked as About, ChildStart, CommandId, HandleKind, HostOp, HostProgram, LaunchGraph, Node,
+    Origin, Partial, QueryId, Ref,
 };
 use program::{Expr, Op, Program, ThreadId};
 use verdict::hang::Wait;
@@ -133,14 +133,18 @@ pub(super) fn cases(
 /// The queries about user events that no call sets.
 fn unset(program: &Program) -> Vec<StatusQuery> {
     let host = host(program);
-    let never = |q: QueryId| match host.query(q).of {
+    queries(program).filter(|a| is_unset(host, a.of)).collect()
+}
+
+/// Whether a query is about a user event that no call sets.
+fn is_unset(host: &HostProgram, q: QueryId) -> bool {
+    match host.query(q).of {
         About::Event(Ref::Handle(h)) => {
             host.handle(h).kind == HandleKind::User
                 && host.calls.iter().all(|c| c.op != HostOp::SetUser(h))
         }
         _ => false,
-    };
-    queries(program).filter(|a| never(a.of)).collect()
+    }
 }
 
 /// The queries of all threads.
@@ -259,25 +263,27 @@ fn brinks(program: &Program, sure: &[bool], stops: bool) -> Vec<Brink> {
 /// work-group, this is the end of the group, otherwise the end of the command.
 pub(super) fn end_of(program: &Program, command: CommandId, t: ThreadId) -> Node {
     let host = host(program);
-    let group = |t: ThreadId| {
-        let of = host.command(command);
-        of.threads
-            .iter()
-            .position(|u| *u == t)
-            .map(|at| of.groups[at])
-    };
     let waits = |c: CommandId| match host.command(c).origin {
         Origin::Device {
             parent,
             thread,
             flag: ChildStart::WaitWorkGroup,
-        } => parent == command && group(thread) == group(t),
+        } => parent == command && group_of(host, command, thread) == group_of(host, command, t),
         _ => false,
     };
-    match group(t) {
+    match group_of(host, command, t) {
         Some(group) if host.command_ids().any(waits) => Node::GroupEnd(command, group),
         _ => Node::End(command),
     }
+}
+
+/// The work-group of a thread in its command.
+fn group_of(host: &HostProgram, command: CommandId, t: ThreadId) -> Option<u32> {
+    let of = host.command(command);
+    of.threads
+        .iter()
+        .position(|u| *u == t)
+        .map(|at| of.groups[at])
 }
 
 /// Whether a thread may loop or wait without end in that part.
@@ -311,31 +317,40 @@ fn unsubmitted(program: &Program, brinks: &[Brink]) -> Result<Vec<CommandId>, Re
 /// call.
 fn records_compete(program: &Program) -> bool {
     let host = host(program);
-    let recorders = |h: &HostOp| {
-        let same = host.calls.iter().filter(|c| match (&c.op, h) {
-            (HostOp::Record(a, _), HostOp::Record(b, _)) => a == b,
-            _ => false,
-        });
-        same.map(|c| c.thread).collect::<BTreeSet<_>>().len()
-    };
-    host.calls.iter().any(|c| recorders(&c.op) > 1)
+    host.calls.iter().any(|c| recorders(host, &c.op) > 1)
+}
+
+/// The number of threads that record the event of a call.
+fn recorders(host: &HostProgram, h: &HostOp) -> usize {
+    let same = host.calls.iter().filter(|c| match (&c.op, h) {
+        (HostOp::Record(a, _), HostOp::Record(b, _)) => a == b,
+        _ => false,
+    });
+    same.map(|c| c.thread).collect::<BTreeSet<_>>().len()
 }
 
 /// Whether another thread with an effect waits for the point, or a query covers it.
 fn matters(program: &Program, way: &LaunchGraph, brink: &Brink) -> bool {
     let graph = LaunchGraph::untimed(program, &way.order);
     let never = graph.never(&[brink.node]);
-    let own = |u: ThreadId| match brink.node {
+    let waits = program
+        .thread_ids()
+        .filter(|u| !is_own(program, brink, *u))
+        .any(|u| {
+            let code = &program.thread(u).code;
+            code[held::runs(program, &never, u)..]
+                .iter()
+                .any(|i| i.op.is_visible())
+        });
+    waits || asked(program, &graph, &never).map_or(true, |asked| !asked.is_empty())
+}
+
+/// Whether a thread is one of those that reach the point.
+fn is_own(program: &Program, brink: &Brink, u: ThreadId) -> bool {
+    match brink.node {
         Node::End(c) | Node::GroupEnd(c, _) => host(program).command_of(u) == Some(c),
         _ => brink.behind.iter().any(|s| s.thread == u),
-    };
-    let waits = program.thread_ids().filter(|u| !own(*u)).any(|u| {
-        let code = &program.thread(u).code;
-        code[held::runs(program, &never, u)..]
-            .iter()
-            .any(|i| i.op.is_visible())
-    });
-    waits || asked(program, &graph, &never).map_or(true, |asked| !asked.is_empty())
+    }
 }
 
 /// The queries about work that never completes.

@@ -289,20 +289,23 @@ impl HangExplainer<'_, '_> {
                 .filter(|&e| sk.events[e].thread == Some(t));
             mine.last().map_or(0, |e| sk.events[e].instr + 1)
         };
-        let held = |t: ThreadId| self.case.held.iter().any(|(u, _)| *u == t);
-        let from = |(t, end): (ThreadId, &ThreadFate<'_>)| match end {
-            ThreadFate::Done if held(t) => Some(sk.program.thread(t).code.len()),
-            ThreadFate::Done => None,
-            ThreadFate::Blocked(held) => Some(held.instr(sk) + 1),
-            ThreadFate::Looping(spin) => Some(spin.header),
-            ThreadFate::Repeating(repeat) => Some(repeat.header),
-            ThreadFate::Stopped => Some(after_last(t)),
-        };
         sk.program
             .thread_ids()
             .zip(&self.evidence.ends)
-            .map(from)
+            .map(|(t, end): (ThreadId, &ThreadFate<'_>)| match end {
+                ThreadFate::Done if self.is_held(t) => Some(sk.program.thread(t).code.len()),
+                ThreadFate::Done => None,
+                ThreadFate::Blocked(held) => Some(held.instr(sk) + 1),
+                ThreadFate::Looping(spin) => Some(spin.header),
+                ThreadFate::Repeating(repeat) => Some(repeat.header),
+                ThreadFate::Stopped => Some(after_last(t)),
+            })
             .collect()
+    }
+
+    /// Whether a thread is held up by a point that is never reached.
+    fn is_held(&self, t: ThreadId) -> bool {
+        self.case.held.iter().any(|(u, _)| *u == t)
     }
 
     /// The lanes that a thread waits for and that never arrive.

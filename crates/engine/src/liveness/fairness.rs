@@ -121,9 +121,6 @@ fn known(sk: &mut Skeleton, model: ProgressModel, node: &Node) -> NodeConditions
     let model = node.below(model);
     let members: Vec<NodeConditions> = nodes.iter().map(|n| known(sk, model, n)).collect();
     let pool = &mut sk.pool;
-    let any = |pool: &mut crate::skeleton::TermPool, conds: &mut dyn Iterator<Item = Cond>| {
-        conds.fold(Cond::FALSE, |a, b| pool.or(a, b))
-    };
     let mut servable = Cond::TRUE;
     let mut some = Cond::FALSE;
     for (i, member) in members.iter().enumerate() {
@@ -150,4 +147,9 @@ fn known(sk: &mut Skeleton, model: ProgressModel, node: &Node) -> NodeConditions
         started,
         servable: pool.and(servable, ok),
     }
+}
+
+/// The disjunction of conditions.
+fn any(pool: &mut crate::skeleton::TermPool, conds: &mut dyn Iterator<Item = Cond>) -> Cond {
+    conds.fold(Cond::FALSE, |a, b| pool.or(a, b))
 }

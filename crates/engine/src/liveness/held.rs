@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use super::cases::{Brink, StatusQuery, end_of};
 use program::host::{
-    Asked as About, CallId, CommandId, HostOp, LaunchGraph, Node, Origin, Partial, QueryId, Ref,
+    Asked as About, CallId, CommandId, HostOp, HostProgram, LaunchGraph, Node, Origin, Partial,
+    QueryId, Ref,
 };
 use program::memory::Memory;
 use program::waiting::{Rest, Scene, Walk, loop_at};
@@ -72,20 +73,22 @@ pub(super) fn held(
     };
     let point = |t: ThreadId| Some((t, teller.held(t)?));
     // A thread that could reach a point, but does not, has its own reason.
-    let own = |t: ThreadId, point: Node| {
-        brinks
-            .iter()
-            .any(|b| b.node == point && b.behind.iter().any(|s| s.thread == t))
-    };
     let held = program
         .thread_ids()
         .filter_map(point)
-        .filter(|(t, point)| !own(*t, *point));
+        .filter(|(t, point)| !is_own(brinks, *t, *point));
     held.map(|(t, point)| {
         let why = teller.why(point, brinks.iter().map(|b| b.node));
         (t, teller.end(t, point, &why))
     })
     .collect()
+}
+
+/// Whether a thread could reach a point, but does not.
+fn is_own(brinks: &[&Brink], t: ThreadId, point: Node) -> bool {
+    brinks
+        .iter()
+        .any(|b| b.node == point && b.behind.iter().any(|s| s.thread == t))
 }
 
 /// The ends of finished threads whose calls wait for points that others never reach, although
@@ -104,12 +107,15 @@ pub(super) fn waiting(
         .collect();
     let never = graph.never(&stops.iter().copied().collect::<Vec<_>>());
     // A point that others hold up is not a separate reason.
-    let alone = |stop: &Node| {
-        !stops
-            .iter()
-            .any(|s| s != stop && graph.never(&[*s]).contains(stop))
-    };
-    let reasons: Vec<Node> = stops.iter().copied().filter(alone).collect();
+    let reasons: Vec<Node> = stops
+        .iter()
+        .copied()
+        .filter(|stop: &Node| {
+            !stops
+                .iter()
+                .any(|s| s != stop && graph.never(&[*s]).contains(stop))
+        })
+        .collect();
     let teller = HoldExplainer {
         program,
         graph: &graph,
@@ -272,18 +278,21 @@ impl HoldExplainer<'_> {
             let place = memory.cell(at).name.clone();
             end.polls
                 .push((place.clone(), memory.show_in(program, at, poll.seen)));
-            let site = |&(u, pc): &(ThreadId, usize)| {
-                let by = program.thread(u);
-                Site {
-                    thread: by.name.clone(),
-                    line: by.code[pc].line.clone(),
-                }
-            };
             let goal = match &poll.wanted {
                 Some(wanted) => Goal::Value(memory.awaited(program, at, wanted, poll.seen)),
                 None => Goal::Change(place),
             };
-            let helpers = poll.writers.iter().map(site).collect();
+            let helpers = poll
+                .writers
+                .iter()
+                .map(|&(u, pc): &(ThreadId, usize)| {
+                    let by = program.thread(u);
+                    Site {
+                        thread: by.name.clone(),
+                        line: by.code[pc].line.clone(),
+                    }
+                })
+                .collect();
             end.waits.push(Wait {
                 goal,
                 helpers,
@@ -342,10 +351,9 @@ impl HoldExplainer<'_> {
     /// Why threads fail to reach a point.
     fn reason(&self, point: Node) -> String {
         let host = self.program.host.as_deref().expect("a host program");
-        let name = |c: CommandId| format!("`{}`", host.name_of(c));
         match point {
-            Node::End(c) | Node::GroupEnd(c, _) => format!("{} does not end", name(c)),
-            Node::Start(c) => format!("nothing submits {}", name(c)),
+            Node::End(c) | Node::GroupEnd(c, _) => format!("{} does not end", quoted(host, c)),
+            Node::Start(c) => format!("nothing submits {}", quoted(host, c)),
             node => format!("{} is never issued", node.describe(self.program)),
         }
     }
@@ -366,19 +374,20 @@ impl HoldExplainer<'_> {
     /// The goal in words: `` `K1` to complete ``.
     fn goal(&self, node: Node) -> String {
         let host = self.program.host.as_deref().expect("a host program");
-        let name = |c: CommandId| format!("`{}`", host.name_of(c));
         match node {
-            Node::Done(c) => format!("{} to complete", name(c)),
-            Node::End(c) => format!("{} to end", name(c)),
-            Node::GroupEnd(c, group) => format!("group {group} of {} to end", name(c)),
-            Node::Start(c) => format!("{} to start", name(c)),
+            Node::Done(c) => format!("{} to complete", quoted(host, c)),
+            Node::End(c) => format!("{} to end", quoted(host, c)),
+            Node::GroupEnd(c, group) => format!("group {group} of {} to end", quoted(host, c)),
+            Node::Start(c) => format!("{} to start", quoted(host, c)),
             Node::User(h) => format!("`{}` to be set", host.handle(h).name),
             Node::Call(c) => match &host.call(c).op {
-                HostOp::Enqueue { command, .. } => format!("{} to be enqueued", name(*command)),
+                HostOp::Enqueue { command, .. } => {
+                    format!("{} to be enqueued", quoted(host, *command))
+                }
                 HostOp::CreateUser(h) => format!("`{}` to be made", host.handle(*h).name),
                 _ => node.describe(self.program),
             },
-            Node::Enqueue(c) => format!("{} to be enqueued", name(c)),
+            Node::Enqueue(c) => format!("{} to be enqueued", quoted(host, c)),
             node => node.describe(self.program),
         }
     }
@@ -389,17 +398,6 @@ impl HoldExplainer<'_> {
             return;
         }
         let host = self.program.host.as_deref().expect("a host program");
-        let of_command = |c: CommandId, found: &mut Vec<Site>| {
-            let names = host
-                .command(c)
-                .threads
-                .iter()
-                .map(|t| self.program.thread(*t).name.clone());
-            found.extend(names.map(|thread| Site {
-                thread,
-                line: 0.into(),
-            }));
-        };
         match node {
             Node::Call(_) | Node::Enqueue(_) => {
                 let site = node.site(self.program);
@@ -420,18 +418,32 @@ impl HoldExplainer<'_> {
             {
                 match (self.is_issued(c), host.command(c).origin) {
                     (false, Origin::Call(call)) => self.bringers(Node::Call(call), seen, found),
-                    _ => of_command(c, found),
+                    _ => self.threads_of(c, found),
                 }
             }
             Node::End(c) | Node::GroupEnd(c, _) => {
                 let before = found.len();
-                of_command(c, found);
+                self.threads_of(c, found);
                 if found.len() == before {
                     self.before(node, seen, found);
                 }
             }
             node => self.before(node, seen, found),
         }
+    }
+
+    /// Adds the threads of a command.
+    fn threads_of(&self, c: CommandId, found: &mut Vec<Site>) {
+        let host = self.program.host.as_deref().expect("a host program");
+        let names = host
+            .command(c)
+            .threads
+            .iter()
+            .map(|t| self.program.thread(*t).name.clone());
+        found.extend(names.map(|thread| Site {
+            thread,
+            line: 0.into(),
+        }));
     }
 
     fn before(&self, node: Node, seen: &mut BTreeSet<Node>, found: &mut Vec<Site>) {
@@ -447,4 +459,9 @@ impl HoldExplainer<'_> {
             _ => true,
         }
     }
+}
+
+/// The name of a command in backquotes.
+fn quoted(host: &HostProgram, c: CommandId) -> String {
+    format!("`{}`", host.name_of(c))
 }

@@ -13,7 +13,7 @@
 use super::cases::{self, LivenessCase, Stretch};
 use super::host::{Ends, ends};
 use crate::skeleton::{Cond, Skeleton};
-use program::Program;
+use program::{Program, ThreadId};
 
 /// A part of a host program that can run alone.
 pub struct RunnablePart {
@@ -51,19 +51,15 @@ impl Skeleton {
         if left.is_empty() {
             return Cond::TRUE;
         }
-        let inside = |thread, at| {
-            left.iter()
-                .any(|part| part.thread == thread && part.range.contains(&at))
-        };
         let (waits, spins, cuts) = (self.waits.clone(), self.spins.clone(), self.cuts.clone());
         for (stays, thread, at) in spins {
-            if inside(thread, at) {
+            if is_inside(left, thread, at) {
                 let leaves = self.pool.not(stays);
                 self.constraints.push(leaves);
             }
         }
         for (reached, passes, thread, at) in waits {
-            if inside(thread, at) {
+            if is_inside(left, thread, at) {
                 let leaves = self.pool.implies(reached, passes);
                 self.constraints.push(leaves);
             }
@@ -71,11 +67,17 @@ impl Skeleton {
         self.constraints.retain(|&c| c != Cond::TRUE);
         let mut gone = Cond::TRUE;
         for (cut, thread, at) in cuts {
-            if inside(thread, at) {
+            if is_inside(left, thread, at) {
                 let goes = self.pool.not(cut);
                 gone = self.pool.and(gone, goes);
             }
         }
         gone
     }
+}
+
+/// Whether an instruction is in one of these stretches.
+fn is_inside(left: &[Stretch], thread: ThreadId, at: usize) -> bool {
+    left.iter()
+        .any(|part| part.thread == thread && part.range.contains(&at))
 }

@@ -9,6 +9,7 @@
 //!   next). It waits for no other thread, so it is live. Some live thread must be run without end,
 //!   and it reaches its end.
 
+use program::host::CommandId;
 use program::{Barrier, BarrierNaming, Expr, Init, Op, Program, Scope, Thread, ThreadId};
 
 /// A thread that takes more steps may never end.
@@ -25,7 +26,6 @@ type BarrierMeeting = (Scope, Option<i64>, String);
 /// barriers.
 pub(super) fn all(program: &Program) -> Vec<bool> {
     let met: Vec<Option<Vec<BarrierMeeting>>> = program.threads.iter().map(meetings).collect();
-    let command = |u: ThreadId| program.host.as_ref().and_then(|host| host.command_of(u));
     let mut sure: Vec<bool> = met.iter().map(Option::is_some).collect();
     let ends = |t: ThreadId, sure: &[bool]| {
         let Some(own) = &met[usize::from(t.0)] else {
@@ -45,7 +45,7 @@ pub(super) fn all(program: &Program) -> Vec<bool> {
             let shared = |m: &&BarrierMeeting| same(u, m.0);
             // A thread of another command may start much later.
             sure[usize::from(u.0)]
-                && command(u) == command(t)
+                && command_of(program, u) == command_of(program, t)
                 && met[usize::from(u.0)].as_ref().is_some_and(|other| {
                     other == own || other.iter().filter(shared).eq(own.iter().filter(shared))
                 })
@@ -64,16 +64,13 @@ pub(super) fn all(program: &Program) -> Vec<bool> {
     }
 }
 
+fn command_of(program: &Program, u: ThreadId) -> Option<CommandId> {
+    program.host.as_ref().and_then(|host| host.command_of(u))
+}
+
 /// The barriers on every path through a thread's code; `None` if they may differ, or if the thread
 /// may not end.
 fn meetings(thread: &Thread) -> Option<Vec<BarrierMeeting>> {
-    let initial = |init: &Init| {
-        if let Init::Int(value) = init {
-            Some(*value)
-        } else {
-            None
-        }
-    };
     behind(
         thread,
         0,
@@ -81,6 +78,14 @@ fn meetings(thread: &Thread) -> Option<Vec<BarrierMeeting>> {
         thread.regs.iter().map(|r| initial(&r.init)).collect(),
         &mut 0,
     )
+}
+
+fn initial(init: &Init) -> Option<i64> {
+    if let Init::Int(value) = init {
+        Some(*value)
+    } else {
+        None
+    }
 }
 
 /// As [`meetings`], from an instruction on, behind `branches` branches that depend on reads.
