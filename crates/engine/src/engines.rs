@@ -373,22 +373,12 @@ impl<'a> TaskEngines<'a> {
                 Some((other, theirs))
                     if *theirs != states && !self.task.misses_values(&query.axioms) =>
                 {
-                    let only = |of: &[FinalState], not: &[FinalState]| {
-                        let named = of
-                            .iter()
-                            .filter(|s| !not.contains(s))
-                            .map(|s| self.task.name_state(s));
-                        named
-                            .map(|state| format!("{state:?}"))
-                            .collect::<Vec<_>>()
-                            .join(" ")
-                    };
                     let law = format!(
                         "the engines differ in outcomes: only {}: {}; only {}: {}",
                         other.name(),
-                        only(theirs, &states),
+                        self.only_in(theirs, &states),
                         engine.name(),
-                        only(&states, theirs)
+                        self.only_in(&states, theirs)
                     );
                     return (states, Some(Halt::Defect(law)));
                 }
@@ -399,6 +389,18 @@ impl<'a> TaskEngines<'a> {
         all.sort_unstable();
         all.dedup();
         (all, gap.map(Halt::Undecided))
+    }
+
+    /// The states of one list that are not in another.
+    fn only_in(&self, of: &[FinalState], not: &[FinalState]) -> String {
+        let named = of
+            .iter()
+            .filter(|s| !not.contains(s))
+            .map(|s| self.task.name_state(s));
+        named
+            .map(|state| format!("{state:?}"))
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     /// Puts a query to one engine, with a circuit of at most this size.

@@ -368,12 +368,11 @@ impl<'a> Task<'a> {
             .into_iter()
             .for_each(|p| p.observables(&mut |o| asked.push(o)));
         asked.extend(self.observed.iter().filter(|_| lists));
-        let as_it_was = |o: &Observable| {
+        if let Some(cell) = asked.iter().find_map(|o: &Observable| {
             self.sk
                 .observed_cell(*o)
                 .filter(|c| self.unwritten.ends.contains(c))
-        };
-        if let Some(cell) = asked.iter().find_map(as_it_was) {
+        }) {
             let memory = self.sk.memory.cell(cell).name.clone();
             return Some(Reason::Unwritten {
                 read: None,
@@ -389,16 +388,19 @@ impl<'a> Task<'a> {
 
     /// The reads that can observe memory before any write to it.
     pub fn reads_of_nothing_written(&self) -> Vec<verdict::Unwritten> {
-        let of = |(site, memory): (&Site, &String)| {
-            let Place { text, thread, line } = place(&self.sk.program, *site);
-            verdict::Unwritten {
-                thread,
-                line,
-                text,
-                memory: memory.clone(),
-            }
-        };
-        self.unwritten.reads.iter().map(of).collect()
+        self.unwritten
+            .reads
+            .iter()
+            .map(|(site, memory): (&Site, &String)| {
+                let Place { text, thread, line } = place(&self.sk.program, *site);
+                verdict::Unwritten {
+                    thread,
+                    line,
+                    text,
+                    memory: memory.clone(),
+                }
+            })
+            .collect()
     }
 
     /// The part that the loop bound leaves open: the cut at which a thread can go on, if one
@@ -882,27 +884,31 @@ fn excludes_thin_air(model: &Model) -> bool {
 /// The axioms that only exclude values out of thin air. They forbid cycles of `rf` with program
 /// order or dependencies, and mention no other free relation.
 pub fn thin_air_axioms(model: &Model) -> Vec<usize> {
-    let alone = |a: &Axiom| {
-        let mut seen = vec![false; model.nodes.len()];
-        let mut todo = vec![a.node];
-        while let Some(id) = todo.pop() {
-            if std::mem::replace(&mut seen[id.index()], true) {
-                continue;
-            }
-            match &model.node(id).op {
-                NodeOp::Free(f) if *f != model.values => return false,
-                NodeOp::Var(group, _) => {
-                    let group = &model.groups[*group as usize];
-                    todo.extend(group.bodies.iter().copied());
-                }
-                op => todo.extend(op.operands()),
-            }
-        }
-        true
-    };
     (0..model.axioms.len())
-        .filter(|&i| closes_value_flow(model, &model.axioms[i], true) && alone(&model.axioms[i]))
+        .filter(|&i| {
+            closes_value_flow(model, &model.axioms[i], true) && is_alone(model, &model.axioms[i])
+        })
         .collect()
+}
+
+/// Whether an axiom mentions no other free relation than the values.
+fn is_alone(model: &Model, a: &Axiom) -> bool {
+    let mut seen = vec![false; model.nodes.len()];
+    let mut todo = vec![a.node];
+    while let Some(id) = todo.pop() {
+        if std::mem::replace(&mut seen[id.index()], true) {
+            continue;
+        }
+        match &model.node(id).op {
+            NodeOp::Free(f) if *f != model.values => return false,
+            NodeOp::Var(group, _) => {
+                let group = &model.groups[*group as usize];
+                todo.extend(group.bodies.iter().copied());
+            }
+            op => todo.extend(op.operands()),
+        }
+    }
+    true
 }
 
 /// Whether an axiom is `acyclic` over a union that holds the values relation and all three

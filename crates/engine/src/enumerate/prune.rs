@@ -186,24 +186,32 @@ impl CandidateSearch<'_, '_, '_> {
         let Some(flags) = &self.query.flags else {
             return Truth::Yes;
         };
-        let flag = |&f: &usize| {
-            let flag = &self.task.model.flags[f];
-            let value = values[flag.node.index()]
-                .as_deref()
-                .expect("flags are wanted");
-            let holds = match (value, &self.query.spared) {
-                (Value::Rel(rel), Some(spared)) => {
-                    let (must, may) = (
-                        rel.must.clone().minus(spared),
-                        rel.may.clone().minus(spared),
-                    );
-                    algebra.holds(flag.test, &Value::Rel(Bound { must, may }))
-                }
-                _ => algebra.holds(flag.test, value),
-            };
-            negate(holds, !flag.negated)
+        negate(
+            flags
+                .iter()
+                .map(|&f| self.flag(algebra, values, f))
+                .fold(Truth::Yes, Truth::and),
+            true,
+        )
+    }
+
+    /// Whether a flag stays down.
+    fn flag(&self, algebra: &Bounds, values: &Values<Bounds>, f: usize) -> Truth {
+        let flag = &self.task.model.flags[f];
+        let value = values[flag.node.index()]
+            .as_deref()
+            .expect("flags are wanted");
+        let holds = match (value, &self.query.spared) {
+            (Value::Rel(rel), Some(spared)) => {
+                let (must, may) = (
+                    rel.must.clone().minus(spared),
+                    rel.may.clone().minus(spared),
+                );
+                algebra.holds(flag.test, &Value::Rel(Bound { must, may }))
+            }
+            _ => algebra.holds(flag.test, value),
         };
-        negate(flags.iter().map(flag).fold(Truth::Yes, Truth::and), true)
+        negate(holds, !flag.negated)
     }
 }
 

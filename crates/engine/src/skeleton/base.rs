@@ -225,9 +225,7 @@ pub(super) fn remote(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
         let mut away = Cond::FALSE;
         for &c in &domains.cells[i] {
             let cell = sk.memory.cell(c);
-            let place = |t: ThreadId| &sk.program.thread(t).place;
-            let own =
-                |owner: ThreadId| owner == thread || place(owner).same(place(thread), Scope::Cta);
+            let own = |owner: ThreadId| same_block(sk, owner, thread);
             if cell.space == Space::Shared && !cell.owner.is_none_or(own) {
                 let here = is_at(sk, i, c);
                 away = sk.pool.or(away, here);
@@ -265,12 +263,12 @@ pub(super) fn lends(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
             let Some(thread) = sk.events[i].thread else {
                 continue;
             };
-            let place = |t: ThreadId| &sk.program.thread(t).place;
-            let same = |a: ThreadId, b: ThreadId| a == b || place(a).same(place(b), Scope::Cta);
-            if same(thread, guest) {
+            if same_block(sk, thread, guest) {
                 continue;
             }
-            let own = hosts.iter().filter(|(owner, _)| same(*owner, thread));
+            let own = hosts
+                .iter()
+                .filter(|(owner, _)| same_block(sk, *owner, thread));
             let own: Vec<Cond> = own.map(|(_, here)| *here).collect();
             let cond = own
                 .into_iter()
@@ -280,6 +278,16 @@ pub(super) fn lends(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     }
     rel.open.sort();
     rel
+}
+
+/// Whether two threads are in one CTA.
+fn same_block(sk: &Skeleton, a: ThreadId, b: ThreadId) -> bool {
+    a == b
+        || sk
+            .program
+            .thread(a)
+            .place
+            .same(&sk.program.thread(b).place, Scope::Cta)
 }
 
 /// Arrivals at the barrier of a grid with a non-cooperative launch, each with itself.
@@ -322,11 +330,10 @@ pub(super) fn leaves(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
             else {
                 continue;
             };
-            let place = |t: ThreadId| &sk.program.thread(t).place;
             let block: Vec<ThreadId> = sk
                 .program
                 .thread_ids()
-                .filter(|t| *t == owner || place(*t).same(place(owner), Scope::Cta))
+                .filter(|t| same_block(sk, *t, owner))
                 .collect();
             if block.contains(&guest) {
                 continue;

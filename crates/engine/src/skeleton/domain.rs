@@ -424,27 +424,18 @@ fn stuck(sk: &Skeleton, why: ImageFailure) -> Reason {
 
 /// Groups of accesses whose values may depend on themselves through writes of other threads.
 pub fn self_dependent(sk: &Skeleton, may: &dyn Fn(usize, usize) -> bool) -> Vec<Vec<usize>> {
-    let accesses = |kind: fn(&Event) -> bool| {
-        (0..sk.len())
-            .filter(move |&i| kind(&sk.events[i]))
-            .collect::<Vec<_>>()
-    };
-    let (reads, writes) = (accesses(Event::is_read), accesses(Event::is_write));
+    let (reads, writes) = (accesses(sk, Event::is_read), accesses(sk, Event::is_write));
     // Deliberately coarse: dynamic addresses may reach anything.
-    let constant_cell = |e: &Event| {
-        let cell = e
-            .addr
-            .and_then(|a| sk.pool.as_const(a))
-            .and_then(|a| sk.memory.cell_at(a, e.ty.bytes()));
-        cell.map(|c| sk.memory.cell(c).memory)
-    };
     let mut graph = petgraph::graphmap::DiGraphMap::<usize, ()>::new();
     for &(r, w, _) in &sk.flow {
         graph.add_edge(r.index(), w.index(), ());
     }
     for &w in &writes {
         for &r in reads.iter().filter(|&&r| may(w, r)) {
-            let (x, y) = (constant_cell(&sk.events[w]), constant_cell(&sk.events[r]));
+            let (x, y) = (
+                constant_memory(sk, &sk.events[w]),
+                constant_memory(sk, &sk.events[r]),
+            );
             if x.is_none() || y.is_none() || x == y {
                 graph.add_edge(w, r, ());
             }
@@ -454,6 +445,22 @@ pub fn self_dependent(sk: &Skeleton, may: &dyn Fn(usize, usize) -> bool) -> Vec<
         .into_iter()
         .filter(|scc| scc.len() > 1)
         .collect()
+}
+
+/// The memory of an access with a constant address.
+fn constant_memory(sk: &Skeleton, e: &Event) -> Option<CellId> {
+    let cell = e
+        .addr
+        .and_then(|a| sk.pool.as_const(a))
+        .and_then(|a| sk.memory.cell_at(a, e.ty.bytes()));
+    cell.map(|c| sk.memory.cell(c).memory)
+}
+
+/// The events of a kind.
+fn accesses(sk: &Skeleton, kind: fn(&Event) -> bool) -> Vec<usize> {
+    (0..sk.len())
+        .filter(|&i| kind(&sk.events[i]))
+        .collect::<Vec<_>>()
 }
 
 /// Whether every value that the writes of a group derive from its reads is one of them, plus or

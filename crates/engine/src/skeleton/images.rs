@@ -175,11 +175,10 @@ fn image(
     images: &[Image],
     term: Term,
 ) -> Option<Image> {
-    let get = |t: TermId| &images[TermPool::term_index(t)];
     Some(match term {
         Term::Const(v) => Image::Of(Vec::new(), vec![v]),
         Term::Read(_) => unreachable!("handled above"),
-        Term::Cast(ty, a) => match get(a) {
+        Term::Cast(ty, a) => match image_of(images, a) {
             Image::Of(reads, all) => {
                 Image::Of(reads.clone(), all.iter().map(|&v| ty.wrap(v)).collect())
             }
@@ -196,9 +195,11 @@ fn image(
         // An unknown value has this image for any operands.
         Term::Bin(BinOp::Unknown, ..) => Image::Of(Vec::new(), vec![0]),
         Term::Bin(op, ty, a, b) => {
-            match together(sizes, &[get(a), get(b)], |row| op.apply(ty, row[0], row[1])) {
+            match together(sizes, &[image_of(images, a), image_of(images, b)], |row| {
+                op.apply(ty, row[0], row[1])
+            }) {
                 Some((reads, values)) => Image::Of(reads, values),
-                None => match (get(a).values(), get(b).values()) {
+                None => match (image_of(images, a).values(), image_of(images, b).values()) {
                     (Some(a), Some(b)) if a.len() * b.len() <= MAX_VALUES * 64 => {
                         match Image::any(
                             a.iter()
@@ -215,7 +216,7 @@ fn image(
             }
         }
         Term::Fused(fused, three) => {
-            let parts = three.map(get);
+            let parts = three.map(|t| image_of(images, t));
             match together(sizes, &parts, |row| fused.apply(row[0], row[1], row[2])) {
                 Some((reads, values)) => Image::Of(reads, values),
                 None => {
@@ -236,7 +237,7 @@ fn image(
         Term::Ite(c, a, b) => {
             let mut terms = vec![a, b];
             let decidable = tested(pool, c, &mut terms);
-            let parts: Vec<&Image> = terms.iter().map(|&t| get(t)).collect();
+            let parts: Vec<&Image> = terms.iter().map(|&t| image_of(images, t)).collect();
             let value = |row: &[i64]| {
                 let of = |t: TermId| row[terms.iter().position(|&x| x == t).expect("it is tested")];
                 if holds(pool, c, of) { row[0] } else { row[1] }
@@ -245,7 +246,7 @@ fn image(
             let alone = decidable && of_one_read(&parts);
             match alone.then(|| together(sizes, &parts, value)).flatten() {
                 Some((reads, values)) => Image::Of(reads, values),
-                None => match (get(a).values(), get(b).values()) {
+                None => match (image_of(images, a).values(), image_of(images, b).values()) {
                     (Some(a), Some(b)) => Image::any(a.iter().chain(b).copied()),
                     _ => Image::Word,
                 },
@@ -254,28 +255,40 @@ fn image(
     })
 }
 
+fn image_of<'i>(images: &'i [Image], t: TermId) -> &'i Image {
+    &images[TermPool::term_index(t)]
+}
+
 /// The possible results of an operation with an unlisted operand: bits under a mask, a remainder,
 /// the upper bits.
 fn narrowed(op: BinOp, ty: Ty, a: Option<&Values>, b: Option<&Values>) -> Image {
-    let listed = |values: Option<&Values>| {
-        values
-            .filter(|all| all.len() == 1)
-            .map(|all| ty.wrap(all[0]))
-    };
-    let bits = |values: &Values| values.iter().fold(0, |mask, &v| mask | ty.wrap(v));
     match (op, a, b) {
-        (BinOp::And, Some(mask), None) | (BinOp::And, None, Some(mask)) => masked(ty, bits(mask)),
-        (BinOp::And, Some(a), Some(b)) => masked(ty, bits(a) & bits(b)),
-        (BinOp::Rem, _, divisor) if !ty.signed => match listed(divisor) {
+        (BinOp::And, Some(mask), None) | (BinOp::And, None, Some(mask)) => {
+            masked(ty, bits(ty, mask))
+        }
+        (BinOp::And, Some(a), Some(b)) => masked(ty, bits(ty, a) & bits(ty, b)),
+        (BinOp::Rem, _, divisor) if !ty.signed => match only_value(ty, divisor) {
             Some(n @ 1..=1024) => Image::any(0..n),
             _ => Image::Word,
         },
-        (BinOp::Shr, _, by) if !ty.signed => match listed(by) {
+        (BinOp::Shr, _, by) if !ty.signed => match only_value(ty, by) {
             Some(by @ 0..64) => masked(ty, ((ty.wrap(-1) as u64) >> by) as i64),
             _ => Image::Word,
         },
         _ => Image::Word,
     }
+}
+
+/// All bits of some values.
+fn bits(ty: Ty, values: &Values) -> i64 {
+    values.iter().fold(0, |mask, &v| mask | ty.wrap(v))
+}
+
+/// The value of a list with one value.
+fn only_value(ty: Ty, values: Option<&Values>) -> Option<i64> {
+    values
+        .filter(|all| all.len() == 1)
+        .map(|all| ty.wrap(all[0]))
 }
 
 /// All values of a type that have only bits of a mask.

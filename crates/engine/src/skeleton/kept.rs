@@ -128,20 +128,23 @@ pub(super) fn writing(program: &Program, memory: &Memory, out: &mut Unrolling) -
 fn reads(out: &mut Unrolling) -> Vec<FxHashSet<EventId>> {
     let decided = FxHashMap::default();
     let mut deps = Dependencies::new(&mut out.pool, &decided);
-    let of_event = |event: &Event| {
-        let value = event.value.filter(|_| event.is_write());
-        let terms: FxHashSet<EventId> = event
-            .addr
-            .into_iter()
-            .chain(value)
-            .flat_map(|term| deps.of_term(term).into_keys())
-            .collect();
-        terms
-            .into_iter()
-            .chain(deps.of_cond(event.guard).into_keys())
-            .collect()
-    };
-    let mut reads: Vec<FxHashSet<EventId>> = out.events.iter().map(of_event).collect();
+    let mut reads: Vec<FxHashSet<EventId>> = out
+        .events
+        .iter()
+        .map(|event: &Event| {
+            let value = event.value.filter(|_| event.is_write());
+            let terms: FxHashSet<EventId> = event
+                .addr
+                .into_iter()
+                .chain(value)
+                .flat_map(|term| deps.of_term(term).into_keys())
+                .collect();
+            terms
+                .into_iter()
+                .chain(deps.of_cond(event.guard).into_keys())
+                .collect()
+        })
+        .collect();
     for &(read, event) in out.addr.iter().chain(&out.data).chain(&out.ctrl) {
         reads[event.index()].insert(read);
     }
@@ -158,10 +161,7 @@ fn holds(
     used: &FxHashSet<EventId>,
     reads: &[FxHashSet<EventId>],
 ) -> bool {
-    let cell = |pool: &TermPool, e: &Event| -> Option<CellId> {
-        memory.cell_at(pool.as_const(e.addr?)?, e.ty.bytes())
-    };
-    let Some(location) = cell(&out.pool, &out.events[k.read.index()]) else {
+    let Some(location) = accessed(memory, &out.pool, &out.events[k.read.index()]) else {
         return false;
     };
     let value = out.events[k.write.index()]
@@ -179,7 +179,7 @@ fn holds(
     );
     let (mut of_location, mut writes) = (FxHashSet::default(), Vec::new());
     for (i, e) in accesses {
-        match cell(&out.pool, e) {
+        match accessed(memory, &out.pool, e) {
             Some(other) if memory.cell(other).memory != memory.cell(location).memory => continue,
             Some(other) if other != location => return false,
             None => return false,
@@ -233,6 +233,11 @@ fn holds(
     })
 }
 
+/// The cell of an access with a constant address.
+fn accessed(memory: &Memory, pool: &TermPool, e: &Event) -> Option<CellId> {
+    memory.cell_at(pool.as_const(e.addr?)?, e.ty.bytes())
+}
+
 /// The condition that each read returns one of the written values; true if these are not few
 /// numbers.
 fn known(out: &mut Unrolling, reads: &[EventId], values: Vec<Option<i64>>) -> Cond {
@@ -263,7 +268,18 @@ fn known(out: &mut Unrolling, reads: &[EventId], values: Vec<Option<i64>>) -> Co
 /// Whether two accesses are atomic, of one size, and include each other's thread in their scopes.
 pub(super) fn strong(program: &Program, a: &Event, b: &Event) -> bool {
     let unscoped = program.dialect.row().scopes.is_empty();
-    let reaches = |x: &Event, y: &Event| match (x.thread, y.thread) {
+    let proxy = |e: &Event| e.tags.has("GEN") == a.tags.has("GEN");
+    let atomic = a.tags.has("A") && b.tags.has("A");
+    atomic
+        && (a.ty.bits, a.parts) == (b.ty.bits, b.parts)
+        && proxy(b)
+        && reaches(program, unscoped, a, b)
+        && reaches(program, unscoped, b, a)
+}
+
+/// Whether the scope of an event includes the thread of another; `unscoped` if it has none.
+fn reaches(program: &Program, unscoped: bool, x: &Event, y: &Event) -> bool {
+    match (x.thread, y.thread) {
         (Some(t), Some(u)) => {
             t == u
                 || x.scope.map_or(unscoped, |s| {
@@ -271,14 +287,7 @@ pub(super) fn strong(program: &Program, a: &Event, b: &Event) -> bool {
                 })
         }
         _ => true,
-    };
-    let proxy = |e: &Event| e.tags.has("GEN") == a.tags.has("GEN");
-    let atomic = a.tags.has("A") && b.tags.has("A");
-    atomic
-        && (a.ty.bits, a.parts) == (b.ty.bits, b.parts)
-        && proxy(b)
-        && reaches(a, b)
-        && reaches(b, a)
+    }
 }
 
 /// Whether a condition fails if a read has this value, by the value alone.

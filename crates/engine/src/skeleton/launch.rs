@@ -76,21 +76,18 @@ pub(super) fn edges(
             )
         })
         .collect();
-    let fixed = |table: Vec<Vec<bool>>| -> Table {
-        table
-            .into_iter()
-            .map(|row| row.into_iter().map(Cond::constant).collect())
-            .collect()
-    };
     let tables = |of: &dyn Fn(&LaunchGraph) -> Vec<Vec<bool>>| -> Result<Vec<Table>, Reason> {
-        let table = |way: &LaunchGraph| {
-            if stop::late(deadline) {
-                Err(Reason::Time)
-            } else {
-                Ok(fixed(of(way)))
-            }
-        };
-        launches.ways.iter().map(table).collect()
+        launches
+            .ways
+            .iter()
+            .map(|way: &LaunchGraph| {
+                if stop::late(deadline) {
+                    Err(Reason::Time)
+                } else {
+                    Ok(fixed(of(way)))
+                }
+            })
+            .collect()
     };
     let mut launch = tables(&|way| way.ordered(&operations, false))?;
     let mut fine = tables(&|way| way.ordered(&operations, true))?;
@@ -137,4 +134,12 @@ pub(super) fn edges(
         }
     }
     Ok(result)
+}
+
+/// A table whose pairs are known.
+fn fixed(table: Vec<Vec<bool>>) -> Table {
+    table
+        .into_iter()
+        .map(|row| row.into_iter().map(Cond::constant).collect())
+        .collect()
 }

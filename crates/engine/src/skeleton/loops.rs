@@ -293,15 +293,17 @@ impl Loops {
     /// iteration number in a position of that branch, and the registers that count.
     pub(super) fn tested(&self, pc: usize) -> impl Iterator<Item = (usize, &[RegId])> {
         let tests = self.tests.get(pc).into_iter().flatten();
-        let round = |l: &Loop| {
-            2 * self
-                .loops
-                .iter()
-                .filter(|o| o.contains(l.head) && o.contains(l.end))
-                .count()
-                - 1
-        };
-        tests.map(move |(l, counters)| (round(l), counters.as_slice()))
+        tests.map(move |(l, counters)| (self.round_of(l), counters.as_slice()))
+    }
+
+    /// The place of a loop's iteration number in a position of its instructions.
+    fn round_of(&self, l: &Loop) -> usize {
+        2 * self
+            .loops
+            .iter()
+            .filter(|o| o.contains(l.head) && o.contains(l.end))
+            .count()
+            - 1
     }
 
     /// The number of loops around both instructions; the second may be the end.

@@ -90,11 +90,13 @@ impl LaneRequest {
 
 /// Whether two threads have the same instructions, except for their operands.
 fn is_alike(a: &Thread, b: &Thread) -> bool {
-    let same = |a: &Instr, b: &Instr| {
-        let [kind, of] = [a, b].map(|instr| std::mem::discriminant(&instr.op));
-        kind == of && a.text == b.text && a.op.target() == b.op.target()
-    };
-    a.code.len() == b.code.len() && a.code.iter().zip(&b.code).all(|(a, b)| same(a, b))
+    a.code.len() == b.code.len() && a.code.iter().zip(&b.code).all(|(a, b)| is_same(a, b))
+}
+
+/// Whether two instructions are the same, except for their operands.
+fn is_same(a: &Instr, b: &Instr) -> bool {
+    let [kind, of] = [a, b].map(|instr| std::mem::discriminant(&instr.op));
+    kind == of && a.text == b.text && a.op.target() == b.op.target()
 }
 
 impl Unroller<'_> {

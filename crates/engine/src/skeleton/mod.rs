@@ -19,7 +19,7 @@ use cat::rel::{EventId, Rel};
 use program::litmus::{LitmusTest, Observable};
 use program::memory::{CellId, Memory};
 use program::options::Options;
-use program::{BinOp, EventKind, Op, Program, Scope, ThreadId, mbarrier};
+use program::{BinOp, Element, EventKind, Op, Program, Scope, ThreadId, mbarrier};
 use verdict::Reason;
 
 mod answers;
@@ -274,27 +274,27 @@ fn phases(out: &mut Unrolling) -> Vec<(EventId, TermId, TermId)> {
     let on_object = rmw
         .iter()
         .filter(|(_, write)| events[write.index()].tags.has("MB"));
-    let phase = |&(read, write): &(EventId, EventId)| {
-        let word = events[read.index()].value.expect("reads have values");
-        let mut bin = |op, a, n| {
-            let n = pool.constant(n);
-            pool.bin(op, mbarrier::WORD, a, n)
-        };
-        let now = bin(BinOp::Shr, word, mbarrier::PHASE.into());
-        let next = bin(BinOp::Add, now, 1);
-        (write, now, bin(BinOp::And, next, mbarrier::PHASES - 1))
-    };
-    on_object.map(phase).collect()
+    on_object
+        .map(|&(read, write): &(EventId, EventId)| {
+            let word = events[read.index()].value.expect("reads have values");
+            let mut bin = |op, a, n| {
+                let n = pool.constant(n);
+                pool.bin(op, mbarrier::WORD, a, n)
+            };
+            let now = bin(BinOp::Shr, word, mbarrier::PHASE.into());
+            let next = bin(BinOp::Add, now, 1);
+            (write, now, bin(BinOp::And, next, mbarrier::PHASES - 1))
+        })
+        .collect()
 }
 
 /// Program order. It does not relate elements of one execution of a vector instruction (PTX ISA,
 /// Memory Consistency Model, Vector Data-types). Nor does it relate cells of one access; their
 /// events are adjacent. It contains no asynchronous events.
 fn program_order(program: &Program, events: &[Event]) -> Rel {
-    let element = |e: &Event| Some(program.thread(e.thread?).code.get(e.instr)?.element);
     let elements: Vec<_> = events
         .iter()
-        .map(|e| element(e).filter(|e| e.of > 1))
+        .map(|e| element(program, e).filter(|e| e.of > 1))
         .collect();
     // Cells of one access share a number.
     let mut count = 0;
@@ -328,6 +328,11 @@ fn program_order(program: &Program, events: &[Event]) -> Rel {
             && !side_by_side(i, j)
             && ![i, j].iter().any(|&e| events[e].is_asynchronous())
     })
+}
+
+/// The element of a vector instruction that an event belongs to.
+fn element(program: &Program, e: &Event) -> Option<Element> {
+    Some(program.thread(e.thread?).code.get(e.instr)?.element)
 }
 
 /// The registers of each thread that a test observes at the end.
@@ -531,19 +536,23 @@ impl Unroller<'_> {
     /// The threads to unroll together with this one: those of its group, if they exchange values.
     fn met_by(&self, thread: ThreadId) -> Vec<ThreadId> {
         let place = &self.program.thread(thread).place;
-        let mates = |scope| {
-            self.program
-                .thread_ids()
-                .filter(move |t| self.program.thread(*t).place.same(place, scope))
-        };
-        let gives = |t: ThreadId, scope| {
-            let code = &self.program.thread(t).code;
-            code.iter()
-                .any(|i| matches!(i.op, Op::Give { among, .. } if among == scope))
-        };
         let scope = [Scope::Cta, Scope::Warp]
             .into_iter()
-            .find(|s| mates(*s).any(|t| gives(t, *s)));
-        scope.map_or_else(|| vec![thread], |scope| mates(scope).collect())
+            .find(|s| self.mates(place, *s).any(|t| self.gives(t, *s)));
+        scope.map_or_else(|| vec![thread], |scope| self.mates(place, scope).collect())
+    }
+
+    /// The threads in the group of a place.
+    fn mates<'p>(&self, place: &'p program::Place, scope: Scope) -> impl Iterator<Item = ThreadId> {
+        self.program
+            .thread_ids()
+            .filter(move |t| self.program.thread(*t).place.same(place, scope))
+    }
+
+    /// Whether a thread exchanges values among a scope.
+    fn gives(&self, t: ThreadId, scope: Scope) -> bool {
+        let code = &self.program.thread(t).code;
+        code.iter()
+            .any(|i| matches!(i.op, Op::Give { among, .. } if among == scope))
     }
 }

@@ -289,14 +289,10 @@ impl TermPool {
         if let (Some(x), Some(y)) = (ca, cb) {
             return self.constant(op.apply(ty, x, y));
         }
-        let zero = |v: Option<i64>| v.is_some_and(|v| ty.wrap(v) == 0);
-        let ones = |v: Option<i64>| v.is_some_and(|v| ty.wrap(v) == ty.wrap(-1));
         let (least, most) = match 1i64 << (ty.bits - 1) {
             lowest if ty.signed => (lowest, !lowest),
             _ => (0, -1),
         };
-        let least = |v: Option<i64>| v.is_some_and(|v| ty.wrap(v) == ty.wrap(least));
-        let most = |v: Option<i64>| v.is_some_and(|v| ty.wrap(v) == ty.wrap(most));
         let unsigned = Ty {
             signed: false,
             ..ty
@@ -306,24 +302,30 @@ impl TermPool {
         match op {
             BinOp::Shl if too_far(cb) => return self.constant(0),
             BinOp::Shr if too_far(cb) && !ty.signed => return self.constant(0),
-            BinOp::Min if least(ca) => return self.cast(ty, a),
-            BinOp::Min if least(cb) => return self.cast(ty, b),
-            BinOp::Max if most(ca) => return self.cast(ty, a),
-            BinOp::Max if most(cb) => return self.cast(ty, b),
-            BinOp::Or if ones(ca) || ones(cb) => return self.constant(ty.wrap(-1)),
+            BinOp::Min if is_value(ty, least, ca) => return self.cast(ty, a),
+            BinOp::Min if is_value(ty, least, cb) => return self.cast(ty, b),
+            BinOp::Max if is_value(ty, most, ca) => return self.cast(ty, a),
+            BinOp::Max if is_value(ty, most, cb) => return self.cast(ty, b),
+            BinOp::Or if is_value(ty, -1, ca) || is_value(ty, -1, cb) => {
+                return self.constant(ty.wrap(-1));
+            }
             BinOp::Xor | BinOp::Sub if a == b => return self.constant(0),
-            BinOp::Mul | BinOp::And if zero(ca) || zero(cb) => return self.constant(0),
-            BinOp::Shl if zero(ca) => return self.constant(0),
+            BinOp::Mul | BinOp::And if is_value(ty, 0, ca) || is_value(ty, 0, cb) => {
+                return self.constant(0);
+            }
+            BinOp::Shl if is_value(ty, 0, ca) => return self.constant(0),
             BinOp::And | BinOp::Or | BinOp::Min | BinOp::Max if a == b => return self.cast(ty, a),
             // Identity operands leave the other operand unchanged.
-            BinOp::And if ones(ca) => return self.cast(ty, b),
-            BinOp::And if ones(cb) => return self.cast(ty, a),
-            BinOp::Max if least(ca) => return self.cast(ty, b),
-            BinOp::Max if least(cb) => return self.cast(ty, a),
-            BinOp::Min if most(ca) => return self.cast(ty, b),
-            BinOp::Min if most(cb) => return self.cast(ty, a),
-            BinOp::Add | BinOp::Or | BinOp::Xor if zero(ca) => return self.cast(ty, b),
-            BinOp::Add | BinOp::Or | BinOp::Xor | BinOp::Sub | BinOp::Shl if zero(cb) => {
+            BinOp::And if is_value(ty, -1, ca) => return self.cast(ty, b),
+            BinOp::And if is_value(ty, -1, cb) => return self.cast(ty, a),
+            BinOp::Max if is_value(ty, least, ca) => return self.cast(ty, b),
+            BinOp::Max if is_value(ty, least, cb) => return self.cast(ty, a),
+            BinOp::Min if is_value(ty, most, ca) => return self.cast(ty, b),
+            BinOp::Min if is_value(ty, most, cb) => return self.cast(ty, a),
+            BinOp::Add | BinOp::Or | BinOp::Xor if is_value(ty, 0, ca) => return self.cast(ty, b),
+            BinOp::Add | BinOp::Or | BinOp::Xor | BinOp::Sub | BinOp::Shl
+                if is_value(ty, 0, cb) =>
+            {
                 return self.cast(ty, a);
             }
             _ => {}
@@ -451,10 +453,18 @@ impl TermPool {
     /// in any type as wide. So the condition is the same whatever type the program compares them
     /// in.
     fn common(&self, a: TermId, b: TermId) -> Option<Ty> {
-        let known = |t: TermId| self.types[t.0 as usize];
-        let own = known(a).or(known(b))?;
-        let is_of = |t| known(t) == Some(own) || self.as_const(t).is_some_and(|v| own.wrap(v) == v);
-        (is_of(a) && is_of(b)).then_some(own)
+        let own = self.known_type(a).or(self.known_type(b))?;
+        (self.has_type(own, a) && self.has_type(own, b)).then_some(own)
+    }
+
+    /// Whether the value of a term is of a type.
+    fn has_type(&self, own: Ty, t: TermId) -> bool {
+        self.known_type(t) == Some(own) || self.as_const(t).is_some_and(|v| own.wrap(v) == v)
+    }
+
+    /// The type that a term is surely wrapped to.
+    fn known_type(&self, t: TermId) -> Option<Ty> {
+        self.types[t.0 as usize]
     }
 
     fn less(&mut self, ty: Ty, a: TermId, b: TermId) -> Cond {
@@ -575,16 +585,24 @@ impl TermPool {
             .map(|d| d.0)
             .min()
             .expect("c is not constant");
-        let split = |x: Cond| match self.decision(x) {
-            Some((atom, low, high)) if atom == top => (low, high),
-            _ => (x, x),
-        };
-        let ((c0, c1), (a0, a1), (b0, b1)) = (split(c), split(a), split(b));
+        let ((c0, c1), (a0, a1), (b0, b1)) = (
+            self.branches(top, c),
+            self.branches(top, a),
+            self.branches(top, b),
+        );
         let low = self.ite_cond(c0, a0, b0);
         let high = self.ite_cond(c1, a1, b1);
         let r = self.decide(top, low, high);
         self.ite_memo.insert((c, a, b), r);
         r
+    }
+
+    /// The branches of a condition at an atom that no condition tests before.
+    fn branches(&self, top: AtomId, x: Cond) -> (Cond, Cond) {
+        match self.decision(x) {
+            Some((atom, low, high)) if atom == top => (low, high),
+            _ => (x, x),
+        }
     }
 
     /// Conjunction.
@@ -718,6 +736,11 @@ impl TermPool {
             Term::Ite(c, a, b) => self.compared(c).chain([a, b]).collect(),
         }
     }
+}
+
+/// Whether a constant is known and equal to `n` in a type.
+fn is_value(ty: Ty, n: i64, v: Option<i64>) -> bool {
+    v.is_some_and(|v| ty.wrap(v) == ty.wrap(n))
 }
 
 #[cfg(test)]

@@ -180,19 +180,22 @@ pub(super) const ROWS: &[(&str, &str, Pairs)] = &[
         "repeated",
         "an event that is executed again and again, to itself",
         |_, progress| {
-            let of_thread = |thread: &ThreadProgress| {
-                let blocks = thread.repeats.iter().flat_map(|r| {
-                    r.pairs
+            progress
+                .threads
+                .iter()
+                .flat_map(|thread: &ThreadProgress| {
+                    let blocks = thread.repeats.iter().flat_map(|r| {
+                        r.pairs
+                            .iter()
+                            .filter_map(|&(_, later)| Some((later?, later?, r.choice)))
+                    });
+                    let spins = thread
+                        .spins
                         .iter()
-                        .filter_map(|&(_, later)| Some((later?, later?, r.choice)))
-                });
-                let spins = thread
-                    .spins
-                    .iter()
-                    .flat_map(|s| s.events.iter().map(|&e| (e, e, s.cond)));
-                blocks.chain(spins).collect::<Edges>()
-            };
-            progress.threads.iter().flat_map(of_thread).collect()
+                        .flat_map(|s| s.events.iter().map(|&e| (e, e, s.cond)));
+                    blocks.chain(spins).collect::<Edges>()
+                })
+                .collect()
         },
     ),
     (
@@ -210,14 +213,16 @@ pub(super) const ROWS: &[(&str, &str, Pairs)] = &[
         "unfinished",
         "an event of a thread that is cut at the loop bound, to itself",
         |sk, progress| {
-            let cut = |e: EventId| {
-                Some((
-                    e,
-                    e,
-                    progress.threads[usize::from(sk.event(e).thread?.0)].cut,
-                ))
-            };
-            (0..sk.len()).map(EventId::new).filter_map(cut).collect()
+            (0..sk.len())
+                .map(EventId::new)
+                .filter_map(|e: EventId| {
+                    Some((
+                        e,
+                        e,
+                        progress.threads[usize::from(sk.event(e).thread?.0)].cut,
+                    ))
+                })
+                .collect()
         },
     ),
     (
@@ -494,11 +499,8 @@ impl Unroller<'_> {
     /// The condition that two blocks have equal content: events, addresses, values, barriers.
     fn same_content(&mut self, pairs: &[(Option<EventId>, Option<EventId>)]) -> Cond {
         let mut all = Cond::TRUE;
-        let guard = |out: &Unrolling, e: Option<EventId>| {
-            e.map_or(Cond::FALSE, |e| out.events[e.index()].guard)
-        };
         for &(a, b) in pairs {
-            let (ga, gb) = (guard(&self.out, a), guard(&self.out, b));
+            let (ga, gb) = (guard_of(&self.out, a), guard_of(&self.out, b));
             let both_or_none = self.out.pool.iff(ga, gb);
             all = self.out.pool.and(all, both_or_none);
             let (Some(a), Some(b)) = (a, b) else { continue };
@@ -512,6 +514,11 @@ impl Unroller<'_> {
         }
         all
     }
+}
+
+/// The guard of an event; false without one.
+fn guard_of(out: &Unrolling, e: Option<EventId>) -> Cond {
+    e.map_or(Cond::FALSE, |e| out.events[e.index()].guard)
 }
 
 /// The content of an event in addition to its instruction: address and value, or the name of its

@@ -70,13 +70,15 @@ pub(super) fn reads(program: &Program, out: &Unrolling) -> Instructions {
 
 /// Whether two accesses may go to the same memory.
 fn overlap(pool: &TermPool, a: &Event, b: &Event, objects: &dyn Fn(&Event) -> Targets) -> bool {
-    let at = |e: &Event| {
-        pool.as_const(e.addr?)
-            .map(|at| (at, at + i64::from(e.ty.bytes())))
-    };
-    if let (Some((a, end_a)), Some((b, end_b))) = (at(a), at(b)) {
+    if let (Some((a, end_a)), Some((b, end_b))) = (bytes_of(pool, a), bytes_of(pool, b)) {
         return a < end_b && b < end_a;
     }
     let (a, b) = (objects(a), objects(b));
     a.is_empty() || b.is_empty() || !a.is_disjoint(&b)
+}
+
+/// The bytes of an access with a constant address.
+fn bytes_of(pool: &TermPool, e: &Event) -> Option<(i64, i64)> {
+    pool.as_const(e.addr?)
+        .map(|at| (at, at + i64::from(e.ty.bytes())))
 }

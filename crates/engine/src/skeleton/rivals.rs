@@ -66,14 +66,7 @@ impl Rivals {
             if known && both == Cond::TRUE {
                 // Equality is transitive.
                 let alike = alike.entry(places).or_default();
-                let first = |of: usize| {
-                    std::iter::successors(Some(of), |&e: &usize| {
-                        alike.get(&e).copied().filter(|&n| n != e)
-                    })
-                    .last()
-                    .expect("begins with it")
-                };
-                let (x, y) = (first(i), first(j));
+                let (x, y) = (first_alike(alike, i), first_alike(alike, j));
                 if x == y {
                     continue;
                 }
@@ -114,15 +107,26 @@ impl Rivals {
     }
 }
 
+/// The first of the writes that store the same value as this one.
+fn first_alike(alike: &BTreeMap<usize, usize>, of: usize) -> usize {
+    std::iter::successors(Some(of), |&e: &usize| {
+        alike.get(&e).copied().filter(|&n| n != e)
+    })
+    .last()
+    .expect("begins with it")
+}
+
 /// The text positions of two events, in text order; an event without one is at the beginning.
 pub fn spots(sk: &Skeleton, i: usize, j: usize) -> [Spot; 2] {
-    let spot = |e: usize| {
-        sk.events[e].thread.map_or((0, 0), |thread| {
-            let span = sk.program.thread(thread).code[sk.events[e].instr].span;
-            (span.start, span.end)
-        })
-    };
-    let mut both = [spot(i), spot(j)];
+    let mut both = [spot(sk, i), spot(sk, j)];
     both.sort_unstable();
     both
+}
+
+/// The text position of an event.
+fn spot(sk: &Skeleton, e: usize) -> Spot {
+    sk.events[e].thread.map_or((0, 0), |thread| {
+        let span = sk.program.thread(thread).code[sk.events[e].instr].span;
+        (span.start, span.end)
+    })
 }

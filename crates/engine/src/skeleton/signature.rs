@@ -154,18 +154,21 @@ pub fn absent(model: &Model, program: &Program) -> Vec<bool> {
         &Present(program),
         &vec![true; model.nodes.len()],
     );
-    let may = |value: &Value<bool, bool>| match value {
-        Value::Set(may) | Value::Rel(may) => *may,
-    };
     let mut absent: Vec<bool> = values
         .iter()
-        .map(|v| !may(v.as_deref().expect("all are asked for")))
+        .map(|v| !may_hold(v.as_deref().expect("all are asked for")))
         .collect();
     model
         .groups
         .iter()
         .for_each(|group| absent[group.range.start as usize..group.range.end as usize].fill(false));
     absent
+}
+
+fn may_hold(value: &Value<bool, bool>) -> bool {
+    match value {
+        Value::Set(may) | Value::Rel(may) => *may,
+    }
 }
 
 /// The meaning of a model for a program, as numbers. Models with equal numbers agree on the
@@ -268,17 +271,22 @@ pub fn has_readings(model: &Model, option: &str) -> bool {
 pub fn has_words_of_ptx(model: &Model) -> bool {
     const PROXIES: [&str; 6] = ["GEN", "SUR", "TEX", "ASYNC", "ALIAS", "PF"];
     // The doc line of a tag shared with other languages names them.
-    let alone = |doc: &str| {
-        doc.strip_prefix("PTX: ")
-            .is_some_and(|doc| !doc.contains(": "))
-    };
     let of_ptx = |name: &str| {
-        PROXIES.contains(&name) || TAGS.iter().any(|tag| tag.0 == name && alone(tag.1))
+        PROXIES.contains(&name)
+            || TAGS
+                .iter()
+                .any(|tag| tag.0 == name && is_of_ptx_alone(tag.1))
     };
     model
         .nodes
         .iter()
         .any(|n| matches!(n.op, NodeOp::Base(id) if of_ptx(row(id).name)))
+}
+
+/// Whether a doc line names no other language than PTX.
+fn is_of_ptx_alone(doc: &str) -> bool {
+    doc.strip_prefix("PTX: ")
+        .is_some_and(|doc| !doc.contains(": "))
 }
 
 /// Whether a model distinguishes accesses by their tags, but does not use this tag.
@@ -293,9 +301,8 @@ pub fn is_deaf_to(model: &Model, tag: &str) -> bool {
         })
     };
     // These tags describe launches, not accesses.
-    let of_access = |word: &&str| !["GDL", "GDW", "ALIGNED", "LANES"].contains(word);
     words()
-        .filter(of_access)
+        .filter(|word: &&str| !["GDL", "GDW", "ALIGNED", "LANES"].contains(word))
         .any(|word| TAGS.iter().any(|t| t.0 == word))
         && !words().any(|word| word == tag)
 }
@@ -491,20 +498,24 @@ fn may_diverge(program: &Program) -> bool {
 
 /// Whether barriers of the program may give different thread counts.
 fn may_say_unlike_counts(program: &Program) -> bool {
-    let count = |of: &Op| match of {
+    let mut counts: Vec<Option<Option<i64>>> = program
+        .instrs()
+        .filter_map(|(_, _, i)| count_of(&i.op))
+        .collect();
+    counts.sort_unstable();
+    counts.dedup();
+    counts.len() > 1 || counts.contains(&Some(None))
+}
+
+/// The thread count of a counted barrier: whether it has one, and the constant.
+fn count_of(of: &Op) -> Option<Option<Option<i64>>> {
+    match of {
         Op::Barrier(Barrier {
             naming: BarrierNaming::Counted { count, .. },
             ..
         }) => Some(count.as_ref().map(|count| count.value(&|_| None))),
         _ => None,
-    };
-    let mut counts: Vec<Option<Option<i64>>> = program
-        .instrs()
-        .filter_map(|(_, _, i)| count(&i.op))
-        .collect();
-    counts.sort_unstable();
-    counts.dedup();
-    counts.len() > 1 || counts.contains(&Some(None))
+    }
 }
 
 /// Whether the program has a barrier for all threads of a group with separate instructions for

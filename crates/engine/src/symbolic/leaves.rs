@@ -158,13 +158,19 @@ impl LeafGates<'_> {
 
     /// Whether an operand of a term is known only by its bits.
     fn is_of_words(&self, t: TermId) -> bool {
-        let whole = |t: TermId| !self.is_listed(t);
         match self.task.sk.pool.term(t) {
             Term::Const(_) | Term::Read(_) | Term::Bin(BinOp::Unknown, ..) => false,
-            Term::Cast(_, a) => whole(a),
-            Term::Fused(_, three) => three.into_iter().any(whole),
-            Term::Ite(_, a, b) | Term::Bin(_, _, a, b) => whole(a) || whole(b),
+            Term::Cast(_, a) => self.is_unlisted(a),
+            Term::Fused(_, three) => three.into_iter().any(|t| self.is_unlisted(t)),
+            Term::Ite(_, a, b) | Term::Bin(_, _, a, b) => {
+                self.is_unlisted(a) || self.is_unlisted(b)
+            }
         }
+    }
+
+    /// Whether the values of a term are not listed.
+    fn is_unlisted(&self, t: TermId) -> bool {
+        !self.is_listed(t)
     }
 
     /// A value of the skeleton.

@@ -344,7 +344,6 @@ impl<'a> Symbolic<'a> {
             Ok(Some(question)) => question,
         };
         let mut states: BTreeSet<FinalState> = BTreeSet::new();
-        let finish = |states: BTreeSet<FinalState>, reason| (states.into_iter().collect(), reason);
         // A separate switch excludes known states, so that later questions do not see the
         // exclusion.
         let switch = encoding.gates.input();
@@ -394,4 +393,11 @@ impl<'a> Symbolic<'a> {
             told.cnf.demand(&encoding.gates, &block);
         }
     }
+}
+
+fn finish(
+    states: BTreeSet<FinalState>,
+    reason: Option<Reason>,
+) -> (Vec<FinalState>, Option<Reason>) {
+    (states.into_iter().collect(), reason)
 }

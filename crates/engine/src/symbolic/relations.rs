@@ -6,7 +6,7 @@
 use rustc_hash::FxHashMap;
 
 use super::encode::Encoding;
-use super::leaves::{CircuitValue, compare_cases};
+use super::leaves::{Cases, CircuitValue, compare_cases};
 use crate::bounds::TaskBounds;
 use crate::task::Task;
 use cat::algebra::bounds::Bound;
@@ -338,12 +338,7 @@ fn same_value(
     ty: Ty,
 ) -> Vec<Vec<Lit>> {
     if let (CircuitValue::Cases(read), CircuitValue::Cases(written)) = (read, written) {
-        let case = |v: i64| {
-            read.iter()
-                .find(|c| c.0 == ty.wrap(v))
-                .map_or(Lit::FALSE, |c| c.1)
-        };
-        let clauses = written.iter().map(|&(v, l)| vec![!l, case(v)]);
+        let clauses = written.iter().map(|&(v, l)| vec![!l, case_of(read, ty, v)]);
         return clauses.filter(|clause| clause[1] != Lit::TRUE).collect();
     }
     let (read, written) = (read.word(gates), written.word(gates).wrapped(ty));
@@ -355,6 +350,13 @@ fn same_value(
     bits.filter(|(r, w)| r != w)
         .flat_map(|(&r, &w)| [vec![!r, w], vec![r, !w]])
         .collect()
+}
+
+/// The literal that a read has a value.
+fn case_of(read: &Cases, ty: Ty, v: i64) -> Lit {
+    read.iter()
+        .find(|c| c.0 == ty.wrap(v))
+        .map_or(Lit::FALSE, |c| c.1)
 }
 
 /// Finds triples of a partly known order whose transitivity follows from other triples and from

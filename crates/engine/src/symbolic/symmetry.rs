@@ -29,6 +29,7 @@ use super::leaves::holds;
 use crate::initial;
 use crate::query::{Deadline, FinalState, Query};
 use crate::skeleton::base::Base;
+use crate::skeleton::domain::Values;
 use crate::skeleton::event::Event;
 use crate::skeleton::pool::{CondAtom, Term, TermPool};
 use crate::skeleton::{Cond, Skeleton, TermId};
@@ -319,11 +320,16 @@ fn keeps_rmw(sk: &Skeleton, to: &[usize]) -> bool {
 
 /// Whether the domains of values and addresses are the same for two threads' events.
 fn have_same_values(task: &Task<'_>, a: &[usize], b: &[usize]) -> bool {
-    let listed = |term: Option<TermId>| term.map(|term| task.domains.of(term));
     a.iter().zip(b).all(|(&a, &b)| {
         let (a, b) = (&task.sk.events[a], &task.sk.events[b]);
-        listed(a.value) == listed(b.value) && listed(a.addr) == listed(b.addr)
+        listed(task, a.value) == listed(task, b.value)
+            && listed(task, a.addr) == listed(task, b.addr)
     })
+}
+
+/// The listed values of a term.
+fn listed<'t>(task: &'t Task<'_>, term: Option<TermId>) -> Option<Option<&'t Values>> {
+    term.map(|term| task.domains.of(term))
 }
 
 /// The parts of a task's classes that a query treats alike. Exchanging two threads of a part
@@ -414,37 +420,45 @@ pub(super) fn of_query(
 
 /// A proposition as text that does not depend on the order of its parts.
 fn written(prop: &Prop, observable: &dyn Fn(Observable) -> Observable) -> String {
-    let sorted = |parts: &[Prop]| {
-        let mut parts: Vec<String> = parts.iter().map(|p| written(p, observable)).collect();
-        parts.sort_unstable();
-        parts.join(", ")
-    };
     match prop {
-        Prop::And(parts) => format!("and({})", sorted(parts)),
-        Prop::Or(parts) => format!("or({})", sorted(parts)),
+        Prop::And(parts) => format!("and({})", sorted(observable, parts)),
+        Prop::Or(parts) => format!("or({})", sorted(observable, parts)),
         Prop::Not(part) => format!("not({})", written(part, observable)),
         Prop::Cmp(op, ty, a, b) => {
-            let atom = |a: &PropAtom| match *a {
-                PropAtom::Observable(o) => format!("{:?}", observable(o)),
-                ref other => format!("{other:?}"),
-            };
-            let side = |of: &Side| {
-                let combined = &mut |op: BinOp, mut a: String, mut b: String| {
-                    if op.is_free_of_order() && b < a {
-                        std::mem::swap(&mut a, &mut b);
-                    }
-                    format!("{op:?}({a}, {b})")
-                };
-                of.fold(&mut |a| Ok::<_, Infallible>(atom(a)), combined)
-                    .unwrap_or_else(|never| match never {})
-            };
-            let (mut a, mut b) = (side(a), side(b));
+            let (mut a, mut b) = (side(observable, a), side(observable, b));
             if matches!(op, CmpOp::Eq | CmpOp::Ne) && b < a {
                 std::mem::swap(&mut a, &mut b);
             }
             format!("{op:?}({ty:?}, {a}, {b})")
         }
     }
+}
+
+/// A calculated side of a comparison as text.
+fn side(observable: &dyn Fn(Observable) -> Observable, of: &Side) -> String {
+    let combined = &mut |op: BinOp, mut a: String, mut b: String| {
+        if op.is_free_of_order() && b < a {
+            std::mem::swap(&mut a, &mut b);
+        }
+        format!("{op:?}({a}, {b})")
+    };
+    of.fold(&mut |a| Ok::<_, Infallible>(atom(observable, a)), combined)
+        .unwrap_or_else(|never| match never {})
+}
+
+/// A side of a comparison as text.
+fn atom(observable: &dyn Fn(Observable) -> Observable, a: &PropAtom) -> String {
+    match *a {
+        PropAtom::Observable(o) => format!("{:?}", observable(o)),
+        ref other => format!("{other:?}"),
+    }
+}
+
+/// Propositions as text, sorted.
+fn sorted(observable: &dyn Fn(Observable) -> Observable, parts: &[Prop]) -> String {
+    let mut parts: Vec<String> = parts.iter().map(|p| written(p, observable)).collect();
+    parts.sort_unstable();
+    parts.join(", ")
 }
 
 impl Encoding<'_> {
@@ -454,15 +468,9 @@ impl Encoding<'_> {
     fn key(&self, class: &SymmetryClass, ties: bool) -> Option<SortKey> {
         let task = &self.task;
         let sk = &task.sk;
-        let must = |e: usize| self.start.algebra.must.has(e);
-        let column = |k: usize| {
-            class
-                .threads
-                .iter()
-                .map(|(_, events)| events[k])
-                .collect::<Vec<usize>>()
-        };
-        let columns: Vec<Vec<usize>> = (0..class.threads[0].1.len()).map(column).collect();
+        let columns: Vec<Vec<usize>> = (0..class.threads[0].1.len())
+            .map(|k| column(class, k))
+            .collect();
         let orders: Vec<usize> = (0..task.model.free.len())
             .filter(|&f| task.model.free[f].shape == Shape::Order)
             .collect();
@@ -484,27 +492,24 @@ impl Encoding<'_> {
         // Prefers the last write, which is behind loops, and a value that depends on reads: other
         // values determine little else.
         let by_order = |sure: bool| {
-            let computed = |column: &[usize]| {
-                sk.events[column[0]]
-                    .value
-                    .is_some_and(|value| sk.pool.as_const(value).is_none())
-            };
             let found = || {
                 columns
                     .iter()
                     .rev()
-                    .filter(|column| must(column[0]) == sure)
+                    .filter(|column| self.must(column[0]) == sure)
             };
             let key = |column: &Vec<usize>| Some(SortKey::Order(order_of(column)?, column.clone()));
             found()
-                .filter(|column| computed(column))
+                .filter(|column| Self::is_computed(sk, column))
                 .find_map(key)
                 .or_else(|| found().find_map(key))
         };
         let by_values = || {
             let reads: Vec<Vec<usize>> = columns
                 .iter()
-                .filter(|column: &&Vec<usize>| sk.events[column[0]].is_read() && must(column[0]))
+                .filter(|column: &&Vec<usize>| {
+                    sk.events[column[0]].is_read() && self.must(column[0])
+                })
                 .take(MOST_READS)
                 .cloned()
                 .collect();
@@ -521,6 +526,18 @@ impl Encoding<'_> {
             .or_else(by_values)
             .or_else(|| by_order(true))
             .or_else(|| by_order(false))
+    }
+
+    /// Whether an event surely executes.
+    fn must(&self, e: usize) -> bool {
+        self.start.algebra.must.has(e)
+    }
+
+    /// Whether the value of these writes depends on reads.
+    fn is_computed(sk: &Skeleton, column: &[usize]) -> bool {
+        sk.events[column[0]]
+            .value
+            .is_some_and(|value| sk.pool.as_const(value).is_none())
     }
 
     /// Literals that the threads of each class come in the order of their key, for a query with
@@ -553,11 +570,10 @@ impl Encoding<'_> {
 
     /// The literal that the values of `these` reads are lexicographically at most those of `those`.
     fn at_most(&mut self, these: &[usize], those: &[usize]) -> Lit {
-        let value = |e: usize| self.task.sk.events[e].value.expect("reads have values");
         let terms: Vec<(TermId, TermId)> = these
             .iter()
             .zip(those)
-            .map(|(&a, &b)| (value(a), value(b)))
+            .map(|(&a, &b)| (self.value_of_read(a), self.value_of_read(b)))
             .collect();
         let mut rest = Lit::TRUE;
         for (a, b) in terms.into_iter().rev() {
@@ -569,6 +585,20 @@ impl Encoding<'_> {
         }
         rest
     }
+
+    /// The value of a read.
+    fn value_of_read(&self, e: usize) -> TermId {
+        self.task.sk.events[e].value.expect("reads have values")
+    }
+}
+
+/// The events of number `k` of all threads of a class.
+fn column(class: &SymmetryClass, k: usize) -> Vec<usize> {
+    class
+        .threads
+        .iter()
+        .map(|(_, events)| events[k])
+        .collect::<Vec<usize>>()
 }
 
 /// The final states that the found ones represent.

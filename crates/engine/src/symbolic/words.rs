@@ -80,14 +80,10 @@ impl BitWord {
             BinOp::Mul => product(gates, x, y),
             BinOp::Div | BinOp::Rem => {
                 let (signs, none) = ((x[n - 1], y[n - 1]), !gates.any(y.iter().copied()));
-                let size = |gates: &mut Gates, of: &[Lit], sign| {
-                    if ty.signed {
-                        negated_if(gates, sign, of)
-                    } else {
-                        of.to_vec()
-                    }
-                };
-                let (p, q) = (size(gates, x, signs.0), size(gates, y, signs.1));
+                let (p, q) = (
+                    magnitude(ty, gates, x, signs.0),
+                    magnitude(ty, gates, y, signs.1),
+                );
                 let (quotient, rest) = quotient(gates, &p, &q);
                 let (result, minus, by_zero) = match op {
                     BinOp::Div => (quotient, xor(gates, signs.0, signs.1), vec![Lit::TRUE; n]),
@@ -133,6 +129,15 @@ impl BitWord {
             BinOp::Tells => unreachable!("it is a comparison"),
         };
         extended(&bits, ty)
+    }
+}
+
+/// The magnitude of a number of a type.
+fn magnitude(ty: Ty, gates: &mut Gates, of: &[Lit], sign: Lit) -> Vec<Lit> {
+    if ty.signed {
+        negated_if(gates, sign, of)
+    } else {
+        of.to_vec()
     }
 }
 

@@ -28,6 +28,7 @@ use super::BarrierRules;
 use crate::skeleton::graph::Edges;
 use crate::skeleton::pool::Cond;
 use cat::rel::EventId;
+use diag::Span;
 use program::{BarrierAction, Program, Scope, ThreadId};
 
 /// An aligned instruction as a thread executes it.
@@ -42,8 +43,12 @@ struct AlignedTurn {
 
 /// Whether two threads are in one warp and run the same code.
 fn in_step(program: &Program, a: ThreadId, b: ThreadId) -> bool {
-    let code = |t: ThreadId| program.thread(t).code.first().map(|c| c.span);
-    a != b && program.same_group(a, b, Scope::Warp) && code(a) == code(b)
+    a != b && program.same_group(a, b, Scope::Warp) && code_of(program, a) == code_of(program, b)
+}
+
+/// The position of the code of a thread in the text.
+pub(super) fn code_of(program: &Program, t: ThreadId) -> Option<Span> {
+    program.thread(t).code.first().map(|c| c.span)
 }
 
 impl BarrierRules<'_> {

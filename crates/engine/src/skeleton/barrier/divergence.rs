@@ -5,6 +5,7 @@
 //! and consumers wait in another.
 
 use super::BarrierRules;
+use super::aligned::code_of;
 use super::phases::PhaseChoices;
 use crate::skeleton::pool::Cond;
 use crate::skeleton::unrolled::{GuardedArrival, Naming, Unrolling};
@@ -48,7 +49,6 @@ impl BarrierRules<'_> {
         let call = |t: ThreadId, e: EventId, out: &Unrolling| {
             program.thread(t).code[out.events[e.index()].instr].span
         };
-        let code = |t: ThreadId| program.thread(t).code.first().map(|c| c.span);
         let mine = call(a.at.thread, a.event, self.out);
         let mut result = Cond::FALSE;
         for (j, b, m) in self.matching_arrivals(a.at) {
@@ -57,7 +57,7 @@ impl BarrierRules<'_> {
                     .thread(b.at.thread)
                     .place
                     .same(&program.thread(a.at.thread).place, Scope::Cta)
-                || code(b.at.thread) != code(a.at.thread)
+                || code_of(program, b.at.thread) != code_of(program, a.at.thread)
                 || call(b.at.thread, b.event, self.out) == mine
             {
                 continue;

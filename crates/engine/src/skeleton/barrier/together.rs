@@ -119,36 +119,35 @@ impl BarrierRules<'_> {
     }
 
     fn may_meet(&mut self, s: &Segment, o: &Segment) -> bool {
-        let meets = |s: &Segment| {
-            self.out
-                .meetings
-                .iter()
-                .map(|m| m.threads.iter().any(|(t, at)| s.contains(*t, at)))
-                .collect()
-        };
-        let (mine, others): (Vec<bool>, Vec<bool>) = (meets(s), meets(o));
-        let arrivals = |s: &Segment| {
-            let inside = self
-                .out
-                .arrivals
-                .iter()
-                .filter(|a| s.contains(a.at.thread, &a.place));
-            inside.map(|a| a.at).collect()
-        };
-        let (here, there): (Vec<_>, Vec<_>) = (arrivals(s), arrivals(o));
+        let (mine, others): (Vec<bool>, Vec<bool>) = (self.meets_in(s), self.meets_in(o));
+        let (here, there): (Vec<_>, Vec<_>) = (self.arrivals_in(s), self.arrivals_in(o));
         mine.iter().zip(others).any(|(mine, other)| *mine && other)
             || here
                 .iter()
                 .any(|&a| there.iter().any(|&b| self.matches(a, b) != Cond::FALSE))
     }
 
+    /// The barriers that a segment arrives at.
+    fn arrivals_in(&self, s: &Segment) -> Vec<Use> {
+        let inside = self
+            .out
+            .arrivals
+            .iter()
+            .filter(|a| s.contains(a.at.thread, &a.place));
+        inside.map(|a| a.at).collect()
+    }
+
+    /// By meeting: whether a segment takes part.
+    fn meets_in(&self, s: &Segment) -> Vec<bool> {
+        self.out
+            .meetings
+            .iter()
+            .map(|m| m.threads.iter().any(|(t, at)| s.contains(*t, at)))
+            .collect()
+    }
+
     /// The condition that segments can be left out together.
     fn idle(&mut self, together: &Together<'_>, chosen: &PhaseChoices) -> Cond {
-        let inside = |thread: ThreadId, place: &Position| {
-            together
-                .get(&thread)
-                .is_some_and(|s| s.contains(thread, place))
-        };
         let mut idle = together
             .values()
             .fold(Cond::TRUE, |idle, s| self.pool().and(idle, s.when));
@@ -156,7 +155,7 @@ impl BarrierRules<'_> {
             let within = m
                 .threads
                 .iter()
-                .filter(|(t, place)| inside(*t, place))
+                .filter(|(t, place)| is_inside(together, *t, place))
                 .count();
             if within > 0 && within < m.threads.len() {
                 let apart = self.pool().not(m.guard);
@@ -167,7 +166,7 @@ impl BarrierRules<'_> {
         let (within, outside): (Vec<_>, Vec<_>) = arrivals
             .iter()
             .enumerate()
-            .partition(|(_, a)| inside(a.at.thread, &a.place));
+            .partition(|(_, a)| is_inside(together, a.at.thread, &a.place));
         let alone = self
             .out
             .waits
@@ -191,7 +190,7 @@ impl BarrierRules<'_> {
                 }
                 let mut clash = self.pool().and(a.guard, b.guard);
                 if self.is_whole(a.at, a.event) && self.is_whole(b.at, b.event) {
-                    if inside(b.at.thread, &b.place) {
+                    if is_inside(together, b.at.thread, &b.place) {
                         continue;
                     }
                     let same = self.together(i, a, j, b, chosen);
@@ -214,6 +213,13 @@ impl BarrierRules<'_> {
         matches!(at.naming, Naming::Counted { .. })
             && barrier.is_some_and(|b| b.action == BarrierAction::Sync)
     }
+}
+
+/// Whether a position of a thread lies in one of the segments.
+fn is_inside(together: &Together<'_>, thread: ThreadId, place: &Position) -> bool {
+    together
+        .get(&thread)
+        .is_some_and(|s| s.contains(thread, place))
 }
 
 impl Segment {
