@@ -25,7 +25,7 @@ use fencepost::skeleton::signature::signature;
 // A third of the work is memory that lives for one question: with the allocator of the program, as
 // it is there.
 #[global_allocator]
-static ALLOCATOR: streams::Counted = streams::Counted;
+static ALLOCATOR: streams::CountingAllocator = streams::CountingAllocator;
 
 /// The time for one question.
 const LIMIT: Duration = Duration::from_secs(8);

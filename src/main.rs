@@ -2,11 +2,11 @@
 
 use std::process::ExitCode;
 
-use streams::Counted;
+use streams::CountingAllocator;
 
 /// A third of the work is memory that lives for one question.
 #[global_allocator]
-static ALLOCATOR: Counted = Counted;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 fn main() -> ExitCode {
     streams::keep_freed_memory();

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// As in the program.
 #[global_allocator]
-static ALLOCATOR: streams::Counted = streams::Counted;
+static ALLOCATOR: streams::CountingAllocator = streams::CountingAllocator;
 
 /// How long one line of the report is measured, and how often at least.
 const TIME: Duration = Duration::from_secs(1);

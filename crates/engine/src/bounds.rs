@@ -107,6 +107,181 @@ const MANY: usize = 4_096;
 /// How often bounds are narrowed at most, while axioms still imply more.
 const MAX_ROUNDS: usize = 6;
 
+/// Bounds that are being narrowed by what the axioms imply.
+struct Narrowing<'x, 'a> {
+    task: &'x Task<'a>,
+    algebra: &'x Bounds,
+    /// The values of the nodes that bound free relations.
+    fixed: &'x Values<Bounds>,
+    /// By node: whether it is built from free relations alone.
+    on_free: Vec<bool>,
+    /// By free relation: its bounds so far.
+    free: Vec<Bound<Rel>>,
+    rests_on: Vec<usize>,
+    from_reads: Option<(NodeId, Rel)>,
+}
+
+impl Narrowing<'_, '_> {
+    /// Narrows the bounds by an axiom; returns whether they changed.
+    fn hear(&mut self, i: usize, axiom: &Axiom, values: &Values<Bounds>) -> bool {
+        let model = self.task.model;
+        let from_reads = &mut self.from_reads;
+        let mut of_free = Vec::new();
+        implied(
+            model,
+            &self.on_free,
+            self.algebra,
+            values,
+            (axiom.test, axiom.node),
+            &mut |node, said| {
+                if let NodeOp::Free(f) = model.node(node).op {
+                    of_free.push((f, said.clone()));
+                }
+                if let (Some((from_reads, never)), Some(more)) = (&mut *from_reads, &said.never)
+                    && *from_reads == node
+                {
+                    *never = std::mem::replace(never, Rel::empty(0)).or(more);
+                }
+            },
+        );
+        let mut news = false;
+        for (f, said) in of_free {
+            if self.narrow(f, said) {
+                news = true;
+                self.rests_on.push(i);
+            }
+        }
+        news
+    }
+
+    /// Narrows the bounds of a free relation; returns whether they changed.
+    fn narrow(&mut self, f: FreeId, mut said: Said) -> bool {
+        let decl = &self.task.model.free[f.0 as usize];
+        let bound = &mut self.free[f.0 as usize];
+        let mut heard = false;
+        if decl.shape == Shape::Order {
+            // If the order covers a pair, one direction holds if the other does not.
+            let covered = decl.covering.map(|c| {
+                let pairs = &rel_of(self.fixed, c).must;
+                pairs.clone().or(&pairs.inverse())
+            });
+            let never = said.never.as_ref().map(Rel::inverse);
+            let total = never
+                .zip(covered)
+                .map(|(pairs, covered)| pairs.and(&covered));
+            heard = bound.hear(&Said {
+                never: said.always.as_ref().map(Rel::inverse),
+                always: total,
+            });
+        } else {
+            said.always = None;
+        }
+        let news = bound.hear(&said) || heard;
+        if news && decl.shape == Shape::Function {
+            require_only_source(self.task, self.algebra, bound);
+        }
+        news
+    }
+}
+
+/// The bounds of a node.
+fn rel_of(values: &Values<Bounds>, id: NodeId) -> &Bound<Rel> {
+    values[id.index()].as_deref().expect("asked for").rel()
+}
+
+/// The values of the nodes that bound free relations, and of the nodes that are always empty.
+fn fixed_values(
+    task: &Task<'_>,
+    algebra: &Bounds,
+    leaves: &BoundLeaves<'_, '_>,
+    deadline: Option<Instant>,
+) -> Option<Values<Bounds>> {
+    let model = task.model;
+    let roots = model
+        .free
+        .iter()
+        .flat_map(|f| [Some(f.within), f.containing, f.covering])
+        .flatten();
+    // A node that is empty in every execution is empty under any bounds. Most nodes of a large
+    // model are.
+    let nothing = [Kind::Set, Kind::Rel].map(|kind| Rc::new(empty(algebra, kind)));
+    let nothing: Values<Bounds> = (model.nodes.iter().zip(&task.absent))
+        .map(|(node, &absent)| absent.then(|| nothing[usize::from(node.kind == Kind::Rel)].clone()))
+        .collect();
+    let asked = needed_unless(model, roots, |id| task.absent[id.index()]);
+    let mut fixed = interpret(model, algebra, leaves, &asked, (&nothing, &[]), deadline)?;
+    fixed
+        .iter_mut()
+        .zip(&nothing)
+        .for_each(|(value, nothing)| *value = value.take().or(nothing.clone()));
+    Some(fixed)
+}
+
+/// Requires the source of each read that has only one possible source.
+fn require_only_source(task: &Task<'_>, algebra: &Bounds, bound: &mut Bound<Rel>) {
+    let (sk, n) = (&task.sk, task.sk.len());
+    for r in (0..n).filter(|&r| sk.events[r].is_read() && !task.domains.may_fault[r]) {
+        let mut sources = (0..n).filter(|&w| bound.may.has(w, r) && algebra.may.has(w));
+        if let (Some(w), None) = (sources.next(), sources.next()) {
+            bound.must.insert(w, r);
+        }
+    }
+}
+
+/// The bounds of a free relation by its declaration.
+fn declared(task: &Task<'_>, algebra: &Bounds, fixed: &Values<Bounds>, f: &FreeRel) -> Bound<Rel> {
+    let (sk, n) = (&task.sk, task.sk.len());
+    let within = rel_of(fixed, f.within);
+    match f.shape {
+        Shape::Function => {
+            let may = Rel::from_fn(n, |w, r| {
+                within.may.has(w, r)
+                    && sk.events[r].is_read()
+                    && sk.events[w].is_write()
+                    && task.domains.may_overlap(sk, r, w)
+            });
+            let mut bound = Bound {
+                must: Rel::empty(n),
+                may: may.restricted(&algebra.may),
+            };
+            require_only_source(task, algebra, &mut bound);
+            bound
+        }
+        Shape::Order => declared_order(within, f.containing.map(|id| rel_of(fixed, id))),
+    }
+}
+
+/// Whether an axiom keeps a relation inside a free order.
+fn is_direct(model: &Model, axiom: &Axiom) -> bool {
+    match model.node(axiom.node).op {
+        NodeOp::Diff(_, order) => matches!(model.node(order).op, NodeOp::Free(_)),
+        _ => false,
+    }
+}
+
+/// The closures that axioms make equal to an order, each with the first such axiom.
+fn agreed(
+    model: &Model,
+    algebra: &Bounds,
+    values: &Values<Bounds>,
+    axioms: &[bool],
+) -> Vec<(usize, Agreed)> {
+    let mut agreed: Vec<(usize, Agreed)> = Vec::new();
+    for (i, axiom) in model
+        .axioms
+        .iter()
+        .enumerate()
+        .filter(|&(i, axiom)| axioms[i] && !axiom.negated)
+    {
+        let one = Agreed::new(model, algebra, values, axiom.test, axiom.node);
+        agreed.extend(
+            one.filter(|one| agreed.iter().all(|(_, other)| !one.of_same(other)))
+                .map(|one| (i, one)),
+        );
+    }
+    agreed
+}
+
 impl TaskBounds {
     /// Computes the bounds for executions in which certain axioms hold. `None` means out of time.
     pub(crate) fn new(
@@ -121,11 +296,6 @@ impl TaskBounds {
             must: EventSet::from_fn(n, |e| sk.event(e).guard == Cond::TRUE),
             may: EventSet::from_fn(n, |e| sk.event(e).guard != Cond::FALSE),
         };
-        let roots = model
-            .free
-            .iter()
-            .flat_map(|f| [Some(f.within), f.containing, f.covering])
-            .flatten();
         let open = vec![None; task.open.len()];
         let leaves = BoundLeaves {
             task,
@@ -133,128 +303,39 @@ impl TaskBounds {
             open: &open,
             free: &[],
         };
-        // A node that is empty in every execution is empty under any bounds. Most nodes of a large
-        // model are.
-        let absent = |id: NodeId| task.absent[id.index()];
-        let nothing = [Kind::Set, Kind::Rel].map(|kind| Rc::new(empty(&algebra, kind)));
-        let nothing: Values<Bounds> = (model.nodes.iter().zip(&task.absent))
-            .map(|(node, &absent)| {
-                absent.then(|| nothing[usize::from(node.kind == Kind::Rel)].clone())
-            })
+        let fixed = fixed_values(task, &algebra, &leaves, deadline)?;
+        let mut free: Vec<Bound<Rel>> = (model.free.iter())
+            .map(|f| declared(task, &algebra, &fixed, f))
             .collect();
-        let asked = needed_unless(model, roots, absent);
-        let mut fixed = interpret(model, &algebra, &leaves, &asked, (&nothing, &[]), deadline)?;
-        fixed
-            .iter_mut()
-            .zip(&nothing)
-            .for_each(|(value, nothing)| *value = value.take().or(nothing.clone()));
-        let rel = |id: NodeId| fixed[id.index()].as_deref().expect("asked for").rel();
-        let only_source = |bound: &mut Bound<Rel>| {
-            for r in (0..n).filter(|&r| sk.events[r].is_read() && !task.domains.may_fault[r]) {
-                let mut sources = (0..n).filter(|&w| bound.may.has(w, r) && algebra.may.has(w));
-                if let (Some(w), None) = (sources.next(), sources.next()) {
-                    bound.must.insert(w, r);
-                }
-            }
-        };
-        let declared = |f: &FreeRel| {
-            let within = rel(f.within);
-            match f.shape {
-                Shape::Function => {
-                    let may = Rel::from_fn(n, |w, r| {
-                        within.may.has(w, r)
-                            && sk.events[r].is_read()
-                            && sk.events[w].is_write()
-                            && task.domains.may_overlap(sk, r, w)
-                    });
-                    let mut bound = Bound {
-                        must: Rel::empty(n),
-                        may: may.restricted(&algebra.may),
-                    };
-                    only_source(&mut bound);
-                    bound
-                }
-                Shape::Order => declared_order(within, f.containing.map(rel)),
-            }
-        };
-        let mut free: Vec<Bound<Rel>> = model.free.iter().map(declared).collect();
         for &((read, first), (_, second)) in &task.objects.before {
             free[model.finals.0 as usize].must.insert(first, second);
             free[model.finals.0 as usize].may.remove(second, first);
             free[model.values.0 as usize].may.remove(second, read);
         }
         let all = vec![true; model.nodes.len()];
-        let on_free = rests_on_free(model);
-        let mut rests_on = Vec::new();
-        let mut from_reads = from_reads(model).map(|node| (node, Rel::empty(n)));
+        let mut narrowing = Narrowing {
+            task,
+            algebra: &algebra,
+            fixed: &fixed,
+            on_free: rests_on_free(model),
+            free,
+            rests_on: Vec::new(),
+            from_reads: from_reads(model).map(|node| (node, Rel::empty(n))),
+        };
         let mut values: Values<Bounds> = Vec::new();
         for round in 0.. {
             let leaves = BoundLeaves {
-                free: &free,
+                free: &narrowing.free,
                 ..leaves
             };
             values = interpret(model, &algebra, &leaves, &all, (&fixed, &values), deadline)?;
             let mut news = false;
-            let direct = |axiom: &Axiom| match model.node(axiom.node).op {
-                NodeOp::Diff(_, order) => matches!(model.node(order).op, NodeOp::Free(_)),
-                _ => false,
-            };
-            let asked = |i: usize, axiom: &Axiom| {
-                axioms[i] && !axiom.negated && round < MAX_ROUNDS && (n <= MANY || direct(axiom))
-            };
-            for (i, axiom) in model
-                .axioms
-                .iter()
-                .enumerate()
-                .filter(|&(i, axiom)| asked(i, axiom))
-            {
-                let mut of_free = Vec::new();
-                implied(
-                    model,
-                    &on_free,
-                    &algebra,
-                    &values,
-                    (axiom.test, axiom.node),
-                    &mut |node, said| {
-                        if let NodeOp::Free(f) = model.node(node).op {
-                            of_free.push((f, said.clone()));
-                        }
-                        if let (Some((from_reads, never)), Some(more)) =
-                            (&mut from_reads, &said.never)
-                            && *from_reads == node
-                        {
-                            *never = std::mem::replace(never, Rel::empty(0)).or(more);
-                        }
-                    },
-                );
-                for (f, mut said) in of_free {
-                    let decl = &model.free[f.0 as usize];
-                    let bound = &mut free[f.0 as usize];
-                    let mut heard = false;
-                    if decl.shape == Shape::Order {
-                        // If the order covers a pair, one direction holds if the other does not.
-                        let turned = |pairs: &Option<Rel>| pairs.as_ref().map(Rel::inverse);
-                        let covered = decl
-                            .covering
-                            .map(|c| rel(c).must.clone().or(&rel(c).must.inverse()));
-                        let total = turned(&said.never)
-                            .zip(covered)
-                            .map(|(pairs, covered)| pairs.and(&covered));
-                        heard = bound.hear(&Said {
-                            never: turned(&said.always),
-                            always: total,
-                        });
-                    } else {
-                        said.always = None;
-                    }
-                    if bound.hear(&said) || heard {
-                        news = true;
-                        rests_on.push(i);
-                        if decl.shape == Shape::Function {
-                            only_source(bound);
-                        }
-                    }
+            for (i, axiom) in model.axioms.iter().enumerate() {
+                let counts = axioms[i] && !axiom.negated && round < MAX_ROUNDS;
+                if !counts || n > MANY && !is_direct(model, axiom) {
+                    continue;
                 }
+                news |= narrowing.hear(i, axiom, &values);
                 if stop::late(deadline) {
                     return None;
                 }
@@ -263,19 +344,13 @@ impl TaskBounds {
                 break;
             }
         }
-        let mut agreed: Vec<(usize, Agreed)> = Vec::new();
-        for (i, axiom) in model
-            .axioms
-            .iter()
-            .enumerate()
-            .filter(|&(i, axiom)| axioms[i] && !axiom.negated)
-        {
-            let one = Agreed::new(model, &algebra, &values, axiom.test, axiom.node);
-            agreed.extend(
-                one.filter(|one| agreed.iter().all(|(_, other)| !one.of_same(other)))
-                    .map(|one| (i, one)),
-            );
-        }
+        let agreed = agreed(model, &algebra, &values, axioms);
+        let Narrowing {
+            free,
+            mut rests_on,
+            from_reads,
+            ..
+        } = narrowing;
         rests_on.extend(agreed.iter().map(|&(i, _)| i));
         Some(TaskBounds {
             algebra: Rc::new(algebra),
@@ -302,11 +377,7 @@ impl TaskBounds {
             .iter()
             .zip(&wanted)
             .filter(|(_, wanted)| **wanted);
-        let pairs = |value: &Computed<Bounds>| match value.as_deref() {
-            Some(Value::Rel(bound)) => bound.may.len() - bound.must.len(),
-            _ => 0,
-        };
-        wanted.map(|(value, _)| pairs(value)).sum()
+        wanted.map(|(value, _)| open_pairs(value)).sum()
     }
 
     /// The node of from-reads, if the model has one.
@@ -339,11 +410,31 @@ impl TaskBounds {
     }
 }
 
+fn open_pairs(value: &Computed<Bounds>) -> usize {
+    match value.as_deref() {
+        Some(Value::Rel(bound)) => bound.may.len() - bound.must.len(),
+        _ => 0,
+    }
+}
+
 /// The node of a model for from-reads: the writes behind the source of a read.
 fn from_reads(model: &Model) -> Option<NodeId> {
-    let is = |id: NodeId, free: FreeId| matches!(model.node(id).op, NodeOp::Free(f) if f == free);
-    let turned =
-        |id: NodeId| matches!(model.node(id).op, NodeOp::Inverse(a) if is(a, model.values));
-    let found = |id: &NodeId| matches!(model.node(*id).op, NodeOp::Seq(a, b) if turned(a) && is(b, model.finals));
-    (0..model.nodes.len()).map(|i| NodeId(i as u32)).find(found)
+    (0..model.nodes.len())
+        .map(|i| NodeId(i as u32))
+        .find(|&id| is_from_reads(model, id))
+}
+
+/// Whether a node is the inverse of the values relation, followed by the order of final writes.
+fn is_from_reads(model: &Model, id: NodeId) -> bool {
+    let NodeOp::Seq(sources, order) = model.node(id).op else {
+        return false;
+    };
+    let NodeOp::Inverse(values) = model.node(sources).op else {
+        return false;
+    };
+    is_free(model, values, model.values) && is_free(model, order, model.finals)
+}
+
+fn is_free(model: &Model, id: NodeId, free: FreeId) -> bool {
+    matches!(model.node(id).op, NodeOp::Free(f) if f == free)
 }

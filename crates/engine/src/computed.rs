@@ -33,21 +33,20 @@ pub fn computed(task: &Task<'_>, consistent: &[FinalState], executions: &[Execut
     executions
         .iter()
         .for_each(|execution| written(task, execution, &mut numbers));
-    let of = |(i, &o): (usize, &Observable)| {
-        let ty = task.observable_ty(o);
-        let mut values: BTreeSet<i64> = consistent.iter().map(|state| ty.wrap(state[i])).collect();
-        values.extend(come_to(task, &numbers, o).into_iter().map(|v| ty.wrap(v)));
-        let is = |v| {
-            Prop::Cmp(
-                CmpOp::Eq,
-                ty,
-                Atom::Observable(o).into(),
-                Atom::Const(v).into(),
-            )
-        };
-        Prop::Or(values.into_iter().map(is).collect())
-    };
-    Prop::And(task.observed.iter().enumerate().map(of).collect())
+    Prop::And(
+        task.observed
+            .iter()
+            .enumerate()
+            .map(|(i, &o): (usize, &Observable)| {
+                let ty = task.observable_ty(o);
+                let mut values: BTreeSet<i64> =
+                    consistent.iter().map(|state| ty.wrap(state[i])).collect();
+                values.extend(come_to(task, &numbers, o).into_iter().map(|v| ty.wrap(v)));
+                let values = values.into_iter().map(|v| equals(task, o, v));
+                Prop::Or(values.collect())
+            })
+            .collect(),
+    )
 }
 
 fn numbers(task: &Task<'_>) -> Numbers {
@@ -88,15 +87,18 @@ fn written(task: &Task<'_>, execution: &Execution, numbers: &mut Numbers) {
 
 /// The proposition that an execution ends in a state.
 pub fn ends_in(task: &Task<'_>, state: &FinalState) -> Prop {
-    let is = |(&o, &v): (&Observable, &i64)| {
-        Prop::Cmp(
-            CmpOp::Eq,
-            task.observable_ty(o),
-            Atom::Observable(o).into(),
-            Atom::Const(v).into(),
-        )
-    };
-    Prop::And(task.observed.iter().zip(state).map(is).collect())
+    let values = task.observed.iter().zip(state);
+    Prop::And(values.map(|(&o, &v)| equals(task, o, v)).collect())
+}
+
+/// The proposition that an observable has a value.
+fn equals(task: &Task<'_>, o: Observable, v: i64) -> Prop {
+    Prop::Cmp(
+        CmpOp::Eq,
+        task.observable_ty(o),
+        Atom::Observable(o).into(),
+        Atom::Const(v).into(),
+    )
 }
 
 /// The numbers that an observable can take.

@@ -12,9 +12,9 @@ use super::bounds::TaskBounds;
 use super::enumerate::{Enumerate, Patience};
 use super::execution::Execution;
 use super::initial;
-use super::query::{Deadline, FinalState, Found, Query};
-use super::replay::{self, Replayed};
-use super::symbolic::{Backend, Expected, Symbolic};
+use super::query::{Deadline, FinalState, Query, QueryResult};
+use super::replay::{self, Replay};
+use super::symbolic::{Backend, CircuitEstimate, Symbolic};
 use super::task::Task;
 use crate::limits::Halt;
 use crate::sums::settled;
@@ -58,9 +58,9 @@ fn patience(events: usize, values: usize) -> Patience {
 
 /// The known size of the work.
 #[derive(Clone, Copy, Default)]
-struct Size {
+struct WorkSize {
     /// The expected size of the circuit.
-    expected: Expected,
+    expected: CircuitEstimate,
     /// Whether the circuit is large, by expectation or by trial.
     large: bool,
     /// Whether the enumerating engine tried and gave up.
@@ -68,7 +68,7 @@ struct Size {
 }
 
 /// A task with its engines.
-pub struct Prepared<'a> {
+pub struct TaskEngines<'a> {
     /// The task.
     pub task: Rc<Task<'a>>,
     enumerate: Enumerate<'a>,
@@ -77,17 +77,17 @@ pub struct Prepared<'a> {
     starts: Vec<Rc<TaskBounds>>,
     /// One circuit for each entry of `starts`.
     symbolic: Vec<Symbolic<'a>>,
-    size: Size,
+    size: WorkSize,
     /// Executions of this task and of those that share its events. The flag says whether to try
     /// them first, when no report shows the execution.
     seen: (Rc<RefCell<Vec<Execution>>>, bool),
 }
 
 /// An execution that passed its replay, and the results of the replay.
-pub type Checked = (Execution, Replayed);
+pub type Checked = (Execution, Replay);
 
 /// The engines' answer.
-pub enum Said {
+pub enum Reply {
     /// An execution exists.
     Yes(Box<Checked>),
     /// No execution exists.
@@ -98,22 +98,22 @@ pub enum Said {
     Defect(String),
 }
 
-impl Said {
+impl Reply {
     /// The execution, if one exists.
     pub fn found(self) -> Result<Option<Box<Checked>>, Halt> {
         match self {
-            Said::Yes(found) => Ok(Some(found)),
-            Said::No => Ok(None),
-            Said::Unknown(reason) => Err(Halt::Undecided(reason)),
-            Said::Defect(law) => Err(Halt::Defect(law)),
+            Reply::Yes(found) => Ok(Some(found)),
+            Reply::No => Ok(None),
+            Reply::Unknown(reason) => Err(Halt::Undecided(reason)),
+            Reply::Defect(law) => Err(Halt::Defect(law)),
         }
     }
 }
 
-impl<'a> Prepared<'a> {
+impl<'a> TaskEngines<'a> {
     /// A task before any work.
     pub fn new(task: Task<'a>) -> Self {
-        Prepared::with(task, Size::default(), Default::default())
+        TaskEngines::with(task, WorkSize::default(), Default::default())
     }
 
     /// A task, after working out which of its values depend on memory before any write to it.
@@ -121,37 +121,37 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// Why this could not be worked out.
     pub fn settled(mut task: Task<'a>, deadline: Deadline) -> Result<Self, Reason> {
-        let ask = |task: Task<'_>, query: &Query<'_>| match Prepared::new(task)
+        let ask = |task: Task<'_>, query: &Query<'_>| match TaskEngines::new(task)
             .ask(Engine::Auto, query, deadline)
             .0
         {
-            Said::Yes(found) => Ok(Some(found.0)),
-            Said::No => Ok(None),
-            Said::Unknown(reason) => Err(reason),
-            Said::Defect(law) => Err(Reason::Engine(law)),
+            Reply::Yes(found) => Ok(Some(found.0)),
+            Reply::No => Ok(None),
+            Reply::Unknown(reason) => Err(reason),
+            Reply::Defect(law) => Err(Reason::Engine(law)),
         };
         let (unwritten, bounds) = initial::unwritten(&task, deadline.0, &ask)?;
         task.unwritten = unwritten;
         let starts = bounds.into_iter().map(Rc::new).collect();
-        Ok(Prepared {
+        Ok(TaskEngines {
             starts,
-            ..Prepared::new(task)
+            ..TaskEngines::new(task)
         })
     }
 
     /// The same task under other settings, for questions about existence that do not show the
     /// execution. `None` if it has to be built anew.
     pub fn under(&self, set: &[Setting]) -> Option<Self> {
-        Some(Prepared::with(
+        Some(TaskEngines::with(
             self.task.under(set)?,
             self.size,
             (self.seen.0.clone(), true),
         ))
     }
 
-    fn with(task: Task<'a>, size: Size, seen: (Rc<RefCell<Vec<Execution>>>, bool)) -> Self {
+    fn with(task: Task<'a>, size: WorkSize, seen: (Rc<RefCell<Vec<Execution>>>, bool)) -> Self {
         let task = Rc::new(task);
-        Prepared {
+        TaskEngines {
             enumerate: Enumerate::new(&task),
             starts: Vec::new(),
             symbolic: Vec::new(),
@@ -181,35 +181,36 @@ impl<'a> Prepared<'a> {
         engine: Engine,
         query: &Query<'_>,
         deadline: Deadline,
-    ) -> (Said, &'static str) {
+    ) -> (Reply, &'static str) {
         let (said, who) = self.put_to(engine, query, deadline);
-        let rests_on = |said: &Said| match said {
-            Said::No => self
+        let rests_on = |said: &Reply| match said {
+            Reply::No => self
                 .task
                 .first_value(query.props.iter().map(|p| p.0), false),
             _ => None,
         };
-        (rests_on(&said).map_or(said, Said::Unknown), who)
+        (rests_on(&said).map_or(said, Reply::Unknown), who)
     }
 
-    /// As [`Prepared::ask`], with 0 in memory before any write to it.
+    /// As [`TaskEngines::ask`], with 0 in memory before any write to it.
     fn put_to(
         &mut self,
         engine: Engine,
         query: &Query<'_>,
         deadline: Deadline,
-    ) -> (Said, &'static str) {
+    ) -> (Reply, &'static str) {
         if let Some(reason) = self.task.unknown(query.props.iter().map(|p| p.0), false) {
-            return (Said::Unknown(reason), engine.name());
+            return (Reply::Unknown(reason), engine.name());
         }
         let (found, who) = match engine {
             Engine::Both => return (self.ask_all(query, deadline), engine.name()),
             Engine::Auto => {
                 if let Some(known) = self.known(query) {
-                    return (Said::Yes(Box::new(known)), engine.name());
+                    return (Reply::Yes(Box::new(known)), engine.name());
                 }
                 self.by_size(
-                    (query, deadline),
+                    query,
+                    deadline,
                     |prepared, size| prepared.find(Engine::Sat, size, query, deadline),
                     |engine, patience| engine.find_within(query, deadline, patience),
                 )
@@ -217,7 +218,7 @@ impl<'a> Prepared<'a> {
             alone => (self.find(alone, LARGEST, query, deadline), alone),
         };
         let said = self.judge(found, who, query);
-        if let (Engine::Auto, Said::Yes(found)) = (engine, &said) {
+        if let (Engine::Auto, Reply::Yes(found)) = (engine, &said) {
             self.seen.0.borrow_mut().push(found.0.clone());
         }
         (said, who.name())
@@ -228,7 +229,8 @@ impl<'a> Prepared<'a> {
     /// circuit.
     fn by_size<T: Gap>(
         &mut self,
-        (query, deadline): (&Query<'_>, Deadline),
+        query: &Query<'_>,
+        deadline: Deadline,
         solve: impl Fn(&mut Self, usize) -> T,
         walk: impl Fn(&Enumerate<'a>, Option<Patience>) -> Option<T>,
     ) -> (T, Engine) {
@@ -242,7 +244,7 @@ impl<'a> Prepared<'a> {
         if !self.size.large && self.symbolic.is_empty() && events > FEW {
             let start = self.start(&query.axioms, deadline);
             self.size.expected = start.map_or_else(
-                |_| Expected::default(),
+                |_| CircuitEstimate::default(),
                 |start| Symbolic::expected(&self.task, &start, SMALL),
             );
             self.size.large = self.size.expected.values + self.size.expected.relations > SMALL;
@@ -275,43 +277,43 @@ impl<'a> Prepared<'a> {
     }
 
     /// Puts a query to all engines, and compares their answers.
-    fn ask_all(&mut self, query: &Query<'_>, deadline: Deadline) -> Said {
+    fn ask_all(&mut self, query: &Query<'_>, deadline: Deadline) -> Reply {
         let (mut yes, mut no, mut unknown) = (None, None, None);
         for &engine in Engine::ALONE {
             let found = self.find(engine, LARGEST, query, deadline);
             match self.judge(found, engine, query) {
-                Said::Defect(law) => return Said::Defect(law),
-                Said::Unknown(reason) => _ = unknown.get_or_insert(reason),
-                Said::No => _ = no.get_or_insert(engine),
-                Said::Yes(found) => _ = yes.get_or_insert((engine, found)),
+                Reply::Defect(law) => return Reply::Defect(law),
+                Reply::Unknown(reason) => _ = unknown.get_or_insert(reason),
+                Reply::No => _ = no.get_or_insert(engine),
+                Reply::Yes(found) => _ = yes.get_or_insert((engine, found)),
             }
         }
         match (yes, no, unknown) {
             // If values out of thin air continue without end, each engine sees another part of
             // them.
             (Some((some, _)), Some(none), _) if !self.task.misses_values(&query.axioms) => {
-                Said::Defect(format!(
+                Reply::Defect(format!(
                     "the engines differ: {} finds an execution, {} finds none",
                     some.name(),
                     none.name()
                 ))
             }
-            (.., Some(reason)) => Said::Unknown(reason),
-            (Some((_, found)), ..) => Said::Yes(found),
-            (None, ..) => Said::No,
+            (.., Some(reason)) => Reply::Unknown(reason),
+            (Some((_, found)), ..) => Reply::Yes(found),
+            (None, ..) => Reply::No,
         }
     }
 
     /// An engine's answer, with its execution replayed.
-    fn judge(&self, found: Found, who: Engine, query: &Query<'_>) -> Said {
+    fn judge(&self, found: QueryResult, who: Engine, query: &Query<'_>) -> Reply {
         match found {
-            Found::No => Said::No,
-            Found::Unknown(reason) => Said::Unknown(reason),
-            Found::Yes(execution) => {
+            QueryResult::No => Reply::No,
+            QueryResult::Unknown(reason) => Reply::Unknown(reason),
+            QueryResult::Yes(execution) => {
                 let execution = settled(&self.task, *execution);
                 match replay::check(&self.task, &execution, query) {
-                    Ok(replayed) => Said::Yes(Box::new((execution, replayed))),
-                    Err(law) => Said::Defect(format!(
+                    Ok(replayed) => Reply::Yes(Box::new((execution, replayed))),
+                    Err(law) => Reply::Defect(format!(
                         "a witness of the engine {} failed its replay: {law}",
                         who.name()
                     )),
@@ -341,7 +343,8 @@ impl<'a> Prepared<'a> {
                 return (states, halt, engine.name());
             }
             Engine::Auto => self.by_size(
-                (query, deadline),
+                query,
+                deadline,
                 |prepared, size| prepared.states(Engine::Sat, size, query, deadline),
                 |engine, patience| engine.states_within(query, deadline, patience),
             ),
@@ -370,22 +373,12 @@ impl<'a> Prepared<'a> {
                 Some((other, theirs))
                     if *theirs != states && !self.task.misses_values(&query.axioms) =>
                 {
-                    let only = |of: &[FinalState], not: &[FinalState]| {
-                        let named = of
-                            .iter()
-                            .filter(|s| !not.contains(s))
-                            .map(|s| self.task.name_state(s));
-                        named
-                            .map(|state| format!("{state:?}"))
-                            .collect::<Vec<_>>()
-                            .join(" ")
-                    };
                     let law = format!(
                         "the engines differ in outcomes: only {}: {}; only {}: {}",
                         other.name(),
-                        only(theirs, &states),
+                        self.only_in(theirs, &states),
                         engine.name(),
-                        only(&states, theirs)
+                        self.only_in(&states, theirs)
                     );
                     return (states, Some(Halt::Defect(law)));
                 }
@@ -398,6 +391,18 @@ impl<'a> Prepared<'a> {
         (all, gap.map(Halt::Undecided))
     }
 
+    /// The states of one list that are not in another.
+    fn only_in(&self, of: &[FinalState], not: &[FinalState]) -> String {
+        let named = of
+            .iter()
+            .filter(|s| !not.contains(s))
+            .map(|s| self.task.name_state(s));
+        named
+            .map(|state| format!("{state:?}"))
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
     /// Puts a query to one engine, with a circuit of at most this size.
     fn find(
         &mut self,
@@ -405,17 +410,18 @@ impl<'a> Prepared<'a> {
         size: usize,
         query: &Query<'_>,
         deadline: Deadline,
-    ) -> Found {
+    ) -> QueryResult {
         self.put(
             engine,
             size,
-            (query, deadline),
+            query,
+            deadline,
             |enumerate| enumerate.find(query, deadline),
             |circuit, with| circuit.find(with, query, deadline),
         )
     }
 
-    /// As [`Prepared::find`], for all final states.
+    /// As [`TaskEngines::find`], for all final states.
     fn states(
         &mut self,
         engine: Engine,
@@ -426,7 +432,8 @@ impl<'a> Prepared<'a> {
         self.put(
             engine,
             size,
-            (query, deadline),
+            query,
+            deadline,
             |enumerate| enumerate.states(query, deadline),
             |circuit, with| circuit.states(with, query, deadline),
         )
@@ -437,7 +444,8 @@ impl<'a> Prepared<'a> {
         &mut self,
         engine: Engine,
         size: usize,
-        (query, deadline): (&Query<'_>, Deadline),
+        query: &Query<'_>,
+        deadline: Deadline,
         walk: impl FnOnce(&Enumerate<'a>) -> T,
         solve: impl FnOnce(&mut Symbolic<'a>, Backend) -> T,
     ) -> T {
@@ -503,13 +511,13 @@ trait Gap {
     fn gap(&self) -> Option<&Reason>;
 }
 
-impl Gap for Found {
+impl Gap for QueryResult {
     fn of(reason: Reason) -> Self {
-        Found::Unknown(reason)
+        QueryResult::Unknown(reason)
     }
 
     fn gap(&self) -> Option<&Reason> {
-        if let Found::Unknown(reason) = self {
+        if let QueryResult::Unknown(reason) = self {
             Some(reason)
         } else {
             None
@@ -572,7 +580,7 @@ mod tests {
                 .expect("shipped")
                 .expect("loads");
             let mut prepared =
-                Prepared::new(Task::new(&test, &model, &[], 1, None).expect("a small test"));
+                TaskEngines::new(Task::new(&test, &model, &[], 1, None).expect("a small test"));
             let query = Query {
                 props: if all {
                     vec![]
@@ -766,10 +774,10 @@ mod tests {
         {
             let asked = |stack: usize| {
                 let task = Task::new(&test, &model, &[], 1, None).expect("a small test");
-                let mut prepared = Prepared::new(task);
+                let mut prepared = TaskEngines::new(task);
                 let _share = stop::share(None, stack);
                 let (said, _) = prepared.ask(engine, &query, Deadline(None));
-                (matches!(said, Said::Unknown(Reason::Time)), stop::spent())
+                (matches!(said, Reply::Unknown(Reason::Time)), stop::spent())
             };
             assert_eq!(asked(2_000), (true, Some(stop::Spent::Stack)), "{engine:?}");
             assert_eq!(asked(10_000_000), (false, None), "{engine:?}");
@@ -795,7 +803,7 @@ mod tests {
             .expect("shipped")
             .expect("loads");
         let task = Task::new(&test, &model, &[], 1, None).expect("a small test");
-        let mut prepared = Prepared::new(task);
+        let mut prepared = TaskEngines::new(task);
         let query = Query {
             props: vec![(test.condition.as_ref().expect("has one"), true)],
             ..Query::complete(&model)
@@ -809,9 +817,9 @@ mod tests {
         for &engine in Engine::ALONE.iter().chain(&[Engine::Both]) {
             let past = Deadline(Some(Instant::now()));
             let (said, _) = prepared.ask(engine, &query, past);
-            assert!(matches!(said, Said::Unknown(Reason::Time)) || engine == Engine::Enumerate);
+            assert!(matches!(said, Reply::Unknown(Reason::Time)) || engine == Engine::Enumerate);
             let (said, _) = prepared.ask(engine, &query, Deadline(None));
-            assert!(matches!(said, Said::Yes(_)), "{engine:?}");
+            assert!(matches!(said, Reply::Yes(_)), "{engine:?}");
         }
     }
 }

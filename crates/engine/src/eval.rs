@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::skeleton::{Atom, Cond, Skeleton, Term, TermId};
+use crate::skeleton::{Cond, CondAtom, Skeleton, Term, TermId};
 use cat::rel::EventSet;
 use program::litmus::{Atom as PropAtom, Prop, Side};
 use program::memory::CellId;
@@ -94,15 +94,15 @@ impl<'a> Eval<'a> {
             return *v;
         }
         let test = match self.sk.pool.atom(atom) {
-            Atom::Eq(ty, a, b) => match (self.term(a), self.term(b)) {
+            CondAtom::Eq(ty, a, b) => match (self.term(a), self.term(b)) {
                 (Some(a), Some(b)) => Some(ty.wrap(a) == ty.wrap(b)),
                 _ => None,
             },
-            Atom::Lt(ty, a, b) => match (self.term(a), self.term(b)) {
+            CondAtom::Lt(ty, a, b) => match (self.term(a), self.term(b)) {
                 (Some(a), Some(b)) => Some(program::CmpOp::Lt.holds(ty, a, b)),
                 _ => None,
             },
-            Atom::Choice(i) => self.known.choices[i as usize],
+            CondAtom::Choice(i) => self.known.choices[i as usize],
         };
         let v = match test {
             Some(true) => self.cond(high),
@@ -143,10 +143,10 @@ impl<'a> Eval<'a> {
         }
         let (atom, low, high) = self.sk.pool.decision(c)?;
         let tested = match self.sk.pool.atom(atom) {
-            Atom::Eq(_, a, b) | Atom::Lt(_, a, b) => {
+            CondAtom::Eq(_, a, b) | CondAtom::Lt(_, a, b) => {
                 self.waits_for(a).or_else(|| self.waits_for(b))
             }
-            Atom::Choice(_) => None,
+            CondAtom::Choice(_) => None,
         };
         tested
             .or_else(|| self.cond_waits_for(low))

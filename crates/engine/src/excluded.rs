@@ -12,14 +12,14 @@ use crate::skeleton::base::Base;
 use crate::task::Task;
 use cat::algebra::bounds::{Bound, Bounds, Truth};
 use cat::algebra::{Value, Values, empty, interpret, needed_unless};
-use cat::model::ir::{FreeId, NodeId, NodeOp};
+use cat::model::ir::{FreeId, Model, NodeId, NodeOp};
 use cat::rel::{EventSet, Rel};
 
 /// Decides which relations among a few events the axioms exclude.
 ///
 /// A relation is excluded if an axiom already fails on these events alone. This is sound only for
 /// axioms that keep failing when events are added: the node that they test grows with the events.
-pub(crate) struct Excluded<'x, 'a> {
+pub(crate) struct Exclusion<'x, 'a> {
     task: &'x Task<'a>,
     bounds: &'x TaskBounds,
     from_reads: NodeId,
@@ -29,7 +29,7 @@ pub(crate) struct Excluded<'x, 'a> {
     known: FxHashMap<Vec<u64>, bool>,
 }
 
-impl<'x, 'a> Excluded<'x, 'a> {
+impl<'x, 'a> Exclusion<'x, 'a> {
     pub(crate) fn new(task: &'x Task<'a>, bounds: &'x TaskBounds, from_reads: NodeId) -> Self {
         let model = task.model;
         // By node: whether a pair remains when events are added, and whether a pair depends only on
@@ -49,11 +49,12 @@ impl<'x, 'a> Excluded<'x, 'a> {
             grows.push(more);
             is_local.push(local);
         }
-        let asked = |&i: &usize| !model.axioms[i].negated && grows[model.axioms[i].node.index()];
-        let axioms: Vec<usize> = (0..model.axioms.len()).filter(asked).collect();
+        let axioms: Vec<usize> = (0..model.axioms.len())
+            .filter(|&i| !model.axioms[i].negated && grows[model.axioms[i].node.index()])
+            .collect();
         let roots = axioms.iter().map(|&i| model.axioms[i].node);
         let needed = needed_unless(model, roots, |id| task.absent[id.index()]);
-        Excluded {
+        Exclusion {
             task,
             bounds,
             from_reads,
@@ -108,21 +109,18 @@ impl<'x, 'a> Excluded<'x, 'a> {
         };
         let values = interpret(model, &algebra, &leaves, &self.needed, (&known, &[]), None)
             .expect("without end");
-        let fails = |&i: &usize| {
-            let axiom = &model.axioms[i];
-            algebra.holds(
-                axiom.test,
-                values[axiom.node.index()].as_deref().expect("asked for"),
-            ) == Truth::No
-        };
-        let excluded = !possible || self.axioms.iter().any(fails);
+        let excluded = !possible
+            || self
+                .axioms
+                .iter()
+                .any(|&i| fails(model, &algebra, &values, i));
         self.known.insert(key, excluded);
         excluded
     }
 
     /// Whether one of two atomics on one location, each a read and a write half, comes wholly
-    /// before the other if both execute. This means [`Excluded::whole`] and
-    /// [`Excluded::reads_no_later`].
+    /// before the other if both execute. This means [`Exclusion::whole`] and
+    /// [`Exclusion::reads_no_later`].
     pub(crate) fn apart(&mut self, one: (usize, usize), other: (usize, usize)) -> bool {
         self.whole(one, other) && self.reads_no_later(one, other)
     }
@@ -184,12 +182,14 @@ impl<'x, 'a> Excluded<'x, 'a> {
             match base {
                 Base::Set(set) => key.push(bits(&|a, b| a == b && set.has(a))),
                 Base::Rel(rel) => {
-                    let open = |a, b| {
-                        rel.open
-                            .binary_search_by_key(&(a, b), |cell| (cell.0, cell.1))
-                            .is_ok()
-                    };
-                    key.extend([bits(&|a, b| rel.fixed.has(a, b)), bits(&open)]);
+                    key.extend([
+                        bits(&|a, b| rel.fixed.has(a, b)),
+                        bits(&|a, b| {
+                            rel.open
+                                .binary_search_by_key(&(a, b), |cell| (cell.0, cell.1))
+                                .is_ok()
+                        }),
+                    ]);
                 }
             }
         }
@@ -201,4 +201,13 @@ impl<'x, 'a> Excluded<'x, 'a> {
         }
         key
     }
+}
+
+/// Whether an axiom fails under these bounds.
+fn fails(model: &Model, algebra: &Bounds, values: &Values<Bounds>, i: usize) -> bool {
+    let axiom = &model.axioms[i];
+    algebra.holds(
+        axiom.test,
+        values[axiom.node.index()].as_deref().expect("asked for"),
+    ) == Truth::No
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use super::eval::Eval;
 use super::execution::Execution;
-use super::replay::Replayed;
+use super::replay::Replay;
 use super::task::Task;
 use super::witness;
 use crate::skeleton::{Event, signature};
@@ -21,6 +21,7 @@ use cat::algebra::Value;
 use cat::model::ir::{Model, NodeId, NodeOp};
 use cat::model::words::words;
 use cat::rel::Rel;
+use program::memory::CellId;
 use program::tags::SCOPE_TAGS;
 use program::{Dialect, Place, Scope, Tag};
 use verdict::{Fault, FaultEvent, RacingPair};
@@ -30,7 +31,7 @@ use verdict::{Fault, FaultEvent, RacingPair};
 pub fn describe(
     task: &Task<'_>,
     execution: &Execution,
-    replayed: &Replayed,
+    replayed: &Replay,
     flags: &[usize],
     races: &[usize],
     spared: Option<&Rel>,
@@ -44,25 +45,7 @@ pub fn describe(
         .flat_map(|&f| parts(model, model.flags[f].node))
         .map(|p| p.0)
         .collect();
-    let mut found = None;
-    for (node, name) in parts(model, model.flags[flag].node) {
-        let events = match replayed.values[node.index()].as_deref() {
-            Some(Value::Rel(rel)) => {
-                // Each pair once, in the order of the events.
-                let counts =
-                    |&(i, j): &(usize, usize)| spared.is_none_or(|spared| !spared.has(i, j));
-                let pair = rel.iter().filter(counts).find(|(i, j)| i <= j);
-                let pair = pair.or_else(|| rel.iter().find(counts));
-                pair.map(|(i, j)| if i == j { vec![i] } else { vec![i, j] })
-            }
-            Some(Value::Set(set)) => set.iter().next().map(|e| vec![e]),
-            None => None,
-        };
-        if let Some(events) = events {
-            found = Some((node, name, events));
-            break;
-        }
-    }
+    let found = first_marked(model, replayed, model.flags[flag].node, spared);
     let flag = model.flags[flag].name.clone();
     let execution_shown = Some(witness::describe(task, execution, replayed));
     let Some((node, name, events)) = found else {
@@ -79,16 +62,7 @@ pub fn describe(
             execution: execution_shown,
         });
     };
-    let cells: Vec<_> = events
-        .iter()
-        .map(|&e| witness::cell(task, execution, e))
-        .collect();
-    let memory = |c| task.sk.memory.cell(c).memory;
-    let place = match cells.as_slice() {
-        [Some(a), Some(b)] if memory(*a) == memory(*b) => Some(memory(*a)),
-        [Some(a)] => Some(memory(*a)),
-        _ => None,
-    };
+    let place = common_memory(task, execution, &events);
     let object = place.map(|c| {
         task.sk
             .program
@@ -110,13 +84,8 @@ pub fn describe(
     if why.is_empty() || place.is_some() && events.len() > 1 {
         why.extend(reasons(task, node, &events, place.as_deref()));
     }
-    if let (true, [i, j], Some(host)) = (
-        races.contains(&node),
-        events.as_slice(),
-        task.sk.program.host.as_deref(),
-    ) && let [Some(a), Some(b)] = [i, j].map(|&e| task.sk.events[e].thread)
-    {
-        why.extend(host.apart(&task.sk.program, a, b));
+    if races.contains(&node) {
+        why.extend(apart_in_time(task, &events));
     }
     let events = events
         .iter()
@@ -139,9 +108,60 @@ pub fn describe(
     })
 }
 
+/// The first events that a flag marks outside `spared`: the relation or set with its name, and the
+/// events.
+fn first_marked(
+    model: &Model,
+    replayed: &Replay,
+    flagged: NodeId,
+    spared: Option<&Rel>,
+) -> Option<(NodeId, Option<String>, Vec<usize>)> {
+    parts(model, flagged).into_iter().find_map(|(node, name)| {
+        let events = match replayed.values[node.index()].as_deref()? {
+            Value::Rel(rel) => {
+                // Each pair once, in the order of the events.
+                let counts =
+                    |&(i, j): &(usize, usize)| spared.is_none_or(|spared| !spared.has(i, j));
+                let pair = rel.iter().filter(counts).find(|(i, j)| i <= j);
+                let (i, j) = pair.or_else(|| rel.iter().find(counts))?;
+                if i == j { vec![i] } else { vec![i, j] }
+            }
+            Value::Set(set) => vec![set.iter().next()?],
+        };
+        Some((node, name, events))
+    })
+}
+
+/// The memory that all of one or two events access.
+fn common_memory(task: &Task<'_>, execution: &Execution, events: &[usize]) -> Option<CellId> {
+    let cells: Vec<_> = events
+        .iter()
+        .map(|&e| witness::cell(task, execution, e))
+        .collect();
+    match cells.as_slice() {
+        [Some(a), Some(b)] if memory(task, *a) == memory(task, *b) => Some(memory(task, *a)),
+        [Some(a)] => Some(memory(task, *a)),
+        _ => None,
+    }
+}
+
+/// The memory of a cell.
+fn memory(task: &Task<'_>, c: CellId) -> CellId {
+    task.sk.memory.cell(c).memory
+}
+
+/// Why the commands of two events can run at the same time, if both are commands of a host program.
+fn apart_in_time(task: &Task<'_>, events: &[usize]) -> Option<String> {
+    let (&[i, j], host) = (events, task.sk.program.host.as_deref()?) else {
+        return None;
+    };
+    let [a, b] = [i, j].map(|e| task.sk.events[e].thread);
+    host.apart(&task.sk.program, a?, b?)
+}
+
 /// The pairs of events that one of `races` marks in an execution; a flag on single events yields
 /// none.
-pub fn pairs(task: &Task<'_>, replayed: &Replayed, races: &[usize]) -> Vec<(usize, usize)> {
+pub fn pairs(task: &Task<'_>, replayed: &Replay, races: &[usize]) -> Vec<(usize, usize)> {
     let mut all = BTreeSet::new();
     for &flag in races {
         if let Some(Value::Rel(rel)) =
@@ -154,35 +174,29 @@ pub fn pairs(task: &Task<'_>, replayed: &Replayed, races: &[usize]) -> Vec<(usiz
 }
 
 /// Two events that race in an execution.
-pub fn racing(task: &Task<'_>, execution: &Execution, (i, j): (usize, usize)) -> RacingPair {
+pub fn racing(task: &Task<'_>, execution: &Execution, i: usize, j: usize) -> RacingPair {
     let place = match [i, j].map(|e| witness::cell(task, execution, e)) {
         [Some(a), Some(b)] => {
-            let memory = |c| task.sk.memory.cell(c).memory;
-            (memory(a) == memory(b)).then(|| task.sk.memory.cell(memory(a)).name.clone())
+            let [a, b] = [a, b].map(|c| memory(task, c));
+            (a == b).then(|| task.sk.memory.cell(a).name.clone())
         }
         _ => None,
     };
-    let event = |e: usize| FaultEvent {
+    let events = [i, j].map(|e| FaultEvent {
         event: witness::event(task, execution, e),
         noun: noun(task, &task.sk.events[e]),
         at: None,
-    };
-    RacingPair {
-        place,
-        events: [event(i), event(j)],
-    }
+    });
+    RacingPair { place, events }
 }
 
 /// The model's clause about a relation, with the events filled in.
 fn said(task: &Task<'_>, events: &[usize], clause: &str) -> String {
-    let called = |e: &usize| {
-        format!(
-            "{}'s {}",
-            owner(task, &task.sk.events[*e]),
-            noun(task, &task.sk.events[*e])
-        )
-    };
-    let ends = [events.first(), events.last()].map(|e| e.map_or(String::new(), called));
+    let ends = [events.first(), events.last()].map(|e| {
+        e.map(|&e| &task.sk.events[e]).map_or(String::new(), |e| {
+            format!("{}'s {}", owner(task, e), noun(task, e))
+        })
+    });
     clause.replace("{a}", &ends[0]).replace("{b}", &ends[1])
 }
 

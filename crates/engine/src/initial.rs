@@ -20,15 +20,15 @@ use std::time::Instant;
 
 use super::execution::Execution;
 use super::query::Query;
-use super::task::{Task, Unwritten, has_unknown};
+use super::task::{Task, UnwrittenReads, has_unknown};
 use crate::bounds::TaskBounds;
-use crate::skeleton::Cond;
 use crate::skeleton::base::Base;
 use crate::skeleton::signature::{self, of_the_checker};
+use crate::skeleton::{Cond, Skeleton};
 use cat::model::ir::{Axiom, Effect, Kind, Model, Node, NodeId, NodeOp, Test};
 use cat::rel::EventSet;
 use program::memory::CellId;
-use program::unknown::Unknowns;
+use program::unknown::{Site, Unknowns};
 use verdict::Reason;
 
 /// The name of the flag that marks these reads.
@@ -57,8 +57,8 @@ pub(crate) fn unwritten(
     task: &Task<'_>,
     deadline: Option<Instant>,
     ask: &Ask<'_>,
-) -> Result<(Unwritten, Option<TaskBounds>), Reason> {
-    let mut found = Unwritten::default();
+) -> Result<(UnwrittenReads, Option<TaskBounds>), Reason> {
+    let mut found = UnwrittenReads::default();
     if !has_unknown(&task.sk.memory) {
         return Ok((found, None));
     }
@@ -73,8 +73,10 @@ pub(crate) fn unwritten(
     let never = bounds.never_read(task);
     let mut left: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for read in (0..sk.len()).filter(|&e| sk.events[e].is_read() && sk.events[e].thread.is_some()) {
-        let may = |w: &usize| task.domains.may_overlap(sk, read, *w) && !never.has(*w, read);
-        let sources: Vec<usize> = initial.iter().filter(may).collect();
+        let sources: Vec<usize> = initial
+            .iter()
+            .filter(|w| task.domains.may_overlap(sk, read, *w) && !never.has(*w, read))
+            .collect();
         if !sources.is_empty() {
             left.insert(read, sources);
         }
@@ -93,16 +95,15 @@ pub(crate) fn unwritten(
         task.surely_at(source)
             .map_or(String::new(), |c| first(c).name.clone())
     };
-    let site = |read: usize| Some((sk.events[read].thread?, sk.events[read].instr));
     for n in 0.. {
-        left.retain(|read, _| site(*read).is_some_and(|site| !found.reads.contains_key(&site)));
+        left.retain(|read, _| site(sk, *read).is_some_and(|site| !found.reads.contains_key(&site)));
         if left.is_empty() {
             break;
         }
         if n == MOST {
             found.reads.extend(
                 left.iter()
-                    .filter_map(|(read, from)| Some((site(*read)?, name(from[0])))),
+                    .filter_map(|(read, from)| Some((site(sk, *read)?, name(from[0])))),
             );
             break;
         }
@@ -132,12 +133,17 @@ pub(crate) fn unwritten(
         {
             found
                 .reads
-                .extend(site(read).map(|site| (site, name(source))));
+                .extend(site(sk, read).map(|site| (site, name(source))));
         }
     }
     found.unknowns =
         Unknowns::with_unwritten(&task.test.program, found.reads.keys().copied().collect());
     Ok((found, Some(bounds)))
+}
+
+/// The instruction of a read.
+fn site(sk: &Skeleton, read: usize) -> Option<Site> {
+    Some((sk.events[read].thread?, sk.events[read].instr))
 }
 
 /// Observed memory cells that can keep their initial value to the end.
@@ -182,20 +188,10 @@ fn asking(model: &Model) -> Model {
     let mut model = model.clone();
     let free = NodeOp::Free(model.values);
     let nodes = &mut model.nodes;
-    let mut add = |op: NodeOp, kind: Kind, is_static: bool| {
-        nodes.push(Node {
-            op,
-            kind,
-            is_static,
-            name: None,
-            span: Default::default(),
-        });
-        NodeId(nodes.len() as u32 - 1)
-    };
-    let [writes, reads] = of_the_checker().map(|id| add(NodeOp::Base(id), Kind::Set, true));
-    let pairs = add(NodeOp::Product(writes, reads), Kind::Rel, true);
-    let values = add(free, Kind::Rel, false);
-    let node = add(NodeOp::Inter(values, pairs), Kind::Rel, false);
+    let [writes, reads] = of_the_checker().map(|id| add(nodes, NodeOp::Base(id), Kind::Set, true));
+    let pairs = add(nodes, NodeOp::Product(writes, reads), Kind::Rel, true);
+    let values = add(nodes, free, Kind::Rel, false);
+    let node = add(nodes, NodeOp::Inter(values, pairs), Kind::Rel, false);
     model.flags.push(Axiom {
         name: FLAG.to_owned(),
         test: Test::Empty,
@@ -206,4 +202,16 @@ fn asking(model: &Model) -> Model {
         span: Default::default(),
     });
     model
+}
+
+/// Adds a node to a model.
+fn add(nodes: &mut Vec<Node>, op: NodeOp, kind: Kind, is_static: bool) -> NodeId {
+    nodes.push(Node {
+        op,
+        kind,
+        is_static,
+        name: None,
+        span: Default::default(),
+    });
+    NodeId(nodes.len() as u32 - 1)
 }

@@ -59,7 +59,7 @@ pub struct Limits {
 pub const DEFAULT_BOUND: u32 = 4;
 
 /// The state of the search after one loop bound.
-pub struct Tried {
+pub struct BoundTrial {
     /// The first loop that a thread can continue; `None` if a larger bound adds nothing.
     pub open: Option<Place>,
     /// Whether the bound cuts a thread in some execution, consistent or not.
@@ -116,14 +116,14 @@ impl Limits {
         &self,
         test: &LitmusTest,
         start: &T,
-        mut at: impl FnMut(u32, &mut T) -> Result<Tried, Halt>,
+        mut at: impl FnMut(u32, &mut T) -> Result<BoundTrial, Halt>,
     ) -> Depth<T> {
         let (mut low, mut last) = (0, None);
         for bound in self.bounds(test) {
             let mut told = start.clone();
             match at(bound, &mut told) {
                 Err(halt) => return Depth::Halted(told, halt),
-                Ok(Tried { open: Some(at), .. }) => {
+                Ok(BoundTrial { open: Some(at), .. }) => {
                     low = bound;
                     last = Some((told, Reason::LoopBound { bound, at }));
                 }
@@ -143,7 +143,7 @@ impl Limits {
                     while low < next && next < high {
                         let mut smaller = start.clone();
                         match at(next, &mut smaller) {
-                            Ok(Tried { open: None, .. }) => (high, told) = (next, smaller),
+                            Ok(BoundTrial { open: None, .. }) => (high, told) = (next, smaller),
                             Ok(_) => low = next,
                             Err(_) => break,
                         }
@@ -162,7 +162,7 @@ impl Limits {
         &self,
         test: &LitmusTest,
         start: &Answer,
-        at: impl FnMut(u32, &mut Answer) -> Result<Tried, Halt>,
+        at: impl FnMut(u32, &mut Answer) -> Result<BoundTrial, Halt>,
     ) -> Answer {
         match self.deepen(test, start, at) {
             Depth::Told(answer, bound) => Answer { bound, ..answer },

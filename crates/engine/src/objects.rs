@@ -9,7 +9,7 @@
 //!
 //! # Invariants
 //! - The known axioms exclude every execution in which an operation finds another word. Operations
-//!   come one at a time ([`Excluded::whole`]), and none reads a write behind its own. Those of one
+//!   come one at a time ([`Exclusion::whole`]), and none reads a write behind its own. Those of one
 //!   thread, and of the operations that it starts, come in the order that this module requires.
 //! - An operation that writes nothing may have found any word with which it does not write, in any
 //!   order.
@@ -22,9 +22,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::bounds::TaskBounds;
 use crate::eval::{Assignment, Eval};
-use crate::excluded::Excluded;
-use crate::skeleton::Cond;
+use crate::excluded::Exclusion;
 use crate::skeleton::domain::Values;
+use crate::skeleton::{Cond, Skeleton};
 use crate::task::{Task, closes_value_flow};
 use program::mbarrier::phase_of;
 use program::memory::CellId;
@@ -58,12 +58,12 @@ pub(crate) type Halves = (usize, usize);
 
 /// The results.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct ObjectResults {
     /// By read half: the words that it can find.
     pub(crate) words: BTreeMap<usize, Values>,
     /// By object: a possible order of its operations, each with the write before it and the word
     /// that it finds.
-    pub(crate) runs: Vec<Vec<Turn>>,
+    pub(crate) runs: Vec<Vec<ObjectTurn>>,
     /// By write half: the phase in which it falls, if it falls in only one.
     pub(crate) phases: FxHashMap<usize, i64>,
     /// Pairs of operations in which the first comes before the second if both write, because its
@@ -72,7 +72,7 @@ pub(crate) struct Found {
 }
 
 /// An operation, the write before it, and the word that it finds.
-pub(crate) type Turn = (Halves, usize, i64);
+pub(crate) type ObjectTurn = (Halves, usize, i64);
 
 /// By object with many operations: these, if nothing else writes to the object.
 fn objects(task: &Task<'_>) -> BTreeMap<CellId, Vec<Halves>> {
@@ -113,14 +113,18 @@ pub(crate) fn of_many(task: &Task<'_>) -> Option<Place> {
 }
 
 /// The words that operations on objects with many operations can find.
-pub(crate) fn found(task: &Task<'_>, bounds: &TaskBounds, deadline: Option<Instant>) -> Found {
+pub(crate) fn found(
+    task: &Task<'_>,
+    bounds: &TaskBounds,
+    deadline: Option<Instant>,
+) -> ObjectResults {
     let Some(from_reads) = bounds.node_of_from_reads() else {
-        return Found::default();
+        return ObjectResults::default();
     };
-    let mut excluded = Excluded::new(task, bounds, from_reads);
-    let mut found = Found::default();
+    let mut excluded = Exclusion::new(task, bounds, from_reads);
+    let mut found = ObjectResults::default();
     for (cell, operations) in objects(task) {
-        let object = Object::new(task, bounds, &mut excluded, cell, &operations);
+        let object = MbarrierObject::new(task, bounds, &mut excluded, cell, &operations);
         if let Some(here) = object.and_then(|object| object.found(deadline)) {
             found.words.extend(here.words);
             found.runs.extend(here.runs);
@@ -142,7 +146,7 @@ struct User {
 }
 
 /// An object and its users.
-struct Object<'x, 'a> {
+struct MbarrierObject<'x, 'a> {
     task: &'x Task<'a>,
     /// The first write, and its value.
     start: (usize, i64),
@@ -151,7 +155,7 @@ struct Object<'x, 'a> {
 
 /// The effect of an operation that finds a certain word.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Step {
+struct OperationEffect {
     /// The word that it leaves, if it can write.
     leaves: Option<i64>,
     /// Whether it can write nothing.
@@ -161,10 +165,10 @@ struct Step {
 }
 
 /// Users of one kind with the same remaining operations: kind, operations, number of users.
-type Group = (usize, u64, usize);
+type UserGroup = (usize, u64, usize);
 
 /// The word of the object, and the progress of its users.
-type State = (i64, Vec<Group>);
+type ObjectState = (i64, Vec<UserGroup>);
 
 /// How a user of a kind leaves a state: the operation, and the open operations before and after.
 struct Move {
@@ -176,14 +180,14 @@ struct Move {
 }
 
 /// Users of one kind that turn out to differ, and the new kinds.
-struct Differ(usize, Vec<Vec<usize>>);
+struct UserSplit(usize, Vec<Vec<usize>>);
 
-impl<'x, 'a> Object<'x, 'a> {
+impl<'x, 'a> MbarrierObject<'x, 'a> {
     /// The object; `None` if this module cannot analyse it.
     fn new(
         task: &'x Task<'a>,
         bounds: &TaskBounds,
-        excluded: &mut Excluded<'_, '_>,
+        excluded: &mut Exclusion<'_, '_>,
         cell: CellId,
         operations: &[Halves],
     ) -> Option<Self> {
@@ -194,22 +198,23 @@ impl<'x, 'a> Object<'x, 'a> {
                 && sk.events[s].is_write()
                 && task.surely_at(s) == Some(cell)
         })?;
-        let from = |s: usize, w: usize| s == start || s != w && operations.iter().any(|o| o.1 == s);
         // A write behind an operation takes its word from that operation. So the operation never
         // reads that write, if the model excludes values out of thin air.
-        let fed = |&(r, w): &Halves| {
+        let feeds = operations.iter().all(|&(r, w): &Halves| {
             sk.data
                 .iter()
                 .any(|d| (d.0.index(), d.1.index(), d.2) == (r, w, Cond::TRUE))
-        };
-        let feeds = operations.iter().all(fed)
-            && model
-                .axioms
-                .iter()
-                .any(|a| closes_value_flow(model, a, false));
+        }) && model
+            .axioms
+            .iter()
+            .any(|a| closes_value_flow(model, a, false));
         let is_chain = sk.events[start].guard == Cond::TRUE
             && operations.iter().all(|&(r, w)| {
-                co.must.has(start, w) && (0..sk.len()).all(|s| !source.may.has(s, r) || from(s, w))
+                co.must.has(start, w)
+                    && (0..sk.len()).all(|s| {
+                        !source.may.has(s, r)
+                            || (s == start || s != w && operations.iter().any(|o| o.1 == s))
+                    })
             })
             && operations.iter().enumerate().all(|(i, &one)| {
                 operations[..i].iter().all(|&other| {
@@ -232,13 +237,12 @@ impl<'x, 'a> Object<'x, 'a> {
             if operations.len() > MAX_OF_THREAD {
                 return None;
             }
-            let guard = |o: &Halves| sk.events[o.1].guard;
             let spared = operations.iter().map(|one| {
-                let fails = pool.not(guard(one));
+                let fails = pool.not(write_guard(sk, one));
                 let with = bits(&operations, |other| {
-                    pool.and(guard(other), fails) == Cond::FALSE
+                    pool.and(write_guard(sk, other), fails) == Cond::FALSE
                 });
-                (guard(one) != Cond::TRUE, with)
+                (write_guard(sk, one) != Cond::TRUE, with)
             });
             let spared: Vec<(bool, u64)> = spared.collect();
             let earlier = operations.iter().map(|late| {
@@ -255,7 +259,7 @@ impl<'x, 'a> Object<'x, 'a> {
             });
         }
         let word = Eval::new(sk, &Assignment::nothing(sk)).value(start)?;
-        Some(Object {
+        Some(MbarrierObject {
             task,
             start: (start, word),
             users,
@@ -263,7 +267,7 @@ impl<'x, 'a> Object<'x, 'a> {
     }
 
     /// The effect of an operation of a user that finds a word; `None` if it cannot be worked out.
-    fn step(&self, user: &User, at: usize, word: i64) -> Option<Step> {
+    fn step(&self, user: &User, at: usize, word: i64) -> Option<OperationEffect> {
         let sk = &self.task.sk;
         let (r, w) = user.operations[at];
         let mut known = Assignment::nothing(sk);
@@ -278,7 +282,7 @@ impl<'x, 'a> Object<'x, 'a> {
         let dead = bits(&user.operations, |other| {
             eval.cond(sk.events[other.1].guard) == Some(false)
         });
-        Some(Step {
+        Some(OperationEffect {
             leaves,
             may_fail: writes != Some(true),
             dead,
@@ -286,7 +290,7 @@ impl<'x, 'a> Object<'x, 'a> {
     }
 
     /// The words that every operation can find; `None` if that would take too long.
-    fn found(&self, deadline: Option<Instant>) -> Option<Found> {
+    fn found(&self, deadline: Option<Instant>) -> Option<ObjectResults> {
         let mut kinds: BTreeMap<_, Vec<usize>> = BTreeMap::new();
         for (i, user) in self.users.iter().enumerate() {
             kinds
@@ -298,7 +302,7 @@ impl<'x, 'a> Object<'x, 'a> {
         loop {
             match self.follow(&kinds, deadline)? {
                 Ok(found) => return Some(found),
-                Err(Differ(kind, parts)) => {
+                Err(UserSplit(kind, parts)) => {
                     kinds.swap_remove(kind);
                     kinds.extend(parts);
                 }
@@ -306,106 +310,40 @@ impl<'x, 'a> Object<'x, 'a> {
         }
     }
 
-    /// As [`Object::found`], with the users of one kind treated as alike until they turn out to
-    /// differ.
+    /// As [`MbarrierObject::found`], with the users of one kind treated as alike until they turn out
+    /// to differ.
     fn follow(
         &self,
         kinds: &[Vec<usize>],
         deadline: Option<Instant>,
-    ) -> Option<Result<Found, Differ>> {
-        let mut steps: FxHashMap<(usize, usize, i64), Step> = FxHashMap::default();
-        let mut step = |kind: usize, at: usize, word: i64| -> Option<Result<Step, Differ>> {
-            if let Some(step) = steps.get(&(kind, at, word)) {
-                return Some(Ok(step.clone()));
-            }
-            let mut by_step: BTreeMap<Step, Vec<usize>> = BTreeMap::new();
-            for &user in &kinds[kind] {
-                by_step
-                    .entry(self.step(&self.users[user], at, word)?)
-                    .or_default()
-                    .push(user);
-            }
-            if by_step.len() > 1 {
-                return Some(Err(Differ(kind, by_step.into_values().collect())));
-            }
-            let step = by_step.into_keys().next().expect("nobody is of no kind");
-            steps.insert((kind, at, word), step.clone());
-            Some(Ok(step))
-        };
-        let all = |kind: usize| {
-            let first = &self.users[kinds[kind][0]];
-            (kind, first.all(), kinds[kind].len())
-        };
-        let start: State = (self.start.1, (0..kinds.len()).map(all).collect());
-        let mut words: BTreeSet<i64> = BTreeSet::from([self.start.1]);
-        let mut written: FxHashMap<(usize, usize), BTreeSet<i64>> = FxHashMap::default();
-        let (mut seen, mut open) = (FxHashSet::from_iter([start.clone()]), vec![0]);
-        let mut states = vec![(start, None)];
-        while let Some(from) = open.pop() {
-            if states.len() > MAX_STATES || stop::late(deadline) {
-                return None;
-            }
-            let (word, groups) = states[from].0.clone();
-            for (g, &(kind, left, _)) in groups.iter().enumerate() {
-                let user = &self.users[kinds[kind][0]];
-                for at in (0..user.operations.len()).filter(|at| left >> at & 1 == 1) {
-                    let Some(after) = user.passed_over(at, left) else {
-                        continue;
-                    };
-                    let step = match step(kind, at, word)? {
-                        Ok(step) => step,
-                        Err(differ) => return Some(Err(differ)),
-                    };
-                    let Some(leaves) = step.leaves else { continue };
-                    if phase_of(leaves) < phase_of(word) {
-                        return None;
-                    }
-                    written.entry((kind, at)).or_default().insert(word);
-                    words.insert(leaves);
-                    let after = after & !step.dead;
-                    let next = (leaves, moved(&groups, g, after));
-                    if seen.insert(next.clone()) {
-                        open.push(states.len());
-                        states.push((
-                            next,
-                            Some(Move {
-                                from,
-                                kind,
-                                at,
-                                left,
-                                after,
-                            }),
-                        ));
-                    }
-                }
-            }
+    ) -> Option<Result<ObjectResults, UserSplit>> {
+        let mut exploration = Exploration::new(self, kinds);
+        if let Err(split) = exploration.run(deadline)? {
+            return Some(Err(split));
         }
-        let phases = self.phases(kinds, &written);
-        let later = |&(one, _, last): &(Halves, i64, i64)| {
-            let later = phases.iter().filter(move |other| last < other.1);
-            later.map(move |other| (one, other.0)).collect::<Vec<_>>()
-        };
-        let mut found = Found {
-            runs: vec![self.run(kinds, &states)],
-            before: phases.iter().flat_map(later).collect(),
+        let phases = self.phases(kinds, &exploration.written);
+        let mut found = ObjectResults {
+            runs: vec![self.run(kinds, &exploration.states)],
+            before: phases
+                .iter()
+                .flat_map(|&(one, _, last)| {
+                    let later = phases.iter().filter(move |other| last < other.1);
+                    later.map(move |other| (one, other.0)).collect::<Vec<_>>()
+                })
+                .collect(),
             phases: phases
                 .iter()
                 .filter(|(_, first, last)| first == last)
                 .map(|&((_, w), phase, _)| (w, phase))
                 .collect(),
-            ..Found::default()
+            ..ObjectResults::default()
         };
         for (kind, users) in kinds.iter().enumerate() {
             for at in 0..self.users[users[0]].operations.len() {
-                let mut here = written.remove(&(kind, at)).unwrap_or_default();
-                for &word in &words {
-                    match step(kind, at, word)? {
-                        Ok(step) if step.may_fail => drop(here.insert(word)),
-                        Ok(_) => {}
-                        Err(differ) => return Some(Err(differ)),
-                    }
-                }
-                let here: Values = here.into_iter().collect();
+                let here = match exploration.found_at(kind, at)? {
+                    Ok(here) => here,
+                    Err(split) => return Some(Err(split)),
+                };
                 let reads = users.iter().map(|&user| self.users[user].operations[at].0);
                 found.words.extend(reads.map(|read| (read, here.clone())));
             }
@@ -421,8 +359,7 @@ impl<'x, 'a> Object<'x, 'a> {
     ) -> Vec<(Halves, i64, i64)> {
         let mut phases = Vec::new();
         for (&(kind, at), words) in written {
-            let of = |word: Option<&i64>| phase_of(*word.expect("a word was found"));
-            let (first, last) = (of(words.first()), of(words.last()));
+            let (first, last) = (phase_in(words.first()), phase_in(words.last()));
             phases.extend(
                 kinds[kind]
                     .iter()
@@ -434,34 +371,50 @@ impl<'x, 'a> Object<'x, 'a> {
     }
 
     /// An order in which as many operations write as in any.
-    fn run(&self, kinds: &[Vec<usize>], states: &[(State, Option<Move>)]) -> Vec<Turn> {
-        let path = |state: usize| {
-            std::iter::successors(states[state].1.as_ref(), |step| {
-                states[step.from].1.as_ref()
-            })
-        };
+    fn run(&self, kinds: &[Vec<usize>], states: &[(ObjectState, Option<Move>)]) -> Vec<ObjectTurn> {
         let last = (0..states.len())
-            .max_by_key(|&state| path(state).count())
+            .max_by_key(|&state| path(states, state).count())
             .expect("there is the first");
-        let mut moves: Vec<&Move> = path(last).collect();
+        let mut moves: Vec<&Move> = path(states, last).collect();
         moves.reverse();
         let mut open: Vec<u64> = self.users.iter().map(User::all).collect();
         let mut before = self.start.0;
-        let turn = |step: &Move| {
-            let user = *kinds[step.kind]
-                .iter()
-                .find(|&&user| open[user] == step.left)
-                .expect("there is one in the state");
-            open[user] = step.after;
-            let operation = self.users[user].operations[step.at];
-            (
-                operation,
-                std::mem::replace(&mut before, operation.1),
-                states[step.from].0.0,
-            )
-        };
-        moves.into_iter().map(turn).collect()
+        moves
+            .into_iter()
+            .map(|step: &Move| {
+                let user = *kinds[step.kind]
+                    .iter()
+                    .find(|&&user| open[user] == step.left)
+                    .expect("there is one in the state");
+                open[user] = step.after;
+                let operation = self.users[user].operations[step.at];
+                (
+                    operation,
+                    std::mem::replace(&mut before, operation.1),
+                    states[step.from].0.0,
+                )
+            })
+            .collect()
     }
+}
+
+/// The steps that lead to a state, the last one first.
+fn path<'s>(
+    states: &'s [(ObjectState, Option<Move>)],
+    state: usize,
+) -> impl Iterator<Item = &'s Move> {
+    std::iter::successors(states[state].1.as_ref(), |step| {
+        states[step.from].1.as_ref()
+    })
+}
+
+/// The condition that an operation writes.
+fn write_guard(sk: &Skeleton, o: &Halves) -> Cond {
+    sk.events[o.1].guard
+}
+
+fn phase_in(word: Option<&i64>) -> i64 {
+    phase_of(*word.expect("a word was found"))
 }
 
 impl User {
@@ -487,6 +440,120 @@ impl User {
     }
 }
 
+/// The states of an object that its users can reach, in any order of their operations.
+struct Exploration<'e, 'x, 'a> {
+    object: &'e MbarrierObject<'x, 'a>,
+    kinds: &'e [Vec<usize>],
+    /// By kind, operation and word: the effect, which all users of the kind have.
+    effects: FxHashMap<(usize, usize, i64), OperationEffect>,
+    words: BTreeSet<i64>,
+    /// By kind and operation: the words with which it writes.
+    written: FxHashMap<(usize, usize), BTreeSet<i64>>,
+    states: Vec<(ObjectState, Option<Move>)>,
+}
+
+impl<'e, 'x, 'a> Exploration<'e, 'x, 'a> {
+    fn new(object: &'e MbarrierObject<'x, 'a>, kinds: &'e [Vec<usize>]) -> Self {
+        let groups = (0..kinds.len()).map(|kind| {
+            let first = &object.users[kinds[kind][0]];
+            (kind, first.all(), kinds[kind].len())
+        });
+        let start: ObjectState = (object.start.1, groups.collect());
+        Exploration {
+            object,
+            kinds,
+            effects: FxHashMap::default(),
+            words: BTreeSet::from([object.start.1]),
+            written: FxHashMap::default(),
+            states: vec![(start, None)],
+        }
+    }
+
+    /// The effect of an operation of a kind that finds a word. `None` if it cannot be worked out.
+    fn effect(
+        &mut self,
+        kind: usize,
+        at: usize,
+        word: i64,
+    ) -> Option<Result<OperationEffect, UserSplit>> {
+        if let Some(effect) = self.effects.get(&(kind, at, word)) {
+            return Some(Ok(effect.clone()));
+        }
+        let mut by_effect: BTreeMap<OperationEffect, Vec<usize>> = BTreeMap::new();
+        for &user in &self.kinds[kind] {
+            by_effect
+                .entry(self.object.step(&self.object.users[user], at, word)?)
+                .or_default()
+                .push(user);
+        }
+        if by_effect.len() > 1 {
+            return Some(Err(UserSplit(kind, by_effect.into_values().collect())));
+        }
+        let effect = by_effect.into_keys().next().expect("nobody is of no kind");
+        self.effects.insert((kind, at, word), effect.clone());
+        Some(Ok(effect))
+    }
+
+    /// Explores all states. `None` if that takes too long, or a word cannot be worked out.
+    fn run(&mut self, deadline: Option<Instant>) -> Option<Result<(), UserSplit>> {
+        let mut seen = FxHashSet::from_iter([self.states[0].0.clone()]);
+        let mut open = vec![0];
+        while let Some(from) = open.pop() {
+            if self.states.len() > MAX_STATES || stop::late(deadline) {
+                return None;
+            }
+            let (word, groups) = self.states[from].0.clone();
+            for (g, &(kind, left, _)) in groups.iter().enumerate() {
+                let user = &self.object.users[self.kinds[kind][0]];
+                for at in (0..user.operations.len()).filter(|at| left >> at & 1 == 1) {
+                    let Some(after) = user.passed_over(at, left) else {
+                        continue;
+                    };
+                    let effect = match self.effect(kind, at, word)? {
+                        Ok(effect) => effect,
+                        Err(split) => return Some(Err(split)),
+                    };
+                    let Some(leaves) = effect.leaves else {
+                        continue;
+                    };
+                    if phase_of(leaves) < phase_of(word) {
+                        return None;
+                    }
+                    self.written.entry((kind, at)).or_default().insert(word);
+                    self.words.insert(leaves);
+                    let after = after & !effect.dead;
+                    let next = (leaves, moved(&groups, g, after));
+                    if seen.insert(next.clone()) {
+                        open.push(self.states.len());
+                        let step = Move {
+                            from,
+                            kind,
+                            at,
+                            left,
+                            after,
+                        };
+                        self.states.push((next, Some(step)));
+                    }
+                }
+            }
+        }
+        Some(Ok(()))
+    }
+
+    /// The words that an operation of a kind can find.
+    fn found_at(&mut self, kind: usize, at: usize) -> Option<Result<Values, UserSplit>> {
+        let mut here = self.written.remove(&(kind, at)).unwrap_or_default();
+        for word in self.words.clone() {
+            match self.effect(kind, at, word)? {
+                Ok(effect) if effect.may_fail => drop(here.insert(word)),
+                Ok(_) => {}
+                Err(split) => return Some(Err(split)),
+            }
+        }
+        Some(Ok(here.into_iter().collect()))
+    }
+}
+
 /// The operations for which `has` is true, as a set.
 fn bits(operations: &[Halves], mut has: impl FnMut(&Halves) -> bool) -> u64 {
     operations
@@ -496,7 +563,7 @@ fn bits(operations: &[Halves], mut has: impl FnMut(&Halves) -> bool) -> u64 {
 }
 
 /// The groups after one user of a group has performed an operation.
-fn moved(groups: &[Group], from: usize, left: u64) -> Vec<Group> {
+fn moved(groups: &[UserGroup], from: usize, left: u64) -> Vec<UserGroup> {
     let mut groups = groups.to_vec();
     let kind = groups[from].0;
     groups[from].2 -= 1;

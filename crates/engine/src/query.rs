@@ -46,7 +46,7 @@ impl Query<'_> {
 
 /// The result of a query.
 #[derive(Debug)]
-pub enum Found {
+pub enum QueryResult {
     /// An execution.
     Yes(Box<Execution>),
     /// No such execution exists.

@@ -22,7 +22,7 @@ use program::litmus::Observable;
 
 /// The result of replaying an execution.
 #[derive(Clone, Debug)]
-pub struct Replayed {
+pub struct Replay {
     /// Values of all nodes of the model.
     pub values: Values<Bits>,
     /// Names of the axioms that reject it.
@@ -35,7 +35,7 @@ pub struct Replayed {
     pub state: FinalState,
 }
 
-impl Replayed {
+impl Replay {
     /// Whether a flag is raised by pairs outside `spared`.
     pub(crate) fn is_raised(&self, task: &Task<'_>, flag: usize, spared: Option<&Rel>) -> bool {
         let tested = &task.model.flags[flag];
@@ -49,13 +49,13 @@ impl Replayed {
 }
 
 /// Leaves of one candidate.
-struct Candidate<'a> {
+struct CandidateLeaves<'a> {
     task: &'a Task<'a>,
     execution: &'a Execution,
     known: &'a Assignment,
 }
 
-impl Leaves<Bits> for Candidate<'_> {
+impl Leaves<Bits> for CandidateLeaves<'_> {
     fn base(&self, id: BaseId, _: Kind) -> Value<EventSet, Rel> {
         let executed = &self.execution.executed;
         match self.task.base(id) {
@@ -78,7 +78,7 @@ impl Leaves<Bits> for Candidate<'_> {
     }
 }
 
-impl Candidate<'_> {
+impl CandidateLeaves<'_> {
     /// The values of the chosen nodes, which include all their operands.
     fn values(&self, nodes: &[bool]) -> Values<Bits> {
         let algebra = Bits {
@@ -95,7 +95,7 @@ impl Candidate<'_> {
 /// The value in an execution of a bound in a declaration, which does not depend on the free
 /// relations.
 pub fn declared(task: &Task<'_>, execution: &Execution, node: NodeId) -> Rel {
-    let candidate = Candidate {
+    let candidate = CandidateLeaves {
         task,
         execution,
         known: &execution.known(),
@@ -111,7 +111,7 @@ pub fn declared(task: &Task<'_>, execution: &Execution, node: NodeId) -> Rel {
 /// The values of all nodes under an assignment that may be no candidate execution: it checks no
 /// law.
 pub fn evaluate(task: &Task<'_>, execution: &Execution) -> Values<Bits> {
-    Candidate {
+    CandidateLeaves {
         task,
         execution,
         known: &execution.known(),
@@ -123,8 +123,8 @@ pub fn evaluate(task: &Task<'_>, execution: &Execution) -> Values<Bits> {
 ///
 /// # Errors
 /// The law that it breaks, if it is not a candidate execution. (Axioms are not laws: see
-/// [`Replayed::rejected_by`].)
-pub fn replay(task: &Task<'_>, execution: &Execution) -> Result<Replayed, String> {
+/// [`Replay::rejected_by`].)
+pub fn replay(task: &Task<'_>, execution: &Execution) -> Result<Replay, String> {
     replay_known(task, execution, &execution.known())
 }
 
@@ -132,7 +132,7 @@ fn replay_known(
     task: &Task<'_>,
     execution: &Execution,
     known: &Assignment,
-) -> Result<Replayed, String> {
+) -> Result<Replay, String> {
     let sk = &task.sk;
     let mut eval = Eval::new(sk, known);
     let mut decided = |c: Cond, what: &str| -> Result<bool, String> {
@@ -158,7 +158,7 @@ fn replay_known(
         }
     }
     let complete = decided(sk.complete, "completeness")?;
-    let values = Candidate {
+    let values = CandidateLeaves {
         task,
         execution,
         known,
@@ -172,22 +172,17 @@ fn replay_known(
     let algebra = Bits {
         executed: execution.executed.clone(),
     };
-    let value = |id: NodeId| {
-        values[id.index()]
-            .as_deref()
-            .expect("all nodes were asked for")
-    };
     let rejected_by = (0..task.model.axioms.len())
         .filter(|&i| {
             let a = &task.model.axioms[i];
-            algebra.holds(a.test, value(a.node)) == a.negated
+            algebra.holds(a.test, value_of(&values, a.node)) == a.negated
         })
         .collect();
     let flags = task
         .model
         .flags
         .iter()
-        .map(|f| algebra.holds(f.test, value(f.node)) != f.negated)
+        .map(|f| algebra.holds(f.test, value_of(&values, f.node)) != f.negated)
         .collect();
     let observed = if complete {
         task.observed.as_slice()
@@ -199,7 +194,7 @@ fn replay_known(
         .map(|&o| final_value(task, execution, &mut eval, o))
         .collect();
     let state = state?;
-    Ok(Replayed {
+    Ok(Replay {
         values,
         rejected_by,
         flags,
@@ -208,12 +203,15 @@ fn replay_known(
     })
 }
 
+/// The value of a node.
+fn value_of(values: &Values<Bits>, id: NodeId) -> &Value<EventSet, Rel> {
+    values[id.index()]
+        .as_deref()
+        .expect("all nodes were asked for")
+}
+
 /// Replays an execution and checks that it answers the query.
-pub fn check(
-    task: &Task<'_>,
-    execution: &Execution,
-    query: &Query<'_>,
-) -> Result<Replayed, String> {
+pub fn check(task: &Task<'_>, execution: &Execution, query: &Query<'_>) -> Result<Replay, String> {
     let known = execution.known();
     let replayed = replay_known(task, execution, &known)?;
     if let Some(&i) = replayed.rejected_by.iter().find(|&&i| query.axioms[i]) {
@@ -234,8 +232,11 @@ pub fn check(
         return Err("it does not meet the condition asked for".to_string());
     }
     for (p, truth) in &query.props {
-        let mut value = |o: Observable| final_value(task, execution, &mut eval, o).ok();
-        let holds = eval::prop(p, &mut |atom| task.atom_value(atom, &mut value));
+        let holds = eval::prop(p, &mut |atom| {
+            task.atom_value(atom, &mut |o: Observable| {
+                final_value(task, execution, &mut eval, o).ok()
+            })
+        });
         if holds != Some(*truth) {
             return Err("its final state does not fit the proposition".to_string());
         }
@@ -250,18 +251,14 @@ fn check_free(
     eval: &mut Eval<'_>,
 ) -> Result<(), String> {
     let executed = &execution.executed;
-    let rel = |id: NodeId| {
-        values[id.index()]
-            .as_deref()
-            .expect("all nodes were asked for")
-            .rel()
-    };
     for (f, r) in task.model.free.iter().zip(&execution.free) {
-        let within = rel(f.within);
+        let within = rel_of(values, f.within);
         if !r.is_subset(within) {
             return Err(format!("`{}` leaves its upper bound", f.name));
         }
-        if f.containing.is_some_and(|c| !rel(c).is_subset(r)) {
+        if f.containing
+            .is_some_and(|c| !rel_of(values, c).is_subset(r))
+        {
             return Err(format!("`{}` lacks a pair of its lower bound", f.name));
         }
         match f.shape {
@@ -289,7 +286,7 @@ fn check_free(
                     return Err(format!("`{}` is not transitive", f.name));
                 }
                 if let Some(c) = f.covering {
-                    let undecided = rel(c)
+                    let undecided = rel_of(values, c)
                         .iter()
                         .any(|(i, j)| i != j && !r.has(i, j) && !r.has(j, i));
                     if undecided {
@@ -300,6 +297,14 @@ fn check_free(
         }
     }
     Ok(())
+}
+
+/// The value of a node that is a relation.
+fn rel_of(values: &Values<Bits>, id: NodeId) -> &Rel {
+    values[id.index()]
+        .as_deref()
+        .expect("all nodes were asked for")
+        .rel()
 }
 
 fn check_values(task: &Task<'_>, execution: &Execution, eval: &mut Eval<'_>) -> Result<(), String> {

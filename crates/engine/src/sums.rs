@@ -21,10 +21,10 @@ use rustc_hash::FxHashMap;
 
 use crate::bounds::TaskBounds;
 use crate::eval::Eval;
-use crate::excluded::Excluded;
+use crate::excluded::Exclusion;
 use crate::execution::Execution;
 use crate::skeleton::pool::{Term, TermId};
-use crate::skeleton::{Cond, Pool, Skeleton};
+use crate::skeleton::{Cond, Skeleton, TermPool};
 use crate::task::Task;
 use program::BinOp;
 use program::litmus::observables;
@@ -53,7 +53,7 @@ impl Sum {
     pub(crate) fn seen(&self, sk: &mut Skeleton) -> Vec<(usize, TermId)> {
         let mut sum = sk.events[self.start].value.expect("writes have values");
         for &(r, w) in &self.members {
-            if let Some(Added::By(op, operand)) = added(sk, r, w) {
+            if let Some(AtomicChange::By(op, operand)) = added(sk, r, w) {
                 let (ty, guard) = (sk.events[w].ty, sk.events[w].guard);
                 let more = sk.pool.bin(op, ty, sum, operand);
                 sum = sk.pool.ite(guard, more, sum);
@@ -64,22 +64,22 @@ impl Sum {
 }
 
 /// How an atomic changes the value that it reads.
-enum Added {
+enum AtomicChange {
     /// It leaves the value unchanged.
     Nothing,
     /// The operator and the other operand; the operands of several may come in any order.
     By(BinOp, TermId),
 }
 
-fn added(sk: &Skeleton, r: usize, w: usize) -> Option<Added> {
+fn added(sk: &Skeleton, r: usize, w: usize) -> Option<AtomicChange> {
     let (read, value) = (sk.events[r].value?, sk.events[w].value?);
     match sk.pool.term(value) {
-        _ if value == read => Some(Added::Nothing),
-        Term::Cast(_, a) if a == read => Some(Added::Nothing),
+        _ if value == read => Some(AtomicChange::Nothing),
+        Term::Cast(_, a) if a == read => Some(AtomicChange::Nothing),
         Term::Bin(op, ty, a, b) if op.is_free_of_order() && ty == sk.events[w].ty => {
             match (a == read, b == read) {
-                (true, false) => Some(Added::By(op, b)),
-                (false, true) => Some(Added::By(op, a)),
+                (true, false) => Some(AtomicChange::By(op, b)),
+                (false, true) => Some(AtomicChange::By(op, a)),
                 _ => None,
             }
         }
@@ -102,7 +102,7 @@ struct Adders {
 fn candidates(task: &Task<'_>) -> Vec<Vec<(usize, usize)>> {
     let sk = &task.sk;
     let halves = sk.rmw.iter().map(|&(r, w)| (r.index(), w.index()));
-    let found: FxHashMap<usize, (usize, CellId, Added)> = halves
+    let found: FxHashMap<usize, (usize, CellId, AtomicChange)> = halves
         .filter_map(|(r, w)| {
             let cell = task
                 .surely_at(w)
@@ -121,8 +121,8 @@ fn candidates(task: &Task<'_>) -> Vec<Vec<(usize, usize)>> {
     open.extend(conds.into_iter().flat_map(|cond| sk.pool.compared(cond)));
     let written = (0..sk.len()).filter(|&e| sk.events[e].is_write());
     open.extend(written.filter_map(|w| match found.get(&w) {
-        Some((.., Added::By(_, operand))) => Some(*operand),
-        Some((.., Added::Nothing)) => None,
+        Some((.., AtomicChange::By(_, operand))) => Some(*operand),
+        Some((.., AtomicChange::Nothing)) => None,
         None => sk.events[w].value,
     }));
     let asked = [task.test.observables(), observables(&task.test.filter, &[])].concat();
@@ -134,7 +134,7 @@ fn candidates(task: &Task<'_>) -> Vec<Vec<(usize, usize)>> {
     let mut used = vec![false; sk.len()];
     let mut seen = vec![false; sk.pool.term_count()];
     while let Some(t) = open.pop() {
-        if std::mem::replace(&mut seen[Pool::term_index(t)], true) {
+        if std::mem::replace(&mut seen[TermPool::term_index(t)], true) {
             continue;
         }
         match sk.pool.term(t) {
@@ -145,7 +145,7 @@ fn candidates(task: &Task<'_>) -> Vec<Vec<(usize, usize)>> {
     let mut by_cell: FxHashMap<CellId, Adders> = FxHashMap::default();
     for (&w, (r, cell, added)) in found.iter().filter(|(_, (r, ..))| !used[*r]) {
         let adders = by_cell.entry(*cell).or_default();
-        if let Added::By(op, _) = added {
+        if let AtomicChange::By(op, _) = added {
             let this = (*op, sk.events[w].ty.signed);
             adders.differ |= *adders.operation.get_or_insert(this) != this;
         }
@@ -165,16 +165,14 @@ fn candidates(task: &Task<'_>) -> Vec<Vec<(usize, usize)>> {
 
 /// Whether looking for sums is worthwhile: the domains list many values.
 pub(crate) fn are_large(task: &Task<'_>) -> bool {
-    let listed = |(_, w): &(usize, usize)| {
-        let value = task.sk.events[*w].value.expect("writes have values");
-        task.domains.of(value).map_or(MANY_VALUES, Vec::len)
-    };
-    let several = |members: &Vec<(usize, usize)>| members.len() > 1;
     candidates(task)
         .iter()
-        .filter(|members| several(members))
+        .filter(|members| members.len() > 1)
         .flatten()
-        .map(listed)
+        .map(|(_, w)| {
+            let value = task.sk.events[*w].value.expect("writes have values");
+            task.domains.of(value).map_or(MANY_VALUES, Vec::len)
+        })
         .sum::<usize>()
         >= MANY_VALUES
 }
@@ -186,7 +184,7 @@ pub(crate) fn sums(task: &Task<'_>, bounds: &TaskBounds) -> Vec<Sum> {
         return Vec::new();
     };
     let source = &bounds.free[model.values.0 as usize].may;
-    let mut excluded = Excluded::new(task, bounds, from_reads);
+    let mut excluded = Exclusion::new(task, bounds, from_reads);
     let mut sums = Vec::new();
     for all in candidates(task) {
         let mut by_start: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
@@ -198,8 +196,12 @@ pub(crate) fn sums(task: &Task<'_>, bounds: &TaskBounds) -> Vec<Sum> {
             }
         }
         let sum = |(start, members)| Sum { start, members };
-        let whole = |sum: &Sum| sum.members.len() > 1 && is_whole(task, bounds, &mut excluded, sum);
-        sums.extend(by_start.into_iter().map(sum).filter(whole));
+        sums.extend(
+            by_start
+                .into_iter()
+                .map(sum)
+                .filter(|sum| sum.members.len() > 1 && is_whole(task, bounds, &mut excluded, sum)),
+        );
     }
     // A sum that starts from another sum does not see the values of that sum.
     let of_another = |sums: &[Sum], start: usize| {
@@ -216,7 +218,7 @@ pub(crate) fn sums(task: &Task<'_>, bounds: &TaskBounds) -> Vec<Sum> {
 fn is_whole(
     task: &Task<'_>,
     bounds: &TaskBounds,
-    excluded: &mut Excluded<'_, '_>,
+    excluded: &mut Exclusion<'_, '_>,
     sum: &Sum,
 ) -> bool {
     let (sk, model) = (&task.sk, task.model);

@@ -12,14 +12,14 @@ use std::time::Instant;
 use rustc_hash::FxHashMap;
 
 use crate::bounds::TaskBounds;
-use crate::limits::Tried;
-use crate::objects::{self, Found};
+use crate::limits::BoundTrial;
+use crate::objects::{self, ObjectResults};
 use crate::query::FinalState;
 use crate::skeleton::base::{self, Base};
-use crate::skeleton::domain::{self, Domains, Known};
-use crate::skeleton::needed::Needed;
+use crate::skeleton::domain::{self, Domains, KnownFacts};
+use crate::skeleton::needed::NeededTerms;
 use crate::skeleton::rivals::Rivals;
-use crate::skeleton::signature::{self, Role};
+use crate::skeleton::signature::{self, BaseRole};
 use crate::skeleton::{Cond, Purpose, Skeleton, observable_ty, place};
 use crate::sums::{self, Sum};
 use cat::model::ir::{Axiom, Model, NodeId, NodeOp, Shape, Test};
@@ -73,9 +73,9 @@ pub struct Task<'a> {
     /// Values that the checker cannot work out; no answer may depend on them.
     pub unknowns: Unknowns,
     /// The reads of memory before any write to it.
-    pub unwritten: Unwritten,
+    pub unwritten: UnwrittenReads,
     /// The values that the task keeps, and why it gave up the others: it could not list them.
-    pub needed: Option<(Needed, Reason)>,
+    pub needed: Option<(NeededTerms, Reason)>,
     /// Whether descriptions of executions have every relation that the model names.
     pub detail: bool,
     /// Whether the domains leave out values that the axioms exclude.
@@ -85,13 +85,13 @@ pub struct Task<'a> {
     /// The sums of atomics at one location.
     pub(crate) sums: Vec<Sum>,
     /// The results for mbarrier objects with many operations.
-    pub(crate) objects: Found,
+    pub(crate) objects: ObjectResults,
 }
 
 /// The reads and final values that show memory before any write to it, where memory begins with any
 /// value (`Init::Unknown`).
 #[derive(Clone, Debug, Default)]
-pub struct Unwritten {
+pub struct UnwrittenReads {
     /// Micro-ops that can read memory before any write to it, with the name of that memory.
     pub reads: BTreeMap<Site, String>,
     /// Observed memory cells that can keep their initial value to the end.
@@ -157,106 +157,57 @@ impl<'a> Task<'a> {
         thin_air: bool,
         deadline: Option<Instant>,
     ) -> Result<Task<'a>, Reason> {
-        let build = |known: Known<'_>, sums: &[Sum], objects: &Found, rough: bool| {
-            let known = (known, sums, objects, rough);
-            Task::build_without(
-                purpose,
-                test,
-                model,
-                set,
-                (bound, thin_air),
-                known,
-                deadline,
-            )
+        let settings = TaskSettings {
+            purpose,
+            test,
+            model,
+            set,
+            bound,
+            thin_air,
+            deadline,
         };
-        let nothing = Found::default();
-        let first = build(Known::default(), &[], &nothing, false);
-        let adds_up =
-            |task: &Task<'_>| !purpose.is_progress() && !thin_air && sums::are_large(task);
-        let of_many = |task: &Task<'_>| {
-            if thin_air {
-                None
-            } else {
-                objects::of_many(task)
-            }
+        let nothing = ObjectResults::default();
+        let first_facts = TaskFacts {
+            known: KnownFacts::default(),
+            sums: &[],
+            objects: &nothing,
+            rough: false,
         };
+        let first = settings.build(first_facts);
         let made;
         let rough = match &first {
             Ok(task)
                 if !task.open_values
                     && task.needed.is_none()
-                    && !adds_up(task)
-                    && of_many(task).is_none() =>
+                    && !settings.adds_up(task)
+                    && settings.of_many(task).is_none() =>
             {
                 return first;
             }
             Ok(task) => task,
-            Err(Reason::TooManyValues(_)) => match build(Known::default(), &[], &nothing, true) {
-                Ok(task) => {
-                    made = task;
-                    &made
+            Err(Reason::TooManyValues(_)) => {
+                let facts = TaskFacts {
+                    rough: true,
+                    ..first_facts
+                };
+                match settings.build(facts) {
+                    Ok(task) => {
+                        made = task;
+                        &made
+                    }
+                    Err(_) => return first,
                 }
-                Err(_) => return first,
-            },
+            }
             Err(_) => return first,
         };
-        // A read with fewer sources has fewer values.
-        let all = vec![true; model.axioms.len()];
-        let bounds = TaskBounds::new(rough, &all, deadline).ok_or(Reason::Time)?;
-        let never = bounds.never_read(rough);
-        let sums = if adds_up(rough) {
-            sums::sums(rough, &bounds)
-        } else {
-            Vec::new()
-        };
-        let found = if thin_air {
-            Found::default()
-        } else {
-            objects::found(rough, &bounds, deadline)
-        };
-        if never.is_empty() && sums.is_empty() && found.words.is_empty() {
-            return first;
-        }
-        match build(
-            Known {
-                never: Some(&never),
-                found: Some(&found.words),
-            },
-            &sums,
-            &found,
-            false,
-        ) {
-            Ok(mut again) if again.sk.len() == rough.sk.len() && again.needed.is_none() => {
-                // The axioms justify that those values are never read.
-                again.domains.open = true;
-                again.narrowed = true;
-                again.objects = found;
-                again.unlisted = match &first {
-                    Ok(task) if !sums.is_empty() => sums[0].place(&task.sk).map(Reason::AddedUp),
-                    Ok(task) if task.needed.is_none() && !again.objects.words.is_empty() => {
-                        of_many(task).map(Reason::InOrder)
-                    }
-                    Ok(task) => task.needed.as_ref().map(|(_, why)| why.clone()),
-                    Err(why) => Some(why.clone()),
-                };
-                Ok(again)
-            }
-            Err(reason @ (Reason::Time | Reason::Interrupted)) => Err(reason),
-            _ => first,
+        match settings.build_narrowed(rough, &first)? {
+            Some(again) => Ok(again),
+            None => first,
         }
     }
 
-    /// As [`Task::build`], with facts that hold in all executions. With `rough`, values are not
-    /// listed, and the task serves only to bound relations.
-    fn build_without(
-        purpose: Purpose,
-        test: &'a LitmusTest,
-        model: &'a Model,
-        set: &[Setting],
-        (bound, thin_air): (u32, bool),
-        (known, sums, objects, rough): (Known<'_>, &[Sum], &Found, bool),
-        deadline: Option<Instant>,
-    ) -> Result<Task<'a>, Reason> {
+    /// Checks that the model can express the program, and that the engines support the model.
+    fn in_model(test: &LitmusTest, model: &Model) -> Result<(), Reason> {
         if let Some(f) = model
             .free
             .iter()
@@ -268,7 +219,7 @@ impl<'a> Task<'a> {
                 f.1.name
             )));
         }
-        if test.program.host.is_some() && !signature::speaks_of(model, Role::Launch) {
+        if test.program.host.is_some() && !signature::speaks_of(model, BaseRole::Launch) {
             return Err(Reason::NotInModel(
                 "calls of the runtime by host threads".into(),
             ));
@@ -278,7 +229,8 @@ impl<'a> Task<'a> {
             .assembly()
             .filter(|_| signature::is_deaf_to(model, Tag::Generic))
         {
-            let why = "PTX in assembly or in a function of the library, which means something under a model of PTX alone";
+            let why = "PTX in assembly or in a function of the library, which means something \
+            under a model of PTX alone";
             return Err(Reason::NotInModel(format!(
                 "`{}` (line {}), {why}",
                 instr.text, instr.line
@@ -323,7 +275,7 @@ impl<'a> Task<'a> {
         if let Some(instr) = test
             .program
             .asynchronous()
-            .filter(|_| !signature::speaks_of(model, Role::Asynchronous))
+            .filter(|_| !signature::speaks_of(model, BaseRole::Asynchronous))
         {
             let what = format!(
                 "asynchronous operations (`{}`, line {})",
@@ -334,7 +286,7 @@ impl<'a> Task<'a> {
         if let Some(instr) = test
             .program
             .of_several_cells()
-            .filter(|_| !signature::speaks_of(model, Role::Whole))
+            .filter(|_| !signature::speaks_of(model, BaseRole::Whole))
         {
             let why = match instr.element.whole {
                 true => "an access of 128 bits",
@@ -345,170 +297,7 @@ impl<'a> Task<'a> {
                 instr.text, instr.line
             )));
         }
-        let unknowns = Unknowns::of(&test.program);
-        if let Some((made, steered)) = unknowns.steered() {
-            return Err(not_worked_out(
-                &test.program,
-                made,
-                place(&test.program, steered).to_string(),
-            ));
-        }
-        let options = options(test, model, set);
-        let excluded = !thin_air && excludes_thin_air(model);
-        let props: Vec<&Prop> = test.condition.iter().chain(&test.filter).collect();
-        let fewer = |sk: &Skeleton, why: &Reason| {
-            // No proposition requires any value to exist.
-            let may = excluded && matches!(why, Reason::TooManyValues(_));
-            let filtered = litmus::observables(&test.filter, &[]);
-            let asked = [test.observables(), filtered].into_iter().filter(|_| may);
-            let alone = |asked: Vec<Observable>| {
-                let mut sk = sk.clone();
-                let needed = Needed::alone(&mut sk, &asked);
-                let domains =
-                    Domains::compute(&sk, &[], known, Some(&needed), false, deadline).ok()?;
-                needed
-                    .covers(&sk, &domains)
-                    .then_some((sk, domains, needed))
-            };
-            asked.into_iter().find_map(alone)
-        };
-        let unrolled = |fold: bool| {
-            let mut sk = Skeleton::build_for(purpose, test, options, bound, fold, deadline)?;
-            for sum in sums {
-                let seen = sum.seen(&mut sk);
-                sk.sums.extend(seen);
-            }
-            sk.fall_in(&objects.phases);
-            let seeds = if excluded {
-                Vec::new()
-            } else {
-                seeds(&sk, &props)
-            };
-            match Domains::compute(&sk, &seeds, known, None, rough, deadline) {
-                Ok(domains) => Ok((sk, domains, None)),
-                Err(why) => match fewer(&sk, &why) {
-                    Some((sk, domains, needed)) => Ok((sk, domains, Some((needed, why)))),
-                    None => Err(why),
-                },
-            }
-        };
-        let (mut sk, mut domains, mut needed) = unrolled(true)?;
-        if sk.fixed.is_hit(&sk, &domains) {
-            (sk, domains, needed) = unrolled(false)?;
-        }
-        // A value computed from an unnamed value may be any other value.
-        domains.open |= domains.seeded && props.iter().any(|p| p.computes());
-        let open_values = domains.open && !excluded;
-        let (mut bases, mut open) = (FxHashMap::default(), Vec::new());
-        for node in &model.nodes {
-            if let NodeOp::Base(id) = node.op
-                && !bases.contains_key(&id)
-            {
-                let b = base::base(&mut sk, &domains, id);
-                let first = open.len();
-                if let Base::Rel(r) = &b {
-                    open.extend(r.open.iter().map(|cell| cell.2));
-                }
-                bases.insert(id, (first, b));
-                if stop::late(deadline) {
-                    return Err(Reason::Time);
-                }
-            }
-        }
-        let rivals = options
-            .same_value_benign()
-            .then(|| Rivals::of(&mut sk, &domains, &unknowns));
-        let absent = signature::absent(model, &sk.program);
-        debug_assert!(
-            bases
-                .iter()
-                .all(|(&id, (_, base))| signature::is_present(id, &sk.program) || base.is_empty()),
-            "what needs other instructions has no members"
-        );
-        let mut fault = Cond::FALSE;
-        for i in 0..sk.len() {
-            if i.is_multiple_of(256) && stop::late(deadline) {
-                return Err(Reason::Time);
-            }
-            if domains.may_fault[i] {
-                let f = base::faults(&mut sk, &domains, i);
-                let here = sk.pool.and(f, sk.events[i].guard);
-                fault = sk.pool.or(fault, here);
-            }
-        }
-        for at in 0..sk.unmet.len() {
-            fault = sk.pool.or(fault, sk.unmet[at].0);
-        }
-        let observed = test.observables();
-        let mut observed_cells: Vec<CellId> = Vec::new();
-        for &o in &observed {
-            if let Some(c) = sk.observed_cell(o)
-                && !observed_cells.contains(&c)
-            {
-                observed_cells.push(c);
-            }
-        }
-        let mut at_cell = Vec::new();
-        for &cell in &observed_cells {
-            if stop::late(deadline) {
-                return Err(Reason::Time);
-            }
-            let mut writers = Vec::new();
-            for i in 0..sk.len() {
-                if !sk.events[i].is_write() {
-                    continue;
-                }
-                let mut here = Cond::FALSE;
-                for &c in &domains.cells[i] {
-                    if sk.memory.cell(c).memory == cell {
-                        let at = base::is_at(&mut sk, i, c);
-                        here = sk.pool.or(here, at);
-                    }
-                }
-                if here != Cond::FALSE {
-                    writers.push((i, here));
-                }
-            }
-            at_cell.push(writers);
-        }
-        // Later users of the pool have their own deadline.
-        sk.pool.unwatch()?;
-        let check_barrier_order = !sk.barrier_order.is_empty() && {
-            let mut order = sk.program_order().clone();
-            for &(a, b, _) in &sk.barrier_order {
-                order.insert(a.index(), b.index());
-            }
-            order.has_cycle(&EventSet::full(sk.len()))
-        };
-        Ok(Task {
-            names: observed
-                .iter()
-                .map(|&o| sk.memory.observable_name(&sk.program, o).into())
-                .collect(),
-            test,
-            model,
-            sk,
-            domains,
-            bases,
-            open,
-            fault,
-            started: Cond::TRUE,
-            open_values,
-            observed,
-            observed_cells,
-            at_cell,
-            check_barrier_order,
-            absent,
-            rivals,
-            unknowns,
-            unwritten: Unwritten::default(),
-            needed,
-            detail: false,
-            narrowed: false,
-            unlisted: None,
-            sums: sums.to_vec(),
-            objects: Found::default(),
-        })
+        Ok(())
     }
 
     /// The same task under other settings; `None` if it has to be built anew.
@@ -523,7 +312,7 @@ impl<'a> Task<'a> {
         let mut task = self.clone();
         task.sk.options = options;
         for (&id, (_, base)) in &mut task.bases {
-            if signature::row(id).role == Role::Reading {
+            if signature::row(id).role == BaseRole::Reading {
                 *base = base::base(&mut task.sk, &task.domains, id);
             }
         }
@@ -581,12 +370,11 @@ impl<'a> Task<'a> {
             .into_iter()
             .for_each(|p| p.observables(&mut |o| asked.push(o)));
         asked.extend(self.observed.iter().filter(|_| lists));
-        let as_it_was = |o: &Observable| {
+        if let Some(cell) = asked.iter().find_map(|o: &Observable| {
             self.sk
                 .observed_cell(*o)
                 .filter(|c| self.unwritten.ends.contains(c))
-        };
-        if let Some(cell) = asked.iter().find_map(as_it_was) {
+        }) {
             let memory = self.sk.memory.cell(cell).name.clone();
             return Some(Reason::Unwritten {
                 read: None,
@@ -602,26 +390,29 @@ impl<'a> Task<'a> {
 
     /// The reads that can observe memory before any write to it.
     pub fn reads_of_nothing_written(&self) -> Vec<verdict::Unwritten> {
-        let of = |(site, memory): (&Site, &String)| {
-            let Place { text, thread, line } = place(&self.sk.program, *site);
-            verdict::Unwritten {
-                thread,
-                line,
-                text,
-                memory: memory.clone(),
-            }
-        };
-        self.unwritten.reads.iter().map(of).collect()
+        self.unwritten
+            .reads
+            .iter()
+            .map(|(site, memory): (&Site, &String)| {
+                let Place { text, thread, line } = place(&self.sk.program, *site);
+                verdict::Unwritten {
+                    thread,
+                    line,
+                    text,
+                    memory: memory.clone(),
+                }
+            })
+            .collect()
     }
 
     /// The part that the loop bound leaves open: the cut at which a thread can go on, if one
     /// exists.
-    pub fn tried(&self, goes_on: Option<usize>) -> Tried {
+    pub fn tried(&self, goes_on: Option<usize>) -> BoundTrial {
         let open = goes_on.map(|cut| {
             let (_, thread, header) = self.sk.cuts[cut];
             place(&self.sk.program, (thread, header))
         });
-        Tried {
+        BoundTrial {
             open,
             cut: self.sk.cut != Cond::FALSE,
             deepest: self.sk.deepest,
@@ -655,13 +446,16 @@ impl<'a> Task<'a> {
     ) -> impl Iterator<Item = State> {
         let mut shown = FxHashMap::<(usize, i64), Arc<str>>::default();
         states.into_iter().map(move |state| {
-            let mut show = |(i, &v): (usize, &i64)| {
-                let value = shown
-                    .entry((i, v))
-                    .or_insert_with(|| self.show_value(self.observed[i], v).into());
-                (self.names[i].clone(), value.clone())
-            };
-            state.iter().enumerate().map(&mut show).collect()
+            state
+                .iter()
+                .enumerate()
+                .map(|(i, &v): (usize, &i64)| {
+                    let value = shown
+                        .entry((i, v))
+                        .or_insert_with(|| self.show_value(self.observed[i], v).into());
+                    (self.names[i].clone(), value.clone())
+                })
+                .collect()
         })
     }
 
@@ -728,6 +522,329 @@ impl<'a> Task<'a> {
     }
 }
 
+/// The settings of a task.
+#[derive(Clone, Copy)]
+struct TaskSettings<'a, 's> {
+    purpose: Purpose,
+    test: &'a LitmusTest,
+    model: &'a Model,
+    set: &'s [Setting],
+    bound: u32,
+    thin_air: bool,
+    deadline: Option<Instant>,
+}
+
+/// Facts that hold in all executions, for a task to use. With `rough`, values are not listed, and
+/// the task serves only to bound relations.
+#[derive(Clone, Copy)]
+struct TaskFacts<'f> {
+    known: KnownFacts<'f>,
+    sums: &'f [Sum],
+    objects: &'f ObjectResults,
+    rough: bool,
+}
+
+/// A skeleton, its domains, and the kept values if others were given up, with the reason.
+type UnrolledValues = (Skeleton, Domains, Option<(NeededTerms, Reason)>);
+
+impl<'a> TaskSettings<'a, '_> {
+    /// Whether looking for sums of atomics is worthwhile.
+    fn adds_up(&self, task: &Task<'_>) -> bool {
+        !self.purpose.is_progress() && !self.thin_air && sums::are_large(task)
+    }
+
+    /// An operation on an mbarrier object with many, if its results are of use.
+    fn of_many(&self, task: &Task<'_>) -> Option<Place> {
+        if self.thin_air {
+            None
+        } else {
+            objects::of_many(task)
+        }
+    }
+
+    /// Whether no value out of thin air matters, because an axiom excludes them all.
+    fn excludes_thin_air(&self) -> bool {
+        !self.thin_air && excludes_thin_air(self.model)
+    }
+
+    /// As [`Task::build`], with facts that hold in all executions.
+    fn build(self, facts: TaskFacts<'_>) -> Result<Task<'a>, Reason> {
+        let TaskSettings {
+            test,
+            model,
+            set,
+            deadline,
+            ..
+        } = self;
+        Task::in_model(test, model)?;
+        let unknowns = Unknowns::of(&test.program);
+        if let Some((made, steered)) = unknowns.steered() {
+            return Err(not_worked_out(
+                &test.program,
+                made,
+                place(&test.program, steered).to_string(),
+            ));
+        }
+        let options = options(test, model, set);
+        let props: Vec<&Prop> = test.condition.iter().chain(&test.filter).collect();
+        let (mut sk, mut domains, mut needed) = self.unrolled(facts, options, &props, true)?;
+        if sk.fixed.is_hit(&sk, &domains) {
+            (sk, domains, needed) = self.unrolled(facts, options, &props, false)?;
+        }
+        // A value computed from an unnamed value may be any other value.
+        domains.open |= domains.seeded && props.iter().any(|p| p.computes());
+        let open_values = domains.open && !self.excludes_thin_air();
+        let (bases, open) = bases(model, &mut sk, &domains, deadline)?;
+        let rivals = options
+            .same_value_benign()
+            .then(|| Rivals::of(&mut sk, &domains, &unknowns));
+        let absent = signature::absent(model, &sk.program);
+        debug_assert!(
+            bases
+                .iter()
+                .all(|(&id, (_, base))| signature::is_present(id, &sk.program) || base.is_empty()),
+            "what needs other instructions has no members"
+        );
+        let fault = fault(&mut sk, &domains, deadline)?;
+        let observed = test.observables();
+        let mut observed_cells: Vec<CellId> = Vec::new();
+        for &o in &observed {
+            if let Some(c) = sk.observed_cell(o)
+                && !observed_cells.contains(&c)
+            {
+                observed_cells.push(c);
+            }
+        }
+        let mut at_cell = Vec::new();
+        for &cell in &observed_cells {
+            if stop::late(deadline) {
+                return Err(Reason::Time);
+            }
+            at_cell.push(writers(&mut sk, &domains, cell));
+        }
+        // Later users of the pool have their own deadline.
+        sk.pool.unwatch()?;
+        let check_barrier_order = has_cyclic_barrier_order(&sk);
+        Ok(Task {
+            names: observed
+                .iter()
+                .map(|&o| sk.memory.observable_name(&sk.program, o).into())
+                .collect(),
+            test,
+            model,
+            sk,
+            domains,
+            bases,
+            open,
+            fault,
+            started: Cond::TRUE,
+            open_values,
+            observed,
+            observed_cells,
+            at_cell,
+            check_barrier_order,
+            absent,
+            rivals,
+            unknowns,
+            unwritten: UnwrittenReads::default(),
+            needed,
+            detail: false,
+            narrowed: false,
+            unlisted: None,
+            sums: facts.sums.to_vec(),
+            objects: ObjectResults::default(),
+        })
+    }
+
+    /// Builds a task with the facts that the axioms imply, worked out on the task `rough`; `first`
+    /// is the task without them. `None` if they do not help.
+    fn build_narrowed(
+        self,
+        rough: &Task<'a>,
+        first: &Result<Task<'a>, Reason>,
+    ) -> Result<Option<Task<'a>>, Reason> {
+        // A read with fewer sources has fewer values.
+        let all = vec![true; self.model.axioms.len()];
+        let bounds = TaskBounds::new(rough, &all, self.deadline).ok_or(Reason::Time)?;
+        let never = bounds.never_read(rough);
+        let sums = if self.adds_up(rough) {
+            sums::sums(rough, &bounds)
+        } else {
+            Vec::new()
+        };
+        let objects = if self.thin_air {
+            ObjectResults::default()
+        } else {
+            objects::found(rough, &bounds, self.deadline)
+        };
+        if never.is_empty() && sums.is_empty() && objects.words.is_empty() {
+            return Ok(None);
+        }
+        let facts = TaskFacts {
+            known: KnownFacts {
+                never: Some(&never),
+                found: Some(&objects.words),
+            },
+            sums: &sums,
+            objects: &objects,
+            rough: false,
+        };
+        match self.build(facts) {
+            Ok(mut again) if again.sk.len() == rough.sk.len() && again.needed.is_none() => {
+                // The axioms justify that those values are never read.
+                again.domains.open = true;
+                again.narrowed = true;
+                again.objects = objects;
+                again.unlisted = match first {
+                    Ok(task) if !sums.is_empty() => sums[0].place(&task.sk).map(Reason::AddedUp),
+                    Ok(task) if task.needed.is_none() && !again.objects.words.is_empty() => {
+                        self.of_many(task).map(Reason::InOrder)
+                    }
+                    Ok(task) => task.needed.as_ref().map(|(_, why)| why.clone()),
+                    Err(why) => Some(why.clone()),
+                };
+                Ok(Some(again))
+            }
+            Err(reason @ (Reason::Time | Reason::Interrupted)) => Err(reason),
+            _ => Ok(None),
+        }
+    }
+
+    /// Unrolls the program and computes the domains; [`Skeleton::build_for`] explains `fold`.
+    fn unrolled(
+        &self,
+        facts: TaskFacts<'_>,
+        options: Options,
+        props: &[&Prop],
+        fold: bool,
+    ) -> Result<UnrolledValues, Reason> {
+        let (purpose, deadline) = (self.purpose, self.deadline);
+        let mut sk = Skeleton::build_for(purpose, self.test, options, self.bound, fold, deadline)?;
+        for sum in facts.sums {
+            let seen = sum.seen(&mut sk);
+            sk.sums.extend(seen);
+        }
+        sk.fall_in(&facts.objects.phases);
+        let seeds = if self.excludes_thin_air() {
+            Vec::new()
+        } else {
+            seeds(&sk, props)
+        };
+        match Domains::compute(&sk, &seeds, facts.known, None, facts.rough, deadline) {
+            Ok(domains) => Ok((sk, domains, None)),
+            Err(why) => match self.with_fewer_values(&sk, facts.known, &why) {
+                Some((sk, domains, needed)) => Ok((sk, domains, Some((needed, why)))),
+                None => Err(why),
+            },
+        }
+    }
+
+    /// The skeleton without the values that nothing depends on, with its domains, if it then has
+    /// few enough values; `why` is the reason why it has no domains with all values.
+    fn with_fewer_values(
+        &self,
+        sk: &Skeleton,
+        known: KnownFacts<'_>,
+        why: &Reason,
+    ) -> Option<(Skeleton, Domains, NeededTerms)> {
+        // No proposition requires any value to exist.
+        let may = self.excludes_thin_air() && matches!(why, Reason::TooManyValues(_));
+        let filtered = litmus::observables(&self.test.filter, &[]);
+        [self.test.observables(), filtered]
+            .into_iter()
+            .filter(|_| may)
+            .find_map(|observables| {
+                let mut sk = sk.clone();
+                let needed = NeededTerms::alone(&mut sk, &observables);
+                let domains =
+                    Domains::compute(&sk, &[], known, Some(&needed), false, self.deadline).ok()?;
+                needed
+                    .covers(&sk, &domains)
+                    .then_some((sk, domains, needed))
+            })
+    }
+}
+
+/// The base sets and relations that a model uses, each with the number of open cells of those
+/// before it; and the conditions of all open cells.
+#[expect(clippy::type_complexity)]
+fn bases(
+    model: &Model,
+    sk: &mut Skeleton,
+    domains: &Domains,
+    deadline: Option<Instant>,
+) -> Result<(FxHashMap<BaseId, (usize, Base)>, Vec<Cond>), Reason> {
+    let (mut bases, mut open) = (FxHashMap::default(), Vec::new());
+    for node in &model.nodes {
+        if let NodeOp::Base(id) = node.op
+            && !bases.contains_key(&id)
+        {
+            let b = base::base(sk, domains, id);
+            let first = open.len();
+            if let Base::Rel(r) = &b {
+                open.extend(r.open.iter().map(|cell| cell.2));
+            }
+            bases.insert(id, (first, b));
+            if stop::late(deadline) {
+                return Err(Reason::Time);
+            }
+        }
+    }
+    Ok((bases, open))
+}
+
+/// The condition under which some access addresses no memory, or a thread meets others that do not
+/// arrive.
+fn fault(sk: &mut Skeleton, domains: &Domains, deadline: Option<Instant>) -> Result<Cond, Reason> {
+    let mut fault = Cond::FALSE;
+    for i in 0..sk.len() {
+        if i.is_multiple_of(256) && stop::late(deadline) {
+            return Err(Reason::Time);
+        }
+        if domains.may_fault[i] {
+            let f = base::faults(sk, domains, i);
+            let here = sk.pool.and(f, sk.events[i].guard);
+            fault = sk.pool.or(fault, here);
+        }
+    }
+    for at in 0..sk.unmet.len() {
+        fault = sk.pool.or(fault, sk.unmet[at].0);
+    }
+    Ok(fault)
+}
+
+/// The writes that may go to a cell, each with the condition for that.
+fn writers(sk: &mut Skeleton, domains: &Domains, cell: CellId) -> Vec<(usize, Cond)> {
+    let mut writers = Vec::new();
+    for i in 0..sk.len() {
+        if !sk.events[i].is_write() {
+            continue;
+        }
+        let mut here = Cond::FALSE;
+        for &c in &domains.cells[i] {
+            if sk.memory.cell(c).memory == cell {
+                let at = base::is_at(sk, i, c);
+                here = sk.pool.or(here, at);
+            }
+        }
+        if here != Cond::FALSE {
+            writers.push((i, here));
+        }
+    }
+    writers
+}
+
+/// Whether `po` and barrier order together can be cyclic.
+fn has_cyclic_barrier_order(sk: &Skeleton) -> bool {
+    !sk.barrier_order.is_empty() && {
+        let mut order = sk.program_order().clone();
+        for &(a, b, _) in &sk.barrier_order {
+            order.insert(a.index(), b.index());
+        }
+        order.has_cycle(&EventSet::full(sk.len()))
+    }
+}
+
 /// Constants that a value out of thin air could be compared with, and one that occurs nowhere.
 fn seeds(sk: &Skeleton, props: &[&Prop]) -> Vec<i64> {
     fn constants(p: &Prop, out: &mut BTreeSet<i64>) {
@@ -769,27 +886,31 @@ fn excludes_thin_air(model: &Model) -> bool {
 /// The axioms that only exclude values out of thin air. They forbid cycles of `rf` with program
 /// order or dependencies, and mention no other free relation.
 pub fn thin_air_axioms(model: &Model) -> Vec<usize> {
-    let alone = |a: &Axiom| {
-        let mut seen = vec![false; model.nodes.len()];
-        let mut todo = vec![a.node];
-        while let Some(id) = todo.pop() {
-            if std::mem::replace(&mut seen[id.index()], true) {
-                continue;
-            }
-            match &model.node(id).op {
-                NodeOp::Free(f) if *f != model.values => return false,
-                NodeOp::Var(group, _) => {
-                    let group = &model.groups[*group as usize];
-                    todo.extend(group.bodies.iter().copied());
-                }
-                op => todo.extend(op.operands()),
-            }
-        }
-        true
-    };
     (0..model.axioms.len())
-        .filter(|&i| closes_value_flow(model, &model.axioms[i], true) && alone(&model.axioms[i]))
+        .filter(|&i| {
+            closes_value_flow(model, &model.axioms[i], true) && is_alone(model, &model.axioms[i])
+        })
         .collect()
+}
+
+/// Whether an axiom mentions no other free relation than the values.
+fn is_alone(model: &Model, a: &Axiom) -> bool {
+    let mut seen = vec![false; model.nodes.len()];
+    let mut todo = vec![a.node];
+    while let Some(id) = todo.pop() {
+        if std::mem::replace(&mut seen[id.index()], true) {
+            continue;
+        }
+        match &model.node(id).op {
+            NodeOp::Free(f) if *f != model.values => return false,
+            NodeOp::Var(group, _) => {
+                let group = &model.groups[*group as usize];
+                todo.extend(group.bodies.iter().copied());
+            }
+            op => todo.extend(op.operands()),
+        }
+    }
+    true
 }
 
 /// Whether an axiom is `acyclic` over a union that holds the values relation and all three
@@ -805,8 +926,8 @@ pub(crate) fn closes_value_flow(model: &Model, a: &Axiom, by_order: bool) -> boo
             NodeOp::Union(x, y) => parts.extend([*x, *y]),
             NodeOp::Free(f) => has_values |= *f == model.values,
             NodeOp::Base(base) => match signature::row(*base).role {
-                Role::ProgramOrder => ordered = true,
-                Role::Dependency => {
+                BaseRole::ProgramOrder => ordered = true,
+                BaseRole::Dependency => {
                     dependencies.insert(*base);
                 }
                 _ => {}
@@ -814,5 +935,6 @@ pub(crate) fn closes_value_flow(model: &Model, a: &Axiom, by_order: bool) -> boo
             _ => {}
         }
     }
-    has_values && (by_order && ordered || dependencies.len() == signature::count(Role::Dependency))
+    has_values
+        && (by_order && ordered || dependencies.len() == signature::count(BaseRole::Dependency))
 }

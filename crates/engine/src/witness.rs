@@ -2,7 +2,7 @@
 
 use super::eval::Eval;
 use super::execution::Execution;
-use super::replay::Replayed;
+use super::replay::Replay;
 use super::task::Task;
 use cat::algebra::Value;
 use cat::model::ir::{FreeId, NodeId, NodeOp, Shape};
@@ -17,7 +17,7 @@ const MOST_PAIRS: usize = 20_000;
 
 /// Describes a replayed execution: its events, `po`, the free relations, `fr` and the relations
 /// that the model shows. Orders are reduced to their immediate pairs.
-pub fn describe(task: &Task<'_>, execution: &Execution, replayed: &Replayed) -> Witness {
+pub fn describe(task: &Task<'_>, execution: &Execution, replayed: &Replay) -> Witness {
     describe_with(task, execution, replayed, &[]).0
 }
 
@@ -26,7 +26,7 @@ pub fn describe(task: &Task<'_>, execution: &Execution, replayed: &Replayed) -> 
 pub fn describe_with(
     task: &Task<'_>,
     execution: &Execution,
-    replayed: &Replayed,
+    replayed: &Replay,
     also: &[usize],
 ) -> (Witness, Vec<Option<usize>>) {
     let sk = &task.sk;
@@ -37,32 +37,27 @@ pub fn describe_with(
         .iter()
         .enumerate()
         .for_each(|(at, &e)| position[e] = Some(at));
-    let list = |rel: &Rel| -> Vec<(usize, usize)> {
-        rel.iter()
-            .filter_map(|(i, j)| Some((position[i]?, position[j]?)))
-            .collect()
-    };
     let mut relations = Vec::new();
     let [program_order, from_reads] = Witness::ALWAYS.map(|(name, _)| name.to_owned());
     let po = sk.program_order().clone().restricted(&execution.executed);
-    relations.push((program_order, list(&immediate(&po))));
+    relations.push((program_order, positions(&position, &immediate(&po))));
     for (f, rel) in task.model.free.iter().zip(&execution.free) {
         let rel = if f.shape == Shape::Order {
             immediate(rel)
         } else {
             rel.clone()
         };
-        relations.push((f.name.clone(), list(&rel)));
+        relations.push((f.name.clone(), positions(&position, &rel)));
     }
     let (rf, co) = (task.model.values.0 as usize, task.model.finals.0 as usize);
     let mut fr = execution.free[rf]
         .inverse()
         .seq(&execution.free[co], &execution.executed);
     (0..n).for_each(|i| fr.remove(i, i));
-    relations.push((from_reads, list(&fr)));
+    relations.push((from_reads, positions(&position, &fr)));
     for (name, node) in &task.model.shows {
         if let Some(Value::Rel(r)) = replayed.values[node.index()].as_deref() {
-            relations.push((name.clone(), list(r)));
+            relations.push((name.clone(), positions(&position, r)));
         }
     }
     let mut seen = std::collections::BTreeSet::new();
@@ -77,7 +72,7 @@ pub fn describe_with(
             .filter_map(
                 |(name, node)| match replayed.values[node.index()].as_deref() {
                     Some(Value::Rel(r)) if !r.is_empty() && r.len() <= MOST_PAIRS => {
-                        Some((name, list(r)))
+                        Some((name, positions(&position, r)))
                     }
                     _ => None,
                 },
@@ -110,6 +105,13 @@ pub fn describe_with(
         },
         position,
     )
+}
+
+/// The pairs of a relation, by the positions of their events.
+fn positions(position: &[Option<usize>], rel: &Rel) -> Vec<(usize, usize)> {
+    rel.iter()
+        .filter_map(|(i, j)| Some((position[i]?, position[j]?)))
+        .collect()
 }
 
 /// The events to show, in order; always includes `also`.
@@ -161,41 +163,46 @@ fn named(task: &Task<'_>) -> Vec<(String, NodeId)> {
 fn seats(program: &Program) -> Vec<Seat> {
     let levels = program.dialect.row().levels;
     let domains = program.threads.iter().any(|t| t.place.domain != 0);
-    let shared = |t: &program::Thread| {
-        program
-            .threads
-            .iter()
-            .filter(|o| o.place.same(&t.place, Scope::Warp))
-            .count()
-            > 1
-    };
-    let seat = |t: &program::Thread| {
-        let place = &t.place;
-        if place.host && !levels.is_empty() {
-            return Seat {
-                thread: t.name.clone(),
-                groups: vec!["host".to_owned()],
-            };
-        }
-        let mut groups = Vec::new();
-        for level in levels {
-            let told = level.scope != Scope::Warp || shared(t);
-            groups.extend(
-                place
-                    .group(level.scope)
-                    .filter(|_| told)
-                    .map(|n| format!("{} {n}", level.noun)),
-            );
-            if level.scope == Scope::Gpu && domains {
-                groups.push(format!("domain {}", place.domain));
+    program
+        .threads
+        .iter()
+        .map(|t: &program::Thread| {
+            let place = &t.place;
+            if place.host && !levels.is_empty() {
+                return Seat {
+                    thread: t.name.clone(),
+                    groups: vec!["host".to_owned()],
+                };
             }
-        }
-        Seat {
-            thread: t.name.clone(),
-            groups,
-        }
-    };
-    program.threads.iter().map(seat).collect()
+            let mut groups = Vec::new();
+            for level in levels {
+                let told = level.scope != Scope::Warp || shares_warp(program, t);
+                groups.extend(
+                    place
+                        .group(level.scope)
+                        .filter(|_| told)
+                        .map(|n| format!("{} {n}", level.noun)),
+                );
+                if level.scope == Scope::Gpu && domains {
+                    groups.push(format!("domain {}", place.domain));
+                }
+            }
+            Seat {
+                thread: t.name.clone(),
+                groups,
+            }
+        })
+        .collect()
+}
+
+/// Whether other threads are in the warp of a thread.
+fn shares_warp(program: &Program, t: &program::Thread) -> bool {
+    program
+        .threads
+        .iter()
+        .filter(|o| o.place.same(&t.place, Scope::Warp))
+        .count()
+        > 1
 }
 
 /// The memory that an event of an execution accesses.
@@ -254,11 +261,10 @@ pub fn event(task: &Task<'_>, execution: &Execution, e: usize) -> WitnessEvent {
 fn agent(task: &Task<'_>, execution: &Execution, e: usize) -> Option<String> {
     let sk = &task.sk;
     let own = sk.operation(e)?;
-    let of_thread = |&o: &usize| sk.events[o].thread == sk.events[e].thread;
     let mut agents: Vec<usize> = execution
         .executed
         .iter()
-        .filter(of_thread)
+        .filter(|&o| sk.events[o].thread == sk.events[e].thread)
         .filter_map(|o| sk.operation(o))
         .collect();
     agents.dedup();

@@ -55,11 +55,13 @@ pub enum UnusableZ3 {
     /// The loader found no libz3.
     #[cfg(feature = "z3")]
     #[error(transparent)]
-    Missing(#[from] libz3::Missing),
+    Missing(#[from] libz3::MissingLibrary),
     /// The loader loaded a libz3 of another version.
     #[error(
-        "the loader found {found} as libz3, but this program is made for Z3 {}.{}; see that LD_LIBRARY_PATH (macOS: \
-         DYLD_LIBRARY_PATH) names no other libz3, and build inside the repository, so that its .cargo/config.toml is read",
+        "the loader found {found} as libz3, but this program is made for Z3 {}.{}; see that \
+        LD_LIBRARY_PATH (macOS: \
+         DYLD_LIBRARY_PATH) names no other libz3, and build inside the repository, so that its \
+         .cargo/config.toml is read",
         EXPECTED.0, EXPECTED.1
     )]
     Other {

@@ -20,10 +20,11 @@
 /// Error: libz3 cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "libz3 cannot be loaded: {0}; it is looked for beside the program, in ../lib/fencepost from there, where the build found \
+    "libz3 cannot be loaded: {0}; it is looked for beside the program, in ../lib/fencepost from \
+    there, where the build found \
      it, and where LD_LIBRARY_PATH says"
 )]
-pub struct Missing(
+pub struct MissingLibrary(
     /// The loader's message.
     pub String,
 );
@@ -36,7 +37,7 @@ pub use linux::load;
 /// # Errors
 /// None.
 #[cfg(not(target_os = "linux"))]
-pub fn load() -> Result<(), Missing> {
+pub fn load() -> Result<(), MissingLibrary> {
     Ok(())
 }
 
@@ -49,7 +50,7 @@ mod linux {
     use libloading::Library;
     use z3_sys::*;
 
-    use super::Missing;
+    use super::MissingLibrary;
 
     /// File names of libz3: first the one with the version of the bindings, then that of a manual
     /// build.
@@ -59,13 +60,13 @@ mod linux {
     ///
     /// # Errors
     /// libz3 is absent, or lacks a function that is called.
-    pub fn load() -> Result<(), Missing> {
+    pub fn load() -> Result<(), MissingLibrary> {
         functions().as_ref().map(drop).map_err(Clone::clone)
     }
 
     /// The loader's message, which the crate's error wraps.
-    fn missing(error: &libloading::Error) -> Missing {
-        Missing(
+    fn missing(error: &libloading::Error) -> MissingLibrary {
+        MissingLibrary(
             error
                 .source()
                 .map_or_else(|| error.to_string(), ToString::to_string),
@@ -73,7 +74,7 @@ mod linux {
     }
 
     /// Opens the library under the first of its names that exists.
-    fn open() -> Result<Library, Missing> {
+    fn open() -> Result<Library, MissingLibrary> {
         let mut errors = NAMES.into_iter().map(|name| {
             // SAFETY: its initializers set up Z3's own state and touch nothing else; it is never
             // closed.
@@ -91,14 +92,15 @@ mod linux {
                 $($name: unsafe extern "C" fn($($type),*) $(-> $result)?,)*
             }
 
-            fn functions() -> &'static Result<Functions, Missing> {
-                static FUNCTIONS: OnceLock<Result<Functions, Missing>> = OnceLock::new();
+            fn functions() -> &'static Result<Functions, MissingLibrary> {
+                static FUNCTIONS: OnceLock<Result<Functions, MissingLibrary>> = OnceLock::new();
                 FUNCTIONS.get_or_init(|| {
                     // Leaks the library, because its functions may be called at any time.
                     let library: &'static Library = Box::leak(Box::new(open()?));
                     Ok(Functions {
                         // SAFETY: the type is that of Z3's C interface, as `z3-sys` declares it.
-                        $($name: *unsafe { library.get(stringify!($name)) }.map_err(|error| missing(&error))?,)*
+                        $($name: *unsafe { library.get(stringify!($name)) }
+                            .map_err(|error| missing(&error))?,)*
                     })
                 })
             }

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use cat::rel::{EventSet, Rel};
 use engine::eval::{Assignment, Eval};
 use engine::execution::Execution;
-use engine::replay::{Replayed, declared, replay};
+use engine::replay::{Replay, declared, replay};
 use engine::task::Task;
 use program::EventKind;
 use simt::record::{Event, Source};
@@ -26,7 +26,7 @@ use simt::record::{Event, Source};
 /// The result of a replay.
 pub(super) enum Tried {
     /// The run is this consistent execution, with the outcome that the machine gave.
-    Consistent(Box<(Execution, Replayed)>),
+    Consistent(Box<(Execution, Replay)>),
     /// The run has no counterpart in the skeleton.
     LeftOut(&'static str),
 }

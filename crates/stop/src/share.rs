@@ -22,7 +22,7 @@ pub enum Spent {
 }
 
 #[derive(Clone, Copy)]
-struct Limits {
+struct ShareLimits {
     /// How much more memory the thread may hold than when the question began.
     memory: Option<usize>,
     /// The memory that the thread held when the question began.
@@ -34,7 +34,7 @@ struct Limits {
 }
 
 thread_local! {
-    static LIMITS: Cell<Option<Limits>> = const { Cell::new(None) };
+    static LIMITS: Cell<Option<ShareLimits>> = const { Cell::new(None) };
     static SPENT: Cell<Option<Spent>> = const { Cell::new(None) };
 }
 
@@ -44,13 +44,13 @@ static SHARES: AtomicUsize = AtomicUsize::new(0);
 /// Limits the question of this thread until it is dropped.
 #[must_use = "the share ends where this is dropped"]
 pub struct Share {
-    outer: (Option<Limits>, Option<Spent>),
+    outer: (Option<ShareLimits>, Option<Spent>),
 }
 
 /// Begins a question on this thread and sets its limits, in bytes, for memory and for stack from
 /// here on. A nested question suspends the outer one until it ends.
 pub fn share(memory: Option<usize>, stack: usize) -> Share {
-    let limits = Limits {
+    let limits = ShareLimits {
         memory,
         held: streams::held(),
         stack,
@@ -91,7 +91,7 @@ pub(crate) fn is_spent() -> bool {
     if SPENT.get().is_some() {
         return true;
     }
-    let Some(Limits {
+    let Some(ShareLimits {
         memory: Some(most),
         held,
         ..
@@ -110,7 +110,7 @@ pub(crate) fn is_spent() -> bool {
 /// Whether recursive functions have to return now, because this thread's question has used up its
 /// stack. Their results are then meaningless, and [`late`](super::late) holds from here on.
 pub fn deep() -> bool {
-    let Some(Limits { stack, top, .. }) = LIMITS.get() else {
+    let Some(ShareLimits { stack, top, .. }) = LIMITS.get() else {
         return false;
     };
     let deep = top.abs_diff(here()) > stack;

@@ -7,7 +7,7 @@
 //!
 //! # Invariants
 //! - The initializer makes one system call and stores one flag; the allocator gets one number.
-//! - [`Counted`] forwards every request unchanged, and only adds up sizes.
+//! - [`CountingAllocator`] forwards every request unchanged, and only adds up sizes.
 //!
 //! # Sources
 //! - *System V Application Binary Interface*, Dynamic Linking, Initialization and Termination
@@ -33,12 +33,12 @@ pub fn held() -> usize {
 }
 
 /// The allocator of the program: mimalloc, and a count of bytes for each thread.
-pub struct Counted;
+pub struct CountingAllocator;
 
 // SAFETY: every request goes to mimalloc with the same arguments, and its result comes back
 // unchanged. The counter is a `Cell` of this thread without destructor: changing it allocates
 // nothing and cannot panic.
-unsafe impl GlobalAlloc for Counted {
+unsafe impl GlobalAlloc for CountingAllocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         HELD.set(HELD.get().wrapping_add(layout.size()));

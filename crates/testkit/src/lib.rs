@@ -39,4 +39,4 @@ pub mod suite;
 
 /// Tests allocate as the program does.
 #[global_allocator]
-static ALLOCATOR: streams::Counted = streams::Counted;
+static ALLOCATOR: streams::CountingAllocator = streams::CountingAllocator;

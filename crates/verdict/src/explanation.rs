@@ -45,7 +45,7 @@ pub struct Breach {
     /// last edge ends where the first begins. Empty if the axiom demands that something exists.
     pub chain: Vec<Link>,
     /// Relations of the axiom that combine several edges of the chain.
-    pub made: Vec<Made>,
+    pub made: Vec<ComposedLink>,
     /// Whether the chain is a cycle.
     pub closes: bool,
     /// Further links that make the chain break the axiom: other relations between its ends, sets
@@ -55,7 +55,7 @@ pub struct Breach {
 
 /// A link of the axiom that combines a part of the chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Made {
+pub struct ComposedLink {
     /// Position of the first edge in [`Breach::chain`].
     pub first: usize,
     /// Position of the last edge.

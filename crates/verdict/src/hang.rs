@@ -50,11 +50,13 @@ pub struct Site {
 impl Wait {
     /// A wait at a barrier at which the threads `absent` never arrive.
     pub fn at_barrier(absent: &[String]) -> Wait {
-        let site = |name: &String| Site {
-            thread: name.clone(),
-            line: 0.into(),
-        };
-        let helpers = absent.iter().map(site).collect();
+        let helpers = absent
+            .iter()
+            .map(|name| Site {
+                thread: name.clone(),
+                line: 0.into(),
+            })
+            .collect();
         Wait {
             goal: Goal::Barrier,
             helpers,
@@ -202,8 +204,11 @@ fn line(ends: &[ThreadEnd], start: usize, circle: &[usize], told: &mut [bool]) -
             .iter()
             .position(|&c| c == at)
             .map(|i| circle[(i + 1) % circle.len()]);
-        let helps = |w: &&Wait, u: usize| w.helpers.iter().any(|s| s.thread == ends[u].thread);
-        let wait = in_circle.and_then(|u| end.waits.iter().find(|w| helps(w, u)));
+        let wait = in_circle.and_then(|u| {
+            end.waits
+                .iter()
+                .find(|w| w.helpers.iter().any(|s| s.thread == ends[u].thread))
+        });
         let wait = wait
             .or_else(|| end.waits.iter().find(|w| !w.helpers.is_empty()))
             .or(end.waits.first());

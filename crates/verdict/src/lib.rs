@@ -20,7 +20,9 @@ pub mod hang;
 mod reason;
 
 pub use difference::{Finding, Relation};
-pub use explanation::{Breach, Explanation, Link, Made, Missing, MissingLink, Need, Needs, Where};
+pub use explanation::{
+    Breach, ComposedLink, Explanation, Link, Missing, MissingLink, Need, Needs, Where,
+};
 pub use fault::{Change, Definedness, Fault, FaultEvent, RacingPair, RacingPairs, Remedy};
 pub use reason::{Place, Reason};
 

@@ -66,7 +66,7 @@ pub enum Reason {
         depends: String,
     },
     /// Implementations may define the behaviour of these instructions.
-    #[error("implementation-defined: {}; {what}", .at.iter().map(Place::to_string).collect::<Vec<_>>().join(" and "))]
+    #[error("implementation-defined: {}; {what}", all(.at))]
     ImplementationDefined {
         /// The instructions.
         at: Vec<Place>,
@@ -75,7 +75,8 @@ pub enum Reason {
     },
     /// Only executions in which a thread does not end have the outcome.
     #[error(
-        "only executions in which a thread does not end show it, and then later commands may not run"
+        "only executions in which a thread does not end show it, and then later commands may not \
+        run"
     )]
     Unended,
     /// A host program in which some wait never ends.
@@ -118,11 +119,13 @@ pub enum Reason {
     TooManyValues(Option<Place>),
     /// The checker works out the sum of atomics at one location as a whole, given all axioms. One
     /// of the atomics.
-    #[error("what {} and others add up is worked out only where all axioms hold, so which of them it takes is not known", .0)]
+    #[error("what {} and others add up is worked out only where all axioms hold, so which of them \
+    it takes is not known", .0)]
     AddedUp(Place),
     /// The checker works out the results of operations on one mbarrier object as a whole, given all
     /// axioms. One of the operations.
-    #[error("what {} and others find in one mbarrier object is worked out only where all axioms hold, so which of them it takes is not known", .0)]
+    #[error("what {} and others find in one mbarrier object is worked out only where all axioms \
+    hold, so which of them it takes is not known", .0)]
     InOrder(Place),
     /// More outcomes than a person would read.
     #[error("too many outcomes: there are more than {0}")]
@@ -135,12 +138,14 @@ pub enum Reason {
     TooManyOrders,
     /// Runs that are too long for the checkers.
     #[error(
-        "its {0} accesses are too many for the checkers; the runs were looked through for races alone"
+        "its {0} accesses are too many for the checkers; the runs were looked through for races \
+        alone"
     )]
     TooManyAccesses(usize),
     /// A program with too many accesses to list the outcomes that a model allows.
     #[error(
-        "its {0} accesses are too many to list what the model allows; it was asked of each outcome that was observed"
+        "its {0} accesses are too many to list what the model allows; it was asked of each \
+        outcome that was observed"
     )]
     NotListed(usize),
     /// A search through changes of the program ended early.
@@ -197,6 +202,11 @@ impl fmt::Display for Place {
     }
 }
 
+fn all(places: &[Place]) -> String {
+    let places: Vec<String> = places.iter().map(Place::to_string).collect();
+    places.join(" and ")
+}
+
 fn going_on(bound: u32, at: &Place) -> String {
     let iterations = if bound == 1 {
         "1 iteration".to_owned()
@@ -220,7 +230,8 @@ fn aborted(place: &Place) -> &'static str {
     if word("call") {
         "calls a function that is not known: what happens then is not said"
     } else if word("brx") {
-        "goes beyond the end of its list of labels, which is undefined: what happens then is not said"
+        "goes beyond the end of its list of labels, which is undefined: what happens then is not \
+        said"
     } else {
         "can end the program: what is in memory then is not said"
     }
@@ -239,7 +250,8 @@ fn unwritten(read: &Option<Box<Place>>, memory: &str, depends: &str) -> String {
     match read {
         Some(read) => {
             format!(
-                "{read} can read `{memory}` before anything is written there; its first value is unknown, and {depends} depends on it"
+                "{read} can read `{memory}` before anything is written there; its first value is \
+                unknown, and {depends} depends on it"
             )
         }
         None => {
@@ -253,11 +265,13 @@ fn unwritten(read: &Option<Box<Place>>, memory: &str, depends: &str) -> String {
 fn apart(place: &Place, named: bool) -> String {
     if named {
         format!(
-            "{place} waits for threads of its group that may not all come, or not in the same executions"
+            "{place} waits for threads of its group that may not all come, or not in the same \
+            executions"
         )
     } else {
         format!(
-            "{place} is undefined: it names threads without itself, or reads one that it does not name"
+            "{place} is undefined: it names threads without itself, or reads one that it does not \
+            name"
         )
     }
 }

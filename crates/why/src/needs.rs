@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use engine::skeleton::signature::{self, Role};
+use engine::skeleton::signature::{self, BaseRole};
 use program::Op;
 use program::edits::Change;
 use program::litmus::{LitmusTest, Prop};
@@ -101,7 +101,7 @@ pub(crate) fn needs(
 ) -> Needs {
     let program = &session.test().program;
     let around = Around::new(program);
-    let dependencies = match signature::speaks_of(session.model(), Role::Dependency) {
+    let dependencies = match signature::speaks_of(session.model(), BaseRole::Dependency) {
         true => knobs::dependencies(program, value, path),
         false => Vec::new(),
     };

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cat::model::ir::{Effect, Model};
-use engine::engines::{Prepared, Said};
+use engine::engines::{Reply, TaskEngines};
 use engine::liveness::{self, Stretch};
 use engine::skeleton::{Cond, signature};
 use engine::{Engine, Limits};
@@ -54,7 +54,7 @@ pub struct Session<'a> {
     detail: bool,
     /// Whether values out of thin air are tried even if the model excludes them.
     thin_air: bool,
-    prepared: BTreeMap<u32, Result<Prepared<'a>, Reason>>,
+    prepared: BTreeMap<u32, Result<TaskEngines<'a>, Reason>>,
     /// The same test and model under other settings, by the setting that differs.
     others: FxHashMap<Setting, Session<'a>>,
     /// The answer about undefined behaviour, once decided.
@@ -248,7 +248,7 @@ impl<'a> Session<'a> {
             return false;
         }
         let query = self.query(&task, &Question::reachability(None));
-        matches!(self.ask(bound, &query, deadline).0, Said::No)
+        matches!(self.ask(bound, &query, deadline).0, Reply::No)
     }
 
     /// Does some consistent execution race? `None` if the model has no race flag.

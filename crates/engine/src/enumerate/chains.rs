@@ -16,15 +16,15 @@
 
 use std::cmp::Reverse;
 
-use super::prune::{Open, put_before};
-use super::search::{Partial, Search, Seen, Stop};
+use super::prune::{CandidateBounds, put_before};
+use super::search::{CandidateSearch, EventFacts, PartialCandidate, SearchStop};
 use crate::eval::Eval;
 
 /// A sorted set of pairs; it stays small.
 #[derive(Clone, Default)]
-struct Pairs(Vec<(usize, usize)>);
+struct PairSet(Vec<(usize, usize)>);
 
-impl Pairs {
+impl PairSet {
     fn has(&self, a: usize, b: usize) -> bool {
         self.0.binary_search(&(a, b)).is_ok()
     }
@@ -40,11 +40,11 @@ impl Pairs {
 #[derive(Clone, Default)]
 pub(super) struct Chains {
     /// Pairs of a read and a write that it does not read from.
-    barred: Pairs,
+    barred: PairSet,
     /// Pairs of writes in the order of their location.
-    ordered: Pairs,
+    ordered: PairSet,
     /// Pairs of writes that were tested and may be in either order.
-    either: Pairs,
+    either: PairSet,
 }
 
 impl Chains {
@@ -94,16 +94,16 @@ pub(super) enum Next {
     Any,
 }
 
-impl Search<'_, '_, '_> {
+impl CandidateSearch<'_, '_, '_> {
     /// Follows chains as far as they are known, and finds the operations that may come next.
     pub(super) fn follow(
         &mut self,
-        partial: &Partial,
+        partial: &PartialCandidate,
         chains: &mut Chains,
-        seen: &Seen,
+        seen: &EventFacts,
         eval: &mut Eval<'_>,
-        bounds: &mut Open,
-    ) -> Result<Next, Stop> {
+        bounds: &mut CandidateBounds,
+    ) -> Result<Next, SearchStop> {
         let open = |&r: &usize| self.updates[r].is_some() && partial.is_open(r);
         let open: Vec<usize> = seen.algebra.may.iter().filter(open).collect();
         if open.is_empty() {
@@ -115,11 +115,9 @@ impl Search<'_, '_, '_> {
         let sure = |&r: &usize| seen.algebra.must.has(r) && seen.at(r).is_some();
         let weight = |event: usize| self.weight(seen.at(event));
         let heads = self.heads(partial, chains, seen, eval, &open);
-        let goes_on = |r: usize| heads.iter().any(|(w, _)| seen.at(*w) == seen.at(r));
-        let stuck = open
-            .iter()
-            .copied()
-            .filter(|&r| sure(&r) && chains.bars_any(r) && !goes_on(r));
+        let stuck = open.iter().copied().filter(|&r| {
+            sure(&r) && chains.bars_any(r) && !heads.iter().any(|(w, _)| seen.at(*w) == seen.at(r))
+        });
         let stuck: Vec<usize> = stuck.collect();
         if let Some(&r) = stuck.iter().max_by_key(|&&r| (weight(r), Reverse(r))) {
             self.bar_taken(partial, chains, seen, bounds, &stuck)?;
@@ -145,7 +143,7 @@ impl Search<'_, '_, '_> {
     }
 
     /// The operations with a decided source: that source, and their own write.
-    fn decided(&self, partial: &Partial) -> impl Iterator<Item = (usize, usize)> {
+    fn decided(&self, partial: &PartialCandidate) -> impl Iterator<Item = (usize, usize)> {
         partial
             .source
             .iter()
@@ -157,11 +155,11 @@ impl Search<'_, '_, '_> {
     /// behind all decided ones. Returns false if the axioms surely fail.
     fn put_in_order(
         &mut self,
-        partial: &Partial,
+        partial: &PartialCandidate,
         chains: &mut Chains,
-        seen: &Seen,
-        bounds: &mut Open,
-    ) -> Result<bool, Stop> {
+        seen: &EventFacts,
+        bounds: &mut CandidateBounds,
+    ) -> Result<bool, SearchStop> {
         let executes = |w: usize| seen.algebra.must.has(w);
         let decided = self
             .decided(partial)
@@ -200,12 +198,12 @@ impl Search<'_, '_, '_> {
     /// decided.
     fn bar_taken(
         &mut self,
-        partial: &Partial,
+        partial: &PartialCandidate,
         chains: &mut Chains,
-        seen: &Seen,
-        bounds: &Open,
+        seen: &EventFacts,
+        bounds: &CandidateBounds,
         reads: &[usize],
-    ) -> Result<(), Stop> {
+    ) -> Result<(), SearchStop> {
         let mut taken: Vec<usize> = self.decided(partial).map(|(source, _)| source).collect();
         taken.sort_unstable();
         taken.dedup();
@@ -226,9 +224,9 @@ impl Search<'_, '_, '_> {
     /// that may come next. Only the first operation of each thread at the location counts.
     fn heads(
         &self,
-        partial: &Partial,
+        partial: &PartialCandidate,
         chains: &Chains,
-        seen: &Seen,
+        seen: &EventFacts,
         eval: &mut Eval<'_>,
         open: &[usize],
     ) -> Vec<(usize, Vec<usize>)> {
@@ -242,16 +240,14 @@ impl Search<'_, '_, '_> {
             }
         }
         let first = |&r: &usize| {
-            let before = |&o: &usize| {
+            !open.iter().any(|&o| {
                 seen.at(o).is_some() && seen.at(o) == seen.at(r) && sk.program_order().has(o, r)
-            };
-            !open.iter().any(before)
+            })
         };
         let first: Vec<usize> = open.iter().copied().filter(first).collect();
-        let known = |&w: &usize| sk.events[w].is_write() && seen.at(w).is_some();
         let ends: Vec<usize> = ends
             .iter()
-            .filter(known)
+            .filter(|&w| sk.events[w].is_write() && seen.at(w).is_some())
             .filter(|&w| eval.value(w).is_some())
             .collect();
         let heads = ends.into_iter().map(|w| {
@@ -265,7 +261,12 @@ impl Search<'_, '_, '_> {
     }
 
     /// Whether two writes must be ordered, and the axioms surely fail in the reverse order.
-    fn stands_before(&mut self, bounds: &Open, a: usize, b: usize) -> Result<bool, Stop> {
+    fn stands_before(
+        &mut self,
+        bounds: &CandidateBounds,
+        a: usize,
+        b: usize,
+    ) -> Result<bool, SearchStop> {
         let model = self.task.model;
         let order = model.finals.0 as usize;
         let covering = model.free[order]
@@ -284,7 +285,12 @@ impl Search<'_, '_, '_> {
     }
 
     /// Whether no axiom surely fails if a read takes its value from a write.
-    fn may_also_read(&mut self, bounds: &Open, r: usize, w: usize) -> Result<bool, Stop> {
+    fn may_also_read(
+        &mut self,
+        bounds: &CandidateBounds,
+        r: usize,
+        w: usize,
+    ) -> Result<bool, SearchStop> {
         self.tick()?;
         let mut with = bounds.clone();
         let reads_from = &mut with.free[self.task.model.values.0 as usize];
@@ -300,18 +306,17 @@ impl Search<'_, '_, '_> {
     /// source, because its location is known.
     fn goes_in_circle(
         &self,
-        partial: &Partial,
+        partial: &PartialCandidate,
         chains: &Chains,
-        seen: &Seen,
+        seen: &EventFacts,
         eval: &mut Eval<'_>,
     ) -> bool {
         let sk = &self.task.sk;
         let mut circle = seen.algebra.must.clone();
-        let open = |r: usize| sk.events[r].is_read() && seen.at(r).is_some() && partial.is_open(r);
         seen.algebra
             .must
             .iter()
-            .filter(|&r| !open(r))
+            .filter(|&r| !(sk.events[r].is_read() && seen.at(r).is_some() && partial.is_open(r)))
             .for_each(|r| circle.remove(r));
         let fed = sk
             .data
@@ -326,12 +331,14 @@ impl Search<'_, '_, '_> {
             .collect();
         loop {
             let inside = |w: usize| fed.iter().any(|&(r, of)| of == w && circle.has(r));
-            let goes_out = |&r: &usize| {
-                writes
-                    .iter()
-                    .any(|&w| !inside(w) && self.may_read(chains, seen, r, w))
-            };
-            let outside: Vec<usize> = circle.iter().filter(goes_out).collect();
+            let outside: Vec<usize> = circle
+                .iter()
+                .filter(|&r| {
+                    writes
+                        .iter()
+                        .any(|&w| !inside(w) && self.may_read(chains, seen, r, w))
+                })
+                .collect();
             if outside.is_empty() {
                 return !circle.is_empty();
             }

@@ -15,8 +15,8 @@
 //!   completion, by the bounds of [`cat::algebra::bounds`]. It also cuts one if the remaining reads
 //!   can only read their own results.
 //! - The search stops below a node as soon as every axiom holds in every completion. It then leaves
-//!   out the open pairs of an order. The result is a completion, because the kept pairs are transitively
-//!   closed.
+//!   out the open pairs of an order. The result is a completion, because the kept pairs are
+//!   transitively closed.
 //!
 //! # Sources
 //! - Resolving read sources before paths: see the pitfalls of path enumeration in Kokologiannakis
@@ -30,10 +30,10 @@ mod settle;
 
 use std::rc::Rc;
 
-use super::query::{Deadline, FinalState, Found, Query};
+use super::query::{Deadline, FinalState, Query, QueryResult};
 use super::task::Task;
 pub(crate) use search::Patience;
-use search::{Goal, Search, Stop};
+use search::{CandidateSearch, SearchGoal, SearchStop};
 use verdict::Reason;
 
 /// The enumerating engine.
@@ -53,17 +53,22 @@ impl<'a> Enumerate<'a> {
         query: &Query<'_>,
         deadline: Deadline,
         patience: Option<Patience>,
-    ) -> Option<Found> {
-        let mut search = Search::new(&self.task, query, Goal::One, deadline, patience);
+    ) -> Option<QueryResult> {
+        let mut search =
+            CandidateSearch::new(&self.task, query, SearchGoal::One, deadline, patience);
         let ended = search.run();
         match (ended, search.found) {
-            (_, Some(execution)) => Some(Found::Yes(Box::new(execution))),
-            (Ok(()), None) => Some(Found::No),
-            (Err(Stop::Steps), None) => None,
-            (Err(Stop::Values | Stop::Room), None) if patience.is_some() => None,
-            (Err(Stop::Room), None) => Some(Found::Unknown(Reason::TooManyOrders)),
-            (Err(Stop::Values), None) => Some(Found::Unknown(Reason::TooManyValues(None))),
-            (Err(Stop::Time | Stop::Again), None) => Some(Found::Unknown(Reason::Time)),
+            (_, Some(execution)) => Some(QueryResult::Yes(Box::new(execution))),
+            (Ok(()), None) => Some(QueryResult::No),
+            (Err(SearchStop::Steps), None) => None,
+            (Err(SearchStop::Values | SearchStop::Room), None) if patience.is_some() => None,
+            (Err(SearchStop::Room), None) => Some(QueryResult::Unknown(Reason::TooManyOrders)),
+            (Err(SearchStop::Values), None) => {
+                Some(QueryResult::Unknown(Reason::TooManyValues(None)))
+            }
+            (Err(SearchStop::Time | SearchStop::Again), None) => {
+                Some(QueryResult::Unknown(Reason::Time))
+            }
         }
     }
 
@@ -75,19 +80,20 @@ impl<'a> Enumerate<'a> {
         deadline: Deadline,
         patience: Option<Patience>,
     ) -> Option<(Vec<FinalState>, Option<Reason>)> {
-        let mut search = Search::new(&self.task, query, Goal::States, deadline, patience);
+        let mut search =
+            CandidateSearch::new(&self.task, query, SearchGoal::States, deadline, patience);
         match search.run() {
-            Err(Stop::Steps) => None,
-            Err(Stop::Values | Stop::Room) if patience.is_some() => None,
-            Err(Stop::Room) => Some((
+            Err(SearchStop::Steps) => None,
+            Err(SearchStop::Values | SearchStop::Room) if patience.is_some() => None,
+            Err(SearchStop::Room) => Some((
                 search.states.into_iter().collect(),
                 Some(Reason::TooManyOrders),
             )),
-            Err(Stop::Values) => Some((
+            Err(SearchStop::Values) => Some((
                 search.states.into_iter().collect(),
                 Some(Reason::TooManyValues(None)),
             )),
-            Err(Stop::Time | Stop::Again) => {
+            Err(SearchStop::Time | SearchStop::Again) => {
                 Some((search.states.into_iter().collect(), Some(Reason::Time)))
             }
             Ok(()) => Some((search.states.into_iter().collect(), None)),
@@ -95,7 +101,7 @@ impl<'a> Enumerate<'a> {
     }
 
     /// As [`Enumerate::find_within`], with unlimited patience.
-    pub(crate) fn find(&self, query: &Query<'_>, deadline: Deadline) -> Found {
+    pub(crate) fn find(&self, query: &Query<'_>, deadline: Deadline) -> QueryResult {
         self.find_within(query, deadline, None)
             .expect("patience is not limited")
     }
@@ -114,7 +120,7 @@ impl<'a> Enumerate<'a> {
 /// The number of steps of a search, and whether it ends.
 #[cfg(test)]
 pub(crate) fn steps(task: &Task<'_>, query: &Query<'_>, patience: Option<Patience>) -> (u64, bool) {
-    let mut search = Search::new(task, query, Goal::One, Deadline(None), patience);
+    let mut search = CandidateSearch::new(task, query, SearchGoal::One, Deadline(None), patience);
     let ended = search.run().is_ok();
     (search.steps, ended)
 }

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use super::search::{Partial, Search, Seen, Static, Stop};
+use super::search::{CandidateSearch, EventFacts, PartialCandidate, SearchStop, StaticValues};
 use crate::bounds::{BoundLeaves, declared_order};
 use crate::eval::Eval;
 use cat::algebra::bounds::{Bound, Bounds, Truth};
@@ -13,19 +13,19 @@ use cat::rel::Rel;
 
 /// The bounds of a partial candidate.
 #[derive(Clone)]
-pub(super) struct Open {
-    pub(super) known: Rc<Static>,
+pub(super) struct CandidateBounds {
+    pub(super) known: Rc<StaticValues>,
     /// The bounds of each free relation.
     pub(super) free: Vec<Bound<Rel>>,
 }
 
-impl Search<'_, '_, '_> {
+impl CandidateSearch<'_, '_, '_> {
     /// Bounds of the static nodes.
     pub(super) fn fixed_values(
         &mut self,
         eval: &mut Eval<'_>,
         algebra: &Bounds,
-    ) -> Result<Rc<Static>, Stop> {
+    ) -> Result<Rc<StaticValues>, SearchStop> {
         let open: Vec<Option<bool>> = self.task.open.iter().map(|&cond| eval.cond(cond)).collect();
         if let Some(known) = &self.known
             && known.algebra == *algebra
@@ -56,7 +56,7 @@ impl Search<'_, '_, '_> {
             (&nothing, &[]),
             self.deadline.0,
         );
-        let values = values.ok_or(Stop::Time)?;
+        let values = values.ok_or(SearchStop::Time)?;
         let bound = |id: NodeId| {
             values[id.index()]
                 .as_deref()
@@ -68,7 +68,7 @@ impl Search<'_, '_, '_> {
             Shape::Order => declared_order(bound(f.within), f.containing.map(bound)),
         });
         let free = free.collect();
-        let known = Rc::new(Static {
+        let known = Rc::new(StaticValues {
             algebra: algebra.clone(),
             open,
             values,
@@ -81,10 +81,10 @@ impl Search<'_, '_, '_> {
     /// The bounds of a candidate; `None` if an axiom surely fails.
     pub(super) fn plausible(
         &mut self,
-        partial: &Partial,
-        seen: &Seen,
+        partial: &PartialCandidate,
+        seen: &EventFacts,
         eval: &mut Eval<'_>,
-    ) -> Result<Option<Open>, Stop> {
+    ) -> Result<Option<CandidateBounds>, SearchStop> {
         let known = self.fixed_values(eval, &seen.algebra)?;
         let (sk, may) = (&self.task.sk, &seen.algebra.may);
         let values = self.task.model.values.0 as usize;
@@ -120,12 +120,12 @@ impl Search<'_, '_, '_> {
             .chains
             .ordered()
             .for_each(|(a, b)| put_before(order, a, b));
-        let bounds = Open { known, free };
+        let bounds = CandidateBounds { known, free };
         Ok(self.is_plausible(&bounds)?.then_some(bounds))
     }
 
     /// Whether no axiom surely fails.
-    pub(super) fn is_plausible(&mut self, bounds: &Open) -> Result<bool, Stop> {
+    pub(super) fn is_plausible(&mut self, bounds: &CandidateBounds) -> Result<bool, SearchStop> {
         let (axioms, flags) = self.judged(&bounds.known, &bounds.free)?;
         Ok(axioms != Truth::No && flags != Truth::No)
     }
@@ -134,9 +134,9 @@ impl Search<'_, '_, '_> {
     /// free relations.
     pub(super) fn judged(
         &mut self,
-        known: &Static,
+        known: &StaticValues,
         free: &[Bound<Rel>],
-    ) -> Result<(Truth, Truth), Stop> {
+    ) -> Result<(Truth, Truth), SearchStop> {
         let algebra = &known.algebra;
         let last = self.last.take().filter(|last| last.0 == *algebra);
         let before = last.as_ref().map_or(&[] as &[_], |last| &last.1);
@@ -163,16 +163,15 @@ impl Search<'_, '_, '_> {
             }
             axioms != Truth::No
         };
-        let ends = || self.deadline.passed();
         let values = interpret_while(
             model,
             algebra,
             &leaves,
             &self.wanted,
             known,
-            (&ends, &mut go_on),
+            (&|| self.deadline.passed(), &mut go_on),
         );
-        let values = values.ok_or(Stop::Time)?;
+        let values = values.ok_or(SearchStop::Time)?;
         let flags = if axioms == Truth::No {
             Truth::Unknown
         } else {
@@ -187,24 +186,32 @@ impl Search<'_, '_, '_> {
         let Some(flags) = &self.query.flags else {
             return Truth::Yes;
         };
-        let flag = |&f: &usize| {
-            let flag = &self.task.model.flags[f];
-            let value = values[flag.node.index()]
-                .as_deref()
-                .expect("flags are wanted");
-            let holds = match (value, &self.query.spared) {
-                (Value::Rel(rel), Some(spared)) => {
-                    let (must, may) = (
-                        rel.must.clone().minus(spared),
-                        rel.may.clone().minus(spared),
-                    );
-                    algebra.holds(flag.test, &Value::Rel(Bound { must, may }))
-                }
-                _ => algebra.holds(flag.test, value),
-            };
-            negate(holds, !flag.negated)
+        negate(
+            flags
+                .iter()
+                .map(|&f| self.flag(algebra, values, f))
+                .fold(Truth::Yes, Truth::and),
+            true,
+        )
+    }
+
+    /// Whether a flag stays down.
+    fn flag(&self, algebra: &Bounds, values: &Values<Bounds>, f: usize) -> Truth {
+        let flag = &self.task.model.flags[f];
+        let value = values[flag.node.index()]
+            .as_deref()
+            .expect("flags are wanted");
+        let holds = match (value, &self.query.spared) {
+            (Value::Rel(rel), Some(spared)) => {
+                let (must, may) = (
+                    rel.must.clone().minus(spared),
+                    rel.may.clone().minus(spared),
+                );
+                algebra.holds(flag.test, &Value::Rel(Bound { must, may }))
+            }
+            _ => algebra.holds(flag.test, value),
         };
-        negate(flags.iter().map(flag).fold(Truth::Yes, Truth::and), true)
+        negate(holds, !flag.negated)
     }
 }
 

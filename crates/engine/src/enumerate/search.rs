@@ -23,7 +23,7 @@ use program::memory::CellId;
 
 /// The result that the search collects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Goal {
+pub(super) enum SearchGoal {
     /// One execution.
     One,
     /// The final states of all executions.
@@ -43,7 +43,7 @@ pub(crate) struct Patience {
 
 /// Why a search ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(super) enum SearchStop {
     /// The deadline has passed.
     Time,
     /// The steps are used up.
@@ -66,7 +66,7 @@ const LONGER: u64 = 4;
 
 /// The decisions so far about sources, values and choices.
 #[derive(Clone)]
-pub(super) struct Partial {
+pub(super) struct PartialCandidate {
     pub(super) known: Assignment,
     /// By event: the source of a read.
     pub(super) source: Vec<Option<usize>>,
@@ -76,7 +76,7 @@ pub(super) struct Partial {
     pub(super) chains: Chains,
 }
 
-impl Partial {
+impl PartialCandidate {
     /// Whether a read waits for its source.
     pub(super) fn is_open(&self, r: usize) -> bool {
         self.source[r].is_none() && !self.astray[r]
@@ -84,14 +84,14 @@ impl Partial {
 }
 
 /// The facts about events that follow from the decisions.
-pub(super) struct Seen {
+pub(super) struct EventFacts {
     /// Events that surely and possibly execute.
     pub(super) algebra: Bounds,
     /// By event: the memory that it accesses, as in [`Eval::memory`].
     memory: Vec<Option<Option<CellId>>>,
 }
 
-impl Seen {
+impl EventFacts {
     /// The location of an access, if it is known and exists.
     pub(super) fn at(&self, event: usize) -> Option<CellId> {
         self.memory[event].flatten()
@@ -99,7 +99,7 @@ impl Seen {
 }
 
 /// Values that depend only on executed events and on open base cells.
-pub(super) struct Static {
+pub(super) struct StaticValues {
     pub(super) algebra: Bounds,
     /// The known values of [`Task::open`].
     pub(super) open: Vec<Option<bool>>,
@@ -110,33 +110,33 @@ pub(super) struct Static {
 }
 
 /// A candidate with everything decided except the orders.
-pub(super) struct Settled {
-    pub(super) partial: Partial,
-    pub(super) known: Rc<Static>,
+pub(super) struct SettledCandidate {
+    pub(super) partial: PartialCandidate,
+    pub(super) known: Rc<StaticValues>,
     /// The values relation.
     pub(super) reads_from: Rel,
     pub(super) covering: Vec<Option<Rel>>,
 }
 
-/// The decisions about the orders of a [`Settled`] candidate.
+/// The decisions about the orders of a [`SettledCandidate`] candidate.
 #[derive(Clone)]
-pub(super) struct Chosen {
+pub(super) struct OrderChoices {
     pub(super) orders: Vec<Option<OrderBounds>>,
     /// The last writes of the first of the required cells.
     pub(super) finals: Vec<(CellId, usize)>,
 }
 
-impl Chosen {
+impl OrderChoices {
     /// The size of the orders, in words.
     pub(super) fn size(&self) -> usize {
         self.orders.iter().flatten().map(OrderBounds::size).sum()
     }
 }
 
-pub(super) struct Search<'t, 'a, 'q> {
+pub(super) struct CandidateSearch<'t, 'a, 'q> {
     pub(super) task: &'t Task<'a>,
     pub(super) query: &'q Query<'q>,
-    pub(super) goal: Goal,
+    pub(super) goal: SearchGoal,
     pub(super) deadline: Deadline,
     pub(super) patience: Option<Patience>,
     pub(super) steps: u64,
@@ -170,18 +170,18 @@ pub(super) struct Search<'t, 'a, 'q> {
     /// empty.
     pub(super) fixed: Vec<bool>,
     /// The last computed values of static nodes, and of all wanted nodes.
-    pub(super) known: Option<Rc<Static>>,
+    pub(super) known: Option<Rc<StaticValues>>,
     pub(super) last: Option<Rc<(Bounds, Values<Bounds>)>>,
     pub(super) cells: Vec<usize>,
     pub(super) found: Option<Execution>,
     pub(super) states: BTreeSet<FinalState>,
 }
 
-impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
+impl<'t, 'a, 'q> CandidateSearch<'t, 'a, 'q> {
     pub(super) fn new(
         task: &'t Task<'a>,
         query: &'q Query<'q>,
-        goal: Goal,
+        goal: SearchGoal,
         deadline: Deadline,
         patience: Option<Patience>,
     ) -> Self {
@@ -207,7 +207,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         }
         let mut mentioned: Vec<Observable> =
             program::litmus::observables(query.props.iter().map(|p| p.0), &[]);
-        if goal == Goal::States {
+        if goal == SearchGoal::States {
             mentioned.extend(&task.observed);
         }
         let cells = (0..task.observed_cells.len())
@@ -227,7 +227,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
             .iter()
             .zip(&query.axioms)
             .filter(|(_, on)| **on);
-        Search {
+        CandidateSearch {
             task,
             query,
             goal,
@@ -259,9 +259,9 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
     ///
     /// # Errors
     /// A limit was reached; the results so far remain.
-    pub(super) fn run(&mut self) -> Result<(), Stop> {
+    pub(super) fn run(&mut self) -> Result<(), SearchStop> {
         let sk = &self.task.sk;
-        let partial = Partial {
+        let partial = PartialCandidate {
             known: Assignment::nothing(sk),
             source: vec![None; sk.len()],
             astray: vec![false; sk.len()],
@@ -269,7 +269,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         };
         loop {
             match self.sources(partial.clone()) {
-                Err(Stop::Again) => {}
+                Err(SearchStop::Again) => {}
                 ended => return ended,
             }
             self.left.clear();
@@ -279,19 +279,19 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         }
     }
 
-    pub(super) fn tick(&mut self) -> Result<(), Stop> {
+    pub(super) fn tick(&mut self) -> Result<(), SearchStop> {
         self.steps += 1;
         if self
             .patience
             .is_some_and(|patience| self.is_spent(patience))
         {
-            return Err(Stop::Steps);
+            return Err(SearchStop::Steps);
         }
         if self.steps >= self.again_at {
-            return Err(Stop::Again);
+            return Err(SearchStop::Again);
         }
         if self.steps.is_multiple_of(16) && self.deadline.passed() {
-            Err(Stop::Time)
+            Err(SearchStop::Time)
         } else {
             Ok(())
         }
@@ -326,15 +326,15 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
     }
 
     pub(super) fn over(&self) -> bool {
-        self.goal == Goal::One && self.found.is_some()
+        self.goal == SearchGoal::One && self.found.is_some()
     }
 
     pub(super) fn needs_complete(&self) -> bool {
-        self.query.complete || !self.query.props.is_empty() || self.goal == Goal::States
+        self.query.complete || !self.query.props.is_empty() || self.goal == SearchGoal::States
     }
 
     /// Decides sources, choices and values, one after the other.
-    fn sources(&mut self, mut partial: Partial) -> Result<(), Stop> {
+    fn sources(&mut self, mut partial: PartialCandidate) -> Result<(), SearchStop> {
         self.tick()?;
         let task = self.task;
         let sk = &task.sk;
@@ -343,45 +343,10 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         }
         let mut eval = Eval::new(sk, &partial.known);
         let guards: Vec<Option<bool>> = sk.events.iter().map(|e| eval.cond(e.guard)).collect();
-        if sk.constraints.iter().any(|&c| eval.cond(c) == Some(false))
-            || self.needs_complete() && eval.cond(sk.complete) == Some(false)
-            || eval.cond(self.query.require) == Some(false)
-            || self.query.no_fault && eval.cond(task.fault) == Some(true)
-        {
+        if self.is_ruled_out(&mut eval, &guards) {
             return Ok(());
         }
-        let mut register = |o: Observable| match o {
-            Observable::Reg(t, r) => eval.register(t, r),
-            Observable::Mem { .. } => None,
-        };
-        for (p, truth) in &self.query.props {
-            if eval::prop(p, &mut |a| task.atom_value(a, &mut register)) == Some(!*truth) {
-                return Ok(());
-            }
-        }
-        if self.goal == Goal::States && self.all_found(&mut eval, &guards) {
-            return Ok(());
-        }
-        // A write that is read from executes, whatever its guard, and so does the read of its
-        // read-modify-write. This reveals a cycle of sources before values are chosen for it.
-        let mut must = EventSet::from_fn(sk.len(), |e| guards[e.index()] == Some(true));
-        partial
-            .source
-            .iter()
-            .flatten()
-            .for_each(|&w| must.insert(w));
-        for (r, w) in &sk.rmw {
-            if must.has(w.index()) {
-                must.insert(r.index());
-            }
-        }
-        let seen = Seen {
-            algebra: Bounds {
-                must,
-                may: EventSet::from_fn(sk.len(), |e| guards[e.index()] != Some(false)),
-            },
-            memory: (0..sk.len()).map(|e| eval.memory(e)).collect(),
-        };
+        let seen = self.event_facts(&partial, &mut eval, &guards);
         // A chosen source may not execute, or a later decision may have removed the read.
         for (r, &w) in partial.source.iter().enumerate() {
             let Some(w) = w else { continue };
@@ -420,7 +385,8 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
             Next::Of(w, readers) => {
                 return self.each(
                     &partial,
-                    (seen.at(w), readers.len()),
+                    seen.at(w),
+                    readers.len(),
                     0..=readers.len(),
                     |next, i| {
                         readers[..i].iter().for_each(|&r| next.chains.bar(r, w));
@@ -440,31 +406,25 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
             let here =
                 |&w: &usize| sk.events[w].is_write() && self.may_read(&partial.chains, &seen, r, w);
             let writes: Vec<usize> = seen.algebra.may.iter().filter(here).collect();
-            let at = (seen.at(r), writes.len());
-            return self.each(&partial, at, writes, |next, w| next.source[r] = Some(w));
+            let (at, sources) = (seen.at(r), writes.len());
+            return self.each(&partial, at, sources, writes, |next, w| {
+                next.source[r] = Some(w)
+            });
         }
         if let Some(choice) = partial.known.choices.iter().position(Option::is_none) {
-            return self.each(&partial, (None, 0), [true, false], |next, value| {
+            return self.each(&partial, None, 0, [true, false], |next, value| {
                 next.known.choices[choice] = Some(value)
             });
         }
-        // Only values that depend on themselves remain.
-        let unknown = |r: &usize| partial.source[*r].is_some() && partial.known.reads[*r].is_none();
-        if let Some(mut r) = (0..sk.len()).find(unknown) {
-            // Chooses a read on the cycle, not one that depends on it: its source then checks the
-            // chosen value.
-            let mut passed = EventSet::empty(sk.len());
-            while !passed.has(r) {
-                passed.insert(r);
-                let source = partial.source[r].and_then(|w| sk.events[w].value);
-                r = source
-                    .and_then(|value| eval.waits_for(value))
-                    .filter(unknown)
-                    .unwrap_or(r);
-            }
+        if let Some(r) = self.self_dependent_read(&partial, &mut eval) {
             let term = sk.events[r].value.expect("reads have values");
-            let values = task.domains.of(term).ok_or(Stop::Values)?.iter().copied();
-            return self.each(&partial, (None, 0), values, |next, value| {
+            let values = task
+                .domains
+                .of(term)
+                .ok_or(SearchStop::Values)?
+                .iter()
+                .copied();
+            return self.each(&partial, None, 0, values, |next, value| {
                 next.known.reads[r] = Some(value)
             });
         }
@@ -473,6 +433,80 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
             "without open reads and choices all guards are known"
         );
         self.settle(partial)
+    }
+
+    /// Whether the query or the program rules out every completion, by the known values.
+    fn is_ruled_out(&self, eval: &mut Eval<'_>, guards: &[Option<bool>]) -> bool {
+        let (task, sk) = (self.task, &self.task.sk);
+        if sk.constraints.iter().any(|&c| eval.cond(c) == Some(false))
+            || self.needs_complete() && eval.cond(sk.complete) == Some(false)
+            || eval.cond(self.query.require) == Some(false)
+            || self.query.no_fault && eval.cond(task.fault) == Some(true)
+        {
+            return true;
+        }
+        let mut register = |o: Observable| match o {
+            Observable::Reg(t, r) => eval.register(t, r),
+            Observable::Mem { .. } => None,
+        };
+        for (p, truth) in &self.query.props {
+            if eval::prop(p, &mut |a| task.atom_value(a, &mut register)) == Some(!*truth) {
+                return true;
+            }
+        }
+        self.goal == SearchGoal::States && self.all_found(eval, guards)
+    }
+
+    /// The facts about events that follow from the decisions so far.
+    fn event_facts(
+        &self,
+        partial: &PartialCandidate,
+        eval: &mut Eval<'_>,
+        guards: &[Option<bool>],
+    ) -> EventFacts {
+        let sk = &self.task.sk;
+        // A write that is read from executes, whatever its guard, and so does the read of its
+        // read-modify-write. This reveals a cycle of sources before values are chosen for it.
+        let mut must = EventSet::from_fn(sk.len(), |e| guards[e.index()] == Some(true));
+        partial
+            .source
+            .iter()
+            .flatten()
+            .for_each(|&w| must.insert(w));
+        for (r, w) in &sk.rmw {
+            if must.has(w.index()) {
+                must.insert(r.index());
+            }
+        }
+        EventFacts {
+            algebra: Bounds {
+                must,
+                may: EventSet::from_fn(sk.len(), |e| guards[e.index()] != Some(false)),
+            },
+            memory: (0..sk.len()).map(|e| eval.memory(e)).collect(),
+        }
+    }
+
+    /// A read with a source, but without a value, because its value depends on itself. Chooses a
+    /// read on the cycle, not one that depends on it: its source then checks the chosen value.
+    fn self_dependent_read(
+        &self,
+        partial: &PartialCandidate,
+        eval: &mut Eval<'_>,
+    ) -> Option<usize> {
+        let sk = &self.task.sk;
+        let unknown = |r: &usize| partial.source[*r].is_some() && partial.known.reads[*r].is_none();
+        let mut r = (0..sk.len()).find(unknown)?;
+        let mut passed = EventSet::empty(sk.len());
+        while !passed.has(r) {
+            passed.insert(r);
+            let source = partial.source[r].and_then(|w| sk.events[w].value);
+            r = source
+                .and_then(|value| eval.waits_for(value))
+                .filter(unknown)
+                .unwrap_or(r);
+        }
+        Some(r)
     }
 
     /// Whether every completion ends in a known state, as far as values are known.
@@ -509,11 +543,12 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
     /// at location `at`.
     fn each<T>(
         &mut self,
-        partial: &Partial,
-        (at, sources): (Option<CellId>, usize),
+        partial: &PartialCandidate,
+        at: Option<CellId>,
+        sources: usize,
         ways: impl IntoIterator<Item = T>,
-        decide: impl Fn(&mut Partial, T),
-    ) -> Result<(), Stop> {
+        decide: impl Fn(&mut PartialCandidate, T),
+    ) -> Result<(), SearchStop> {
         self.decisions += 1;
         let ways: Vec<T> = ways.into_iter().collect();
         let (others, before) = (ways.len().saturating_sub(1), self.steps);
@@ -547,12 +582,12 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
 
     /// Whether read `r` may take its value from write `w`: addresses permit it, as far as they are
     /// known, and no chain bars it.
-    pub(super) fn may_read(&self, chains: &Chains, seen: &Seen, r: usize, w: usize) -> bool {
+    pub(super) fn may_read(&self, chains: &Chains, seen: &EventFacts, r: usize, w: usize) -> bool {
         !chains.bars(r, w) && self.may_meet(seen, r, w)
     }
 
     /// Whether read `r` and write `w` may access the same location.
-    fn may_meet(&self, seen: &Seen, r: usize, w: usize) -> bool {
+    fn may_meet(&self, seen: &EventFacts, r: usize, w: usize) -> bool {
         match (seen.memory[r], seen.memory[w]) {
             (Some(x), Some(y)) => x.is_some() && x == y,
             _ => self.task.domains.may_overlap(&self.task.sk, r, w),
@@ -560,7 +595,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
     }
 
     /// Propagates values from sources to reads. False if a chosen value turns out wrong.
-    pub(super) fn propagate(&self, partial: &mut Partial) -> bool {
+    pub(super) fn propagate(&self, partial: &mut PartialCandidate) -> bool {
         let sk = &self.task.sk;
         loop {
             let mut updates: Vec<(usize, i64)> = Vec::new();

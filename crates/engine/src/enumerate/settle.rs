@@ -2,7 +2,9 @@
 //! orders are not.
 
 use super::orders::OrderBounds;
-use super::search::{Chosen, Goal, Partial, Search, Settled, Stop};
+use super::search::{
+    CandidateSearch, OrderChoices, PartialCandidate, SearchGoal, SearchStop, SettledCandidate,
+};
 use crate::eval;
 use crate::eval::Eval;
 use crate::execution::Execution;
@@ -14,9 +16,9 @@ use cat::rel::Rel;
 use program::litmus::Observable;
 use program::memory::CellId;
 
-impl Search<'_, '_, '_> {
+impl CandidateSearch<'_, '_, '_> {
     /// Continues with final writes and orders after all sources, values and choices are known.
-    pub(super) fn settle(&mut self, partial: Partial) -> Result<(), Stop> {
+    pub(super) fn settle(&mut self, partial: PartialCandidate) -> Result<(), SearchStop> {
         let task = self.task;
         let mut eval = Eval::new(&task.sk, &partial.known);
         if eval.cond(self.query.require) != Some(true)
@@ -65,7 +67,7 @@ impl Search<'_, '_, '_> {
         {
             return Ok(());
         }
-        let settled = Settled {
+        let settled = SettledCandidate {
             partial,
             known,
             reads_from,
@@ -73,7 +75,7 @@ impl Search<'_, '_, '_> {
         };
         self.finals(
             &settled,
-            Chosen {
+            OrderChoices {
                 orders,
                 finals: Vec::new(),
             },
@@ -81,7 +83,11 @@ impl Search<'_, '_, '_> {
     }
 
     /// Chooses the final write of the next observed cell.
-    fn finals(&mut self, settled: &Settled, chosen: Chosen) -> Result<(), Stop> {
+    fn finals(
+        &mut self,
+        settled: &SettledCandidate,
+        chosen: OrderChoices,
+    ) -> Result<(), SearchStop> {
         self.tick()?;
         let task = self.task;
         let Some(&index) = self.cells.get(chosen.finals.len()) else {
@@ -104,7 +110,11 @@ impl Search<'_, '_, '_> {
     }
 
     /// Compares the final values with the query.
-    fn evaluate(&mut self, settled: &Settled, chosen: Chosen) -> Result<(), Stop> {
+    fn evaluate(
+        &mut self,
+        settled: &SettledCandidate,
+        chosen: OrderChoices,
+    ) -> Result<(), SearchStop> {
         let task = self.task;
         let mut eval = Eval::new(&task.sk, &settled.partial.known);
         let mut value = |o: Observable| match o {
@@ -119,7 +129,7 @@ impl Search<'_, '_, '_> {
                 return Ok(());
             }
         }
-        let states = self.goal == Goal::States;
+        let states = self.goal == SearchGoal::States;
         let state = states
             .then(|| {
                 task.observed
@@ -147,10 +157,10 @@ impl Search<'_, '_, '_> {
     /// Decides pairs of the orders until every axiom is sure.
     fn orders(
         &mut self,
-        settled: &Settled,
-        chosen: Chosen,
+        settled: &SettledCandidate,
+        chosen: OrderChoices,
         accepted: &mut Option<Execution>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), SearchStop> {
         self.tick()?;
         let free = chosen.orders.iter().map(|o| match o {
             Some(o) => Bound {
@@ -186,8 +196,12 @@ impl Search<'_, '_, '_> {
         let (f, edits) = if let Some((f, i, j)) = undecided {
             (f, [(true, i, j), (true, j, i)])
         } else if axioms == Truth::Yes && flags == Truth::Yes {
-            let cyclic = |o: &OrderBounds| o.must.has_cycle(executed);
-            if !chosen.orders.iter().flatten().any(cyclic) {
+            if !chosen
+                .orders
+                .iter()
+                .flatten()
+                .any(|o| o.must.has_cycle(executed))
+            {
                 *accepted = Some(self.execution(settled, &chosen));
             }
             return Ok(());
@@ -200,7 +214,10 @@ impl Search<'_, '_, '_> {
             let (f, i, j) = open.expect("with every pair decided, bounds are exact");
             (f, [(false, i, j), (true, i, j)])
         };
-        self.room = self.room.checked_sub(chosen.size()).ok_or(Stop::Room)?;
+        self.room = self
+            .room
+            .checked_sub(chosen.size())
+            .ok_or(SearchStop::Room)?;
         for (include, i, j) in edits {
             let mut next = chosen.clone();
             let order = next.orders[f]
@@ -223,7 +240,11 @@ impl Search<'_, '_, '_> {
 
     /// Final writes of all observed cells: the chosen ones, and for other cells a write that no
     /// write follows.
-    fn all_finals(&self, settled: &Settled, chosen: &Chosen) -> Vec<(CellId, usize)> {
+    fn all_finals(
+        &self,
+        settled: &SettledCandidate,
+        chosen: &OrderChoices,
+    ) -> Vec<(CellId, usize)> {
         let task = self.task;
         let mut finals = chosen.finals.clone();
         let Some(order) = chosen.orders[task.model.finals.0 as usize].as_ref() else {
@@ -244,7 +265,7 @@ impl Search<'_, '_, '_> {
         finals
     }
 
-    fn execution(&self, settled: &Settled, chosen: &Chosen) -> Execution {
+    fn execution(&self, settled: &SettledCandidate, chosen: &OrderChoices) -> Execution {
         Execution {
             executed: settled.known.algebra.must.clone(),
             reads: settled.partial.known.reads.clone(),
@@ -269,7 +290,7 @@ impl Search<'_, '_, '_> {
 }
 
 /// The writes to an observed cell.
-fn writers(task: &Task<'_>, settled: &Settled, index: usize) -> Vec<usize> {
+fn writers(task: &Task<'_>, settled: &SettledCandidate, index: usize) -> Vec<usize> {
     let mut eval = Eval::new(&task.sk, &settled.partial.known);
     let executed = &settled.known.algebra.must;
     let here = task.at_cell[index]

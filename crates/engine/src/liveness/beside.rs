@@ -14,13 +14,13 @@
 use std::collections::BTreeSet;
 
 use program::Program;
-use program::host::{CommandId, LaunchGraph, Node};
+use program::host::{CommandId, HostProgram, LaunchGraph, Node};
 use program::progress::ProgressModel;
 use verdict::Reason;
 
 /// The commands that may run at the same time as threads of a kernel that may not end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Beside {
+pub(super) enum ConcurrentCommands {
     Nothing,
     /// Other kernels on the device.
     Kernels,
@@ -28,24 +28,24 @@ pub(super) enum Beside {
     Others,
 }
 
-impl Beside {
+impl ConcurrentCommands {
     /// Classifies a program's commands. `sure`: by thread, whether it surely ends.
     pub(super) fn of(
-        (program, sure): (&Program, &[bool]),
+        program: &Program,
+        sure: &[bool],
         graph: &LaunchGraph,
         never: &BTreeSet<Node>,
-    ) -> Beside {
+    ) -> ConcurrentCommands {
         let host = program.host.as_deref().expect("a host program");
-        let runs = |c: &CommandId| {
-            !never.contains(&Node::Start(*c)) && !host.command(*c).threads.is_empty()
-        };
-        let commands: Vec<CommandId> = host.command_ids().filter(runs).collect();
-        let device = |c: CommandId| {
-            let place = &program.thread(host.command(c).threads[0]).place;
-            (!place.host && !host.command(c).kind.is_of_runtime()).then_some(place.gpu)
-        };
-        let mut found = Beside::Nothing;
-        for &a in commands.iter().filter(|c| device(**c).is_some()) {
+        let commands: Vec<CommandId> = host
+            .command_ids()
+            .filter(|c| !never.contains(&Node::Start(*c)) && !host.command(*c).threads.is_empty())
+            .collect();
+        let mut found = ConcurrentCommands::Nothing;
+        for &a in commands
+            .iter()
+            .filter(|c| device(program, host, **c).is_some())
+        {
             if host
                 .command(a)
                 .threads
@@ -60,10 +60,10 @@ impl Beside {
                 .filter(|b| **b != a && !after.contains(&Node::Start(**b)))
             {
                 if !graph.never(&[Node::End(b)]).contains(&Node::Start(a)) {
-                    found = found.max(match device(b) {
-                        None => Beside::Others,
-                        other if other == device(a) => Beside::Kernels,
-                        Some(_) => Beside::Nothing,
+                    found = found.max(match device(program, host, b) {
+                        None => ConcurrentCommands::Others,
+                        other if other == device(program, host, a) => ConcurrentCommands::Kernels,
+                        Some(_) => ConcurrentCommands::Nothing,
                     });
                 }
             }
@@ -75,15 +75,16 @@ impl Beside {
     pub(super) fn unsettled(self, model: ProgressModel) -> Option<Reason> {
         let what = match (self, model) {
             (_, ProgressModel::Fair)
-            | (Beside::Nothing, _)
-            | (Beside::Kernels, ProgressModel::Obe) => {
+            | (ConcurrentCommands::Nothing, _)
+            | (ConcurrentCommands::Kernels, ProgressModel::Obe) => {
                 return None;
             }
-            (Beside::Kernels, _) => {
+            (ConcurrentCommands::Kernels, _) => {
                 "several kernels may run at once on a device: it orders the groups of one kernel"
             }
-            (Beside::Others, _) => {
-                "commands that are no kernels may run beside kernels: it speaks of threads of kernels"
+            (ConcurrentCommands::Others, _) => {
+                "commands that are no kernels may run beside kernels: it speaks of threads of \
+                kernels"
             }
         };
         Some(Reason::Unserved {
@@ -91,4 +92,10 @@ impl Beside {
             what: what.to_owned(),
         })
     }
+}
+
+/// The device that runs a command, if it is a kernel.
+fn device(program: &Program, host: &HostProgram, c: CommandId) -> Option<u32> {
+    let place = &program.thread(host.command(c).threads[0]).place;
+    (!place.host && !host.command(c).kind.is_of_runtime()).then_some(place.gpu)
 }

@@ -20,12 +20,12 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::beside::Beside;
+use super::beside::ConcurrentCommands;
 use super::held;
 use super::sure;
 use program::host::{
-    Asked as About, ChildStart, CommandId, HandleKind, HostOp, LaunchGraph, Node, Origin, Partial,
-    QueryId, Ref,
+    Asked as About, ChildStart, CommandId, HandleKind, HostOp, HostProgram, LaunchGraph, Node,
+    Origin, Partial, QueryId, Ref,
 };
 use program::{Expr, Op, Program, ThreadId};
 use verdict::hang::Wait;
@@ -53,7 +53,7 @@ pub(super) struct Brink {
 }
 
 /// A set of points that are never reached, with everything that they hold up.
-pub(super) struct Case {
+pub(super) struct LivenessCase {
     /// The program without the parts that never run.
     pub(super) program: Program,
     /// The program with those parts.
@@ -67,19 +67,19 @@ pub(super) struct Case {
     /// The waits of queries for work that never completes, by thread and instruction.
     pub(super) polls: Vec<(ThreadId, usize, Wait)>,
     /// The commands that may run at the same time as threads of a kernel that may not end.
-    pub(super) beside: Beside,
+    pub(super) beside: ConcurrentCommands,
 }
 
 /// A query about work that never completes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct StatusQuery {
     pub(super) thread: ThreadId,
     /// Its instruction.
     pub(super) at: usize,
     pub(super) of: QueryId,
 }
 
-impl Asked {
+impl StatusQuery {
     /// The point that brings the awaited answer, if the query comes after all calls.
     pub(super) fn awaits(&self, program: &Program, graph: &LaunchGraph) -> Node {
         let host = host(program);
@@ -93,12 +93,12 @@ impl Asked {
     }
 }
 
-impl Case {
+impl LivenessCase {
     /// The only case of a program without waits for threads that may not end.
-    pub(super) fn only(program: &Program) -> Case {
+    pub(super) fn only(program: &Program) -> LivenessCase {
         let (stay, leave, held, polls) = Default::default();
-        let beside = Beside::Nothing;
-        Case {
+        let beside = ConcurrentCommands::Nothing;
+        LivenessCase {
             program: program.clone(),
             whole: program.clone(),
             stay,
@@ -119,7 +119,7 @@ pub(super) fn cases(
     program: &Program,
     ways: &[LaunchGraph],
     stops: bool,
-) -> Result<Vec<Case>, Reason> {
+) -> Result<Vec<LivenessCase>, Reason> {
     let unset = unset(program);
     let mut polled = program.clone();
     never_complete(&mut polled, &unset);
@@ -131,29 +131,33 @@ pub(super) fn cases(
 }
 
 /// The queries about user events that no call sets.
-fn unset(program: &Program) -> Vec<Asked> {
+fn unset(program: &Program) -> Vec<StatusQuery> {
     let host = host(program);
-    let never = |q: QueryId| match host.query(q).of {
+    queries(program).filter(|a| is_unset(host, a.of)).collect()
+}
+
+/// Whether a query is about a user event that no call sets.
+fn is_unset(host: &HostProgram, q: QueryId) -> bool {
+    match host.query(q).of {
         About::Event(Ref::Handle(h)) => {
             host.handle(h).kind == HandleKind::User
                 && host.calls.iter().all(|c| c.op != HostOp::SetUser(h))
         }
         _ => false,
-    };
-    queries(program).filter(|a| never(a.of)).collect()
+    }
 }
 
 /// The queries of all threads.
-fn queries(program: &Program) -> impl Iterator<Item = Asked> + '_ {
+fn queries(program: &Program) -> impl Iterator<Item = StatusQuery> + '_ {
     program.instrs().filter_map(|(thread, at, i)| match i.op {
-        Op::Status { of, .. } => Some(Asked { thread, at, of }),
+        Op::Status { of, .. } => Some(StatusQuery { thread, at, of }),
         _ => None,
     })
 }
 
 /// Makes these queries always return "not complete".
-fn never_complete(program: &mut Program, asked: &[Asked]) {
-    for Asked { thread, at, .. } in asked {
+fn never_complete(program: &mut Program, asked: &[StatusQuery]) {
+    for StatusQuery { thread, at, .. } in asked {
         let instr = &mut program.threads[usize::from(thread.0)].code[*at];
         if let Op::Status { dst, .. } = instr.op {
             instr.op = Op::Assign {
@@ -165,7 +169,11 @@ fn never_complete(program: &mut Program, asked: &[Asked]) {
 }
 
 /// The cases of a program without queries about unset user events.
-fn of_polled(program: &Program, ways: &[LaunchGraph], stops: bool) -> Result<Vec<Case>, Reason> {
+fn of_polled(
+    program: &Program,
+    ways: &[LaunchGraph],
+    stops: bool,
+) -> Result<Vec<LivenessCase>, Reason> {
     let sure = sure::all(program);
     let mut all = if sure.iter().all(|sure| *sure) {
         Vec::new()
@@ -175,13 +183,13 @@ fn of_polled(program: &Program, ways: &[LaunchGraph], stops: bool) -> Result<Vec
     let none = BTreeSet::new();
     let beside = ways
         .iter()
-        .map(|way| Beside::of((program, &sure), way, &none))
+        .map(|way| ConcurrentCommands::of(program, &sure, way, &none))
         .max();
-    let beside = beside.unwrap_or(Beside::Nothing);
+    let beside = beside.unwrap_or(ConcurrentCommands::Nothing);
     if all.is_empty() {
-        return Ok(vec![Case {
+        return Ok(vec![LivenessCase {
             beside,
-            ..Case::only(program)
+            ..LivenessCase::only(program)
         }]);
     }
     let unsubmitted = unsubmitted(program, &all)?;
@@ -193,12 +201,12 @@ fn of_polled(program: &Program, ways: &[LaunchGraph], stops: bool) -> Result<Vec
         behind: Vec::new(),
     }));
     let leave = all.iter().flat_map(|b| b.behind.clone()).collect();
-    let none = Case {
+    let none = LivenessCase {
         leave,
         beside,
-        ..Case::only(program)
+        ..LivenessCase::only(program)
     };
-    let mut search = Search {
+    let mut search = CaseSearch {
         program,
         sure: &sure,
         all: &all,
@@ -255,25 +263,27 @@ fn brinks(program: &Program, sure: &[bool], stops: bool) -> Vec<Brink> {
 /// work-group, this is the end of the group, otherwise the end of the command.
 pub(super) fn end_of(program: &Program, command: CommandId, t: ThreadId) -> Node {
     let host = host(program);
-    let group = |t: ThreadId| {
-        let of = host.command(command);
-        of.threads
-            .iter()
-            .position(|u| *u == t)
-            .map(|at| of.groups[at])
-    };
     let waits = |c: CommandId| match host.command(c).origin {
         Origin::Device {
             parent,
             thread,
             flag: ChildStart::WaitWorkGroup,
-        } => parent == command && group(thread) == group(t),
+        } => parent == command && group_of(host, command, thread) == group_of(host, command, t),
         _ => false,
     };
-    match group(t) {
+    match group_of(host, command, t) {
         Some(group) if host.command_ids().any(waits) => Node::GroupEnd(command, group),
         _ => Node::End(command),
     }
+}
+
+/// The work-group of a thread in its command.
+fn group_of(host: &HostProgram, command: CommandId, t: ThreadId) -> Option<u32> {
+    let of = host.command(command);
+    of.threads
+        .iter()
+        .position(|u| *u == t)
+        .map(|at| of.groups[at])
 }
 
 /// Whether a thread may loop or wait without end in that part.
@@ -307,31 +317,40 @@ fn unsubmitted(program: &Program, brinks: &[Brink]) -> Result<Vec<CommandId>, Re
 /// call.
 fn records_compete(program: &Program) -> bool {
     let host = host(program);
-    let recorders = |h: &HostOp| {
-        let same = host.calls.iter().filter(|c| match (&c.op, h) {
-            (HostOp::Record(a, _), HostOp::Record(b, _)) => a == b,
-            _ => false,
-        });
-        same.map(|c| c.thread).collect::<BTreeSet<_>>().len()
-    };
-    host.calls.iter().any(|c| recorders(&c.op) > 1)
+    host.calls.iter().any(|c| recorders(host, &c.op) > 1)
+}
+
+/// The number of threads that record the event of a call.
+fn recorders(host: &HostProgram, h: &HostOp) -> usize {
+    let same = host.calls.iter().filter(|c| match (&c.op, h) {
+        (HostOp::Record(a, _), HostOp::Record(b, _)) => a == b,
+        _ => false,
+    });
+    same.map(|c| c.thread).collect::<BTreeSet<_>>().len()
 }
 
 /// Whether another thread with an effect waits for the point, or a query covers it.
 fn matters(program: &Program, way: &LaunchGraph, brink: &Brink) -> bool {
     let graph = LaunchGraph::untimed(program, &way.order);
     let never = graph.never(&[brink.node]);
-    let own = |u: ThreadId| match brink.node {
+    let waits = program
+        .thread_ids()
+        .filter(|u| !is_own(program, brink, *u))
+        .any(|u| {
+            let code = &program.thread(u).code;
+            code[held::runs(program, &never, u)..]
+                .iter()
+                .any(|i| i.op.is_visible())
+        });
+    waits || asked(program, &graph, &never).map_or(true, |asked| !asked.is_empty())
+}
+
+/// Whether a thread is one of those that reach the point.
+fn is_own(program: &Program, brink: &Brink, u: ThreadId) -> bool {
+    match brink.node {
         Node::End(c) | Node::GroupEnd(c, _) => host(program).command_of(u) == Some(c),
         _ => brink.behind.iter().any(|s| s.thread == u),
-    };
-    let waits = program.thread_ids().filter(|u| !own(*u)).any(|u| {
-        let code = &program.thread(u).code;
-        code[held::runs(program, &never, u)..]
-            .iter()
-            .any(|i| i.op.is_visible())
-    });
-    waits || asked(program, &graph, &never).map_or(true, |asked| !asked.is_empty())
+    }
 }
 
 /// The queries about work that never completes.
@@ -342,7 +361,7 @@ fn asked(
     program: &Program,
     graph: &LaunchGraph,
     never: &BTreeSet<Node>,
-) -> Result<Vec<Asked>, Reason> {
+) -> Result<Vec<StatusQuery>, Reason> {
     let mut found = Vec::new();
     for query in queries(program) {
         let views: Vec<bool> = (0..graph.views_of(query.of))
@@ -350,7 +369,12 @@ fn asked(
             .collect();
         match (views.contains(&true), views.contains(&false)) {
             (true, true) => {
-                return Err(Reason::Calls("liveness of host programs in which it depends on when a query is asked whether what it asks about can ever be complete, as threads may loop or wait for ever".into()));
+                return Err(Reason::Calls(
+                    "liveness of host programs in which it depends on when a query is asked \
+                    whether what it asks about can ever be complete, as threads may loop or wait \
+                    for ever"
+                        .into(),
+                ));
             }
             (true, false) => found.push(query),
             _ => {}
@@ -360,34 +384,36 @@ fn asked(
 }
 
 /// A search over sets of points, none of which holds up another.
-struct Search<'a> {
+struct CaseSearch<'a> {
     program: &'a Program,
     sure: &'a [bool],
     all: &'a [Brink],
     sets: usize,
-    found: Vec<Case>,
+    found: Vec<LivenessCase>,
 }
 
-impl Search<'_> {
+impl CaseSearch<'_> {
     /// Handles a set, and all sets that begin with it.
     fn from(&mut self, set: &mut Vec<usize>) -> Result<(), Reason> {
         self.sets += 1;
         if self.sets > MAX_SETS {
             return Err(Reason::Calls(format!(
-                "liveness of host programs in which more than {MAX_SETS} sets of commands and calls may wait for ever for threads that may loop or wait"
+                "liveness of host programs in which more than {MAX_SETS} sets of commands and \
+                calls may wait for ever for threads that may loop or wait"
             )));
         }
         let stops: Vec<Node> = set.iter().map(|&i| self.all[i].node).collect();
         let partials =
             Partial::all(self.program, &stops).map_err(|why| Reason::Calls(why.to_string()))?;
-        let mut ways: Vec<(Kind, Case)> = Vec::new();
+        let mut ways: Vec<(RemainingProgram, LivenessCase)> = Vec::new();
         for partial in partials.iter().filter(|p| self.is_minimal(set, p)) {
             let kind = self.kind(set, partial)?;
             match ways.iter_mut().find(|(other, _)| *other == kind) {
                 Some((_, case)) => {
                     orders(&mut case.program).push(partial.graph.order.clone());
-                    case.beside = case.beside.max(Beside::of(
-                        (self.program, self.sure),
+                    case.beside = case.beside.max(ConcurrentCommands::of(
+                        self.program,
+                        self.sure,
                         &partial.graph,
                         &partial.never,
                     ));
@@ -432,14 +458,14 @@ impl Search<'_> {
     }
 
     /// The program that an order of calls leaves if exactly these points are never reached.
-    fn kind(&self, set: &[usize], partial: &Partial) -> Result<Kind, Reason> {
+    fn kind(&self, set: &[usize], partial: &Partial) -> Result<RemainingProgram, Reason> {
         let (program, never) = (self.program, &partial.never);
         let reached = self
             .all
             .iter()
             .enumerate()
             .filter(|(i, b)| !set.contains(i) && !never.contains(&b.node));
-        Ok(Kind {
+        Ok(RemainingProgram {
             runs: program
                 .thread_ids()
                 .map(|t| held::runs(program, never, t))
@@ -449,7 +475,7 @@ impl Search<'_> {
         })
     }
 
-    fn case(&self, set: &[usize], partial: &Partial, kind: &Kind) -> Case {
+    fn case(&self, set: &[usize], partial: &Partial, kind: &RemainingProgram) -> LivenessCase {
         let brinks: Vec<&Brink> = set.iter().map(|&i| &self.all[i]).collect();
         let mut whole = self.program.clone();
         never_complete(&mut whole, &kind.asked);
@@ -465,8 +491,9 @@ impl Search<'_> {
             .collect();
         let held = held::held(self.program, partial, &brinks);
         let polls = held::polls(self.program, partial, &kind.asked);
-        let beside = Beside::of((self.program, self.sure), &partial.graph, &partial.never);
-        Case {
+        let beside =
+            ConcurrentCommands::of(self.program, self.sure, &partial.graph, &partial.never);
+        LivenessCase {
             program,
             whole,
             stay,
@@ -480,10 +507,10 @@ impl Search<'_> {
 
 /// The part of a program that an order of calls leaves if some points are never reached.
 #[derive(PartialEq, Eq)]
-struct Kind {
+struct RemainingProgram {
     /// By thread: the number of its instructions that run.
     runs: Vec<usize>,
-    asked: Vec<Asked>,
+    asked: Vec<StatusQuery>,
     /// The parts that every thread leaves, because a point behind them is reached.
     leave: Vec<Stretch>,
 }

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::eval::Eval;
 use crate::execution::Execution;
 use crate::skeleton::Cond;
-use crate::skeleton::progress::{Held, Progress, Repeat, Spin};
+use crate::skeleton::progress::{BlockedAt, ProgressFacts, Repeat, SpinIteration};
 use crate::task::Task;
 use program::ThreadId;
 use program::memory::CellId;
@@ -22,31 +22,31 @@ use program::progress::{ProgressModel, Stand, serve, tree};
 
 /// The way in which a thread ends.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum End<'s> {
+pub(super) enum ThreadFate<'s> {
     Done,
-    Blocked(&'s Held),
-    Looping(&'s Spin),
+    Blocked(&'s BlockedAt),
+    Looping(&'s SpinIteration),
     Repeating(&'s Repeat),
     Stopped,
 }
 
-impl End<'_> {
+impl ThreadFate<'_> {
     /// Whether the thread is live: neither done nor blocked.
     fn is_live(self) -> bool {
-        !matches!(self, End::Done | End::Blocked(_))
+        !matches!(self, ThreadFate::Done | ThreadFate::Blocked(_))
     }
 }
 
 /// An execution that hangs, by this module's judgement.
 pub(super) struct Evidence<'s> {
     /// By thread: its end.
-    pub(super) ends: Vec<End<'s>>,
+    pub(super) ends: Vec<ThreadFate<'s>>,
     /// By thread: whether it is run without end, as far as it can.
     pub(super) served: Vec<bool>,
 }
 
 /// One execution, with its values.
-pub(super) struct Seen<'t, 'a> {
+pub(super) struct JudgedExecution<'t, 'a> {
     task: &'t Task<'a>,
     execution: &'t Execution,
     eval: Eval<'t>,
@@ -60,11 +60,11 @@ pub(super) struct Seen<'t, 'a> {
 pub(super) fn judge<'s>(
     task: &Task<'_>,
     execution: &Execution,
-    progress: &'s Progress,
+    progress: &'s ProgressFacts,
     model: ProgressModel,
 ) -> Result<Evidence<'s>, String> {
     let known = execution.known();
-    let mut seen = Seen {
+    let mut seen = JudgedExecution {
         task,
         execution,
         eval: Eval::new(&task.sk, &known),
@@ -75,10 +75,12 @@ pub(super) fn judge<'s>(
         seen.cells.push(cell.filter(|_| execution.executed.has(e)));
     }
     let ends = seen.ends(progress)?;
-    if !ends
-        .iter()
-        .any(|e| matches!(e, End::Blocked(_) | End::Looping(_) | End::Repeating(_)))
-    {
+    if !ends.iter().any(|e| {
+        matches!(
+            e,
+            ThreadFate::Blocked(_) | ThreadFate::Looping(_) | ThreadFate::Repeating(_)
+        )
+    }) {
         return Err("no thread is blocked or loops for ever".to_string());
     }
     let served = seen.fair(progress, &ends, model)?;
@@ -87,7 +89,16 @@ pub(super) fn judge<'s>(
     Ok(Evidence { ends, served })
 }
 
-impl Seen<'_, '_> {
+/// The events of an execution that repeat.
+struct Repetition {
+    repeated: BTreeSet<usize>,
+    /// Events of both blocks of loops with effect.
+    blocks: BTreeSet<usize>,
+    /// By event of an earlier block: that of the later one.
+    again: BTreeMap<usize, usize>,
+}
+
+impl JudgedExecution<'_, '_> {
     fn holds(&mut self, c: Cond) -> Result<bool, String> {
         self.eval
             .cond(c)
@@ -95,34 +106,34 @@ impl Seen<'_, '_> {
     }
 
     /// The end of each thread; exactly one.
-    fn ends<'s>(&mut self, progress: &'s Progress) -> Result<Vec<End<'s>>, String> {
+    fn ends<'s>(&mut self, progress: &'s ProgressFacts) -> Result<Vec<ThreadFate<'s>>, String> {
         let mut all = Vec::new();
         for (t, thread) in progress.threads.iter().enumerate() {
-            let mut ways: Vec<End<'s>> = Vec::new();
+            let mut ways: Vec<ThreadFate<'s>> = Vec::new();
             if self.holds(thread.cut)? {
                 return Err(format!("thread {t} is cut at the loop bound"));
             }
             if self.holds(thread.done)? {
-                ways.push(End::Done);
+                ways.push(ThreadFate::Done);
             }
             for (held, cond) in &thread.blocked {
                 if self.holds(*cond)? {
-                    ways.push(End::Blocked(held));
+                    ways.push(ThreadFate::Blocked(held));
                 }
             }
             for spin in &thread.spins {
                 if self.holds(spin.cond)? {
-                    ways.push(End::Looping(spin));
+                    ways.push(ThreadFate::Looping(spin));
                 }
             }
             for repeat in &thread.repeats {
                 if self.holds(repeat.choice)? {
-                    ways.push(End::Repeating(repeat));
+                    ways.push(ThreadFate::Repeating(repeat));
                 }
             }
             for &(_, stop) in &thread.stopped {
                 if self.holds(stop)? {
-                    ways.push(End::Stopped);
+                    ways.push(ThreadFate::Stopped);
                 }
             }
             match ways.as_slice() {
@@ -136,8 +147,8 @@ impl Seen<'_, '_> {
     /// Decides which threads are served, and checks that this is fair; by thread.
     fn fair(
         &mut self,
-        progress: &Progress,
-        ends: &[End<'_>],
+        progress: &ProgressFacts,
+        ends: &[ThreadFate<'_>],
         model: ProgressModel,
     ) -> Result<Vec<bool>, String> {
         let mut threads = Vec::new();
@@ -145,7 +156,7 @@ impl Seen<'_, '_> {
             let started = self.holds(thread.started)?;
             threads.push(Stand {
                 live: end.is_live(),
-                stopped: matches!(end, End::Stopped),
+                stopped: matches!(end, ThreadFate::Stopped),
                 started,
             });
         }
@@ -154,7 +165,7 @@ impl Seen<'_, '_> {
         if ends
             .iter()
             .zip(&served)
-            .any(|(end, &served)| served && matches!(end, End::Stopped))
+            .any(|(end, &served)| served && matches!(end, ThreadFate::Stopped))
         {
             return Err("a served thread is stopped".to_string());
         }
@@ -162,10 +173,10 @@ impl Seen<'_, '_> {
     }
 
     /// Checks that a thread blocked on lanes names one that neither arrives nor runs to its end.
-    fn wait_in_vain(&mut self, ends: &[End<'_>]) -> Result<(), String> {
+    fn wait_in_vain(&mut self, ends: &[ThreadFate<'_>]) -> Result<(), String> {
         let program = &self.task.sk.program;
         for (t, end) in program.thread_ids().zip(ends) {
-            let End::Blocked(Held::Lanes(apart)) = end else {
+            let ThreadFate::Blocked(BlockedAt::Lanes(apart)) = end else {
                 continue;
             };
             let named = self
@@ -173,8 +184,8 @@ impl Seen<'_, '_> {
                 .term(apart.named)
                 .ok_or("whom a thread waits for is not determined")?;
             let missing = |u: ThreadId| match ends[usize::from(u.0)] {
-                End::Done => false,
-                End::Blocked(Held::Lanes(other)) => !other.is_with(apart),
+                ThreadFate::Done => false,
+                ThreadFate::Blocked(BlockedAt::Lanes(other)) => !other.is_with(apart),
                 _ => true,
             };
             if !program
@@ -205,13 +216,13 @@ impl Seen<'_, '_> {
     }
 
     /// Checks that repeated events can repeat.
-    fn repeats(&mut self, progress: &Progress, ends: &[End<'_>]) -> Result<(), String> {
+    fn repeats(&mut self, progress: &ProgressFacts, ends: &[ThreadFate<'_>]) -> Result<(), String> {
         let mut repeated: BTreeSet<usize> = BTreeSet::new();
         let mut blocks: BTreeSet<usize> = BTreeSet::new();
         let mut again: BTreeMap<usize, usize> = BTreeMap::new();
         for end in ends {
             match end {
-                End::Looping(spin) => {
+                ThreadFate::Looping(spin) => {
                     let events = spin
                         .events
                         .iter()
@@ -219,7 +230,7 @@ impl Seen<'_, '_> {
                         .filter(|&e| self.executed(e));
                     repeated.extend(events);
                 }
-                End::Repeating(repeat) => {
+                ThreadFate::Repeating(repeat) => {
                     for (a, b) in self.equal_blocks(repeat)? {
                         again.insert(a, b);
                         repeated.insert(b);
@@ -235,26 +246,60 @@ impl Seen<'_, '_> {
         {
             return Err(format!("write {w} is in an iteration without effect"));
         }
-        let (rf, co) = (self.values().clone(), self.order().clone());
+        let repetition = Repetition {
+            repeated,
+            blocks,
+            again,
+        };
+        self.sources_repeat(&repetition)?;
+        self.coherence_repeats(&repetition)?;
+        self.reads_see_changes(&repetition)?;
+        for (a, b, cond) in &progress.partners {
+            let (a, b) = (a.index(), b.index());
+            if self.executed(a)
+                && self.executed(b)
+                && repetition.repeated.contains(&a)
+                && !repetition.repeated.contains(&b)
+            {
+                let together = self.holds(*cond)?;
+                if together {
+                    return Err(format!(
+                        "barrier event {a} repeats, and its partner {b} does not"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that repeated reads keep their sources, and that no other read has a repeated source.
+    fn sources_repeat(&self, of: &Repetition) -> Result<(), String> {
+        let rf = self.values();
         for (w, r) in rf.iter() {
-            if repeated.contains(&w) && !repeated.contains(&r) {
+            if of.repeated.contains(&w) && !of.repeated.contains(&r) {
                 return Err(format!(
                     "read {r} executes once and takes its value from repeated write {w}"
                 ));
             }
-            if let (Some(&w2), Some(&r2)) = (again.get(&w), again.get(&r))
+            if let (Some(&w2), Some(&r2)) = (of.again.get(&w), of.again.get(&r))
                 && !rf.has(w2, r2)
             {
                 return Err(format!("read {r2} has not the source that read {r} has"));
             }
         }
+        Ok(())
+    }
+
+    /// Checks that coherence orders repeated writes alike each time, and behind all others.
+    fn coherence_repeats(&self, of: &Repetition) -> Result<(), String> {
+        let co = self.order();
         for (a, b) in co.iter() {
-            if repeated.contains(&a) && !blocks.contains(&b) {
+            if of.repeated.contains(&a) && !of.blocks.contains(&b) {
                 return Err(format!(
                     "write {b}, which executes once, is after repeated write {a}"
                 ));
             }
-            if let (Some(&a2), Some(&b2)) = (again.get(&a), again.get(&b))
+            if let (Some(&a2), Some(&b2)) = (of.again.get(&a), of.again.get(&b))
                 && !co.has(a2, b2)
             {
                 return Err(format!(
@@ -262,24 +307,35 @@ impl Seen<'_, '_> {
                 ));
             }
         }
-        let later = |e: &usize| blocks.contains(e) && repeated.contains(e);
-        let earlier = |e: &usize| blocks.contains(e) && !repeated.contains(e);
-        if let Some((a, b)) = co.iter().find(|(a, b)| later(a) && earlier(b)) {
+        if let Some((a, b)) = co.iter().find(|(a, b)| {
+            of.blocks.contains(a)
+                && of.repeated.contains(a)
+                && of.blocks.contains(b)
+                && !of.repeated.contains(b)
+        }) {
             return Err(format!(
                 "write {b} of an earlier block is after write {a} of a later one"
             ));
         }
-        for &r in repeated
+        Ok(())
+    }
+
+    /// Checks that repeated reads see the writes that repeat, or else the last write.
+    fn reads_see_changes(&self, of: &Repetition) -> Result<(), String> {
+        let (rf, co) = (self.values(), self.order());
+        for &r in of
+            .repeated
             .iter()
             .filter(|&&e| self.task.sk.events[e].is_read())
         {
             let Some((w, _)) = rf.iter().find(|&(_, to)| to == r) else {
                 continue;
             };
-            let changing = blocks
+            let changing = of
+                .blocks
                 .iter()
                 .any(|&b| self.is_write(b) && self.cells[b] == self.cells[r]);
-            if changing && !blocks.contains(&w) {
+            if changing && !of.blocks.contains(&w) {
                 return Err(format!(
                     "repeated read {r} never sees the writes that repeat"
                 ));
@@ -288,21 +344,6 @@ impl Seen<'_, '_> {
                 return Err(format!(
                     "repeated read {r} never sees a write that overwrites its source"
                 ));
-            }
-        }
-        for (a, b, cond) in &progress.partners {
-            let (a, b) = (a.index(), b.index());
-            if self.executed(a)
-                && self.executed(b)
-                && repeated.contains(&a)
-                && !repeated.contains(&b)
-            {
-                let together = self.holds(*cond)?;
-                if together {
-                    return Err(format!(
-                        "barrier event {a} repeats, and its partner {b} does not"
-                    ));
-                }
             }
         }
         Ok(())

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::cases::Case;
-use super::evidence::{End, Evidence};
+use super::cases::LivenessCase;
+use super::evidence::{Evidence, ThreadFate};
 use super::held;
 use crate::eval::Eval;
 use crate::execution::Execution;
-use crate::skeleton::progress::{Apart, Held, Progress};
+use crate::skeleton::progress::{BlockedAt, LaneWait, ProgressFacts};
 use crate::task::Task;
 use program::host::Launches;
 use program::progress::ProgressModel;
@@ -20,13 +20,14 @@ use verdict::{Ending, ThreadEnd};
 pub(super) fn explain(
     task: &Task<'_>,
     execution: &Execution,
-    progress: &Progress,
-    (evidence, model): (&Evidence<'_>, ProgressModel),
-    case: &Case,
+    progress: &ProgressFacts,
+    evidence: &Evidence<'_>,
+    model: ProgressModel,
+    case: &LivenessCase,
 ) -> Vec<ThreadEnd> {
     let known = execution.known();
     let eval = Eval::new(&task.sk, &known);
-    let mut teller = Teller {
+    let mut teller = HangExplainer {
         task,
         execution,
         eval,
@@ -42,7 +43,7 @@ pub(super) fn explain(
         .map(|t| teller.thread(t))
         .collect();
     // A thread that never reaches the point at which it would be held up has its own reason.
-    let comes = |t: &ThreadId| matches!(evidence.ends[usize::from(t.0)], End::Done);
+    let comes = |t: &ThreadId| matches!(evidence.ends[usize::from(t.0)], ThreadFate::Done);
     case.held
         .iter()
         .filter(|(t, _)| comes(t))
@@ -66,36 +67,36 @@ pub(super) fn explain(
     ends
 }
 
-struct Teller<'t, 'a> {
+struct HangExplainer<'t, 'a> {
     task: &'t Task<'a>,
     execution: &'t Execution,
     eval: Eval<'t>,
-    progress: &'t Progress,
+    progress: &'t ProgressFacts,
     evidence: &'t Evidence<'t>,
     model: ProgressModel,
-    case: &'t Case,
+    case: &'t LivenessCase,
 }
 
-impl Teller<'_, '_> {
+impl HangExplainer<'_, '_> {
     fn thread(&mut self, t: ThreadId) -> ThreadEnd {
         let sk = &self.task.sk;
         let thread = sk.program.thread(t);
         let mut end = ThreadEnd::done(&thread.name);
         end.served = self.evidence.served[t.0 as usize];
         let at = match self.evidence.ends[t.0 as usize] {
-            End::Done => None,
-            End::Blocked(held) => {
+            ThreadFate::Done => None,
+            ThreadFate::Blocked(held) => {
                 end.ending = Ending::Blocked;
                 end.waits_for = match held {
-                    Held::Barrier(wait) => self.absent(t, wait.index()),
-                    Held::Lanes(apart) => self.missing(t, apart),
+                    BlockedAt::Barrier(wait) => self.absent(t, wait.index()),
+                    BlockedAt::Lanes(apart) => self.missing(t, apart),
                 };
                 end.why = never_arrive(&end.waits_for);
                 // A thread that is done without arriving cannot help any more.
                 let over = |name: &String| {
                     let mut all = sk.program.thread_ids().zip(&self.evidence.ends);
                     all.any(|(u, end)| {
-                        matches!(end, End::Done) && sk.program.thread(u).name == *name
+                        matches!(end, ThreadFate::Done) && sk.program.thread(u).name == *name
                     })
                 };
                 let left: Vec<String> =
@@ -103,7 +104,7 @@ impl Teller<'_, '_> {
                 end.waits.push(Wait::at_barrier(&left));
                 Some(held.instr(sk))
             }
-            End::Looping(spin) => {
+            ThreadFate::Looping(spin) => {
                 end.ending = Ending::Looping;
                 end.polls = spin
                     .events
@@ -115,7 +116,7 @@ impl Teller<'_, '_> {
                 end.waits = self.for_values(t, spin.header);
                 Some(spin.header)
             }
-            End::Repeating(repeat) => {
+            ThreadFate::Repeating(repeat) => {
                 end.ending = Ending::Looping;
                 end.period = Some(repeat.period);
                 end.polls = repeat
@@ -131,7 +132,7 @@ impl Teller<'_, '_> {
                 end.waits = self.for_values(t, repeat.header);
                 Some(repeat.header)
             }
-            End::Stopped => {
+            ThreadFate::Stopped => {
                 end.ending = Ending::Stopped;
                 let last = self
                     .execution
@@ -183,13 +184,12 @@ impl Teller<'_, '_> {
             .iter()
             .filter(|(u, at, _)| *u == t && range.contains(at));
         let mut waits: Vec<Wait> = asked.map(|(_, _, wait)| wait.clone()).collect();
-        let address = |t: ThreadId, loc: LocId| memory.address(program, loc, 0, Some(t));
         let cell = |a: i64| memory.at(a).map(|c| memory.cell(c).memory);
         let same = |a: i64, b: i64| cell(a) == cell(b);
         let rest = self.rest();
         let scene = Scene {
             program,
-            address: &address,
+            address: &|t: ThreadId, loc: LocId| memory.address(program, loc, 0, Some(t)),
             same: &same,
             rest,
         };
@@ -289,28 +289,31 @@ impl Teller<'_, '_> {
                 .filter(|&e| sk.events[e].thread == Some(t));
             mine.last().map_or(0, |e| sk.events[e].instr + 1)
         };
-        let held = |t: ThreadId| self.case.held.iter().any(|(u, _)| *u == t);
-        let from = |(t, end): (ThreadId, &End<'_>)| match end {
-            End::Done if held(t) => Some(sk.program.thread(t).code.len()),
-            End::Done => None,
-            End::Blocked(held) => Some(held.instr(sk) + 1),
-            End::Looping(spin) => Some(spin.header),
-            End::Repeating(repeat) => Some(repeat.header),
-            End::Stopped => Some(after_last(t)),
-        };
         sk.program
             .thread_ids()
             .zip(&self.evidence.ends)
-            .map(from)
+            .map(|(t, end): (ThreadId, &ThreadFate<'_>)| match end {
+                ThreadFate::Done if self.is_held(t) => Some(sk.program.thread(t).code.len()),
+                ThreadFate::Done => None,
+                ThreadFate::Blocked(held) => Some(held.instr(sk) + 1),
+                ThreadFate::Looping(spin) => Some(spin.header),
+                ThreadFate::Repeating(repeat) => Some(repeat.header),
+                ThreadFate::Stopped => Some(after_last(t)),
+            })
             .collect()
     }
 
+    /// Whether a thread is held up by a point that is never reached.
+    fn is_held(&self, t: ThreadId) -> bool {
+        self.case.held.iter().any(|(u, _)| *u == t)
+    }
+
     /// The lanes that a thread waits for and that never arrive.
-    fn missing(&mut self, t: ThreadId, apart: &Apart) -> Vec<String> {
+    fn missing(&mut self, t: ThreadId, apart: &LaneWait) -> Vec<String> {
         let program = &self.task.sk.program;
         let named = self.eval.term(apart.named).unwrap_or(0);
         let comes = |u: &ThreadId| match self.evidence.ends[usize::from(u.0)] {
-            End::Blocked(Held::Lanes(other)) => other.is_with(apart),
+            ThreadFate::Blocked(BlockedAt::Lanes(other)) => other.is_with(apart),
             _ => false,
         };
         let all = program.named_among(t, apart.among, named).into_iter();
@@ -350,12 +353,13 @@ impl Teller<'_, '_> {
         let group = sk.program.thread_ids().filter(|&u| {
             u != t && !here[u.0 as usize] && place.same(&sk.program.thread(u).place, barrier.domain)
         });
-        let can_help = |u: &ThreadId| match barrier.naming {
-            BarrierNaming::Counted { count: None, .. } => true,
-            BarrierNaming::Counted { .. } | BarrierNaming::Instance { .. } => awaited[u.0 as usize],
-        };
         group
-            .filter(can_help)
+            .filter(|u| match barrier.naming {
+                BarrierNaming::Counted { count: None, .. } => true,
+                BarrierNaming::Counted { .. } | BarrierNaming::Instance { .. } => {
+                    awaited[u.0 as usize]
+                }
+            })
             .map(|u| sk.program.thread(u).name.clone())
             .collect()
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::cases::{Case, Stretch};
+use super::cases::{LivenessCase, Stretch};
 use crate::skeleton::progress::ThreadProgress;
 use crate::skeleton::{Cond, Skeleton};
 use program::progress::{Node, ProgressModel, tree};
@@ -19,7 +19,7 @@ pub(super) struct Conditions {
 }
 
 /// The conditions of a node.
-struct Known {
+struct NodeConditions {
     live: Cond,
     started: Cond,
     /// The node can be served: no thread that must be run is stopped.
@@ -46,7 +46,7 @@ fn never_ends(sk: &mut Skeleton, thread: &ThreadProgress, part: &Range<usize>) -
 
 impl Conditions {
     /// The conditions for executions that belong to a case.
-    pub(super) fn of_case(mut self, sk: &mut Skeleton, case: &Case) -> Conditions {
+    pub(super) fn of_case(mut self, sk: &mut Skeleton, case: &LivenessCase) -> Conditions {
         let progress = sk.progress.clone().expect("built for progress");
         let in_part = |sk: &mut Skeleton, part: &Stretch| {
             let thread = &progress.threads[usize::from(part.thread.0)];
@@ -97,7 +97,7 @@ pub(super) fn conditions(sk: &mut Skeleton, model: ProgressModel) -> Conditions 
     }
 }
 
-fn known(sk: &mut Skeleton, model: ProgressModel, node: &Node) -> Known {
+fn known(sk: &mut Skeleton, model: ProgressModel, node: &Node) -> NodeConditions {
     let nodes = match node {
         Node::Thread(t) => {
             let progress = sk.progress.clone().expect("built for progress");
@@ -110,7 +110,7 @@ fn known(sk: &mut Skeleton, model: ProgressModel, node: &Node) -> Known {
                 .stopped
                 .iter()
                 .fold(Cond::FALSE, |c, s| sk.pool.or(c, s.1));
-            return Known {
+            return NodeConditions {
                 live: sk.pool.not(over),
                 started: thread.started,
                 servable: sk.pool.not(stopped),
@@ -119,11 +119,8 @@ fn known(sk: &mut Skeleton, model: ProgressModel, node: &Node) -> Known {
         Node::Group(nodes) | Node::Apart(nodes) | Node::Together(nodes) => nodes,
     };
     let model = node.below(model);
-    let members: Vec<Known> = nodes.iter().map(|n| known(sk, model, n)).collect();
+    let members: Vec<NodeConditions> = nodes.iter().map(|n| known(sk, model, n)).collect();
     let pool = &mut sk.pool;
-    let any = |pool: &mut crate::skeleton::Pool, conds: &mut dyn Iterator<Item = Cond>| {
-        conds.fold(Cond::FALSE, |a, b| pool.or(a, b))
-    };
     let mut servable = Cond::TRUE;
     let mut some = Cond::FALSE;
     for (i, member) in members.iter().enumerate() {
@@ -145,9 +142,14 @@ fn known(sk: &mut Skeleton, model: ProgressModel, node: &Node) -> Known {
     let live = any(pool, &mut members.iter().map(|m| m.live));
     let started = any(pool, &mut members.iter().map(|m| m.started));
     let ok = pool.implies(live, some);
-    Known {
+    NodeConditions {
         live,
         started,
         servable: pool.and(servable, ok),
     }
+}
+
+/// The disjunction of conditions.
+fn any(pool: &mut crate::skeleton::TermPool, conds: &mut dyn Iterator<Item = Cond>) -> Cond {
+    conds.fold(Cond::FALSE, |a, b| pool.or(a, b))
 }

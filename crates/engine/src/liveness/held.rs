@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use super::cases::{Asked, Brink, end_of};
+use super::cases::{Brink, StatusQuery, end_of};
 use program::host::{
-    Asked as About, CallId, CommandId, HostOp, LaunchGraph, Node, Origin, Partial, QueryId, Ref,
+    Asked as About, CallId, CommandId, HostOp, HostProgram, LaunchGraph, Node, Origin, Partial,
+    QueryId, Ref,
 };
 use program::memory::Memory;
 use program::waiting::{Rest, Scene, Walk, loop_at};
@@ -38,7 +39,7 @@ pub(super) fn witness(
     why: &str,
 ) -> Witness {
     let (events, relations, state, threads, derived, styles) = Default::default();
-    let teller = Teller {
+    let teller = HoldExplainer {
         program,
         graph,
         never,
@@ -65,27 +66,29 @@ pub(super) fn held(
     partial: &Partial,
     brinks: &[&Brink],
 ) -> Vec<(ThreadId, ThreadEnd)> {
-    let teller = Teller {
+    let teller = HoldExplainer {
         program,
         graph: &partial.graph,
         never: &partial.never,
     };
     let point = |t: ThreadId| Some((t, teller.held(t)?));
     // A thread that could reach a point, but does not, has its own reason.
-    let own = |t: ThreadId, point: Node| {
-        brinks
-            .iter()
-            .any(|b| b.node == point && b.behind.iter().any(|s| s.thread == t))
-    };
     let held = program
         .thread_ids()
         .filter_map(point)
-        .filter(|(t, point)| !own(*t, *point));
+        .filter(|(t, point)| !is_own(brinks, *t, *point));
     held.map(|(t, point)| {
         let why = teller.why(point, brinks.iter().map(|b| b.node));
         (t, teller.end(t, point, &why))
     })
     .collect()
+}
+
+/// Whether a thread could reach a point, but does not.
+fn is_own(brinks: &[&Brink], t: ThreadId, point: Node) -> bool {
+    brinks
+        .iter()
+        .any(|b| b.node == point && b.behind.iter().any(|s| s.thread == t))
 }
 
 /// The ends of finished threads whose calls wait for points that others never reach, although
@@ -97,21 +100,23 @@ pub(super) fn waiting(
     rest: &[Option<usize>],
 ) -> Vec<(ThreadId, ThreadEnd)> {
     let graph = LaunchGraph::untimed(program, order);
-    let stands = |t: ThreadId| Some((t, rest[usize::from(t.0)]?));
     let stops: BTreeSet<Node> = program
         .thread_ids()
-        .filter_map(stands)
+        .filter_map(|t| Some((t, rest[usize::from(t.0)]?)))
         .map(|(t, at)| next_point(program, t, at))
         .collect();
     let never = graph.never(&stops.iter().copied().collect::<Vec<_>>());
     // A point that others hold up is not a separate reason.
-    let alone = |stop: &Node| {
-        !stops
-            .iter()
-            .any(|s| s != stop && graph.never(&[*s]).contains(stop))
-    };
-    let reasons: Vec<Node> = stops.iter().copied().filter(alone).collect();
-    let teller = Teller {
+    let reasons: Vec<Node> = stops
+        .iter()
+        .copied()
+        .filter(|stop: &Node| {
+            !stops
+                .iter()
+                .any(|s| s != stop && graph.never(&[*s]).contains(stop))
+        })
+        .collect();
+    let teller = HoldExplainer {
         program,
         graph: &graph,
         never: &never,
@@ -137,18 +142,22 @@ fn next_point(program: &Program, t: ThreadId, at: usize) -> Node {
         .into_iter()
         .flatten()
         .find_map(|i| Node::of(&i.op));
-    let of = || program.host.as_ref().and_then(|host| host.command_of(t));
-    next.map(|(before, _)| before)
-        .unwrap_or_else(|| of().map_or(Node::Leave(t), |c| end_of(program, c, t)))
+    next.map(|(before, _)| before).unwrap_or_else(|| {
+        program
+            .host
+            .as_ref()
+            .and_then(|host| host.command_of(t))
+            .map_or(Node::Leave(t), |c| end_of(program, c, t))
+    })
 }
 
 /// The waits of threads that repeat a status query.
 pub(super) fn polls(
     program: &Program,
     partial: &Partial,
-    asked: &[Asked],
+    asked: &[StatusQuery],
 ) -> Vec<(ThreadId, usize, Wait)> {
-    let teller = Teller {
+    let teller = HoldExplainer {
         program,
         graph: &partial.graph,
         never: &partial.never,
@@ -166,7 +175,7 @@ pub(super) fn polls(
 }
 
 /// As [`polls`], for user events that no call sets.
-pub(super) fn unset(program: &Program, asked: &[Asked]) -> Vec<(ThreadId, usize, Wait)> {
+pub(super) fn unset(program: &Program, asked: &[StatusQuery]) -> Vec<(ThreadId, usize, Wait)> {
     let host = program.host.as_deref().expect("a host program");
     let wait = |of: QueryId| match host.query(of).of {
         About::Event(Ref::Handle(h)) => {
@@ -186,13 +195,13 @@ pub(super) fn unset(program: &Program, asked: &[Asked]) -> Vec<(ThreadId, usize,
         .collect()
 }
 
-struct Teller<'a> {
+struct HoldExplainer<'a> {
     program: &'a Program,
     graph: &'a LaunchGraph,
     never: &'a BTreeSet<Node>,
 }
 
-impl Teller<'_> {
+impl HoldExplainer<'_> {
     /// The point at which a thread is held up.
     fn held(&self, t: ThreadId) -> Option<Node> {
         if self.never.contains(&Node::Enter(t)) {
@@ -245,10 +254,9 @@ impl Teller<'_> {
         };
         // An initial value remains unless a running thread, itself or another, writes the location.
         let (running, idle) = (ways(false), ways(true));
-        let stays = |a: i64| !running.may_write(a);
         let seen = |a: i64| {
             let first = memory.cell(cell(a)?);
-            (!first.unknown && stays(a)).then_some(first.init)
+            (!first.unknown && !running.may_write(a)).then_some(first.init)
         };
         let regs = thread
             .regs
@@ -270,18 +278,21 @@ impl Teller<'_> {
             let place = memory.cell(at).name.clone();
             end.polls
                 .push((place.clone(), memory.show_in(program, at, poll.seen)));
-            let site = |&(u, pc): &(ThreadId, usize)| {
-                let by = program.thread(u);
-                Site {
-                    thread: by.name.clone(),
-                    line: by.code[pc].line.clone(),
-                }
-            };
             let goal = match &poll.wanted {
                 Some(wanted) => Goal::Value(memory.awaited(program, at, wanted, poll.seen)),
                 None => Goal::Change(place),
             };
-            let helpers = poll.writers.iter().map(site).collect();
+            let helpers = poll
+                .writers
+                .iter()
+                .map(|&(u, pc): &(ThreadId, usize)| {
+                    let by = program.thread(u);
+                    Site {
+                        thread: by.name.clone(),
+                        line: by.code[pc].line.clone(),
+                    }
+                })
+                .collect();
             end.waits.push(Wait {
                 goal,
                 helpers,
@@ -330,18 +341,19 @@ impl Teller<'_> {
 
     /// Why a point is never reached; `stops` are the points that threads fail to reach.
     fn why(&self, point: Node, stops: impl Iterator<Item = Node>) -> String {
-        let holds = |stop: &Node| self.graph.never(&[*stop]).contains(&point);
-        let why: Vec<String> = stops.filter(holds).map(|stop| self.reason(stop)).collect();
+        let why: Vec<String> = stops
+            .filter(|stop| self.graph.never(&[*stop]).contains(&point))
+            .map(|stop| self.reason(stop))
+            .collect();
         why.join(" and ")
     }
 
     /// Why threads fail to reach a point.
     fn reason(&self, point: Node) -> String {
         let host = self.program.host.as_deref().expect("a host program");
-        let name = |c: CommandId| format!("`{}`", host.name_of(c));
         match point {
-            Node::End(c) | Node::GroupEnd(c, _) => format!("{} does not end", name(c)),
-            Node::Start(c) => format!("nothing submits {}", name(c)),
+            Node::End(c) | Node::GroupEnd(c, _) => format!("{} does not end", quoted(host, c)),
+            Node::Start(c) => format!("nothing submits {}", quoted(host, c)),
             node => format!("{} is never issued", node.describe(self.program)),
         }
     }
@@ -362,19 +374,20 @@ impl Teller<'_> {
     /// The goal in words: `` `K1` to complete ``.
     fn goal(&self, node: Node) -> String {
         let host = self.program.host.as_deref().expect("a host program");
-        let name = |c: CommandId| format!("`{}`", host.name_of(c));
         match node {
-            Node::Done(c) => format!("{} to complete", name(c)),
-            Node::End(c) => format!("{} to end", name(c)),
-            Node::GroupEnd(c, group) => format!("group {group} of {} to end", name(c)),
-            Node::Start(c) => format!("{} to start", name(c)),
+            Node::Done(c) => format!("{} to complete", quoted(host, c)),
+            Node::End(c) => format!("{} to end", quoted(host, c)),
+            Node::GroupEnd(c, group) => format!("group {group} of {} to end", quoted(host, c)),
+            Node::Start(c) => format!("{} to start", quoted(host, c)),
             Node::User(h) => format!("`{}` to be set", host.handle(h).name),
             Node::Call(c) => match &host.call(c).op {
-                HostOp::Enqueue { command, .. } => format!("{} to be enqueued", name(*command)),
+                HostOp::Enqueue { command, .. } => {
+                    format!("{} to be enqueued", quoted(host, *command))
+                }
                 HostOp::CreateUser(h) => format!("`{}` to be made", host.handle(*h).name),
                 _ => node.describe(self.program),
             },
-            Node::Enqueue(c) => format!("{} to be enqueued", name(c)),
+            Node::Enqueue(c) => format!("{} to be enqueued", quoted(host, c)),
             node => node.describe(self.program),
         }
     }
@@ -385,23 +398,11 @@ impl Teller<'_> {
             return;
         }
         let host = self.program.host.as_deref().expect("a host program");
-        let of_command = |c: CommandId, found: &mut Vec<Site>| {
-            let names = host
-                .command(c)
-                .threads
-                .iter()
-                .map(|t| self.program.thread(*t).name.clone());
-            found.extend(names.map(|thread| Site {
-                thread,
-                line: 0.into(),
-            }));
-        };
         match node {
             Node::Call(_) | Node::Enqueue(_) => {
                 let site = node.site(self.program);
-                let thread = |t| self.program.thread(t).name.clone();
                 found.extend(site.map(|(t, i)| Site {
-                    thread: thread(t),
+                    thread: self.program.thread(t).name.clone(),
                     line: i.line.clone(),
                 }));
             }
@@ -417,18 +418,32 @@ impl Teller<'_> {
             {
                 match (self.is_issued(c), host.command(c).origin) {
                     (false, Origin::Call(call)) => self.bringers(Node::Call(call), seen, found),
-                    _ => of_command(c, found),
+                    _ => self.threads_of(c, found),
                 }
             }
             Node::End(c) | Node::GroupEnd(c, _) => {
                 let before = found.len();
-                of_command(c, found);
+                self.threads_of(c, found);
                 if found.len() == before {
                     self.before(node, seen, found);
                 }
             }
             node => self.before(node, seen, found),
         }
+    }
+
+    /// Adds the threads of a command.
+    fn threads_of(&self, c: CommandId, found: &mut Vec<Site>) {
+        let host = self.program.host.as_deref().expect("a host program");
+        let names = host
+            .command(c)
+            .threads
+            .iter()
+            .map(|t| self.program.thread(*t).name.clone());
+        found.extend(names.map(|thread| Site {
+            thread,
+            line: 0.into(),
+        }));
     }
 
     fn before(&self, node: Node, seen: &mut BTreeSet<Node>, found: &mut Vec<Site>) {
@@ -444,4 +459,9 @@ impl Teller<'_> {
             _ => true,
         }
     }
+}
+
+/// The name of a command in backquotes.
+fn quoted(host: &HostProgram, c: CommandId) -> String {
+    format!("`{}`", host.name_of(c))
 }

@@ -51,7 +51,8 @@ pub(super) fn ends(program: &Program) -> Ends {
         let lane = host.command(graph.unsubmitted[0]).lane;
         let queue = lane.map_or(String::new(), |l| format!(" of `{}`", host.lane(l).name));
         let why = format!(
-            "nothing submits what {first} belongs to: no clFlush, clFinish or blocking call{queue} is issued after it"
+            "nothing submits what {first} belongs to: no clFlush, clFinish or blocking \
+            call{queue} is issued after it"
         );
         return Ends::Hangs(Box::new(witness(
             program,

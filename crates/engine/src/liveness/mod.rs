@@ -34,16 +34,16 @@ use std::time::Instant;
 
 pub use cases::Stretch;
 pub use program::progress::ProgressModel;
-pub use started::{Part, parts};
+pub use started::{RunnablePart, parts};
 
-use super::engines::{Checked, Prepared};
-use super::limits::{Halt, Tried};
+use super::engines::{Checked, TaskEngines};
+use super::limits::{BoundTrial, Halt};
 use super::query::{Deadline, Query};
 use super::task::Task;
 use super::{Engine, Limits, witness};
 use crate::skeleton::signature::of_endless;
 use crate::skeleton::{Cond, Purpose};
-use cases::Case;
+use cases::LivenessCase;
 use cat::model::{Library, Model, Shipped, load};
 use fairness::Conditions;
 use host::Ends;
@@ -65,12 +65,12 @@ pub struct Setting {
     /// Whether all threads end, whatever they read and whichever are run.
     sure: bool,
     /// The cases if every thread is run, and the cases if threads may be stopped.
-    posed: [OnceCell<Result<Vec<Posed>, Reason>>; 2],
+    posed: [OnceCell<Result<Vec<CaseTest>, Reason>>; 2],
 }
 
 /// A case, as a test.
-struct Posed {
-    case: Case,
+struct CaseTest {
+    case: LivenessCase,
     test: LitmusTest,
 }
 
@@ -98,21 +98,21 @@ impl Setting {
     ///
     /// # Errors
     /// Why they are unknown.
-    fn posed(&self, stops: bool) -> Result<&[Posed], Reason> {
+    fn posed(&self, stops: bool) -> Result<&[CaseTest], Reason> {
         let (program, ways) = match &self.ends {
             Ends::Open(ways) => (&self.test.program, ways),
             _ => return Ok(&[]),
         };
         let all = || match program.host {
-            None => Ok(vec![Case::only(program)]),
+            None => Ok(vec![LivenessCase::only(program)]),
             Some(_) => cases::cases(program, ways, stops),
         };
-        let pose = |case: Case| {
+        let pose = |case: LivenessCase| {
             let test = LitmusTest {
                 program: case.program.clone(),
                 ..self.test.clone()
             };
-            Posed { case, test }
+            CaseTest { case, test }
         };
         let posed = self.posed[usize::from(stops)]
             .get_or_init(|| Ok(all()?.into_iter().map(pose).collect()));
@@ -127,12 +127,12 @@ pub struct Liveness<'a> {
     limits: Limits,
     set: Vec<options::Setting>,
     /// By loop bound, whether threads may stop, and case: the prepared task.
-    ready: BTreeMap<(u32, bool, usize), Result<Ready<'a>, Reason>>,
+    ready: BTreeMap<(u32, bool, usize), Result<CaseEngines<'a>, Reason>>,
 }
 
 /// A task with its engines and the conditions for queries.
-struct Ready<'a> {
-    prepared: Prepared<'a>,
+struct CaseEngines<'a> {
+    prepared: TaskEngines<'a>,
     conditions: BTreeMap<ProgressModel, Conditions>,
     /// An execution that hangs although every thread is run, if one was found: it hangs under any
     /// progress model.
@@ -185,15 +185,15 @@ impl<'a> Liveness<'a> {
         }
         let limits = self.limits;
         limits.answer(&self.setting.test, &answer, |bound, answer| {
-            let mut tried = Tried {
+            let mut tried = BoundTrial {
                 open: None,
                 cut: false,
                 deepest: 0,
             };
             for (case, posed) in posed.iter().enumerate() {
-                match self.at((case, bound), (model, posed), deadline, answer)? {
-                    Found::Hang(hang) => return Ok(hang),
-                    Found::Not(not) => {
+                match self.at(case, bound, model, posed, deadline, answer)? {
+                    BoundResult::Hang(hang) => return Ok(hang),
+                    BoundResult::Not(not) => {
                         tried.open = tried.open.or(not.open);
                         tried.cut |= not.cut;
                         tried.deepest = tried.deepest.max(not.deepest);
@@ -228,17 +228,19 @@ impl<'a> Liveness<'a> {
     /// Queries one case at one loop bound.
     fn at(
         &mut self,
-        (case, bound): (usize, u32),
-        (model, posed): (ProgressModel, &'a Posed),
+        case: usize,
+        bound: u32,
+        model: ProgressModel,
+        posed: &'a CaseTest,
         deadline: Deadline,
         answer: &mut Answer,
-    ) -> Result<Found, Halt> {
+    ) -> Result<BoundResult, Halt> {
         let engine = self.engine;
         let known = self
             .ready
             .range((bound, false, 0)..=(bound, false, usize::MAX))
             .find_map(|(key, ready)| {
-                let Ready {
+                let CaseEngines {
                     prepared, hangs, ..
                 } = ready.as_ref().ok()?;
                 Some((key.2, &prepared.task, hangs.as_ref()?))
@@ -248,10 +250,10 @@ impl<'a> Liveness<'a> {
             let tried = task.tried(None);
             answer.witness = Some(shown(task, found, model, &posed.case)?);
             answer.verdict = Verdict::Hangs;
-            return Ok(Found::Hang(tried));
+            return Ok(BoundResult::Hang(tried));
         }
         let ready = self
-            .ready((case, bound), (model, posed), deadline)
+            .ready(case, bound, model, posed, deadline)
             .map_err(Halt::Undecided)?;
         let task = ready.prepared.task.clone();
         answer.unwritten.extend(task.reads_of_nothing_written());
@@ -272,7 +274,7 @@ impl<'a> Liveness<'a> {
             answer.verdict = Verdict::Hangs;
             answer.witness = Some(shown(&task, &found, model, &posed.case)?);
             ready.hangs = (!model.may_stop()).then(|| Rc::new(*found));
-            return Ok(Found::Hang(task.tried(None)));
+            return Ok(BoundResult::Hang(task.tried(None)));
         }
         if task.open_values {
             return Err(Halt::Undecided(Reason::ThinAir));
@@ -289,7 +291,7 @@ impl<'a> Liveness<'a> {
             }
         }
         if task.sk.cut == Cond::FALSE {
-            return Ok(Found::Not(task.tried(None)));
+            return Ok(BoundResult::Not(task.tried(None)));
         }
         // A filter is about an end that was not reached.
         (query.require, query.props) = (conditions.goes_on, Vec::new());
@@ -300,7 +302,7 @@ impl<'a> Liveness<'a> {
             .found()?
             .is_none()
         {
-            return Ok(Found::Not(task.tried(None)));
+            return Ok(BoundResult::Not(task.tried(None)));
         }
         // The first loop that a thread can continue, so that every engine names the same one.
         let mut first = conditions.loops.len() - 1;
@@ -317,15 +319,17 @@ impl<'a> Liveness<'a> {
                 break;
             }
         }
-        Ok(Found::Not(task.tried(Some(first))))
+        Ok(BoundResult::Not(task.tried(Some(first))))
     }
 
     fn ready(
         &mut self,
-        (case, bound): (usize, u32),
-        (model, posed): (ProgressModel, &'a Posed),
+        case: usize,
+        bound: u32,
+        model: ProgressModel,
+        posed: &'a CaseTest,
         deadline: Deadline,
-    ) -> Result<&mut Ready<'a>, Reason> {
+    ) -> Result<&mut CaseEngines<'a>, Reason> {
         let (setting, set, stops) = (self.setting, &self.set, model.may_stop());
         let (test, of, key) = (&posed.test, &posed.case, (bound, stops, case));
         // Time is per question: the next question may have enough.
@@ -348,8 +352,8 @@ impl<'a> Liveness<'a> {
                 let conditions = asked
                     .map(|p| (p, fairness::conditions(sk, p).of_case(sk, of)))
                     .collect();
-                Ok(Ready {
-                    prepared: Prepared::settled(task, deadline)?,
+                Ok(CaseEngines {
+                    prepared: TaskEngines::settled(task, deadline)?,
                     conditions,
                     hangs: None,
                 })
@@ -360,11 +364,11 @@ impl<'a> Liveness<'a> {
 }
 
 /// The result for one case at one loop bound.
-enum Found {
+enum BoundResult {
     /// An execution that hangs.
-    Hang(Tried),
+    Hang(BoundTrial),
     /// None hangs within the bound.
-    Not(Tried),
+    Not(BoundTrial),
 }
 
 /// An execution of a case as evidence for a hang, if it is one.
@@ -372,13 +376,13 @@ fn shown(
     task: &Task<'_>,
     found: &Checked,
     model: ProgressModel,
-    case: &Case,
+    case: &LivenessCase,
 ) -> Result<Witness, Halt> {
     let progress = task.sk.progress.as_deref().expect("built for progress");
     let evidence = evidence::judge(task, &found.0, progress, model).map_err(|law| {
         Halt::Defect(format!("an execution that is said to hang does not: {law}"))
     })?;
-    let ends = explain::explain(task, &found.0, progress, (&evidence, model), case);
+    let ends = explain::explain(task, &found.0, progress, &evidence, model, case);
     Ok(Witness {
         ends,
         ..witness::describe(task, &found.0, &found.1)

@@ -7,16 +7,16 @@
 //!
 //! # Invariants
 //! - Each partial execution of the program is one of a part in which the threads have left
-//!   [`Part::left`], and vice versa. Whether the awaited threads continue does not matter: later
-//!   events may just not have run yet.
+//!   [`RunnablePart::left`], and vice versa. Whether the awaited threads continue does not matter:
+//!   later events may just not have run yet.
 
-use super::cases::{self, Case, Stretch};
+use super::cases::{self, LivenessCase, Stretch};
 use super::host::{Ends, ends};
 use crate::skeleton::{Cond, Skeleton};
-use program::Program;
+use program::{Program, ThreadId};
 
 /// A part of a host program that can run alone.
-pub struct Part {
+pub struct RunnablePart {
     /// The program, without the parts that have not started.
     pub program: Program,
     /// Stretches that its threads have left, because something in the part runs after them.
@@ -24,7 +24,7 @@ pub struct Part {
 }
 
 /// The parts of a program that can run without the rest; `None` if they are unknown.
-pub fn parts(program: &Program) -> Option<Vec<Part>> {
+pub fn parts(program: &Program) -> Option<Vec<RunnablePart>> {
     let Ends::Open(ways) = ends(program) else {
         return None;
     };
@@ -33,11 +33,11 @@ pub fn parts(program: &Program) -> Option<Vec<Part>> {
         cases
             .into_iter()
             .map(
-                |Case {
+                |LivenessCase {
                      program,
                      leave: left,
                      ..
-                 }| Part { program, left },
+                 }| RunnablePart { program, left },
             )
             .collect(),
     )
@@ -51,19 +51,15 @@ impl Skeleton {
         if left.is_empty() {
             return Cond::TRUE;
         }
-        let inside = |thread, at| {
-            left.iter()
-                .any(|part| part.thread == thread && part.range.contains(&at))
-        };
         let (waits, spins, cuts) = (self.waits.clone(), self.spins.clone(), self.cuts.clone());
         for (stays, thread, at) in spins {
-            if inside(thread, at) {
+            if is_inside(left, thread, at) {
                 let leaves = self.pool.not(stays);
                 self.constraints.push(leaves);
             }
         }
         for (reached, passes, thread, at) in waits {
-            if inside(thread, at) {
+            if is_inside(left, thread, at) {
                 let leaves = self.pool.implies(reached, passes);
                 self.constraints.push(leaves);
             }
@@ -71,11 +67,17 @@ impl Skeleton {
         self.constraints.retain(|&c| c != Cond::TRUE);
         let mut gone = Cond::TRUE;
         for (cut, thread, at) in cuts {
-            if inside(thread, at) {
+            if is_inside(left, thread, at) {
                 let goes = self.pool.not(cut);
                 gone = self.pool.and(gone, goes);
             }
         }
         gone
     }
+}
+
+/// Whether an instruction is in one of these stretches.
+fn is_inside(left: &[Stretch], thread: ThreadId, at: usize) -> bool {
+    left.iter()
+        .any(|part| part.thread == thread && part.range.contains(&at))
 }

@@ -9,6 +9,7 @@
 //!   next). It waits for no other thread, so it is live. Some live thread must be run without end,
 //!   and it reaches its end.
 
+use program::host::CommandId;
 use program::{Barrier, BarrierNaming, Expr, Init, Op, Program, Scope, Thread, ThreadId};
 
 /// A thread that takes more steps may never end.
@@ -19,13 +20,12 @@ const MAX_BRANCHES: u32 = 40;
 
 /// The properties of a barrier that decide which threads meet there: its level, its number in that
 /// level, and its action.
-type Meeting = (Scope, Option<i64>, String);
+type BarrierMeeting = (Scope, Option<i64>, String);
 
 /// By thread: whether it surely ends once it has started, if nothing in its code waits except
 /// barriers.
 pub(super) fn all(program: &Program) -> Vec<bool> {
-    let met: Vec<Option<Vec<Meeting>>> = program.threads.iter().map(meetings).collect();
-    let command = |u: ThreadId| program.host.as_ref().and_then(|host| host.command_of(u));
+    let met: Vec<Option<Vec<BarrierMeeting>>> = program.threads.iter().map(meetings).collect();
     let mut sure: Vec<bool> = met.iter().map(Option::is_some).collect();
     let ends = |t: ThreadId, sure: &[bool]| {
         let Some(own) = &met[usize::from(t.0)] else {
@@ -42,14 +42,13 @@ pub(super) fn all(program: &Program) -> Vec<bool> {
         };
         program.thread_ids().filter(|u| same(*u, widest)).all(|u| {
             // Barriers of a group without this thread do not matter to it.
-            let shared = |m: &&Meeting| same(u, m.0);
-            let alike = |other: &Vec<Meeting>| {
-                other == own || other.iter().filter(shared).eq(own.iter().filter(shared))
-            };
+            let shared = |m: &&BarrierMeeting| same(u, m.0);
             // A thread of another command may start much later.
             sure[usize::from(u.0)]
-                && command(u) == command(t)
-                && met[usize::from(u.0)].as_ref().is_some_and(alike)
+                && command_of(program, u) == command_of(program, t)
+                && met[usize::from(u.0)].as_ref().is_some_and(|other| {
+                    other == own || other.iter().filter(shared).eq(own.iter().filter(shared))
+                })
         })
     };
     // A thread that waits for an unsure thread is unsure.
@@ -65,31 +64,38 @@ pub(super) fn all(program: &Program) -> Vec<bool> {
     }
 }
 
+fn command_of(program: &Program, u: ThreadId) -> Option<CommandId> {
+    program.host.as_ref().and_then(|host| host.command_of(u))
+}
+
 /// The barriers on every path through a thread's code; `None` if they may differ, or if the thread
 /// may not end.
-fn meetings(thread: &Thread) -> Option<Vec<Meeting>> {
-    let initial = |init: &Init| {
-        if let Init::Int(value) = init {
-            Some(*value)
-        } else {
-            None
-        }
-    };
+fn meetings(thread: &Thread) -> Option<Vec<BarrierMeeting>> {
     behind(
         thread,
-        (0, 0),
+        0,
+        0,
         thread.regs.iter().map(|r| initial(&r.init)).collect(),
         &mut 0,
     )
 }
 
+fn initial(init: &Init) -> Option<i64> {
+    if let Init::Int(value) = init {
+        Some(*value)
+    } else {
+        None
+    }
+}
+
 /// As [`meetings`], from an instruction on, behind `branches` branches that depend on reads.
 fn behind(
     thread: &Thread,
-    (mut pc, branches): (usize, u32),
+    mut pc: usize,
+    branches: u32,
     mut regs: Vec<Option<i64>>,
     steps: &mut usize,
-) -> Option<Vec<Meeting>> {
+) -> Option<Vec<BarrierMeeting>> {
     let mut found = Vec::new();
     while let Some(instr) = thread.code.get(pc) {
         *steps += 1;
@@ -103,8 +109,8 @@ fn behind(
                 Some(_) => next = *target,
                 None if *target <= pc || branches >= MAX_BRANCHES => return None,
                 None => {
-                    let taken = behind(thread, (*target, branches + 1), regs.clone(), steps)?;
-                    if behind(thread, (next, branches + 1), regs, steps)? != taken {
+                    let taken = behind(thread, *target, branches + 1, regs.clone(), steps)?;
+                    if behind(thread, next, branches + 1, regs, steps)? != taken {
                         return None;
                     }
                     found.extend(taken);
@@ -127,7 +133,7 @@ fn behind(
 }
 
 /// A barrier that all threads of a group meet at; `None` if it is for some of them.
-fn meeting(b: &Barrier, regs: &[Option<i64>]) -> Option<Meeting> {
+fn meeting(b: &Barrier, regs: &[Option<i64>]) -> Option<BarrierMeeting> {
     match &b.naming {
         BarrierNaming::Counted { id, count: None } if b.lanes.is_none() => {
             Some((b.domain, Some(value(id, regs)?), format!("{:?}", b.action)))

@@ -39,7 +39,7 @@ fn hang(codes: &[&str], bound: u32) -> Hang {
     let mut liveness = Liveness::new(setting, Engine::Enumerate, limits, &[]);
     let posed = &setting.posed(false).expect("no host program")[0];
     let ready = liveness
-        .ready((0, bound), (FAIR, posed), Deadline(None))
+        .ready(0, bound, FAIR, posed, Deadline(None))
         .unwrap_or_else(|e| panic!("{e}"));
     let query = query(&ready.prepared.task, ready.conditions[&FAIR].hangs);
     let (said, _) = ready

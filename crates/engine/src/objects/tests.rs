@@ -6,11 +6,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::engines::{Prepared, Said};
+use crate::engines::{Reply, TaskEngines};
 use crate::limits::Engine;
 use crate::query::{Deadline, Query};
 use crate::skeleton::Purpose;
-use crate::skeleton::domain::{Domains, Known};
+use crate::skeleton::domain::{Domains, KnownFacts};
 use crate::skeleton::signature::signature;
 use cat::model::ir::Model;
 use cat::model::load_shipped;
@@ -90,7 +90,7 @@ fn task<'a>(
 }
 
 /// The results for a task that was built without them.
-fn known(task: &Task<'_>) -> Option<Found> {
+fn known(task: &Task<'_>) -> Option<ObjectResults> {
     let bounds = TaskBounds::new(task, &vec![true; task.model.axioms.len()], None)?;
     FROM.set(0);
     let found = found(task, &bounds, None);
@@ -249,10 +249,10 @@ fn no_execution_has_what_is_not_found() {
             }
         }
         // Lists values for the new constants, too.
-        task.domains = Domains::compute(&task.sk, &[], Known::default(), None, false, None)
+        task.domains = Domains::compute(&task.sk, &[], KnownFacts::default(), None, false, None)
             .expect("as before");
         objects += 1;
-        let mut prepared = Prepared::new(task);
+        let mut prepared = TaskEngines::new(task);
         for other in others.into_iter().filter(|&other| other != Cond::FALSE) {
             let query = Query {
                 complete: false,
@@ -285,7 +285,7 @@ fn what_is_known_of_objects_changes_no_outcome() {
         let states = |few: usize| {
             let task = task(test, &model, few, deadline)?;
             let is_known = !task.objects.words.is_empty();
-            let mut prepared = Prepared::new(task);
+            let mut prepared = TaskEngines::new(task);
             let (states, why, _) = prepared.all_states(
                 Engine::Sat,
                 &Query::complete(&model),
@@ -328,12 +328,12 @@ fn a_block_that_meets_at_an_object_is_decided() {
             props: vec![(condition, true)],
             ..Query::complete(&model)
         };
-        match Prepared::new(task)
+        match TaskEngines::new(task)
             .ask(Engine::Sat, &query, Deadline(None))
             .0
         {
-            Said::Yes(_) => assert!(allowed, "{text}"),
-            Said::No => assert!(!allowed, "{text}"),
+            Reply::Yes(_) => assert!(allowed, "{text}"),
+            Reply::No => assert!(!allowed, "{text}"),
             _ => panic!("not decided: {text}"),
         }
     }

@@ -6,8 +6,8 @@
 //! complete.
 //!
 //! The queried work may depend on the time of the query. Each query executes in one of its
-//! [`View`](program::host::View)s, which is a choice like the answer. [`Said`] is an answer in one
-//! view.
+//! [`View`](program::host::View)s, which is a choice like the answer. [`ViewAnswer`] is an answer
+//! in one view.
 //!
 //! # Invariants
 //! - An answer is a choice under the guard of its query. The choices match an execution in time.
@@ -20,12 +20,12 @@
 //!   work need not start before the host waits or polls, but it starts in the end.
 
 use super::pool::Cond;
-use super::unrolled::{Answer, Unrolled};
+use super::unrolled::{QueryAnswer, Unrolling};
 use program::host::{HostProgram, LaunchGraph, QueryId};
 use program::{Program, ThreadId};
 
 /// An answer in one view of its query.
-struct Said {
+struct ViewAnswer {
     /// Index of the answer.
     answer: usize,
     /// Index of the view among all views.
@@ -42,15 +42,15 @@ struct Said {
 pub(super) struct Answers<'a> {
     host: &'a HostProgram,
     program: &'a Program,
-    out: &'a mut Unrolled,
+    out: &'a mut Unrolling,
     way: &'a LaunchGraph,
     /// Events of threads, and the operation of each.
     events: &'a [usize],
     operations: &'a [(ThreadId, usize)],
-    answers: Vec<Answer>,
+    answers: Vec<QueryAnswer>,
     /// All views: the query of each, and its number there.
     views: Vec<(QueryId, usize)>,
-    said: Vec<Said>,
+    said: Vec<ViewAnswer>,
     /// By answer and operation: whether the operation comes before the answer, or after. It does so
     /// in another thread, by the order of calls, or in the answer's thread.
     earlier: Vec<Vec<bool>>,
@@ -70,9 +70,10 @@ pub(super) struct Answers<'a> {
 impl<'a> Answers<'a> {
     pub(super) fn new(
         program: &'a Program,
-        out: &'a mut Unrolled,
+        out: &'a mut Unrolling,
         way: &'a LaunchGraph,
-        (events, operations): (&'a [usize], &'a [(ThreadId, usize)]),
+        events: &'a [usize],
+        operations: &'a [(ThreadId, usize)],
     ) -> Answers<'a> {
         let host = program.host.as_deref().expect("a host program");
         let answers = out.answers.clone();
@@ -91,9 +92,8 @@ impl<'a> Answers<'a> {
             (0..n).map(|a| own(a) || ordered[a][n + i]).collect()
         };
         let follows = |i: usize| -> Vec<bool> {
-            let own = |j: usize| answers[i].thread == answers[j].thread && i < j;
             (0..answers.len())
-                .map(|j| own(j) || ordered[n + i][n + j])
+                .map(|j| (answers[i].thread == answers[j].thread && i < j) || ordered[n + i][n + j])
                 .collect()
         };
         let later = (0..answers.len()).map(later).collect();
@@ -119,7 +119,7 @@ impl<'a> Answers<'a> {
                 let not_open = out.pool.not(answer.open);
                 let complete = out.pool.and(asked, not_open);
                 let open = out.pool.and(asked, answer.open);
-                said.push(Said {
+                said.push(ViewAnswer {
                     answer: i,
                     view,
                     asked,
@@ -150,7 +150,7 @@ impl<'a> Answers<'a> {
 
     /// Indices of the answers that order events.
     fn ordering(&self) -> Vec<usize> {
-        let orders = |s: &Said| self.host.query(self.views[s.view].0).orders(self.host);
+        let orders = |s: &ViewAnswer| self.host.query(self.views[s.view].0).orders(self.host);
         (0..self.said.len())
             .filter(|&i| orders(&self.said[i]))
             .collect()
@@ -165,7 +165,7 @@ impl<'a> Answers<'a> {
         let views = self.views.len();
         let mut chains = vec![vec![Cond::FALSE; views]; views];
         for i in self.ordering() {
-            let Said {
+            let ViewAnswer {
                 answer,
                 view,
                 complete,
@@ -203,7 +203,7 @@ impl<'a> Answers<'a> {
                 })
                 .collect();
             for i in self.ordering() {
-                let Said {
+                let ViewAnswer {
                     answer,
                     view,
                     complete,
@@ -227,7 +227,7 @@ impl<'a> Answers<'a> {
         let (views, asks) = (self.views.len(), self.said[i].view);
         let mut told = Vec::new();
         for other in self.ordering() {
-            let Said { view, complete, .. } = self.said[other];
+            let ViewAnswer { view, complete, .. } = self.said[other];
             let direct = Cond::constant(self.covered[asks][view]);
             let through = (0..views)
                 .filter(|&v| self.covered[asks][v])
@@ -246,7 +246,7 @@ impl<'a> Answers<'a> {
     pub(super) fn times(&mut self, table: &mut [Vec<Cond>]) {
         let chains = self.chains(true);
         for i in self.ordering() {
-            let Said {
+            let ViewAnswer {
                 answer,
                 view,
                 asked,
@@ -302,7 +302,7 @@ impl<'a> Answers<'a> {
         let chains = self.chains(true);
         let ordering = self.ordering();
         for i in 0..self.said.len() {
-            let Said {
+            let ViewAnswer {
                 answer,
                 view,
                 complete,

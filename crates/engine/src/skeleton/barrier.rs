@@ -35,11 +35,11 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::deps::Decided;
+use super::deps::WaitDecision;
 use super::graph::Edges;
-use super::pool::{Cond, Pool};
+use super::pool::{Cond, TermPool};
 use super::progress::Purpose;
-use super::unrolled::{Unrolled, WaitKey};
+use super::unrolled::{Unrolling, WaitKey};
 use cat::rel::EventId;
 use program::Program;
 use program::dialect::Convergence;
@@ -79,18 +79,18 @@ pub(super) struct BarrierEdges {
     /// Conditions that every execution satisfies.
     pub(super) constraints: Vec<Cond>,
     /// By choice: the conditions that decide whether its wait passes.
-    pub(super) decided: FxHashMap<u32, Decided>,
+    pub(super) decided: FxHashMap<u32, WaitDecision>,
 }
 
 /// Waits that pass whenever a thread reaches them, whatever the other threads read.
 pub(super) fn passing(
     program: &Program,
-    out: &mut Unrolled,
+    out: &mut Unrolling,
     purpose: Purpose,
 ) -> Result<FxHashSet<WaitKey>, Reason> {
     let mut known: FxHashSet<WaitKey> = FxHashSet::default();
     let waits = out.waits.clone();
-    let mut rules = Rules::new(program, out, purpose);
+    let mut rules = BarrierRules::new(program, out, purpose);
     // The known waits decide only whether another wait surely passes, not when it passes.
     let passes = waits
         .iter()
@@ -119,7 +119,7 @@ pub(super) fn passing(
 /// The edges and constraints of all barriers.
 pub(super) fn edges(
     program: &Program,
-    out: &mut Unrolled,
+    out: &mut Unrolling,
     purpose: Purpose,
 ) -> Result<BarrierEdges, Reason> {
     let mut result = BarrierEdges::default();
@@ -128,7 +128,7 @@ pub(super) fn edges(
         return Ok(result);
     }
     let (arrivals, waits) = (out.arrivals.clone(), out.waits.clone());
-    let mut rules = Rules::new(program, out, purpose);
+    let mut rules = BarrierRules::new(program, out, purpose);
     let chosen = rules.choose(&mut result.constraints)?;
     if chosen.phase.iter().any(Option::is_some) {
         // Phases are chosen in the order in which threads arrive, and lanes that meet respect it.
@@ -140,7 +140,7 @@ pub(super) fn edges(
             if let Some(choice) = rules.pool().as_choice(w.pass) {
                 result.decided.insert(
                     choice,
-                    Decided {
+                    WaitDecision {
                         reached: w.reached,
                         passes,
                     },
@@ -217,10 +217,10 @@ pub(super) fn edges(
 
 /// The rules of barriers, over the unrolled events. [`matching`] finds the partners, [`phases`] the
 /// phases; [`passing()`], [`divergence`] and [`aligned`] derive the results.
-struct Rules<'a> {
+struct BarrierRules<'a> {
     program: &'a Program,
     purpose: Purpose,
-    out: &'a mut Unrolled,
+    out: &'a mut Unrolling,
     /// By arrival with a determined phase: the condition for each phase.
     determined: FxHashMap<usize, Rc<[Cond]>>,
     /// By wait, under the chosen phases: the condition for each phase. The phases are chosen before
@@ -228,9 +228,9 @@ struct Rules<'a> {
     waited: FxHashMap<(EventId, bool), Rc<[Cond]>>,
 }
 
-impl<'a> Rules<'a> {
-    fn new(program: &'a Program, out: &'a mut Unrolled, purpose: Purpose) -> Self {
-        Rules {
+impl<'a> BarrierRules<'a> {
+    fn new(program: &'a Program, out: &'a mut Unrolling, purpose: Purpose) -> Self {
+        BarrierRules {
             program,
             purpose,
             out,
@@ -239,7 +239,7 @@ impl<'a> Rules<'a> {
         }
     }
 
-    fn pool(&mut self) -> &mut Pool {
+    fn pool(&mut self) -> &mut TermPool {
         &mut self.out.pool
     }
 }

@@ -90,7 +90,9 @@ pub(super) fn events(is: impl Fn(&Skeleton, &Event) -> bool + Send + Sync + 'sta
 
 /// Accesses that may go to an object with a property. The set is exact for initial writes. Models
 /// that need exact sets for other accesses through registers use `range([IW & X]; loc)`.
-pub(super) fn accesses(to: impl Fn(&Skeleton, Known) -> bool + Send + Sync + 'static) -> Build {
+pub(super) fn accesses(
+    to: impl Fn(&Skeleton, ObjectTraits) -> bool + Send + Sync + 'static,
+) -> Build {
     Build::Set(Box::new(move |sk, domains| {
         EventSet::from_fn(sk.len(), |e| {
             objects(sk, domains, e).any(|object| to(sk, object))
@@ -177,13 +179,15 @@ pub(super) fn whole(sk: &mut Skeleton, _: &Domains) -> BaseRel {
 pub(super) fn mapping(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let host = sk.program.host.as_deref();
     let mappings = host.map_or(Vec::new(), |host| host.mappings(&sk.program));
-    let command = |e: &Event| host.and_then(|host| host.command_of(e.thread?));
-    let commands: Vec<_> = sk.events.iter().map(command).collect();
-    let ends = |i: usize, j: usize| {
+    let commands: Vec<_> = sk
+        .events
+        .iter()
+        .map(|e| host.and_then(|host| host.command_of(e.thread?)))
+        .collect();
+    BaseRel::fixed(Rel::from_fn(sk.len(), |i: usize, j: usize| {
         commands[i]
             .is_some_and(|begin| mappings.contains(&(begin, commands[j])) && commands[j].is_some())
-    };
-    BaseRel::fixed(Rel::from_fn(sk.len(), ends))
+    }))
 }
 
 /// Operations on one mbarrier object in one phase. With `after`, the second is in the phase after
@@ -221,9 +225,7 @@ pub(super) fn remote(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
         let mut away = Cond::FALSE;
         for &c in &domains.cells[i] {
             let cell = sk.memory.cell(c);
-            let place = |t: ThreadId| &sk.program.thread(t).place;
-            let own =
-                |owner: ThreadId| owner == thread || place(owner).same(place(thread), Scope::Cta);
+            let own = |owner: ThreadId| same_block(sk, owner, thread);
             if cell.space == Space::Shared && !cell.owner.is_none_or(own) {
                 let here = is_at(sk, i, c);
                 away = sk.pool.or(away, here);
@@ -261,12 +263,12 @@ pub(super) fn lends(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
             let Some(thread) = sk.events[i].thread else {
                 continue;
             };
-            let place = |t: ThreadId| &sk.program.thread(t).place;
-            let same = |a: ThreadId, b: ThreadId| a == b || place(a).same(place(b), Scope::Cta);
-            if same(thread, guest) {
+            if same_block(sk, thread, guest) {
                 continue;
             }
-            let own = hosts.iter().filter(|(owner, _)| same(*owner, thread));
+            let own = hosts
+                .iter()
+                .filter(|(owner, _)| same_block(sk, *owner, thread));
             let own: Vec<Cond> = own.map(|(_, here)| *here).collect();
             let cond = own
                 .into_iter()
@@ -276,6 +278,16 @@ pub(super) fn lends(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     }
     rel.open.sort();
     rel
+}
+
+/// Whether two threads are in one CTA.
+fn same_block(sk: &Skeleton, a: ThreadId, b: ThreadId) -> bool {
+    a == b
+        || sk
+            .program
+            .thread(a)
+            .place
+            .same(&sk.program.thread(b).place, Scope::Cta)
 }
 
 /// Arrivals at the barrier of a grid with a non-cooperative launch, each with itself.
@@ -318,9 +330,11 @@ pub(super) fn leaves(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
             else {
                 continue;
             };
-            let place = |t: ThreadId| &sk.program.thread(t).place;
-            let of_owner = |t: &ThreadId| *t == owner || place(*t).same(place(owner), Scope::Cta);
-            let block: Vec<ThreadId> = sk.program.thread_ids().filter(of_owner).collect();
+            let block: Vec<ThreadId> = sk
+                .program
+                .thread_ids()
+                .filter(|t| same_block(sk, *t, owner))
+                .collect();
             if block.contains(&guest) {
                 continue;
             }
@@ -335,14 +349,14 @@ pub(super) fn leaves(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
 }
 
 /// The properties of an object.
-pub(super) struct Known {
+pub(super) struct ObjectTraits {
     pub(super) atomic: bool,
     pub(super) opencl: OpenClMemory,
     pub(super) kind: MemoryKind,
     pub(super) class: Option<Class>,
 }
 
-fn known(sk: &Skeleton, (loc, index): (LocId, u32)) -> Option<Known> {
+fn known(sk: &Skeleton, loc: LocId, index: u32) -> Option<ObjectTraits> {
     match sk.program.location(loc).kind {
         LocationKind::Object {
             atomic,
@@ -356,7 +370,7 @@ fn known(sk: &Skeleton, (loc, index): (LocId, u32)) -> Option<Known> {
             } else {
                 class
             };
-            Some(Known {
+            Some(ObjectTraits {
                 atomic,
                 opencl,
                 kind,
@@ -372,12 +386,14 @@ pub(super) fn objects<'a>(
     sk: &'a Skeleton,
     domains: &'a Domains,
     event: EventId,
-) -> impl Iterator<Item = Known> + 'a {
-    let object = |c: CellId| known(sk, sk.memory.cell(sk.memory.cell(c).memory).location);
+) -> impl Iterator<Item = ObjectTraits> + 'a {
     domains.cells[event.index()]
         .iter()
         .copied()
-        .filter_map(object)
+        .filter_map(|c| {
+            let (loc, index) = sk.memory.cell(sk.memory.cell(c).memory).location;
+            known(sk, loc, index)
+        })
 }
 
 /// Whether an event is of a GPU and surely accesses no memory of another GPU, except of a peer with
@@ -387,11 +403,10 @@ pub(super) fn near(sk: &Skeleton, domains: &Domains, event: EventId) -> bool {
         return false;
     };
     let place = &sk.program.thread(thread).place;
-    let near = |object: Known| match object.kind {
+    objects(sk, domains, event).all(|object| match object.kind {
         MemoryKind::Device(gpu) => !place.host && sk.program.machine.peers(place.gpu, gpu),
         _ => !place.host,
-    };
-    objects(sk, domains, event).all(near)
+    })
 }
 
 /// Pairs of accesses whose addresses agree in `key`.

@@ -73,14 +73,15 @@ pub(super) fn starts(sk: &mut Skeleton, _: &Domains) -> BaseRel {
 /// Reads of an operation, each with the accesses that depend on it: the writes of atomics, and
 /// dependent accesses.
 pub(super) fn inop(sk: &mut Skeleton, _: &Domains) -> BaseRel {
-    let inside = |&(a, b): &(usize, usize)| [a, b].iter().all(|&e| sk.events[e].is_asynchronous());
     let fed = sk
         .data
         .iter()
         .chain(&sk.addr)
         .map(|&(a, b, _)| (a, b))
         .chain(sk.rmw.iter().copied());
-    let pairs = fed.map(|(a, b)| (a.index(), b.index())).filter(inside);
+    let pairs = fed
+        .map(|(a, b)| (a.index(), b.index()))
+        .filter(|&(a, b)| [a, b].iter().all(|&e| sk.events[e].is_asynchronous()));
     BaseRel::fixed(Rel::from_pairs(sk.len(), pairs))
 }
 
@@ -116,10 +117,12 @@ fn groups_of(sk: &Skeleton, i: usize) -> Option<Option<Tag>> {
 impl Skeleton {
     /// The first event of the asynchronous operation that contains an event.
     pub fn operation(&self, e: usize) -> Option<usize> {
-        let first = |&i: &usize| i == 0 || !goes_on(self, i);
-        self.events[e]
-            .is_asynchronous()
-            .then(|| (0..=e).rev().find(first).unwrap_or(0))
+        self.events[e].is_asynchronous().then(|| {
+            (0..=e)
+                .rev()
+                .find(|&i| i == 0 || !goes_on(self, i))
+                .unwrap_or(0)
+        })
     }
 }
 
@@ -294,12 +297,11 @@ fn blocks(sk: &mut Skeleton, domains: &Domains, i: usize) -> Vec<(ThreadId, Cond
                 .map(|instr| instr.id),
         )
     };
-    let same = |j: &usize| {
-        sk.events[*j].is_asynchronous() && stands(&sk.events[*j]) == stands(&sk.events[i])
-    };
     // A read precedes the write that depends on it.
     let write = (i..sk.len())
-        .take_while(same)
+        .take_while(|j| {
+            sk.events[*j].is_asynchronous() && stands(&sk.events[*j]) == stands(&sk.events[i])
+        })
         .find(|&j| sk.events[j].is_write() && !sk.events[j].tags.has(Tag::Mbarrier));
     let Some(write) = write else {
         return vec![(thread, Cond::TRUE)];

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use super::event::Event;
-use super::pool::{Atom, AtomId, Cond, Pool, Term, TermId};
+use super::pool::{AtomId, Cond, CondAtom, Term, TermId, TermPool};
 use cat::rel::EventId;
 use program::EventKind;
 use verdict::Reason;
@@ -30,7 +30,7 @@ type Support = BTreeMap<EventId, Cond>;
 
 /// The conditions that decide whether a wait at a barrier passes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Decided {
+pub(super) struct WaitDecision {
     /// Its thread reaches it.
     pub(super) reached: Cond,
     /// If so, it passes under this condition.
@@ -39,9 +39,9 @@ pub(super) struct Decided {
 
 /// Computes supports of terms, and caches them.
 pub(super) struct Dependencies<'a> {
-    pool: &'a mut Pool,
+    pool: &'a mut TermPool,
     /// By choice of a wait at a barrier: the conditions that decide it.
-    choices: &'a FxHashMap<u32, Decided>,
+    choices: &'a FxHashMap<u32, WaitDecision>,
     terms: FxHashMap<TermId, Support>,
     conds: FxHashMap<Cond, Support>,
     /// By choice: the result of [`Dependencies::asked`].
@@ -49,7 +49,7 @@ pub(super) struct Dependencies<'a> {
 }
 
 impl<'a> Dependencies<'a> {
-    pub(super) fn new(pool: &'a mut Pool, choices: &'a FxHashMap<u32, Decided>) -> Self {
+    pub(super) fn new(pool: &'a mut TermPool, choices: &'a FxHashMap<u32, WaitDecision>) -> Self {
         Dependencies {
             pool,
             choices,
@@ -129,7 +129,7 @@ impl<'a> Dependencies<'a> {
             && self.given_up().is_ok()
         {
             match self.pool.atom(atom) {
-                Atom::Eq(_, a, b) | Atom::Lt(_, a, b) => {
+                CondAtom::Eq(_, a, b) | CondAtom::Lt(_, a, b) => {
                     for e in [a, b]
                         .into_iter()
                         .flat_map(|t| self.of_term(t).into_keys())
@@ -139,8 +139,8 @@ impl<'a> Dependencies<'a> {
                         *known = self.pool.or(*known, when);
                     }
                 }
-                Atom::Choice(i) => {
-                    let Some(&Decided { reached, passes }) = self.choices.get(&i) else {
+                CondAtom::Choice(i) => {
+                    let Some(&WaitDecision { reached, passes }) = self.choices.get(&i) else {
                         continue;
                     };
                     // A thread that does not reach a wait does not depend on whether it would pass.

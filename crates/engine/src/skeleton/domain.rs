@@ -14,11 +14,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use super::images::{Image, Images, Stuck, distinct};
-use super::needed::Needed;
+use super::images::{Image, ImageFailure, TermImages, distinct};
+use super::needed::NeededTerms;
 use super::pool::{Cond, Term, TermId};
-use super::{Event, Pool, Skeleton};
-use cat::rel::{EventId, EventSet, Rel};
+use super::{Event, Skeleton, TermPool};
+use cat::rel::{EventSet, Rel};
 use program::BinOp;
 use program::memory::CellId;
 use verdict::Reason;
@@ -34,7 +34,7 @@ pub type Values = Vec<i64>;
 
 /// Known facts about all executions of interest.
 #[derive(Clone, Copy, Default)]
-pub struct Known<'k> {
+pub struct KnownFacts<'k> {
     /// Pairs of a write and a read that never reads from it.
     pub never: Option<&'k Rel>,
     /// By read: a list that contains its value in every execution.
@@ -45,7 +45,7 @@ pub struct Known<'k> {
 #[derive(Clone, Debug)]
 pub struct Domains {
     /// By term: the function of reads that it computes, and its values.
-    images: Images,
+    images: TermImages,
     /// By event: the cells it may access. Cells of aliases appear as such.
     pub cells: Vec<Vec<CellId>>,
     /// By event: whether its address may be outside memory, or in memory that does not fit the
@@ -69,171 +69,49 @@ impl Domains {
     pub fn compute(
         sk: &Skeleton,
         seeds: &[i64],
-        known: Known<'_>,
-        needed: Option<&Needed>,
+        known: KnownFacts<'_>,
+        needed: Option<&NeededTerms>,
         rough: bool,
         deadline: Option<Instant>,
     ) -> Result<Domains, Reason> {
         let n = sk.len();
-        let needs = |t: TermId| needed.is_none_or(|needed| needed.rests_on(sk, t));
         // The known facts use event numbers, so they apply only if the number of events is the
         // same.
-        let Known { never, found } = if known.never.is_some_and(|never| never.universe_len() == n) {
-            known
-        } else {
-            Known::default()
+        let KnownFacts { never, found } =
+            if known.never.is_some_and(|never| never.universe_len() == n) {
+                known
+            } else {
+                KnownFacts::default()
+            };
+        let mut propagation = Propagation {
+            sk,
+            never,
+            found,
+            needed,
+            rough,
+            deadline,
+            reads: (0..n).filter(|&i| sk.events[i].is_read()).collect(),
+            writes: (0..n).filter(|&i| sk.events[i].is_write()).collect(),
+            of_read: vec![Some(Values::new()); n],
+            knots: Vec::new(),
+            stale: vec![true; n],
+            moved: vec![true; n],
+            domains: Domains {
+                images: TermImages::default(),
+                cells: vec![Vec::new(); n],
+                may_fault: vec![false; n],
+                open: false,
+                seeded: false,
+            },
         };
-        let may = |w: usize, r: usize| never.is_none_or(|never| !never.has(w, r));
-        let reads: Vec<usize> = (0..n).filter(|&i| sk.events[i].is_read()).collect();
-        let writes: Vec<usize> = (0..n).filter(|&i| sk.events[i].is_write()).collect();
-        let mut of_read: Vec<Option<Values>> = vec![Some(Values::new()); n];
-        let (mut shifting, mut seeded) = (false, false);
-        if !seeds.is_empty() {
-            let cycles = self_dependent(sk, &may);
-            for &r in cycles.iter().flatten().filter(|&&e| sk.events[e].is_read()) {
-                let values = of_read[r].as_mut().expect("as yet they are listed");
-                *values = distinct(seeds.iter().map(|&s| sk.events[r].ty.wrap(s)).collect());
-            }
-            shifting = cycles.iter().all(|c| only_shifts(sk, c));
-            seeded = cycles.iter().flatten().next().is_some();
-        }
-        let (cells, may_fault) = (vec![Vec::new(); n], vec![false; n]);
-        let mut d = Domains {
-            images: Images::default(),
-            cells,
-            may_fault,
-            open: false,
-            seeded,
-        };
-        let update = |images: &mut Images, of_read: &[Option<Values>], stale: &[bool]| {
-            let updated = images.update(
-                &sk.pool,
-                needs,
-                of_read,
-                |e| stale[e.index()],
-                rough,
-                deadline,
-            );
-            updated.map_err(|why| stuck(sk, why))
-        };
-        let rounds = reads.len() + 1;
-        let mut knots: Vec<Knot> = Vec::new();
-        // The knowledge about reads, terms and cells only grows. After the first round, a read's
-        // values are the old ones and those that follow from a change.
-        let (mut stale, mut moved) = (vec![true; n], vec![true; n]);
-        for round in 0.. {
-            update(&mut d.images, &of_read, &stale)?;
-            for (i, event) in sk.events.iter().enumerate() {
-                moved[i] = event
-                    .addr
-                    .is_some_and(|addr| d.images.changed[Pool::term_index(addr)]);
-                if let Some(addr) = event.addr.filter(|_| moved[i]) {
-                    (d.cells[i], d.may_fault[i]) = d.accessible(sk, i, addr)?;
-                }
-            }
-            if round == PATIENT_ROUNDS {
-                knots = self_dependent(sk, &may)
-                    .into_iter()
-                    .map(|events| Knot::new(n, &events, &reads))
-                    .collect();
-            }
-            for knot in &mut knots {
-                let entered = |&(from, to, _): &(EventId, EventId, Cond)| {
-                    !knot.events.has(from.index())
-                        && knot.events.has(to.index())
-                        && stale[from.index()]
-                };
-                let outside = |r: usize| {
-                    let written =
-                        |w: usize| moved[w] || d.images.changed[Pool::term_index(sk.seen(w))];
-                    writes.iter().any(|&w| {
-                        !knot.events.has(w) && written(w) && may(w, r) && d.may_overlap(sk, r, w)
-                    })
-                };
-                let fed = knot.reads.iter().any(|&r| moved[r] || outside(r))
-                    || sk.flow.iter().any(entered);
-                knot.rounds = if fed { 0 } else { knot.rounds + 1 };
-                // By then, every value that entered the knot has passed through all its reads.
-                let done = knot.rounds > knot.reads.len();
-                knot.again = std::mem::replace(&mut knot.is_done, done) && !done;
-                knot.goes_on &= !knot.again;
-            }
-            let mut changed = false;
-            stale.fill(false);
-            for &r in &reads {
-                if stop::late(deadline) {
-                    return Err(Reason::Time);
-                }
-                let knot = knots.iter_mut().find(|knot| knot.events.has(r));
-                let again = knot.as_ref().is_some_and(|knot| knot.again);
-                // The values of a read that is not listed cannot grow.
-                let Some(known) = &mut of_read[r] else {
-                    continue;
-                };
-                let found = found.and_then(|found| found.get(&r));
-                let can = |v: &i64| found.is_none_or(|found| found.binary_search(v).is_ok());
-                let mut added = Values::new();
-                if d.may_fault[r] {
-                    added.push(0);
-                }
-                let value = |w: usize| sk.seen(w);
-                let news = |w: usize| {
-                    again || moved[r] || moved[w] || d.images.changed[Pool::term_index(value(w))]
-                };
-                let ty = sk.events[r].ty;
-                let sources = writes
-                    .iter()
-                    .filter(|&&w| news(w) && may(w, r) && d.may_overlap(sk, r, w));
-                let mut sources = sources.map(|&w| d.of(value(w)));
-                if let Some(knot) = knot.filter(|knot| knot.is_done) {
-                    let lacks = |all: &Values| {
-                        all.iter()
-                            .map(|&v| ty.wrap(v))
-                            .any(|v| can(&v) && known.binary_search(&v).is_err())
-                    };
-                    knot.goes_on |= sources.any(|values| values.is_none_or(lacks));
-                    continue;
-                }
-                let listed = sources.all(|values| match (values, found) {
-                    (Some(all), _) => {
-                        added.extend(all.iter().map(|&v| ty.wrap(v)).filter(can));
-                        true
-                    }
-                    (None, Some(found)) => {
-                        added.extend(found);
-                        true
-                    }
-                    (None, None) => false,
-                });
-                added.retain(|v| known.binary_search(v).is_err());
-                stale[r] = !listed || !added.is_empty();
-                if !added.is_empty() {
-                    known.append(&mut added);
-                    *known = distinct(std::mem::take(known));
-                }
-                changed |= stale[r];
-                if !listed || known.len() > MAX_VALUES {
-                    of_read[r] = None;
-                }
-            }
-            if !changed && knots.iter().all(|knot| !knot.goes_on) {
-                break;
-            }
-            if !changed || round >= rounds {
-                // All values with a beginning are known now. A value that depends on itself through
-                // shifts by constants alone contradicts itself, or is arbitrary; the seeds
-                // represent an arbitrary one.
-                d.open = !shifting;
-                break;
-            }
-        }
-        update(&mut d.images, &of_read, &stale)?;
-        Ok(d)
+        let shifting = !seeds.is_empty() && propagation.seed(seeds);
+        propagation.run(shifting)?;
+        Ok(propagation.domains)
     }
 
     /// The possible values of a term, sorted; `None` if it may have any value.
     pub fn of(&self, t: TermId) -> Option<&Values> {
-        self.images.sorted[Pool::term_index(t)].as_ref()
+        self.images.sorted[TermPool::term_index(t)].as_ref()
     }
 
     /// The possible values of an address, sorted.
@@ -244,7 +122,7 @@ impl Domains {
 
     /// The function of reads that a term computes.
     pub fn image(&self, t: TermId) -> &Image {
-        &self.images.all[Pool::term_index(t)]
+        &self.images.all[TermPool::term_index(t)]
     }
 
     /// Whether two accesses may go to the same memory.
@@ -274,6 +152,210 @@ impl Domains {
             }
         }
         Ok((cells, fault))
+    }
+}
+
+/// Values on their way from writes to reads, until no read gains one.
+struct Propagation<'x> {
+    sk: &'x Skeleton,
+    never: Option<&'x Rel>,
+    found: Option<&'x BTreeMap<usize, Values>>,
+    needed: Option<&'x NeededTerms>,
+    rough: bool,
+    deadline: Option<Instant>,
+    reads: Vec<usize>,
+    writes: Vec<usize>,
+    /// By event: the values of a read; `None` if they are not listed.
+    of_read: Vec<Option<Values>>,
+    knots: Vec<Knot>,
+    /// By event: whether the values of this read changed in the last round.
+    stale: Vec<bool>,
+    /// By event: whether its address changed in this round.
+    moved: Vec<bool>,
+    domains: Domains,
+}
+
+impl Propagation<'_> {
+    fn may_read(&self, w: usize, r: usize) -> bool {
+        self.never.is_none_or(|never| !never.has(w, r))
+    }
+
+    /// Gives values out of thin air to the reads that can depend on themselves; returns whether
+    /// they do so only through shifts by constants.
+    fn seed(&mut self, seeds: &[i64]) -> bool {
+        let sk = self.sk;
+        let cycles = self_dependent(sk, &|w, r| self.may_read(w, r));
+        for &r in cycles.iter().flatten().filter(|&&e| sk.events[e].is_read()) {
+            let values = self.of_read[r].as_mut().expect("as yet they are listed");
+            *values = distinct(seeds.iter().map(|&s| sk.events[r].ty.wrap(s)).collect());
+        }
+        self.domains.seeded = cycles.iter().flatten().next().is_some();
+        cycles.iter().all(|c| only_shifts(sk, c))
+    }
+
+    /// Propagates values until they are complete. `shifting`: values that depend on themselves do
+    /// so only through shifts by constants.
+    fn run(&mut self, shifting: bool) -> Result<(), Reason> {
+        let rounds = self.reads.len() + 1;
+        // The knowledge about reads, terms and cells only grows. After the first round, a read's
+        // values are the old ones and those that follow from a change.
+        for round in 0.. {
+            self.update()?;
+            self.access()?;
+            if round == PATIENT_ROUNDS {
+                let n = self.sk.len();
+                self.knots = self_dependent(self.sk, &|w, r| self.may_read(w, r))
+                    .into_iter()
+                    .map(|events| Knot::new(n, &events, &self.reads))
+                    .collect();
+            }
+            self.feed_knots();
+            let mut changed = false;
+            self.stale.fill(false);
+            for at in 0..self.reads.len() {
+                if stop::late(self.deadline) {
+                    return Err(Reason::Time);
+                }
+                changed |= self.extend(self.reads[at]);
+            }
+            if !changed && self.knots.iter().all(|knot| !knot.goes_on) {
+                break;
+            }
+            if !changed || round >= rounds {
+                // All values with a beginning are known now. A value that depends on itself through
+                // shifts by constants alone contradicts itself, or is arbitrary; the seeds
+                // represent an arbitrary one.
+                self.domains.open = !shifting;
+                break;
+            }
+        }
+        self.update()
+    }
+
+    /// Updates the images of terms after a change of reads.
+    fn update(&mut self) -> Result<(), Reason> {
+        let (sk, needed, stale) = (self.sk, self.needed, &self.stale);
+        let updated = self.domains.images.update(
+            &sk.pool,
+            |t: TermId| needed.is_none_or(|needed| needed.rests_on(sk, t)),
+            &self.of_read,
+            |e| stale[e.index()],
+            self.rough,
+            self.deadline,
+        );
+        updated.map_err(|why| stuck(sk, why))
+    }
+
+    /// Updates the cells of accesses after a change of addresses.
+    fn access(&mut self) -> Result<(), Reason> {
+        let d = &mut self.domains;
+        for (i, event) in self.sk.events.iter().enumerate() {
+            self.moved[i] = event
+                .addr
+                .is_some_and(|addr| d.images.changed[TermPool::term_index(addr)]);
+            if let Some(addr) = event.addr.filter(|_| self.moved[i]) {
+                (d.cells[i], d.may_fault[i]) = d.accessible(self.sk, i, addr)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts the rounds since a new value entered each knot.
+    fn feed_knots(&mut self) {
+        let mut knots = std::mem::take(&mut self.knots);
+        for knot in &mut knots {
+            let fed = knot
+                .reads
+                .iter()
+                .any(|&r| self.moved[r] || self.is_fed_from_outside(knot, r))
+                || self.sk.flow.iter().any(|&(from, to, _)| {
+                    !knot.events.has(from.index())
+                        && knot.events.has(to.index())
+                        && self.stale[from.index()]
+                });
+            knot.rounds = if fed { 0 } else { knot.rounds + 1 };
+            // By then, every value that entered the knot has passed through all its reads.
+            let done = knot.rounds > knot.reads.len();
+            knot.again = std::mem::replace(&mut knot.is_done, done) && !done;
+            knot.goes_on &= !knot.again;
+        }
+        self.knots = knots;
+    }
+
+    /// Whether a read of a knot may read from a changed write outside.
+    fn is_fed_from_outside(&self, knot: &Knot, r: usize) -> bool {
+        self.writes.iter().any(|&w| {
+            !knot.events.has(w)
+                && (self.moved[w] || self.is_changed(w))
+                && self.may_read(w, r)
+                && self.domains.may_overlap(self.sk, r, w)
+        })
+    }
+
+    /// Whether the values that a write makes visible changed.
+    fn is_changed(&self, w: usize) -> bool {
+        self.domains.images.changed[TermPool::term_index(self.sk.seen(w))]
+    }
+
+    /// Adds values to a read; returns whether it gained some.
+    fn extend(&mut self, r: usize) -> bool {
+        let knot = self.knots.iter().position(|knot| knot.events.has(r));
+        let again = knot.is_some_and(|at| self.knots[at].again);
+        // The values of a read that is not listed cannot grow.
+        let Some(known) = &self.of_read[r] else {
+            return false;
+        };
+        let (sk, d) = (self.sk, &self.domains);
+        let found = self.found.and_then(|found| found.get(&r));
+        let can = |v: &i64| found.is_none_or(|found| found.binary_search(v).is_ok());
+        let ty = sk.events[r].ty;
+        let mut sources = self
+            .writes
+            .iter()
+            .filter(|&&w| {
+                (again || self.moved[r] || self.moved[w] || self.is_changed(w))
+                    && self.may_read(w, r)
+                    && d.may_overlap(sk, r, w)
+            })
+            .map(|&w| d.of(sk.seen(w)));
+        if let Some(at) = knot.filter(|&at| self.knots[at].is_done) {
+            let gains = sources.any(|values| {
+                values.is_none_or(|all| {
+                    all.iter()
+                        .map(|&v| ty.wrap(v))
+                        .any(|v| can(&v) && known.binary_search(&v).is_err())
+                })
+            });
+            self.knots[at].goes_on |= gains;
+            return false;
+        }
+        let mut added = Values::new();
+        if d.may_fault[r] {
+            added.push(0);
+        }
+        let listed = sources.all(|values| match (values, found) {
+            (Some(all), _) => {
+                added.extend(all.iter().map(|&v| ty.wrap(v)).filter(can));
+                true
+            }
+            (None, Some(found)) => {
+                added.extend(found);
+                true
+            }
+            (None, None) => false,
+        });
+        added.retain(|v| known.binary_search(v).is_err());
+        let gained = !listed || !added.is_empty();
+        self.stale[r] = gained;
+        let known = self.of_read[r].as_mut().expect("it is listed");
+        if !added.is_empty() {
+            known.append(&mut added);
+            *known = distinct(std::mem::take(known));
+        }
+        if !listed || known.len() > MAX_VALUES {
+            self.of_read[r] = None;
+        }
+        gained
     }
 }
 
@@ -312,8 +394,8 @@ impl Knot {
 }
 
 /// Why values are unknown, with the first instruction that causes it.
-fn stuck(sk: &Skeleton, why: Stuck) -> Reason {
-    let Stuck::At(term) = why else {
+fn stuck(sk: &Skeleton, why: ImageFailure) -> Reason {
+    let ImageFailure::At(term) = why else {
         return Reason::Time;
     };
     // Operands come before the terms that use them.
@@ -325,7 +407,7 @@ fn stuck(sk: &Skeleton, why: Stuck) -> Reason {
                     .pool
                     .parts(t)
                     .into_iter()
-                    .any(|part| rests[Pool::term_index(part)]),
+                    .any(|part| rests[TermPool::term_index(part)]),
         );
     }
     let here = |e: &usize| {
@@ -335,34 +417,25 @@ fn stuck(sk: &Skeleton, why: Stuck) -> Reason {
         addr.into_iter()
             .chain(value)
             .chain(sk.pool.compared(guard))
-            .any(|t| rests[Pool::term_index(t)])
+            .any(|t| rests[TermPool::term_index(t)])
     };
     Reason::TooManyValues((0..sk.len()).find(here).and_then(|e| sk.place(e)))
 }
 
 /// Groups of accesses whose values may depend on themselves through writes of other threads.
 pub fn self_dependent(sk: &Skeleton, may: &dyn Fn(usize, usize) -> bool) -> Vec<Vec<usize>> {
-    let accesses = |kind: fn(&Event) -> bool| {
-        (0..sk.len())
-            .filter(move |&i| kind(&sk.events[i]))
-            .collect::<Vec<_>>()
-    };
-    let (reads, writes) = (accesses(Event::is_read), accesses(Event::is_write));
+    let (reads, writes) = (accesses(sk, Event::is_read), accesses(sk, Event::is_write));
     // Deliberately coarse: dynamic addresses may reach anything.
-    let constant_cell = |e: &Event| {
-        let cell = e
-            .addr
-            .and_then(|a| sk.pool.as_const(a))
-            .and_then(|a| sk.memory.cell_at(a, e.ty.bytes()));
-        cell.map(|c| sk.memory.cell(c).memory)
-    };
     let mut graph = petgraph::graphmap::DiGraphMap::<usize, ()>::new();
     for &(r, w, _) in &sk.flow {
         graph.add_edge(r.index(), w.index(), ());
     }
     for &w in &writes {
         for &r in reads.iter().filter(|&&r| may(w, r)) {
-            let (x, y) = (constant_cell(&sk.events[w]), constant_cell(&sk.events[r]));
+            let (x, y) = (
+                constant_memory(sk, &sk.events[w]),
+                constant_memory(sk, &sk.events[r]),
+            );
             if x.is_none() || y.is_none() || x == y {
                 graph.add_edge(w, r, ());
             }
@@ -372,6 +445,22 @@ pub fn self_dependent(sk: &Skeleton, may: &dyn Fn(usize, usize) -> bool) -> Vec<
         .into_iter()
         .filter(|scc| scc.len() > 1)
         .collect()
+}
+
+/// The memory of an access with a constant address.
+fn constant_memory(sk: &Skeleton, e: &Event) -> Option<CellId> {
+    let cell = e
+        .addr
+        .and_then(|a| sk.pool.as_const(a))
+        .and_then(|a| sk.memory.cell_at(a, e.ty.bytes()));
+    cell.map(|c| sk.memory.cell(c).memory)
+}
+
+/// The events of a kind.
+fn accesses(sk: &Skeleton, kind: fn(&Event) -> bool) -> Vec<usize> {
+    (0..sk.len())
+        .filter(|&i| kind(&sk.events[i]))
+        .collect::<Vec<_>>()
 }
 
 /// Whether every value that the writes of a group derive from its reads is one of them, plus or
@@ -385,7 +474,7 @@ fn only_shifts(sk: &Skeleton, group: &[usize]) -> bool {
     let mut open: Vec<(TermId, bool)> = values.map(|t| (t, false)).collect();
     let mut seen: BTreeSet<(usize, bool)> = BTreeSet::new();
     while let Some((t, opaque)) = open.pop() {
-        if !seen.insert((Pool::term_index(t), opaque)) {
+        if !seen.insert((TermPool::term_index(t), opaque)) {
             continue;
         }
         match sk.pool.term(t) {

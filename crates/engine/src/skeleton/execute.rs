@@ -9,16 +9,18 @@ use std::rc::Rc;
 
 use super::event::Event;
 use super::graph::{MAX_EVENTS, MAX_VALUE_DEPTH};
-use super::kept::{Kept, keeps};
+use super::kept::{PreservingRmw, keeps};
 use super::loops::Position;
 use super::pool::{Cond, TermId};
-use super::returns::Effect;
-use super::unroll::{State, Taint, Unroller};
-use super::unrolled::{Answer, Arrival, Group, Naming, Unrolled, Use, Wait, WaitKey};
+use super::returns::VisibleEffect;
+use super::unroll::{Taint, UnrollState, Unroller};
+use super::unrolled::{
+    BarrierGroup, GuardedArrival, GuardedWait, Naming, QueryAnswer, Unrolling, Use, WaitKey,
+};
 use cat::rel::EventId;
 use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Element, EventKind, Expr, Op,
-    RegId, Scope, Tag, Tags, ThreadId, Ty, Update,
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Element, EventKind, Expr, Mark,
+    Op, RegId, Scope, Tag, Tags, ThreadId, Ty, Update,
 };
 use verdict::Reason;
 
@@ -51,7 +53,12 @@ impl Here<'_> {
 
 impl Unroller<'_> {
     /// The value of an expression, and the reads that it depends on.
-    pub(super) fn eval(&mut self, state: &State, e: &Expr, thread: ThreadId) -> (TermId, Taint) {
+    pub(super) fn eval(
+        &mut self,
+        state: &UnrollState,
+        e: &Expr,
+        thread: ThreadId,
+    ) -> (TermId, Taint) {
         match e {
             Expr::Const(v) => (self.out.pool.constant(*v), Taint::default()),
             Expr::Reg(r) => (state.regs[r.0 as usize], state.taints[r.0 as usize].clone()),
@@ -98,7 +105,12 @@ impl Unroller<'_> {
     }
 
     /// Adds an event at the state.
-    fn push(&mut self, event: Event, state: &mut State, at: &Position) -> Result<EventId, Reason> {
+    fn push(
+        &mut self,
+        event: Event,
+        state: &mut UnrollState,
+        at: &Position,
+    ) -> Result<EventId, Reason> {
         if self.out.events.len() >= MAX_EVENTS {
             return Err(Reason::TooManyEvents(MAX_EVENTS));
         }
@@ -116,23 +128,25 @@ impl Unroller<'_> {
     /// loops: whether it writes, or takes part in a barrier.
     pub(super) fn execute(
         &mut self,
-        state: &mut State,
+        state: &mut UnrollState,
         op: &Op,
         thread: ThreadId,
         pc: usize,
         at: &Position,
-    ) -> Result<Effect, Reason> {
+    ) -> Result<VisibleEffect, Reason> {
         let here = Here { thread, pc, at };
         match op {
             Op::Branch { .. } => unreachable!("branches are steps"),
             Op::Give { .. } => unreachable!("it is carried out where lanes meet"),
             Op::Take { dst, lane } => {
                 let brought = state.brought.get(usize::from(*lane)).cloned();
-                let brought =
-                    brought.ok_or_else(|| Reason::Unsupported("a value of a lane that was not met".into()))?;
-                let (value, taint) = brought.unwrap_or_else(|| (self.out.pool.constant(0), Taint::default()));
+                let brought = brought.ok_or_else(|| {
+                    Reason::Unsupported("a value of a lane that was not met".into())
+                })?;
+                let (value, taint) =
+                    brought.unwrap_or_else(|| (self.out.pool.constant(0), Taint::default()));
                 state.set(*dst, value, taint);
-                Ok(Effect::NONE)
+                Ok(VisibleEffect::NONE)
             }
             Op::Assign { dst, value } => {
                 let (v, t) = self.eval(state, value, thread);
@@ -140,93 +154,42 @@ impl Unroller<'_> {
                     return Err(Reason::TooDeepValue(MAX_VALUE_DEPTH));
                 }
                 state.set(*dst, v, t);
-                Ok(Effect::NONE)
+                Ok(VisibleEffect::NONE)
             }
             Op::Load { dst, addr, access } => {
                 let addr = self.eval(state, addr, thread);
                 let (_, value, taint) = self.read(state, &here, access, &addr)?;
                 state.set(*dst, value, taint);
-                Ok(Effect { shows: self.shows(state.guard, &here), ..Effect::NONE })
+                Ok(VisibleEffect {
+                    shows: self.shows(state.guard, &here),
+                    ..VisibleEffect::NONE
+                })
             }
-            Op::Store { addr, value, access } => {
+            Op::Store {
+                addr,
+                value,
+                access,
+            } => {
                 let addr = self.eval(state, addr, thread);
                 let value = self.eval(state, value, thread);
                 let guard = state.guard;
                 self.write(state, &here, access, (&addr, value), guard)?;
-                Ok(Effect::when(guard))
+                Ok(VisibleEffect::when(guard))
             }
             Op::Rmw { .. } if self.options.rmw_single() => Err(Reason::Unsupported(
-                "a model in which a read-modify-write is one event (`rmw = single`), asked about one".into(),
+                "a model in which a read-modify-write is one event (`rmw = single`), asked about \
+                one"
+                .into(),
             )),
-            Op::Rmw { .. } if self.program.thread(thread).code[pc].element.whole => self.whole_rmw(state, &here),
-            Op::Rmw { dst, addr, update, read, write } => {
-                let addr = self.eval(state, addr, thread);
-                let shows = self.shows(state.guard, &here);
-                let (reads, old, from_read) = self.read(state, &here, read, &addr)?;
-                let mut guard = state.guard;
-                let (new, taint) = match update {
-                    Update::When { cond, new } => {
-                        if let Some(dst) = dst {
-                            state.set(*dst, old, from_read.clone());
-                        }
-                        let (c, tc) = self.eval(state, cond, thread);
-                        let (v, tv) = self.eval(state, new, thread);
-                        let c = self.out.pool.non_zero(c);
-                        guard = self.out.pool.and(guard, c);
-                        (v, union(&tv, &tc))
-                    }
-                    Update::Exchange(e) => self.eval(state, e, thread),
-                    Update::Apply(op, e) => {
-                        let (v, t) = self.eval(state, e, thread);
-                        (self.out.pool.bin(*op, write.ty, old, v), union(&t, &from_read))
-                    }
-                    Update::CompareExchange { expected, new } => {
-                        let (x, tx) = self.eval(state, expected, thread);
-                        let (v, tv) = self.eval(state, new, thread);
-                        let pool = &mut self.out.pool;
-                        let x = pool.cast(read.ty, x);
-                        let success = pool.cmp(program::CmpOp::Eq, read.ty, old, x);
-                        if self.options.failed_cas_write() {
-                            let taint = union(&union(&tv, &tx), &from_read);
-                            (pool.ite(success, v, old), taint)
-                        } else {
-                            guard = pool.and(guard, success);
-                            (v, union(&tv, &union(&tx, &from_read)))
-                        }
-                    }
-                };
-                let mut written = None;
-                if guard != Cond::FALSE {
-                    let writes = self.write(state, &here, write, (&addr, (new, taint)), guard)?;
-                    written = Some((reads.start, writes.start)).filter(|_| reads.len() == 1);
-                    self.out.rmw.extend(reads.zip(writes).map(|(r, w)| (EventId::new(r), EventId::new(w))));
-                }
-                let loops = at.iterations().next().is_some() && self.program.host.is_none();
-                if let Some(dst) = dst {
-                    state.set(*dst, old, from_read);
-                }
-                let (keeps, depends) = match loops && written.is_some() && !self.writing.contains(&(thread, pc)) {
-                    true => keeps(&mut self.out.pool, update, (old, new), write.ty, guard),
-                    false => (Cond::FALSE, true),
-                };
-                let (changes, keeps) = (self.out.pool.not(keeps), self.out.pool.and(guard, keeps));
-                if let (Some((read, write)), true) = (written, keeps != Cond::FALSE) {
-                    let (read, write) = (EventId::new(read), EventId::new(write));
-                    self.out.kept.push(Kept { thread, instr: pc, read, write, depends });
-                }
-                Ok(Effect { changes: self.out.pool.and(guard, changes), keeps, shows, ..Effect::NONE })
+            Op::Rmw { .. } if self.program.thread(thread).code[pc].element.whole => {
+                self.whole_rmw(state, &here)
             }
-            Op::Mark { addr, mark } => {
-                let addr = addr.as_ref().map(|addr| self.eval(state, addr, thread));
-                let event = here.event(mark.kind, state.guard, &mark.tags, mark.scope);
-                let id = self.push(Event { addr: addr.as_ref().map(|a| a.0), ..event }, state, at)?;
-                addr.iter().for_each(|(_, taint)| self.depend(id, taint, true));
-                Ok(Effect::NONE)
-            }
-            Op::Call(_) | Op::Enqueue(_) => Ok(Effect::NONE),
+            Op::Rmw { .. } => self.rmw(state, &here, op),
+            Op::Mark { addr, mark } => self.mark(state, &here, addr.as_ref(), mark),
+            Op::Call(_) | Op::Enqueue(_) => Ok(VisibleEffect::NONE),
             Op::Status { dst, of } => {
                 let open = self.out.pool.fresh_choice();
-                self.out.answers.push(Answer {
+                self.out.answers.push(QueryAnswer {
                     query: *of,
                     thread,
                     instr: pc,
@@ -238,7 +201,7 @@ impl Unroller<'_> {
                 });
                 let value = self.out.pool.truth(open);
                 state.set(*dst, value, Taint::default());
-                Ok(Effect::NONE)
+                Ok(VisibleEffect::NONE)
             }
             Op::Choice { dst, .. } => {
                 let choice = self.out.pool.fresh_choice();
@@ -247,32 +210,176 @@ impl Unroller<'_> {
                 }
                 let value = self.out.pool.truth(choice);
                 state.set(*dst, value, Taint::default());
-                Ok(Effect::NONE)
+                Ok(VisibleEffect::NONE)
             }
-            Op::Barrier(b) => {
-                let effect = state.guard;
-                let named = self.barrier(state, b, thread)?;
-                if b.action != BarrierAction::Wait {
-                    if self.may_have_arrived(state, named) {
-                        self.may_stop(state, pc)?;
-                        // The arrival is the next event.
-                        let event = EventId::new(self.out.events.len());
-                        self.waits(state, named, (thread, at.clone(), true), event)?;
-                    }
-                    let id =
-                        self.push(here.event(EventKind::Arrive, state.guard, &b.arrive, b.scope), state, at)?;
-                    let (guard, place) = (state.guard, at.clone());
-                    self.out.arrivals.push(Arrival { event: id, guard, at: named, place });
+            Op::Barrier(b) => self.meet_barrier(state, &here, b),
+        }
+    }
+
+    /// Adds the event of a mark.
+    fn mark(
+        &mut self,
+        state: &mut UnrollState,
+        here: &Here<'_>,
+        addr: Option<&Expr>,
+        mark: &Mark,
+    ) -> Result<VisibleEffect, Reason> {
+        let addr = addr.map(|addr| self.eval(state, addr, here.thread));
+        let event = Event {
+            addr: addr.as_ref().map(|a| a.0),
+            ..here.event(mark.kind, state.guard, &mark.tags, mark.scope)
+        };
+        let id = self.push(event, state, here.at)?;
+        addr.iter()
+            .for_each(|(_, taint)| self.depend(id, taint, true));
+        Ok(VisibleEffect::NONE)
+    }
+
+    /// Executes a read-modify-write of one access.
+    fn rmw(
+        &mut self,
+        state: &mut UnrollState,
+        here: &Here<'_>,
+        op: &Op,
+    ) -> Result<VisibleEffect, Reason> {
+        let Op::Rmw {
+            dst,
+            addr,
+            update,
+            read,
+            write,
+        } = op
+        else {
+            unreachable!("it is called for read-modify-writes")
+        };
+        let (thread, instr) = (here.thread, here.pc);
+        let addr = self.eval(state, addr, thread);
+        let shows = self.shows(state.guard, here);
+        let (reads, old, from_read) = self.read(state, here, read, &addr)?;
+        if let (Update::When { .. }, Some(dst)) = (update, dst) {
+            state.set(*dst, old, from_read.clone());
+        }
+        let found = (old, from_read.clone());
+        let (new, taint, guard) = self.updated(state, thread, update, read.ty, write.ty, &found);
+        let mut written = None;
+        if guard != Cond::FALSE {
+            let writes = self.write(state, here, write, (&addr, (new, taint)), guard)?;
+            written = Some((reads.start, writes.start)).filter(|_| reads.len() == 1);
+            self.out.rmw.extend(
+                reads
+                    .zip(writes)
+                    .map(|(r, w)| (EventId::new(r), EventId::new(w))),
+            );
+        }
+        let loops = here.at.iterations().next().is_some() && self.program.host.is_none();
+        if let Some(dst) = dst {
+            state.set(*dst, old, from_read);
+        }
+        let (keeps, depends) =
+            match loops && written.is_some() && !self.writing.contains(&(thread, instr)) {
+                true => keeps(&mut self.out.pool, update, old, new, write.ty, guard),
+                false => (Cond::FALSE, true),
+            };
+        let (changes, keeps) = (self.out.pool.not(keeps), self.out.pool.and(guard, keeps));
+        if let (Some((read, write)), true) = (written, keeps != Cond::FALSE) {
+            let (read, write) = (EventId::new(read), EventId::new(write));
+            self.out.kept.push(PreservingRmw {
+                thread,
+                instr,
+                read,
+                write,
+                depends,
+            });
+        }
+        Ok(VisibleEffect {
+            changes: self.out.pool.and(guard, changes),
+            keeps,
+            shows,
+            ..VisibleEffect::NONE
+        })
+    }
+
+    /// The value that a read-modify-write stores after it read `old`, with its dependencies; and
+    /// the condition under which it stores it.
+    fn updated(
+        &mut self,
+        state: &UnrollState,
+        thread: ThreadId,
+        update: &Update,
+        read: Ty,
+        write: Ty,
+        old: &(TermId, Taint),
+    ) -> (TermId, Taint, Cond) {
+        let (old, from_read) = old;
+        let guard = state.guard;
+        match update {
+            Update::When { cond, new } => {
+                let (c, tc) = self.eval(state, cond, thread);
+                let (v, tv) = self.eval(state, new, thread);
+                let c = self.out.pool.non_zero(c);
+                let guard = self.out.pool.and(guard, c);
+                (v, union(&tv, &tc), guard)
+            }
+            Update::Exchange(e) => {
+                let (v, t) = self.eval(state, e, thread);
+                (v, t, guard)
+            }
+            Update::Apply(op, e) => {
+                let (v, t) = self.eval(state, e, thread);
+                let new = self.out.pool.bin(*op, write, *old, v);
+                (new, union(&t, from_read), guard)
+            }
+            Update::CompareExchange { expected, new } => {
+                let (x, tx) = self.eval(state, expected, thread);
+                let (v, tv) = self.eval(state, new, thread);
+                let pool = &mut self.out.pool;
+                let x = pool.cast(read, x);
+                let success = pool.cmp(program::CmpOp::Eq, read, *old, x);
+                if self.options.failed_cas_write() {
+                    let taint = union(&union(&tv, &tx), from_read);
+                    (pool.ite(success, v, *old), taint, guard)
+                } else {
+                    let guard = pool.and(guard, success);
+                    (v, union(&tv, &union(&tx, from_read)), guard)
                 }
-                if b.action != BarrierAction::Arrive {
-                    self.may_stop(state, pc)?;
-                    let event = EventId::new(self.out.events.len());
-                    self.waits(state, named, (thread, at.clone(), false), event)?;
-                    self.push(here.event(EventKind::Wait, state.guard, &b.wait, b.scope), state, at)?;
-                }
-                Ok(Effect::meeting(effect))
             }
         }
+    }
+
+    /// Executes a barrier: an arrival, a wait, or both.
+    fn meet_barrier(
+        &mut self,
+        state: &mut UnrollState,
+        here: &Here<'_>,
+        b: &Barrier,
+    ) -> Result<VisibleEffect, Reason> {
+        let (thread, at) = (here.thread, here.at);
+        let effect = state.guard;
+        let named = self.barrier(state, b, thread)?;
+        if b.action != BarrierAction::Wait {
+            if self.may_have_arrived(state, named) {
+                self.may_stop(state, here.pc)?;
+                // The arrival is the next event.
+                let event = EventId::new(self.out.events.len());
+                self.waits(state, named, (thread, at.clone(), true), event)?;
+            }
+            let arrival = here.event(EventKind::Arrive, state.guard, &b.arrive, b.scope);
+            let event = self.push(arrival, state, at)?;
+            self.out.arrivals.push(GuardedArrival {
+                event,
+                guard: state.guard,
+                at: named,
+                place: at.clone(),
+            });
+        }
+        if b.action != BarrierAction::Arrive {
+            self.may_stop(state, here.pc)?;
+            let event = EventId::new(self.out.events.len());
+            self.waits(state, named, (thread, at.clone(), false), event)?;
+            let wait = here.event(EventKind::Wait, state.guard, &b.wait, b.scope);
+            self.push(wait, state, at)?;
+        }
+        Ok(VisibleEffect::meeting(effect))
     }
 
     /// The condition under which a read has to remain if iterations that contain it are left out.
@@ -290,11 +397,15 @@ impl Unroller<'_> {
 
     /// A read-modify-write of 128 bits: it reads all pieces before it writes one. The first
     /// micro-op executes for all of them.
-    fn whole_rmw(&mut self, state: &mut State, here: &Here<'_>) -> Result<Effect, Reason> {
+    fn whole_rmw(
+        &mut self,
+        state: &mut UnrollState,
+        here: &Here<'_>,
+    ) -> Result<VisibleEffect, Reason> {
         let program = self.program;
         let code = &program.thread(here.thread).code;
         if code[here.pc].element.at > 0 {
-            return Ok(Effect::NONE);
+            return Ok(VisibleEffect::NONE);
         }
         let mut changes = self.shows(state.guard, here);
         let mut pieces = Vec::new();
@@ -334,13 +445,13 @@ impl Unroller<'_> {
                 changes = self.out.pool.or(changes, guard);
             }
         }
-        Ok(Effect::when(changes))
+        Ok(VisibleEffect::when(changes))
     }
 
     /// The barrier that an instruction of a thread names.
     pub(super) fn barrier(
         &mut self,
-        state: &State,
+        state: &UnrollState,
         b: &Barrier,
         thread: ThreadId,
     ) -> Result<Use, Reason> {
@@ -375,7 +486,7 @@ impl Unroller<'_> {
         };
         Ok(Use {
             thread,
-            group: Group {
+            group: BarrierGroup {
                 domain: b.domain,
                 lanes,
             },
@@ -384,12 +495,12 @@ impl Unroller<'_> {
     }
 
     /// Whether the thread may have arrived at that barrier without waiting there since.
-    fn may_have_arrived(&mut self, state: &State, to: Use) -> bool {
+    fn may_have_arrived(&mut self, state: &UnrollState, to: Use) -> bool {
         let Naming::Counted { id, .. } = to.naming else {
             return false;
         };
         let code = &self.program.thread(to.thread).code;
-        let Unrolled {
+        let Unrolling {
             pool,
             arrivals,
             waits,
@@ -404,7 +515,7 @@ impl Unroller<'_> {
                 && pool.cmp(CmpOp::Eq, Ty::WORD, x, id) != Cond::FALSE
         };
         // If all threads of the group take part, this case is undefined.
-        let splits = |a: &Arrival| {
+        let splits = |a: &GuardedArrival| {
             let barrier = code[events[a.event.index()].instr].op.barrier();
             barrier.is_some_and(|b| b.action == BarrierAction::Arrive && !b.takes_turns())
         };
@@ -430,7 +541,7 @@ impl Unroller<'_> {
     /// Lets a thread continue only if it passes a barrier.
     fn waits(
         &mut self,
-        state: &mut State,
+        state: &mut UnrollState,
         at: Use,
         key: WaitKey,
         event: EventId,
@@ -447,7 +558,7 @@ impl Unroller<'_> {
             self.ends(state)?;
         }
         state.guard = self.out.pool.and(reached, pass);
-        self.out.waits.push(Wait {
+        self.out.waits.push(GuardedWait {
             key,
             event,
             reached,
@@ -461,7 +572,7 @@ impl Unroller<'_> {
     /// dependencies.
     fn read(
         &mut self,
-        state: &mut State,
+        state: &mut UnrollState,
         here: &Here<'_>,
         access: &Access,
         (addr, on): &(TermId, Taint),
@@ -484,7 +595,7 @@ impl Unroller<'_> {
             let known = self.out.pool.as_const(addr).filter(|_| all == 1);
             let known = known.and_then(|a| {
                 self.fixed
-                    .value(self.program, self.memory, here.thread, (a, ty))
+                    .value(self.program, self.memory, here.thread, a, ty)
             });
             pieces.push(known.map_or(value, |v| self.out.pool.constant(v)));
             let addr = Some(addr);
@@ -515,7 +626,7 @@ impl Unroller<'_> {
     /// Adds a write of a value, one event for each cell.
     fn write(
         &mut self,
-        state: &mut State,
+        state: &mut UnrollState,
         here: &Here<'_>,
         access: &Access,
         ((addr, on), (value, of)): (&(TermId, Taint), (TermId, Taint)),
@@ -666,7 +777,7 @@ impl Unroller<'_> {
     }
 }
 
-impl State {
+impl UnrollState {
     pub(super) fn set(&mut self, reg: RegId, value: TermId, taint: Taint) {
         self.regs[reg.0 as usize] = value;
         self.taints[reg.0 as usize] = taint;

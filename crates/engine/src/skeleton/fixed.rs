@@ -11,25 +11,25 @@
 //! - The read remains an event: it may race, it is ordered, and it is shown.
 //! - All writing instructions decide which objects are written, whatever their conditions and
 //!   whatever is read. So no value out of thin air adds another object. Only addresses outside
-//!   their object remain: [`Fixed::is_hit`] checks them once all addresses are known, and the
-//!   program is then unrolled without this optimization.
+//!   their object remain: [`UnwrittenObjects::is_hit`] checks them once all addresses are known,
+//!   and the program is then unrolled without this optimization.
 
 use super::Skeleton;
 use super::domain::Domains;
-use program::memory::{CellId, Memory};
+use program::memory::Memory;
 use program::points::Points;
 use program::{LocId, Op, Program, ThreadId, Ty};
 
 /// Objects that no thread writes.
 #[derive(Clone, Debug, Default)]
-pub struct Fixed(Vec<bool>);
+pub struct UnwrittenObjects(Vec<bool>);
 
-impl Fixed {
+impl UnwrittenObjects {
     /// The objects of a program that no thread writes; none in a host program, because the runtime
     /// writes memory, too.
-    pub(super) fn of(program: &Program) -> Fixed {
+    pub(super) fn of(program: &Program) -> UnwrittenObjects {
         if program.host.is_some() {
-            return Fixed::default();
+            return UnwrittenObjects::default();
         }
         let points = Points::compute(program);
         let mut fixed = vec![true; program.locations.len()];
@@ -52,13 +52,13 @@ impl Fixed {
             let Some(addr) = addr else { continue };
             let objects = points.of(t, addr);
             if objects.is_empty() && !gives {
-                return Fixed::default();
+                return UnwrittenObjects::default();
             }
             objects
                 .into_iter()
                 .for_each(|object| fixed[usize::from(object.0)] = false);
         }
-        Fixed(fixed)
+        UnwrittenObjects(fixed)
     }
 
     fn has(&self, program: &Program, loc: LocId) -> bool {
@@ -73,7 +73,8 @@ impl Fixed {
         program: &Program,
         memory: &Memory,
         thread: ThreadId,
-        (address, ty): (i64, Ty),
+        address: i64,
+        ty: Ty,
     ) -> Option<i64> {
         let cell = memory.cell(memory.accessed(program, thread, address, ty.bytes(), false)?);
         let first = memory.cell(cell.memory);
@@ -82,11 +83,12 @@ impl Fixed {
 
     /// Whether a write may reach such memory after all.
     pub(crate) fn is_hit(&self, sk: &Skeleton, domains: &Domains) -> bool {
-        let hits = |c: &CellId| self.has(&sk.program, sk.memory.cell(*c).location.0);
         let writes =
             (0..sk.len()).filter(|&i| sk.events[i].thread.is_some() && sk.events[i].is_write());
-        writes
-            .into_iter()
-            .any(|w| domains.cells[w].iter().any(hits))
+        writes.into_iter().any(|w| {
+            domains.cells[w]
+                .iter()
+                .any(|c| self.has(&sk.program, sk.memory.cell(*c).location.0))
+        })
     }
 }

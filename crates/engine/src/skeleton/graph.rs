@@ -6,14 +6,15 @@ use cat::rel::{EventId, Rel};
 use program::litmus::Observable;
 use program::memory::{CellId, Memory};
 use program::options::Options;
+use program::unknown::Site;
 use program::{EventKind, Program, ThreadId, Ty};
 use rustc_hash::FxHashMap;
 use verdict::Place;
 
 use super::event::Event;
-use super::fixed::Fixed;
-use super::pool::{Cond, Pool, TermId};
-use super::progress::{Progress, ThreadProgress};
+use super::fixed::UnwrittenObjects;
+use super::pool::{Cond, TermId, TermPool};
+use super::progress::{ProgressFacts, ThreadProgress};
 
 /// The largest number of events: relations are dense, so memory grows with the square.
 pub const MAX_EVENTS: usize = 6144;
@@ -30,7 +31,8 @@ pub(crate) const MAX_PHASE_CHOICES: usize = 12;
 pub(super) type Edges = Vec<(EventId, EventId, Cond)>;
 
 /// An instruction of a thread.
-pub(crate) fn place(program: &Program, (thread, at): (ThreadId, usize)) -> Place {
+pub(crate) fn place(program: &Program, site: Site) -> Place {
+    let (thread, at) = site;
     let thread = program.thread(thread);
     let instr = &thread.code[at];
     Place {
@@ -50,11 +52,11 @@ pub struct Skeleton {
     /// The loop bound it was built for.
     pub bound: u32,
     /// Terms and conditions.
-    pub pool: Pool,
+    pub pool: TermPool,
     /// The address map.
     pub memory: Memory,
     /// The objects that no thread writes.
-    pub fixed: Fixed,
+    pub fixed: UnwrittenObjects,
     /// All events.
     pub events: Vec<Event>,
     /// The cell of each initial write, by event index.
@@ -94,7 +96,7 @@ pub struct Skeleton {
     pub(crate) phases: Vec<(EventId, TermId, TermId)>,
     pub(super) order: Rel,
     /// How threads end that do not run to their end, if the skeleton was built for that question.
-    pub progress: Option<Arc<Progress>>,
+    pub progress: Option<Arc<ProgressFacts>>,
     pub(crate) syncbar: Vec<(EventId, EventId, Cond)>,
     pub(crate) exitbar: Vec<(EventId, EventId, Cond)>,
     pub(crate) nextbar: Vec<(EventId, EventId, Cond)>,
@@ -195,10 +197,12 @@ impl Skeleton {
         // Names every field, so that a new field needs a decision here.
         #[rustfmt::skip]
         let Skeleton {
-            events, done, complete, cut, cuts, waits, spins, unmet, constraints, barrier_order, phases, syncbar, exitbar, nextbar, meets, divergence,
-            unlike_count, unlike_met, out_of_turn, launch, launch_fine, call_order, dependents, addr, data, ctrl, flow,
-            program: _, options: _, bound: _, pool: _, memory: _, fixed: _, init_cells: _, deepest: _, has_loops: _, final_regs: _, sums: _, given_up: _,
-            rmw: _, order: _, launch_ways: _, progress,
+            events, done, complete, cut, cuts, waits, spins, unmet, constraints, barrier_order,
+            phases, syncbar, exitbar, nextbar, meets, divergence, unlike_count, unlike_met,
+            out_of_turn, launch, launch_fine, call_order, dependents, addr, data, ctrl, flow,
+            program: _, options: _, bound: _, pool: _, memory: _, fixed: _, init_cells: _,
+            deepest: _, has_loops: _, final_regs: _, sums: _, given_up: _, rmw: _, order: _,
+            launch_ways: _, progress,
         } = self;
         let edges = [
             barrier_order,
@@ -239,7 +243,7 @@ impl Skeleton {
         conds.extend(edges.into_iter().flatten().map(|edge| edge.2));
         let mut terms: Vec<TermId> = events.iter().filter_map(|e| e.addr).collect();
         terms.extend(phases.iter().flat_map(|&(_, now, next)| [now, next]));
-        for Progress { threads, partners } in progress.iter().map(Arc::as_ref) {
+        for ProgressFacts { threads, partners } in progress.iter().map(Arc::as_ref) {
             conds.extend(partners.iter().map(|pair| pair.2));
             for ThreadProgress {
                 done,

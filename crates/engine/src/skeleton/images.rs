@@ -13,7 +13,7 @@ use std::time::Instant;
 use rustc_hash::FxHashSet;
 
 use super::domain::{MAX_VALUES, Values};
-use super::pool::{Atom, Cond, Pool, Term, TermId};
+use super::pool::{Cond, CondAtom, Term, TermId, TermPool};
 use cat::rel::EventId;
 use program::{BinOp, CmpOp, Ty};
 
@@ -52,7 +52,7 @@ impl Image {
 
 /// Why values are unknown.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Stuck {
+pub(super) enum ImageFailure {
     /// The deadline has passed.
     Late,
     /// The operands of this term have to be listed, and take too many values.
@@ -61,16 +61,16 @@ pub(super) enum Stuck {
 
 /// The possible values of all terms.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Images {
+pub(super) struct TermImages {
     /// By term: its image.
     pub(super) all: Vec<Image>,
     /// By term: its values, sorted, if they are listed.
     pub(super) sorted: Vec<Option<Values>>,
-    /// By term: whether the last [`Images::update`] changed its image.
+    /// By term: whether the last [`TermImages::update`] changed its image.
     pub(super) changed: Vec<bool>,
 }
 
-impl Images {
+impl TermImages {
     /// Recomputes the terms that depend on reads with changed values. `of_read` gives the values of
     /// reads; `None` means any.
     ///
@@ -81,27 +81,21 @@ impl Images {
     /// values.
     pub(super) fn update(
         &mut self,
-        pool: &Pool,
+        pool: &TermPool,
         needs: impl Fn(TermId) -> bool,
         of_read: &[Option<Values>],
         has_changed: impl Fn(EventId) -> bool,
         rough: bool,
         deadline: Option<Instant>,
-    ) -> Result<(), Stuck> {
-        let sizes = |e: EventId| {
-            of_read[e.index()]
-                .as_ref()
-                .expect("functions are of reads whose values are listed")
-                .len()
-        };
+    ) -> Result<(), ImageFailure> {
         let first = self.all.is_empty();
         self.changed.clear();
         for id in pool.term_ids() {
-            let at = Pool::term_index(id);
+            let at = TermPool::term_index(id);
             if at.is_multiple_of(256) && stop::late(deadline) {
-                return Err(Stuck::Late);
+                return Err(ImageFailure::Late);
             }
-            let has = |t: TermId| self.changed[Pool::term_index(t)];
+            let has = |t: TermId| self.changed[TermPool::term_index(t)];
             let term = pool.term(id);
             let stale = first
                 || match term {
@@ -126,9 +120,19 @@ impl Images {
                     Some(values) => Image::Of(vec![e], values.clone()),
                     None => Image::Word,
                 },
-                term => match image(pool, &sizes, &self.all, term) {
+                term => match image(
+                    pool,
+                    &|e: EventId| {
+                        of_read[e.index()]
+                            .as_ref()
+                            .expect("functions are of reads whose values are listed")
+                            .len()
+                    },
+                    &self.all,
+                    term,
+                ) {
                     None if rough => Image::Word,
-                    image => image.ok_or(Stuck::At(id))?,
+                    image => image.ok_or(ImageFailure::At(id))?,
                 },
             };
             if first {
@@ -166,16 +170,15 @@ pub(super) fn distinct(mut values: Values) -> Values {
 
 /// The image of a term; `None` if its operands have to be listed, and take too many values.
 fn image(
-    pool: &Pool,
+    pool: &TermPool,
     sizes: &impl Fn(EventId) -> usize,
     images: &[Image],
     term: Term,
 ) -> Option<Image> {
-    let get = |t: TermId| &images[Pool::term_index(t)];
     Some(match term {
         Term::Const(v) => Image::Of(Vec::new(), vec![v]),
         Term::Read(_) => unreachable!("handled above"),
-        Term::Cast(ty, a) => match get(a) {
+        Term::Cast(ty, a) => match image_of(images, a) {
             Image::Of(reads, all) => {
                 Image::Of(reads.clone(), all.iter().map(|&v| ty.wrap(v)).collect())
             }
@@ -192,9 +195,11 @@ fn image(
         // An unknown value has this image for any operands.
         Term::Bin(BinOp::Unknown, ..) => Image::Of(Vec::new(), vec![0]),
         Term::Bin(op, ty, a, b) => {
-            match together(sizes, &[get(a), get(b)], |row| op.apply(ty, row[0], row[1])) {
+            match together(sizes, &[image_of(images, a), image_of(images, b)], |row| {
+                op.apply(ty, row[0], row[1])
+            }) {
                 Some((reads, values)) => Image::Of(reads, values),
-                None => match (get(a).values(), get(b).values()) {
+                None => match (image_of(images, a).values(), image_of(images, b).values()) {
                     (Some(a), Some(b)) if a.len() * b.len() <= MAX_VALUES * 64 => {
                         match Image::any(
                             a.iter()
@@ -211,7 +216,7 @@ fn image(
             }
         }
         Term::Fused(fused, three) => {
-            let parts = three.map(get);
+            let parts = three.map(|t| image_of(images, t));
             match together(sizes, &parts, |row| fused.apply(row[0], row[1], row[2])) {
                 Some((reads, values)) => Image::Of(reads, values),
                 None => {
@@ -221,18 +226,18 @@ fn image(
                     if a.len().saturating_mul(b.len()).saturating_mul(c.len()) > MAX_VALUES * 64 {
                         return None;
                     }
-                    let of = |&x: &i64| {
+                    Some(Image::any(a.iter().flat_map(|&x| {
                         b.iter()
                             .flat_map(move |&y| c.iter().map(move |&z| fused.apply(x, y, z)))
-                    };
-                    Some(Image::any(a.iter().flat_map(of))).filter(|image| *image != Image::Word)?
+                    })))
+                    .filter(|image| *image != Image::Word)?
                 }
             }
         }
         Term::Ite(c, a, b) => {
             let mut terms = vec![a, b];
             let decidable = tested(pool, c, &mut terms);
-            let parts: Vec<&Image> = terms.iter().map(|&t| get(t)).collect();
+            let parts: Vec<&Image> = terms.iter().map(|&t| image_of(images, t)).collect();
             let value = |row: &[i64]| {
                 let of = |t: TermId| row[terms.iter().position(|&x| x == t).expect("it is tested")];
                 if holds(pool, c, of) { row[0] } else { row[1] }
@@ -241,7 +246,7 @@ fn image(
             let alone = decidable && of_one_read(&parts);
             match alone.then(|| together(sizes, &parts, value)).flatten() {
                 Some((reads, values)) => Image::Of(reads, values),
-                None => match (get(a).values(), get(b).values()) {
+                None => match (image_of(images, a).values(), image_of(images, b).values()) {
                     (Some(a), Some(b)) => Image::any(a.iter().chain(b).copied()),
                     _ => Image::Word,
                 },
@@ -250,28 +255,40 @@ fn image(
     })
 }
 
+fn image_of<'i>(images: &'i [Image], t: TermId) -> &'i Image {
+    &images[TermPool::term_index(t)]
+}
+
 /// The possible results of an operation with an unlisted operand: bits under a mask, a remainder,
 /// the upper bits.
 fn narrowed(op: BinOp, ty: Ty, a: Option<&Values>, b: Option<&Values>) -> Image {
-    let listed = |values: Option<&Values>| {
-        values
-            .filter(|all| all.len() == 1)
-            .map(|all| ty.wrap(all[0]))
-    };
-    let bits = |values: &Values| values.iter().fold(0, |mask, &v| mask | ty.wrap(v));
     match (op, a, b) {
-        (BinOp::And, Some(mask), None) | (BinOp::And, None, Some(mask)) => masked(ty, bits(mask)),
-        (BinOp::And, Some(a), Some(b)) => masked(ty, bits(a) & bits(b)),
-        (BinOp::Rem, _, divisor) if !ty.signed => match listed(divisor) {
+        (BinOp::And, Some(mask), None) | (BinOp::And, None, Some(mask)) => {
+            masked(ty, bits(ty, mask))
+        }
+        (BinOp::And, Some(a), Some(b)) => masked(ty, bits(ty, a) & bits(ty, b)),
+        (BinOp::Rem, _, divisor) if !ty.signed => match only_value(ty, divisor) {
             Some(n @ 1..=1024) => Image::any(0..n),
             _ => Image::Word,
         },
-        (BinOp::Shr, _, by) if !ty.signed => match listed(by) {
+        (BinOp::Shr, _, by) if !ty.signed => match only_value(ty, by) {
             Some(by @ 0..64) => masked(ty, ((ty.wrap(-1) as u64) >> by) as i64),
             _ => Image::Word,
         },
         _ => Image::Word,
     }
+}
+
+/// All bits of some values.
+fn bits(ty: Ty, values: &Values) -> i64 {
+    values.iter().fold(0, |mask, &v| mask | ty.wrap(v))
+}
+
+/// The value of a list with one value.
+fn only_value(ty: Ty, values: Option<&Values>) -> Option<i64> {
+    values
+        .filter(|all| all.len() == 1)
+        .map(|all| ty.wrap(all[0]))
 }
 
 /// All values of a type that have only bits of a mask.
@@ -382,25 +399,25 @@ fn strides(sizes: &impl Fn(EventId) -> usize, all: &[EventId], image: &Image) ->
 }
 
 /// Adds the terms that a condition compares. False if it also depends on a choice.
-fn tested(pool: &Pool, c: Cond, terms: &mut Vec<TermId>) -> bool {
+fn tested(pool: &TermPool, c: Cond, terms: &mut Vec<TermId>) -> bool {
     pool.support(c)
         .into_iter()
         .all(|atom| match pool.atom(atom) {
-            Atom::Eq(_, a, b) | Atom::Lt(_, a, b) => {
+            CondAtom::Eq(_, a, b) | CondAtom::Lt(_, a, b) => {
                 terms.extend([a, b]);
                 true
             }
-            Atom::Choice(_) => false,
+            CondAtom::Choice(_) => false,
         })
 }
 
 /// Whether a condition holds, if terms have these values.
-fn holds(pool: &Pool, mut c: Cond, of: impl Fn(TermId) -> i64) -> bool {
+fn holds(pool: &TermPool, mut c: Cond, of: impl Fn(TermId) -> i64) -> bool {
     while let Some((atom, low, high)) = pool.decision(c) {
         let yes = match pool.atom(atom) {
-            Atom::Eq(ty, a, b) => CmpOp::Eq.holds(ty, of(a), of(b)),
-            Atom::Lt(ty, a, b) => CmpOp::Lt.holds(ty, of(a), of(b)),
-            Atom::Choice(_) => false,
+            CondAtom::Eq(ty, a, b) => CmpOp::Eq.holds(ty, of(a), of(b)),
+            CondAtom::Lt(ty, a, b) => CmpOp::Lt.holds(ty, of(a), of(b)),
+            CondAtom::Choice(_) => false,
         };
         c = if yes { high } else { low };
     }

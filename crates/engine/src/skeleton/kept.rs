@@ -1,11 +1,15 @@
 //! Finds read-modify-writes that write the value they read, so that an iteration without another
 //! effect can be left out.
 //!
-//! `while (atomicExch(&lock, 1)) ;`, `while (atomicAdd(&flag, 0) == 0) ;`, `while (atomicMax(&flag, 0)
-//! == 0) ;`, `while (atomicOr(&lock, 1) & 1) ;` and `while (atomicCAS(&flag, 0, 0) == 0) ;` write
-//! in each iteration, but wait like a loop of loads. Take an execution with such an iteration. Its
-//! read R reads from a write V, and its write W has the same value. Remove the iteration, and let
-//! the readers of W read from V.
+//! These loops write in each iteration, but wait like a loop of loads:
+//! - `while (atomicExch(&lock, 1)) ;`
+//! - `while (atomicAdd(&flag, 0) == 0) ;`
+//! - `while (atomicMax(&flag, 0) == 0) ;`
+//! - `while (atomicOr(&lock, 1) & 1) ;`
+//! - `while (atomicCAS(&flag, 0, 0) == 0) ;`
+//!
+//! Take an execution with such an iteration. Its read R reads from a write V, and its write W has
+//! the same value. Remove the iteration, and let the readers of W read from V.
 //!
 //! # Why the rest is still an execution of the model
 //! - All accesses to the location are atomic, of one size, through one address, and with scopes
@@ -39,9 +43,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::deps::Dependencies;
 use super::event::Event;
-use super::pool::{Atom, AtomId, Cond, Pool, Term, TermId};
+use super::pool::{AtomId, Cond, CondAtom, Term, TermId, TermPool};
 use super::racing::Instructions;
-use super::unrolled::Unrolled;
+use super::unrolled::Unrolling;
 use cat::rel::EventId;
 use program::memory::{CellId, Memory};
 use program::{BinOp, Program, Tag, ThreadId, Update};
@@ -51,7 +55,7 @@ const MAX_VALUES: usize = 4;
 
 /// A read-modify-write in a loop that may write what it reads.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Kept {
+pub(super) struct PreservingRmw {
     pub(super) thread: ThreadId,
     pub(super) instr: usize,
     pub(super) read: EventId,
@@ -63,13 +67,14 @@ pub(super) struct Kept {
 /// The condition that a read-modify-write with this `guard` writes the value it reads, if that is
 /// plausible. The flag says whether the written value depends on the read.
 pub(super) fn keeps(
-    pool: &mut Pool,
+    pool: &mut TermPool,
     update: &Update,
-    (old, new): (TermId, TermId),
+    old: TermId,
+    new: TermId,
     ty: program::Ty,
     guard: Cond,
 ) -> (Cond, bool) {
-    let same = |pool: &mut Pool| pool.cmp(program::CmpOp::Eq, ty, old, new);
+    let same = |pool: &mut TermPool| pool.cmp(program::CmpOp::Eq, ty, old, new);
     match (update, pool.term(new)) {
         (Update::Exchange(_), _) => (same(pool), false),
         // The operand is 0, possibly through a register.
@@ -103,7 +108,7 @@ pub(super) fn keeps(
 }
 
 /// The instructions whose iterations must stay: their writes count as effects, whatever the value.
-pub(super) fn writing(program: &Program, memory: &Memory, out: &mut Unrolled) -> Instructions {
+pub(super) fn writing(program: &Program, memory: &Memory, out: &mut Unrolling) -> Instructions {
     let mut found = Instructions::default();
     if out.kept.is_empty() || !out.left_out.contains(&true) {
         return found;
@@ -112,8 +117,7 @@ pub(super) fn writing(program: &Program, memory: &Memory, out: &mut Unrolled) ->
     let reads = reads(out);
     let used: FxHashSet<EventId> = reads.iter().flatten().copied().collect();
     for k in &kept {
-        if !found.contains(&(k.thread, k.instr)) && !holds(program, memory, out, k, (&used, &reads))
-        {
+        if !found.contains(&(k.thread, k.instr)) && !holds(program, memory, out, k, &used, &reads) {
             found.insert((k.thread, k.instr));
         }
     }
@@ -121,23 +125,26 @@ pub(super) fn writing(program: &Program, memory: &Memory, out: &mut Unrolled) ->
 }
 
 /// By event: the reads that it depends on.
-fn reads(out: &mut Unrolled) -> Vec<FxHashSet<EventId>> {
+fn reads(out: &mut Unrolling) -> Vec<FxHashSet<EventId>> {
     let decided = FxHashMap::default();
     let mut deps = Dependencies::new(&mut out.pool, &decided);
-    let of_event = |event: &Event| {
-        let value = event.value.filter(|_| event.is_write());
-        let terms: FxHashSet<EventId> = event
-            .addr
-            .into_iter()
-            .chain(value)
-            .flat_map(|term| deps.of_term(term).into_keys())
-            .collect();
-        terms
-            .into_iter()
-            .chain(deps.of_cond(event.guard).into_keys())
-            .collect()
-    };
-    let mut reads: Vec<FxHashSet<EventId>> = out.events.iter().map(of_event).collect();
+    let mut reads: Vec<FxHashSet<EventId>> = out
+        .events
+        .iter()
+        .map(|event: &Event| {
+            let value = event.value.filter(|_| event.is_write());
+            let terms: FxHashSet<EventId> = event
+                .addr
+                .into_iter()
+                .chain(value)
+                .flat_map(|term| deps.of_term(term).into_keys())
+                .collect();
+            terms
+                .into_iter()
+                .chain(deps.of_cond(event.guard).into_keys())
+                .collect()
+        })
+        .collect();
     for &(read, event) in out.addr.iter().chain(&out.data).chain(&out.ctrl) {
         reads[event.index()].insert(read);
     }
@@ -149,14 +156,12 @@ fn reads(out: &mut Unrolled) -> Vec<FxHashSet<EventId>> {
 fn holds(
     program: &Program,
     memory: &Memory,
-    out: &mut Unrolled,
-    k: &Kept,
-    (used, reads): (&FxHashSet<EventId>, &[FxHashSet<EventId>]),
+    out: &mut Unrolling,
+    k: &PreservingRmw,
+    used: &FxHashSet<EventId>,
+    reads: &[FxHashSet<EventId>],
 ) -> bool {
-    let cell = |pool: &Pool, e: &Event| -> Option<CellId> {
-        memory.cell_at(pool.as_const(e.addr?)?, e.ty.bytes())
-    };
-    let Some(location) = cell(&out.pool, &out.events[k.read.index()]) else {
+    let Some(location) = accessed(memory, &out.pool, &out.events[k.read.index()]) else {
         return false;
     };
     let value = out.events[k.write.index()]
@@ -174,7 +179,7 @@ fn holds(
     );
     let (mut of_location, mut writes) = (FxHashSet::default(), Vec::new());
     for (i, e) in accesses {
-        match cell(&out.pool, e) {
+        match accessed(memory, &out.pool, e) {
             Some(other) if memory.cell(other).memory != memory.cell(location).memory => continue,
             Some(other) if other != location => return false,
             None => return false,
@@ -228,9 +233,14 @@ fn holds(
     })
 }
 
+/// The cell of an access with a constant address.
+fn accessed(memory: &Memory, pool: &TermPool, e: &Event) -> Option<CellId> {
+    memory.cell_at(pool.as_const(e.addr?)?, e.ty.bytes())
+}
+
 /// The condition that each read returns one of the written values; true if these are not few
 /// numbers.
-fn known(out: &mut Unrolled, reads: &[EventId], values: Vec<Option<i64>>) -> Cond {
+fn known(out: &mut Unrolling, reads: &[EventId], values: Vec<Option<i64>>) -> Cond {
     let Some(mut values) = values.into_iter().collect::<Option<Vec<i64>>>() else {
         return Cond::TRUE;
     };
@@ -258,7 +268,18 @@ fn known(out: &mut Unrolled, reads: &[EventId], values: Vec<Option<i64>>) -> Con
 /// Whether two accesses are atomic, of one size, and include each other's thread in their scopes.
 pub(super) fn strong(program: &Program, a: &Event, b: &Event) -> bool {
     let unscoped = program.dialect.row().scopes.is_empty();
-    let reaches = |x: &Event, y: &Event| match (x.thread, y.thread) {
+    let proxy = |e: &Event| e.tags.has(Tag::Generic) == a.tags.has(Tag::Generic);
+    let atomic = a.tags.has(Tag::Atomic) && b.tags.has(Tag::Atomic);
+    atomic
+        && (a.ty.bits, a.parts) == (b.ty.bits, b.parts)
+        && proxy(b)
+        && reaches(program, unscoped, a, b)
+        && reaches(program, unscoped, b, a)
+}
+
+/// Whether the scope of an event includes the thread of another; `unscoped` if it has none.
+fn reaches(program: &Program, unscoped: bool, x: &Event, y: &Event) -> bool {
+    match (x.thread, y.thread) {
         (Some(t), Some(u)) => {
             t == u
                 || x.scope.map_or(unscoped, |s| {
@@ -266,18 +287,11 @@ pub(super) fn strong(program: &Program, a: &Event, b: &Event) -> bool {
                 })
         }
         _ => true,
-    };
-    let proxy = |e: &Event| e.tags.has(Tag::Generic) == a.tags.has(Tag::Generic);
-    let atomic = a.tags.has(Tag::Atomic) && b.tags.has(Tag::Atomic);
-    atomic
-        && (a.ty.bits, a.parts) == (b.ty.bits, b.parts)
-        && proxy(b)
-        && reaches(a, b)
-        && reaches(b, a)
+    }
 }
 
 /// Whether a condition fails if a read has this value, by the value alone.
-fn never(pool: &mut Pool, cond: Cond, read: EventId, value: i64) -> bool {
+fn never(pool: &mut TermPool, cond: Cond, read: EventId, value: i64) -> bool {
     let mut care = Cond::TRUE;
     for atom in pool.support(cond) {
         let Some(holds) = truth(pool, pool.atom(atom), read, value) else {
@@ -290,17 +304,17 @@ fn never(pool: &mut Pool, cond: Cond, read: EventId, value: i64) -> bool {
     pool.and(cond, care) == Cond::FALSE
 }
 
-fn truth(pool: &Pool, atom: Atom, read: EventId, value: i64) -> Option<bool> {
+fn truth(pool: &TermPool, atom: CondAtom, read: EventId, value: i64) -> Option<bool> {
     let term = |t: TermId| number(pool, t, read, value);
     match atom {
-        Atom::Eq(ty, a, b) => Some(ty.wrap(term(a)?) == ty.wrap(term(b)?)),
-        Atom::Lt(ty, a, b) => Some(program::CmpOp::Lt.holds(ty, term(a)?, term(b)?)),
-        Atom::Choice(_) => None,
+        CondAtom::Eq(ty, a, b) => Some(ty.wrap(term(a)?) == ty.wrap(term(b)?)),
+        CondAtom::Lt(ty, a, b) => Some(program::CmpOp::Lt.holds(ty, term(a)?, term(b)?)),
+        CondAtom::Choice(_) => None,
     }
 }
 
 /// The value of a term if a read has this value; `None` if that does not determine it.
-fn number(pool: &Pool, t: TermId, read: EventId, value: i64) -> Option<i64> {
+fn number(pool: &TermPool, t: TermId, read: EventId, value: i64) -> Option<i64> {
     match pool.term(t) {
         Term::Const(v) => Some(v),
         Term::Read(r) => (r == read).then_some(value),

@@ -12,7 +12,7 @@ use std::time::Instant;
 use super::answers::Answers;
 use super::graph::Edges;
 use super::pool::Cond;
-use super::unrolled::Unrolled;
+use super::unrolled::Unrolling;
 use cat::rel::EventId;
 use program::host::{LaunchGraph, Launches};
 use program::{Program, ThreadId};
@@ -41,7 +41,7 @@ type Table = Vec<Vec<Cond>>;
 /// The pairs of events that launches order.
 pub(super) fn edges(
     program: &Program,
-    out: &mut Unrolled,
+    out: &mut Unrolling,
     deadline: Option<Instant>,
 ) -> Result<LaunchEdges, Reason> {
     let mut result = LaunchEdges::default();
@@ -76,21 +76,18 @@ pub(super) fn edges(
             )
         })
         .collect();
-    let fixed = |table: Vec<Vec<bool>>| -> Table {
-        table
-            .into_iter()
-            .map(|row| row.into_iter().map(Cond::constant).collect())
-            .collect()
-    };
     let tables = |of: &dyn Fn(&LaunchGraph) -> Vec<Vec<bool>>| -> Result<Vec<Table>, Reason> {
-        let table = |way: &LaunchGraph| {
-            if stop::late(deadline) {
-                Err(Reason::Time)
-            } else {
-                Ok(fixed(of(way)))
-            }
-        };
-        launches.ways.iter().map(table).collect()
+        launches
+            .ways
+            .iter()
+            .map(|way: &LaunchGraph| {
+                if stop::late(deadline) {
+                    Err(Reason::Time)
+                } else {
+                    Ok(fixed(of(way)))
+                }
+            })
+            .collect()
     };
     let mut launch = tables(&|way| way.ordered(&operations, false))?;
     let mut fine = tables(&|way| way.ordered(&operations, true))?;
@@ -98,7 +95,7 @@ pub(super) fn edges(
     let dependents = tables(&|way| way.dependents(program, &operations))?;
     if !out.answers.is_empty() {
         for (w, way) in launches.ways.iter().enumerate() {
-            let mut answers = Answers::new(program, out, way, (&of_threads, &operations));
+            let mut answers = Answers::new(program, out, way, &of_threads, &operations);
             answers.order(false, &mut launch[w]);
             answers.order(true, &mut fine[w]);
             answers.times(&mut calls[w]);
@@ -137,4 +134,12 @@ pub(super) fn edges(
         }
     }
     Ok(result)
+}
+
+/// A table whose pairs are known.
+fn fixed(table: Vec<Vec<bool>>) -> Table {
+    table
+        .into_iter()
+        .map(|row| row.into_iter().map(Cond::constant).collect())
+        .collect()
 }

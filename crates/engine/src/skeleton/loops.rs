@@ -89,12 +89,20 @@ impl Position {
 }
 
 /// A step from one position to another.
-pub(super) enum Step {
+pub(super) enum FlowStep {
     /// A step to a later instruction, or to the end.
     Forward(Position),
     /// A step to another iteration of a loop, which begins there. `round` is the place of the
     /// loop's iteration number in the position.
     Back { to: Position, round: usize },
+}
+
+/// A jump back to `to`, which begins another iteration of a loop; its number is at `round` in the
+/// position.
+#[derive(Clone, Copy)]
+pub(super) struct Jump<'p> {
+    pub(super) to: &'p Position,
+    pub(super) round: usize,
 }
 
 /// The loops of a thread; if it has any, also the registers needed at each instruction.
@@ -134,7 +142,7 @@ impl Loops {
         {
             return Ok(all);
         }
-        let flow = Flow::new(thread);
+        let flow = FlowGraph::new(thread);
         all.arrange(&(0..n).collect(), &flow, 0)?;
         all.ranks = vec![0; n];
         for (rank, &pc) in all.code.iter().enumerate() {
@@ -146,7 +154,12 @@ impl Loops {
     }
 
     /// Appends the instructions of a loop at this depth to the order.
-    fn arrange(&mut self, part: &BTreeSet<usize>, flow: &Flow, depth: usize) -> Result<(), Reason> {
+    fn arrange(
+        &mut self,
+        part: &BTreeSet<usize>,
+        flow: &FlowGraph,
+        depth: usize,
+    ) -> Result<(), Reason> {
         if depth > MAX_NESTING {
             return Err(Reason::Unsupported(format!(
                 "loops nested deeper than {MAX_NESTING}"
@@ -187,14 +200,13 @@ impl Loops {
             match component.iter().copied().collect::<Vec<_>>()[..] {
                 [only] if !flow.next(only).any(|to| to == only) => self.code.push(only),
                 _ => {
-                    let entered = |pc: &&usize| {
-                        flow.before[**pc]
-                            .iter()
-                            .any(|from| !component.contains(from))
-                    };
                     let head = *component
                         .iter()
-                        .find(entered)
+                        .find(|pc| {
+                            flow.before[**pc]
+                                .iter()
+                                .any(|from| !component.contains(from))
+                        })
                         .or(component.first())
                         .expect("not empty");
                     let (at, first) = (self.loops.len(), self.code.len());
@@ -222,7 +234,7 @@ impl Loops {
     /// The loops that a branch can count the iterations of. A register that changes in the loop
     /// decides the branch. One of its ways, but not the other, leads to a jump to the head within
     /// the iteration.
-    fn counted_by(&self, thread: &Thread, flow: &Flow, pc: usize) -> Vec<(Loop, Vec<RegId>)> {
+    fn counted_by(&self, thread: &Thread, flow: &FlowGraph, pc: usize) -> Vec<(Loop, Vec<RegId>)> {
         let Op::Branch { cond, target } = &thread.code[pc].op else {
             return Vec::new();
         };
@@ -231,11 +243,10 @@ impl Loops {
             let body = &self.code[l.head..=l.end];
             let counters = changed(thread, body, cond);
             let head = self.code[l.head];
-            let inside = |pc: usize| self.ranks.get(pc).is_some_and(|&rank| l.contains(rank));
             let counts = !counters.is_empty()
                 && flow.before[head]
                     .iter()
-                    .filter(|&&from| inside(from))
+                    .filter(|&&from| self.ranks.get(from).is_some_and(|&rank| l.contains(rank)))
                     .any(|&from| {
                         let natural = flow.natural_loop(head, from);
                         natural.contains(&pc)
@@ -282,15 +293,17 @@ impl Loops {
     /// iteration number in a position of that branch, and the registers that count.
     pub(super) fn tested(&self, pc: usize) -> impl Iterator<Item = (usize, &[RegId])> {
         let tests = self.tests.get(pc).into_iter().flatten();
-        let round = |l: &Loop| {
-            2 * self
-                .loops
-                .iter()
-                .filter(|o| o.contains(l.head) && o.contains(l.end))
-                .count()
-                - 1
-        };
-        tests.map(move |(l, counters)| (round(l), counters.as_slice()))
+        tests.map(move |(l, counters)| (self.round_of(l), counters.as_slice()))
+    }
+
+    /// The place of a loop's iteration number in a position of its instructions.
+    fn round_of(&self, l: &Loop) -> usize {
+        2 * self
+            .loops
+            .iter()
+            .filter(|o| o.contains(l.head) && o.contains(l.end))
+            .count()
+            - 1
     }
 
     /// The number of loops around both instructions; the second may be the end.
@@ -333,7 +346,7 @@ impl Loops {
     }
 
     /// The step from a position to instruction `target`.
-    pub(super) fn step(&self, from: &Position, target: usize) -> Step {
+    pub(super) fn step(&self, from: &Position, target: usize) -> FlowStep {
         let (rank, to) = (self.rank(from.pc()), self.rank(target));
         let count = |l: Loop| {
             let depth = self
@@ -348,7 +361,7 @@ impl Loops {
             }
         };
         if to > rank {
-            return Step::Forward(self.position(target, count));
+            return FlowStep::Forward(self.position(target, count));
         }
         let around = |l: &&Loop| l.contains(to);
         let innermost = *self
@@ -362,7 +375,7 @@ impl Loops {
         );
         let round = 2 * self.loops.iter().filter(around).count() - 1;
         let next = count(innermost) + 1;
-        Step::Back {
+        FlowStep::Back {
             to: self.position(target, |l| if l == innermost { next } else { count(l) }),
             round,
         }
@@ -375,11 +388,13 @@ fn changed(thread: &Thread, body: &[usize], e: &Expr) -> Vec<RegId> {
     let (mut found, mut todo) = (BTreeSet::new(), Vec::new());
     e.registers(&mut |r| todo.push(r));
     while let Some(r) = todo.pop() {
-        let of = |pc: &usize| match &thread.code[*pc].op {
-            Op::Assign { dst, value } if *dst == r => Some(value),
-            _ => None,
-        };
-        let mut values = body.iter().filter_map(of).peekable();
+        let mut values = body
+            .iter()
+            .filter_map(|pc| match &thread.code[*pc].op {
+                Op::Assign { dst, value } if *dst == r => Some(value),
+                _ => None,
+            })
+            .peekable();
         if values.peek().is_some() && found.insert(r) {
             values.for_each(|value| value.registers(&mut |r| todo.push(r)));
         }
@@ -388,13 +403,13 @@ fn changed(thread: &Thread, body: &[usize], e: &Expr) -> Vec<RegId> {
 }
 
 /// The steps of control flow in a thread's code, except those to its end.
-struct Flow {
+struct FlowGraph {
     after: Vec<[Option<usize>; 2]>,
     before: Vec<Vec<usize>>,
 }
 
-impl Flow {
-    fn new(thread: &Thread) -> Flow {
+impl FlowGraph {
+    fn new(thread: &Thread) -> FlowGraph {
         let n = thread.code.len();
         let mut before = vec![Vec::new(); n];
         let mut after = Vec::with_capacity(n);
@@ -405,7 +420,7 @@ impl Flow {
             ways.iter().flatten().for_each(|&to| before[to].push(pc));
             after.push(ways);
         }
-        Flow { after, before }
+        FlowGraph { after, before }
     }
 
     fn next(&self, pc: usize) -> impl Iterator<Item = usize> {

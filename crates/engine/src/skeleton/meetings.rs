@@ -4,7 +4,7 @@
 //! # Invariants
 //! - Threads are unrolled up to their meeting; the values that they bring are known before one of
 //!   them continues.
-//! - Lanes meet exactly in the executions in which every named lane arrives. [`Unrolled::unmet`]
+//! - Lanes meet exactly in the executions in which every named lane arrives. [`Unrolling::unmet`]
 //!   lists the other executions, or [`Reason::Apart`] gives up.
 //! - For questions about progress, a lane is blocked if it waits for a lane that ended before
 //!   arriving, unless that lane finished its code. A lane that repeats iterations with meetings
@@ -17,16 +17,16 @@
 use std::rc::Rc;
 
 use super::graph::place;
-use super::pool::{Cond, Pool, TermId};
-use super::progress::Apart;
-use super::unroll::{Run, Taint, Unroller};
-use super::unrolled::Met;
+use super::pool::{Cond, TermId, TermPool};
+use super::progress::LaneWait;
+use super::unroll::{Taint, ThreadUnrolling, Unroller};
+use super::unrolled::LaneMeeting;
 use program::{BinOp, CmpOp, Instr, Op, Scope, Thread, Ty};
 use verdict::Reason;
 
 /// The request of a thread that waits to meet others ([`Op::Give`]).
 #[derive(Clone, Copy, PartialEq)]
-struct Meeting {
+struct MeetingRequest {
     among: Scope,
     /// The set of lanes that meet.
     lanes: i64,
@@ -34,7 +34,7 @@ struct Meeting {
     guard: Cond,
 }
 
-impl Meeting {
+impl MeetingRequest {
     /// Whether the request names the thread of that rank in its group.
     fn names(self, rank: u32) -> bool {
         self.lanes.checked_shr(rank).unwrap_or(0) & 1 != 0
@@ -49,7 +49,7 @@ pub(super) type Taken = Vec<Option<(TermId, Taint)>>;
 
 /// The outcome for the lanes at one place, by lane in their order.
 #[derive(Default)]
-struct Came {
+struct MeetingOutcome {
     /// Groups of lanes that meet, each with its condition.
     meet: Vec<(Vec<usize>, Cond)>,
     /// The condition that it names a lane that arrives but does not meet it.
@@ -60,10 +60,10 @@ struct Came {
     on: Vec<Cond>,
 }
 
-impl Came {
+impl MeetingOutcome {
     /// Adds a lane that arrives under `guard`. `lacks`: it names a lane that it does not meet and
     /// that has not ended. `complete`: it meets all lanes that it names.
-    fn push(&mut self, pool: &mut Pool, guard: Cond, lacks: Cond, complete: Cond) {
+    fn push(&mut self, pool: &mut TermPool, guard: Cond, lacks: Cond, complete: Cond) {
         self.unmet.push(pool.and(guard, lacks));
         let known = pool.or(complete, lacks);
         let stuck = pool.not(known);
@@ -73,16 +73,16 @@ impl Came {
 }
 
 /// The request of a thread at a place that only some lanes may reach.
-struct Asked {
+struct LaneRequest {
     rank: u32,
     lanes: TermId,
     value: (TermId, Taint),
     guard: Cond,
 }
 
-impl Asked {
+impl LaneRequest {
     /// The set of lanes that all requests name, if it is constant and the same.
-    fn named_by_all(&self, all: &[Asked], pool: &Pool) -> Option<i64> {
+    fn named_by_all(&self, all: &[LaneRequest], pool: &TermPool) -> Option<i64> {
         pool.as_const(self.lanes)
             .filter(|_| all.iter().all(|other| other.lanes == self.lanes))
     }
@@ -90,17 +90,19 @@ impl Asked {
 
 /// Whether two threads have the same instructions, except for their operands.
 fn is_alike(a: &Thread, b: &Thread) -> bool {
-    let same = |a: &Instr, b: &Instr| {
-        let [kind, of] = [a, b].map(|instr| std::mem::discriminant(&instr.op));
-        kind == of && a.text == b.text && a.op.target() == b.op.target()
-    };
-    a.code.len() == b.code.len() && a.code.iter().zip(&b.code).all(|(a, b)| same(a, b))
+    a.code.len() == b.code.len() && a.code.iter().zip(&b.code).all(|(a, b)| is_same(a, b))
+}
+
+/// Whether two instructions are the same, except for their operands.
+fn is_same(a: &Instr, b: &Instr) -> bool {
+    let [kind, of] = [a, b].map(|instr| std::mem::discriminant(&instr.op));
+    kind == of && a.text == b.text && a.op.target() == b.op.target()
 }
 
 impl Unroller<'_> {
     /// The meeting that a thread waits for. `None` if it waits for none, or if the lanes depend on
     /// reads.
-    fn asks(&mut self, run: &Run) -> Option<Meeting> {
+    fn asks(&mut self, run: &ThreadUnrolling) -> Option<MeetingRequest> {
         let (at, state) = run.meets.as_ref()?;
         let Op::Give {
             among,
@@ -112,7 +114,7 @@ impl Unroller<'_> {
             return None;
         };
         let lanes = self.eval(state, lanes, run.id).0;
-        Some(Meeting {
+        Some(MeetingRequest {
             among: *among,
             lanes: self.out.pool.as_const(lanes)?,
             guard: state.guard,
@@ -123,7 +125,7 @@ impl Unroller<'_> {
     /// executed `since` the last meeting, a stop here equals a stop before that one.
     pub(super) fn may_stop_before(
         &mut self,
-        runs: &mut [Run],
+        runs: &mut [ThreadUnrolling],
         came: &[usize],
         since: Option<usize>,
     ) -> Result<(), Reason> {
@@ -147,18 +149,19 @@ impl Unroller<'_> {
     /// Threads meet if all named lanes are at a [`Op::Give`] that names the same lanes, under the
     /// same condition. Then each of them arrives whatever is read, and no question of waiting
     /// remains.
-    pub(super) fn meet(&mut self, runs: &mut [Run]) -> Result<bool, Reason> {
-        let asked: Vec<Option<Meeting>> = runs.iter().map(|run| self.asks(run)).collect();
+    pub(super) fn meet(&mut self, runs: &mut [ThreadUnrolling]) -> Result<bool, Reason> {
+        let asked: Vec<Option<MeetingRequest>> = runs.iter().map(|run| self.asks(run)).collect();
         for first in 0..runs.len() {
-            let Some(meeting @ Meeting { among, guard, .. }) = asked[first] else {
+            let Some(meeting @ MeetingRequest { among, guard, .. }) = asked[first] else {
                 continue;
             };
             let id = runs[first].id;
-            let rank = |i: usize| self.program.seat(runs[i].id, among).rank;
-            let is_named = |i: &usize| {
-                self.program.same_group(id, runs[*i].id, among) && meeting.names(rank(*i))
-            };
-            let group: Vec<usize> = (0..runs.len()).filter(is_named).collect();
+            let group: Vec<usize> = (0..runs.len())
+                .filter(|i| {
+                    self.program.same_group(id, runs[*i].id, among)
+                        && meeting.names(self.program.seat(runs[*i].id, among).rank)
+                })
+                .collect();
             if !group.contains(&first) || group.iter().any(|&i| asked[i] != asked[first]) {
                 continue;
             }
@@ -173,14 +176,16 @@ impl Unroller<'_> {
                     Some(self.eval(state, value, runs[i].id));
             }
             let brought = Rc::new(brought);
-            let place = |i: &usize| {
-                (
-                    runs[*i].id,
-                    runs[*i].meets.as_ref().expect("it stands there").0.clone(),
-                )
-            };
-            let threads = group.iter().map(place).collect();
-            self.out.meetings.push(Met {
+            let threads = group
+                .iter()
+                .map(|i| {
+                    (
+                        runs[*i].id,
+                        runs[*i].meets.as_ref().expect("it stands there").0.clone(),
+                    )
+                })
+                .collect();
+            self.out.meetings.push(LaneMeeting {
                 guard,
                 events: self.out.events.len(),
                 threads,
@@ -199,14 +204,13 @@ impl Unroller<'_> {
     /// can still arrive there.
     ///
     /// Each meets the lanes that arrive there and name the same lanes, once values are known.
-    /// [`Unrolled::unmet`] sets aside executions in which a named lane is not among them. If not
+    /// [`Unrolling::unmet`] sets aside executions in which a named lane is not among them. If not
     /// all named lanes have to arrive, an execution chooses which of the present lanes run
     /// together.
-    fn meet_in_part(&mut self, runs: &mut [Run]) -> Result<bool, Reason> {
+    fn meet_in_part(&mut self, runs: &mut [ThreadUnrolling]) -> Result<bool, Reason> {
         let program = self.program;
-        let stands = |i: &usize| runs[*i].meets.is_some();
         let Some(first) = (0..runs.len())
-            .filter(stands)
+            .filter(|i| runs[*i].meets.is_some())
             .min_by_key(|&i| runs[i].meets.as_ref().map(|m| &m.0))
         else {
             return Ok(false);
@@ -233,7 +237,8 @@ impl Unroller<'_> {
         // In a loop, a thread may run together with others in another iteration.
         let progress = self.purpose.is_progress();
         if converged && (!alike || progress || here.iterations().next().is_some()) {
-            let what = "which threads of a warp run together (`activemask`) in a loop, in different code, or for ever";
+            let what = "which threads of a warp run together (`activemask`) in a loop, in \
+            different code, or for ever";
             return Err(Reason::Unsupported(what.into()));
         }
         if !alike {
@@ -242,23 +247,9 @@ impl Unroller<'_> {
         let is_here =
             |i: &usize| mates(i) && runs[*i].meets.as_ref().is_some_and(|(at, _)| *at == here);
         let group: Vec<usize> = (0..runs.len()).filter(is_here).collect();
-        let mut asked: Vec<Asked> = Vec::new();
-        for &i in &group {
-            let state = &runs[i].meets.as_ref().expect("it stands there").1;
-            let Op::Give { value, lanes, .. } = &program.thread(runs[i].id).code[pc].op else {
-                return Ok(false);
-            };
-            let (lanes, value) = (
-                self.eval(state, lanes, runs[i].id).0,
-                self.eval(state, value, runs[i].id),
-            );
-            asked.push(Asked {
-                rank: program.seat(runs[i].id, among).rank,
-                lanes,
-                value,
-                guard: state.guard,
-            });
-        }
+        let Some(asked) = self.requests(runs, &group, pc, among) else {
+            return Ok(false);
+        };
         let (found, brought) = match converged {
             true => self.converged(&asked),
             false => {
@@ -269,31 +260,11 @@ impl Unroller<'_> {
                         .collect(),
                     false => Vec::new(),
                 };
-                let found = match asked[0]
-                    .named_by_all(&asked, &self.out.pool)
-                    .filter(|_| progress)
-                {
-                    Some(lanes) => self.all_or_none(&asked, lanes, &elsewhere),
-                    None => self.named(
-                        &asked,
-                        program.seat(runs[first].id, among).of,
-                        progress.then_some(&elsewhere),
-                    ),
-                };
-                if found
-                    .unmet
-                    .iter()
-                    .zip(&asked)
-                    .any(|(unmet, one)| *unmet == one.guard)
-                {
+                let size = program.seat(runs[first].id, among).of;
+                let Some(met) = self.met_by_name(&asked, size, &elsewhere) else {
                     return Ok(false);
-                }
-                let mut brought = vec![None; i64::BITS as usize];
-                asked
-                    .iter()
-                    .for_each(|one| brought[one.rank as usize] = Some(one.value.clone()));
-                let brought = Rc::new(brought);
-                (found, asked.iter().map(|_| Rc::clone(&brought)).collect())
+                };
+                met
             }
         };
         for (some, guard) in found.meet {
@@ -301,7 +272,7 @@ impl Unroller<'_> {
                 .into_iter()
                 .map(|i| (runs[group[i]].id, here.clone()))
                 .collect();
-            self.out.meetings.push(Met {
+            self.out.meetings.push(LaneMeeting {
                 guard,
                 events: self.out.events.len(),
                 threads,
@@ -319,7 +290,7 @@ impl Unroller<'_> {
                 .filter(|blocked| **blocked != Cond::FALSE)
             {
                 state.guard = *blocked;
-                let apart = Apart {
+                let apart = LaneWait {
                     place: at.clone(),
                     among,
                     named: asked.lanes,
@@ -334,11 +305,80 @@ impl Unroller<'_> {
         Ok(true)
     }
 
+    /// The requests of threads that wait at instruction `pc` to meet among a scope; `None` if one of
+    /// them has another instruction there.
+    fn requests(
+        &mut self,
+        runs: &[ThreadUnrolling],
+        group: &[usize],
+        pc: usize,
+        among: Scope,
+    ) -> Option<Vec<LaneRequest>> {
+        let program = self.program;
+        let mut requests: Vec<LaneRequest> = Vec::new();
+        for &i in group {
+            let (id, (_, state)) = (runs[i].id, runs[i].meets.as_ref().expect("it stands there"));
+            let Op::Give { value, lanes, .. } = &program.thread(id).code[pc].op else {
+                return None;
+            };
+            let lanes = self.eval(state, lanes, id).0;
+            let value = self.eval(state, value, id);
+            requests.push(LaneRequest {
+                rank: program.seat(id, among).rank,
+                lanes,
+                value,
+                guard: state.guard,
+            });
+        }
+        Some(requests)
+    }
+
+    /// The outcome for lanes that name each other, and the value that each takes. `size` is that of
+    /// the group, and `elsewhere` as in [`Unroller::named`] for questions about progress. `None` if
+    /// some lane never meets the lanes that it names.
+    fn met_by_name(
+        &mut self,
+        requests: &[LaneRequest],
+        size: u32,
+        elsewhere: &Vec<Cond>,
+    ) -> Option<(MeetingOutcome, Vec<Rc<Taken>>)> {
+        let progress = self.purpose.is_progress();
+        let found = match requests[0]
+            .named_by_all(requests, &self.out.pool)
+            .filter(|_| progress)
+        {
+            Some(lanes) => self.all_or_none(requests, lanes, elsewhere),
+            None => self.named(requests, size, progress.then_some(elsewhere)),
+        };
+        if found
+            .unmet
+            .iter()
+            .zip(requests)
+            .any(|(unmet, one)| *unmet == one.guard)
+        {
+            return None;
+        }
+        let mut brought = vec![None; i64::BITS as usize];
+        requests
+            .iter()
+            .for_each(|one| brought[one.rank as usize] = Some(one.value.clone()));
+        let brought = Rc::new(brought);
+        Some((
+            found,
+            requests.iter().map(|_| Rc::clone(&brought)).collect(),
+        ))
+    }
+
     /// The outcome for lanes at a place, where each names its own set. `elsewhere` is, by rank, the
     /// condition that a lane of the group is neither there nor ended; `None` if that does not
     /// matter.
-    fn named(&mut self, all: &[Asked], size: u32, elsewhere: Option<&Vec<Cond>>) -> Came {
-        let mut came = Came::default();
+    fn named(
+        &mut self,
+        all: &[LaneRequest],
+        size: u32,
+        elsewhere: Option<&Vec<Cond>>,
+    ) -> MeetingOutcome {
+        let mut came = MeetingOutcome::default();
         for (i, one) in all.iter().enumerate() {
             let (mut lacks, mut complete) = (Cond::FALSE, Cond::TRUE);
             for rank in 0..size.min(i64::BITS) {
@@ -377,7 +417,12 @@ impl Unroller<'_> {
     }
 
     /// As [`Unroller::named`], if all of them name the same lanes.
-    fn all_or_none(&mut self, all: &[Asked], lanes: i64, elsewhere: &[Cond]) -> Came {
+    fn all_or_none(
+        &mut self,
+        all: &[LaneRequest],
+        lanes: i64,
+        elsewhere: &[Cond],
+    ) -> MeetingOutcome {
         let pool = &mut self.out.pool;
         let (mut complete, mut lacks) = (Cond::TRUE, Cond::FALSE);
         for (rank, elsewhere) in (0..i64::BITS)
@@ -391,9 +436,9 @@ impl Unroller<'_> {
             complete = pool.and(complete, comes);
             lacks = pool.or(lacks, *elsewhere);
         }
-        let mut came = Came {
+        let mut came = MeetingOutcome {
             meet: vec![((0..all.len()).collect(), complete)],
-            ..Came::default()
+            ..MeetingOutcome::default()
         };
         for one in all {
             let lacks = if lanes >> one.rank & 1 == 0 {
@@ -412,7 +457,7 @@ impl Unroller<'_> {
 
     /// A thread that repeats iterations in which it meets others repeats them without end only if
     /// the others repeat the same ones.
-    pub(super) fn repeat_together(&mut self, runs: &[Run]) {
+    pub(super) fn repeat_together(&mut self, runs: &[ThreadUnrolling]) {
         let program = self.program;
         for run in runs {
             for repeat in &run.endings.repeats {
@@ -446,10 +491,10 @@ impl Unroller<'_> {
 
     /// The lanes at one place that run together, as an equivalence relation, and the value that
     /// each of them takes.
-    fn converged(&mut self, all: &[Asked]) -> (Came, Vec<Rc<Taken>>) {
-        let mut came = Came {
+    fn converged(&mut self, all: &[LaneRequest]) -> (MeetingOutcome, Vec<Rc<Taken>>) {
+        let mut came = MeetingOutcome {
             on: all.iter().map(|one| one.guard).collect(),
-            ..Came::default()
+            ..MeetingOutcome::default()
         };
         let mut together = vec![vec![Cond::TRUE; all.len()]; all.len()];
         for i in 0..all.len() {
@@ -486,7 +531,7 @@ impl Unroller<'_> {
     }
 
     /// The union of the bits that the lanes `some` bring and of `first`.
-    fn set(&mut self, some: &[Cond], all: &[Asked], first: i64) -> TermId {
+    fn set(&mut self, some: &[Cond], all: &[LaneRequest], first: i64) -> TermId {
         let Some((one, others)) = all.split_first() else {
             return self.out.pool.constant(first);
         };
@@ -518,7 +563,7 @@ impl Unroller<'_> {
 
     /// Gives up threads that wait for lanes they do not meet, because their continuation is
     /// unknown.
-    pub(super) fn part(&mut self, runs: &mut [Run]) {
+    pub(super) fn part(&mut self, runs: &mut [ThreadUnrolling]) {
         for run in runs {
             let named = self
                 .asks(run)

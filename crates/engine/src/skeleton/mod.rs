@@ -19,7 +19,7 @@ use cat::rel::{EventId, Rel};
 use program::litmus::{LitmusTest, Observable};
 use program::memory::{CellId, Memory};
 use program::options::Options;
-use program::{BinOp, EventKind, Op, Program, Scope, Tag, ThreadId, mbarrier};
+use program::{BinOp, Element, EventKind, Op, Program, Scope, Tag, ThreadId, mbarrier};
 use verdict::Reason;
 
 mod answers;
@@ -50,14 +50,14 @@ mod unrolled;
 pub use event::Event;
 pub(crate) use graph::place;
 pub use graph::{MAX_EVENTS, Skeleton, observable_ty};
-pub use pool::{Atom, Cond, Pool, Term, TermId};
-pub use progress::{Progress, Purpose};
+pub use pool::{Cond, CondAtom, Term, TermId, TermPool};
+pub use progress::{ProgressFacts, Purpose};
 
-use fixed::Fixed;
+use fixed::UnwrittenObjects;
 use racing::Instructions;
 use returns::LongLoops;
 use unroll::Unroller;
-use unrolled::{Ending, Unrolled};
+use unrolled::{ThreadEndings, Unrolling};
 
 /// Checks that time is left, between one phase and the next.
 fn in_time(deadline: Option<Instant>) -> Result<(), Reason> {
@@ -94,40 +94,21 @@ impl Skeleton {
         let program = Arc::new(test.program.clone());
         let memory = Memory::new(&program);
         let fixed = if fold {
-            Fixed::of(&program)
+            UnwrittenObjects::of(&program)
         } else {
-            Fixed::default()
+            UnwrittenObjects::default()
         };
-        let observed = observed_registers(test);
-        let (mut passing, mut long) = <(_, LongLoops)>::default();
-        let (mut out, first_events) = loop {
-            let (mut out, init) = unroll(
-                (&program, &memory),
-                options,
-                (bound, deadline),
-                (&passing, &mut long, &fixed),
-                &observed,
-                purpose,
-            )?;
-            let known = barrier::passing(&program, &mut out, purpose)?;
-            out.pool.given_up()?;
-            // Waits that surely pass keep their key from one unrolling to the next.
-            let grown: rustc_hash::FxHashSet<_> = passing.union(&known).cloned().collect();
-            if grown.len() == passing.len() {
-                if let Some(reason) = out.apart.take() {
-                    return Err(reason);
-                }
-                // Facts found while threads waited for a meeting may fail for threads that arrive
-                // later.
-                if known.len() < passing.len() {
-                    let what =
-                        "a barrier for part of the threads, to which more come once lanes have met";
-                    return Err(Reason::Unsupported(what.into()));
-                }
-                break (out, init);
-            }
-            passing = grown;
+        let input = UnrollInput {
+            program: &program,
+            memory: &memory,
+            options,
+            bound,
+            deadline,
+            fixed: &fixed,
+            observed: &observed_registers(test),
+            purpose,
         };
+        let (mut out, first_events) = unroll_with_passing(&input)?;
         let mut barriers = barrier::edges(&program, &mut out, purpose)?;
         barriers.constraints.append(&mut out.constraints);
         in_time(deadline)?;
@@ -190,22 +171,11 @@ impl Skeleton {
             pool: out.pool,
             program,
         };
-        for (t, ending) in out.endings.iter().enumerate() {
-            let thread = ThreadId(t as u16);
-            sk.cuts
-                .extend(ending.cuts.iter().map(|&(cond, pc)| (cond, thread, pc)));
-            sk.spins
-                .extend(ending.spins.iter().map(|&(cond, pc)| (cond, thread, pc)));
-            if !purpose.is_progress() {
-                sk.complete = sk.pool.and(sk.complete, ending.done);
-            }
-            sk.cut = sk.pool.or(sk.cut, ending.cut);
-        }
-        let at = |sk: &Skeleton, wait: &unrolled::Wait| sk.event(wait.event).instr;
+        sk.add_endings(&out.endings, purpose);
         sk.waits = out
             .waits
             .iter()
-            .map(|w| (w.reached, w.pass, w.at.thread, at(&sk, w)))
+            .map(|w| (w.reached, w.pass, w.at.thread, sk.event(w.event).instr))
             .collect();
         sk.constraints.retain(|&c| c != Cond::TRUE);
         in_time(deadline)?;
@@ -215,7 +185,7 @@ impl Skeleton {
 
     fn value_dependencies(
         &mut self,
-        decided: &rustc_hash::FxHashMap<u32, deps::Decided>,
+        decided: &rustc_hash::FxHashMap<u32, deps::WaitDecision>,
         absent: &[(EventId, Cond, Cond)],
     ) -> Result<(), Reason> {
         let mut deps = deps::Dependencies::new(&mut self.pool, decided);
@@ -266,6 +236,21 @@ impl Skeleton {
 }
 
 impl Skeleton {
+    /// Adds the ways in which threads end, and the condition that all do.
+    fn add_endings(&mut self, endings: &[ThreadEndings], purpose: Purpose) {
+        for (t, ending) in endings.iter().enumerate() {
+            let thread = ThreadId(t as u16);
+            self.cuts
+                .extend(ending.cuts.iter().map(|&(cond, pc)| (cond, thread, pc)));
+            self.spins
+                .extend(ending.spins.iter().map(|&(cond, pc)| (cond, thread, pc)));
+            if !purpose.is_progress() {
+                self.complete = self.pool.and(self.complete, ending.done);
+            }
+            self.cut = self.pool.or(self.cut, ending.cut);
+        }
+    }
+
     /// Replaces the phases of operations on mbarrier objects by known ones, by write half.
     pub(crate) fn fall_in(&mut self, known: &rustc_hash::FxHashMap<usize, i64>) {
         let Skeleton { phases, pool, .. } = self;
@@ -282,42 +267,44 @@ impl Skeleton {
 
 /// The phases of operations on mbarrier objects, as terms, because they are built before values are
 /// known.
-fn phases(out: &mut Unrolled) -> Vec<(EventId, TermId, TermId)> {
-    let Unrolled {
+fn phases(out: &mut Unrolling) -> Vec<(EventId, TermId, TermId)> {
+    let Unrolling {
         rmw, events, pool, ..
     } = out;
     let on_object = rmw
         .iter()
         .filter(|(_, write)| events[write.index()].tags.has(Tag::Mbarrier));
-    let phase = |&(read, write): &(EventId, EventId)| {
-        let word = events[read.index()].value.expect("reads have values");
-        let mut bin = |op, a, n| {
-            let n = pool.constant(n);
-            pool.bin(op, mbarrier::WORD, a, n)
-        };
-        let now = bin(BinOp::Shr, word, mbarrier::PHASE.into());
-        let next = bin(BinOp::Add, now, 1);
-        (write, now, bin(BinOp::And, next, mbarrier::PHASES - 1))
-    };
-    on_object.map(phase).collect()
+    on_object
+        .map(|&(read, write): &(EventId, EventId)| {
+            let word = events[read.index()].value.expect("reads have values");
+            let mut bin = |op, a, n| {
+                let n = pool.constant(n);
+                pool.bin(op, mbarrier::WORD, a, n)
+            };
+            let now = bin(BinOp::Shr, word, mbarrier::PHASE.into());
+            let next = bin(BinOp::Add, now, 1);
+            (write, now, bin(BinOp::And, next, mbarrier::PHASES - 1))
+        })
+        .collect()
 }
 
 /// Program order. It does not relate elements of one execution of a vector instruction (PTX ISA,
 /// Memory Consistency Model, Vector Data-types). Nor does it relate cells of one access; their
 /// events are adjacent. It contains no asynchronous events.
 fn program_order(program: &Program, events: &[Event]) -> Rel {
-    let element = |e: &Event| Some(program.thread(e.thread?).code.get(e.instr)?.element);
     let elements: Vec<_> = events
         .iter()
-        .map(|e| element(e).filter(|e| e.of > 1))
+        .map(|e| element(program, e).filter(|e| e.of > 1))
         .collect();
     // Cells of one access share a number.
     let mut count = 0;
-    let mut number = |e: &Event| {
-        count += usize::from(e.part == 0);
-        count
-    };
-    let numbers: Vec<usize> = events.iter().map(&mut number).collect();
+    let numbers: Vec<usize> = events
+        .iter()
+        .map(|e| {
+            count += usize::from(e.part == 0);
+            count
+        })
+        .collect();
     // Both halves of a read-modify-write belong to one execution of an element.
     let mut count = 0;
     let mut execution = |e: &Event| {
@@ -343,6 +330,11 @@ fn program_order(program: &Program, events: &[Event]) -> Rel {
     })
 }
 
+/// The element of a vector instruction that an event belongs to.
+fn element(program: &Program, e: &Event) -> Option<Element> {
+    Some(program.thread(e.thread?).code.get(e.instr)?.element)
+}
+
 /// The registers of each thread that a test observes at the end.
 fn observed_registers(test: &LitmusTest) -> Vec<Vec<bool>> {
     let mut needed: Vec<Vec<bool>> = test
@@ -363,26 +355,67 @@ fn observed_registers(test: &LitmusTest) -> Vec<Vec<bool>> {
     needed
 }
 
-/// Unrolls all threads. Loops that surely end are unrolled to their end, if the result stays within
-/// the limits.
-fn unroll(
-    (program, memory): (&Program, &Memory),
+/// Unrolls a program until all waits that surely pass are known.
+fn unroll_with_passing(input: &UnrollInput<'_>) -> Result<(Unrolling, Vec<CellId>), Reason> {
+    let (mut passing, mut long) = <(_, LongLoops)>::default();
+    loop {
+        let (mut out, init) = unroll(input, &passing, &mut long)?;
+        let known = barrier::passing(input.program, &mut out, input.purpose)?;
+        out.pool.given_up()?;
+        // Waits that surely pass keep their key from one unrolling to the next.
+        let grown: rustc_hash::FxHashSet<_> = passing.union(&known).cloned().collect();
+        if grown.len() == passing.len() {
+            if let Some(reason) = out.apart.take() {
+                return Err(reason);
+            }
+            // Facts found while threads waited for a meeting may fail for threads that arrive
+            // later.
+            if known.len() < passing.len() {
+                let what =
+                    "a barrier for part of the threads, to which more come once lanes have met";
+                return Err(Reason::Unsupported(what.into()));
+            }
+            return Ok((out, init));
+        }
+        passing = grown;
+    }
+}
+
+/// The input of an unrolling.
+struct UnrollInput<'x> {
+    program: &'x Program,
+    memory: &'x Memory,
     options: Options,
-    (bound, deadline): (u32, Option<Instant>),
-    (passing, long, fixed): (
-        &rustc_hash::FxHashSet<unrolled::WaitKey>,
-        &mut LongLoops,
-        &Fixed,
-    ),
-    observed: &[Vec<bool>],
+    bound: u32,
+    deadline: Option<Instant>,
+    fixed: &'x UnwrittenObjects,
+    observed: &'x [Vec<bool>],
     purpose: Purpose,
-) -> Result<(Unrolled, Vec<CellId>), Reason> {
+}
+
+/// Unrolls all threads. Loops that surely end are unrolled to their end, if the result stays within
+/// the limits. `passing` are the waits that surely pass, and `long` collects loops that do not fit.
+fn unroll(
+    input: &UnrollInput<'_>,
+    passing: &rustc_hash::FxHashSet<unrolled::WaitKey>,
+    long: &mut LongLoops,
+) -> Result<(Unrolling, Vec<CellId>), Reason> {
+    let &UnrollInput {
+        program,
+        memory,
+        options,
+        bound,
+        deadline,
+        fixed,
+        observed,
+        purpose,
+    } = input;
     let (mut writing, mut racing) = (Instructions::default(), Instructions::default());
     loop {
         let endings = Default::default();
-        let out = Unrolled {
-            pool: Pool::watched(deadline),
-            ..Unrolled::default()
+        let out = Unrolling {
+            pool: TermPool::watched(deadline),
+            ..Unrolling::default()
         };
         let mut unroller = Unroller {
             program,
@@ -399,7 +432,7 @@ fn unroll(
             endings,
         };
         let done = unroller.all(observed);
-        let Unrolled {
+        let Unrolling {
             counted,
             long: found,
             ..
@@ -460,7 +493,7 @@ impl Unroller<'_> {
                 parts: 1,
             });
         }
-        let mut endings: Vec<Option<Ending>> = vec![None; self.program.threads.len()];
+        let mut endings: Vec<Option<ThreadEndings>> = vec![None; self.program.threads.len()];
         for thread in self.program.thread_ids() {
             if endings[usize::from(thread.0)].is_some() {
                 continue;
@@ -503,19 +536,23 @@ impl Unroller<'_> {
     /// The threads to unroll together with this one: those of its group, if they exchange values.
     fn met_by(&self, thread: ThreadId) -> Vec<ThreadId> {
         let place = &self.program.thread(thread).place;
-        let mates = |scope| {
-            self.program
-                .thread_ids()
-                .filter(move |t| self.program.thread(*t).place.same(place, scope))
-        };
-        let gives = |t: ThreadId, scope| {
-            let code = &self.program.thread(t).code;
-            code.iter()
-                .any(|i| matches!(i.op, Op::Give { among, .. } if among == scope))
-        };
         let scope = [Scope::Cta, Scope::Warp]
             .into_iter()
-            .find(|s| mates(*s).any(|t| gives(t, *s)));
-        scope.map_or_else(|| vec![thread], |scope| mates(scope).collect())
+            .find(|s| self.mates(place, *s).any(|t| self.gives(t, *s)));
+        scope.map_or_else(|| vec![thread], |scope| self.mates(place, scope).collect())
+    }
+
+    /// The threads in the group of a place.
+    fn mates<'p>(&self, place: &'p program::Place, scope: Scope) -> impl Iterator<Item = ThreadId> {
+        self.program
+            .thread_ids()
+            .filter(move |t| self.program.thread(*t).place.same(place, scope))
+    }
+
+    /// Whether a thread exchanges values among a scope.
+    fn gives(&self, t: ThreadId, scope: Scope) -> bool {
+        let code = &self.program.thread(t).code;
+        code.iter()
+            .any(|i| matches!(i.op, Op::Give { among, .. } if among == scope))
     }
 }

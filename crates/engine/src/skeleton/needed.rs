@@ -15,22 +15,22 @@
 //!   this is for models that exclude values out of thin air.
 //! - Dependencies were computed before, from the full values.
 //! - The address of an access gives its possible cells if it is a constant, otherwise [`Points`]
-//!   does, which ignores addresses outside their object. [`Needed::covers`] checks those once all
-//!   addresses are known.
-//! - An answer must not show or test a value that was given up: [`Needed::knows`].
+//!   does, which ignores addresses outside their object. [`NeededTerms::covers`] checks those once
+//!   all addresses are known.
+//! - An answer must not show or test a value that was given up: [`NeededTerms::knows`].
 
 use std::collections::BTreeSet;
 
 use super::domain::Domains;
 use super::pool::{Term, TermId};
-use super::{Event, Pool, Skeleton};
+use super::{Event, Skeleton, TermPool};
 use program::litmus::Observable;
 use program::memory::CellId;
 use program::points::Points;
 
 /// The terms and memory that something depends on.
 #[derive(Clone, Debug)]
-pub struct Needed {
+pub struct NeededTerms {
     /// By event: the memory that it may access, as far as known before values are.
     places: Vec<BTreeSet<CellId>>,
     /// Memory whose content matters.
@@ -41,10 +41,10 @@ pub struct Needed {
     open: Vec<TermId>,
 }
 
-impl Needed {
+impl NeededTerms {
     /// Finds the terms that matter for these observables, and gives up all other values.
-    pub(crate) fn alone(sk: &mut Skeleton, asked: &[Observable]) -> Needed {
-        let mut needed = Needed {
+    pub(crate) fn alone(sk: &mut Skeleton, asked: &[Observable]) -> NeededTerms {
+        let mut needed = NeededTerms {
             places: places(sk),
             cells: BTreeSet::new(),
             terms: vec![false; sk.pool.term_count()],
@@ -93,7 +93,7 @@ impl Needed {
     }
 
     fn term(&mut self, t: TermId) {
-        if !std::mem::replace(&mut self.terms[Pool::term_index(t)], true) {
+        if !std::mem::replace(&mut self.terms[TermPool::term_index(t)], true) {
             self.open.push(t);
         }
     }
@@ -111,17 +111,22 @@ impl Needed {
 
     /// Whether a term matters; terms without parts are always known.
     pub(super) fn rests_on(&self, sk: &Skeleton, t: TermId) -> bool {
-        matches!(sk.pool.term(t), Term::Const(_) | Term::Read(_)) || self.terms[Pool::term_index(t)]
+        matches!(sk.pool.term(t), Term::Const(_) | Term::Read(_))
+            || self.terms[TermPool::term_index(t)]
     }
 
     /// Whether every access stays within the memory assumed for it.
     pub(crate) fn covers(&self, sk: &Skeleton, domains: &Domains) -> bool {
-        let memory = |c: &CellId| sk.memory.cell(*c).memory;
         domains
             .cells
             .iter()
             .zip(&self.places)
-            .all(|(cells, places)| cells.iter().map(memory).all(|c| places.contains(&c)))
+            .all(|(cells, places)| {
+                cells
+                    .iter()
+                    .map(|c| sk.memory.cell(*c).memory)
+                    .all(|c| places.contains(&c))
+            })
     }
 
     /// Whether the values of this memory were kept.
@@ -133,7 +138,7 @@ impl Needed {
     pub(crate) fn knows(&self, sk: &Skeleton, observable: Observable) -> bool {
         match observable {
             Observable::Reg(t, r) => {
-                self.terms[Pool::term_index(sk.final_regs[usize::from(t.0)][usize::from(r.0)])]
+                self.terms[TermPool::term_index(sk.final_regs[usize::from(t.0)][usize::from(r.0)])]
             }
             of => sk.observed_cell(of).is_none_or(|cell| self.has(cell)),
         }
@@ -154,15 +159,14 @@ fn places(sk: &Skeleton) -> Vec<BTreeSet<CellId>> {
             let address = sk.program.thread(t).code[event.instr].op.address()?;
             Some(points.of(usize::from(t.0), address)).filter(|objects| !objects.is_empty())
         });
-        let is = |cell: &&program::memory::Cell| {
-            objects
-                .as_ref()
-                .is_none_or(|objects| objects.contains(&sk.program.object(cell.location.0)))
-        };
         sk.memory
             .cells
             .iter()
-            .filter(is)
+            .filter(|cell: &&program::memory::Cell| {
+                objects
+                    .as_ref()
+                    .is_none_or(|objects| objects.contains(&sk.program.object(cell.location.0)))
+            })
             .map(|cell| cell.memory)
             .collect()
     };

@@ -1,8 +1,8 @@
 //! Stores values and conditions as hash-consed terms, before the results of reads are known.
 //!
 //! A [`Term`] is an integer that depends on reads. A [`Cond`] is a condition, kept as a reduced
-//! ordered binary decision diagram over [`Atom`]s. So equal conditions are equal ids, and `(g ∧ c)
-//! ∨ (g ∧ ¬c)` *is* `g` at every join.
+//! ordered binary decision diagram over [`CondAtom`]s. So equal conditions are equal ids, and `(g ∧
+//! c) ∨ (g ∧ ¬c)` *is* `g` at every join.
 //!
 //! # Invariants
 //! - Terms and conditions are created bottom-up; an id refers to smaller ids only.
@@ -10,8 +10,8 @@
 //!   its access.
 //! - Atoms are canonical: comparisons are `==`, `<` only; operands of `==` are sorted.
 //! - A watched pool gives up in an operation that finds it too large or too late. The results of
-//!   that operation and of all later ones are then meaningless, and [`Pool::given_up`] returns the
-//!   reason.
+//!   that operation and of all later ones are then meaningless, and [`TermPool::given_up`] returns
+//!   the reason.
 
 use std::time::Instant;
 
@@ -64,13 +64,13 @@ impl Cond {
     }
 }
 
-/// Index of an [`Atom`].
+/// Index of an [`CondAtom`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AtomId(pub u32);
 
 /// The test at a node of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Atom {
+pub enum CondAtom {
     /// Two terms are equal in a type.
     Eq(Ty, TermId, TermId),
     /// One term is less than the other in a type.
@@ -88,13 +88,13 @@ struct Decision {
 
 /// The arena of terms and conditions.
 #[derive(Clone, Debug, Default)]
-pub struct Pool {
+pub struct TermPool {
     terms: Vec<Term>,
     term_ids: FxHashMap<Term, TermId>,
     /// The type that a term is surely wrapped to.
     types: Vec<Option<Ty>>,
-    atoms: Vec<Atom>,
-    atom_ids: FxHashMap<Atom, AtomId>,
+    atoms: Vec<CondAtom>,
+    atom_ids: FxHashMap<CondAtom, AtomId>,
     decisions: Vec<Decision>,
     decision_ids: FxHashMap<(AtomId, Cond, Cond), Cond>,
     ite_memo: FxHashMap<(Cond, Cond, Cond), Cond>,
@@ -103,7 +103,7 @@ pub struct Pool {
     /// branches: without these caches, a counter takes time exponential in its increments.
     cast_memo: FxHashMap<(Ty, TermId), TermId>,
     bin_memo: FxHashMap<(BinOp, Ty, TermId, TermId), TermId>,
-    cmp_memo: FxHashMap<Atom, Cond>,
+    cmp_memo: FxHashMap<CondAtom, Cond>,
     /// By term: its nesting depth.
     depths: Vec<u32>,
     choices: u32,
@@ -119,16 +119,16 @@ struct Watch {
     given_up: Option<Reason>,
 }
 
-impl Pool {
+impl TermPool {
     /// An empty pool that gives up when it becomes too large, or at the deadline.
-    pub fn watched(deadline: Option<Instant>) -> Pool {
-        Pool {
+    pub fn watched(deadline: Option<Instant>) -> TermPool {
+        TermPool {
             watch: Some(Watch {
                 deadline,
                 ticks: 0,
                 given_up: None,
             }),
-            ..Pool::default()
+            ..TermPool::default()
         }
     }
 
@@ -146,7 +146,7 @@ impl Pool {
     /// Ends the watch: later operations run to their end, however long they take.
     ///
     /// # Errors
-    /// As [`Pool::given_up`].
+    /// As [`TermPool::given_up`].
     pub fn unwatch(&mut self) -> Result<(), Reason> {
         self.given_up()?;
         self.watch = None;
@@ -214,16 +214,16 @@ impl Pool {
     }
 
     /// An atom.
-    pub fn atom(&self, id: AtomId) -> Atom {
+    pub fn atom(&self, id: AtomId) -> CondAtom {
         self.atoms[id.0 as usize]
     }
 
-    /// Number of choices made with [`Pool::fresh_choice`].
+    /// Number of choices made with [`TermPool::fresh_choice`].
     pub fn choice_count(&self) -> u32 {
         self.choices
     }
 
-    /// Position of a term in [`Pool::term_ids`].
+    /// Position of a term in [`TermPool::term_ids`].
     pub fn term_index(id: TermId) -> usize {
         id.0 as usize
     }
@@ -289,14 +289,10 @@ impl Pool {
         if let (Some(x), Some(y)) = (ca, cb) {
             return self.constant(op.apply(ty, x, y));
         }
-        let zero = |v: Option<i64>| v.is_some_and(|v| ty.wrap(v) == 0);
-        let ones = |v: Option<i64>| v.is_some_and(|v| ty.wrap(v) == ty.wrap(-1));
         let (least, most) = match 1i64 << (ty.bits - 1) {
             lowest if ty.signed => (lowest, !lowest),
             _ => (0, -1),
         };
-        let least = |v: Option<i64>| v.is_some_and(|v| ty.wrap(v) == ty.wrap(least));
-        let most = |v: Option<i64>| v.is_some_and(|v| ty.wrap(v) == ty.wrap(most));
         let unsigned = Ty {
             signed: false,
             ..ty
@@ -306,24 +302,30 @@ impl Pool {
         match op {
             BinOp::Shl if too_far(cb) => return self.constant(0),
             BinOp::Shr if too_far(cb) && !ty.signed => return self.constant(0),
-            BinOp::Min if least(ca) => return self.cast(ty, a),
-            BinOp::Min if least(cb) => return self.cast(ty, b),
-            BinOp::Max if most(ca) => return self.cast(ty, a),
-            BinOp::Max if most(cb) => return self.cast(ty, b),
-            BinOp::Or if ones(ca) || ones(cb) => return self.constant(ty.wrap(-1)),
+            BinOp::Min if is_value(ty, least, ca) => return self.cast(ty, a),
+            BinOp::Min if is_value(ty, least, cb) => return self.cast(ty, b),
+            BinOp::Max if is_value(ty, most, ca) => return self.cast(ty, a),
+            BinOp::Max if is_value(ty, most, cb) => return self.cast(ty, b),
+            BinOp::Or if is_value(ty, -1, ca) || is_value(ty, -1, cb) => {
+                return self.constant(ty.wrap(-1));
+            }
             BinOp::Xor | BinOp::Sub if a == b => return self.constant(0),
-            BinOp::Mul | BinOp::And if zero(ca) || zero(cb) => return self.constant(0),
-            BinOp::Shl if zero(ca) => return self.constant(0),
+            BinOp::Mul | BinOp::And if is_value(ty, 0, ca) || is_value(ty, 0, cb) => {
+                return self.constant(0);
+            }
+            BinOp::Shl if is_value(ty, 0, ca) => return self.constant(0),
             BinOp::And | BinOp::Or | BinOp::Min | BinOp::Max if a == b => return self.cast(ty, a),
             // Identity operands leave the other operand unchanged.
-            BinOp::And if ones(ca) => return self.cast(ty, b),
-            BinOp::And if ones(cb) => return self.cast(ty, a),
-            BinOp::Max if least(ca) => return self.cast(ty, b),
-            BinOp::Max if least(cb) => return self.cast(ty, a),
-            BinOp::Min if most(ca) => return self.cast(ty, b),
-            BinOp::Min if most(cb) => return self.cast(ty, a),
-            BinOp::Add | BinOp::Or | BinOp::Xor if zero(ca) => return self.cast(ty, b),
-            BinOp::Add | BinOp::Or | BinOp::Xor | BinOp::Sub | BinOp::Shl if zero(cb) => {
+            BinOp::And if is_value(ty, -1, ca) => return self.cast(ty, b),
+            BinOp::And if is_value(ty, -1, cb) => return self.cast(ty, a),
+            BinOp::Max if is_value(ty, least, ca) => return self.cast(ty, b),
+            BinOp::Max if is_value(ty, least, cb) => return self.cast(ty, a),
+            BinOp::Min if is_value(ty, most, ca) => return self.cast(ty, b),
+            BinOp::Min if is_value(ty, most, cb) => return self.cast(ty, a),
+            BinOp::Add | BinOp::Or | BinOp::Xor if is_value(ty, 0, ca) => return self.cast(ty, b),
+            BinOp::Add | BinOp::Or | BinOp::Xor | BinOp::Sub | BinOp::Shl
+                if is_value(ty, 0, cb) =>
+            {
                 return self.cast(ty, a);
             }
             _ => {}
@@ -440,7 +442,7 @@ impl Pool {
             .common(a, b)
             .filter(|own| own.bits <= ty.bits)
             .unwrap_or(ty);
-        let atom = Atom::Eq(ty, a.min(b), a.max(b));
+        let atom = CondAtom::Eq(ty, a.min(b), a.max(b));
         if let Some(c) = self.distribute(atom, a, b, |pool, x, y| pool.equal(ty, x, y)) {
             return c;
         }
@@ -451,10 +453,18 @@ impl Pool {
     /// in any type as wide. So the condition is the same whatever type the program compares them
     /// in.
     fn common(&self, a: TermId, b: TermId) -> Option<Ty> {
-        let known = |t: TermId| self.types[t.0 as usize];
-        let own = known(a).or(known(b))?;
-        let is_of = |t| known(t) == Some(own) || self.as_const(t).is_some_and(|v| own.wrap(v) == v);
-        (is_of(a) && is_of(b)).then_some(own)
+        let own = self.known_type(a).or(self.known_type(b))?;
+        (self.has_type(own, a) && self.has_type(own, b)).then_some(own)
+    }
+
+    /// Whether the value of a term is of a type.
+    fn has_type(&self, own: Ty, t: TermId) -> bool {
+        self.known_type(t) == Some(own) || self.as_const(t).is_some_and(|v| own.wrap(v) == v)
+    }
+
+    /// The type that a term is surely wrapped to.
+    fn known_type(&self, t: TermId) -> Option<Ty> {
+        self.types[t.0 as usize]
     }
 
     fn less(&mut self, ty: Ty, a: TermId, b: TermId) -> Cond {
@@ -464,7 +474,7 @@ impl Pool {
         if let (Some(x), Some(y)) = (self.as_const(a), self.as_const(b)) {
             return Cond::constant(CmpOp::Lt.holds(ty, x, y));
         }
-        let atom = Atom::Lt(ty, a, b);
+        let atom = CondAtom::Lt(ty, a, b);
         if let Some(c) = self.distribute(atom, a, b, |pool, x, y| pool.less(ty, x, y)) {
             return c;
         }
@@ -474,10 +484,10 @@ impl Pool {
     /// Pushes the comparison `atom` into a choice on either side.
     fn distribute(
         &mut self,
-        atom: Atom,
+        atom: CondAtom,
         a: TermId,
         b: TermId,
-        mut f: impl FnMut(&mut Pool, TermId, TermId) -> Cond,
+        mut f: impl FnMut(&mut TermPool, TermId, TermId) -> Cond,
     ) -> Option<Cond> {
         let (c, (xa, xb), (ya, yb)) = match (self.term(a), self.term(b)) {
             (Term::Ite(c, x, y), _) => (c, (x, b), (y, b)),
@@ -496,7 +506,7 @@ impl Pool {
         Some(result)
     }
 
-    fn literal(&mut self, atom: Atom) -> Cond {
+    fn literal(&mut self, atom: CondAtom) -> Cond {
         let id = match self.atom_ids.get(&atom) {
             Some(&id) => id,
             None => {
@@ -513,14 +523,14 @@ impl Pool {
     pub fn fresh_choice(&mut self) -> Cond {
         let choice = self.choices;
         self.choices += 1;
-        self.literal(Atom::Choice(choice))
+        self.literal(CondAtom::Choice(choice))
     }
 
-    /// The number of a choice made with [`Pool::fresh_choice`], if the condition is one.
+    /// The number of a choice made with [`TermPool::fresh_choice`], if the condition is one.
     pub fn as_choice(&self, c: Cond) -> Option<u32> {
         match self.decision(c)? {
             (atom, Cond::FALSE, Cond::TRUE) => match self.atom(atom) {
-                Atom::Choice(i) => Some(i),
+                CondAtom::Choice(i) => Some(i),
                 _ => None,
             },
             _ => None,
@@ -575,16 +585,24 @@ impl Pool {
             .map(|d| d.0)
             .min()
             .expect("c is not constant");
-        let split = |x: Cond| match self.decision(x) {
-            Some((atom, low, high)) if atom == top => (low, high),
-            _ => (x, x),
-        };
-        let ((c0, c1), (a0, a1), (b0, b1)) = (split(c), split(a), split(b));
+        let ((c0, c1), (a0, a1), (b0, b1)) = (
+            self.branches(top, c),
+            self.branches(top, a),
+            self.branches(top, b),
+        );
         let low = self.ite_cond(c0, a0, b0);
         let high = self.ite_cond(c1, a1, b1);
         let r = self.decide(top, low, high);
         self.ite_memo.insert((c, a, b), r);
         r
+    }
+
+    /// The branches of a condition at an atom that no condition tests before.
+    fn branches(&self, top: AtomId, x: Cond) -> (Cond, Cond) {
+        match self.decision(x) {
+            Some((atom, low, high)) if atom == top => (low, high),
+            _ => (x, x),
+        }
     }
 
     /// Conjunction.
@@ -699,11 +717,13 @@ impl Pool {
 
     /// The terms that a condition compares; its other atoms are choices.
     pub(crate) fn compared(&self, c: Cond) -> impl Iterator<Item = TermId> + '_ {
-        let of = |atom: AtomId| match self.atom(atom) {
-            Atom::Eq(_, a, b) | Atom::Lt(_, a, b) => Some([a, b]),
-            Atom::Choice(_) => None,
-        };
-        self.support(c).into_iter().filter_map(of).flatten()
+        self.support(c)
+            .into_iter()
+            .filter_map(|atom| match self.atom(atom) {
+                CondAtom::Eq(_, a, b) | CondAtom::Lt(_, a, b) => Some([a, b]),
+                CondAtom::Choice(_) => None,
+            })
+            .flatten()
     }
 
     /// The parts of a term, including the terms that its condition compares.
@@ -718,13 +738,18 @@ impl Pool {
     }
 }
 
+/// Whether a constant is known and equal to `n` in a type.
+fn is_value(ty: Ty, n: i64, v: Option<i64>) -> bool {
+    v.is_some_and(|v| ty.wrap(v) == ty.wrap(n))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn guards_fold_at_joins() {
-        let mut p = Pool::default();
+        let mut p = TermPool::default();
         let (g, c, d) = (p.fresh_choice(), p.fresh_choice(), p.fresh_choice());
         let not_c = p.not(c);
         let not_d = p.not(d);
@@ -738,7 +763,7 @@ mod tests {
 
     #[test]
     fn values_without_dependency_are_constants() {
-        let mut p = Pool::default();
+        let mut p = TermPool::default();
         let r = p.read(EventId(3), Ty::WORD);
         let zero = p.constant(0);
         assert_eq!(p.bin(BinOp::Xor, Ty::WORD, r, r), zero);
@@ -748,7 +773,7 @@ mod tests {
 
     #[test]
     fn comparing_a_choice_of_constants_gives_back_the_choice() {
-        let mut p = Pool::default();
+        let mut p = TermPool::default();
         let c = p.fresh_choice();
         let flag = p.truth(c);
         assert_eq!(p.non_zero(flag), c);
@@ -757,7 +782,7 @@ mod tests {
     #[test]
     fn a_watched_pool_gives_up_and_says_so() {
         let wide = |deadline| {
-            let mut p = Pool::watched(deadline);
+            let mut p = TermPool::watched(deadline);
             let all = (0..200).fold(Cond::FALSE, |sum, _| {
                 let choice = p.fresh_choice();
                 p.iff(sum, choice)
@@ -772,7 +797,7 @@ mod tests {
 
     #[test]
     fn counting() {
-        let mut p = Pool::default();
+        let mut p = TermPool::default();
         let cs: Vec<Cond> = (0..3).map(|_| p.fresh_choice()).collect();
         let all = p.at_least(3, &cs);
         let ab = p.and(cs[0], cs[1]);
@@ -786,7 +811,7 @@ mod tests {
 
     #[test]
     fn restriction_drops_what_the_care_set_decides() {
-        let mut p = Pool::default();
+        let mut p = TermPool::default();
         let (g, c) = (p.fresh_choice(), p.fresh_choice());
         let gc = p.and(g, c);
         assert_eq!(p.restrict(gc, g), c);
@@ -794,7 +819,7 @@ mod tests {
 
     #[test]
     fn parts_that_conditions_share_are_restricted_once() {
-        let mut pool = Pool::default();
+        let mut pool = TermPool::default();
         let choices: Vec<Cond> = (0..60).map(|_| pool.fresh_choice()).collect();
         let mut odd = Cond::FALSE;
         for &choice in choices.iter().rev() {

@@ -5,7 +5,7 @@
 //! - *blocked*: it reached a barrier that does not let it pass, or waits for lanes that never
 //!   arrive;
 //! - *looping without effect*: one iteration that changes nothing represents all further ones
-//!   ([`Spin`]);
+//!   ([`SpinIteration`]);
 //! - *looping with effect*: its last iterations are two consecutive blocks of equal content, and
 //!   the later one repeats without end ([`Repeat`]);
 //! - *stopped*: the scheduler never runs it again, possibly before its first instruction;
@@ -31,11 +31,11 @@ use rustc_hash::FxHashMap;
 use super::Skeleton;
 use super::base::{BaseRel, Build};
 use super::graph::Edges;
-use super::loops::{Loops, Position};
+use super::loops::{Jump, Loops, Position};
 use super::pool::{Cond, TermId};
-use super::returns::Past;
-use super::unroll::{State, Unroller};
-use super::unrolled::{Ending, Naming, Unrolled};
+use super::returns::VisitHistory;
+use super::unroll::{UnrollState, Unroller};
+use super::unrolled::{Naming, ThreadEndings, Unrolling};
 use cat::rel::{EventId, Rel};
 use program::{CmpOp, EventKind, Program, RegId, Scope, ThreadId, Ty};
 use verdict::Reason;
@@ -74,7 +74,7 @@ impl Purpose {
 
 /// An iteration without effect that a thread may repeat without end.
 #[derive(Clone, Debug)]
-pub struct Spin {
+pub struct SpinIteration {
     /// The condition that the thread ends there.
     pub cond: Cond,
     /// Instruction at which its rounds begin.
@@ -103,16 +103,16 @@ pub struct Repeat {
 
 /// A place where a thread can be blocked.
 #[derive(Clone, Debug)]
-pub enum Held {
+pub enum BlockedAt {
     /// A wait at a barrier.
     Barrier(EventId),
     /// A meeting with lanes to exchange values, at which some never arrive.
-    Lanes(Apart),
+    Lanes(LaneWait),
 }
 
 /// A place where a thread waits for lanes of its group ([`program::Op::Give`]).
 #[derive(Clone, Debug)]
-pub struct Apart {
+pub struct LaneWait {
     pub(super) place: Position,
     /// The scope of the group.
     pub among: Scope,
@@ -120,24 +120,24 @@ pub struct Apart {
     pub named: TermId,
 }
 
-impl Apart {
+impl LaneWait {
     /// The instruction.
     pub fn instr(&self) -> usize {
         self.place.pc()
     }
 
     /// Whether both wait at the same place, in the same iterations.
-    pub fn is_with(&self, other: &Apart) -> bool {
+    pub fn is_with(&self, other: &LaneWait) -> bool {
         (&self.place, self.among) == (&other.place, other.among)
     }
 }
 
-impl Held {
+impl BlockedAt {
     /// The instruction.
     pub fn instr(&self, sk: &Skeleton) -> usize {
         match self {
-            Held::Barrier(wait) => sk.event(*wait).instr,
-            Held::Lanes(apart) => apart.instr(),
+            BlockedAt::Barrier(wait) => sk.event(*wait).instr,
+            BlockedAt::Lanes(apart) => apart.instr(),
         }
     }
 }
@@ -152,9 +152,9 @@ pub struct ThreadProgress {
     /// It executes at least one instruction.
     pub started: Cond,
     /// It is blocked, by place.
-    pub blocked: Vec<(Held, Cond)>,
+    pub blocked: Vec<(BlockedAt, Cond)>,
     /// It loops without effect.
-    pub spins: Vec<Spin>,
+    pub spins: Vec<SpinIteration>,
     /// It loops with effect.
     pub repeats: Vec<Repeat>,
     /// It is stopped, by place: before that instruction, or at the end of its code.
@@ -163,7 +163,7 @@ pub struct ThreadProgress {
 
 /// The ways in which all threads can end, and the barrier events that belong together.
 #[derive(Clone, Debug)]
-pub struct Progress {
+pub struct ProgressFacts {
     /// By thread.
     pub threads: Vec<ThreadProgress>,
     /// Events of one barrier and phase, in either direction.
@@ -171,7 +171,7 @@ pub struct Progress {
 }
 
 /// A relation about how threads end: pairs of events, each under a condition.
-pub(super) type Pairs = fn(&Skeleton, &Progress) -> Edges;
+pub(super) type Pairs = fn(&Skeleton, &ProgressFacts) -> Edges;
 
 /// Base relations of rules about endless executions. Sets that depend on the execution are subsets
 /// of the identity.
@@ -180,19 +180,22 @@ pub(super) const ROWS: &[(&str, &str, Pairs)] = &[
         "repeated",
         "an event that is executed again and again, to itself",
         |_, progress| {
-            let of_thread = |thread: &ThreadProgress| {
-                let blocks = thread.repeats.iter().flat_map(|r| {
-                    r.pairs
+            progress
+                .threads
+                .iter()
+                .flat_map(|thread: &ThreadProgress| {
+                    let blocks = thread.repeats.iter().flat_map(|r| {
+                        r.pairs
+                            .iter()
+                            .filter_map(|&(_, later)| Some((later?, later?, r.choice)))
+                    });
+                    let spins = thread
+                        .spins
                         .iter()
-                        .filter_map(|&(_, later)| Some((later?, later?, r.choice)))
-                });
-                let spins = thread
-                    .spins
-                    .iter()
-                    .flat_map(|s| s.events.iter().map(|&e| (e, e, s.cond)));
-                blocks.chain(spins).collect::<Edges>()
-            };
-            progress.threads.iter().flat_map(of_thread).collect()
+                        .flat_map(|s| s.events.iter().map(|&e| (e, e, s.cond)));
+                    blocks.chain(spins).collect::<Edges>()
+                })
+                .collect()
         },
     ),
     (
@@ -210,14 +213,16 @@ pub(super) const ROWS: &[(&str, &str, Pairs)] = &[
         "unfinished",
         "an event of a thread that is cut at the loop bound, to itself",
         |sk, progress| {
-            let cut = |e: EventId| {
-                Some((
-                    e,
-                    e,
-                    progress.threads[usize::from(sk.event(e).thread?.0)].cut,
-                ))
-            };
-            (0..sk.len()).map(EventId::new).filter_map(cut).collect()
+            (0..sk.len())
+                .map(EventId::new)
+                .filter_map(|e: EventId| {
+                    Some((
+                        e,
+                        e,
+                        progress.threads[usize::from(sk.event(e).thread?.0)].cut,
+                    ))
+                })
+                .collect()
         },
     ),
     (
@@ -237,7 +242,7 @@ pub(super) const ROWS: &[(&str, &str, Pairs)] = &[
     ),
 ];
 
-impl Progress {
+impl ProgressFacts {
     /// Pairs of events of repeating blocks, each with the choice to end there.
     fn repeats(&self) -> impl Iterator<Item = ((Option<EventId>, Option<EventId>), Cond)> {
         let repeats = self.threads.iter().flat_map(|t| &t.repeats);
@@ -248,10 +253,10 @@ impl Progress {
 /// Collects the facts about progress from an unrolling.
 pub(super) fn collect(
     program: &Program,
-    out: &mut Unrolled,
+    out: &mut Unrolling,
     partners: Vec<(EventId, EventId, Cond)>,
-) -> Progress {
-    let endings: Vec<Ending> = out.endings.clone();
+) -> ProgressFacts {
+    let endings: Vec<ThreadEndings> = out.endings.clone();
     let mut threads = Vec::new();
     for (t, ending) in endings.into_iter().enumerate() {
         let mut blocked = Vec::new();
@@ -264,7 +269,7 @@ pub(super) fn collect(
             let stuck = out.pool.not(w.pass);
             let stuck = out.pool.and(w.reached, stuck);
             if stuck != Cond::FALSE {
-                blocked.push((Held::Barrier(w.event), stuck));
+                blocked.push((BlockedAt::Barrier(w.event), stuck));
             }
         }
         blocked.extend(
@@ -272,7 +277,7 @@ pub(super) fn collect(
                 .progress
                 .apart
                 .into_iter()
-                .map(|(apart, stuck)| (Held::Lanes(apart), stuck)),
+                .map(|(apart, stuck)| (BlockedAt::Lanes(apart), stuck)),
         );
         // A thread can first stop before its first instruction; without instructions it executes
         // nothing.
@@ -290,7 +295,7 @@ pub(super) fn collect(
             stopped: ending.progress.stopped,
         });
     }
-    Progress { threads, partners }
+    ProgressFacts { threads, partners }
 }
 
 /// The builder for one of [`ROWS`].
@@ -321,7 +326,7 @@ impl Unroller<'_> {
     /// Records a thread that ends in a round without effect, which began at `from`, in `state`.
     pub(super) fn spins(
         &mut self,
-        state: &State,
+        state: &UnrollState,
         from: &Position,
         thread: ThreadId,
     ) -> Result<(), Reason> {
@@ -332,7 +337,7 @@ impl Unroller<'_> {
             .filter(|(_, place)| inside(place))
             .map(|(e, _)| *e)
             .collect();
-        self.endings.spins.push(Spin {
+        self.endings.spins.push(SpinIteration {
             cond: state.guard,
             header: from.pc(),
             events,
@@ -348,7 +353,7 @@ impl Unroller<'_> {
         thread: ThreadId,
         inside: &dyn Fn(&Position) -> bool,
     ) {
-        let Unrolled { pool, answers, .. } = &mut self.out;
+        let Unrolling { pool, answers, .. } = &mut self.out;
         for answer in answers
             .iter_mut()
             .filter(|a| a.thread == thread && inside(&a.place))
@@ -389,12 +394,13 @@ impl Unroller<'_> {
     /// keeps the rest of the executions.
     pub(super) fn repeats(
         &mut self,
-        state: &mut State,
-        (to, round): (&Position, usize),
-        past: &Past,
+        state: &mut UnrollState,
+        jump: Jump<'_>,
+        past: &VisitHistory,
         loops: &Loops,
         thread: ThreadId,
     ) -> Result<(), Reason> {
+        let Jump { to, round } = jump;
         let (header, executed) = (to.pc(), to.number(round));
         for period in 1..=executed / 2 {
             if state.guard == Cond::FALSE {
@@ -408,9 +414,8 @@ impl Unroller<'_> {
             let (Some(first), Some(second)) = (past.visit(&from), past.visit(&middle)) else {
                 continue;
             };
-            let needed = |i: &usize| loops.is_live(header, RegId(*i as u16));
             let registers: Vec<(TermId, TermId)> = (0..second.regs.len())
-                .filter(needed)
+                .filter(|i| loops.is_live(header, RegId(*i as u16)))
                 .map(|i| (second.regs[i], state.regs[i]))
                 .collect();
             let pool = &mut self.out.pool;
@@ -423,7 +428,7 @@ impl Unroller<'_> {
             if possible == Cond::FALSE {
                 continue;
             }
-            let pairs = self.paired(thread, (to, round), period);
+            let pairs = self.paired(thread, jump, period);
             let same = self.same_content(&pairs);
             let pool = &mut self.out.pool;
             let possible = pool.and(possible, same);
@@ -456,9 +461,10 @@ impl Unroller<'_> {
     fn paired(
         &self,
         thread: ThreadId,
-        (to, round): (&Position, usize),
+        jump: Jump<'_>,
         period: u32,
     ) -> Vec<(Option<EventId>, Option<EventId>)> {
+        let Jump { to, round } = jump;
         type Pair = (Option<EventId>, Option<EventId>);
         let mut found: FxHashMap<(u32, &[u32], EventKind), Pair> = FxHashMap::default();
         let mut order = Vec::new();
@@ -493,11 +499,8 @@ impl Unroller<'_> {
     /// The condition that two blocks have equal content: events, addresses, values, barriers.
     fn same_content(&mut self, pairs: &[(Option<EventId>, Option<EventId>)]) -> Cond {
         let mut all = Cond::TRUE;
-        let guard = |out: &Unrolled, e: Option<EventId>| {
-            e.map_or(Cond::FALSE, |e| out.events[e.index()].guard)
-        };
         for &(a, b) in pairs {
-            let (ga, gb) = (guard(&self.out, a), guard(&self.out, b));
+            let (ga, gb) = (guard_of(&self.out, a), guard_of(&self.out, b));
             let both_or_none = self.out.pool.iff(ga, gb);
             all = self.out.pool.and(all, both_or_none);
             let (Some(a), Some(b)) = (a, b) else { continue };
@@ -513,9 +516,14 @@ impl Unroller<'_> {
     }
 }
 
+/// The guard of an event; false without one.
+fn guard_of(out: &Unrolling, e: Option<EventId>) -> Cond {
+    e.map_or(Cond::FALSE, |e| out.events[e.index()].guard)
+}
+
 /// The content of an event in addition to its instruction: address and value, or the name of its
 /// barrier.
-fn content(out: &Unrolled, e: EventId) -> Vec<TermId> {
+fn content(out: &Unrolling, e: EventId) -> Vec<TermId> {
     let event = &out.events[e.index()];
     let naming = out
         .arrivals

@@ -13,8 +13,8 @@ use rustc_hash::FxHashSet;
 
 use super::event::Event;
 use super::kept::strong;
-use super::pool::Pool;
-use super::unrolled::Unrolled;
+use super::pool::TermPool;
+use super::unrolled::Unrolling;
 use program::points::{Points, Targets};
 use program::{Program, Tag, ThreadId};
 
@@ -23,7 +23,7 @@ pub(super) type Instructions = FxHashSet<(ThreadId, usize)>;
 
 /// The reads of loops that may race with a write whose thread can know that the reader has left the
 /// loop.
-pub(super) fn reads(program: &Program, out: &Unrolled) -> Instructions {
+pub(super) fn reads(program: &Program, out: &Unrolling) -> Instructions {
     if out.left_out.is_empty() {
         return Instructions::default();
     }
@@ -36,9 +36,9 @@ pub(super) fn reads(program: &Program, out: &Unrolled) -> Instructions {
             .filter(move |(_, e)| e.thread.is_some() && of(e))
     };
     let read_in_loop = |e: &&Event| e.thread.is_some_and(|t| out.looped.contains(&(t, e.instr)));
-    let together = |e: &Event| out.segments.iter().any(|s| Some(s.thread) == e.thread);
     let goes_on = |i: usize, e: &Event| {
-        ends || together(e) || events(Event::is_write).any(|(j, w)| j > i && w.thread == e.thread)
+        ends || out.segments.iter().any(|s| Some(s.thread) == e.thread)
+            || events(Event::is_write).any(|(j, w)| j > i && w.thread == e.thread)
     };
     // Lazy, because most addresses are known.
     let points = LazyCell::new(|| Points::compute(program));
@@ -57,9 +57,11 @@ pub(super) fn reads(program: &Program, out: &Unrolled) -> Instructions {
         (e.tags.has(Tag::Mbarrier) && w.tags.has(Tag::Mbarrier)) || strong(program, e, w)
     };
     let races = |e: &Event| {
-        let other = |w: &Event| w.thread != e.thread || w.is_asynchronous();
-        events(Event::is_write)
-            .any(|(_, w)| other(w) && !kind(e, w) && overlap(&out.pool, (e, w), &objects))
+        events(Event::is_write).any(|(_, w)| {
+            (w.thread != e.thread || w.is_asynchronous())
+                && !kind(e, w)
+                && overlap(&out.pool, e, w, &objects)
+        })
     };
     events(Event::is_read)
         .filter(|(i, e)| read_in_loop(e) && goes_on(*i, e) && races(e))
@@ -68,14 +70,16 @@ pub(super) fn reads(program: &Program, out: &Unrolled) -> Instructions {
 }
 
 /// Whether two accesses may go to the same memory.
-fn overlap(pool: &Pool, (a, b): (&Event, &Event), objects: &dyn Fn(&Event) -> Targets) -> bool {
-    let at = |e: &Event| {
-        pool.as_const(e.addr?)
-            .map(|at| (at, at + i64::from(e.ty.bytes())))
-    };
-    if let (Some((a, end_a)), Some((b, end_b))) = (at(a), at(b)) {
+fn overlap(pool: &TermPool, a: &Event, b: &Event, objects: &dyn Fn(&Event) -> Targets) -> bool {
+    if let (Some((a, end_a)), Some((b, end_b))) = (bytes_of(pool, a), bytes_of(pool, b)) {
         return a < end_b && b < end_a;
     }
     let (a, b) = (objects(a), objects(b));
     a.is_empty() || b.is_empty() || !a.is_disjoint(&b)
+}
+
+/// The bytes of an access with a constant address.
+fn bytes_of(pool: &TermPool, e: &Event) -> Option<(i64, i64)> {
+    pool.as_const(e.addr?)
+        .map(|at| (at, at + i64::from(e.ty.bytes())))
 }

@@ -33,9 +33,9 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::loops::{Loops, Position};
-use super::pool::{Cond, Pool, TermId};
-use super::unroll::State;
+use super::loops::{Jump, Loops, Position};
+use super::pool::{Cond, TermId, TermPool};
+use super::unroll::UnrollState;
 use program::{CmpOp, RegId, ThreadId, Ty};
 
 /// Loops that surely end are unrolled up to this number of iterations, whatever the bound.
@@ -63,7 +63,7 @@ struct Iteration {
 
 /// The conditions under which an instruction does something that others can notice.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Effect {
+pub(super) struct VisibleEffect {
     /// It does more than write the value that was there.
     pub(super) changes: Cond,
     /// It writes the value that was there.
@@ -74,8 +74,8 @@ pub(super) struct Effect {
     pub(super) shows: Cond,
 }
 
-impl Effect {
-    pub(super) const NONE: Effect = Effect {
+impl VisibleEffect {
+    pub(super) const NONE: VisibleEffect = VisibleEffect {
         changes: Cond::FALSE,
         keeps: Cond::FALSE,
         meets: Cond::FALSE,
@@ -83,18 +83,18 @@ impl Effect {
     };
 
     /// An effect that changes the state of others.
-    pub(super) fn when(changes: Cond) -> Effect {
-        Effect {
+    pub(super) fn when(changes: Cond) -> VisibleEffect {
+        VisibleEffect {
             changes,
-            ..Effect::NONE
+            ..VisibleEffect::NONE
         }
     }
 
     /// An effect that meets other threads.
-    pub(super) fn meeting(meets: Cond) -> Effect {
-        Effect {
+    pub(super) fn meeting(meets: Cond) -> VisibleEffect {
+        VisibleEffect {
             meets,
-            ..Effect::NONE
+            ..VisibleEffect::NONE
         }
     }
 }
@@ -108,12 +108,12 @@ pub(super) struct Round {
     pub(super) when: Cond,
     /// Whether they contain a write of the value that was there.
     pub(super) keeps: bool,
-    pub(super) how: How,
+    pub(super) how: RoundRemoval,
 }
 
 /// The threads that can leave a round out.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum How {
+pub(super) enum RoundRemoval {
     /// Its thread alone.
     Alone,
     /// No thread yet: one such round has to remain.
@@ -125,18 +125,18 @@ pub(super) enum How {
 
 /// The history of the current thread.
 #[derive(Default)]
-pub(super) struct Past {
+pub(super) struct VisitHistory {
     visits: FxHashMap<Position, Visit>,
     /// Noticeable effects, with their places, in the order of positions.
-    effects: Vec<(Position, Effect)>,
+    effects: Vec<(Position, VisibleEffect)>,
     iterations: FxHashMap<Vec<u32>, Iteration>,
     /// By loop and branch that may count its iterations: the values that decided it the last time.
     decided: FxHashMap<(Vec<u32>, usize), Vec<Option<i64>>>,
 }
 
-impl Past {
+impl VisitHistory {
     /// Records that a state reached a position.
-    pub(super) fn arrives(&mut self, at: &Position, state: &State, loops: &Loops) {
+    pub(super) fn arrives(&mut self, at: &Position, state: &UnrollState, loops: &Loops) {
         for iteration in at.iterations() {
             if self.iterations.contains_key(iteration) {
                 continue;
@@ -159,8 +159,8 @@ impl Past {
     }
 
     /// Records a noticeable effect of an instruction.
-    pub(super) fn does(&mut self, at: &Position, effect: Effect) {
-        if effect != Effect::NONE && at.iterations().next().is_some() {
+    pub(super) fn does(&mut self, at: &Position, effect: VisibleEffect) {
+        if effect != VisibleEffect::NONE && at.iterations().next().is_some() {
             self.effects.push((at.clone(), effect));
         }
     }
@@ -174,7 +174,7 @@ impl Past {
         all.max_by_key(|(spent, _)| *spent).unwrap_or((0, 0))
     }
 
-    /// As [`Past::spent`], for the loop at `round`, after the position's current iteration.
+    /// As [`VisitHistory::spent`], for the loop at `round`, after the position's current iteration.
     pub(super) fn spent_after(&self, at: &Position, round: usize) -> u32 {
         let iteration =
             &self.iterations[[at.around(round), &[at.number(round)]].concat().as_slice()];
@@ -217,12 +217,13 @@ impl Past {
     /// do rounds of several threads.
     pub(super) fn rounds(
         &self,
-        pool: &mut Pool,
-        state: &State,
+        pool: &mut TermPool,
+        state: &UnrollState,
         loops: &Loops,
-        (to, round): (&Position, usize),
+        jump: Jump<'_>,
         seen: bool,
     ) -> Vec<Round> {
+        let Jump { to, round } = jump;
         let next = to.number(round);
         let (mut open, mut keeps) = (state.guard, Cond::FALSE);
         let (mut meets, mut shows) = (Cond::FALSE, Cond::FALSE);
@@ -264,7 +265,7 @@ impl Past {
                 found.push(round(
                     met,
                     pool.and(met, keeps) != Cond::FALSE,
-                    How::Together { shows },
+                    RoundRemoval::Together { shows },
                 ));
             }
             let alone = pool.not(meets);
@@ -274,18 +275,18 @@ impl Past {
             // round, too.
             let halves = found
                 .iter()
-                .filter(|r| r.how == How::First && 2 * r.length == length);
+                .filter(|r| r.how == RoundRemoval::First && 2 * r.length == length);
             let half = halves.fold(Cond::FALSE, |half, r| pool.or(half, r.when));
             let once = pool.not(twice);
             let enough = pool.or(once, half);
             let changes = pool.not(keeps);
             for (which, keeps) in [(changes, false), (keeps, true)] {
                 let when = pool.and(alone, which);
-                found.push(round(pool.and(when, twice), keeps, How::First));
+                found.push(round(pool.and(when, twice), keeps, RoundRemoval::First));
                 let when = pool.and(when, enough);
                 let on = pool.not(when);
                 open = pool.and(open, on);
-                found.push(round(when, keeps, How::Alone));
+                found.push(round(when, keeps, RoundRemoval::Alone));
             }
         }
         found.retain(|r| r.when != Cond::FALSE);

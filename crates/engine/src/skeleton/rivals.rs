@@ -31,10 +31,11 @@ impl Rivals {
     /// Finds all such writes.
     pub(crate) fn of(sk: &mut Skeleton, domains: &Domains, unknowns: &Unknowns) -> Rivals {
         let known = |sk: &Skeleton, e: usize| {
-            let worked_out = |cell| unknowns.in_cell(&sk.program, &sk.memory, cell).is_none();
             !sk.given_up.contains(&e)
                 && !sk.sums.contains_key(&e)
-                && domains.cells[e].iter().all(|&c| worked_out(c))
+                && domains.cells[e]
+                    .iter()
+                    .all(|&c| unknowns.in_cell(&sk.program, &sk.memory, c).is_none())
         };
         let there = location(sk, domains, |memory, c| memory.cell(c).memory);
         let fixed: Vec<_> = there
@@ -65,13 +66,7 @@ impl Rivals {
             if known && both == Cond::TRUE {
                 // Equality is transitive.
                 let alike = alike.entry(places).or_default();
-                let first = |of: usize| {
-                    let next = |&e: &usize| alike.get(&e).copied().filter(|&n| n != e);
-                    std::iter::successors(Some(of), next)
-                        .last()
-                        .expect("begins with it")
-                };
-                let (x, y) = (first(i), first(j));
+                let (x, y) = (first_alike(alike, i), first_alike(alike, j));
                 if x == y {
                     continue;
                 }
@@ -86,14 +81,21 @@ impl Rivals {
                 all.entry(places).or_default().push(cond);
             }
         }
-        let mut join = |conds: &[Cond]| {
-            conds
-                .iter()
-                .fold(Cond::FALSE, |all, &cond| sk.pool.or(all, cond))
-        };
         Rivals(
             all.into_iter()
-                .map(|(at, conds)| (at, conds.chunks(TOGETHER).map(&mut join).collect()))
+                .map(|(at, conds)| {
+                    (
+                        at,
+                        conds
+                            .chunks(TOGETHER)
+                            .map(|conds: &[Cond]| {
+                                conds
+                                    .iter()
+                                    .fold(Cond::FALSE, |all, &cond| sk.pool.or(all, cond))
+                            })
+                            .collect(),
+                    )
+                })
                 .collect(),
         )
     }
@@ -105,15 +107,26 @@ impl Rivals {
     }
 }
 
+/// The first of the writes that store the same value as this one.
+fn first_alike(alike: &BTreeMap<usize, usize>, of: usize) -> usize {
+    std::iter::successors(Some(of), |&e: &usize| {
+        alike.get(&e).copied().filter(|&n| n != e)
+    })
+    .last()
+    .expect("begins with it")
+}
+
 /// The text positions of two events, in text order; an event without one is at the beginning.
 pub fn spots(sk: &Skeleton, i: usize, j: usize) -> [Spot; 2] {
-    let spot = |e: usize| {
-        sk.events[e].thread.map_or((0, 0), |thread| {
-            let span = sk.program.thread(thread).code[sk.events[e].instr].span;
-            (span.start, span.end)
-        })
-    };
-    let mut both = [spot(i), spot(j)];
+    let mut both = [spot(sk, i), spot(sk, j)];
     both.sort_unstable();
     both
+}
+
+/// The text position of an event.
+fn spot(sk: &Skeleton, e: usize) -> Spot {
+    sk.events[e].thread.map_or((0, 0), |thread| {
+        let span = sk.program.thread(thread).code[sk.events[e].instr].span;
+        (span.start, span.end)
+    })
 }

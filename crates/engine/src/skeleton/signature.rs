@@ -14,8 +14,9 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use super::base::{
-    BaseRel, Build, Known, accesses, cells, edges, events, group, halves, includes, leaves, lends,
-    mapping, near, not_cooperative, objects, pairs, phases, relation, remote, threads, whole,
+    BaseRel, Build, ObjectTraits, accesses, cells, edges, events, group, halves, includes, leaves,
+    lends, mapping, near, not_cooperative, objects, pairs, phases, relation, remote, threads,
+    whole,
 };
 use super::domain::Domains;
 use super::{Skeleton, copies, progress};
@@ -34,7 +35,7 @@ use program::{
 };
 
 /// A base set or relation.
-pub struct Row {
+pub struct BaseRow {
     /// Its name in models.
     pub name: &'static str,
     /// One line; a prefix before a colon names the dialect that has it.
@@ -44,7 +45,7 @@ pub struct Row {
     /// groups).
     pub says: [String; 2],
     /// Its role for tools.
-    pub role: Role,
+    pub role: BaseRole,
     /// Its builder.
     pub(super) build: Build,
     /// Whether a program can give it members.
@@ -59,7 +60,7 @@ const NOTHING: Needs = |_, _| true;
 
 /// The role of a base relation, so that tools need not know its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum BaseRole {
     /// No role.
     None,
     /// Program order.
@@ -82,7 +83,7 @@ pub enum Role {
     Reading,
 }
 
-impl Row {
+impl BaseRow {
     fn kind(&self) -> Kind {
         match self.build {
             Build::Set(_) => Kind::Set,
@@ -97,34 +98,34 @@ impl Row {
 }
 
 /// A set; explanations call its members `noun`.
-fn called(name: &'static str, doc: &'static str, noun: &str, build: Build) -> Row {
-    Row {
+fn called(name: &'static str, doc: &'static str, noun: &str, build: Build) -> BaseRow {
+    BaseRow {
         name,
         doc,
         says: ["", "not "].map(|not| format!("{{a}} is {not}{noun}")),
-        role: Role::None,
+        role: BaseRole::None,
         build,
         needs: NOTHING,
     }
 }
 
 /// A set; explanations use its name.
-fn set(name: &'static str, doc: &'static str, build: Build) -> Row {
+fn set(name: &'static str, doc: &'static str, build: Build) -> BaseRow {
     called(name, doc, &format!("in `{name}`"), build)
 }
 
 /// The row of a base name.
-pub fn row(id: BaseId) -> &'static Row {
+pub fn row(id: BaseId) -> &'static BaseRow {
     &ROWS[id.index()]
 }
 
 /// The number of base relations with a role.
-pub fn count(role: Role) -> usize {
+pub fn count(role: BaseRole) -> usize {
     ROWS.iter().filter(|row| row.role == role).count()
 }
 
 /// Whether a model uses a base relation with that role.
-pub fn speaks_of(model: &Model, role: Role) -> bool {
+pub fn speaks_of(model: &Model, role: BaseRole) -> bool {
     model
         .nodes
         .iter()
@@ -153,18 +154,21 @@ pub fn absent(model: &Model, program: &Program) -> Vec<bool> {
         &Present(program),
         &vec![true; model.nodes.len()],
     );
-    let may = |value: &Value<bool, bool>| match value {
-        Value::Set(may) | Value::Rel(may) => *may,
-    };
     let mut absent: Vec<bool> = values
         .iter()
-        .map(|v| !may(v.as_deref().expect("all are asked for")))
+        .map(|v| !may_hold(v.as_deref().expect("all are asked for")))
         .collect();
     model
         .groups
         .iter()
         .for_each(|group| absent[group.range.start as usize..group.range.end as usize].fill(false));
     absent
+}
+
+fn may_hold(value: &Value<bool, bool>) -> bool {
+    match value {
+        Value::Set(may) | Value::Rel(may) => *may,
+    }
 }
 
 /// The meaning of a model for a program, as numbers. Models with equal numbers agree on the
@@ -238,7 +242,7 @@ pub fn fingerprint(model: &Model, program: &Program, effects: &[Effect]) -> BTre
 
 /// Whether a program can have members of a base set or relation.
 pub fn is_present(id: BaseId, program: &Program) -> bool {
-    let Row { name, needs, .. } = row(id);
+    let BaseRow { name, needs, .. } = row(id);
     needs(name, program)
 }
 
@@ -255,7 +259,7 @@ pub fn has_readings(model: &Model, option: &str) -> bool {
             .is_some_and(|rest| rest.starts_with('.'))
     };
     // The skeleton splits an access into cells; the model only relates them.
-    let cells = option == "b128" && speaks_of(model, Role::Whole);
+    let cells = option == "b128" && speaks_of(model, BaseRole::Whole);
     cells
         || model
             .nodes
@@ -306,34 +310,36 @@ pub(crate) fn of_the_checker() -> [BaseId; 2] {
     [2, 1].map(|back| BaseId((ROWS.len() - back) as u16))
 }
 
-fn of(rows: &[Row]) -> Signature {
+fn of(rows: &[BaseRow]) -> Signature {
     let names = rows.iter().map(|row| BaseName {
         name: row.name,
         kind: row.kind(),
         doc: row.doc,
     });
-    let option = |o: &'static program::options::Row| OptionSpec {
-        name: o.name,
-        values: o.values,
-        doc: o.doc,
-        unspoken: o.unspoken,
-    };
     Signature {
         names: names.collect(),
-        options: OPTIONS.iter().map(option).collect(),
+        options: OPTIONS
+            .iter()
+            .map(|o| OptionSpec {
+                name: o.name,
+                values: o.values,
+                doc: o.doc,
+                unspoken: o.unspoken,
+            })
+            .collect(),
     }
 }
 
-static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
+static ROWS: LazyLock<Vec<BaseRow>> = LazyLock::new(|| {
     let mut rows = sets();
     rows.extend(relations());
     let endless = progress::ROWS.iter().map(|&(name, doc, pairs)| {
         let says = ["", "not "].map(|not| format!("{{a}} and {{b}} are {not}in `{name}`"));
-        Row {
+        BaseRow {
             name,
             doc,
             says,
-            role: Role::None,
+            role: BaseRole::None,
             build: progress::relation(pairs),
             needs: NOTHING,
         }
@@ -344,16 +350,21 @@ static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
     rows
 });
 
-/// Base sets: those of the skeleton, attributes of the machine, tags.
-fn sets() -> Vec<Row> {
+/// Base sets: those of the skeleton, attributes of the machine, tags. The function is long because it
+/// is a table.
+fn sets() -> Vec<BaseRow> {
     let none = || Build::Set(Box::new(|sk, _| EventSet::empty(sk.len())));
-    let mut rows: Vec<Row> = (EVENT_SETS.iter())
+    let mut rows: Vec<BaseRow> = (EVENT_SETS.iter())
         .map(|&(name, doc, noun, kinds)| {
             called(name, doc, noun, events(move |_, e| kinds.contains(&e.kind)))
         })
         .collect();
     rows.extend([
-        set("FW", "final writes: empty, kept for published files", none()),
+        set(
+            "FW",
+            "final writes: empty, kept for published files",
+            none(),
+        ),
         set(
             "NAL",
             "accesses to locations declared non-atomic (C-like dialects)",
@@ -371,10 +382,13 @@ fn sets() -> Vec<Row> {
         ),
         set(
             "P2P",
-            "CUDA: events of GPU threads, but accesses to memory of a GPU without native atomics between the two",
-            Build::Set(Box::new(|sk, domains| EventSet::from_fn(sk.len(), |e| near(sk, domains, e)))),
+            "CUDA: events of GPU threads, but accesses to memory of a GPU without native atomics \
+            between the two",
+            Build::Set(Box::new(|sk, domains| {
+                EventSet::from_fn(sk.len(), |e| near(sk, domains, e))
+            })),
         ),
-        Row {
+        BaseRow {
             needs: |_, program| program.has_mbarriers(),
             ..set(
                 "OBJ",
@@ -382,19 +396,25 @@ fn sets() -> Vec<Row> {
                 accesses(|_, object| object.class == Some(Class::Mbarrier)),
             )
         },
-        Row {
+        BaseRow {
             needs: |_, program| has_launched_clusters(program),
             ..called(
                 "LAUNCHED",
-                "PTX: events of threads whose CTA starts and exits in the test; empty where no such one is of a cluster",
+                "PTX: events of threads whose CTA starts and exits in the test; empty where no \
+                such one is of a cluster",
                 "of a thread whose CTA starts and exits in the test",
                 events(|sk, e| {
-                    let launched = |t| sk.program.thread(t).place.launched;
-                    has_launched_clusters(&sk.program) && e.thread.is_some_and(launched)
+                    has_launched_clusters(&sk.program)
+                        && e.thread
+                            .is_some_and(|t| sk.program.thread(t).place.launched)
                 }),
             )
         },
-        set("UL", "unlock events: empty, kept for published files", none()),
+        set(
+            "UL",
+            "unlock events: empty, kept for published files",
+            none(),
+        ),
         set("LK", "lock events: empty, kept for published files", none()),
     ]);
     rows.extend(MEMORY_KINDS.iter().map(|&(name, doc)| {
@@ -467,20 +487,24 @@ fn may_diverge(program: &Program) -> bool {
 
 /// Whether barriers of the program may give different thread counts.
 fn may_say_unlike_counts(program: &Program) -> bool {
-    let count = |of: &Op| match of {
+    let mut counts: Vec<Option<Option<i64>>> = program
+        .instrs()
+        .filter_map(|(_, _, i)| count_of(&i.op))
+        .collect();
+    counts.sort_unstable();
+    counts.dedup();
+    counts.len() > 1 || counts.contains(&Some(None))
+}
+
+/// The thread count of a counted barrier: whether it has one, and the constant.
+fn count_of(of: &Op) -> Option<Option<Option<i64>>> {
+    match of {
         Op::Barrier(Barrier {
             naming: BarrierNaming::Counted { count, .. },
             ..
         }) => Some(count.as_ref().map(|count| count.value(&|_| None))),
         _ => None,
-    };
-    let mut counts: Vec<Option<Option<i64>>> = program
-        .instrs()
-        .filter_map(|(_, _, i)| count(&i.op))
-        .collect();
-    counts.sort_unstable();
-    counts.dedup();
-    counts.len() > 1 || counts.contains(&Some(None))
+    }
 }
 
 /// Whether the program has a barrier for all threads of a group with separate instructions for
@@ -533,9 +557,10 @@ fn speaks_of_reading(name: &str, program: &Program) -> bool {
 }
 
 /// All events, if a reading is chosen and the program has a feature that readings are about.
-fn reading(chosen: Setting, option: &str, value: &str) -> Row {
+fn reading(chosen: Setting, option: &str, value: &str) -> BaseRow {
     let doc = format!(
-        "PTX: with `{option} = {value}`, every event of a program with what that speaks of, else none"
+        "PTX: with `{option} = {value}`, every event of a program with what that speaks of, else \
+        none"
     );
     let (name, doc): (&'static str, &'static str) =
         (format!("{option}.{value}").leak(), doc.leak());
@@ -545,18 +570,18 @@ fn reading(chosen: Setting, option: &str, value: &str) -> Row {
         EventSet::from_fn(sk.len(), |_| holds)
     }));
     let says = ["", "not "].map(|not| format!("`{option}` is {not}`{value}`"));
-    Row {
+    BaseRow {
         name,
         doc,
         says,
-        role: Role::Reading,
+        role: BaseRole::Reading,
         build,
         needs,
     }
 }
 
 /// The events that carry a tag; for the tag of a memory region, also the accesses to it.
-fn tag(tag: &TagRow) -> Row {
+fn tag(tag: &TagRow) -> BaseRow {
     let (tag, name, doc) = (tag.tag, tag.name, tag.doc);
     let to = REGIONS.iter().find(|r| r.0 == tag).map(|r| r.1);
     let carries = move |sk: &Skeleton, domains: &Domains, e: EventId| {
@@ -577,14 +602,14 @@ fn tag(tag: &TagRow) -> Row {
         },
         _ => NOTHING,
     };
-    Row {
+    BaseRow {
         needs,
         ..called(name, doc, &noun, build)
     }
 }
 
 /// Whether an object has a property.
-type Is = fn(Known) -> bool;
+type Is = fn(ObjectTraits) -> bool;
 
 /// Tags that fences get from their flags, and accesses from their memory.
 const REGIONS: &[(Tag, Is)] = &[
@@ -662,56 +687,74 @@ const DIALECT_TAGS: &[(&str, &str)] = &[
 ];
 
 /// Base relations: the role, the name, the builder and the meaning; then the clauses for a member
-/// and for a non-member.
-fn relations() -> Vec<Row> {
+/// and for a non-member. The function is long because it is a table.
+fn relations() -> Vec<BaseRow> {
     macro_rules! rows {
-        ($($role:ident $name:literal = $build:expr $(, if $needs:expr)? => $doc:literal, $yes:literal, $no:literal;)*) => {
-            vec![$(Row {
+        ($(
+            $role:ident $name:literal = $build:expr $(, if $needs:expr)? =>
+            $doc:literal, $yes:literal, $no:literal;
+        )*) => {
+            vec![$(BaseRow {
                 name: $name,
                 doc: $doc,
                 says: [$yes, $no].map(str::to_owned),
-                role: Role::$role,
+                role: BaseRole::$role,
                 build: $build,
                 needs: [$($needs,)? NOTHING][0],
             }),*]
         };
     }
     rows! {
-        ProgramOrder "po" = relation(|sk, _| BaseRel::fixed(sk.program_order().clone())) => "program order",
+        ProgramOrder "po" = relation(|sk, _| BaseRel::fixed(sk.program_order().clone())) =>
+         "program order",
             "{a} comes before {b} in its thread", "{a} does not come before {b} in program order";
-        None "int" = pairs(|_, a, b| a.thread == b.thread) => "both events in one thread (initial writes form one)",
+        None "int" = pairs(|_, a, b| a.thread == b.thread) => "both events in one thread (initial \
+        writes form one)",
             "both are of one thread", "they are of different threads";
         None "ext" = pairs(|_, a, b| a.thread != b.thread) => "events in different threads",
             "they are of different threads", "both are of one thread";
-        Memory "loc" = cells(|memory, c| memory.cell(c).memory) => "same memory (physical location)",
+        Memory "loc" = cells(|memory, c| memory.cell(c).memory) => "same memory (physical \
+        location)",
             "both access the same memory", "they do not access the same memory";
-        Address "vloc" = cells(|memory, c| memory.cell(c).virtual_address) => "same virtual address",
+        Address "vloc" = cells(|memory, c| memory.cell(c).virtual_address) => "same virtual \
+        address",
             "both use the same address", "they do not use the same address";
         None "rmw" = relation(halves) => "read half to write half of one atomic",
-            "{a} and {b} are the two halves of one atomic", "they are not the two halves of one atomic";
-        Whole "inst" = relation(whole), if |_, program: &Program| program.of_several_cells().is_some() =>
+            "{a} and {b} are the two halves of one atomic", "they are not the two halves of one \
+            atomic";
+        Whole "inst" = relation(whole),
+            if |_, program: &Program| program.of_several_cells().is_some() =>
             "cells of one access, where it is to several",
             "{a} and {b} are cells of one access", "they are not of one access";
-        None "partial" = pairs(|_, a, b| (a.part, a.parts) != (b.part, b.parts)), if |_, program: &Program| program.of_several_cells().is_some() =>
-            "accesses that do not have the same bytes, if both are to one cell; empty where all accesses of an object have one size",
+        None "partial" = pairs(|_, a, b| (a.part, a.parts) != (b.part, b.parts)),
+            if |_, program: &Program| program.of_several_cells().is_some() =>
+            "accesses that do not have the same bytes, if both are to one cell; empty where all \
+            accesses of an object have one size",
             "the accesses do not have the same bytes", "both accesses have the same bytes";
         Dependency "addr" = edges(|sk| &sk.addr) => "address dependency",
-            "the address of {b} depends on what {a} reads", "the address of {b} does not depend on {a}";
+            "the address of {b} depends on what {a} reads", "the address of {b} does not depend \
+            on {a}";
         Dependency "data" = edges(|sk| &sk.data) => "data dependency",
             "what {b} writes depends on what {a} reads", "what {b} writes does not depend on {a}";
         Dependency "ctrl" = edges(|sk| &sk.ctrl) => "control dependency",
-            "whether {b} executes depends on what {a} reads", "whether {b} executes does not depend on {a}";
+            "whether {b} executes depends on what {a} reads", "whether {b} executes does not \
+            depend on {a}";
         Inclusion "sr" = pairs(includes) => "each event's scope includes the other's thread",
-            "each one's scope includes the other's thread", "one's scope does not include the other's thread";
+            "each one's scope includes the other's thread", "one's scope does not include the \
+            other's thread";
         None "swarp" = group(Scope::Warp) => "threads of one warp (sub-group)",
             "both threads are in one warp", "their threads are in different warps";
         None "scta" = group(Scope::Cta) => "threads of one CTA (work-group)",
             "both threads are in one CTA", "their threads are in different CTAs";
         None "scluster" = group(Scope::Cluster) => "threads of one cluster",
             "both threads are in one cluster", "their threads are in different clusters";
-        None "sgpu" = group(Scope::Gpu) => "threads of one GPU (device), and of one memory synchronization domain",
+        None "sgpu" = group(Scope::Gpu) => "threads of one GPU (device), and of one memory \
+        synchronization domain",
             "both threads are on one GPU", "their threads are not of one GPU";
-        None "one-gpu" = threads(|sk, a, b| a == b || sk.program.thread(a).place.same_gpu(&sk.program.thread(b).place)) =>
+        None "one-gpu" =
+            threads(|sk, a, b| {
+                a == b || sk.program.thread(a).place.same_gpu(&sk.program.thread(b).place)
+            }) =>
             "threads on one GPU, whatever their memory synchronization domains",
             "both threads are on one GPU", "their threads are on different GPUs";
         None "ssg" = group(Scope::Warp) => "threads of one sub-group",
@@ -723,11 +766,13 @@ fn relations() -> Vec<Row> {
         None "sdv" = group(Scope::Gpu) => "threads of one device",
             "both are on one device", "they are on different devices";
         None "skernel" = threads(|sk, a, b| sk.program.same_kernel(a, b)) =>
-            "OpenCL: work-items of one kernel instance that the host enqueued, and of its descendants",
+            "OpenCL: work-items of one kernel instance that the host enqueued, and of its \
+            descendants",
             "both are of one kernel instance that the host enqueued, and of its descendants",
             "they are not of one kernel instance that the host enqueued, and of its descendants";
         None "mapping" = relation(mapping) =>
-            "OpenCL: accesses of a command that maps memory, and those of the one that ends the mapping",
+            "OpenCL: accesses of a command that maps memory, and those of the one that ends the \
+            mapping",
             "the command of {b} ends the mapping that the command of {a} begins",
             "the command of {b} ends no mapping that the command of {a} begins";
         None "same-object" = cells(|memory, c| memory.cell(memory.cell(c).memory).location.0) =>
@@ -736,79 +781,105 @@ fn relations() -> Vec<Row> {
         None "syncbar" = edges(|sk| &sk.syncbar) => "arrival to wait of one barrier and phase",
             "{a} arrives at a barrier in the phase that {b} waits for",
             "{b} does not wait for the phase of a barrier in which {a} arrives";
-        None "divergence" = edges(|sk| &sk.divergence), if |_, program: &Program| may_diverge(program) =>
+        None "divergence" = edges(|sk| &sk.divergence),
+            if |_, program: &Program| may_diverge(program) =>
             "arrivals at a barrier that some thread of the group does not execute as it must",
-            "not all threads of the group come to the barrier of {a}", "all threads come to the barrier";
-        None "unlike-count" = edges(|sk| &sk.unlike_count), if |_, program: &Program| may_say_unlike_counts(program) =>
+            "not all threads of the group come to the barrier of {a}", "all threads come to the \
+            barrier";
+        None "unlike-count" = edges(|sk| &sk.unlike_count),
+            if |_, program: &Program| may_say_unlike_counts(program) =>
             "arrivals at one barrier that say different thread counts",
             "{a} and {b} are for one barrier and say different thread counts",
             "{a} and {b} are not for one barrier with different thread counts";
-        None "unlike-met" = edges(|sk| &sk.unlike_met), if |_, program: &Program| may_say_unlike_counts(program) =>
+        None "unlike-met" = edges(|sk| &sk.unlike_met),
+            if |_, program: &Program| may_say_unlike_counts(program) =>
             "arrivals in one phase of a barrier that say different thread counts",
             "{a} and {b} are in one phase of a barrier and say different thread counts",
             "{a} and {b} are not in one phase of a barrier with different thread counts";
-        None "out-of-turn" = edges(|sk| &sk.out_of_turn), if |_, program: &Program| may_miss_turns(program) =>
-            "arrival at a barrier for all threads of a group to the next one of its thread with no wait between, to itself with \
-             none to the end of the thread; wait at such a barrier to the next one with no arrival between, to itself with none before",
+        None "out-of-turn" = edges(|sk| &sk.out_of_turn),
+            if |_, program: &Program| may_miss_turns(program) =>
+            "arrival at a barrier for all threads of a group to the next one of its thread with \
+            no wait between, to itself with \
+             none to the end of the thread; wait at such a barrier to the next one with no \
+             arrival between, to itself with none before",
             "{b} comes in the turn of {a}, as nothing of the other kind is between them",
             "{b} does not come in the turn of {a}";
-        None "not-cooperative" = relation(not_cooperative), if |_, program: &Program| has_uncooperative(program) =>
-            "CUDA: an arrival at the barrier of a grid whose launch is not cooperative, with itself",
-            "{a} is of a grid whose launch is not cooperative", "{a} is of no grid whose launch is not cooperative";
+        None "not-cooperative" = relation(not_cooperative),
+            if |_, program: &Program| has_uncooperative(program) =>
+            "CUDA: an arrival at the barrier of a grid whose launch is not cooperative, with \
+            itself",
+            "{a} is of a grid whose launch is not cooperative", "{a} is of no grid whose launch \
+            is not cooperative";
         None "exitbar" = edges(|sk| &sk.exitbar) =>
             "event of a thread to a wait that passes because the thread has ended",
             "{b} passes because the thread of {a} has ended",
             "{b} does not wait for the end of the thread of {a}";
         None "nextbar" = edges(|sk| &sk.nextbar) =>
-            "event of a phase of a barrier to an arrival in the next one that comes when the phase is over",
-            "{b} comes when the phase of {a} is over", "{b} does not come in the phase after that of {a}";
+            "event of a phase of a barrier to an arrival in the next one that comes when the \
+            phase is over",
+            "{b} comes when the phase of {a} is over", "{b} does not come in the phase after that \
+            of {a}";
         None "meets" = edges(|sk| &sk.meets) =>
             "event before lanes of a warp hand each other values to one of another lane after that",
             "{a} comes before its lane meets that of {b}, and {b} after that",
             "the lanes of {a} and {b} do not meet between them";
         None "same-phase" = phases(false) =>
             "PTX: operations on one mbarrier object that fall in one phase",
-            "both fall in one phase of the mbarrier object", "they do not fall in one phase of an mbarrier object";
+            "both fall in one phase of the mbarrier object", "they do not fall in one phase of an \
+            mbarrier object";
         None "next-phase" = phases(true) =>
-            "PTX: operations on one mbarrier object, the second in the phase after that of the first",
+            "PTX: operations on one mbarrier object, the second in the phase after that of the \
+            first",
             "{b} finds the phase of {a} complete, and the one after it current",
             "{b} does not find the phase of {a} to be the one that was completed last";
         None "remote" = relation(remote) =>
             "PTX: an access to shared memory of another CTA, with itself",
             "{a} is to shared memory of another CTA", "{a} is not to shared memory of another CTA";
         None "lends" = relation(lends), if |_, program: &Program| has_launched_clusters(program) =>
-            "PTX: event of a thread to accesses of other CTAs to the shared memory of its own; empty where no CTA of a cluster starts in the test",
+            "PTX: event of a thread to accesses of other CTAs to the shared memory of its own; \
+            empty where no CTA of a cluster starts in the test",
             "{b} is to shared memory of the CTA of {a}, which is another one",
             "{b} is not to shared memory of the CTA of {a}, from another one";
-        None "leaves" = relation(leaves), if |_, program: &Program| has_launched_clusters(program) =>
-            "PTX: an access to shared memory of another CTA that exits, with itself; empty where no CTA of a cluster starts in the test",
-            "the CTA whose shared memory {a} accesses exits", "the CTA whose shared memory {a} accesses does not exit";
+        None "leaves" = relation(leaves),
+            if |_, program: &Program| has_launched_clusters(program) =>
+            "PTX: an access to shared memory of another CTA that exits, with itself; empty where \
+            no CTA of a cluster starts in the test",
+            "the CTA whose shared memory {a} accesses exits", "the CTA whose shared memory {a} \
+            accesses does not exit";
         Asynchronous "starts" = relation(copies::starts) =>
             "PTX: event of a thread to those of asynchronous operations that it begins later",
             "{a} comes before the start of the asynchronous operation of {b}",
             "{a} does not come before the start of an asynchronous operation of {b}";
         Asynchronous "inop" = relation(copies::inop) =>
-            "PTX: read of an asynchronous operation to what it feeds: the write of what was read, accesses to where it points",
+            "PTX: read of an asynchronous operation to what it feeds: the write of what was read, \
+            accesses to where it points",
             "{b} uses what the asynchronous operation reads in {a}",
             "{b} does not use what an asynchronous operation reads in {a}";
         Asynchronous "carries" = relation(copies::carries) =>
             "PTX: event of an asynchronous copy to the arrival that is made when it is complete",
-            "{b} is made when the copy of {a} is complete", "{b} does not tell that the copy of {a} is complete";
+            "{b} is made when the copy of {a} is complete", "{b} does not tell that the copy of \
+            {a} is complete";
         Asynchronous "group-done" = relation(copies::group_done) =>
             "PTX: event of an asynchronous copy to a wait for its group",
             "{b} waits for the copy of {a}", "{b} does not wait for the copy of {a}";
         Asynchronous "group-read" = relation(copies::group_read) =>
             "PTX: read of an asynchronous copy to a wait until its group has been read",
-            "{b} waits until the copy of {a} has read", "{b} does not wait until the copy of {a} has read";
+            "{b} waits until the copy of {a} has read", "{b} does not wait until the copy of {a} \
+            has read";
         None "covers" = relation(copies::covers) =>
-            "PTX: `fence.proxy.async`, or a fence that is restricted to a state space, to an access to memory of the state space that it names, if it names one",
+            "PTX: `fence.proxy.async`, or a fence that is restricted to a state space, to an \
+            access to memory of the state space that it names, if it names one",
             "{b} is to memory of the state space that the fence {a} names",
             "{b} is not to memory of the state space that the fence {a} names";
-        None "one-memory" = relation(copies::one_memory), if |_, program: &Program| program.asynchronous().is_some() =>
-            "PTX: accesses to shared memory of one CTA, or to memory that all share; empty where no operation is asynchronous",
+        None "one-memory" = relation(copies::one_memory),
+            if |_, program: &Program| program.asynchronous().is_some() =>
+            "PTX: accesses to shared memory of one CTA, or to memory that all share; empty where \
+            no operation is asynchronous",
             "both are to memory of one CTA, or of all", "they are to memory of different CTAs";
-        None "at-destination" = relation(copies::at_destination), if |_, program: &Program| speaks_of_readings(program) =>
-            "PTX: events of one CTA, where an asynchronous operation is of the one whose shared memory it writes; empty where readings say nothing",
+        None "at-destination" = relation(copies::at_destination),
+            if |_, program: &Program| speaks_of_readings(program) =>
+            "PTX: events of one CTA, where an asynchronous operation is of the one whose shared \
+            memory it writes; empty where readings say nothing",
             "both are of one CTA, by where the asynchronous operation writes",
             "they are of different CTAs, by where the asynchronous operation writes";
         None "same-group" = relation(copies::same_group) =>
@@ -816,21 +887,29 @@ fn relations() -> Vec<Row> {
             "both copies are of one group", "the copies are not of one group";
         Launch "launch" = edges(|sk| &sk.launch) =>
             "event of a host program to one that calls of the runtime order after it",
-            "calls of the runtime order {a} before {b}", "no calls of the runtime order {a} before {b}";
+            "calls of the runtime order {a} before {b}", "no calls of the runtime order {a} \
+            before {b}";
         Launch "launch-fine" = edges(|sk| &sk.launch_fine) =>
             "OpenCL: the same, for accesses to fine-grained shared virtual memory",
             "calls of the runtime order {a} before {b} in fine-grained memory",
             "no calls of the runtime order {a} before {b} in fine-grained memory";
         None "call-order" = edges(|sk| &sk.call_order) =>
-            "event before a call of the runtime to one after a later call by another host thread on the same stream, \
-             queue or event; event before a query of CUDA that finds work incomplete to one after that work",
-            "a call after {a} comes before one of another host thread on the same stream, queue or event, before {b}",
-            "no call after {a} comes before one of another host thread on the same stream, queue or event, before {b}";
+            "event before a call of the runtime to one after a later call by another host thread \
+            on the same stream, \
+             queue or event; event before a query of CUDA that finds work incomplete to one after \
+             that work",
+            "a call after {a} comes before one of another host thread on the same stream, queue \
+            or event, before {b}",
+            "no call after {a} comes before one of another host thread on the same stream, queue \
+            or event, before {b}";
         None "dependents" = edges(|sk| &sk.dependents) =>
-            "PTX: event of a kernel to those of a kernel that depends on it, launched with programmatic stream serialization",
-            "the kernel of {b} depends on that of {a}", "the kernel of {b} does not depend on that of {a}";
+            "PTX: event of a kernel to those of a kernel that depends on it, launched with \
+            programmatic stream serialization",
+            "the kernel of {b} depends on that of {a}", "the kernel of {b} does not depend on \
+            that of {a}";
         Launch "ssw" = edges(|sk| &sk.launch) => "system-synchronises-with: the same as `launch`",
-            "calls of the runtime order {a} before {b}", "no calls of the runtime order {a} before {b}";
+            "calls of the runtime order {a} before {b}", "no calls of the runtime order {a} \
+            before {b}";
         None "asw" = pairs(|_, a, b| a.kind == EventKind::Init && b.thread.is_some()) =>
             "additional synchronises-with: initial writes before every event of a thread",
             "{a} comes before all threads start", "{a} is no initial write";

@@ -29,15 +29,15 @@ use std::rc::Rc;
 use rustc_hash::FxHashSet;
 
 use super::execute::union;
-use super::fixed::Fixed;
+use super::fixed::UnwrittenObjects;
 use super::graph::{MAX_STEPS, MAX_VALUE_DEPTH};
-use super::loops::{Loops, Position, Step};
+use super::loops::{FlowStep, Jump, Loops, Position};
 use super::meetings::Taken;
 use super::pool::{Cond, TermId};
 use super::progress::Purpose;
 use super::racing::Instructions;
-use super::returns::{Effect, How, LongLoops, Past, Round};
-use super::unrolled::{Ending, Endings, Segment, Unrolled, WaitKey};
+use super::returns::{LongLoops, Round, RoundRemoval, VisibleEffect, VisitHistory};
+use super::unrolled::{ProgressEndings, Segment, ThreadEndings, Unrolling, WaitKey};
 use cat::rel::EventId;
 use program::memory::Memory;
 use program::options::Options;
@@ -48,7 +48,7 @@ use verdict::Reason;
 pub(super) type Taint = Rc<BTreeSet<EventId>>;
 
 #[derive(Clone, Debug)]
-pub(super) struct State {
+pub(super) struct UnrollState {
     pub(super) guard: Cond,
     pub(super) regs: Vec<TermId>,
     /// The dependencies of each register, and those of the control flow that led here.
@@ -72,40 +72,44 @@ pub(super) struct Unroller<'a> {
     /// Loops that surely take too many iterations to unroll to their end.
     pub(super) long: &'a LongLoops,
     /// Memory that no thread writes.
-    pub(super) fixed: &'a Fixed,
+    pub(super) fixed: &'a UnwrittenObjects,
     /// Read-modify-writes that are not waits even if they write the value they read.
     pub(super) writing: &'a Instructions,
     /// Reads that have to remain once if iterations with them are left out.
     pub(super) racing: &'a Instructions,
     pub(super) purpose: Purpose,
-    pub(super) out: Unrolled,
+    pub(super) out: Unrolling,
     /// The ways in which the current thread ends.
-    pub(super) endings: Endings,
+    pub(super) endings: ProgressEndings,
 }
 
 /// A thread during unrolling.
-pub(super) struct Run {
+pub(super) struct ThreadUnrolling {
     pub(super) id: ThreadId,
     loops: Loops,
-    past: Past,
-    ending: Ending,
+    past: VisitHistory,
+    ending: ThreadEndings,
     /// The ways in which it ends, kept here while others are unrolled.
-    pub(super) endings: Endings,
-    pending: BTreeMap<Position, State>,
-    end: Option<State>,
+    pub(super) endings: ProgressEndings,
+    pending: BTreeMap<Position, UnrollState>,
+    end: Option<UnrollState>,
     steps: usize,
     /// Whether it has barriers of the published suites. If so: the reached positions and the ways
     /// never taken, each with whether the thread leaves a loop instead.
     suites: bool,
     reached: BTreeSet<Position>,
-    unreached: Vec<(Position, usize, bool, State)>,
+    unreached: Vec<(Position, usize, bool, UnrollState)>,
     /// The place where it waits for lanes of its warp to meet.
-    pub(super) meets: Option<(Position, State)>,
+    pub(super) meets: Option<(Position, UnrollState)>,
 }
 
 impl Unroller<'_> {
     /// Begins with a thread. `observed` gives the registers needed at its end.
-    pub(super) fn begin(&mut self, id: ThreadId, observed: &[bool]) -> Result<Run, Reason> {
+    pub(super) fn begin(
+        &mut self,
+        id: ThreadId,
+        observed: &[bool],
+    ) -> Result<ThreadUnrolling, Reason> {
         let program = self.program;
         let thread = program.thread(id);
         let loops = Loops::new(thread, observed)?;
@@ -121,7 +125,7 @@ impl Unroller<'_> {
             .collect();
         let taints = vec![no_taint.clone(); regs.len()];
         let brought = Rc::default();
-        let mut start = State {
+        let mut start = UnrollState {
             guard: Cond::TRUE,
             taints,
             regs,
@@ -132,7 +136,7 @@ impl Unroller<'_> {
         if !thread.code.is_empty() {
             self.may_stop(&mut start, 0)?;
         }
-        let ending = Ending {
+        let ending = ThreadEndings {
             done: Cond::FALSE,
             cut: Cond::FALSE,
             cuts: Vec::new(),
@@ -140,11 +144,11 @@ impl Unroller<'_> {
             spins: Vec::new(),
             idle: Cond::FALSE,
             regs: Vec::new(),
-            progress: Endings::default(),
+            progress: ProgressEndings::default(),
         };
-        let mut run = Run {
+        let mut run = ThreadUnrolling {
             id,
-            past: Past::default(),
+            past: VisitHistory::default(),
             ending,
             endings: std::mem::take(&mut self.endings),
             pending: BTreeMap::new(),
@@ -165,15 +169,15 @@ impl Unroller<'_> {
     }
 
     /// Adds the events of a thread, until it waits for lanes of its warp or ends.
-    pub(super) fn advance(&mut self, run: &mut Run) -> Result<(), Reason> {
+    pub(super) fn advance(&mut self, run: &mut ThreadUnrolling) -> Result<(), Reason> {
         self.of_run(run, |unroller, run| unroller.until_a_meeting(run))
     }
 
     /// Runs `what` with this thread's endings as the current ones.
     pub(super) fn of_run<T>(
         &mut self,
-        run: &mut Run,
-        what: impl FnOnce(&mut Self, &mut Run) -> T,
+        run: &mut ThreadUnrolling,
+        what: impl FnOnce(&mut Self, &mut ThreadUnrolling) -> T,
     ) -> T {
         std::mem::swap(&mut self.endings, &mut run.endings);
         let done = what(self, run);
@@ -181,7 +185,7 @@ impl Unroller<'_> {
         done
     }
 
-    fn until_a_meeting(&mut self, run: &mut Run) -> Result<(), Reason> {
+    fn until_a_meeting(&mut self, run: &mut ThreadUnrolling) -> Result<(), Reason> {
         let id = run.id;
         let thread = self.program.thread(id);
         while let Some((at, mut state)) = run.pending.pop_first() {
@@ -230,7 +234,7 @@ impl Unroller<'_> {
                         self.may_stop(&mut state, pc)?;
                     }
                     if matches!(op, Op::Give { .. }) {
-                        run.past.does(&at, Effect::meeting(state.guard));
+                        run.past.does(&at, VisibleEffect::meeting(state.guard));
                         run.meets = Some((at, state));
                         return Ok(());
                     }
@@ -247,12 +251,12 @@ impl Unroller<'_> {
     /// Sends a state to the targets of its jumps, each under its condition.
     fn go_on(
         &mut self,
-        run: &mut Run,
+        run: &mut ThreadUnrolling,
         at: &Position,
-        state: State,
+        state: UnrollState,
         mut jumps: Vec<(Cond, usize)>,
     ) -> Result<(), Reason> {
-        let (id, last) = (run.id, self.program.thread(run.id).code.len());
+        let last = self.program.thread(run.id).code.len();
         for &(_, dead) in jumps
             .iter()
             .filter(|(guard, _)| run.suites && *guard == Cond::FALSE)
@@ -283,83 +287,11 @@ impl Unroller<'_> {
                 continue;
             }
             let to = match run.loops.step(at, target) {
-                Step::Forward(to) => to,
-                Step::Back { to, round } => {
-                    let progress = self.purpose.is_progress();
-                    let (mut left_out, mut segments) = (Cond::FALSE, Vec::new());
-                    for found in run.past.rounds(
-                        &mut self.out.pool,
-                        &next,
-                        &run.loops,
-                        (&to, round),
-                        progress,
-                    ) {
-                        let Round {
-                            from,
-                            when: idle,
-                            keeps,
-                            how,
-                            length,
-                        } = found;
-                        let pool = &mut self.out.pool;
-                        self.out.left_out.extend(Some(keeps));
-                        if let How::Together { shows } = how {
-                            let twice = progress || shows;
-                            let number = run.loops.number(&to, round);
-                            segments.push(Segment {
-                                thread: id,
-                                from,
-                                to: to.clone(),
-                                number,
-                                length,
-                                when: idle,
-                                twice,
-                            });
-                            continue;
-                        }
-                        run.ending.idle = pool.or(run.ending.idle, idle);
-                        if how == How::First {
-                            continue;
-                        }
-                        run.ending.spinning = pool.or(run.ending.spinning, idle);
-                        run.ending.spins.push((idle, from.pc()));
-                        if keeps && progress {
-                            // A round that repeats without end is found when two follow each other.
-                            left_out = pool.or(left_out, idle);
-                            continue;
-                        }
-                        let busy = pool.not(idle);
-                        let going_on = pool.and(next.guard, busy);
-                        if progress {
-                            next.guard = idle;
-                            self.spins(&next, &from, id)?;
-                        } else {
-                            // An execution in which all queried work is complete continues until
-                            // the query shows it.
-                            self.asks_for_ever(idle, id, &|place| *place >= from);
-                        }
-                        next.guard = going_on;
-                    }
-                    if progress {
-                        self.repeats(&mut next, (&to, round), &run.past, &run.loops, id)?;
-                        let left_out = self.out.pool.and(next.guard, left_out);
-                        let busy = self.out.pool.not(left_out);
-                        self.out.constraints.push(busy);
-                        next.guard = self.out.pool.and(next.guard, busy);
-                    }
-                    if next.guard == Cond::FALSE {
+                FlowStep::Forward(to) => to,
+                FlowStep::Back { to, round } => {
+                    if !self.jump_back(run, at, &to, round, &mut next)? {
                         continue;
                     }
-                    for mut segment in segments {
-                        segment.when = self.out.pool.and(segment.when, next.guard);
-                        self.out.segments.push(segment);
-                    }
-                    let spent = run.past.spent_after(at, round);
-                    if spent > self.bound {
-                        self.cuts(&mut run.ending, &next, run.loops.instr(to.head(round)))?;
-                        continue;
-                    }
-                    self.out.deepest = self.out.deepest.max(spent);
                     to
                 }
             };
@@ -370,12 +302,98 @@ impl Unroller<'_> {
         Ok(())
     }
 
+    /// Jumps back to `to`, in the loop at `round`, with state `next`: leaves out rounds without
+    /// effect, and records repetitions. Returns whether a part of the state continues there.
+    fn jump_back(
+        &mut self,
+        run: &mut ThreadUnrolling,
+        at: &Position,
+        to: &Position,
+        round: usize,
+        next: &mut UnrollState,
+    ) -> Result<bool, Reason> {
+        let jump = Jump { to, round };
+        let progress = self.purpose.is_progress();
+        let (mut left_out, mut segments) = (Cond::FALSE, Vec::new());
+        for found in run
+            .past
+            .rounds(&mut self.out.pool, next, &run.loops, jump, progress)
+        {
+            let Round {
+                from,
+                when: idle,
+                keeps,
+                how,
+                length,
+            } = found;
+            let pool = &mut self.out.pool;
+            self.out.left_out.extend(Some(keeps));
+            if let RoundRemoval::Together { shows } = how {
+                let twice = progress || shows;
+                let number = run.loops.number(to, round);
+                segments.push(Segment {
+                    thread: run.id,
+                    from,
+                    to: to.clone(),
+                    number,
+                    length,
+                    when: idle,
+                    twice,
+                });
+                continue;
+            }
+            run.ending.idle = pool.or(run.ending.idle, idle);
+            if how == RoundRemoval::First {
+                continue;
+            }
+            run.ending.spinning = pool.or(run.ending.spinning, idle);
+            run.ending.spins.push((idle, from.pc()));
+            if keeps && progress {
+                // A round that repeats without end is found when two follow each other.
+                left_out = pool.or(left_out, idle);
+                continue;
+            }
+            let busy = pool.not(idle);
+            let going_on = pool.and(next.guard, busy);
+            if progress {
+                next.guard = idle;
+                self.spins(next, &from, run.id)?;
+            } else {
+                // An execution in which all queried work is complete continues until the query
+                // shows it.
+                self.asks_for_ever(idle, run.id, &|place| *place >= from);
+            }
+            next.guard = going_on;
+        }
+        if progress {
+            self.repeats(next, jump, &run.past, &run.loops, run.id)?;
+            let left_out = self.out.pool.and(next.guard, left_out);
+            let busy = self.out.pool.not(left_out);
+            self.out.constraints.push(busy);
+            next.guard = self.out.pool.and(next.guard, busy);
+        }
+        if next.guard == Cond::FALSE {
+            return Ok(false);
+        }
+        for mut segment in segments {
+            segment.when = self.out.pool.and(segment.when, next.guard);
+            self.out.segments.push(segment);
+        }
+        let spent = run.past.spent_after(at, round);
+        if spent > self.bound {
+            self.cuts(&mut run.ending, next, run.loops.instr(to.head(round)))?;
+            return Ok(false);
+        }
+        self.out.deepest = self.out.deepest.max(spent);
+        Ok(true)
+    }
+
     /// Continues a thread after a meeting.
     pub(super) fn leave(
         &mut self,
-        run: &mut Run,
+        run: &mut ThreadUnrolling,
         at: &Position,
-        state: State,
+        state: UnrollState,
     ) -> Result<(), Reason> {
         let (guard, next) = (state.guard, at.pc() + 1);
         self.of_run(run, |unroller, run| {
@@ -384,12 +402,12 @@ impl Unroller<'_> {
     }
 
     /// Describes the end of a thread without remaining states.
-    pub(super) fn finish(&mut self, mut run: Run) -> Result<Ending, Reason> {
+    pub(super) fn finish(&mut self, mut run: ThreadUnrolling) -> Result<ThreadEndings, Reason> {
         std::mem::swap(&mut self.endings, &mut run.endings);
         let (id, program) = (run.id, self.program);
         let thread = program.thread(id);
         for (at, dead, leaves, state) in std::mem::take(&mut run.unreached) {
-            self.never_reached(state, (&at, dead), leaves, &run);
+            self.never_reached(state, &at, dead, leaves, &run);
         }
         let mut ending = run.ending;
         if let Some(mut state) = run.end {
@@ -418,7 +436,7 @@ impl Unroller<'_> {
     }
 
     /// Records the registers of a state in which the thread ends, if the question needs them.
-    pub(super) fn ends(&mut self, state: &State) -> Result<(), Reason> {
+    pub(super) fn ends(&mut self, state: &UnrollState) -> Result<(), Reason> {
         if !self.purpose.asks_for_registers() || state.guard == Cond::FALSE {
             return Ok(());
         }
@@ -430,7 +448,7 @@ impl Unroller<'_> {
 
     /// The condition that a thread is neither here nor ended: it is at another place and continues,
     /// or at the end of its code.
-    pub(super) fn elsewhere(&mut self, run: &Run, here: &Position) -> Cond {
+    pub(super) fn elsewhere(&mut self, run: &ThreadUnrolling, here: &Position) -> Cond {
         let stands = run
             .meets
             .as_ref()
@@ -441,7 +459,7 @@ impl Unroller<'_> {
     }
 
     /// A place where a thread may stop without end, if it executed anything since the last one.
-    pub(super) fn may_stop(&mut self, state: &mut State, at: usize) -> Result<(), Reason> {
+    pub(super) fn may_stop(&mut self, state: &mut UnrollState, at: usize) -> Result<(), Reason> {
         if !matches!(self.purpose, Purpose::Progress { stops: true, .. })
             || state.fresh
             || state.guard == Cond::FALSE
@@ -462,7 +480,7 @@ impl Unroller<'_> {
     }
 
     /// Merges a state into the one that waits at the same position.
-    fn merge(&mut self, slot: &mut Option<State>, new: State) -> Result<(), Reason> {
+    fn merge(&mut self, slot: &mut Option<UnrollState>, new: UnrollState) -> Result<(), Reason> {
         let Some(old) = slot else {
             *slot = Some(new);
             return Ok(());
@@ -487,7 +505,12 @@ impl Unroller<'_> {
     }
 
     /// Ends a thread at the loop bound; `header` is the first instruction of the loop.
-    fn cuts(&mut self, ending: &mut Ending, state: &State, header: usize) -> Result<(), Reason> {
+    fn cuts(
+        &mut self,
+        ending: &mut ThreadEndings,
+        state: &UnrollState,
+        header: usize,
+    ) -> Result<(), Reason> {
         ending.cut = self.out.pool.or(ending.cut, state.guard);
         ending.cuts.push((state.guard, header));
         self.ends(state)
@@ -499,10 +522,11 @@ impl Unroller<'_> {
     /// the program, even if only values rule the way out.
     fn never_reached(
         &mut self,
-        mut state: State,
-        (at, dead): (&Position, usize),
+        mut state: UnrollState,
+        at: &Position,
+        dead: usize,
         leaves: bool,
-        run: &Run,
+        run: &ThreadUnrolling,
     ) {
         let thread = run.id;
         let code = &self.program.thread(thread).code;
@@ -512,7 +536,7 @@ impl Unroller<'_> {
             if pc >= code.len() || (leaves && run.reached.iter().any(|at| at.pc() == pc)) {
                 continue;
             }
-            let Step::Forward(here) = run.loops.step(&from, pc) else {
+            let FlowStep::Forward(here) = run.loops.step(&from, pc) else {
                 continue;
             };
             if run.reached.contains(&here) || !seen.insert(here.clone()) {
@@ -537,7 +561,7 @@ impl Unroller<'_> {
     }
 
     /// Records that a branch was decided, with the values of loop registers.
-    fn counts(&mut self, state: &State, at: &Position, run: &mut Run) {
+    fn counts(&mut self, state: &UnrollState, at: &Position, run: &mut ThreadUnrolling) {
         let thread = run.id;
         for (round, counters) in run.loops.tested(at.pc()) {
             let pool = &self.out.pool;

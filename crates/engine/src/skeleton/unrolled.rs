@@ -2,13 +2,13 @@
 //! threads.
 
 use super::event::Event;
-use super::kept::Kept;
+use super::kept::PreservingRmw;
 use super::loops::Position;
-use super::pool::{Cond, Pool, TermId};
-use super::progress::{Apart, Repeat, Spin};
+use super::pool::{Cond, TermId, TermPool};
+use super::progress::{LaneWait, Repeat, SpinIteration};
 use super::racing::Instructions;
 use super::returns::LongLoops;
-use super::unroll::State;
+use super::unroll::UnrollState;
 use cat::rel::EventId;
 use program::host::QueryId;
 use program::{Scope, ThreadId};
@@ -22,7 +22,7 @@ pub(super) type WaitKey = (ThreadId, Position, bool);
 
 /// An arrival at a barrier, as unrolled.
 #[derive(Clone, Debug)]
-pub(super) struct Arrival {
+pub(super) struct GuardedArrival {
     pub(super) event: EventId,
     pub(super) guard: Cond,
     /// The barrier.
@@ -32,7 +32,7 @@ pub(super) struct Arrival {
 
 /// Threads that meet to exchange values.
 #[derive(Clone, Debug)]
-pub(super) struct Met {
+pub(super) struct LaneMeeting {
     pub(super) guard: Cond,
     /// The number of events when they met.
     pub(super) events: usize,
@@ -58,7 +58,7 @@ pub(super) struct Segment {
 
 /// A wait at a barrier, as unrolled.
 #[derive(Clone, Debug)]
-pub(super) struct Wait {
+pub(super) struct GuardedWait {
     pub(super) key: WaitKey,
     /// The event that executes if it passes: a wait, or the arrival that it delays.
     pub(super) event: EventId,
@@ -70,7 +70,7 @@ pub(super) struct Wait {
     pub(super) at: Use,
 }
 
-impl Wait {
+impl GuardedWait {
     /// Whether it only delays an arrival: a thread that has arrived cannot arrive again before the
     /// phase completes.
     pub(super) fn to_arrive(&self) -> bool {
@@ -82,13 +82,13 @@ impl Wait {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Use {
     pub(super) thread: ThreadId,
-    pub(super) group: Group,
+    pub(super) group: BarrierGroup,
     pub(super) naming: Naming,
 }
 
 /// The threads that a barrier can bring together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Group {
+pub(super) struct BarrierGroup {
     pub(super) domain: Scope,
     /// For a warp: the named lanes.
     pub(super) lanes: Option<u32>,
@@ -110,7 +110,7 @@ pub(super) enum Naming {
 
 /// The ways in which a thread's states end.
 #[derive(Clone, Debug)]
-pub(super) struct Ending {
+pub(super) struct ThreadEndings {
     /// It ran to its end.
     pub(super) done: Cond,
     /// The loop bound cut it.
@@ -127,44 +127,44 @@ pub(super) struct Ending {
     /// ends.
     pub(super) regs: Vec<TermId>,
     /// The further ends for questions about progress.
-    pub(super) progress: Endings,
+    pub(super) progress: ProgressEndings,
 }
 
 /// The further ways in which a thread can end, for questions about progress.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Endings {
+pub(super) struct ProgressEndings {
     /// The scheduler never runs it again, by place.
     pub(super) stopped: Vec<(usize, Cond)>,
     /// It waits for lanes that never arrive.
-    pub(super) apart: Vec<(Apart, Cond)>,
+    pub(super) apart: Vec<(LaneWait, Cond)>,
     /// It spins in an iteration without effect, by iteration.
-    pub(super) spins: Vec<Spin>,
+    pub(super) spins: Vec<SpinIteration>,
     /// It repeats blocks of iterations.
     pub(super) repeats: Vec<Repeat>,
     /// The merged states in which the thread ends, if the question needs their registers.
-    pub(super) at_end: Option<State>,
+    pub(super) at_end: Option<UnrollState>,
 }
 
 /// The results of unrolling.
 #[derive(Default)]
-pub(super) struct Unrolled {
-    pub(super) pool: Pool,
+pub(super) struct Unrolling {
+    pub(super) pool: TermPool,
     pub(super) events: Vec<Event>,
     pub(super) rmw: Vec<(EventId, EventId)>,
     /// By value read from several cells: its pieces.
     pub(super) pieces: FxHashMap<TermId, Vec<TermId>>,
-    pub(super) arrivals: Vec<Arrival>,
-    pub(super) waits: Vec<Wait>,
+    pub(super) arrivals: Vec<GuardedArrival>,
+    pub(super) waits: Vec<GuardedWait>,
     /// Barriers of the suites on ways that no execution takes: they are never reached.
     pub(super) unreached: Vec<Use>,
-    pub(super) endings: Vec<Ending>,
+    pub(super) endings: Vec<ThreadEndings>,
     /// Syntactic dependencies, if the options require them: address, data, control.
     pub(super) addr: Vec<(EventId, EventId)>,
     pub(super) data: Vec<(EventId, EventId)>,
     pub(super) ctrl: Vec<(EventId, EventId)>,
     pub(super) has_loops: bool,
     /// Read-modify-writes in loops that may write the value they read.
-    pub(super) kept: Vec<Kept>,
+    pub(super) kept: Vec<PreservingRmw>,
     /// Reads in loops.
     pub(super) looped: Instructions,
     /// Whether iterations were left out, with such read-modify-writes or without.
@@ -185,23 +185,23 @@ pub(super) struct Unrolled {
     /// their positions.
     pub(super) spurious: Vec<(ThreadId, Position, Cond)>,
     /// Every execution of a query.
-    pub(super) answers: Vec<Answer>,
+    pub(super) answers: Vec<QueryAnswer>,
     /// Pairs of an event before a meeting of lanes and an event of another lane after it: the base
     /// relation `meets`.
     pub(super) meets: Vec<(EventId, EventId, Cond)>,
-    pub(super) meetings: Vec<Met>,
+    pub(super) meetings: Vec<LaneMeeting>,
     /// The place where a thread waits for lanes that may not arrive.
     pub(super) apart: Option<Reason>,
     /// The condition that a thread waits for lanes that do not arrive, with its place.
     pub(super) unmet: Vec<(Cond, Place)>,
 }
 
-impl Unrolled {
+impl Unrolling {
     /// Records which events meetings separate. Renumbers all events thread by thread, because
     /// threads that meet were unrolled together.
     pub(super) fn in_order_of_threads(&mut self) {
         let is_of = |e: &usize, t: ThreadId| self.events[*e].thread == Some(t);
-        for Met {
+        for LaneMeeting {
             guard: when,
             events,
             threads,
@@ -284,7 +284,7 @@ impl Unrolled {
 
 /// One execution of a query, as unrolled.
 #[derive(Clone, Debug)]
-pub(super) struct Answer {
+pub(super) struct QueryAnswer {
     pub(super) query: QueryId,
     pub(super) thread: ThreadId,
     pub(super) instr: usize,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use batsat::{Callbacks, Lit, SolverInterface, lbool};
 
-use super::sat::{Outcome, SatLit, Solver};
+use super::sat::{SatLit, Solver, SolverAnswer};
 use verdict::Reason;
 
 /// The number of decisions between two polls of the deadline.
@@ -19,20 +19,20 @@ const DECISIONS: u32 = 64;
 /// A batsat solver.
 #[derive(Default)]
 pub(super) struct Batsat {
-    solver: batsat::Solver<Clock>,
+    solver: batsat::Solver<SearchClock>,
     clause: Vec<Lit>,
 }
 
 /// Decides when to stop the search. Once late it stays late, because the solver polls once to leave
 /// its search and once more to end.
 #[derive(Default)]
-struct Clock {
+struct SearchClock {
     deadline: Option<Instant>,
     calls: Cell<u32>,
     late: Cell<bool>,
 }
 
-impl Callbacks for Clock {
+impl Callbacks for SearchClock {
     fn stop(&self) -> bool {
         let calls = self.calls.get();
         self.calls.set(calls.wrapping_add(1));
@@ -65,17 +65,17 @@ impl Solver for Batsat {
         self.clause = lits;
     }
 
-    fn solve(&mut self, assumptions: &[SatLit], milliseconds: Option<u64>) -> Outcome {
+    fn solve(&mut self, assumptions: &[SatLit], milliseconds: Option<u64>) -> SolverAnswer {
         let deadline = milliseconds.map(|ms| Instant::now() + Duration::from_millis(ms));
-        *self.solver.cb_mut() = Clock {
+        *self.solver.cb_mut() = SearchClock {
             deadline,
-            ..Clock::default()
+            ..SearchClock::default()
         };
         let assumptions: Vec<Lit> = assumptions.iter().map(|&l| self.lit(l)).collect();
         match self.solver.solve_limited(&assumptions) {
-            found if found == lbool::TRUE => Outcome::Sat,
-            found if found == lbool::FALSE => Outcome::Unsat,
-            _ => Outcome::Unknown(Reason::Time),
+            found if found == lbool::TRUE => SolverAnswer::Sat,
+            found if found == lbool::FALSE => SolverAnswer::Unsat,
+            _ => SolverAnswer::Unknown(Reason::Time),
         }
     }
 

@@ -7,9 +7,9 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use super::leaves::{Cases, LeafGates, Value, calculated, collect, holds};
+use super::leaves::{Cases, CircuitValue, LeafGates, calculated, collect, holds};
 use super::relations::exactly_one;
-use super::words::Word;
+use super::words::BitWord;
 use crate::bounds::TaskBounds;
 use crate::execution::Execution;
 use crate::skeleton::{Cond, TermId};
@@ -60,17 +60,17 @@ pub(super) fn with_encoding<'a>(
             .of(event.value.expect("reads have values"))
             .map(Vec::as_slice)
         {
-            None => Value::Word(Rc::new(Word::input(&mut gates, event.ty))),
-            Some([one]) => Value::constant(*one),
+            None => CircuitValue::Word(Rc::new(BitWord::input(&mut gates, event.ty))),
+            Some([one]) => CircuitValue::constant(*one),
             Some([a, b]) => {
                 let first = gates.input();
-                Value::Cases(Rc::new(vec![(*a, first), (*b, !first)]))
+                CircuitValue::Cases(Rc::new(vec![(*a, first), (*b, !first)]))
             }
             Some(domain) => {
                 let cases: Cases = domain.iter().map(|&v| (v, gates.input())).collect();
                 let lits: Vec<Lit> = cases.iter().map(|c| c.1).collect();
                 exactly_one(&mut gates, &mut clauses, &lits);
-                Value::Cases(Rc::new(cases))
+                CircuitValue::Cases(Rc::new(cases))
             }
         };
         reads[r] = Some(value);
@@ -140,7 +140,7 @@ impl Encoding<'_> {
     }
 
     /// A value of the skeleton.
-    pub(super) fn value(&mut self, t: TermId) -> Value {
+    pub(super) fn value(&mut self, t: TermId) -> CircuitValue {
         self.inner.leaves.value(&mut self.gates, t)
     }
 
@@ -201,7 +201,7 @@ impl Encoding<'_> {
     }
 
     /// The final value of an observable.
-    pub(super) fn observable(&mut self, o: Observable) -> Value {
+    pub(super) fn observable(&mut self, o: Observable) -> CircuitValue {
         let task = self.task.clone();
         let sk = &task.sk;
         if let Some(register) = sk.observed_register(o) {
@@ -214,23 +214,25 @@ impl Encoding<'_> {
             .find(|last| Some(last.0) == cell)
             .cloned()
         else {
-            return Value::constant(0);
+            return CircuitValue::constant(0);
         };
-        let values: Vec<(Value, Lit)> = last
+        let values: Vec<(CircuitValue, Lit)> = last
             .into_iter()
             .map(|(w, fin)| (self.value(sk.seen(w)), fin))
             .collect();
         let gates = &mut self.gates;
         if values
             .iter()
-            .all(|(value, _)| matches!(value, Value::Cases(_)))
+            .all(|(value, _)| matches!(value, CircuitValue::Cases(_)))
         {
             let mut list = Vec::new();
             for (value, fin) in &values {
-                let Value::Cases(cases) = value else { continue };
+                let CircuitValue::Cases(cases) = value else {
+                    continue;
+                };
                 list.extend(cases.iter().map(|&(v, l)| (v, gates.and(*fin, l))));
             }
-            return Value::Cases(collect(gates, list));
+            return CircuitValue::Cases(collect(gates, list));
         }
         let words = values
             .into_iter()
@@ -238,9 +240,9 @@ impl Encoding<'_> {
             .collect::<Vec<_>>();
         let (first, rest) = words.split_first().expect("a cell is written at the start");
         let chosen = rest.iter().fold((*first.0).clone(), |other, (word, fin)| {
-            Word::ite(gates, *fin, word, &other)
+            BitWord::ite(gates, *fin, word, &other)
         });
-        Value::Word(Rc::new(chosen))
+        CircuitValue::Word(Rc::new(chosen))
     }
 
     /// Input values of an execution in which operations on mbarrier objects come in a possible
@@ -271,7 +273,7 @@ impl Encoding<'_> {
                     .filter_map(|(&(w, r), &l)| Some((l, *before.get(&r)? == w))),
             );
             for &((r, _), _, word) in run {
-                if let Some(Value::Cases(cases)) = &leaves.reads[r] {
+                if let Some(CircuitValue::Cases(cases)) = &leaves.reads[r] {
                     guesses.extend(cases.iter().map(|&(v, l)| (l, v == word)));
                 }
             }
@@ -301,7 +303,7 @@ impl Encoding<'_> {
         }
     }
 
-    fn side(&mut self, ty: Ty, of: &Side) -> Value {
+    fn side(&mut self, ty: Ty, of: &Side) -> CircuitValue {
         match of {
             Side::Atom(a) => self.atom(a),
             Side::Of(op, a, b) => {
@@ -311,10 +313,12 @@ impl Encoding<'_> {
         }
     }
 
-    fn atom(&mut self, a: &PropAtom) -> Value {
+    fn atom(&mut self, a: &PropAtom) -> CircuitValue {
         match *a {
             PropAtom::Observable(o) => self.observable(o),
-            ref other => Value::constant(self.task.atom_value(other, &mut |_| None).unwrap_or(0)),
+            ref other => {
+                CircuitValue::constant(self.task.atom_value(other, &mut |_| None).unwrap_or(0))
+            }
         }
     }
 
@@ -354,10 +358,11 @@ impl Encoding<'_> {
                 .restricted(&executed)
             })
             .collect();
-        let last = |(cell, of): &(CellId, Vec<(usize, Lit)>)| {
-            Some((*cell, of.iter().find(|l| is(l.1))?.0))
-        };
-        let finals = self.finals.iter().filter_map(last).collect();
+        let finals = self
+            .finals
+            .iter()
+            .filter_map(|(cell, of)| Some((*cell, of.iter().find(|l| is(l.1))?.0)))
+            .collect();
         Execution {
             executed,
             reads,

@@ -11,11 +11,11 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use super::words::Word;
+use super::words::BitWord;
 use crate::skeleton::base::Base;
 use crate::skeleton::domain::MAX_VALUES;
 use crate::skeleton::images::{Image, together};
-use crate::skeleton::{Atom, Cond, Term, TermId};
+use crate::skeleton::{Cond, CondAtom, Term, TermId};
 use crate::task::Task;
 use cat::algebra::circuit::CircuitLeaves;
 use cat::algebra::gates::{Gates, Lit};
@@ -29,35 +29,35 @@ pub(super) type Cases = Vec<(i64, Lit)>;
 
 /// A value.
 #[derive(Clone)]
-pub(super) enum Value {
+pub(super) enum CircuitValue {
     /// By cases.
     Cases(Rc<Cases>),
     /// By its bits.
-    Word(Rc<Word>),
+    Word(Rc<BitWord>),
 }
 
-impl Value {
+impl CircuitValue {
     /// A constant.
-    pub(super) fn constant(v: i64) -> Value {
-        Value::Cases(Rc::new(vec![(v, Lit::TRUE)]))
+    pub(super) fn constant(v: i64) -> CircuitValue {
+        CircuitValue::Cases(Rc::new(vec![(v, Lit::TRUE)]))
     }
 
     /// Its bits.
-    pub(super) fn word(&self, gates: &mut Gates) -> Rc<Word> {
+    pub(super) fn word(&self, gates: &mut Gates) -> Rc<BitWord> {
         match self {
-            Value::Cases(cases) => Rc::new(Word::of_cases(gates, cases)),
-            Value::Word(word) => word.clone(),
+            CircuitValue::Cases(cases) => Rc::new(BitWord::of_cases(gates, cases)),
+            CircuitValue::Word(word) => word.clone(),
         }
     }
 
     /// The value under an assignment, and the literals that determine it.
     pub(super) fn read(&self, is: impl Fn(Lit) -> bool) -> Option<(i64, Vec<Lit>)> {
         match self {
-            Value::Cases(cases) => cases
+            CircuitValue::Cases(cases) => cases
                 .iter()
                 .find(|c| is(c.1))
                 .map(|&(v, lit)| (v, vec![lit])),
-            Value::Word(word) => {
+            CircuitValue::Word(word) => {
                 let lits: Vec<Lit> = word
                     .bits()
                     .iter()
@@ -75,10 +75,10 @@ pub(super) struct LeafGates<'a> {
     pub(super) task: Rc<Task<'a>>,
     pub(super) conds: FxHashMap<Cond, Lit>,
     pub(super) terms: FxHashMap<TermId, Rc<Cases>>,
-    pub(super) words: FxHashMap<TermId, Rc<Word>>,
+    pub(super) words: FxHashMap<TermId, Rc<BitWord>>,
     pub(super) choices: Vec<Lit>,
     /// Values of reads, as inputs.
-    pub(super) reads: Vec<Option<Value>>,
+    pub(super) reads: Vec<Option<CircuitValue>>,
     /// By list of reads: the combinations of their values.
     pub(super) combined: FxHashMap<Vec<EventId>, Rc<Vec<Lit>>>,
     pub(super) free: Vec<FxHashMap<(u32, u32), Lit>>,
@@ -96,9 +96,9 @@ impl LeafGates<'_> {
             return l;
         }
         let test = match pool.atom(atom) {
-            Atom::Choice(i) => self.choices[i as usize],
-            Atom::Eq(ty, a, b) => self.compare(gates, CmpOp::Eq, ty, a, b),
-            Atom::Lt(ty, a, b) => self.compare(gates, CmpOp::Lt, ty, a, b),
+            CondAtom::Choice(i) => self.choices[i as usize],
+            CondAtom::Eq(ty, a, b) => self.compare(gates, CmpOp::Eq, ty, a, b),
+            CondAtom::Lt(ty, a, b) => self.compare(gates, CmpOp::Lt, ty, a, b),
         };
         let (low, high) = (self.cond(gates, low), self.cond(gates, high));
         let lit = gates.ite(test, high, low);
@@ -125,8 +125,8 @@ impl LeafGates<'_> {
 
     fn reads_of(&self, e: EventId) -> &Rc<Cases> {
         match self.reads[e.index()].as_ref().expect("reads have inputs") {
-            Value::Cases(cases) => cases,
-            Value::Word(_) => unreachable!("functions are of reads whose values are listed"),
+            CircuitValue::Cases(cases) => cases,
+            CircuitValue::Word(_) => unreachable!("functions are of reads whose values are listed"),
         }
     }
 
@@ -158,48 +158,54 @@ impl LeafGates<'_> {
 
     /// Whether an operand of a term is known only by its bits.
     fn is_of_words(&self, t: TermId) -> bool {
-        let whole = |t: TermId| !self.is_listed(t);
         match self.task.sk.pool.term(t) {
             Term::Const(_) | Term::Read(_) | Term::Bin(BinOp::Unknown, ..) => false,
-            Term::Cast(_, a) => whole(a),
-            Term::Fused(_, three) => three.into_iter().any(whole),
-            Term::Ite(_, a, b) | Term::Bin(_, _, a, b) => whole(a) || whole(b),
+            Term::Cast(_, a) => self.is_unlisted(a),
+            Term::Fused(_, three) => three.into_iter().any(|t| self.is_unlisted(t)),
+            Term::Ite(_, a, b) | Term::Bin(_, _, a, b) => {
+                self.is_unlisted(a) || self.is_unlisted(b)
+            }
         }
     }
 
+    /// Whether the values of a term are not listed.
+    fn is_unlisted(&self, t: TermId) -> bool {
+        !self.is_listed(t)
+    }
+
     /// A value of the skeleton.
-    pub(super) fn value(&mut self, gates: &mut Gates, t: TermId) -> Value {
+    pub(super) fn value(&mut self, gates: &mut Gates, t: TermId) -> CircuitValue {
         if self.is_listed(t) {
-            Value::Cases(self.term(gates, t))
+            CircuitValue::Cases(self.term(gates, t))
         } else {
-            Value::Word(self.word(gates, t))
+            CircuitValue::Word(self.word(gates, t))
         }
     }
 
     /// The bits of a value of the skeleton.
-    pub(super) fn word(&mut self, gates: &mut Gates, t: TermId) -> Rc<Word> {
+    pub(super) fn word(&mut self, gates: &mut Gates, t: TermId) -> Rc<BitWord> {
         if let Some(word) = self.words.get(&t) {
             return word.clone();
         }
         let made = match self.task.sk.pool.term(t) {
             _ if self.is_listed(t) && !self.is_of_words(t) => {
                 let cases = self.term(gates, t);
-                Word::of_cases(gates, &cases)
+                BitWord::of_cases(gates, &cases)
             }
-            Term::Const(v) => Word::constant(v),
+            Term::Const(v) => BitWord::constant(v),
             Term::Read(e) => match self.reads[e.index()].as_ref().expect("reads have inputs") {
-                Value::Cases(cases) => Word::of_cases(gates, cases),
-                Value::Word(word) => (**word).clone(),
+                CircuitValue::Cases(cases) => BitWord::of_cases(gates, cases),
+                CircuitValue::Word(word) => (**word).clone(),
             },
             Term::Cast(ty, a) => self.word(gates, a).wrapped(ty),
             Term::Ite(c, a, b) => {
                 let c = self.cond(gates, c);
                 let (a, b) = (self.word(gates, a), self.word(gates, b));
-                Word::ite(gates, c, &a, &b)
+                BitWord::ite(gates, c, &a, &b)
             }
             Term::Bin(op, ty, a, b) => {
                 let (a, b) = (self.word(gates, a), self.word(gates, b));
-                Word::apply(gates, op, ty, &a, &b)
+                BitWord::apply(gates, op, ty, &a, &b)
             }
             Term::Fused(..) => unreachable!("its values are listed"),
         };
@@ -226,7 +232,7 @@ impl LeafGates<'_> {
             (Image::Any(values), _) if self.is_of_words(t) => {
                 let word = self.word(gates, t);
                 let is = |gates: &mut Gates, v: i64| {
-                    Word::holds(gates, CmpOp::Eq, Ty::WORD, &word, &Word::constant(v))
+                    BitWord::holds(gates, CmpOp::Eq, Ty::WORD, &word, &BitWord::constant(v))
                 };
                 let cases: Vec<(i64, Lit)> = values.iter().map(|&v| (v, is(gates, v))).collect();
                 collect(gates, cases)
@@ -303,23 +309,35 @@ pub(super) fn compare_cases(
 }
 
 /// Whether `a op b` holds in type `ty`.
-pub(super) fn holds(gates: &mut Gates, op: CmpOp, ty: Ty, a: &Value, b: &Value) -> Lit {
-    if let (Value::Cases(a), Value::Cases(b)) = (a, b) {
+pub(super) fn holds(
+    gates: &mut Gates,
+    op: CmpOp,
+    ty: Ty,
+    a: &CircuitValue,
+    b: &CircuitValue,
+) -> Lit {
+    if let (CircuitValue::Cases(a), CircuitValue::Cases(b)) = (a, b) {
         return compare_cases(gates, a, b, |x, y| op.holds(ty, x, y));
     }
     let (a, b) = (a.word(gates), b.word(gates));
-    Word::holds(gates, op, ty, &a, &b)
+    BitWord::holds(gates, op, ty, &a, &b)
 }
 
 /// The result of an operation on two values: cases if they are few enough to list, otherwise bits.
-pub(super) fn calculated(gates: &mut Gates, op: BinOp, ty: Ty, a: &Value, b: &Value) -> Value {
+pub(super) fn calculated(
+    gates: &mut Gates,
+    op: BinOp,
+    ty: Ty,
+    a: &CircuitValue,
+    b: &CircuitValue,
+) -> CircuitValue {
     match (a, b) {
-        (Value::Cases(a), Value::Cases(b)) if a.len() * b.len() <= MAX_VALUES => {
-            Value::Cases(calculated_cases(gates, op, ty, a, b))
+        (CircuitValue::Cases(a), CircuitValue::Cases(b)) if a.len() * b.len() <= MAX_VALUES => {
+            CircuitValue::Cases(calculated_cases(gates, op, ty, a, b))
         }
         _ => {
             let (a, b) = (a.word(gates), b.word(gates));
-            Value::Word(Rc::new(Word::apply(gates, op, ty, &a, &b)))
+            CircuitValue::Word(Rc::new(BitWord::apply(gates, op, ty, &a, &b)))
         }
     }
 }

@@ -21,12 +21,12 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::bounds::TaskBounds;
-use super::query::{Deadline, FinalState, Found, Query};
+use super::query::{Deadline, FinalState, Query, QueryResult};
 use super::task::Task;
 use cat::algebra::gates::{Budget, Exhausted, Lit};
 use encode::{Encoding, with_encoding};
-use sat::{Cnf, Outcome, SatLit, Solver};
-use symmetry::Class;
+use sat::{Cnf, SatLit, Solver, SolverAnswer};
+use symmetry::SymmetryClass;
 use verdict::Reason;
 
 /// The solver of the circuit.
@@ -60,18 +60,18 @@ pub(crate) struct Symbolic<'a> {
     task: Rc<Task<'a>>,
     size: usize,
     encoding: Encoding<'a>,
-    told: Vec<(Backend, Told)>,
+    told: Vec<(Backend, LoadedSolver)>,
     /// Threads that are alike, after the first query that needs them.
-    classes: Option<Vec<Class>>,
+    classes: Option<Vec<SymmetryClass>>,
 }
 
 /// A solver, and the part of the circuit that it has.
-struct Told {
+struct LoadedSolver {
     cnf: Cnf<Box<dyn Solver>>,
     emitted: usize,
 }
 
-impl Told {
+impl LoadedSolver {
     /// Passes new clauses to the solver; if time runs out, the rest stays for later.
     fn flush(&mut self, encoding: &Encoding<'_>, deadline: Deadline) -> Result<(), Reason> {
         self.cnf
@@ -98,13 +98,13 @@ impl Told {
 }
 
 /// A query to a solver that has the circuit, with the query's assumptions.
-struct Asked<'s, 'a> {
-    told: &'s mut Told,
+struct PreparedQuery<'s, 'a> {
+    told: &'s mut LoadedSolver,
     encoding: &'s mut Encoding<'a>,
     assumptions: Vec<SatLit>,
     /// Threads that can be exchanged without changing the query: the search covers only one
     /// arrangement.
-    alike: Vec<Class>,
+    alike: Vec<SymmetryClass>,
 }
 
 /// Why an encoding is useless, if it is.
@@ -121,7 +121,7 @@ fn given_up(encoding: &Encoding<'_>) -> Result<(), Reason> {
 
 /// The expected size of a circuit, in gates or clauses, by cause.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Expected {
+pub(crate) struct CircuitEstimate {
     /// Clauses that equate read and written values, for each value that is computed from others.
     pub(crate) values: usize,
     /// Listed values of reads (inputs), triples of orders (clauses), and open pairs of relations.
@@ -158,7 +158,7 @@ impl<'a> Symbolic<'a> {
 
     /// A rough lower bound on the size of a circuit from these bounds; triples of orders are
     /// counted up to `most`.
-    pub(crate) fn expected(task: &Task<'a>, start: &TaskBounds, most: usize) -> Expected {
+    pub(crate) fn expected(task: &Task<'a>, start: &TaskBounds, most: usize) -> CircuitEstimate {
         let events = &task.sk.events;
         let listed = |e: usize| {
             events[e]
@@ -180,7 +180,7 @@ impl<'a> Symbolic<'a> {
         let relations = reads.map(listed).sum::<usize>()
             + start.open(task) / 4
             + relations::triples(task, start, most);
-        Expected { values, relations }
+        CircuitEstimate { values, relations }
     }
 
     /// The bounds that the circuit starts from.
@@ -232,7 +232,7 @@ impl<'a> Symbolic<'a> {
     }
 
     /// The threads that a query treats alike; with `states`, also in the final states.
-    fn alike(&mut self, query: &Query<'_>, states: bool) -> Vec<Class> {
+    fn alike(&mut self, query: &Query<'_>, states: bool) -> Vec<SymmetryClass> {
         let classes = self
             .classes
             .get_or_insert_with(|| symmetry::classes(&self.task));
@@ -246,7 +246,7 @@ impl<'a> Symbolic<'a> {
         query: &Query<'_>,
         complete: bool,
         deadline: Deadline,
-    ) -> Result<Option<Asked<'_, 'a>>, Reason> {
+    ) -> Result<Option<PreparedQuery<'_, 'a>>, Reason> {
         self.encoding.gates.set_deadline(deadline.0);
         let Some(mut demands) = self.demands(query, complete)? else {
             return Ok(None);
@@ -270,7 +270,7 @@ impl<'a> Symbolic<'a> {
             .unwrap_or_else(|| {
                 self.told.push((
                     with,
-                    Told {
+                    LoadedSolver {
                         cnf: Cnf::new(with.solver(), self.encoding.likely.clone()),
                         emitted: 0,
                     },
@@ -285,7 +285,7 @@ impl<'a> Symbolic<'a> {
         assumptions.sort_unstable();
         assumptions.dedup();
         told.flush(&self.encoding, deadline)?;
-        Ok(Some(Asked {
+        Ok(Some(PreparedQuery {
             told,
             encoding: &mut self.encoding,
             assumptions,
@@ -294,25 +294,32 @@ impl<'a> Symbolic<'a> {
     }
 
     /// Looks for one execution.
-    pub(crate) fn find(&mut self, with: Backend, query: &Query<'_>, deadline: Deadline) -> Found {
-        let Asked {
+    pub(crate) fn find(
+        &mut self,
+        with: Backend,
+        query: &Query<'_>,
+        deadline: Deadline,
+    ) -> QueryResult {
+        let PreparedQuery {
             told,
             encoding,
             assumptions,
             ..
         } = match self.question(with, query, false, deadline) {
-            Err(reason) => return Found::Unknown(reason),
-            Ok(None) => return Found::No,
+            Err(reason) => return QueryResult::Unknown(reason),
+            Ok(None) => return QueryResult::No,
             Ok(Some(question)) => question,
         };
         match told.cnf.solver.solve(&assumptions, deadline.left_ms()) {
-            Outcome::Unsat => Found::No,
-            Outcome::Unknown(reason) => Found::Unknown(reason),
-            Outcome::Sat => {
+            SolverAnswer::Unsat => QueryResult::No,
+            SolverAnswer::Unknown(reason) => QueryResult::Unknown(reason),
+            SolverAnswer::Sat => {
                 let values = told.cnf.values(&encoding.gates);
                 let execution = encoding.decode(&values);
                 // Decoding builds gates that no clause used before, and may run out of time.
-                given_up(encoding).map_or_else(Found::Unknown, |()| Found::Yes(Box::new(execution)))
+                given_up(encoding).map_or_else(QueryResult::Unknown, |()| {
+                    QueryResult::Yes(Box::new(execution))
+                })
             }
         }
     }
@@ -326,7 +333,7 @@ impl<'a> Symbolic<'a> {
         deadline: Deadline,
     ) -> (Vec<FinalState>, Option<Reason>) {
         let task = self.task.clone();
-        let Asked {
+        let PreparedQuery {
             told,
             encoding,
             mut assumptions,
@@ -337,7 +344,6 @@ impl<'a> Symbolic<'a> {
             Ok(Some(question)) => question,
         };
         let mut states: BTreeSet<FinalState> = BTreeSet::new();
-        let finish = |states: BTreeSet<FinalState>, reason| (states.into_iter().collect(), reason);
         // A separate switch excludes known states, so that later questions do not see the
         // exclusion.
         let switch = encoding.gates.input();
@@ -356,21 +362,20 @@ impl<'a> Symbolic<'a> {
                 return finish(states, Some(reason));
             }
             match told.cnf.solver.solve(&assumptions, deadline.left_ms()) {
-                Outcome::Unsat => {
+                SolverAnswer::Unsat => {
                     return match symmetry::permuted(&task, &alike, &states, deadline) {
                         Ok(all) => finish(all, None),
                         Err(reason) => finish(states, Some(reason)),
                     };
                 }
-                Outcome::Unknown(reason) => return finish(states, Some(reason)),
-                Outcome::Sat => {}
+                SolverAnswer::Unknown(reason) => return finish(states, Some(reason)),
+                SolverAnswer::Sat => {}
             }
             let values = told.cnf.values(&encoding.gates);
             let mut state = Vec::new();
             let mut block = vec![!switch];
             for value in &observed {
-                let is = |l: Lit| values[l.gate()] != l.negated();
-                let Some((v, lits)) = value.read(is) else {
+                let Some((v, lits)) = value.read(|l: Lit| values[l.gate()] != l.negated()) else {
                     return finish(
                         states,
                         Some(Reason::Engine("an observed value has no case".into())),
@@ -388,4 +393,11 @@ impl<'a> Symbolic<'a> {
             told.cnf.demand(&encoding.gates, &block);
         }
     }
+}
+
+fn finish(
+    states: BTreeSet<FinalState>,
+    reason: Option<Reason>,
+) -> (Vec<FinalState>, Option<Reason>) {
+    (states.into_iter().collect(), reason)
 }

@@ -6,13 +6,13 @@
 use rustc_hash::FxHashMap;
 
 use super::encode::Encoding;
-use super::leaves::{Value, compare_cases};
+use super::leaves::{Cases, CircuitValue, compare_cases};
 use crate::bounds::TaskBounds;
 use crate::task::Task;
 use cat::algebra::bounds::Bound;
 use cat::algebra::circuit::CircuitLeaves;
 use cat::algebra::gates::{Gates, Lit};
-use cat::model::ir::Shape;
+use cat::model::ir::{NodeId, Shape};
 use cat::rel::{EventSet, Rel, ones};
 use program::Ty;
 
@@ -93,8 +93,12 @@ impl Encoding<'_> {
                 }
             }
             if astray != Lit::FALSE {
-                for zero in same_value(&mut self.gates, &mine, &Value::constant(0), sk.events[r].ty)
-                {
+                for zero in same_value(
+                    &mut self.gates,
+                    &mine,
+                    &CircuitValue::constant(0),
+                    sk.events[r].ty,
+                ) {
                     self.clauses.push([vec![!astray, !reads], zero].concat());
                 }
             }
@@ -105,72 +109,21 @@ impl Encoding<'_> {
     pub(super) fn order(&mut self, f: usize) {
         let task = self.task.clone();
         let decl = &task.model.free[f];
-        let n = task.sk.len();
         let within = self.bound(decl.within);
         let contains = decl.containing.map(|c| self.bound(c));
         let covers = decl.covering.map(|c| self.bound(c));
         let free_bound = self.start.free[f].clone();
-        let pairs: Vec<(usize, usize)> = free_bound.may.iter().collect();
-        for &(i, j) in &pairs {
-            if self.gates.tick(self.clauses.len()) {
-                return;
-            }
-            let key = (i as u32, j as u32);
-            if free_bound.must.has(i, j) {
-                self.inner.leaves.free[f].insert(key, Lit::TRUE);
-                continue;
-            }
-            let back = self.inner.leaves.free[f]
-                .get(&(j as u32, i as u32))
-                .copied();
-            let total = covers
-                .as_ref()
-                .is_some_and(|c| c.must.has(i, j) || c.must.has(j, i));
-            let lit = match back {
-                Some(l) if total => !l,
-                _ => self.gates.input(),
-            };
-            self.inner.leaves.free[f].insert(key, lit);
-        }
-        let algebra = self.start.algebra.clone();
-        let implied = Implied::new(&free_bound, &within, &algebra.must);
-        let cell = |e: &Self, i: usize, j: usize| {
-            e.inner.leaves.free[f]
-                .get(&(i as u32, j as u32))
-                .copied()
-                .unwrap_or(Lit::FALSE)
-        };
-        for i in 0..n {
-            for j in free_bound.may.successors(i) {
-                if self.gates.tick(self.clauses.len()) {
-                    return;
-                }
-                let ij = cell(self, i, j);
-                let there: Vec<Lit> = vec![!self.executes(i), !self.executes(j)];
-                if !within.must.has(i, j) {
-                    let inside = self.inner.cell(&mut self.gates, decl.within, i, j);
-                    self.clauses
-                        .push([vec![!ij, inside], there.clone()].concat());
-                }
-                if i < j && free_bound.may.has(j, i) {
-                    self.clauses.push(vec![!ij, !cell(self, j, i)]);
-                }
-                for k in implied.others(i, j) {
-                    let (jk, ik) = (cell(self, j, k), cell(self, i, k));
-                    let inside = self.inner.cell(&mut self.gates, decl.within, i, k);
-                    let mut clause = vec![!ij, !jk, ik, !inside];
-                    clause.extend(&there);
-                    clause.push(!self.executes(k));
-                    self.clauses.push(clause);
-                }
-            }
+        if !self.order_inputs(f, &free_bound, covers.as_ref())
+            || !self.order_within(f, decl.within, &free_bound, &within)
+        {
+            return;
         }
         if let (Some(c), Some(bound)) = (decl.containing, contains) {
             for (i, j) in bound.may.iter() {
                 let wanted = self.inner.cell(&mut self.gates, c, i, j);
                 let clause = vec![
                     !wanted,
-                    cell(self, i, j),
+                    self.free_cell(f, i, j),
                     !self.executes(i),
                     !self.executes(j),
                 ];
@@ -178,19 +131,7 @@ impl Encoding<'_> {
             }
         }
         if let (Some(c), Some(bound)) = (decl.covering, covers) {
-            for (i, j) in bound.may.iter() {
-                if i == j || bound.may.has(j, i) && j < i {
-                    continue;
-                }
-                let mut wanted = self.inner.cell(&mut self.gates, c, i, j);
-                if bound.may.has(j, i) {
-                    let other = self.inner.cell(&mut self.gates, c, j, i);
-                    wanted = self.gates.or(wanted, other);
-                }
-                let there = vec![!self.executes(i), !self.executes(j)];
-                let clause = vec![!wanted, cell(self, i, j), cell(self, j, i)];
-                self.clauses.push([clause, there].concat());
-            }
+            self.order_covers(f, c, &bound);
         }
         // Transitivity inside `within` makes an order acyclic if `within` itself is transitive.
         let all = &self.start.algebra.clone().may;
@@ -209,6 +150,100 @@ impl Encoding<'_> {
                         .unwrap_or(Lit::FALSE)
                 });
             self.clauses.push(vec![l]);
+        }
+    }
+
+    /// The literal that a pair is in a free order.
+    fn free_cell(&self, f: usize, i: usize, j: usize) -> Lit {
+        self.inner.leaves.free[f]
+            .get(&(i as u32, j as u32))
+            .copied()
+            .unwrap_or(Lit::FALSE)
+    }
+
+    /// Makes the literals of the pairs of a free order. Returns false if the budget is exhausted.
+    fn order_inputs(
+        &mut self,
+        f: usize,
+        free_bound: &Bound<Rel>,
+        covers: Option<&Bound<Rel>>,
+    ) -> bool {
+        let pairs: Vec<(usize, usize)> = free_bound.may.iter().collect();
+        for &(i, j) in &pairs {
+            if self.gates.tick(self.clauses.len()) {
+                return false;
+            }
+            let key = (i as u32, j as u32);
+            if free_bound.must.has(i, j) {
+                self.inner.leaves.free[f].insert(key, Lit::TRUE);
+                continue;
+            }
+            let back = self.inner.leaves.free[f]
+                .get(&(j as u32, i as u32))
+                .copied();
+            let total = covers.is_some_and(|c| c.must.has(i, j) || c.must.has(j, i));
+            let lit = match back {
+                Some(l) if total => !l,
+                _ => self.gates.input(),
+            };
+            self.inner.leaves.free[f].insert(key, lit);
+        }
+        true
+    }
+
+    /// Keeps a free order inside `within`, antisymmetric and transitive. Returns false if the budget
+    /// is exhausted.
+    fn order_within(
+        &mut self,
+        f: usize,
+        id: NodeId,
+        free_bound: &Bound<Rel>,
+        within: &Bound<Rel>,
+    ) -> bool {
+        let algebra = self.start.algebra.clone();
+        let implied = ImpliedTriples::new(free_bound, within, &algebra.must);
+        for i in 0..self.task.sk.len() {
+            for j in free_bound.may.successors(i) {
+                if self.gates.tick(self.clauses.len()) {
+                    return false;
+                }
+                let ij = self.free_cell(f, i, j);
+                let there: Vec<Lit> = vec![!self.executes(i), !self.executes(j)];
+                if !within.must.has(i, j) {
+                    let inside = self.inner.cell(&mut self.gates, id, i, j);
+                    self.clauses
+                        .push([vec![!ij, inside], there.clone()].concat());
+                }
+                if i < j && free_bound.may.has(j, i) {
+                    self.clauses.push(vec![!ij, !self.free_cell(f, j, i)]);
+                }
+                for k in implied.others(i, j) {
+                    let (jk, ik) = (self.free_cell(f, j, k), self.free_cell(f, i, k));
+                    let inside = self.inner.cell(&mut self.gates, id, i, k);
+                    let mut clause = vec![!ij, !jk, ik, !inside];
+                    clause.extend(&there);
+                    clause.push(!self.executes(k));
+                    self.clauses.push(clause);
+                }
+            }
+        }
+        true
+    }
+
+    /// Decides each pair that a free order must cover, in one direction or the other.
+    fn order_covers(&mut self, f: usize, id: NodeId, bound: &Bound<Rel>) {
+        for (i, j) in bound.may.iter() {
+            if i == j || bound.may.has(j, i) && j < i {
+                continue;
+            }
+            let mut wanted = self.inner.cell(&mut self.gates, id, i, j);
+            if bound.may.has(j, i) {
+                let other = self.inner.cell(&mut self.gates, id, j, i);
+                wanted = self.gates.or(wanted, other);
+            }
+            let there = vec![!self.executes(i), !self.executes(j)];
+            let clause = vec![!wanted, self.free_cell(f, i, j), self.free_cell(f, j, i)];
+            self.clauses.push([clause, there].concat());
         }
     }
 
@@ -284,7 +319,7 @@ pub(super) fn triples(task: &Task<'_>, start: &TaskBounds, most: usize) -> usize
             .as_deref()
             .expect("bounds were computed")
             .rel();
-        let implied = Implied::new(order, within, &start.algebra.must);
+        let implied = ImpliedTriples::new(order, within, &start.algebra.must);
         for (i, j) in order.may.iter() {
             if count > most {
                 return count;
@@ -296,14 +331,14 @@ pub(super) fn triples(task: &Task<'_>, start: &TaskBounds, most: usize) -> usize
 }
 
 /// Clauses that equate the read and the written value, in the type of the read.
-fn same_value(gates: &mut Gates, read: &Value, written: &Value, ty: Ty) -> Vec<Vec<Lit>> {
-    if let (Value::Cases(read), Value::Cases(written)) = (read, written) {
-        let case = |v: i64| {
-            read.iter()
-                .find(|c| c.0 == ty.wrap(v))
-                .map_or(Lit::FALSE, |c| c.1)
-        };
-        let clauses = written.iter().map(|&(v, l)| vec![!l, case(v)]);
+fn same_value(
+    gates: &mut Gates,
+    read: &CircuitValue,
+    written: &CircuitValue,
+    ty: Ty,
+) -> Vec<Vec<Lit>> {
+    if let (CircuitValue::Cases(read), CircuitValue::Cases(written)) = (read, written) {
+        let clauses = written.iter().map(|&(v, l)| vec![!l, case_of(read, ty, v)]);
         return clauses.filter(|clause| clause[1] != Lit::TRUE).collect();
     }
     let (read, written) = (read.word(gates), written.word(gates).wrapped(ty));
@@ -317,14 +352,21 @@ fn same_value(gates: &mut Gates, read: &Value, written: &Value, ty: Ty) -> Vec<V
         .collect()
 }
 
+/// The literal that a read has a value.
+fn case_of(read: &Cases, ty: Ty, v: i64) -> Lit {
+    read.iter()
+        .find(|c| c.0 == ty.wrap(v))
+        .map_or(Lit::FALSE, |c| c.1)
+}
+
 /// Finds triples of a partly known order whose transitivity follows from other triples and from
 /// antisymmetry.
 ///
 /// Take known pairs `i`, `m` and `m`, `j`. Then `j` before `k` gives `m` before `k`, and that gives
 /// `i` before `k`; the other end is symmetric. If `k` is known to be before `i`, then `i` before
 /// `j` gives `k` before `j`, which contradicts `j` before `k`. The triples used here have clauses,
-/// or follow by shorter steps. [`Implied::new`] checks that they hold without a condition.
-struct Implied<'a> {
+/// or follow by shorter steps. [`ImpliedTriples::new`] checks that they hold without a condition.
+struct ImpliedTriples<'a> {
     order: &'a Bound<Rel>,
     /// The pairs that the order may contain.
     within: &'a Rel,
@@ -337,7 +379,7 @@ struct Implied<'a> {
     sure: Option<&'a EventSet>,
 }
 
-impl<'a> Implied<'a> {
+impl<'a> ImpliedTriples<'a> {
     fn new(order: &'a Bound<Rel>, within: &'a Bound<Rel>, sure: &'a EventSet) -> Self {
         let known = &order.must;
         let steps = known.seq(known, sure);
@@ -349,7 +391,7 @@ impl<'a> Implied<'a> {
                 .is_subset(&inside.clone().or(&Rel::identity_on(sure)))
             && steps.is_subset(known);
         let back = known.inverse();
-        Implied {
+        ImpliedTriples {
             order,
             within: &within.may,
             steps,

@@ -35,7 +35,7 @@ impl std::ops::Not for SatLit {
 
 /// The result of a solver.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum SolverAnswer {
     /// The clauses have a satisfying assignment.
     Sat,
     /// They have none.
@@ -52,7 +52,7 @@ pub(super) trait Solver {
     /// Adds a disjunction.
     fn add_clause(&mut self, clause: &[SatLit]);
     /// Solves under assumptions, for at most that number of milliseconds.
-    fn solve(&mut self, assumptions: &[SatLit], milliseconds: Option<u64>) -> Outcome;
+    fn solve(&mut self, assumptions: &[SatLit], milliseconds: Option<u64>) -> SolverAnswer;
     /// The value of a variable in the last assignment.
     fn value(&self, var: u32) -> bool;
 }
@@ -66,7 +66,7 @@ impl Solver for Box<dyn Solver> {
         self.as_mut().add_clause(clause);
     }
 
-    fn solve(&mut self, assumptions: &[SatLit], milliseconds: Option<u64>) -> Outcome {
+    fn solve(&mut self, assumptions: &[SatLit], milliseconds: Option<u64>) -> SolverAnswer {
         self.as_mut().solve(assumptions, milliseconds)
     }
 
@@ -276,8 +276,8 @@ mod tests {
             self.clauses.push(clause);
         }
 
-        fn solve(&mut self, _: &[SatLit], _: Option<u64>) -> Outcome {
-            Outcome::Unknown(Reason::Time)
+        fn solve(&mut self, _: &[SatLit], _: Option<u64>) -> SolverAnswer {
+            SolverAnswer::Unknown(Reason::Time)
         }
 
         fn value(&self, _: u32) -> bool {
@@ -382,7 +382,11 @@ mod tests {
                 let found = cnf.solver.solve(&assumptions, None);
                 assert_eq!(
                     found,
-                    if holds { Outcome::Sat } else { Outcome::Unsat },
+                    if holds {
+                        SolverAnswer::Sat
+                    } else {
+                        SolverAnswer::Unsat
+                    },
                     "{clauses:?} {assumed:?} {bits:b}"
                 );
             }

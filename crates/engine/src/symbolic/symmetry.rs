@@ -8,9 +8,9 @@
 //! of pairs generate all permutations of a class of threads that are alike.
 //!
 //! So take a query that has an answer, with requirements that the exchange preserves. It then also
-//! has an answer in which the threads of a class are sorted by a [`Key`] that moves with them. The
-//! key is the order of their writes to one location, or the values of their first reads. The order
-//! may be partial, but has a linear extension. The search covers only such answers
+//! has an answer in which the threads of a class are sorted by a [`SortKey`] that moves with them.
+//! The key is the order of their writes to one location, or the values of their first reads. The
+//! order may be partial, but has a linear extension. The search covers only such answers
 //! ([`Encoding::sorted`]). A list of final states is then the permutations of the states found
 //! ([`permuted`]).
 //!
@@ -29,13 +29,14 @@ use super::leaves::holds;
 use crate::initial;
 use crate::query::{Deadline, FinalState, Query};
 use crate::skeleton::base::Base;
+use crate::skeleton::domain::Values;
 use crate::skeleton::event::Event;
-use crate::skeleton::pool::{Atom, Pool, Term};
-use crate::skeleton::{Cond, TermId};
+use crate::skeleton::pool::{CondAtom, Term, TermPool};
+use crate::skeleton::{Cond, Skeleton, TermId};
 use crate::task::Task;
 use cat::algebra::gates::Lit;
 use cat::model::ir::Shape;
-use cat::rel::EventId;
+use cat::rel::{EventId, Rel};
 use program::litmus::{Atom as PropAtom, Observable, Prop, Side};
 use program::{BinOp, CmpOp, ThreadId, Ty};
 use verdict::Reason;
@@ -48,12 +49,12 @@ const MOST_STATES: usize = 2_000_000;
 const MOST_READS: usize = 8;
 
 /// Threads that are alike, each with its events in order.
-pub(super) struct Class {
+pub(super) struct SymmetryClass {
     threads: Vec<(ThreadId, Vec<usize>)>,
 }
 
 /// A property of each thread that moves with it, to sort the threads of a class by.
-enum Key {
+enum SortKey {
     /// The places of writes, by thread, in an order of the model.
     Order(usize, Vec<usize>),
     /// The values of reads, by thread.
@@ -62,7 +63,7 @@ enum Key {
 
 /// An exchange of events, extended to terms and conditions.
 struct Exchange<'p> {
-    pool: &'p mut Pool,
+    pool: &'p mut TermPool,
     events: &'p [Event],
     to: Vec<usize>,
     terms: FxHashMap<TermId, TermId>,
@@ -109,21 +110,75 @@ impl Exchange<'_> {
             return known;
         }
         let decided = match self.pool.atom(atom) {
-            Atom::Eq(ty, a, b) => {
+            CondAtom::Eq(ty, a, b) => {
                 let (a, b) = (self.term(a), self.term(b));
                 self.pool.cmp(CmpOp::Eq, ty, a, b)
             }
-            Atom::Lt(ty, a, b) => {
+            CondAtom::Lt(ty, a, b) => {
                 let (a, b) = (self.term(a), self.term(b));
                 self.pool.cmp(CmpOp::Lt, ty, a, b)
             }
             // A choice stays unchanged, so conditions on it must stay, too.
-            Atom::Choice(_) => self.pool.of_atom(atom),
+            CondAtom::Choice(_) => self.pool.of_atom(atom),
         };
         let (low, high) = (self.cond(low), self.cond(high));
         let made = self.pool.ite_cond(decided, high, low);
         self.conds.insert(of, made);
         made
+    }
+
+    /// Whether it maps guards, addresses and values of all events to those of their images. Any
+    /// event may depend on any read.
+    fn keeps_events(&mut self) -> bool {
+        let events = self.events;
+        events.iter().enumerate().all(|(e, event)| {
+            let image = &events[self.to[e]];
+            self.cond(event.guard) == image.guard
+                && event.addr.map(|t| self.term(t)) == image.addr
+                && event.value.map(|t| self.term(t)) == image.value
+        })
+    }
+
+    /// Whether it maps the base sets and relations of a task to themselves. They can differ only at
+    /// moved events.
+    fn keeps_bases(&mut self, task: &Task<'_>, moved: &[usize]) -> bool {
+        task.bases.values().all(|(_, base)| match base {
+            Base::Set(set) => moved.iter().all(|&e| set.has(e) == set.has(self.to[e])),
+            Base::Rel(rel) => keeps_pairs(moved, &self.to, &rel.fixed) && self.keeps(&rel.open),
+        })
+    }
+
+    /// Whether it maps barrier order and the constraints of a program to themselves.
+    fn keeps_constraints(&mut self, sk: &Skeleton) -> bool {
+        let order: Vec<(usize, usize, Cond)> = sk
+            .barrier_order
+            .iter()
+            .map(|&(x, y, c)| (x.index(), y.index(), c))
+            .collect();
+        let constraints: FxHashSet<Cond> = sk.constraints.iter().copied().collect();
+        self.keeps(&order)
+            && constraints
+                .iter()
+                .all(|&c| constraints.contains(&self.cond(c)))
+    }
+
+    /// Whether it maps the final values of two threads to each other, and keeps the conditions that
+    /// they exist.
+    fn keeps_final_values(&mut self, task: &Task<'_>, a: ThreadId, b: ThreadId) -> bool {
+        let sk = &task.sk;
+        let [of_a, of_b] = [a, b].map(|thread| usize::from(thread.0));
+        let types = [a, b].map(|thread| {
+            let regs = &sk.program.thread(thread).regs;
+            regs.iter().map(|r| (&r.name, r.ty)).collect::<Vec<_>>()
+        });
+        types[0] == types[1]
+            && sk.final_regs[of_a]
+                .iter()
+                .zip(&sk.final_regs[of_b])
+                .all(|(&x, &y)| self.term(x) == y && self.term(y) == x)
+            && self.cond(sk.done[of_a]) == sk.done[of_b]
+            && self.cond(sk.complete) == sk.complete
+            && self.cond(task.fault) == task.fault
     }
 
     /// Whether the exchange maps these pairs of events, with their conditions, to each other.
@@ -135,7 +190,7 @@ impl Exchange<'_> {
 }
 
 /// The classes of a task.
-pub(super) fn classes(task: &Task<'_>) -> Vec<Class> {
+pub(super) fn classes(task: &Task<'_>) -> Vec<SymmetryClass> {
     let sk = &task.sk;
     if sk.len() > MOST_EVENTS
         || sk.program.host.is_some()
@@ -151,7 +206,7 @@ pub(super) fn classes(task: &Task<'_>) -> Vec<Class> {
         }
     }
     let mut pool = None;
-    let mut classes: Vec<Class> = Vec::new();
+    let mut classes: Vec<SymmetryClass> = Vec::new();
     for (thread, mine) in events.into_iter().enumerate() {
         let thread = ThreadId(thread as u16);
         let class = classes.iter().position(|class| {
@@ -168,7 +223,7 @@ pub(super) fn classes(task: &Task<'_>) -> Vec<Class> {
         });
         match class {
             Some(class) => classes[class].threads.push((thread, mine)),
-            None => classes.push(Class {
+            None => classes.push(SymmetryClass {
                 threads: vec![(thread, mine)],
             }),
         }
@@ -201,7 +256,7 @@ fn looks_alike(task: &Task<'_>, a: &[usize], b: &[usize]) -> bool {
 /// Whether exchanging two threads maps the task to itself.
 fn alike(
     task: &Task<'_>,
-    pool: &mut Pool,
+    pool: &mut TermPool,
     a: (ThreadId, &[usize]),
     b: (ThreadId, &[usize]),
 ) -> bool {
@@ -211,16 +266,7 @@ fn alike(
         (to[x], to[y]) = (y, x);
     }
     let moved: Vec<usize> = a.1.iter().chain(b.1).copied().collect();
-    let order = sk.program_order();
-    let keeps_order = |to: &[usize]| {
-        moved.iter().all(|&e| {
-            (0..sk.len()).all(|f| {
-                order.has(e, f) == order.has(to[e], to[f])
-                    && order.has(f, e) == order.has(to[f], to[e])
-            })
-        })
-    };
-    if !keeps_order(&to) {
+    if !keeps_pairs(&moved, &to, sk.program_order()) {
         return false;
     }
     let mut exchange = Exchange {
@@ -230,20 +276,29 @@ fn alike(
         terms: FxHashMap::default(),
         conds: FxHashMap::default(),
     };
-    let of = |thread: ThreadId| usize::from(thread.0);
-    // All events, because any of them may depend on any read.
-    for (e, event) in sk.events.iter().enumerate() {
-        let image = &sk.events[exchange.to[e]];
-        if exchange.cond(event.guard) != image.guard
-            || event.addr.map(|t| exchange.term(t)) != image.addr
-            || event.value.map(|t| exchange.term(t)) != image.value
-        {
-            return false;
-        }
-    }
-    // The memory at an address may depend on the thread, which has private memory.
-    let names_the_same = moved.iter().all(|&e| {
-        let image = exchange.to[e];
+    exchange.keeps_events()
+        && names_same_memory(task, &moved, &exchange.to)
+        && keeps_rmw(sk, &exchange.to)
+        && exchange.keeps_bases(task, &moved)
+        && exchange.keeps_constraints(sk)
+        && exchange.keeps_final_values(task, a.0, b.0)
+}
+
+/// Whether an exchange of events maps a relation to itself, which can fail only at moved events.
+fn keeps_pairs(moved: &[usize], to: &[usize], rel: &Rel) -> bool {
+    moved.iter().all(|&e| {
+        (0..to.len()).all(|f| {
+            rel.has(e, f) == rel.has(to[e], to[f]) && rel.has(f, e) == rel.has(to[f], to[e])
+        })
+    })
+}
+
+/// Whether moved events and their images may access the same memory. It may depend on the thread,
+/// which has private memory.
+fn names_same_memory(task: &Task<'_>, moved: &[usize], to: &[usize]) -> bool {
+    let sk = &task.sk;
+    moved.iter().all(|&e| {
+        let image = to[e];
         let cells: BTreeSet<_> = task.domains.cells[e].iter().collect();
         cells == task.domains.cells[image].iter().collect()
             && task.domains.may_fault[e] == task.domains.may_fault[image]
@@ -253,70 +308,28 @@ fn alike(
                     .iter()
                     .all(|&at| sk.cell(e, at) == sk.cell(image, at))
             })
-    });
+    })
+}
+
+/// Whether an exchange of events maps the halves of each atomic to those of an atomic.
+fn keeps_rmw(sk: &Skeleton, to: &[usize]) -> bool {
     let rmw: FxHashSet<(usize, usize)> =
         sk.rmw.iter().map(|(r, w)| (r.index(), w.index())).collect();
-    if !names_the_same
-        || !rmw
-            .iter()
-            .all(|&(r, w)| rmw.contains(&(exchange.to[r], exchange.to[w])))
-    {
-        return false;
-    }
-    // Base sets and relations can differ only at moved events.
-    let bases = task.bases.values().all(|(_, base)| match base {
-        Base::Set(set) => moved.iter().all(|&e| set.has(e) == set.has(exchange.to[e])),
-        Base::Rel(rel) => {
-            let fixed = &rel.fixed;
-            moved.iter().all(|&e| {
-                (0..sk.len()).all(|f| {
-                    let (x, y) = (exchange.to[e], exchange.to[f]);
-                    fixed.has(e, f) == fixed.has(x, y) && fixed.has(f, e) == fixed.has(y, x)
-                })
-            }) && exchange.keeps(&rel.open)
-        }
-    });
-    let order: Vec<(usize, usize, Cond)> = sk
-        .barrier_order
-        .iter()
-        .map(|&(x, y, c)| (x.index(), y.index(), c))
-        .collect();
-    let constraints: FxHashSet<Cond> = sk.constraints.iter().copied().collect();
-    if !bases
-        || !exchange.keeps(&order)
-        || !constraints
-            .iter()
-            .all(|&c| constraints.contains(&exchange.cond(c)))
-    {
-        return false;
-    }
-    // The final values, and the condition that they exist.
-    let (regs, others) = (&sk.final_regs[of(a.0)], &sk.final_regs[of(b.0)]);
-    let types = |thread: ThreadId| {
-        sk.program
-            .thread(thread)
-            .regs
-            .iter()
-            .map(|r| (&r.name, r.ty))
-            .collect::<Vec<_>>()
-    };
-    types(a.0) == types(b.0)
-        && regs
-            .iter()
-            .zip(others)
-            .all(|(&x, &y)| exchange.term(x) == y && exchange.term(y) == x)
-        && exchange.cond(sk.done[of(a.0)]) == sk.done[of(b.0)]
-        && exchange.cond(sk.complete) == sk.complete
-        && exchange.cond(task.fault) == task.fault
+    rmw.iter().all(|&(r, w)| rmw.contains(&(to[r], to[w])))
 }
 
 /// Whether the domains of values and addresses are the same for two threads' events.
 fn have_same_values(task: &Task<'_>, a: &[usize], b: &[usize]) -> bool {
-    let listed = |term: Option<TermId>| term.map(|term| task.domains.of(term));
     a.iter().zip(b).all(|(&a, &b)| {
         let (a, b) = (&task.sk.events[a], &task.sk.events[b]);
-        listed(a.value) == listed(b.value) && listed(a.addr) == listed(b.addr)
+        listed(task, a.value) == listed(task, b.value)
+            && listed(task, a.addr) == listed(task, b.addr)
     })
+}
+
+/// The listed values of a term.
+fn listed<'t>(task: &'t Task<'_>, term: Option<TermId>) -> Option<Option<&'t Values>> {
+    term.map(|term| task.domains.of(term))
 }
 
 /// The parts of a task's classes that a query treats alike. Exchanging two threads of a part
@@ -324,10 +337,10 @@ fn have_same_values(task: &Task<'_>, a: &[usize], b: &[usize]) -> bool {
 /// observables.
 pub(super) fn of_query(
     task: &Task<'_>,
-    classes: &[Class],
+    classes: &[SymmetryClass],
     query: &Query<'_>,
     states: bool,
-) -> Vec<Class> {
+) -> Vec<SymmetryClass> {
     let ours = |flag: &usize| initial::is_ours(task.model, *flag);
     if !query.require.is_const() || query.flags.iter().flatten().any(ours) {
         return Vec::new();
@@ -386,7 +399,7 @@ pub(super) fn of_query(
         };
         (!states || shown()) && demanded()
     };
-    let mut parts: Vec<Class> = Vec::new();
+    let mut parts: Vec<SymmetryClass> = Vec::new();
     for class in classes {
         let first = parts.len();
         for (thread, events) in &class.threads {
@@ -397,7 +410,7 @@ pub(super) fn of_query(
             let one = (*thread, events.clone());
             match part {
                 Some(part) => parts[first + part].threads.push(one),
-                None => parts.push(Class { threads: vec![one] }),
+                None => parts.push(SymmetryClass { threads: vec![one] }),
             }
         }
     }
@@ -407,31 +420,12 @@ pub(super) fn of_query(
 
 /// A proposition as text that does not depend on the order of its parts.
 fn written(prop: &Prop, observable: &dyn Fn(Observable) -> Observable) -> String {
-    let sorted = |parts: &[Prop]| {
-        let mut parts: Vec<String> = parts.iter().map(|p| written(p, observable)).collect();
-        parts.sort_unstable();
-        parts.join(", ")
-    };
     match prop {
-        Prop::And(parts) => format!("and({})", sorted(parts)),
-        Prop::Or(parts) => format!("or({})", sorted(parts)),
+        Prop::And(parts) => format!("and({})", sorted(observable, parts)),
+        Prop::Or(parts) => format!("or({})", sorted(observable, parts)),
         Prop::Not(part) => format!("not({})", written(part, observable)),
         Prop::Cmp(op, ty, a, b) => {
-            let atom = |a: &PropAtom| match *a {
-                PropAtom::Observable(o) => format!("{:?}", observable(o)),
-                ref other => format!("{other:?}"),
-            };
-            let side = |of: &Side| {
-                let combined = &mut |op: BinOp, mut a: String, mut b: String| {
-                    if op.is_free_of_order() && b < a {
-                        std::mem::swap(&mut a, &mut b);
-                    }
-                    format!("{op:?}({a}, {b})")
-                };
-                of.fold(&mut |a| Ok::<_, Infallible>(atom(a)), combined)
-                    .unwrap_or_else(|never| match never {})
-            };
-            let (mut a, mut b) = (side(a), side(b));
+            let (mut a, mut b) = (side(observable, a), side(observable, b));
             if matches!(op, CmpOp::Eq | CmpOp::Ne) && b < a {
                 std::mem::swap(&mut a, &mut b);
             }
@@ -440,22 +434,43 @@ fn written(prop: &Prop, observable: &dyn Fn(Observable) -> Observable) -> String
     }
 }
 
+/// A calculated side of a comparison as text.
+fn side(observable: &dyn Fn(Observable) -> Observable, of: &Side) -> String {
+    let combined = &mut |op: BinOp, mut a: String, mut b: String| {
+        if op.is_free_of_order() && b < a {
+            std::mem::swap(&mut a, &mut b);
+        }
+        format!("{op:?}({a}, {b})")
+    };
+    of.fold(&mut |a| Ok::<_, Infallible>(atom(observable, a)), combined)
+        .unwrap_or_else(|never| match never {})
+}
+
+/// A side of a comparison as text.
+fn atom(observable: &dyn Fn(Observable) -> Observable, a: &PropAtom) -> String {
+    match *a {
+        PropAtom::Observable(o) => format!("{:?}", observable(o)),
+        ref other => format!("{other:?}"),
+    }
+}
+
+/// Propositions as text, sorted.
+fn sorted(observable: &dyn Fn(Observable) -> Observable, parts: &[Prop]) -> String {
+    let mut parts: Vec<String> = parts.iter().map(|p| written(p, observable)).collect();
+    parts.sort_unstable();
+    parts.join(", ")
+}
+
 impl Encoding<'_> {
     /// The sort key for a class. An order is preferred, because it makes the end of a search
     /// quickest. But without an axiom that `ties` reads to orders, the search would repeat all read
     /// values under each order.
-    fn key(&self, class: &Class, ties: bool) -> Option<Key> {
+    fn key(&self, class: &SymmetryClass, ties: bool) -> Option<SortKey> {
         let task = &self.task;
         let sk = &task.sk;
-        let must = |e: usize| self.start.algebra.must.has(e);
-        let column = |k: usize| {
-            class
-                .threads
-                .iter()
-                .map(|(_, events)| events[k])
-                .collect::<Vec<usize>>()
-        };
-        let columns: Vec<Vec<usize>> = (0..class.threads[0].1.len()).map(column).collect();
+        let columns: Vec<Vec<usize>> = (0..class.threads[0].1.len())
+            .map(|k| column(class, k))
+            .collect();
         let orders: Vec<usize> = (0..task.model.free.len())
             .filter(|&f| task.model.free[f].shape == Shape::Order)
             .collect();
@@ -477,56 +492,71 @@ impl Encoding<'_> {
         // Prefers the last write, which is behind loops, and a value that depends on reads: other
         // values determine little else.
         let by_order = |sure: bool| {
-            let computed = |column: &[usize]| {
-                sk.events[column[0]]
-                    .value
-                    .is_some_and(|value| sk.pool.as_const(value).is_none())
-            };
             let found = || {
                 columns
                     .iter()
                     .rev()
-                    .filter(|column| must(column[0]) == sure)
+                    .filter(|column| self.must(column[0]) == sure)
             };
-            let key = |column: &Vec<usize>| Some(Key::Order(order_of(column)?, column.clone()));
+            let key = |column: &Vec<usize>| Some(SortKey::Order(order_of(column)?, column.clone()));
             found()
-                .filter(|column| computed(column))
+                .filter(|column| Self::is_computed(sk, column))
                 .find_map(key)
                 .or_else(|| found().find_map(key))
         };
         let by_values = || {
-            let read = |column: &&Vec<usize>| sk.events[column[0]].is_read() && must(column[0]);
             let reads: Vec<Vec<usize>> = columns
                 .iter()
-                .filter(read)
+                .filter(|column: &&Vec<usize>| {
+                    sk.events[column[0]].is_read() && self.must(column[0])
+                })
                 .take(MOST_READS)
                 .cloned()
                 .collect();
-            let by_thread = |i: usize| reads.iter().map(|column| column[i]).collect();
-            (!reads.is_empty())
-                .then(|| Key::Values((0..class.threads.len()).map(by_thread).collect()))
+            (!reads.is_empty()).then(|| {
+                SortKey::Values(
+                    (0..class.threads.len())
+                        .map(|i| reads.iter().map(|column| column[i]).collect())
+                        .collect(),
+                )
+            })
         };
-        let by_order_first = || ties.then(|| by_order(true)).flatten();
-        by_order_first()
+        ties.then(|| by_order(true))
+            .flatten()
             .or_else(by_values)
             .or_else(|| by_order(true))
             .or_else(|| by_order(false))
     }
 
+    /// Whether an event surely executes.
+    fn must(&self, e: usize) -> bool {
+        self.start.algebra.must.has(e)
+    }
+
+    /// Whether the value of these writes depends on reads.
+    fn is_computed(sk: &Skeleton, column: &[usize]) -> bool {
+        sk.events[column[0]]
+            .value
+            .is_some_and(|value| sk.pool.as_const(value).is_none())
+    }
+
     /// Literals that the threads of each class come in the order of their key, for a query with
     /// these axioms.
-    pub(super) fn sorted(&mut self, classes: &[Class], axioms: &[bool]) -> Vec<Lit> {
+    pub(super) fn sorted(&mut self, classes: &[SymmetryClass], axioms: &[bool]) -> Vec<Lit> {
         let ties = axioms.contains(&true);
         let mut lits = Vec::new();
         for class in classes {
             match self.key(class, ties) {
-                Some(Key::Order(f, writes)) => {
+                Some(SortKey::Order(f, writes)) => {
                     for (i, &a) in writes.iter().enumerate() {
-                        let back = |&b: &usize| !self.inner.leaves.free[f][&(b as u32, a as u32)];
-                        lits.extend(writes[i + 1..].iter().map(back));
+                        lits.extend(
+                            writes[i + 1..]
+                                .iter()
+                                .map(|&b| !self.inner.leaves.free[f][&(b as u32, a as u32)]),
+                        );
                     }
                 }
-                Some(Key::Values(threads)) => {
+                Some(SortKey::Values(threads)) => {
                     for pair in threads.windows(2) {
                         let lit = self.at_most(&pair[0], &pair[1]);
                         lits.push(lit);
@@ -540,11 +570,10 @@ impl Encoding<'_> {
 
     /// The literal that the values of `these` reads are lexicographically at most those of `those`.
     fn at_most(&mut self, these: &[usize], those: &[usize]) -> Lit {
-        let value = |e: usize| self.task.sk.events[e].value.expect("reads have values");
         let terms: Vec<(TermId, TermId)> = these
             .iter()
             .zip(those)
-            .map(|(&a, &b)| (value(a), value(b)))
+            .map(|(&a, &b)| (self.value_of_read(a), self.value_of_read(b)))
             .collect();
         let mut rest = Lit::TRUE;
         for (a, b) in terms.into_iter().rev() {
@@ -556,6 +585,20 @@ impl Encoding<'_> {
         }
         rest
     }
+
+    /// The value of a read.
+    fn value_of_read(&self, e: usize) -> TermId {
+        self.task.sk.events[e].value.expect("reads have values")
+    }
+}
+
+/// The events of number `k` of all threads of a class.
+fn column(class: &SymmetryClass, k: usize) -> Vec<usize> {
+    class
+        .threads
+        .iter()
+        .map(|(_, events)| events[k])
+        .collect::<Vec<usize>>()
 }
 
 /// The final states that the found ones represent.
@@ -564,7 +607,7 @@ impl Encoding<'_> {
 /// There are too many, or time ran out.
 pub(super) fn permuted(
     task: &Task<'_>,
-    classes: &[Class],
+    classes: &[SymmetryClass],
     found: &BTreeSet<FinalState>,
     deadline: Deadline,
 ) -> Result<BTreeSet<FinalState>, Reason> {
@@ -667,7 +710,8 @@ mod tests {
             axioms: vec![false; model.axioms.len()],
             ..query.clone()
         };
-        let of = |classes: &[Class]| classes.iter().map(|class| class.threads.len()).collect();
+        let of =
+            |classes: &[SymmetryClass]| classes.iter().map(|class| class.threads.len()).collect();
         let classes = classes(&task);
         let of_query = |query: &Query<'_>| of(&super::of_query(&task, &classes, query, false));
         [of(&classes), of_query(&query), of_query(&candidates)]

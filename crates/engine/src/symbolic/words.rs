@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //! - A word holds the bits, lowest first, of the `i64` that represents the value elsewhere.
-//! - [`Word::apply`] and [`Word::holds`] are [`BinOp::apply`] and [`CmpOp::holds`], bit by bit;
-//!   constant operands give constants.
+//! - [`BitWord::apply`] and [`BitWord::holds`] are [`BinOp::apply`] and [`CmpOp::holds`], bit by
+//!   bit; constant operands give constants.
 
 use cat::algebra::gates::{Gates, Lit};
 use program::{BinOp, CmpOp, Ty};
@@ -12,24 +12,24 @@ const BITS: usize = 64;
 
 /// A value as its bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Word([Lit; BITS]);
+pub(super) struct BitWord([Lit; BITS]);
 
-impl Word {
+impl BitWord {
     /// A constant.
-    pub(super) fn constant(v: i64) -> Word {
-        Word(std::array::from_fn(|i| Lit::constant(v >> i & 1 != 0)))
+    pub(super) fn constant(v: i64) -> BitWord {
+        BitWord(std::array::from_fn(|i| Lit::constant(v >> i & 1 != 0)))
     }
 
     /// Any value of a type.
-    pub(super) fn input(gates: &mut Gates, ty: Ty) -> Word {
+    pub(super) fn input(gates: &mut Gates, ty: Ty) -> BitWord {
         let bits: Vec<Lit> = (0..ty.bits).map(|_| gates.input()).collect();
         extended(&bits, ty)
     }
 
     /// The word of a list of cases: numbers, each with the literal that it is the value.
-    pub(super) fn of_cases(gates: &mut Gates, cases: &[(i64, Lit)]) -> Word {
+    pub(super) fn of_cases(gates: &mut Gates, cases: &[(i64, Lit)]) -> BitWord {
         let bit = |i: usize| gates.any(cases.iter().filter(|c| c.0 >> i & 1 != 0).map(|c| c.1));
-        let mut word = Word(array(bit));
+        let mut word = BitWord(array(bit));
         // A bit that all cases have is true whichever case holds.
         for (i, bit) in word.0.iter_mut().enumerate() {
             if cases.iter().all(|c| c.0 >> i & 1 != 0) {
@@ -45,17 +45,17 @@ impl Word {
     }
 
     /// The value of a type that has the same low bits.
-    pub(super) fn wrapped(&self, ty: Ty) -> Word {
+    pub(super) fn wrapped(&self, ty: Ty) -> BitWord {
         extended(&self.0[..usize::from(ty.bits)], ty)
     }
 
     /// `if c then a else b`.
-    pub(super) fn ite(gates: &mut Gates, c: Lit, a: &Word, b: &Word) -> Word {
-        Word(array(|i| gates.ite(c, a.0[i], b.0[i])))
+    pub(super) fn ite(gates: &mut Gates, c: Lit, a: &BitWord, b: &BitWord) -> BitWord {
+        BitWord(array(|i| gates.ite(c, a.0[i], b.0[i])))
     }
 
     /// Whether `a op b` holds in type `ty`.
-    pub(super) fn holds(gates: &mut Gates, op: CmpOp, ty: Ty, a: &Word, b: &Word) -> Lit {
+    pub(super) fn holds(gates: &mut Gates, op: CmpOp, ty: Ty, a: &BitWord, b: &BitWord) -> Lit {
         let (a, b) = (a.wrapped(ty), b.wrapped(ty));
         match op {
             CmpOp::Eq => equal(gates, &a.0, &b.0),
@@ -68,7 +68,7 @@ impl Word {
     }
 
     /// `a op b` in type `ty`; not for floating point, because its operands are always listed.
-    pub(super) fn apply(gates: &mut Gates, op: BinOp, ty: Ty, a: &Word, b: &Word) -> Word {
+    pub(super) fn apply(gates: &mut Gates, op: BinOp, ty: Ty, a: &BitWord, b: &BitWord) -> BitWord {
         let n = usize::from(ty.bits);
         let (x, y) = (&a.0[..n], &b.0[..n]);
         let each = |gates: &mut Gates, of: fn(&mut Gates, Lit, Lit) -> Lit| -> Vec<Lit> {
@@ -80,14 +80,10 @@ impl Word {
             BinOp::Mul => product(gates, x, y),
             BinOp::Div | BinOp::Rem => {
                 let (signs, none) = ((x[n - 1], y[n - 1]), !gates.any(y.iter().copied()));
-                let size = |gates: &mut Gates, of: &[Lit], sign| {
-                    if ty.signed {
-                        negated_if(gates, sign, of)
-                    } else {
-                        of.to_vec()
-                    }
-                };
-                let (p, q) = (size(gates, x, signs.0), size(gates, y, signs.1));
+                let (p, q) = (
+                    magnitude(ty, gates, x, signs.0),
+                    magnitude(ty, gates, y, signs.1),
+                );
                 let (quotient, rest) = quotient(gates, &p, &q);
                 let (result, minus, by_zero) = match op {
                     BinOp::Div => (quotient, xor(gates, signs.0, signs.1), vec![Lit::TRUE; n]),
@@ -136,17 +132,26 @@ impl Word {
     }
 }
 
+/// The magnitude of a number of a type.
+fn magnitude(ty: Ty, gates: &mut Gates, of: &[Lit], sign: Lit) -> Vec<Lit> {
+    if ty.signed {
+        negated_if(gates, sign, of)
+    } else {
+        of.to_vec()
+    }
+}
+
 fn array(mut of: impl FnMut(usize) -> Lit) -> [Lit; BITS] {
     std::array::from_fn(&mut of)
 }
 
-fn extended(bits: &[Lit], ty: Ty) -> Word {
+fn extended(bits: &[Lit], ty: Ty) -> BitWord {
     let sign = if ty.signed {
         bits[bits.len() - 1]
     } else {
         Lit::FALSE
     };
-    Word(array(|i| bits.get(i).copied().unwrap_or(sign)))
+    BitWord(array(|i| bits.get(i).copied().unwrap_or(sign)))
 }
 
 fn one(n: usize) -> Vec<Lit> {
@@ -175,7 +180,7 @@ fn less(gates: &mut Gates, a: &[Lit], b: &[Lit]) -> Lit {
 }
 
 /// Whether `a < b` in a type.
-fn less_in(gates: &mut Gates, ty: Ty, a: &Word, b: &Word) -> Lit {
+fn less_in(gates: &mut Gates, ty: Ty, a: &BitWord, b: &BitWord) -> Lit {
     let n = usize::from(ty.bits);
     let (mut a, mut b) = (a.0[..n].to_vec(), b.0[..n].to_vec());
     if ty.signed {
@@ -187,13 +192,16 @@ fn less_in(gates: &mut Gates, ty: Ty, a: &Word, b: &Word) -> Lit {
 
 /// Sum and carry.
 fn sum(gates: &mut Gates, a: &[Lit], b: &[Lit], mut carry: Lit) -> (Vec<Lit>, Lit) {
-    let mut add = |(&a, &b): (&Lit, &Lit)| {
-        let differ = xor(gates, a, b);
-        let bit = xor(gates, differ, carry);
-        carry = gates.ite(differ, carry, a);
-        bit
-    };
-    let bits = a.iter().zip(b).map(&mut add).collect();
+    let bits = a
+        .iter()
+        .zip(b)
+        .map(|(&a, &b): (&Lit, &Lit)| {
+            let differ = xor(gates, a, b);
+            let bit = xor(gates, differ, carry);
+            carry = gates.ite(differ, carry, a);
+            bit
+        })
+        .collect();
     (bits, carry)
 }
 
@@ -330,18 +338,22 @@ mod tests {
         let mut gates = Gates::default();
         for ty in types() {
             for (a, b) in pairs() {
-                let (x, y) = (Word::constant(a), Word::constant(b));
-                assert_eq!(x.wrapped(ty), Word::constant(ty.wrap(a)), "{a} as {ty:?}");
+                let (x, y) = (BitWord::constant(a), BitWord::constant(b));
+                assert_eq!(
+                    x.wrapped(ty),
+                    BitWord::constant(ty.wrap(a)),
+                    "{a} as {ty:?}"
+                );
                 for op in OPS {
-                    let made = Word::apply(&mut gates, op, ty, &x, &y);
+                    let made = BitWord::apply(&mut gates, op, ty, &x, &y);
                     assert_eq!(
                         made,
-                        Word::constant(op.apply(ty, a, b)),
+                        BitWord::constant(op.apply(ty, a, b)),
                         "{a} {op:?} {b} in {ty:?}"
                     );
                 }
                 for op in COMPARISONS {
-                    let made = Word::holds(&mut gates, op, ty, &x, &y);
+                    let made = BitWord::holds(&mut gates, op, ty, &x, &y);
                     assert_eq!(
                         made,
                         Lit::constant(op.holds(ty, a, b)),
@@ -356,14 +368,17 @@ mod tests {
     fn words_of_inputs_are_what_the_numbers_make() {
         for ty in types().filter(|ty| ty.bits <= 16) {
             let mut gates = Gates::default();
-            let (x, y) = (Word::input(&mut gates, ty), Word::input(&mut gates, ty));
-            let made: Vec<Word> = OPS
+            let (x, y) = (
+                BitWord::input(&mut gates, ty),
+                BitWord::input(&mut gates, ty),
+            );
+            let made: Vec<BitWord> = OPS
                 .iter()
-                .map(|&op| Word::apply(&mut gates, op, ty, &x, &y))
+                .map(|&op| BitWord::apply(&mut gates, op, ty, &x, &y))
                 .collect();
             let held: Vec<Lit> = COMPARISONS
                 .iter()
-                .map(|&op| Word::holds(&mut gates, op, ty, &x, &y))
+                .map(|&op| BitWord::holds(&mut gates, op, ty, &x, &y))
                 .collect();
             for (a, b) in pairs().map(|(a, b)| (ty.wrap(a), ty.wrap(b))) {
                 let bit = |gate: usize| {
@@ -378,7 +393,7 @@ mod tests {
                 };
                 let values = gates.evaluate(bit);
                 let is = |l: Lit| values[l.gate()] != l.negated();
-                let number = |w: &Word| {
+                let number = |w: &BitWord| {
                     w.bits()
                         .iter()
                         .rev()

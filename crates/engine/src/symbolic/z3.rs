@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use z3::ast::Bool;
 use z3::{Context, Model, Params, SatResult};
 
-use super::sat::{Outcome, SatLit, Solver};
+use super::sat::{SatLit, Solver, SolverAnswer};
 use verdict::Reason;
 
 /// The numbers of clauses and of conflicts. With at most this number of clauses, a question first
@@ -160,9 +160,9 @@ impl Solver for Z3 {
         });
     }
 
-    fn solve(&mut self, assumptions: &[SatLit], milliseconds: Option<u64>) -> Outcome {
+    fn solve(&mut self, assumptions: &[SatLit], milliseconds: Option<u64>) -> SolverAnswer {
         if milliseconds == Some(0) {
-            return Outcome::Unknown(Reason::Time);
+            return SolverAnswer::Unknown(Reason::Time);
         }
         let deadline =
             milliseconds.and_then(|ms| Instant::now().checked_add(Duration::from_millis(ms)));
@@ -181,18 +181,18 @@ impl Solver for Z3 {
             result = self.check(&terms, deadline);
         }
         match result {
-            SatResult::Unsat => Outcome::Unsat,
+            SatResult::Unsat => SolverAnswer::Unsat,
             SatResult::Sat => {
                 self.model = self.solver.get_model();
                 match self.model {
-                    Some(_) => Outcome::Sat,
-                    None => Outcome::Unknown(Reason::Engine("the solver has no model".into())),
+                    Some(_) => SolverAnswer::Sat,
+                    None => SolverAnswer::Unknown(Reason::Engine("the solver has no model".into())),
                 }
             }
-            SatResult::Unknown if stop::late(deadline) => Outcome::Unknown(Reason::Time),
+            SatResult::Unknown if stop::late(deadline) => SolverAnswer::Unknown(Reason::Time),
             SatResult::Unknown => {
                 let reason = self.solver.get_reason_unknown().unwrap_or_default();
-                Outcome::Unknown(match reason.as_str() {
+                SolverAnswer::Unknown(match reason.as_str() {
                     "timeout" | "canceled" | "" => Reason::Time,
                     memory if OUT_OF_MEMORY.iter().any(|said| memory.contains(said)) => {
                         Reason::Memory
@@ -204,12 +204,11 @@ impl Solver for Z3 {
     }
 
     fn value(&self, var: u32) -> bool {
-        let read = |model: &Model| {
-            self.with_terms(|terms| model.get_const_interp(&terms[var as usize][0]))
-        };
         self.model
             .as_ref()
-            .and_then(read)
+            .and_then(|model| {
+                self.with_terms(|terms| model.get_const_interp(&terms[var as usize][0]))
+            })
             .and_then(|value| value.as_bool())
             .unwrap_or(false)
     }
@@ -245,10 +244,10 @@ mod tests {
         let first = positive(pigeons[0][0]);
         assert_eq!(
             z3.solve(&[first, positive(pigeons[1][0])], None),
-            Outcome::Unsat
+            SolverAnswer::Unsat
         );
         assert!(z3.brief);
-        assert_eq!(z3.solve(&[], None), Outcome::Unsat);
+        assert_eq!(z3.solve(&[], None), SolverAnswer::Unsat);
         assert!(!z3.brief);
     }
 
@@ -273,7 +272,7 @@ mod tests {
             positive: true,
         }]);
         let first = ask(&mut z3);
-        assert_eq!(first, (Outcome::Sat, true, Outcome::Unsat));
+        assert_eq!(first, (SolverAnswer::Sat, true, SolverAnswer::Unsat));
         // Dropping another solver drops its terms, too.
         drop(Z3::new());
         assert_eq!(ask(&mut z3), first);

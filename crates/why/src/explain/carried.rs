@@ -15,7 +15,7 @@ use cat::rel::{EventSet, Rel};
 use engine::eval::Eval;
 use engine::execution::Execution;
 use engine::replay;
-use engine::replay::Replayed;
+use engine::replay::Replay;
 use engine::task::Task;
 
 /// The number of orders of events that are tried.
@@ -30,7 +30,7 @@ pub(crate) fn carried_over(
     added: &Added,
     changed: &Task<'_>,
     execution: &Execution,
-) -> Option<(Execution, Replayed, usize)> {
+) -> Option<(Execution, Replay, usize)> {
     let start = start(task, added, changed, execution)?;
     let mut candidates = vec![start.clone()];
     for (f, free) in changed.model.free.iter().enumerate() {
@@ -51,7 +51,7 @@ pub(crate) fn carried_over(
         let replayed = replay::replay(changed, &candidate).ok()?;
         (!replayed.rejected_by.is_empty()).then_some((candidate, replayed))
     });
-    let mut rejected: Vec<(Execution, Replayed)> = replayed.take(TOLD).collect();
+    let mut rejected: Vec<(Execution, Replay)> = replayed.take(TOLD).collect();
     let (best, axiom) = telling(changed, rejected.iter(), |replayed| {
         replayed.rejected_by.clone()
     })?;
@@ -64,9 +64,9 @@ pub(crate) fn carried_over(
 /// another place in an order that the model leaves free. The most telling one is chosen.
 pub(crate) fn reordered(
     task: &Task<'_>,
-    found: (Execution, Replayed),
+    found: (Execution, Replay),
     axiom: usize,
-) -> (Execution, Replayed) {
+) -> (Execution, Replay) {
     let (execution, broken) = (&found.0, found.1.rejected_by.clone());
     let mut others: Vec<Execution> = Vec::new();
     for (f, free) in task.model.free.iter().enumerate() {

@@ -16,7 +16,7 @@ use cat::model::ir::NodeOp;
 use cat::rel::{EventSet, Rel};
 use engine::execution::Execution;
 use engine::replay;
-use engine::replay::Replayed;
+use engine::replay::Replay;
 use engine::task::Task;
 use engine::witness;
 use verdict::{Breach, MissingLink};
@@ -25,7 +25,7 @@ use verdict::{Breach, MissingLink};
 pub(crate) struct Refuting<'r, 'a> {
     pub(crate) task: &'r Task<'a>,
     pub(crate) execution: &'r Execution,
-    pub(crate) replayed: &'r Replayed,
+    pub(crate) replayed: &'r Replay,
     pub(crate) axiom: usize,
 }
 

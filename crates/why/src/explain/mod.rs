@@ -36,10 +36,10 @@ use cat::model::ir::Axiom;
 use cat::model::text;
 use cat::rel::EventSet;
 use engine::execution::Execution;
-use engine::replay::Replayed;
+use engine::replay::Replay;
 use engine::task::Task;
 use engine::witness;
-use verdict::{Breach, Made};
+use verdict::{Breach, ComposedLink};
 
 /// How an execution breaks an axiom.
 ///
@@ -48,7 +48,7 @@ use verdict::{Breach, Made};
 pub(super) fn breach(
     task: &Task<'_>,
     execution: &Execution,
-    replayed: &Replayed,
+    replayed: &Replay,
     axiom: usize,
 ) -> Result<Breach, String> {
     analysed(task, execution, replayed, axiom).map(|(breach, _)| breach)
@@ -58,11 +58,11 @@ pub(super) fn breach(
 /// the question; the first of equals.
 fn telling<'r>(
     task: &Task<'_>,
-    rejected: impl DoubleEndedIterator<Item = &'r (Execution, Replayed)>,
-    axioms: impl Fn(&Replayed) -> Vec<usize>,
-) -> Option<(&'r (Execution, Replayed), usize)> {
+    rejected: impl DoubleEndedIterator<Item = &'r (Execution, Replay)>,
+    axioms: impl Fn(&Replay) -> Vec<usize>,
+) -> Option<(&'r (Execution, Replay), usize)> {
     let asked = Asked::new(task);
-    let said = |(execution, replayed): &(Execution, Replayed), axiom: usize| -> Option<Said> {
+    let said = |(execution, replayed): &(Execution, Replay), axiom: usize| -> Option<Said> {
         let (_, chain) = analysed(task, execution, replayed, axiom).ok()?;
         Some(asked.said(chain.steps.iter().chain(&chain.besides)))
     };
@@ -79,7 +79,7 @@ fn telling<'r>(
 fn analysed(
     task: &Task<'_>,
     execution: &Execution,
-    replayed: &Replayed,
+    replayed: &Replay,
     axiom: usize,
 ) -> Result<(Breach, Chain), String> {
     let model = task.model;
@@ -133,7 +133,7 @@ fn analysed(
         execution: shown,
         chain: all(&chain.steps),
         made: (chain.made.iter())
-            .map(|(first, last, step)| Made {
+            .map(|(first, last, step)| ComposedLink {
                 first: *first,
                 last: *last,
                 link: links::link(&deriver, &words, step, &place),

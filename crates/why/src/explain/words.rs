@@ -14,7 +14,7 @@ use cat::model::ir::{Kind, NodeId, NodeOp, Shape};
 use cat::model::signature::BaseId;
 use cat::model::text;
 use engine::execution::Execution;
-use engine::skeleton::signature::{self, Role};
+use engine::skeleton::signature::{self, BaseRole};
 use engine::task::Task;
 use engine::{fault, witness};
 use program::{Dialect, Place, Scope};
@@ -134,11 +134,11 @@ impl<'a> Words<'a> {
         }
     }
 
-    fn detail(&self, role: Role, step: &Step) -> Option<Detail> {
+    fn detail(&self, role: BaseRole, step: &Step) -> Option<Detail> {
         let sk = &self.task.sk;
         let (a, b) = (&sk.events[step.from], &sk.events[step.to]);
         match role {
-            Role::Memory | Role::Address => {
+            BaseRole::Memory | BaseRole::Address => {
                 let place = |e| {
                     witness::cell(self.task, self.execution, e).map(|c| &sk.memory.cell(c).name)
                 };
@@ -146,13 +146,13 @@ impl<'a> Words<'a> {
                 Some(match (step.holds, x == y) {
                     (true, true) => Detail::Instead(format!("both access `{x}`")),
                     (true, false) => Detail::Instead(format!("`{x}` and `{y}` are one memory")),
-                    (false, _) if role == Role::Address => {
+                    (false, _) if role == BaseRole::Address => {
                         Detail::Instead(format!("`{x}` and `{y}` are different addresses"))
                     }
                     (false, _) => Detail::Instead(format!("`{x}` and `{y}` are different memory")),
                 })
             }
-            Role::Inclusion => {
+            BaseRole::Inclusion => {
                 let (x, y) = (a.thread?, b.thread?);
                 let (px, py) = (sk.program.thread(x), sk.program.thread(y));
                 if step.holds {

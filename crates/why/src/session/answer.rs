@@ -9,8 +9,8 @@ use std::time::Instant;
 use super::races::Races;
 use super::{Question, Session, Shown};
 use cat::model::ir::Effect;
-use engine::engines::{Prepared, Said};
-use engine::limits::{Halt, Tried};
+use engine::engines::{Reply, TaskEngines};
+use engine::limits::{BoundTrial, Halt};
 use engine::query::{Deadline, Query};
 use engine::skeleton::{Cond, Purpose};
 use engine::task::Task;
@@ -26,7 +26,7 @@ impl<'a> Session<'a> {
         &mut self,
         bound: u32,
         deadline: Deadline,
-    ) -> Result<&mut Prepared<'a>, Reason> {
+    ) -> Result<&mut TaskEngines<'a>, Reason> {
         let (test, model, set, thin_air, detail) =
             (self.test, self.model, &self.set, self.thin_air, self.detail);
         let left = self.left;
@@ -49,7 +49,7 @@ impl<'a> Session<'a> {
                 task.and_then(|mut task| {
                     task.detail = detail;
                     task.started = task.sk.leave(left);
-                    Prepared::settled(task, deadline)
+                    TaskEngines::settled(task, deadline)
                 })
             })
             .as_mut()
@@ -71,7 +71,7 @@ impl<'a> Session<'a> {
         question: &Question,
         deadline: Deadline,
         answer: &mut Answer,
-    ) -> Result<Tried, Halt> {
+    ) -> Result<BoundTrial, Halt> {
         let task = self
             .prepare(bound, deadline)
             .map_err(Halt::Undecided)?
@@ -126,7 +126,7 @@ impl<'a> Session<'a> {
         task: &Task<'a>,
         bound: u32,
         deadline: Deadline,
-    ) -> Result<Tried, Halt> {
+    ) -> Result<BoundTrial, Halt> {
         if task.open_values {
             return Err(Halt::Undecided(Reason::ThinAir));
         }
@@ -186,7 +186,7 @@ impl<'a> Session<'a> {
         bound: u32,
         query: &Query<'a>,
         deadline: Deadline,
-    ) -> (Said, &'static str) {
+    ) -> (Reply, &'static str) {
         let engine = self.engine;
         self.prepare(bound, deadline)
             .expect("prepared before")
@@ -238,7 +238,7 @@ impl<'a> Session<'a> {
         };
         for i in 0..query.axioms.len() {
             query.axioms[i] = false;
-            if !matches!(asker.ask(bound, &query, deadline).0, Said::No) {
+            if !matches!(asker.ask(bound, &query, deadline).0, Reply::No) {
                 query.axioms[i] = true;
             }
         }

@@ -7,7 +7,7 @@ use crate::explain::{self, Refuting};
 use crate::knobs::Added;
 use crate::needs::{fence_forbidding, forbidding, needs};
 use cat::model::ir::Model;
-use engine::engines::{Checked, Said};
+use engine::engines::{Checked, Reply};
 use engine::eval::Eval;
 use engine::execution::Execution;
 use engine::query::{Deadline, Query};
@@ -60,7 +60,7 @@ impl<'a> Session<'a> {
         let mut shown: Option<(Rc<Task<'a>>, Box<Checked>)> = None;
         for &axiom in &core {
             match self.without(axiom, bound, query, deadline) {
-                Said::Yes(found) => {
+                Reply::Yes(found) => {
                     let task = self
                         .prepare(bound, deadline)
                         .expect("prepared before")
@@ -73,11 +73,11 @@ impl<'a> Session<'a> {
                     }
                     shown.get_or_insert((task, found));
                 }
-                Said::Unknown(reason) => explanation.given_up = Some(reason),
-                Said::Defect(law) => answer.defect = Some(law),
+                Reply::Unknown(reason) => explanation.given_up = Some(reason),
+                Reply::Defect(law) => answer.defect = Some(law),
                 // A part that time did not suffice for counts as needed.
-                Said::No if deadline.passed() => explanation.given_up = Some(Reason::Time),
-                Said::No => {
+                Reply::No if deadline.passed() => explanation.given_up = Some(Reason::Time),
+                Reply::No => {
                     answer.defect = Some("an axiom that can be spared counts as needed".into())
                 }
             }
@@ -95,14 +95,20 @@ impl<'a> Session<'a> {
 
     /// An execution that breaks one axiom: no other at all, or else none of the others in the
     /// query.
-    fn without(&mut self, axiom: usize, bound: u32, query: &Query<'a>, deadline: Deadline) -> Said {
+    fn without(
+        &mut self,
+        axiom: usize,
+        bound: u32,
+        query: &Query<'a>,
+        deadline: Deadline,
+    ) -> Reply {
         let mut only = Query {
             axioms: vec![true; query.axioms.len()],
             ..query.clone()
         };
         only.axioms[axiom] = false;
         match self.ask(bound, &only, deadline).0 {
-            Said::No => {
+            Reply::No => {
                 only.axioms = query.axioms.clone();
                 only.axioms[axiom] = false;
                 self.ask(bound, &only, deadline).0
@@ -130,7 +136,7 @@ impl<'a> Session<'a> {
                 props,
                 ..query.clone()
             };
-            if matches!(self.ask(bound, &alone, deadline).0, Said::No) {
+            if matches!(self.ask(bound, &alone, deadline).0, Reply::No) {
                 list.push(condition::show(part, &self.test.program));
             }
         }
@@ -246,7 +252,7 @@ impl<'a> Session<'a> {
         let task = wider.prepare(bound, deadline).ok()?.task.clone();
         let query = wider.query(&task, question);
         for axiom in 0..query.axioms.len() {
-            if let Said::Yes(found) = wider.without(axiom, bound, &query, deadline) {
+            if let Reply::Yes(found) = wider.without(axiom, bound, &query, deadline) {
                 return Some((
                     task.clone(),
                     explain::reordered(&task, *found, axiom),

@@ -5,7 +5,7 @@ use cat::model::ir::Effect;
 use engine::Engine;
 use engine::computed::{computed, ends_in};
 use engine::execution::Execution;
-use engine::limits::{Depth, Halt, Tried};
+use engine::limits::{BoundTrial, Depth, Halt};
 use engine::query::{Deadline, FinalState, Query};
 use engine::skeleton::Cond;
 use verdict::{Outcome, Outcomes};
@@ -53,7 +53,7 @@ impl Session<'_> {
         bound: u32,
         deadline: Deadline,
         result: &mut Outcomes,
-    ) -> Result<Tried, Halt> {
+    ) -> Result<BoundTrial, Halt> {
         let (race, engine) = (self.flags(Effect::Race), self.engine);
         let task = self
             .prepare(bound, deadline)

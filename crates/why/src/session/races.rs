@@ -91,7 +91,7 @@ impl<'a> Session<'a> {
                 if self.is_benign(task, bound, (i, j), races, deadline)? || !races.told.insert(at) {
                     continue;
                 }
-                races.pairs.push(fault::racing(task, &found.0, (i, j)));
+                races.pairs.push(fault::racing(task, &found.0, i, j));
             }
             if races.benign.len() > benign {
                 let benign = |i: usize, j: usize| {

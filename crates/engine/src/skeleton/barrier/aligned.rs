@@ -24,14 +24,15 @@
 
 use std::collections::BTreeMap;
 
-use super::Rules;
+use super::BarrierRules;
 use crate::skeleton::graph::Edges;
 use crate::skeleton::pool::Cond;
 use cat::rel::EventId;
+use diag::Span;
 use program::{BarrierAction, Program, Scope, Tag, ThreadId};
 
 /// An aligned instruction as a thread executes it.
-struct Turn {
+struct AlignedTurn {
     event: EventId,
     guard: Cond,
     /// The instruction, by its position in the text.
@@ -42,11 +43,15 @@ struct Turn {
 
 /// Whether two threads are in one warp and run the same code.
 fn in_step(program: &Program, a: ThreadId, b: ThreadId) -> bool {
-    let code = |t: ThreadId| program.thread(t).code.first().map(|c| c.span);
-    a != b && program.same_group(a, b, Scope::Warp) && code(a) == code(b)
+    a != b && program.same_group(a, b, Scope::Warp) && code_of(program, a) == code_of(program, b)
 }
 
-impl Rules<'_> {
+/// The position of the code of a thread in the text.
+pub(super) fn code_of(program: &Program, t: ThreadId) -> Option<Span> {
+    program.thread(t).code.first().map(|c| c.span)
+}
+
+impl BarrierRules<'_> {
     /// Pairs of different aligned instructions that threads of a warp execute at the same turn. An
     /// instruction is related to itself if some thread never reaches it, or if a warp's barrier has
     /// a mask without its own thread.
@@ -117,7 +122,7 @@ impl Rules<'_> {
     }
 
     /// By thread: its aligned instructions, in their order.
-    fn aligned_in_order(&mut self) -> BTreeMap<ThreadId, Vec<Turn>> {
+    fn aligned_in_order(&mut self) -> BTreeMap<ThreadId, Vec<AlignedTurn>> {
         let (program, out) = (self.program, &self.out);
         let instr = |e: EventId| {
             let event = &out.events[e.index()];
@@ -151,7 +156,7 @@ impl Rules<'_> {
         let mut all: Vec<(ThreadId, EventId, Cond, [u32; 2])> =
             arrivals.chain(waits).chain(of_lanes).collect();
         all.sort_by_key(|turn| (turn.0, turn.1));
-        let mut turns: BTreeMap<ThreadId, Vec<Turn>> = BTreeMap::new();
+        let mut turns: BTreeMap<ThreadId, Vec<AlignedTurn>> = BTreeMap::new();
         let mut guards: Vec<Cond> = Vec::new();
         for (t, event, guard, what) in all {
             let mine = turns.entry(t).or_default();
@@ -166,7 +171,7 @@ impl Rules<'_> {
                 })
                 .collect();
             guards.push(guard);
-            mine.push(Turn {
+            mine.push(AlignedTurn {
                 event,
                 guard,
                 what,

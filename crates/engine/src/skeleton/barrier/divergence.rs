@@ -4,15 +4,16 @@
 //! threads. Its threads may also reach it at different calls: in PTX, producers arrive in one place
 //! and consumers wait in another.
 
-use super::Rules;
-use super::phases::Chosen;
+use super::BarrierRules;
+use super::aligned::code_of;
+use super::phases::PhaseChoices;
 use crate::skeleton::pool::Cond;
-use crate::skeleton::unrolled::{Arrival, Naming, Unrolled};
+use crate::skeleton::unrolled::{GuardedArrival, Naming, Unrolling};
 use cat::rel::EventId;
 use program::dialect::Convergence;
 use program::{Barrier, Scope, ThreadId};
 
-impl Rules<'_> {
+impl BarrierRules<'_> {
     /// Whether barriers apply only to threads that have not ended.
     fn running(&self) -> bool {
         self.program.dialect.row().convergence == Convergence::Running
@@ -26,7 +27,12 @@ impl Rules<'_> {
     ///   masks agree, but each must be in its own mask.
     /// - For threads of several blocks, at a barrier of a cluster or a grid, no source demands
     ///   this. In PTX, `barrier.cluster` demands it only of the threads of a warp.
-    pub(super) fn other_call(&mut self, i: usize, a: &Arrival, chosen: &Chosen) -> Cond {
+    pub(super) fn other_call(
+        &mut self,
+        i: usize,
+        a: &GuardedArrival,
+        chosen: &PhaseChoices,
+    ) -> Cond {
         let lane = self.program.lane(a.at.thread);
         if a.at
             .group
@@ -40,10 +46,9 @@ impl Rules<'_> {
             return Cond::FALSE;
         }
         let program = self.program;
-        let call = |t: ThreadId, e: EventId, out: &Unrolled| {
+        let call = |t: ThreadId, e: EventId, out: &Unrolling| {
             program.thread(t).code[out.events[e.index()].instr].span
         };
-        let code = |t: ThreadId| program.thread(t).code.first().map(|c| c.span);
         let mine = call(a.at.thread, a.event, self.out);
         let mut result = Cond::FALSE;
         for (j, b, m) in self.matching_arrivals(a.at) {
@@ -52,7 +57,7 @@ impl Rules<'_> {
                     .thread(b.at.thread)
                     .place
                     .same(&program.thread(a.at.thread).place, Scope::Cta)
-                || code(b.at.thread) != code(a.at.thread)
+                || code_of(program, b.at.thread) != code_of(program, a.at.thread)
                 || call(b.at.thread, b.event, self.out) == mine
             {
                 continue;
@@ -70,7 +75,7 @@ impl Rules<'_> {
     /// that it executes. In CUDA, a thread that has ended need not arrive. The exception is a
     /// collective of its group: all threads of the group take part (CUDA Programming Guide,
     /// Cooperative Groups, *Collective Operations*).
-    pub(super) fn diverges(&mut self, i: usize, a: &Arrival, chosen: &Chosen) -> Cond {
+    pub(super) fn diverges(&mut self, i: usize, a: &GuardedArrival, chosen: &PhaseChoices) -> Cond {
         let to = a.at;
         if matches!(to.naming, Naming::Counted { count: Some(_), .. }) {
             return Cond::FALSE;

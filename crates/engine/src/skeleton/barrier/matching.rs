@@ -2,23 +2,28 @@
 
 use std::collections::BTreeSet;
 
-use super::Rules;
+use super::BarrierRules;
 use crate::skeleton::pool::{Cond, TermId};
-use crate::skeleton::unrolled::{Arrival, Group, Naming, Use};
+use crate::skeleton::unrolled::{BarrierGroup, GuardedArrival, Naming, Use};
 use cat::rel::EventId;
 use program::{CmpOp, ThreadId, Ty};
 use verdict::Reason;
 
-impl Rules<'_> {
+impl BarrierRules<'_> {
     /// Whether two threads can meet at barriers of a group.
-    pub(super) fn same_group(&self, group: Group, a: ThreadId, b: ThreadId) -> bool {
-        let takes_part = |t| {
-            group
-                .lanes
-                .is_none_or(|mask| mask >> self.program.lane(t).min(31) & 1 != 0)
-        };
+    pub(super) fn same_group(&self, group: BarrierGroup, a: ThreadId, b: ThreadId) -> bool {
         let place = |t| &self.program.thread(t).place;
-        a == b || (place(a).same(place(b), group.domain) && takes_part(a) && takes_part(b))
+        a == b
+            || (place(a).same(place(b), group.domain)
+                && self.takes_part(group, a)
+                && self.takes_part(group, b))
+    }
+
+    /// Whether a thread is among the named lanes of a group.
+    fn takes_part(&self, group: BarrierGroup, t: ThreadId) -> bool {
+        group
+            .lanes
+            .is_none_or(|mask| mask >> self.program.lane(t).min(31) & 1 != 0)
     }
 
     fn equal(&mut self, a: TermId, b: TermId) -> Cond {
@@ -49,7 +54,7 @@ impl Rules<'_> {
     }
 
     /// The arrivals that may be at this barrier, each with the condition for it.
-    pub(super) fn matching_arrivals(&mut self, to: Use) -> Vec<(usize, Arrival, Cond)> {
+    pub(super) fn matching_arrivals(&mut self, to: Use) -> Vec<(usize, GuardedArrival, Cond)> {
         let mut found = Vec::new();
         for i in 0..self.out.arrivals.len() {
             let m = self.matches(self.out.arrivals[i].at, to);
@@ -109,11 +114,13 @@ impl Rules<'_> {
     /// Whether two arrivals at one barrier give different thread counts. No count means all threads
     /// of the group.
     pub(super) fn unlike(&self, a: Use, b: Use) -> bool {
-        let count = |of| {
-            self.count(of)
-                .map(|c| c.or_else(|| Some(self.group_size(of))))
-        };
-        count(a) != count(b)
+        self.count_or_all(a) != self.count_or_all(b)
+    }
+
+    /// The thread count of an operation; without one, all threads of the group.
+    fn count_or_all(&self, of: Use) -> Result<Option<usize>, Reason> {
+        self.count(of)
+            .map(|c| c.or_else(|| Some(self.group_size(of))))
     }
 
     /// Whether the program determines the phase of every arrival at this barrier. The phase is then

@@ -1,9 +1,9 @@
 //! Decides when waits pass, and which events come before them.
 
-use super::phases::{Chosen, conditions};
-use super::{BarrierEdges, Rules};
+use super::phases::{PhaseChoices, conditions};
+use super::{BarrierEdges, BarrierRules};
 use crate::skeleton::pool::Cond;
-use crate::skeleton::unrolled::{Arrival, Naming, Use, Wait};
+use crate::skeleton::unrolled::{GuardedArrival, GuardedWait, Naming, Use};
 use cat::rel::EventId;
 use program::{Barrier, ThreadId};
 use verdict::Reason;
@@ -17,11 +17,11 @@ fn awaits_all(to: Use) -> bool {
     Barrier::awaits_ended(to.group.domain)
 }
 
-impl Rules<'_> {
+impl BarrierRules<'_> {
     /// The condition that a wait passes, for any choice of phases.
-    pub(super) fn passes(&mut self, w: &Wait) -> Result<Cond, Reason> {
+    pub(super) fn passes(&mut self, w: &GuardedWait) -> Result<Cond, Reason> {
         // A chosen phase never makes a wait surely pass: those barriers remain choices.
-        let none = Chosen::nothing(self.out.arrivals.len());
+        let none = PhaseChoices::nothing(self.out.arrivals.len());
         if matches!(w.at.naming, Naming::Counted { .. }) && !self.is_determined(w.at)? {
             return Ok(Cond::FALSE);
         }
@@ -29,7 +29,11 @@ impl Rules<'_> {
     }
 
     /// The condition that a reached wait lets its thread pass.
-    pub(super) fn passes_with(&mut self, w: &Wait, chosen: &Chosen) -> Result<Cond, Reason> {
+    pub(super) fn passes_with(
+        &mut self,
+        w: &GuardedWait,
+        chosen: &PhaseChoices,
+    ) -> Result<Cond, Reason> {
         let to = w.at;
         let matching = self.matching_arrivals(to);
         match w.at.naming {
@@ -61,11 +65,10 @@ impl Rules<'_> {
             Naming::Counted { .. } => {
                 let counts = self.counts(to)?;
                 let mine = self.waits_for(w, chosen);
-                let full = |r: &mut Self, k| {
+                let mut passes = self.some_phase(&mine, |r: &mut Self, k| {
                     let in_k = r.in_phase(to, k, chosen);
                     r.is_full(to, &counts, &in_k)
-                };
-                let mut passes = self.some_phase(&mine, full);
+                });
                 if w.to_arrive() {
                     let earlier = self.earlier(w.at.thread, w.event, to);
                     let pool = self.pool();
@@ -143,12 +146,12 @@ impl Rules<'_> {
     /// Adds the events that come before a wait because their thread has to end before it passes.
     pub(super) fn exits(
         &mut self,
-        w: &Wait,
-        chosen: &Chosen,
+        w: &GuardedWait,
+        chosen: &PhaseChoices,
         result: &mut BarrierEdges,
     ) -> Result<(), Reason> {
         let mine = self.waits_for(w, chosen);
-        let (ended, absent) = self.ended_before(w.at, (w.event, w.reached), &mine, chosen)?;
+        let (ended, absent) = self.ended_before(w.at, w.event, w.reached, &mine, chosen)?;
         result
             .absent
             .extend(absent.into_iter().map(|cond| (w.event, w.reached, cond)));
@@ -169,15 +172,15 @@ impl Rules<'_> {
     pub(super) fn exits_to_arrive(
         &mut self,
         i: usize,
-        a: &Arrival,
-        chosen: &Chosen,
+        a: &GuardedArrival,
+        chosen: &PhaseChoices,
         result: &mut BarrierEdges,
     ) -> Result<(), Reason> {
         // If no phase is chosen, the thread took part in the previous phase and waited.
         if chosen.phase[i].is_some() {
             let mine = self.phases_of(i, a, chosen);
             for (id, cond) in self
-                .ended_before(a.at, (a.event, a.guard), &mine[1..], chosen)?
+                .ended_before(a.at, a.event, a.guard, &mine[1..], chosen)?
                 .0
             {
                 result.order.push((id, a.event, cond));
@@ -192,9 +195,10 @@ impl Rules<'_> {
     fn ended_before(
         &mut self,
         to: Use,
-        (event, reached): (EventId, Cond),
+        event: EventId,
+        reached: Cond,
         over: &[Cond],
-        chosen: &Chosen,
+        chosen: &PhaseChoices,
     ) -> Result<Ended, Reason> {
         let (mut ended, mut threads) = (Vec::new(), Vec::new());
         let counted = matches!(to.naming, Naming::Counted { .. });
@@ -254,9 +258,9 @@ impl Rules<'_> {
     pub(super) fn synchronises(
         &mut self,
         i: usize,
-        a: &Arrival,
-        w: &Wait,
-        chosen: &Chosen,
+        a: &GuardedArrival,
+        w: &GuardedWait,
+        chosen: &PhaseChoices,
     ) -> Result<Cond, Reason> {
         let m = self.matches(a.at, w.at);
         if m == Cond::FALSE {

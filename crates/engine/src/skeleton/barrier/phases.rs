@@ -3,16 +3,16 @@
 
 use std::rc::Rc;
 
-use super::{BarrierEdges, Rules};
+use super::{BarrierEdges, BarrierRules};
 use crate::skeleton::graph::MAX_PHASE_CHOICES;
 use crate::skeleton::pool::{Cond, TermId};
-use crate::skeleton::unrolled::{Arrival, Naming, Use, Wait};
+use crate::skeleton::unrolled::{GuardedArrival, GuardedWait, Naming, Use};
 use program::ThreadId;
 use rustc_hash::FxHashMap;
 use verdict::Reason;
 
 /// Free choices made for arrivals, by index.
-pub(super) struct Chosen {
+pub(super) struct PhaseChoices {
     /// Counted barriers with more threads than their count: `phase[i][k]` means that arrival `i` is
     /// in phase `k`.
     pub(super) phase: Vec<Option<Vec<Cond>>>,
@@ -20,21 +20,21 @@ pub(super) struct Chosen {
     pub(super) member: Vec<Option<Cond>>,
 }
 
-impl Chosen {
+impl PhaseChoices {
     /// No choice for any of `arrivals` arrivals.
-    pub(super) fn nothing(arrivals: usize) -> Chosen {
-        Chosen {
+    pub(super) fn nothing(arrivals: usize) -> PhaseChoices {
+        PhaseChoices {
             phase: vec![None; arrivals],
             member: vec![None; arrivals],
         }
     }
 }
 
-impl Rules<'_> {
+impl BarrierRules<'_> {
     /// Makes the free choices of all barriers, with their constraints.
-    pub(super) fn choose(&mut self, constraints: &mut Vec<Cond>) -> Result<Chosen, Reason> {
+    pub(super) fn choose(&mut self, constraints: &mut Vec<Cond>) -> Result<PhaseChoices, Reason> {
         let arrivals = self.out.arrivals.clone();
-        let mut chosen = Chosen::nothing(arrivals.len());
+        let mut chosen = PhaseChoices::nothing(arrivals.len());
         for (i, a) in arrivals.iter().enumerate() {
             let to = a.at;
             match a.at.naming {
@@ -111,7 +111,7 @@ impl Rules<'_> {
 
     /// The range of phases possible for an arrival, out of `phases`: the phases of one thread
     /// increase.
-    fn within(&mut self, a: &Arrival, phases: usize) -> std::ops::Range<usize> {
+    fn within(&mut self, a: &GuardedArrival, phases: usize) -> std::ops::Range<usize> {
         let (mut first, mut end) = (0, phases);
         for (_, b, m) in self.matching_arrivals(a.at) {
             let also = self.pool().implies(a.guard, b.guard);
@@ -127,7 +127,7 @@ impl Rules<'_> {
     /// come are chosen.
     fn constrain_members(
         &mut self,
-        chosen: &Chosen,
+        chosen: &PhaseChoices,
         constraints: &mut Vec<Cond>,
     ) -> Result<(), Reason> {
         let waits = self.out.waits.clone();
@@ -167,8 +167,8 @@ impl Rules<'_> {
     /// a phase of arrivals with different counts.
     fn constrain_phases(
         &mut self,
-        arrivals: &[Arrival],
-        chosen: &Chosen,
+        arrivals: &[GuardedArrival],
+        chosen: &PhaseChoices,
         constraints: &mut Vec<Cond>,
     ) -> Result<(), Reason> {
         for (i, a) in arrivals.iter().enumerate() {
@@ -231,7 +231,12 @@ impl Rules<'_> {
     }
 
     /// The arrivals at the barrier that may be in phase `k`, each with its condition.
-    pub(super) fn in_phase(&mut self, to: Use, k: usize, chosen: &Chosen) -> Vec<(Use, Cond)> {
+    pub(super) fn in_phase(
+        &mut self,
+        to: Use,
+        k: usize,
+        chosen: &PhaseChoices,
+    ) -> Vec<(Use, Cond)> {
         let mut list = Vec::new();
         for (i, a, m) in self.matching_arrivals(to) {
             let in_k = self.phase_is(i, &a, k, chosen);
@@ -294,7 +299,12 @@ impl Rules<'_> {
 
     /// By phase: the condition that arrival `i` is in it, given that it executes. It is in no phase
     /// beyond the list.
-    pub(super) fn phases_of(&mut self, i: usize, a: &Arrival, chosen: &Chosen) -> Rc<[Cond]> {
+    pub(super) fn phases_of(
+        &mut self,
+        i: usize,
+        a: &GuardedArrival,
+        chosen: &PhaseChoices,
+    ) -> Rc<[Cond]> {
         if let Some(phases) = &chosen.phase[i] {
             return phases.as_slice().into();
         }
@@ -310,7 +320,13 @@ impl Rules<'_> {
     }
 
     /// The condition that arrival `i` is in phase `k`, given that it executes.
-    pub(super) fn phase_is(&mut self, i: usize, a: &Arrival, k: usize, chosen: &Chosen) -> Cond {
+    pub(super) fn phase_is(
+        &mut self,
+        i: usize,
+        a: &GuardedArrival,
+        k: usize,
+        chosen: &PhaseChoices,
+    ) -> Cond {
         self.phases_of(i, a, chosen)
             .get(k)
             .copied()
@@ -319,12 +335,12 @@ impl Rules<'_> {
 
     /// By phase: the condition that the wait is for it, because its thread's latest arrival is in
     /// that phase. It is for no phase beyond the list.
-    pub(super) fn waits_for(&mut self, w: &Wait, chosen: &Chosen) -> Rc<[Cond]> {
+    pub(super) fn waits_for(&mut self, w: &GuardedWait, chosen: &PhaseChoices) -> Rc<[Cond]> {
         let key = (w.event, w.to_arrive());
         if let Some(known) = self.waited.get(&key) {
             return known.clone();
         }
-        let own: Vec<(usize, Arrival, Cond)> = self
+        let own: Vec<(usize, GuardedArrival, Cond)> = self
             .matching_arrivals(w.at)
             .into_iter()
             .filter(|(_, a, _)| a.at.thread == w.at.thread && a.event < w.event)
@@ -373,10 +389,10 @@ impl Rules<'_> {
     pub(super) fn same_phase(
         &mut self,
         i: usize,
-        a: &Arrival,
+        a: &GuardedArrival,
         j: usize,
-        b: &Arrival,
-        chosen: &Chosen,
+        b: &GuardedArrival,
+        chosen: &PhaseChoices,
     ) -> Cond {
         let mine = self.phases_of(i, a, chosen);
         self.some_phase(&mine, |r, k| r.phase_is(j, b, k, chosen))
@@ -387,10 +403,10 @@ impl Rules<'_> {
     pub(super) fn together(
         &mut self,
         i: usize,
-        a: &Arrival,
+        a: &GuardedArrival,
         j: usize,
-        b: &Arrival,
-        chosen: &Chosen,
+        b: &GuardedArrival,
+        chosen: &PhaseChoices,
     ) -> Cond {
         let m = self.matches(a.at, b.at);
         if m == Cond::FALSE || !matches!(a.at.naming, Naming::Counted { .. }) {
@@ -405,10 +421,10 @@ impl Rules<'_> {
     pub(super) fn meets_unlike(
         &mut self,
         i: usize,
-        a: &Arrival,
+        a: &GuardedArrival,
         j: usize,
-        b: &Arrival,
-        chosen: &Chosen,
+        b: &GuardedArrival,
+        chosen: &PhaseChoices,
         result: &mut BarrierEdges,
     ) {
         let m = self.matches(a.at, b.at);
@@ -426,10 +442,10 @@ impl Rules<'_> {
     pub(super) fn next_phase(
         &mut self,
         i: usize,
-        a: &Arrival,
+        a: &GuardedArrival,
         j: usize,
-        b: &Arrival,
-        chosen: &Chosen,
+        b: &GuardedArrival,
+        chosen: &PhaseChoices,
     ) -> Result<Cond, Reason> {
         let Naming::Counted { .. } = a.at.naming else {
             return Ok(Cond::FALSE);

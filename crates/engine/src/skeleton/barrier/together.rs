@@ -37,8 +37,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Rules;
-use super::phases::Chosen;
+use super::BarrierRules;
+use super::phases::PhaseChoices;
 use crate::skeleton::loops::Position;
 use crate::skeleton::pool::Cond;
 use crate::skeleton::unrolled::{Naming, Segment, Use};
@@ -66,9 +66,9 @@ fn parts<'s>(all: &Together<'s>) -> Vec<Together<'s>> {
     }
 }
 
-impl Rules<'_> {
+impl BarrierRules<'_> {
     /// Excludes executions with iterations of several threads that can be left out.
-    pub(super) fn leave_out(&mut self, chosen: &Chosen, constraints: &mut Vec<Cond>) {
+    pub(super) fn leave_out(&mut self, chosen: &PhaseChoices, constraints: &mut Vec<Cond>) {
         let segments = std::mem::take(&mut self.out.segments);
         let mut alike: BTreeMap<(Vec<u32>, u32), Together<'_>> = BTreeMap::new();
         for s in segments.iter().filter(|s| s.when != Cond::FALSE) {
@@ -119,36 +119,35 @@ impl Rules<'_> {
     }
 
     fn may_meet(&mut self, s: &Segment, o: &Segment) -> bool {
-        let meets = |s: &Segment| {
-            self.out
-                .meetings
-                .iter()
-                .map(|m| m.threads.iter().any(|(t, at)| s.contains(*t, at)))
-                .collect()
-        };
-        let (mine, others): (Vec<bool>, Vec<bool>) = (meets(s), meets(o));
-        let arrivals = |s: &Segment| {
-            let inside = self
-                .out
-                .arrivals
-                .iter()
-                .filter(|a| s.contains(a.at.thread, &a.place));
-            inside.map(|a| a.at).collect()
-        };
-        let (here, there): (Vec<_>, Vec<_>) = (arrivals(s), arrivals(o));
+        let (mine, others): (Vec<bool>, Vec<bool>) = (self.meets_in(s), self.meets_in(o));
+        let (here, there): (Vec<_>, Vec<_>) = (self.arrivals_in(s), self.arrivals_in(o));
         mine.iter().zip(others).any(|(mine, other)| *mine && other)
             || here
                 .iter()
                 .any(|&a| there.iter().any(|&b| self.matches(a, b) != Cond::FALSE))
     }
 
+    /// The barriers that a segment arrives at.
+    fn arrivals_in(&self, s: &Segment) -> Vec<Use> {
+        let inside = self
+            .out
+            .arrivals
+            .iter()
+            .filter(|a| s.contains(a.at.thread, &a.place));
+        inside.map(|a| a.at).collect()
+    }
+
+    /// By meeting: whether a segment takes part.
+    fn meets_in(&self, s: &Segment) -> Vec<bool> {
+        self.out
+            .meetings
+            .iter()
+            .map(|m| m.threads.iter().any(|(t, at)| s.contains(*t, at)))
+            .collect()
+    }
+
     /// The condition that segments can be left out together.
-    fn idle(&mut self, together: &Together<'_>, chosen: &Chosen) -> Cond {
-        let inside = |thread: ThreadId, place: &Position| {
-            together
-                .get(&thread)
-                .is_some_and(|s| s.contains(thread, place))
-        };
+    fn idle(&mut self, together: &Together<'_>, chosen: &PhaseChoices) -> Cond {
         let mut idle = together
             .values()
             .fold(Cond::TRUE, |idle, s| self.pool().and(idle, s.when));
@@ -156,7 +155,7 @@ impl Rules<'_> {
             let within = m
                 .threads
                 .iter()
-                .filter(|(t, place)| inside(*t, place))
+                .filter(|(t, place)| is_inside(together, *t, place))
                 .count();
             if within > 0 && within < m.threads.len() {
                 let apart = self.pool().not(m.guard);
@@ -167,7 +166,7 @@ impl Rules<'_> {
         let (within, outside): (Vec<_>, Vec<_>) = arrivals
             .iter()
             .enumerate()
-            .partition(|(_, a)| inside(a.at.thread, &a.place));
+            .partition(|(_, a)| is_inside(together, a.at.thread, &a.place));
         let alone = self
             .out
             .waits
@@ -191,7 +190,7 @@ impl Rules<'_> {
                 }
                 let mut clash = self.pool().and(a.guard, b.guard);
                 if self.is_whole(a.at, a.event) && self.is_whole(b.at, b.event) {
-                    if inside(b.at.thread, &b.place) {
+                    if is_inside(together, b.at.thread, &b.place) {
                         continue;
                     }
                     let same = self.together(i, a, j, b, chosen);
@@ -214,6 +213,13 @@ impl Rules<'_> {
         matches!(at.naming, Naming::Counted { .. })
             && barrier.is_some_and(|b| b.action == BarrierAction::Sync)
     }
+}
+
+/// Whether a position of a thread lies in one of the segments.
+fn is_inside(together: &Together<'_>, thread: ThreadId, place: &Position) -> bool {
+    together
+        .get(&thread)
+        .is_some_and(|s| s.contains(thread, place))
 }
 
 impl Segment {

@@ -12,23 +12,23 @@
 //! - CUDA C++ Programming Guide, Cooperative Groups, *barrier_arrive and barrier_wait*: all threads
 //!   of the group arrive and wait once per phase. They use the group for nothing else between.
 
-use super::Rules;
+use super::BarrierRules;
 use crate::skeleton::graph::Edges;
 use crate::skeleton::pool::Cond;
-use crate::skeleton::unrolled::{Naming, Use, Wait};
+use crate::skeleton::unrolled::{GuardedWait, Naming, Use};
 use cat::rel::EventId;
 use program::BarrierAction;
 use verdict::Reason;
 
 /// An arrival or wait of a thread at a barrier.
-struct Turn {
+struct BarrierTurn {
     event: EventId,
     /// The condition that it takes place.
     done: Cond,
     arrives: bool,
 }
 
-impl Rules<'_> {
+impl BarrierRules<'_> {
     /// Whether arrivals and waits have to take turns at this barrier, and can fail to.
     fn has_turns(&mut self, at: Use) -> Result<bool, Reason> {
         let for_all = matches!(at.naming, Naming::Counted { count: None, .. });
@@ -42,12 +42,12 @@ impl Rules<'_> {
     }
 
     /// The arrivals and waits of a thread at a barrier, in program order.
-    fn turns(&mut self, at: Use) -> Vec<Turn> {
+    fn turns(&mut self, at: Use) -> Vec<BarrierTurn> {
         let mut turns = Vec::new();
         for (_, a, m) in self.matching_arrivals(at) {
             if a.at.thread == at.thread {
                 let done = self.pool().and(a.guard, m);
-                turns.push(Turn {
+                turns.push(BarrierTurn {
                     event: a.event,
                     done,
                     arrives: true,
@@ -63,7 +63,7 @@ impl Rules<'_> {
             if m != Cond::FALSE {
                 let passed = self.pool().and(w.reached, w.pass);
                 let done = self.pool().and(passed, m);
-                turns.push(Turn {
+                turns.push(BarrierTurn {
                     event: w.event,
                     done,
                     arrives: false,
@@ -75,7 +75,7 @@ impl Rules<'_> {
     }
 
     /// The condition that a thread reaches a wait without an arrival since its last one.
-    pub(super) fn waits_too_early(&mut self, w: &Wait) -> Result<Cond, Reason> {
+    pub(super) fn waits_too_early(&mut self, w: &GuardedWait) -> Result<Cond, Reason> {
         if !self.has_turns(w.at)? {
             return Ok(Cond::FALSE);
         }
