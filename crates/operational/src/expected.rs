@@ -11,9 +11,9 @@ use std::time::Duration;
 use super::{hazards, holds, leave_out_races, name};
 use front::mapping::Mapping;
 use program::litmus::{LitmusTest, RunExpectation};
-use simt::record::{Hazard, HazardKind};
+use simt::record::{HazardKind, RunHazard};
 use simt::schedule::Observation;
-use simt::{Early, Launch, MachineMemory, Options, Schedule, Scheduling, observe};
+use simt::{Early, Launch, MachineMemory, RunOptions, Schedule, Scheduling, observe};
 
 /// The largest number of steps of a run, if the test does not give one.
 const STEPS: u32 = 1_000_000;
@@ -23,7 +23,7 @@ const MAX_STATES: usize = 8;
 
 /// The result of an expectation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Judged {
+pub enum ExpectationResult {
     /// The runs show it.
     Met,
     /// They show something else: the differences, line by line.
@@ -65,7 +65,7 @@ pub fn carry_out(
         cooperative: run.cooperative,
         ..Launch::default()
     };
-    let options = Options {
+    let options = RunOptions {
         memory,
         early: run.early.and_then(Early::parse).unwrap_or(Early::None),
         scheduling: scheduling.unwrap_or(Scheduling::Independent),
@@ -73,7 +73,7 @@ pub fn carry_out(
         steps: run.steps.unwrap_or(STEPS) as usize,
         timeout,
         races: true,
-        ..Options::default()
+        ..RunOptions::default()
     };
     let schedule = match run.schedule {
         Some("exhaustive") => Schedule::Exhaustive,
@@ -93,23 +93,23 @@ pub fn judge(
     test: &LitmusTest,
     run: &RunExpectation,
     observed: &Result<Observation, String>,
-) -> Judged {
+) -> ExpectationResult {
     let seen = match observed {
         Ok(seen) => seen,
-        Err(why) => return Judged::Undecided(why.clone()),
+        Err(why) => return ExpectationResult::Undecided(why.clone()),
     };
-    let Unmet { against, lacking } = unmet(test, run, seen);
+    let Mismatch { against, lacking } = unmet(test, run, seen);
     let every =
         run.ends == Some("finished") || run.race == Some("race-free") || is_of_all(run.condition);
     match seen.limit() {
         // Other runs may still show the missing parts.
         Some(why) if against.is_empty() && (every || !lacking.is_empty()) => {
-            Judged::Undecided(why.to_owned())
+            ExpectationResult::Undecided(why.to_owned())
         }
         _ if !against.is_empty() || !lacking.is_empty() => {
-            Judged::Unmet([against, lacking].concat())
+            ExpectationResult::Unmet([against, lacking].concat())
         }
-        _ => Judged::Met,
+        _ => ExpectationResult::Met,
     }
 }
 
@@ -120,15 +120,15 @@ fn is_of_all(condition: Option<&str>) -> bool {
 
 /// The unmet parts of an expectation, in words.
 #[derive(Default)]
-struct Unmet {
+struct Mismatch {
     /// Observations that should not have come: more runs do not change that.
     against: Vec<String>,
     /// Missing observations.
     lacking: Vec<String>,
 }
 
-fn unmet(test: &LitmusTest, run: &RunExpectation, seen: &Observation) -> Unmet {
-    let mut unmet = Unmet::default();
+fn unmet(test: &LitmusTest, run: &RunExpectation, seen: &Observation) -> Mismatch {
+    let mut unmet = Mismatch::default();
     let stops: Vec<String> = seen
         .stops
         .iter()
@@ -240,7 +240,7 @@ fn dialect_races(test: &LitmusTest) -> bool {
 }
 
 /// A race that the memory found, in words.
-fn race(test: &LitmusTest, hazard: &Hazard) -> String {
+fn race(test: &LitmusTest, hazard: &RunHazard) -> String {
     let side = |&(thread, instr): &(usize, usize)| {
         let thread = &test.program.threads[thread];
         format!(

@@ -15,7 +15,7 @@
 use program::litmus::LitmusTest;
 use program::memory::Memory;
 use program::{Barrier, BarrierNaming, Expr, Instr, Op, Thread, Ty, Update};
-use simt::record::{Event, Source};
+use simt::record::{RunEvent, WriteId};
 
 use super::straight::way;
 
@@ -23,7 +23,7 @@ use super::straight::way;
 ///
 /// # Errors
 /// If there is none.
-pub(super) fn settled(test: &LitmusTest, events: &[Event]) -> Result<LitmusTest, &'static str> {
+pub(super) fn settled(test: &LitmusTest, events: &[RunEvent]) -> Result<LitmusTest, &'static str> {
     if test.program.host.is_some() {
         return Err("a host program, whose calls come in some order");
     }
@@ -47,7 +47,7 @@ pub(super) fn settled(test: &LitmusTest, events: &[Event]) -> Result<LitmusTest,
     new.observe.clear();
     for (t, thread) in new.program.threads.iter_mut().enumerate() {
         let jumps = events.iter().filter_map(|e| match e {
-            Event::Jump(at, taken) if at.thread == t => Some((at.instr, *taken)),
+            RunEvent::Jump(at, taken) if at.thread == t => Some((at.instr, *taken)),
             _ => None,
         });
         let way = way(thread, jumps)?;
@@ -62,22 +62,22 @@ pub(super) fn settled(test: &LitmusTest, events: &[Event]) -> Result<LitmusTest,
 }
 
 /// The thread of an event that accesses memory, or comes to a barrier.
-fn does(event: &Event) -> Option<usize> {
+fn does(event: &RunEvent) -> Option<usize> {
     match event {
-        Event::Read { thread, .. }
-        | Event::Write {
-            source: Source::Write(thread, _),
+        RunEvent::Read { thread, .. }
+        | RunEvent::Write {
+            source: WriteId::Write(thread, _),
             ..
         } => Some(*thread),
-        Event::Arrive(spot, _) | Event::Pass(spot, _) => Some(spot.thread),
+        RunEvent::Arrive(spot, _) | RunEvent::Pass(spot, _) => Some(spot.thread),
         _ => None,
     }
 }
 
 /// The phase of a barrier to which a thread came.
-fn phase(event: &Event) -> Option<u32> {
+fn phase(event: &RunEvent) -> Option<u32> {
     match event {
-        Event::Arrive(_, phase) | Event::Pass(_, phase) => Some(*phase),
+        RunEvent::Arrive(_, phase) | RunEvent::Pass(_, phase) => Some(*phase),
         _ => None,
     }
 }
@@ -86,26 +86,26 @@ fn phase(event: &Event) -> Option<u32> {
 fn code<'e>(
     thread: &Thread,
     way: &[(usize, bool)],
-    events: impl Iterator<Item = &'e Event>,
+    events: impl Iterator<Item = &'e RunEvent>,
     memory: &Memory,
 ) -> Result<Vec<Instr>, &'static str> {
     let mut events = events.peekable();
     let mut code = Vec::new();
     for &(at, _) in way {
         let instr = &thread.code[at];
-        let read = events.next_if(|e| matches!(e, Event::Read { instr, .. } if *instr == at));
-        let write = events.next_if(|e| matches!(e, Event::Write { instr, .. } if *instr == at));
-        let came = events.next_if(|e| matches!(e, Event::Arrive(spot, _) if spot.instr == at));
-        let passed = events.next_if(|e| matches!(e, Event::Pass(spot, _) if spot.instr == at));
-        let place = |event: &Event| match event {
-            Event::Read { loc, value, .. } | Event::Write { loc, value, .. } => memory
+        let read = events.next_if(|e| matches!(e, RunEvent::Read { instr, .. } if *instr == at));
+        let write = events.next_if(|e| matches!(e, RunEvent::Write { instr, .. } if *instr == at));
+        let came = events.next_if(|e| matches!(e, RunEvent::Arrive(spot, _) if spot.instr == at));
+        let passed = events.next_if(|e| matches!(e, RunEvent::Pass(spot, _) if spot.instr == at));
+        let place = |event: &RunEvent| match event {
+            RunEvent::Read { loc, value, .. } | RunEvent::Write { loc, value, .. } => memory
                 .cells
                 .get(*loc)
                 .map(|cell| (Expr::Const(cell.address), *value)),
             _ => None,
         };
         let lost = "a run whose accesses were not all written down";
-        let of = |event: Option<&Event>| event.and_then(place).ok_or(lost);
+        let of = |event: Option<&RunEvent>| event.and_then(place).ok_or(lost);
         let op = match instr.op.clone() {
             Op::Load { dst, access, .. } => Op::Load {
                 dst,

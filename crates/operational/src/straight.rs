@@ -15,7 +15,7 @@
 
 use program::litmus::LitmusTest;
 use program::{Barrier, BarrierNaming, CmpOp, Expr, Instr, Op, Thread, Ty};
-use simt::record::Event;
+use simt::record::RunEvent;
 
 /// Runs with more instructions are not replayed.
 pub(super) const MAX_STEPS: usize = 2_000;
@@ -29,7 +29,7 @@ pub(super) fn has_loop(test: &LitmusTest) -> bool {
 ///
 /// # Errors
 /// If there is none.
-pub(super) fn straight(test: &LitmusTest, events: &[Event]) -> Result<LitmusTest, &'static str> {
+pub(super) fn straight(test: &LitmusTest, events: &[RunEvent]) -> Result<LitmusTest, &'static str> {
     let instance = |b: &Barrier| !matches!(b.naming, BarrierNaming::Counted { .. });
     if test
         .program
@@ -42,7 +42,7 @@ pub(super) fn straight(test: &LitmusTest, events: &[Event]) -> Result<LitmusTest
     let mut steps = 0;
     for (t, thread) in new.program.threads.iter_mut().enumerate() {
         let jumps = events.iter().filter_map(|e| match e {
-            Event::Jump(at, taken) if at.thread == t => Some((at.instr, *taken)),
+            RunEvent::Jump(at, taken) if at.thread == t => Some((at.instr, *taken)),
             _ => None,
         });
         let way = way(thread, jumps)?;

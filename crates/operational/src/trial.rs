@@ -20,10 +20,10 @@ use engine::execution::Execution;
 use engine::replay::{Replayed, declared, replay};
 use engine::task::Task;
 use program::EventKind;
-use simt::record::{Event, Source};
+use simt::record::{RunEvent, WriteId};
 
 /// The result of a replay.
-pub(super) enum Tried {
+pub(super) enum ReplayResult {
     /// The run is this consistent execution, with the outcome that the machine gave.
     Consistent(Box<(Execution, Replayed)>),
     /// The run has no counterpart in the skeleton.
@@ -36,21 +36,27 @@ pub(super) enum Tried {
 /// # Errors
 /// The law that it breaks.
 /// The law that it breaks.
-pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Result<Tried, String> {
+pub(super) fn try_run(
+    task: &Task<'_>,
+    events: &[RunEvent],
+    outcome: &[i64],
+) -> Result<ReplayResult, String> {
     let (sk, model) = (&task.sk, task.model);
     assert!(!sk.has_loops, "loops are unrolled by the run itself");
     if task.needed.is_some() {
-        return Ok(Tried::LeftOut("values that are too many to be listed"));
+        return Ok(ReplayResult::LeftOut(
+            "values that are too many to be listed",
+        ));
     }
     if sk.pool.choice_count() > 0 {
-        return Ok(Tried::LeftOut("barriers with free choices"));
+        return Ok(ReplayResult::LeftOut("barriers with free choices"));
     }
     // A run determines the sources of its reads, the order of writes, and one order of fences.
     let mut others = (0..model.free.len())
         .filter(|&i| i != model.values.0 as usize && i != model.finals.0 as usize);
     let of_fences = others.next();
     if others.next().is_some() {
-        return Ok(Tried::LeftOut("a free relation that no run decides"));
+        return Ok(ReplayResult::LeftOut("a free relation that no run decides"));
     }
     let n = sk.len();
     let mut known = Assignment {
@@ -60,8 +66,8 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
     let mut executed = EventSet::from_fn(n, |e| sk.event(e).kind == EventKind::Init);
     // The event of each source; the source of each executed read; the fences in the order of their
     // commits.
-    let mut writes: BTreeMap<Source, usize> = (0..sk.init_cells.len())
-        .map(|i| (Source::Initial(i), i))
+    let mut writes: BTreeMap<WriteId, usize> = (0..sk.init_cells.len())
+        .map(|i| (WriteId::Initial(i), i))
         .collect();
     let (mut reads, mut fences) = (Vec::new(), Vec::new());
     let mut left: Vec<_> = sk
@@ -101,16 +107,16 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
                     .next()
                     .ok_or_else(|| format!("the run ends before event {i}"))?;
                 match (event.kind, turn) {
-                    (EventKind::Read, Event::Read { source, value, .. }) => {
+                    (EventKind::Read, RunEvent::Read { source, value, .. }) => {
                         known.reads[i] = Some(event.ty.wrap(*value));
                         reads.push((*source, i));
                     }
-                    (EventKind::Write, Event::Commit(source)) => {
+                    (EventKind::Write, RunEvent::Commit(source)) => {
                         writes.insert(*source, i);
                     }
-                    (EventKind::Fence, Event::Fence(_)) => fences.push((at, i)),
-                    (EventKind::Arrive, Event::Arrive(..)) | (EventKind::Wait, Event::Pass(..)) => {
-                    }
+                    (EventKind::Fence, RunEvent::Fence(_)) => fences.push((at, i)),
+                    (EventKind::Arrive, RunEvent::Arrive(..))
+                    | (EventKind::Wait, RunEvent::Pass(..)) => {}
                     (kind, turn) => {
                         return Err(format!(
                             "event {i} is a {kind:?}, and the run has {turn:?} there"
@@ -136,7 +142,7 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
             ));
         }
     }
-    let event = |s: &Source| {
+    let event = |s: &WriteId| {
         writes
             .get(s)
             .copied()
@@ -147,7 +153,7 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
         rf.insert(event(source)?, *read);
     }
     for e in events {
-        if let Event::After(_, a, b) = e {
+        if let RunEvent::After(_, a, b) = e {
             co.insert(event(a)?, event(b)?);
         }
     }
@@ -183,7 +189,7 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
                 .iter()
                 .any(|&e| sk.events[e].kind != EventKind::Fence)
         }) {
-            return Ok(Tried::LeftOut("a free relation that no run decides"));
+            return Ok(ReplayResult::LeftOut("a free relation that no run decides"));
         }
         // Fences that are not morally strong also commit in some order, which has no meaning.
         if let Some(covering) = model.free[i].covering {
@@ -208,14 +214,16 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
             replayed.state
         ));
     }
-    Ok(Tried::Consistent(Box::new((execution, replayed))))
+    Ok(ReplayResult::Consistent(Box::new((execution, replayed))))
 }
 
 /// The thread whose turn an event is.
-fn turn_of(e: &Event) -> Option<usize> {
+fn turn_of(e: &RunEvent) -> Option<usize> {
     match e {
-        Event::Read { thread, .. } | Event::Commit(Source::Write(thread, _)) => Some(*thread),
-        Event::Fence(at) | Event::Arrive(at, _) | Event::Pass(at, _) => Some(at.thread),
+        RunEvent::Read { thread, .. } | RunEvent::Commit(WriteId::Write(thread, _)) => {
+            Some(*thread)
+        }
+        RunEvent::Fence(at) | RunEvent::Arrive(at, _) | RunEvent::Pass(at, _) => Some(at.thread),
         _ => None,
     }
 }

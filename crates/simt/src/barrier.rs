@@ -24,14 +24,14 @@
 
 use super::code::{Act, Code, eval};
 use super::set::Set;
-use super::thread::Thread;
-use super::{Fault, Halt, Result};
+use super::thread::ThreadState;
+use super::{FaultKind, Result, StepHalt};
 use program::dialect::Convergence;
 use program::{Barrier, BarrierAction, BarrierNaming, Expr, Scope, ThreadId};
 
 /// Identifies a barrier of a group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Key {
+pub(super) struct BarrierKey {
     domain: Scope,
     /// The lanes in the mask of a warp's barrier that has one.
     lanes: Option<u32>,
@@ -47,7 +47,7 @@ pub(super) struct Key {
 /// The present phase of a barrier.
 #[derive(Clone, Debug)]
 pub(super) struct Phase<C> {
-    pub(super) key: Key,
+    pub(super) key: BarrierKey,
     /// Its number among all phases of the run; for the log alone.
     pub(super) number: u32,
     /// Thread count or quorum.
@@ -66,7 +66,7 @@ pub(super) struct Barriers<C> {
     /// Sorted by key.
     pub(super) phases: Vec<Phase<C>>,
     /// Completed phases whose wait has not executed yet, by thread.
-    pub(super) granted: Vec<(Key, usize, C, u32)>,
+    pub(super) granted: Vec<(BarrierKey, usize, C, u32)>,
     /// The number of phases opened so far.
     opened: u32,
     /// Instance barriers that threads have reached: thread and instruction.
@@ -74,7 +74,7 @@ pub(super) struct Barriers<C> {
 }
 
 /// The effect of a barrier instruction.
-pub(super) enum Came<C> {
+pub(super) enum BarrierStep<C> {
     /// The thread goes on, with this knowledge.
     On(Option<C>),
     /// It waits.
@@ -82,14 +82,14 @@ pub(super) enum Came<C> {
 }
 
 /// The effect of a barrier instruction, and the number of the phase.
-pub(super) type Outcome<C> = (Came<C>, u32);
+pub(super) type BarrierOutcome<C> = (BarrierStep<C>, u32);
 
-fn unsupported(what: &str) -> Halt {
-    Halt::Unsupported(format!("not in this machine: {what}"))
+fn unsupported(what: &str) -> StepHalt {
+    StepHalt::Unsupported(format!("not in this machine: {what}"))
 }
 
 /// The barrier that an instruction names now, and its count or quorum.
-fn naming(code: &Code, t: usize, b: &Barrier, regs: &[i64]) -> (Key, Option<i64>) {
+fn naming(code: &Code, t: usize, b: &Barrier, regs: &[i64]) -> (BarrierKey, Option<i64>) {
     let (instance, id, count) = match &b.naming {
         BarrierNaming::Counted { id, count } => (None, Some(id), count),
         BarrierNaming::Instance {
@@ -103,7 +103,7 @@ fn naming(code: &Code, t: usize, b: &Barrier, regs: &[i64]) -> (Key, Option<i64>
     let lanes = mask.and_then(|mask| code.program.named_by(ThreadId(t as u16), mask));
     let alone = !takes_part(code, lanes, t);
     let group = if alone { t } else { code.group(t, b.domain) };
-    let key = Key {
+    let key = BarrierKey {
         domain: b.domain,
         lanes,
         group,
@@ -119,7 +119,7 @@ fn takes_part(code: &Code, lanes: Option<u32>, t: usize) -> bool {
     lanes.is_none_or(|mask| mask >> code.lanes[t].min(31) & 1 != 0)
 }
 
-impl Key {
+impl BarrierKey {
     /// Whether the barrier is for this thread.
     fn holds(&self, code: &Code, t: usize) -> bool {
         match self.alone {
@@ -153,12 +153,12 @@ impl<C: Clone + Default> Barriers<C> {
         regs: &[i64],
         carried: &C,
         join: impl Fn(&mut C, &C),
-    ) -> Result<Outcome<C>> {
+    ) -> Result<BarrierOutcome<C>> {
         let (key, count) = naming(code, t, b, regs);
         let out_of_turn = |what: &str| {
             let what = format!("is out of turn: {what}");
-            Err(Halt::Fault {
-                kind: Fault::Barrier,
+            Err(StepHalt::Fault {
+                kind: FaultKind::Barrier,
                 thread: t,
                 instr: pc,
                 what,
@@ -172,7 +172,7 @@ impl<C: Clone + Default> Barriers<C> {
             }
             if let Some(i) = self.granted.iter().position(|g| g.0 == key && g.1 == t) {
                 let (_, _, carried, number) = self.granted.remove(i);
-                return Ok((Came::On(Some(carried)), number));
+                return Ok((BarrierStep::On(Some(carried)), number));
             }
             if let Some(phase) = self
                 .phases
@@ -181,7 +181,7 @@ impl<C: Clone + Default> Barriers<C> {
             {
                 phase.waiting.insert(t);
             }
-            return Ok((Came::Waits, 0));
+            return Ok((BarrierStep::Waits, 0));
         }
         // In PTX, a thread that knows in another way that the phase is over may arrive again.
         let waits = code.program.dialect.row().convergence != Convergence::Aligned;
@@ -225,7 +225,7 @@ impl<C: Clone + Default> Barriers<C> {
                     "a thread that reaches one barrier instance twice",
                 ));
             }
-            return Err(Halt::Blocked);
+            return Err(StepHalt::Blocked);
         }
         if phase.count != count {
             // A barrier without a count takes all threads of the group.
@@ -248,8 +248,8 @@ impl<C: Clone + Default> Barriers<C> {
                     of(count),
                     of(phase.count)
                 );
-                return Err(Halt::Fault {
-                    kind: Fault::Barrier,
+                return Err(StepHalt::Fault {
+                    kind: FaultKind::Barrier,
                     thread: t,
                     instr: pc,
                     what,
@@ -259,20 +259,20 @@ impl<C: Clone + Default> Barriers<C> {
         }
         if phase.open {
             let carried = (b.action == BarrierAction::Sync).then(|| phase.carried.clone());
-            return Ok((Came::On(carried), phase.number));
+            return Ok((BarrierStep::On(carried), phase.number));
         }
         phase.arrived.insert(t);
         join(&mut phase.carried, carried);
         if b.action == BarrierAction::Arrive {
-            return Ok((Came::On(None), phase.number));
+            return Ok((BarrierStep::On(None), phase.number));
         }
         phase.waiting.insert(t);
-        Ok((Came::Waits, phase.number))
+        Ok((BarrierStep::Waits, phase.number))
     }
 
     /// Whether a thread reaches a barrier at which it has already arrived, in a phase that is not
     /// over. It then waits until the phase is over.
-    pub(super) fn holds_up(&self, code: &Code, t: usize, thread: &Thread) -> bool {
+    pub(super) fn holds_up(&self, code: &Code, t: usize, thread: &ThreadState) -> bool {
         let Some(b) = code.threads[t].acts.get(thread.pc).and_then(Act::barrier) else {
             return false;
         };
@@ -294,7 +294,7 @@ impl<C: Clone + Default> Barriers<C> {
         code: &Code,
         (t, pc): (usize, usize),
         b: &Barrier,
-        threads: &[Thread],
+        threads: &[ThreadState],
     ) -> Option<usize> {
         let BarrierNaming::Counted { count: None, .. } = &b.naming else {
             return None;

@@ -7,11 +7,11 @@ use super::agents;
 use super::code::{Act, Code};
 use super::host;
 use super::memory::Backend;
-use super::schedule::Reason;
+use super::schedule::StopReason;
 use super::set::Set;
-use super::state::State;
+use super::state::MachineState;
 use super::step::Machine;
-use super::thread::{Status, Thread};
+use super::thread::{ThreadState, ThreadStatus};
 use super::waits;
 use program::Expr;
 
@@ -19,7 +19,7 @@ use program::Expr;
 const MAX_NAMES: usize = 6;
 
 /// The reasons of a state in which no thread can step.
-pub(super) fn stuck<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> Reason {
+pub(super) fn stuck<B: Backend>(machine: &Machine<'_, B>, state: &MachineState<B>) -> StopReason {
     let all: Vec<(usize, String)> = (0..state.threads.len())
         .filter(|&t| !state.threads[t].is_over())
         .map(|t| (t, situation(machine, state, t)))
@@ -27,7 +27,7 @@ pub(super) fn stuck<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> R
     let mut why = grouped(machine.code, all);
     why.extend(missing(machine, state));
     why.extend(state.host.pending(machine.code, &state.threads));
-    Reason {
+    StopReason {
         why,
         ends: waits::ends(machine, state, None),
     }
@@ -37,9 +37,9 @@ pub(super) fn stuck<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> R
 /// known.
 pub(super) fn spinning<B: Backend>(
     machine: &Machine<'_, B>,
-    state: &State<B>,
+    state: &MachineState<B>,
     turning: Option<&Set>,
-) -> Reason {
+) -> StopReason {
     let code = machine.code;
     let turns = |t: usize| turning.is_none_or(|set| set.has(t));
     let mut spins: Vec<(usize, String)> = Vec::new();
@@ -58,7 +58,7 @@ pub(super) fn spinning<B: Backend>(
                 .is_none()
         };
         match (thread.status, spin(code, t, thread)) {
-            (Status::Running, Some(Spin { text, locs }))
+            (ThreadStatus::Running, Some(SpinLoop { text, locs }))
                 if turns(t) && (turning.is_some() || here(t)) =>
             {
                 spins.push((t, text));
@@ -89,14 +89,14 @@ pub(super) fn spinning<B: Backend>(
     }
     lines.extend(grouped(code, others));
     lines.extend(missing(machine, state));
-    Reason {
+    StopReason {
         why: lines,
         ends: waits::ends(machine, state, turning),
     }
 }
 
 /// The obstacle of a thread, in words that follow its name.
-fn situation<B: Backend>(machine: &Machine<'_, B>, state: &State<B>, t: usize) -> String {
+fn situation<B: Backend>(machine: &Machine<'_, B>, state: &MachineState<B>, t: usize) -> String {
     let code = machine.code;
     let thread = &state.threads[t];
     let at = |pc: usize| {
@@ -104,16 +104,16 @@ fn situation<B: Backend>(machine: &Machine<'_, B>, state: &State<B>, t: usize) -
         format!("line {} (`{}`)", instr.line, instr.text)
     };
     match thread.status {
-        Status::Waiting => format!("waits at {}", at(thread.pc)),
-        Status::Lost => format!(
+        ThreadStatus::Waiting => format!("waits at {}", at(thread.pc)),
+        ThreadStatus::Lost => format!(
             "goes round and round at {} without touching memory",
             at(thread.pc)
         ),
-        Status::Ended => "has ended".into(),
-        Status::Held if !thread.after.is_empty() => {
+        ThreadStatus::Ended => "has ended".into(),
+        ThreadStatus::Held if !thread.after.is_empty() => {
             format!("{} at {}", agents::WAITS, at(thread.pc))
         }
-        Status::Held => {
+        ThreadStatus::Held => {
             let what = host::unmet(code, &state.host, &state.threads, t);
             if thread.pc > 0 || state.host.is_calling(t) {
                 format!("{what}, at {}", at(thread.pc))
@@ -121,7 +121,7 @@ fn situation<B: Backend>(machine: &Machine<'_, B>, state: &State<B>, t: usize) -
                 what
             }
         }
-        Status::Running => match machine
+        ThreadStatus::Running => match machine
             .layer
             .obstacle(code, &state.layer, &state.threads, t)
         {
@@ -132,7 +132,7 @@ fn situation<B: Backend>(machine: &Machine<'_, B>, state: &State<B>, t: usize) -
 }
 
 /// Lines that say which threads are missing at barriers.
-fn missing<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> Vec<String> {
+fn missing<B: Backend>(machine: &Machine<'_, B>, state: &MachineState<B>) -> Vec<String> {
     let code = machine.code;
     let mut lines = Vec::new();
     let over = |u: usize| state.threads[u].is_over();
@@ -192,14 +192,18 @@ pub(super) fn names(code: &Code, threads: &[usize]) -> String {
 }
 
 /// A loop that a thread executes.
-struct Spin {
+struct SpinLoop {
     text: String,
     /// The locations that it reads.
     locs: Vec<usize>,
 }
 
 /// The innermost loop around the next instruction.
-pub(super) fn innermost(code: &Code, t: usize, thread: &Thread) -> Option<RangeInclusive<usize>> {
+pub(super) fn innermost(
+    code: &Code,
+    t: usize,
+    thread: &ThreadState,
+) -> Option<RangeInclusive<usize>> {
     let acts = &code.threads[t].acts;
     let back = |(pc, act): (usize, &Act)| match act {
         Act::Branch { target, .. } if (*target..=pc).contains(&thread.pc) => {
@@ -217,7 +221,7 @@ pub(super) fn innermost(code: &Code, t: usize, thread: &Thread) -> Option<RangeI
 /// The threads that are missing at the barrier where a thread waits.
 pub(super) fn missing_of<B: Backend>(
     machine: &Machine<'_, B>,
-    state: &State<B>,
+    state: &MachineState<B>,
     t: usize,
 ) -> Vec<usize> {
     let mut waits = state
@@ -229,7 +233,7 @@ pub(super) fn missing_of<B: Backend>(
 }
 
 /// The innermost loop around the next instruction, and the locations that it reads.
-fn spin(code: &Code, t: usize, thread: &Thread) -> Option<Spin> {
+fn spin(code: &Code, t: usize, thread: &ThreadState) -> Option<SpinLoop> {
     let acts = &code.threads[t].acts;
     let (from, to) = innermost(code, t, thread)?.into_inner();
     let mut locs: Vec<usize> = Vec::new();
@@ -258,7 +262,7 @@ fn spin(code: &Code, t: usize, thread: &Thread) -> Option<Spin> {
     } else {
         format!("spins in {lines} on {}", on.join(", "))
     };
-    Some(Spin { text, locs })
+    Some(SpinLoop { text, locs })
 }
 
 /// Whether the code from `pc` on may write a location; `None` if an address on the way is not

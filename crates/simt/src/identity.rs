@@ -11,11 +11,11 @@ use program::litmus::LitmusTest;
 use program::memory::Memory;
 use program::{Program, Register};
 
-use super::fingerprint::Fingerprint;
+use super::fingerprint::Hasher128;
 
 /// The identity of the program that a test runs.
 pub fn identity(test: &LitmusTest) -> String {
-    let mut hash = Fingerprint::default();
+    let mut hash = Hasher128::default();
     for line in lines(&test.program) {
         hash.write_usize(line.len());
         hash.write(line.as_bytes());

@@ -11,7 +11,8 @@ use rustc_hash::FxHashMap;
 
 use super::agents::{Agent, Await, group_of};
 use super::code::{
-    Access, Act, Code, CommandCode, Failure, Fence, Location, OnObject, Part, Regions, ThreadCode,
+    Access, Act, Code, CommandCode, Failure, Fence, FenceMemory, OnObject, PhysicalLocation,
+    Regions, ThreadCode,
 };
 use super::groups::Groups;
 use program::dialect::Convergence;
@@ -47,7 +48,7 @@ impl Code {
                         (false, OpenClMemory::default(), MemoryKind::Private)
                     }
                 };
-                locations.push(Location {
+                locations.push(PhysicalLocation {
                     cell: cell.memory,
                     init: cell.init,
                     atomic,
@@ -145,7 +146,7 @@ impl Code {
             .iter()
             .flat_map(|t| &t.acts)
             .any(|a| matches!(a, Act::Enqueue(_)));
-        let global = |l: &&Location| self.memory.cell(l.cell).space == Space::Global;
+        let global = |l: &&PhysicalLocation| self.memory.cell(l.cell).space == Space::Global;
         let mut fine = self
             .locations
             .iter()
@@ -390,10 +391,10 @@ fn fence(
         });
     }
     let part = match () {
-        () if tags.has("OF_GLOBAL") => Part::Global,
-        () if tags.has("OF_CTA") => Part::Shared(Scope::Cta),
-        () if tags.has("OF_CLUSTER") => Part::Shared(Scope::Cluster),
-        () => Part::All,
+        () if tags.has("OF_GLOBAL") => FenceMemory::Global,
+        () if tags.has("OF_CTA") => FenceMemory::Shared(Scope::Cta),
+        () if tags.has("OF_CLUSTER") => FenceMemory::Shared(Scope::Cluster),
+        () => FenceMemory::All,
     };
     if tags.has("HALF") {
         let (acquire, scope) = (tags.has("ACQ"), scope.unwrap_or(Scope::Thread));

@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 
 use super::agents::taken_apart;
 use super::place::place;
-use super::record::{Event, Source};
+use super::record::{RunEvent, WriteId};
 use program::ThreadId;
 use program::litmus::LitmusTest;
 use program::memory::{CellId, Memory};
 
-/// The names of the locations, as [`Event::Read`] numbers them.
+/// The names of the locations, as [`RunEvent::Read`] numbers them.
 pub fn location_names(test: &LitmusTest) -> Vec<String> {
     let memory = Memory::new(&test.program);
     let own = memory
@@ -24,16 +24,16 @@ pub fn location_names(test: &LitmusTest) -> Vec<String> {
 }
 
 /// The events of a run as lines: thread, instruction, effect.
-pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
+pub fn trace(test: &LitmusTest, events: &[RunEvent]) -> String {
     // The indices of instructions refer to the code that ran.
     let ran = taken_apart(test).ok().and_then(|(apart, _)| apart);
     let program = &ran.as_ref().unwrap_or(test).program;
     let memory = Memory::new(program);
     let names = location_names(test);
     // For each write: its location and value.
-    let mut writes: Vec<(Source, usize, i64)> = Vec::new();
+    let mut writes: Vec<(WriteId, usize, i64)> = Vec::new();
     for e in events {
-        if let Event::Write {
+        if let RunEvent::Write {
             source, loc, value, ..
         } = e
         {
@@ -48,9 +48,9 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
         .map(|(_, c)| c.memory)
         .collect();
     let show = |loc: usize, v: i64| memory.show_in(program, cells[loc], v);
-    let whose = |s: Source| match s {
-        Source::Initial(_) => "initially".to_owned(),
-        Source::Write(t, n) => format!("from {}'s write {}", program.threads[t].name, n + 1),
+    let whose = |s: WriteId| match s {
+        WriteId::Initial(_) => "initially".to_owned(),
+        WriteId::Write(t, n) => format!("from {}'s write {}", program.threads[t].name, n + 1),
     };
     let width = program
         .threads
@@ -60,7 +60,7 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
         .unwrap_or(0);
     // Lanes are shown if any turn has them.
     let masks = events.iter().filter_map(|e| match e {
-        Event::Turn { active, .. } => *active,
+        RunEvent::Turn { active, .. } => *active,
         _ => None,
     });
     let lanes = masks.fold(0, |all, mask| all | mask);
@@ -77,7 +77,7 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
     let code_width = texts.max().unwrap_or(0).clamp(MIN_CODE, MAX_CODE);
     if lanes > 0 {
         let turns = events.iter().filter_map(|e| match e {
-            Event::Turn { thread, .. } => Some(*thread),
+            RunEvent::Turn { thread, .. } => Some(*thread),
             _ => None,
         });
         for t in turns.collect::<BTreeSet<usize>>() {
@@ -90,7 +90,7 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
     }
     for e in events {
         let (thread, instr, what) = match e {
-            Event::Read {
+            RunEvent::Read {
                 thread,
                 instr,
                 loc,
@@ -106,8 +106,8 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
                     whose(*source)
                 ),
             ),
-            Event::Write {
-                source: Source::Write(t, n),
+            RunEvent::Write {
+                source: WriteId::Write(t, n),
                 instr,
                 loc,
                 value,
@@ -121,15 +121,15 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
                     n + 1
                 ),
             ),
-            Event::Early(s) => (s.thread, Some(s.instr), "before its turn:".to_owned()),
-            Event::Fence(s) => (s.thread, Some(s.instr), String::new()),
-            Event::Arrive(s, _) => (s.thread, Some(s.instr), "arrives".to_owned()),
-            Event::Pass(s, _) => (s.thread, Some(s.instr), "passes".to_owned()),
-            Event::After(loc, a, b) => {
-                let (Source::Write(t, _), false) = (*b, matches!(a, Source::Initial(_))) else {
+            RunEvent::Early(s) => (s.thread, Some(s.instr), "before its turn:".to_owned()),
+            RunEvent::Fence(s) => (s.thread, Some(s.instr), String::new()),
+            RunEvent::Arrive(s, _) => (s.thread, Some(s.instr), "arrives".to_owned()),
+            RunEvent::Pass(s, _) => (s.thread, Some(s.instr), "passes".to_owned()),
+            RunEvent::After(loc, a, b) => {
+                let (WriteId::Write(t, _), false) = (*b, matches!(a, WriteId::Initial(_))) else {
                     continue;
                 };
-                let value = |s: &Source| writes.iter().find(|w| w.0 == *s).map_or(0, |w| w.2);
+                let value = |s: &WriteId| writes.iter().find(|w| w.0 == *s).map_or(0, |w| w.2);
                 let order = format!(
                     "coherence of {}: {} before {}",
                     names[*loc],
@@ -138,24 +138,24 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
                 );
                 (t, None, order)
             }
-            Event::Turn { thread, active } => {
+            RunEvent::Turn { thread, active } => {
                 turn = (*thread, *active);
                 continue;
             }
-            Event::Hand(..)
-            | Event::HandReleased(..)
-            | Event::Pour(..)
-            | Event::Tell(..)
-            | Event::Begin(..)
-            | Event::Complete(..) => {
+            RunEvent::Hand(..)
+            | RunEvent::HandReleased(..)
+            | RunEvent::Pour(..)
+            | RunEvent::Tell(..)
+            | RunEvent::Begin(..)
+            | RunEvent::Complete(..) => {
                 continue;
             }
-            Event::Round => {
+            RunEvent::Round => {
                 (way, turn) = (lines.len(), (0, None));
                 lines.push("  … and from here on again and again:".into());
                 continue;
             }
-            Event::Commit(_) | Event::Write { .. } | Event::Jump(..) => continue,
+            RunEvent::Commit(_) | RunEvent::Write { .. } | RunEvent::Jump(..) => continue,
         };
         let shown = match turn {
             (t, Some(active)) if t == thread => {

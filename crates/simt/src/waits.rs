@@ -9,9 +9,9 @@ use super::explain::{innermost, missing_of};
 use super::host;
 use super::memory::Backend;
 use super::set::Set;
-use super::state::State;
+use super::state::MachineState;
 use super::step::Machine;
-use super::thread::Status;
+use super::thread::ThreadStatus;
 use program::waiting::{Scene, Walk};
 use program::{LocId, ThreadId};
 use verdict::hang::{self, Goal, Site, Wait};
@@ -24,7 +24,7 @@ const MAX_THREADS: usize = 16;
 /// that still step, if known. Empty for programs of many threads.
 pub(super) fn ends<B: Backend>(
     machine: &Machine<'_, B>,
-    state: &State<B>,
+    state: &MachineState<B>,
     turning: Option<&Set>,
 ) -> Vec<ThreadEnd> {
     if state.threads.len() > MAX_THREADS {
@@ -37,7 +37,7 @@ pub(super) fn ends<B: Backend>(
 
 fn end<B: Backend>(
     machine: &Machine<'_, B>,
-    state: &State<B>,
+    state: &MachineState<B>,
     turning: Option<&Set>,
     t: usize,
 ) -> ThreadEnd {
@@ -49,8 +49,8 @@ fn end<B: Backend>(
         .obstacle(code, &state.layer, &state.threads, t);
     let mut at = thread.pc;
     match thread.status {
-        Status::Ended => return end,
-        Status::Waiting => {
+        ThreadStatus::Ended => return end,
+        ThreadStatus::Waiting => {
             end.ending = Ending::Blocked;
             let missing = missing_of(machine, state, t);
             end.waits_for = missing.iter().map(|&u| name(machine, u)).collect();
@@ -61,11 +61,11 @@ fn end<B: Backend>(
                 &left.map(|&u| name(machine, u)).collect::<Vec<_>>(),
             ));
         }
-        Status::Running if state.barriers.holds_up(code, t, thread) => {
+        ThreadStatus::Running if state.barriers.holds_up(code, t, thread) => {
             end.ending = Ending::Blocked;
             end.why = "waits to arrive again: the phase in which it arrived is not over".to_owned();
         }
-        Status::Running
+        ThreadStatus::Running
             if turns
                 && obstacle.is_none()
                 && let Some(range) = innermost(code, t, thread) =>
@@ -75,11 +75,11 @@ fn end<B: Backend>(
             for_values(machine, state, t, &range, &mut end);
             end.why = format!("loops for ever{}", hang::reading(&end.polls));
         }
-        Status::Held if !thread.after.is_empty() => {
+        ThreadStatus::Held if !thread.after.is_empty() => {
             (end.ending, end.served) = (Ending::Stopped, false);
             end.why = agents::WAITS.to_owned();
         }
-        Status::Held => {
+        ThreadStatus::Held => {
             let calling = state.host.is_calling(t);
             end.ending = if calling {
                 Ending::Blocked
@@ -93,11 +93,11 @@ fn end<B: Backend>(
                 return end;
             }
         }
-        Status::Lost => {
+        ThreadStatus::Lost => {
             end.ending = Ending::Looping;
             end.why = "loops for ever".to_owned();
         }
-        Status::Running => {
+        ThreadStatus::Running => {
             (end.ending, end.served) = (Ending::Stopped, false);
             end.why = obstacle.unwrap_or_else(|| "is not run any more".to_owned());
         }
@@ -114,7 +114,7 @@ fn name<B: Backend>(machine: &Machine<'_, B>, t: usize) -> String {
 /// Adds the values that a thread reads in a loop and waits for.
 fn for_values<B: Backend>(
     machine: &Machine<'_, B>,
-    state: &State<B>,
+    state: &MachineState<B>,
     t: usize,
     range: &std::ops::RangeInclusive<usize>,
     end: &mut ThreadEnd,
@@ -126,9 +126,9 @@ fn for_values<B: Backend>(
     let same = |a: i64, b: i64| place(a) == place(b);
     // A thread that waits at a barrier goes on after it, if at all.
     let rest = state.threads.iter().map(|u| match u.status {
-        Status::Ended => None,
-        Status::Waiting => Some(u.pc + 1),
-        Status::Running | Status::Lost | Status::Held => Some(u.pc),
+        ThreadStatus::Ended => None,
+        ThreadStatus::Waiting => Some(u.pc + 1),
+        ThreadStatus::Running | ThreadStatus::Lost | ThreadStatus::Held => Some(u.pc),
     });
     let scene = Scene {
         program,

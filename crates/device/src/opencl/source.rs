@@ -12,9 +12,10 @@
 use std::fmt::Write;
 
 use crate::kernel::{
-    Final, Language, MAX_STEPS, OFTEN, Register, Space, Start, Who, body, slots, unbuilt,
+    KernelLanguage, KernelSpace, MAX_STEPS, OFTEN, RegisterStart, ResultValue, ThreadRegister,
+    ThreadSelection, body, slots, unbuilt,
 };
-use crate::launch::{APART, FINISHED, Object, STRESSED, Shape};
+use crate::launch::{APART, FINISHED, KernelObject, KernelShape, STRESSED};
 use program::litmus::LitmusTest;
 use program::strength;
 use program::words::{FLAGS, OPENCL_SCOPES, Order};
@@ -30,7 +31,7 @@ const MEET: &str = "work_group_barrier(CLK_LOCAL_MEM_FENCE);";
 ///
 /// # Errors
 /// If the language cannot express part of the test.
-pub(crate) fn source(test: &LitmusTest, shape: &Shape) -> Result<String, String> {
+pub(crate) fn source(test: &LitmusTest, shape: &KernelShape) -> Result<String, String> {
     let program = &test.program;
     if program.dialect != Dialect::OpenCl {
         return Err("it is not in OpenCL C: `--on opencl` runs no other dialect".into());
@@ -150,7 +151,7 @@ const DELAY: &str = "
 ";
 
 /// The code by which the first work-item of a group initialises local memory before an instance.
-fn initial(local: &[Object]) -> String {
+fn initial(local: &[KernelObject]) -> String {
     let mut text = String::new();
     for object in local {
         for (offset, cell) in &object.cells {
@@ -197,14 +198,18 @@ fn literal(value: i64) -> String {
 
 /// Writes OpenCL C.
 struct OpenClC<'t> {
-    shape: &'t Shape,
+    shape: &'t KernelShape,
 }
 
-impl Language for OpenClC<'_> {
-    fn register(&self, Register(t, r): Register, start: Start) -> Result<String, String> {
+impl KernelLanguage for OpenClC<'_> {
+    fn register(
+        &self,
+        ThreadRegister(t, r): ThreadRegister,
+        start: RegisterStart,
+    ) -> Result<String, String> {
         let start = match start {
-            Start::Number(value) => literal(value),
-            Start::Address(loc, offset) => format!("(long)(ulong)(M{} + {offset})", loc.0),
+            RegisterStart::Number(value) => literal(value),
+            RegisterStart::Address(loc, offset) => format!("(long)(ulong)(M{} + {offset})", loc.0),
         };
         Ok(format!("    long r{}_{} = {start};\n", t.0, r.0))
     }
@@ -213,7 +218,7 @@ impl Language for OpenClC<'_> {
         "    uint steps = 0, ended = 0;\n".into()
     }
 
-    fn only(&self, who: Who, lines: &str) -> String {
+    fn only(&self, who: ThreadSelection, lines: &str) -> String {
         let item = who.at.filter(|_| self.shape.group_size() > 1);
         let item = item.map_or(String::new(), |at| format!(" && get_local_id(0) == {at}"));
         let running = if who.running { " && ended == 0" } else { "" };
@@ -243,7 +248,7 @@ impl Language for OpenClC<'_> {
         ))
     }
 
-    fn assign(&self, Register(t, r): Register, value: &Expr) -> Result<String, String> {
+    fn assign(&self, ThreadRegister(t, r): ThreadRegister, value: &Expr) -> Result<String, String> {
         Ok(format!(
             "      r{}_{} = {};\n",
             t.0,
@@ -259,7 +264,7 @@ impl Language for OpenClC<'_> {
         ))
     }
 
-    fn take(&self, Register(t, r): Register, slot: usize) -> String {
+    fn take(&self, ThreadRegister(t, r): ThreadRegister, slot: usize) -> String {
         format!("      r{}_{} = given[{slot}];\n", t.0, r.0)
     }
 
@@ -273,7 +278,7 @@ impl Language for OpenClC<'_> {
         ))
     }
 
-    fn access(&self, t: ThreadId, op: &Op, space: Space) -> Result<String, String> {
+    fn access(&self, t: ThreadId, op: &Op, space: KernelSpace) -> Result<String, String> {
         Ok(format!("      {}\n", self.call(t, op, space)?))
     }
 
@@ -295,11 +300,11 @@ impl Language for OpenClC<'_> {
         format!("    {MEET}\n")
     }
 
-    fn result(&self, word: usize, value: Final) -> String {
+    fn result(&self, word: usize, value: ResultValue) -> String {
         let value = match value {
-            Final::End => format!("ended == 0 ? {FINISHED} : ended"),
-            Final::Register(Register(t, r)) => format!("r{}_{}", t.0, r.0),
-            Final::Local(loc, offset, ty) => {
+            ResultValue::End => format!("ended == 0 ? {FINISHED} : ended"),
+            ResultValue::Register(ThreadRegister(t, r)) => format!("r{}_{}", t.0, r.0),
+            ResultValue::Local(loc, offset, ty) => {
                 format!(
                     "*(volatile local {} *)((local uchar *)L{} + {offset})",
                     name(ty),
@@ -316,10 +321,10 @@ impl Language for OpenClC<'_> {
 
 impl OpenClC<'_> {
     /// An access, in a space.
-    fn call(&self, t: ThreadId, op: &Op, space: Space) -> Result<String, String> {
+    fn call(&self, t: ThreadId, op: &Op, space: KernelSpace) -> Result<String, String> {
         let space = match space {
-            Space::Global => "global",
-            Space::Local => "local",
+            KernelSpace::Global => "global",
+            KernelSpace::Local => "local",
         };
         let address = self.value(op.address().expect("an access has one"), t)?;
         let access = op.read().or(op.write()).expect("it has a half");

@@ -2,20 +2,23 @@
 
 use std::collections::BTreeSet;
 
-use super::{Cond, HostState, InCall, Item, Point, Stage, What, host, members};
+use super::{
+    CommandStage, EntryContent, HostCondition, HostProgress, InCall, KnowledgePoint, QueueEntry,
+    host, members,
+};
 use crate::Result;
 use crate::memory::{At, Backend, Context};
-use crate::record::{Event, Log, Spot};
-use crate::state::State;
+use crate::record::{Log, RunEvent, Spot};
+use crate::state::MachineState;
 use crate::step::Machine;
-use crate::thread::Status;
+use crate::thread::ThreadStatus;
 use program::host::{CallId, CommandId, CommandKind, HostOp, LaneKind, Origin, QueryId, Ref};
 use program::{Scope, ThreadId};
 
 impl<B: Backend> Machine<'_, B> {
     /// Holds the threads of all commands, and enqueues the command that runs before everything
     /// else.
-    pub(crate) fn start_host(&self, state: &mut State<B>) {
+    pub(crate) fn start_host(&self, state: &mut MachineState<B>) {
         let Some(host) = self.code.program.host.as_deref() else {
             return;
         };
@@ -23,7 +26,7 @@ impl<B: Backend> Machine<'_, B> {
             command
                 .threads
                 .iter()
-                .for_each(|t| state.threads[usize::from(t.0)].status = Status::Held);
+                .for_each(|t| state.threads[usize::from(t.0)].status = ThreadStatus::Held);
         }
         for id in host
             .command_ids()
@@ -36,14 +39,14 @@ impl<B: Backend> Machine<'_, B> {
     /// A thread calls the runtime; `false` if the call does not return yet.
     pub(crate) fn call(
         &self,
-        state: &mut State<B>,
+        state: &mut MachineState<B>,
         (cx, woken): (&mut Context<'_>, &mut Vec<usize>),
         at: At,
         call: CallId,
     ) -> Result<bool> {
         let host = host(self.code);
         let op = &host.call(call).op;
-        let waits = HostState::<B::Carried>::names(host, op);
+        let waits = HostProgress::<B::Carried>::names(host, op);
         if !self.all(state, &waits) {
             state.host.calls.insert(
                 at.thread,
@@ -59,19 +62,19 @@ impl<B: Backend> Machine<'_, B> {
             HostOp::Enqueue { command, .. } => {
                 // A callback learns from its event, not from the call that registers it.
                 if !matches!(host.command(*command).kind, CommandKind::Callback { .. }) {
-                    self.hand(state, cx, at, Point::Issue(*command))?;
+                    self.hand(state, cx, at, KnowledgePoint::Issue(*command))?;
                 }
                 self.enqueue(state, *command);
             }
             HostOp::SetUser(handle) => {
-                self.hand(state, cx, at, Point::Set(*handle))?;
+                self.hand(state, cx, at, KnowledgePoint::Set(*handle))?;
                 state.host.set[usize::from(handle.0)] = true;
             }
             HostOp::Record(handle, lane) => {
                 let waits = state.host.before(host, *lane, true);
-                state.host.items.push(Item {
+                state.host.items.push(QueueEntry {
                     lane: Some(*lane),
-                    what: What::Point,
+                    what: EntryContent::Point,
                     waits,
                     passed: false,
                 });
@@ -80,9 +83,9 @@ impl<B: Backend> Machine<'_, B> {
             HostOp::LaneWait(lane, handle) => {
                 let mut waits = state.host.before(host, *lane, true);
                 waits.extend(state.host.event(host, Ref::Handle(*handle)));
-                state.host.items.push(Item {
+                state.host.items.push(QueueEntry {
                     lane: Some(*lane),
-                    what: What::Point,
+                    what: EntryContent::Point,
                     waits,
                     passed: false,
                 });
@@ -93,19 +96,19 @@ impl<B: Backend> Machine<'_, B> {
             | HostOp::SyncDevice(_)
             | HostOp::Release(_) => {}
         }
-        for lane in HostState::<B::Carried>::flushes(host, op) {
+        for lane in HostProgress::<B::Carried>::flushes(host, op) {
             for id in host
                 .command_ids()
                 .filter(|c| host.command(*c).lane == Some(lane))
             {
-                if state.host.stage(id) == Stage::Queued {
-                    state.host.set_stage(id, Stage::Submitted);
+                if state.host.stage(id) == CommandStage::Queued {
+                    state.host.set_stage(id, CommandStage::Submitted);
                 }
             }
         }
         let returns = state.host.returns(host, op);
         self.advance(state, cx.log, woken);
-        let open = |c: &Cond| !state.host.holds(self.code, &state.threads, *c);
+        let open = |c: &HostCondition| !state.host.holds(self.code, &state.threads, *c);
         if returns.iter().any(open) {
             state.host.calls.insert(
                 at.thread,
@@ -123,13 +126,13 @@ impl<B: Backend> Machine<'_, B> {
     /// A thread of a kernel enqueues a command.
     pub(crate) fn enqueue_child(
         &self,
-        state: &mut State<B>,
+        state: &mut MachineState<B>,
         (cx, woken): (&mut Context<'_>, &mut Vec<usize>),
         at: At,
         command: CommandId,
     ) -> Result {
         if self.code.calls_hand_over {
-            self.hand(state, cx, at, Point::Issue(command))?;
+            self.hand(state, cx, at, KnowledgePoint::Issue(command))?;
         }
         self.enqueue(state, command);
         self.advance(state, cx.log, woken);
@@ -140,7 +143,7 @@ impl<B: Backend> Machine<'_, B> {
     /// a wait.
     pub(crate) fn asks(
         &self,
-        state: &mut State<B>,
+        state: &mut MachineState<B>,
         cx: &mut Context<'_>,
         at: At,
         query: QueryId,
@@ -159,12 +162,12 @@ impl<B: Backend> Machine<'_, B> {
     /// fences cover.
     pub(crate) fn trigger(
         &self,
-        state: &mut State<B>,
+        state: &mut MachineState<B>,
         log: &mut dyn Log,
         at: At,
         woken: &mut Vec<usize>,
     ) {
-        log.note(Event::Fence(at.spot()));
+        log.note(RunEvent::Fence(at.spot()));
         let Some(host) = self.code.program.host.as_deref() else {
             return;
         };
@@ -181,41 +184,41 @@ impl<B: Backend> Machine<'_, B> {
             return;
         }
         for scope in [Scope::Gpu, Scope::Sys] {
-            let point = Point::Trigger(id, scope);
+            let point = KnowledgePoint::Trigger(id, scope);
             let carried = self.memory.hand_released(&state.memory, at.thread, scope);
             B::join(state.host.known.entry(point).or_default(), &carried);
-            log.note(Event::HandReleased(at.spot(), point.number(), scope));
+            log.note(RunEvent::HandReleased(at.spot(), point.number(), scope));
         }
         self.advance(state, log, woken);
     }
 
     /// A thread passes a `griddepcontrol.wait`.
-    pub(crate) fn passes_grid(&self, state: &mut State<B>, log: &mut dyn Log, at: At) {
-        log.note(Event::Fence(at.spot()));
+    pub(crate) fn passes_grid(&self, state: &mut MachineState<B>, log: &mut dyn Log, at: At) {
+        log.note(RunEvent::Fence(at.spot()));
         if let Some(before) = state.host.depends_on(self.code, at.thread) {
-            self.tell(state, log, at, Point::Done(before));
+            self.tell(state, log, at, KnowledgePoint::Done(before));
         }
     }
 
-    fn enqueue(&self, state: &mut State<B>, id: CommandId) {
+    fn enqueue(&self, state: &mut MachineState<B>, id: CommandId) {
         let host = host(self.code);
         if let Some(before) = state.host.in_front(host, id) {
             state.host.depends.insert(id, before);
         }
         let waits = state.host.needs(host, id);
         let lane = host.command(id).lane;
-        state.host.items.push(Item {
+        state.host.items.push(QueueEntry {
             lane,
-            what: What::Command(id),
+            what: EntryContent::Command(id),
             waits,
             passed: false,
         });
         let queue = lane
             .is_some_and(|l| matches!(host.lane(l).kind, LaneKind::InOrder | LaneKind::OutOfOrder));
         let stage = if queue && self.lazy {
-            Stage::Queued
+            CommandStage::Queued
         } else {
-            Stage::Submitted
+            CommandStage::Submitted
         };
         state.host.set_stage(id, stage);
     }
@@ -224,7 +227,7 @@ impl<B: Backend> Machine<'_, B> {
     /// step now.
     pub(crate) fn advance(
         &self,
-        state: &mut State<B>,
+        state: &mut MachineState<B>,
         log: &mut dyn Log,
         woken: &mut Vec<usize>,
     ) -> bool {
@@ -239,12 +242,13 @@ impl<B: Backend> Machine<'_, B> {
             }
             for i in 0..state.host.items.len() {
                 let item = &state.host.items[i];
-                if item.what != What::Point || item.passed || !self.all(state, &item.waits) {
+                if item.what != EntryContent::Point || item.passed || !self.all(state, &item.waits)
+                {
                     continue;
                 }
                 let waits = item.waits.clone();
                 state.host.items[i].passed = true;
-                self.gather(state, log, &waits, Point::Passed(i));
+                self.gather(state, log, &waits, KnowledgePoint::Passed(i));
                 changed = true;
             }
             let returned = state
@@ -258,7 +262,7 @@ impl<B: Backend> Machine<'_, B> {
                     state.host.calls.remove(&t).expect("it is in a call");
                 changed = true;
                 if !issued {
-                    state.threads[t].status = Status::Running;
+                    state.threads[t].status = ThreadStatus::Running;
                     continue;
                 }
                 let at = At {
@@ -277,7 +281,7 @@ impl<B: Backend> Machine<'_, B> {
         }
     }
 
-    fn all(&self, state: &State<B>, conds: &BTreeSet<Cond>) -> bool {
+    fn all(&self, state: &MachineState<B>, conds: &BTreeSet<HostCondition>) -> bool {
         conds
             .iter()
             .all(|&c| state.host.holds(self.code, &state.threads, c))
@@ -286,7 +290,7 @@ impl<B: Backend> Machine<'_, B> {
     /// Moves a command to its next stage, if it can.
     fn further(
         &self,
-        state: &mut State<B>,
+        state: &mut MachineState<B>,
         log: &mut dyn Log,
         woken: &mut Vec<usize>,
         id: CommandId,
@@ -295,22 +299,27 @@ impl<B: Backend> Machine<'_, B> {
         let command = host.command(id);
         let mut changed = false;
         match state.host.stage(id) {
-            Stage::Submitted => {
+            CommandStage::Submitted => {
                 let Some(waits) = state.host.item(id).map(|item| item.waits.clone()) else {
                     return false;
                 };
                 if !self.all(state, &waits) {
                     return false;
                 }
-                self.gather(state, log, &waits, Point::Start(id));
-                self.pour(state, log, Point::Issue(id), Point::Start(id));
-                state.host.set_stage(id, Stage::Running);
+                self.gather(state, log, &waits, KnowledgePoint::Start(id));
+                self.pour(
+                    state,
+                    log,
+                    KnowledgePoint::Issue(id),
+                    KnowledgePoint::Start(id),
+                );
+                state.host.set_stage(id, CommandStage::Running);
                 for t in command.threads.iter().map(|t| usize::from(t.0)) {
                     let empty = self.code.threads[t].acts.is_empty();
                     state.threads[t].status = if empty {
-                        Status::Ended
+                        ThreadStatus::Ended
                     } else {
-                        Status::Running
+                        ThreadStatus::Running
                     };
                     self.tell(
                         state,
@@ -320,20 +329,20 @@ impl<B: Backend> Machine<'_, B> {
                             instr: 0,
                             clock: 0,
                         },
-                        Point::Start(id),
+                        KnowledgePoint::Start(id),
                     );
                     if let Some(before) = state.host.depends.get(&id).copied() {
                         self.starts_behind(state, log, before, t);
                     }
                     woken.push(t);
                 }
-                let State { layer, threads, .. } = state;
+                let MachineState { layer, threads, .. } = state;
                 self.layer.started(layer, threads);
                 changed = true;
             }
-            Stage::Running => {
+            CommandStage::Running => {
                 for group in 0..command.group_count() {
-                    let point = Point::GroupEnd(id, group);
+                    let point = KnowledgePoint::GroupEnd(id, group);
                     let over = members(self.code, id, group).all(|t| state.threads[t].is_over());
                     if !over || state.host.known.contains_key(&point) {
                         continue;
@@ -349,58 +358,84 @@ impl<B: Backend> Machine<'_, B> {
                         };
                         let carried = self.memory.hand(self.code, &mut state.memory, at);
                         B::join(state.host.known.entry(point).or_default(), &carried);
-                        log.note(Event::Hand(at.spot(), point.number()));
+                        log.note(RunEvent::Hand(at.spot(), point.number()));
                     }
                     changed = true;
                 }
                 let mut groups = 0..command.group_count();
                 if groups.all(|g| members(self.code, id, g).all(|t| state.threads[t].is_over())) {
-                    self.pour(state, log, Point::Start(id), Point::End(id));
+                    self.pour(
+                        state,
+                        log,
+                        KnowledgePoint::Start(id),
+                        KnowledgePoint::End(id),
+                    );
                     for group in 0..command.group_count() {
-                        self.pour(state, log, Point::GroupEnd(id, group), Point::End(id));
+                        self.pour(
+                            state,
+                            log,
+                            KnowledgePoint::GroupEnd(id, group),
+                            KnowledgePoint::End(id),
+                        );
                     }
-                    state.host.set_stage(id, Stage::Ended);
+                    state.host.set_stage(id, CommandStage::Ended);
                     changed = true;
                 }
             }
-            Stage::Ended => {
+            CommandStage::Ended => {
                 let all = self.code.commands[usize::from(id.0)]
                     .children
                     .iter()
                     .copied();
                 let children: Vec<CommandId> = all
-                    .filter(|c| state.host.stage(*c) != Stage::Absent)
+                    .filter(|c| state.host.stage(*c) != CommandStage::Absent)
                     .collect();
                 if children
                     .iter()
-                    .all(|c| state.host.stage(*c) == Stage::Complete)
+                    .all(|c| state.host.stage(*c) == CommandStage::Complete)
                 {
-                    self.pour(state, log, Point::End(id), Point::Done(id));
-                    children
-                        .iter()
-                        .for_each(|c| self.pour(state, log, Point::Done(*c), Point::Done(id)));
-                    state.host.set_stage(id, Stage::Complete);
+                    self.pour(
+                        state,
+                        log,
+                        KnowledgePoint::End(id),
+                        KnowledgePoint::Done(id),
+                    );
+                    children.iter().for_each(|c| {
+                        self.pour(
+                            state,
+                            log,
+                            KnowledgePoint::Done(*c),
+                            KnowledgePoint::Done(id),
+                        )
+                    });
+                    state.host.set_stage(id, CommandStage::Complete);
                     changed = true;
                 }
             }
-            Stage::Absent | Stage::Queued | Stage::Complete => {}
+            CommandStage::Absent | CommandStage::Queued | CommandStage::Complete => {}
         }
         changed
     }
 
     /// Adds the knowledge of a thread to a point.
-    fn hand(&self, state: &mut State<B>, cx: &mut Context<'_>, at: At, point: Point) -> Result {
+    fn hand(
+        &self,
+        state: &mut MachineState<B>,
+        cx: &mut Context<'_>,
+        at: At,
+        point: KnowledgePoint,
+    ) -> Result {
         self.memory.shut(cx, &mut state.memory, at.thread)?;
         let carried = self.memory.hand(self.code, &mut state.memory, at);
         B::join(state.host.known.entry(point).or_default(), &carried);
-        cx.log.note(Event::Hand(at.spot(), point.number()));
+        cx.log.note(RunEvent::Hand(at.spot(), point.number()));
         Ok(())
     }
 
     /// A dependent thread starts: it learns the knowledge published for it.
     fn starts_behind(
         &self,
-        state: &mut State<B>,
+        state: &mut MachineState<B>,
         log: &mut dyn Log,
         before: CommandId,
         thread: usize,
@@ -411,47 +446,65 @@ impl<B: Backend> Machine<'_, B> {
             .threads
             .first()
             .is_some_and(one_gpu);
-        let point = Point::Trigger(before, if near { Scope::Gpu } else { Scope::Sys });
+        let point = KnowledgePoint::Trigger(before, if near { Scope::Gpu } else { Scope::Sys });
         let Some(carried) = state.host.known.get(&point) else {
             return;
         };
         self.memory.learn(&mut state.memory, thread, carried);
-        log.note(Event::Tell(Spot { thread, instr: 0 }, point.number()));
+        log.note(RunEvent::Tell(Spot { thread, instr: 0 }, point.number()));
     }
 
     /// Adds the knowledge at one point to another.
-    fn pour(&self, state: &mut State<B>, log: &mut dyn Log, from: Point, into: Point) {
+    fn pour(
+        &self,
+        state: &mut MachineState<B>,
+        log: &mut dyn Log,
+        from: KnowledgePoint,
+        into: KnowledgePoint,
+    ) {
         let Some(carried) = state.host.known.get(&from).cloned() else {
             return;
         };
         B::join(state.host.known.entry(into).or_default(), &carried);
-        log.note(Event::Pour(from.number(), into.number()));
+        log.note(RunEvent::Pour(from.number(), into.number()));
     }
 
     /// Adds to a point the knowledge that comes with conditions.
-    fn gather(&self, state: &mut State<B>, log: &mut dyn Log, conds: &BTreeSet<Cond>, into: Point) {
+    fn gather(
+        &self,
+        state: &mut MachineState<B>,
+        log: &mut dyn Log,
+        conds: &BTreeSet<HostCondition>,
+        into: KnowledgePoint,
+    ) {
         for point in conds
             .iter()
-            .filter_map(|&c| HostState::<B::Carried>::point(c))
+            .filter_map(|&c| HostProgress::<B::Carried>::point(c))
         {
             self.pour(state, log, point, into);
         }
     }
 
     /// A thread learns the knowledge at a point.
-    fn tell(&self, state: &mut State<B>, log: &mut dyn Log, at: At, point: Point) {
+    fn tell(&self, state: &mut MachineState<B>, log: &mut dyn Log, at: At, point: KnowledgePoint) {
         let Some(carried) = state.host.known.get(&point) else {
             return;
         };
         self.memory.tell(self.code, &mut state.memory, at, carried);
-        log.note(Event::Tell(at.spot(), point.number()));
+        log.note(RunEvent::Tell(at.spot(), point.number()));
     }
 
     /// A thread learns the knowledge that comes with conditions.
-    fn learn(&self, state: &mut State<B>, log: &mut dyn Log, at: At, conds: &BTreeSet<Cond>) {
+    fn learn(
+        &self,
+        state: &mut MachineState<B>,
+        log: &mut dyn Log,
+        at: At,
+        conds: &BTreeSet<HostCondition>,
+    ) {
         for point in conds
             .iter()
-            .filter_map(|&c| HostState::<B::Carried>::point(c))
+            .filter_map(|&c| HostProgress::<B::Carried>::point(c))
         {
             self.tell(state, log, at, point);
         }

@@ -1,9 +1,9 @@
 //! Describes host programs in words: the conditions that a held thread waits for, and the threads
 //! that could bring them about.
 
-use super::{Cond, HostState, Stage, What, call_site, host};
+use super::{CommandStage, EntryContent, HostCondition, HostProgress, call_site, host};
 use crate::code::Code;
-use crate::thread::Thread;
+use crate::thread::ThreadState;
 use program::Op;
 use program::host::{CommandId, CommandKind, HostOp, Node, Origin};
 use verdict::hang::{Goal, Site, Wait};
@@ -14,8 +14,8 @@ const MAX_DEPTH: usize = 8;
 /// The conditions that a held thread waits for, each with the threads that could bring it about.
 pub(crate) fn held<C: Default>(
     code: &Code,
-    state: &HostState<C>,
-    threads: &[Thread],
+    state: &HostProgress<C>,
+    threads: &[ThreadState],
     t: usize,
 ) -> Vec<Wait> {
     let mut waits: Vec<Wait> = Vec::new();
@@ -37,8 +37,8 @@ pub(crate) fn held<C: Default>(
 /// The conditions of a thread that do not hold yet, in words.
 pub(crate) fn unmet<C: Default>(
     code: &Code,
-    state: &HostState<C>,
-    threads: &[Thread],
+    state: &HostProgress<C>,
+    threads: &[ThreadState],
     t: usize,
 ) -> String {
     let texts: Vec<String> = open(code, state, threads, t)
@@ -47,8 +47,8 @@ pub(crate) fn unmet<C: Default>(
         .collect();
     let command = host(code).command_of(program::ThreadId(t as u16));
     match (command, texts.as_slice()) {
-        (Some(c), _) if state.stage(c) == Stage::Absent => "is not enqueued".into(),
-        (Some(c), _) if state.stage(c) == Stage::Queued => {
+        (Some(c), _) if state.stage(c) == CommandStage::Absent => "is not enqueued".into(),
+        (Some(c), _) if state.stage(c) == CommandStage::Queued => {
             "is queued, and nothing submits it".into()
         }
         (Some(_), []) => "has not begun".into(),
@@ -57,7 +57,12 @@ pub(crate) fn unmet<C: Default>(
     }
 }
 
-fn open<C: Default>(code: &Code, state: &HostState<C>, threads: &[Thread], t: usize) -> Vec<Cond> {
+fn open<C: Default>(
+    code: &Code,
+    state: &HostProgress<C>,
+    threads: &[ThreadState],
+    t: usize,
+) -> Vec<HostCondition> {
     let conds = match (
         state.calls.get(&t),
         host(code).command_of(program::ThreadId(t as u16)),
@@ -73,28 +78,28 @@ fn open<C: Default>(code: &Code, state: &HostState<C>, threads: &[Thread], t: us
 }
 
 /// `K1 to complete`.
-fn text(code: &Code, cond: Cond) -> String {
+fn text(code: &Code, cond: HostCondition) -> String {
     let host = host(code);
     let name = |c: CommandId| format!("`{}`", host.name_of(c));
     match cond {
-        Cond::Reached(c, Stage::Complete) => format!("{} to complete", name(c)),
-        Cond::Reached(c, Stage::Ended) => format!("{} to end", name(c)),
-        Cond::Reached(c, Stage::Queued) => format!("{} to be enqueued", name(c)),
-        Cond::Reached(c, _) => format!("{} to be submitted", name(c)),
-        Cond::GroupEnded(c, group) => format!("group {group} of {} to end", name(c)),
-        Cond::Made(h) => format!("`{}` to be made", host.handle(h).name),
-        Cond::Set(h) => format!("`{}` to be set", host.handle(h).name),
-        Cond::Passed(_) => "earlier work of the stream".to_owned(),
-        Cond::Triggered(c) => format!("{} to let it start", name(c)),
+        HostCondition::Reached(c, CommandStage::Complete) => format!("{} to complete", name(c)),
+        HostCondition::Reached(c, CommandStage::Ended) => format!("{} to end", name(c)),
+        HostCondition::Reached(c, CommandStage::Queued) => format!("{} to be enqueued", name(c)),
+        HostCondition::Reached(c, _) => format!("{} to be submitted", name(c)),
+        HostCondition::GroupEnded(c, group) => format!("group {group} of {} to end", name(c)),
+        HostCondition::Made(h) => format!("`{}` to be made", host.handle(h).name),
+        HostCondition::Set(h) => format!("`{}` to be set", host.handle(h).name),
+        HostCondition::Passed(_) => "earlier work of the stream".to_owned(),
+        HostCondition::Triggered(c) => format!("{} to let it start", name(c)),
     }
 }
 
 /// The threads that could make a condition hold.
 fn bringers<C: Default>(
     code: &Code,
-    state: &HostState<C>,
-    threads: &[Thread],
-    cond: Cond,
+    state: &HostProgress<C>,
+    threads: &[ThreadState],
+    cond: HostCondition,
     depth: usize,
     found: &mut Vec<Site>,
 ) {
@@ -105,9 +110,9 @@ fn bringers<C: Default>(
     let name = |t: usize| code.program.threads[t].name.clone();
     let alive = |t: usize| !threads[t].is_over();
     match cond {
-        Cond::Set(h) | Cond::Made(h) => {
+        HostCondition::Set(h) | HostCondition::Made(h) => {
             let makes = [HostOp::SetUser(h), HostOp::CreateUser(h)];
-            let op = &makes[usize::from(matches!(cond, Cond::Made(_)))];
+            let op = &makes[usize::from(matches!(cond, HostCondition::Made(_)))];
             for call in host.call_ids().filter(|c| host.call(*c).op == *op) {
                 let (t, line) = call_site(code, call);
                 if alive(t) {
@@ -118,14 +123,16 @@ fn bringers<C: Default>(
                 }
             }
         }
-        Cond::Passed(i) => {
+        HostCondition::Passed(i) => {
             let waits = state.items[i].waits.clone();
             waits
                 .into_iter()
                 .for_each(|c| bringers(code, state, threads, c, depth + 1, found));
         }
-        Cond::Reached(c, _) | Cond::GroupEnded(c, _) | Cond::Triggered(c) => match state.stage(c) {
-            Stage::Absent => match host.command(c).origin {
+        HostCondition::Reached(c, _)
+        | HostCondition::GroupEnded(c, _)
+        | HostCondition::Triggered(c) => match state.stage(c) {
+            CommandStage::Absent => match host.command(c).origin {
                 Origin::Call(call) => {
                     let (t, line) = call_site(code, call);
                     found.push(Site {
@@ -142,7 +149,7 @@ fn bringers<C: Default>(
                 }
                 Origin::Start => {}
             },
-            Stage::Queued => {
+            CommandStage::Queued => {
                 // Any thread that still flushes the queue.
                 let lane = host.command(c).lane;
                 for call in host.call_ids() {
@@ -153,7 +160,7 @@ fn bringers<C: Default>(
                         .iter()
                         .any(|i| matches!(i.op, Op::Call(id) if id == call));
                     if ahead
-                        && HostState::<C>::flushes(host, op)
+                        && HostProgress::<C>::flushes(host, op)
                             .into_iter()
                             .any(|l| Some(l) == lane)
                     {
@@ -164,7 +171,7 @@ fn bringers<C: Default>(
                     }
                 }
             }
-            Stage::Submitted => match host.command(c).threads.first() {
+            CommandStage::Submitted => match host.command(c).threads.first() {
                 // Its own threads show its conditions.
                 Some(t) => found.push(Site {
                     thread: name(usize::from(t.0)),
@@ -177,7 +184,7 @@ fn bringers<C: Default>(
                         .for_each(|w| bringers(code, state, threads, w, depth + 1, found));
                 }
             },
-            Stage::Running => {
+            CommandStage::Running => {
                 let own = host
                     .command(c)
                     .threads
@@ -189,14 +196,14 @@ fn bringers<C: Default>(
                     line: 0.into(),
                 }));
             }
-            Stage::Ended | Stage::Complete => {
+            CommandStage::Ended | CommandStage::Complete => {
                 let child = |d: &CommandId| matches!(host.command(*d).origin, Origin::Device { parent, .. } if parent == c);
                 for d in host.command_ids().filter(child) {
                     bringers(
                         code,
                         state,
                         threads,
-                        Cond::Reached(d, Stage::Complete),
+                        HostCondition::Reached(d, CommandStage::Complete),
                         depth + 1,
                         found,
                     );
@@ -206,29 +213,29 @@ fn bringers<C: Default>(
     }
 }
 
-impl<C: Default> HostState<C> {
+impl<C: Default> HostProgress<C> {
     /// Whether a thread is in a call that has not returned.
     pub(crate) fn is_calling(&self, t: usize) -> bool {
         self.calls.contains_key(&t)
     }
 
     /// Commands that have no threads and never complete, in words.
-    pub(crate) fn pending(&self, code: &Code, threads: &[Thread]) -> Vec<String> {
+    pub(crate) fn pending(&self, code: &Code, threads: &[ThreadState]) -> Vec<String> {
         let Some(host) = code.program.host.as_deref() else {
             return Vec::new();
         };
         let mut lines = Vec::new();
         for item in &self.items {
-            let What::Command(c) = item.what else {
+            let EntryContent::Command(c) = item.what else {
                 continue;
             };
             let command = host.command(c);
-            if self.stage(c) == Stage::Queued {
+            if self.stage(c) == CommandStage::Queued {
                 lines.push(format!(
                     "`{}` is queued, and nothing submits it",
                     host.name_of(c)
                 ));
-            } else if command.threads.is_empty() && self.stage(c) < Stage::Complete {
+            } else if command.threads.is_empty() && self.stage(c) < CommandStage::Complete {
                 let what = if command.kind == CommandKind::Barrier {
                     "barrier"
                 } else {

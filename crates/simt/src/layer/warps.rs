@@ -23,8 +23,8 @@ use std::mem::discriminant;
 use super::flow::reconvergence;
 use crate::code::{Act, Code, eval};
 use crate::set::bits;
-use crate::thread::{Status, Thread};
-use crate::{Fault, Halt, Result};
+use crate::thread::{ThreadState, ThreadStatus};
+use crate::{FaultKind, Result, StepHalt};
 use program::{Barrier, Scope};
 
 /// A set of lanes.
@@ -32,7 +32,7 @@ type Lanes = u64;
 
 /// The warp of each thread.
 #[derive(Clone, Debug)]
-pub(super) struct Warps {
+pub(super) struct LockstepWarps {
     /// Lanes by warp, as threads.
     warps: Vec<Vec<usize>>,
     /// By thread: warp and lane.
@@ -44,7 +44,7 @@ pub(super) struct Warps {
 /// The state of a warp.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Warp {
-    stack: Vec<Frame>,
+    stack: Vec<WarpFrame>,
     /// Active lanes that have not executed the current instruction.
     todo: Lanes,
     /// Whether the two top frames are sides whose order is still open.
@@ -53,18 +53,18 @@ pub(super) struct Warp {
 
 /// Lanes that run together.
 #[derive(Clone, Debug, Hash)]
-struct Frame {
+struct WarpFrame {
     lanes: Lanes,
     /// The instruction at which they meet the others again; `None` for the whole warp.
     until: Option<usize>,
 }
 
-impl Warps {
+impl LockstepWarps {
     /// The warps of a program.
     ///
     /// # Errors
     /// If the threads of a warp run different code.
-    pub(super) fn new(code: &Code) -> Result<Warps, String> {
+    pub(super) fn new(code: &Code) -> Result<LockstepWarps, String> {
         let mut warps: Vec<Vec<usize>> = Vec::new();
         let mut place = vec![(0, 0); code.threads.len()];
         for t in (0..code.threads.len()).filter(|&t| code.group(t, Scope::Warp) == t) {
@@ -91,11 +91,11 @@ impl Warps {
             .iter()
             .map(|w| reconvergence(&code.threads[w[0]].acts))
             .collect();
-        Ok(Warps { warps, place, meet })
+        Ok(LockstepWarps { warps, place, meet })
     }
 
-    pub(super) fn start(&self, code: &Code, threads: &[Thread]) -> Vec<Warp> {
-        let whole = |w: &Vec<usize>| Frame {
+    pub(super) fn start(&self, code: &Code, threads: &[ThreadState]) -> Vec<Warp> {
+        let whole = |w: &Vec<usize>| WarpFrame {
             lanes: u64::MAX >> (64 - w.len()),
             until: None,
         };
@@ -130,7 +130,7 @@ impl Warps {
     }
 
     /// The frame that would run if this lane stepped now.
-    fn side<'a>(&self, warp: &'a Warp, lane: usize) -> Option<&'a Frame> {
+    fn side<'a>(&self, warp: &'a Warp, lane: usize) -> Option<&'a WarpFrame> {
         let top = warp.stack.len().checked_sub(1)?;
         if warp.split && warp.stack[top].lanes >> lane & 1 == 0 {
             return warp.stack.get(top.checked_sub(1)?);
@@ -143,7 +143,7 @@ impl Warps {
         &self,
         code: &Code,
         state: &mut [Warp],
-        threads: &[Thread],
+        threads: &[ThreadState],
         (thread, from): (usize, usize),
         woken: &mut Vec<usize>,
     ) {
@@ -159,7 +159,7 @@ impl Warps {
             warp.todo = warp.stack[top].lanes;
             woken.extend(bits(warp.todo).map(|l| self.warps[w][l]));
         }
-        if threads[thread].status == Status::Waiting {
+        if threads[thread].status == ThreadStatus::Waiting {
             // The instruction is executed once the barrier lets the lane pass.
             return;
         }
@@ -171,7 +171,13 @@ impl Warps {
     }
 
     /// All active lanes have executed the instruction at `from`: finds the lanes that step next.
-    fn issue(&self, code: &Code, warp: &mut Warp, threads: &[Thread], (w, from): (usize, usize)) {
+    fn issue(
+        &self,
+        code: &Code,
+        warp: &mut Warp,
+        threads: &[ThreadState],
+        (w, from): (usize, usize),
+    ) {
         let at = |lane: usize| threads[self.warps[w][lane]].pc;
         let over = bits(warp.stack[0].lanes).filter(|&l| threads[self.warps[w][l]].is_over());
         let over = over.fold(0, |set, l| set | 1 << l);
@@ -205,8 +211,8 @@ impl Warps {
             let sides = [here, there]
                 .into_iter()
                 .filter(|&s| bits(s).next().map(at) != Some(meet));
-            let sides: Vec<Frame> = sides
-                .map(|lanes| Frame {
+            let sides: Vec<WarpFrame> = sides
+                .map(|lanes| WarpFrame {
                     lanes,
                     until: Some(meet),
                 })
@@ -223,7 +229,7 @@ impl Warps {
         &self,
         code: &Code,
         state: &[Warp],
-        threads: &[Thread],
+        threads: &[ThreadState],
         (thread, barrier): (usize, &Barrier),
     ) -> Result {
         let (w, lane) = self.place[thread];
@@ -243,8 +249,8 @@ impl Warps {
             .map(|&u| code.program.threads[u].name.as_str())
             .collect();
         let more = if missing.len() > 4 { ", …" } else { "" };
-        Err(Halt::Fault {
-            kind: Fault::Barrier,
+        Err(StepHalt::Fault {
+            kind: FaultKind::Barrier,
             thread,
             instr: threads[thread].pc,
             what: format!(
@@ -258,7 +264,7 @@ impl Warps {
         &self,
         code: &Code,
         state: &[Warp],
-        threads: &[Thread],
+        threads: &[ThreadState],
         thread: usize,
     ) -> Option<String> {
         let (w, lane) = self.place[thread];

@@ -15,16 +15,17 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::graph::Graph;
 use super::{
-    Clock, How, Limits, Observation, Reason, Recorded, Seeing, Step, endless, replay, rounds,
+    Observation, Recorded, ScheduleStep, SearchLimits, Seeing, StopKind, StopReason, TimeLimit,
+    endless, replay, rounds,
 };
 use crate::choice::Script;
 use crate::code::Act;
 use crate::memory::{Age, Backend};
 use crate::record::{HazardKind, Silent};
-use crate::state::State;
+use crate::state::MachineState;
 use crate::step::{Action, Machine};
-use crate::thread::Status;
-use crate::{Halt, explain, race};
+use crate::thread::ThreadStatus;
+use crate::{StepHalt, explain, race};
 
 /// The largest number of explained cycles; those reached first count.
 const MAX_EXPLAINED: usize = 16;
@@ -36,7 +37,7 @@ const MAX_COMBINATIONS: usize = 100_000;
 const MAX_JUDGED_STEPS: usize = 1_000;
 
 /// A state on the stack, and its next successor to visit.
-struct Frame<S> {
+struct SearchFrame<S> {
     state: S,
     number: u32,
     actions: Vec<Action>,
@@ -51,15 +52,15 @@ struct Frame<S> {
 /// Visits all states.
 pub(super) fn explore<B: Backend>(
     machine: &Machine<'_, B>,
-    start: State<B>,
-    limits: &Limits,
+    start: MachineState<B>,
+    limits: &SearchLimits,
 ) -> Result<Observation, String> {
     let mut seen: FxHashMap<u128, u32> = FxHashMap::default();
     let (mut seeing, mut graph) = (Seeing::default(), Graph::default());
-    let mut clock = Clock::new(limits.timeout);
+    let mut clock = TimeLimit::new(limits.timeout);
     let (mut whole, mut steps) = (true, 0u64);
-    let mut stack: Vec<Frame<State<B>>> = Vec::new();
-    let mut path: Vec<Step> = Vec::new();
+    let mut stack: Vec<SearchFrame<MachineState<B>>> = Vec::new();
+    let mut path: Vec<ScheduleStep> = Vec::new();
     let mut enter = Some(start);
     let keeps = machine.code.loops || limits.progress;
     loop {
@@ -82,7 +83,7 @@ pub(super) fn explore<B: Backend>(
                         let holds =
                             |t: usize| state.barriers.holds_up(machine.code, t, &state.threads[t]);
                         let status = |t: usize| match state.threads[t].status {
-                            Status::Running if holds(t) => Status::Waiting,
+                            ThreadStatus::Running if holds(t) => ThreadStatus::Waiting,
                             status => status,
                         };
                         graph.stand((0..state.threads.len()).map(status).collect());
@@ -100,7 +101,7 @@ pub(super) fn explore<B: Backend>(
                 graph.ends.push(number);
                 path.pop();
             } else if stack.len() >= limits.steps {
-                seeing.ended.count(How::Limit, 1);
+                seeing.ended.count(StopKind::Limit, 1);
                 seeing.reason = Some(format!(
                     "step limit: a run takes more than {} steps",
                     limits.steps
@@ -113,7 +114,7 @@ pub(super) fn explore<B: Backend>(
                     picks(machine, &state)
                 };
                 let script = Script::default();
-                stack.push(Frame {
+                stack.push(SearchFrame {
                     state,
                     number,
                     actions,
@@ -154,22 +155,22 @@ pub(super) fn explore<B: Backend>(
             Ok(age) => {
                 frame.alive = true;
                 frame.age = age;
-                path.push(Step::new(action, answers));
+                path.push(ScheduleStep::new(action, answers));
                 enter = Some(state);
             }
-            Err(Halt::Refused | Halt::Blocked) => {}
+            Err(StepHalt::Refused | StepHalt::Blocked) => {}
             // An early bind may be the cause of the fault, and may turn out to be wrong.
-            Err(Halt::Fault { .. }) if machine.memory.is_pending(&frame.state.memory) => {
+            Err(StepHalt::Fault { .. }) if machine.memory.is_pending(&frame.state.memory) => {
                 frame.alive = true;
                 seeing.ended.discarded += 1;
             }
-            Err(halt @ (Halt::Fault { .. } | Halt::Limit(_))) => {
+            Err(halt @ (StepHalt::Fault { .. } | StepHalt::Limit(_))) => {
                 frame.alive = true;
                 let mut steps = path.clone();
-                steps.push(Step::new(action, answers));
+                steps.push(ScheduleStep::new(action, answers));
                 seeing.fault(machine, &halt, Recorded::whole(steps));
             }
-            Err(halt @ Halt::Unsupported(_)) => return Err(machine.why(&halt)),
+            Err(halt @ StepHalt::Unsupported(_)) => return Err(machine.why(&halt)),
         }
     }
     if !whole {
@@ -180,14 +181,16 @@ pub(super) fn explore<B: Backend>(
     let states = seen.len() as u64;
     if machine.code.loops && !machine.binds() {
         let cycles = graph.fair_cycles(Age::New);
-        seeing.ended.count(How::Livelock, cycles.len() as u64);
+        seeing.ended.count(StopKind::Livelock, cycles.len() as u64);
         let stale = graph.fair_cycles(Age::Stale);
         let stale = stale
             .iter()
             .filter(|c| !cycles.iter().any(|new| c.has(new)));
-        seeing.ended.count(How::Stale, stale.clone().count() as u64);
-        let fresh = cycles.iter().map(|c| (How::Livelock, Age::New, c));
-        let all = fresh.chain(stale.map(|c| (How::Stale, Age::Stale, c)));
+        seeing
+            .ended
+            .count(StopKind::Stale, stale.clone().count() as u64);
+        let fresh = cycles.iter().map(|c| (StopKind::Livelock, Age::New, c));
+        let all = fresh.chain(stale.map(|c| (StopKind::Stale, Age::Stale, c)));
         for (how, oldest, cycle) in all.take(MAX_EXPLAINED) {
             let mut recorded = Recorded::whole(graph.path(cycle.first));
             let why = match replay::state_after(machine, &recorded) {
@@ -200,7 +203,7 @@ pub(super) fn explore<B: Backend>(
                     recorded.steps.extend(round);
                     why
                 }
-                Err(why) => Reason::line(why),
+                Err(why) => StopReason::line(why),
             };
             seeing.stops.add(how, || why, recorded);
         }
@@ -224,7 +227,7 @@ pub(super) fn explore<B: Backend>(
     if limits.races {
         // Examines one run for each outcome and each way to stop. The time limit starts anew:
         // chains of read-modify-writes take long.
-        let clock = Clock::new(limits.timeout);
+        let clock = TimeLimit::new(limits.timeout);
         let runs = seen
             .outcomes
             .iter()
@@ -247,7 +250,7 @@ pub(super) fn explore<B: Backend>(
             let played = replay::play(
                 machine,
                 recorded,
-                &Limits {
+                &SearchLimits {
                     races: false,
                     explain: false,
                     ..*limits
@@ -260,7 +263,7 @@ pub(super) fn explore<B: Backend>(
                 &mut seen.races,
                 &|| false,
             );
-            seen.judged += u64::from(looked == race::Looked::Through);
+            seen.judged += u64::from(looked == race::RaceCoverage::Through);
         }
     }
     if limits.explain {
@@ -275,8 +278,8 @@ pub(super) fn explore<B: Backend>(
 /// Counts the outcomes of a finished state.
 fn finish<B: Backend>(
     machine: &Machine<'_, B>,
-    state: &State<B>,
-    path: &[Step],
+    state: &MachineState<B>,
+    path: &[ScheduleStep],
     seeing: &mut Seeing,
 ) -> Result<(), String> {
     if !machine.memory.is_whole(&state.memory) {
@@ -319,7 +322,7 @@ fn finish<B: Backend>(
 }
 
 /// The picks worth trying.
-fn picks<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> Vec<Action> {
+fn picks<B: Backend>(machine: &Machine<'_, B>, state: &MachineState<B>) -> Vec<Action> {
     let actions = machine.actions(state);
     let wide = machine.code.several && machine.memory.may_refuse();
     if wide

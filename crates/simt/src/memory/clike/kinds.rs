@@ -44,7 +44,7 @@ pub(super) fn all(code: &Code) -> Result<Vec<Atomicity>, String> {
             Atomicity::Nothing
         }
     };
-    let one = |(loc, l): (usize, &crate::code::Location)| {
+    let one = |(loc, l): (usize, &crate::code::PhysicalLocation)| {
         let users = || {
             let reaches = |&t: &usize| loc >= 128 || code.threads[t].reach[0] >> loc & 1 != 0;
             (0..code.threads.len())

@@ -16,17 +16,17 @@
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
-use super::per_location::Done;
+use super::per_location::CommittedAccess;
 use super::tags::Tag;
-use super::tail::Pending;
-use super::view::{Key, Row, View};
-use super::write::{Arrival, Head, Origin};
-use super::{Contents, Weak};
+use super::tail::PendingRead;
+use super::view::{ViewKey, WriteSet, WriteView};
+use super::write::{ObjectArrival, PatternHead, ReadOrigin};
+use super::{Weak, WeakContents};
 use crate::code::Code;
-use crate::fingerprint::Fingerprint;
-use crate::record::Source;
+use crate::fingerprint::Hasher128;
+use crate::record::WriteId;
 use crate::set::bits;
-use crate::thread::Thread;
+use crate::thread::ThreadState;
 use program::Proxy;
 
 /// The number of live writes of one thread past which every thread learns its latest one.
@@ -37,10 +37,10 @@ impl Weak {
     pub(super) fn normalise(
         &self,
         code: &Code,
-        m: &mut Contents,
-        carried: &mut dyn Iterator<Item = &mut View>,
+        m: &mut WeakContents,
+        carried: &mut dyn Iterator<Item = &mut WriteView>,
     ) -> bool {
-        let mut carried: Vec<&mut View> = carried.collect();
+        let mut carried: Vec<&mut WriteView> = carried.collect();
         let mut whole = true;
         for loc in 0..m.locations.len() {
             m.flatten(loc);
@@ -64,10 +64,10 @@ impl Weak {
     }
 }
 
-impl Contents {
+impl WeakContents {
     /// Drops known writes if a coherence-later one under the same key is known.
-    fn reduce(&mut self, carried: &mut [&mut View]) {
-        let after: Vec<Vec<Row>> = self
+    fn reduce(&mut self, carried: &mut [&mut WriteView]) {
+        let after: Vec<Vec<WriteSet>> = self
             .locations
             .iter()
             .map(|l| {
@@ -77,7 +77,7 @@ impl Contents {
                     .collect()
             })
             .collect();
-        let reduced = |key: &Key, row: Row| {
+        let reduced = |key: &ViewKey, row: WriteSet| {
             if key.token || row.count_ones() < 2 {
                 return row;
             }
@@ -97,19 +97,19 @@ impl Contents {
             for (va, p) in pending {
                 let me = &self.threads[t];
                 let gone =
-                    matches!(&p, Pending::Head(h) if !me.agent && h.view.is_within(&me.known));
+                    matches!(&p, PendingRead::Head(h) if !me.agent && h.view.is_within(&me.known));
                 if !gone {
                     self.pend(t, va, p);
                 }
             }
             let pending = &mut self.threads[t].pending;
-            let beaten = |i: usize, list: &[(u16, Pending)]| {
-                let (va, Pending::Head(a)) = &list[i] else {
+            let beaten = |i: usize, list: &[(u16, PendingRead)]| {
+                let (va, PendingRead::Head(a)) = &list[i] else {
                     return false;
                 };
                 list.iter().enumerate().any(|(j, (other, p))| match p {
-                    Pending::Head(b) => i != j && va == other && below(a, b, i, j),
-                    Pending::Write(..) => false,
+                    PendingRead::Head(b) => i != j && va == other && below(a, b, i, j),
+                    PendingRead::Write(..) => false,
                 })
             };
             let keep: Vec<bool> = (0..pending.len()).map(|i| !beaten(i, pending)).collect();
@@ -129,7 +129,7 @@ impl Contents {
                     .any(|(j, b)| i != j && below(&heads[i], b, i, j))
             };
             if (0..heads.len()).any(beaten) {
-                let kept: Vec<Head> = (0..heads.len())
+                let kept: Vec<PatternHead> = (0..heads.len())
                     .filter(|&i| !beaten(i))
                     .map(|i| heads[i].clone())
                     .collect();
@@ -139,11 +139,11 @@ impl Contents {
     }
 
     /// Committed writes that no thread can read any more and that nothing references.
-    fn dead(&self, loc: usize) -> Row {
+    fn dead(&self, loc: usize) -> WriteSet {
         let location = &self.locations[loc];
-        let mut known_to_all = Row::MAX;
+        let mut known_to_all = WriteSet::MAX;
         for t in self.threads.iter().filter(|t| !t.idle) {
-            let of_loc = |e: &&super::view::Entry| {
+            let of_loc = |e: &&super::view::ViewEntry| {
                 usize::from(e.key.loc) == loc && e.key.tag == Tag::Generic && !e.key.token
             };
             let known = t
@@ -158,7 +158,7 @@ impl Contents {
         let mut named = 0;
         for t in &self.threads {
             for (_, p) in &t.pending {
-                if let Pending::Write(l, slot) = p
+                if let PendingRead::Write(l, slot) = p
                     && usize::from(*l) == loc
                 {
                     named |= 1 << slot;
@@ -180,7 +180,7 @@ impl Contents {
                 .fold(0, |row, s| row | 1 << s);
         }
         for (_, w) in location.live() {
-            if let (Origin::From(s, _), false) = (w.origin, w.flat) {
+            if let (ReadOrigin::From(s, _), false) = (w.origin, w.flat) {
                 named |= 1 << s;
             }
         }
@@ -192,7 +192,7 @@ impl Contents {
     }
 
     /// Removes dead writes; their constraints stay as seals.
-    fn bury(&mut self, loc: usize, dead: Row, carried: &mut [&mut View]) {
+    fn bury(&mut self, loc: usize, dead: WriteSet, carried: &mut [&mut WriteView]) {
         let location = &mut self.locations[loc];
         let mut sealed = 0;
         let mut sealed_ms = 0;
@@ -200,7 +200,7 @@ impl Contents {
             let source = location.get(s);
             sealed |= source.never;
             for (u, w) in location.live() {
-                if matches!(w.origin, Origin::From(o, _) if usize::from(o) == s) {
+                if matches!(w.origin, ReadOrigin::From(o, _) if usize::from(o) == s) {
                     // Every new write comes after the source. So a new write that is morally strong
                     // with the atomic must not come before the atomic. No new write may come before
                     // an older one that would thereby be between source and atomic.
@@ -213,7 +213,7 @@ impl Contents {
         location.sealed_ms |= sealed_ms;
         location.remove(dead);
         location.forget(dead);
-        let without = |k: &Key, row: Row| {
+        let without = |k: &ViewKey, row: WriteSet| {
             if usize::from(k.loc) == loc {
                 row & !dead
             } else {
@@ -238,7 +238,7 @@ impl Contents {
             if all <= HISTORY {
                 continue;
             }
-            let count = |l: &super::write::Location| l.live().filter(|(_, w)| of(w)).count();
+            let count = |l: &super::write::LocationWrites| l.live().filter(|(_, w)| of(w)).count();
             let Some(loc) = (0..self.locations.len()).max_by_key(|&l| count(&self.locations[l]))
             else {
                 continue;
@@ -251,7 +251,7 @@ impl Contents {
                 .filter(|(_, w)| of(w))
                 .max_by_key(|(_, w)| w.source);
             if let Some((slot, w)) = latest {
-                let key = Key {
+                let key = ViewKey {
                     loc: loc as u16,
                     va: w.va,
                     tag: Tag::of(Proxy::Generic, 0),
@@ -269,8 +269,8 @@ impl Contents {
     /// Hashes everything that can matter, with writes named by thread and order.
     pub(super) fn hash_into(
         &self,
-        threads: &[Thread],
-        carried: &mut dyn Iterator<Item = &View>,
+        threads: &[ThreadState],
+        carried: &mut dyn Iterator<Item = &WriteView>,
         mut out: &mut dyn Hasher,
     ) {
         // By location and slot: the number of the write, in the order of threads and of their
@@ -279,7 +279,7 @@ impl Contents {
             .locations
             .iter()
             .map(|l| {
-                let mut order: Vec<(Source, usize)> =
+                let mut order: Vec<(WriteId, usize)> =
                     l.live().map(|(i, w)| (w.source, i)).collect();
                 order.sort_unstable();
                 let mut names = vec![0; l.slots.len()];
@@ -290,18 +290,18 @@ impl Contents {
                 names
             })
             .collect();
-        let row = |loc: usize, r: Row| {
-            bits(r).fold(0, |renamed: Row, slot| renamed | 1 << names[loc][slot])
+        let row = |loc: usize, r: WriteSet| {
+            bits(r).fold(0, |renamed: WriteSet, slot| renamed | 1 << names[loc][slot])
         };
-        let view = |v: &View, out: &mut dyn Hasher| {
+        let view = |v: &WriteView, out: &mut dyn Hasher| {
             let mut out = out;
             out.write_usize(v.entries().len());
             for e in v.entries() {
                 (e.key, row(usize::from(e.key.loc), e.writes)).hash(&mut out);
             }
         };
-        let head = |h: &Head| {
-            let mut f = Fingerprint::default();
+        let head = |h: &PatternHead| {
+            let mut f = Hasher128::default();
             (h.thread, h.scope).hash(&mut f);
             view(&h.view, &mut f);
             f.value()
@@ -310,7 +310,7 @@ impl Contents {
             .locations
             .iter()
             .flat_map(|l| &l.done)
-            .filter_map(Done::whole);
+            .filter_map(CommittedAccess::whole);
         let mut turns: Vec<(usize, u32)> = wide.map(|(thread, clock, _)| (thread, clock)).collect();
         turns.sort_unstable();
         turns.dedup();
@@ -324,11 +324,11 @@ impl Contents {
                 (w.part, w.atomic, w.operation().filter(|_| w.part.1 > 1)).hash(&mut out);
                 (row(loc, w.co_after), row(loc, w.never)).hash(&mut out);
                 match w.origin {
-                    Origin::From(s, strong) => {
+                    ReadOrigin::From(s, strong) => {
                         (1u8, names[loc][usize::from(s)], strong).hash(&mut out)
                     }
-                    Origin::Unbound => 2u8.hash(&mut out),
-                    Origin::None | Origin::Gone => 3u8.hash(&mut out),
+                    ReadOrigin::Unbound => 2u8.hash(&mut out),
+                    ReadOrigin::None | ReadOrigin::Gone => 3u8.hash(&mut out),
                 }
                 let heads = w
                     .heads
@@ -336,8 +336,9 @@ impl Contents {
                     .fold(0u128, |sum, h| sum.wrapping_add(head(h)));
                 (w.heads.len(), heads).hash(&mut out);
                 for list in [&w.arrivals.current, &w.arrivals.complete] {
-                    let arrival =
-                        |a: &Arrival| Fingerprint::of(&(head(&a.head), a.scope, a.told, a.read));
+                    let arrival = |a: &ObjectArrival| {
+                        Hasher128::of(&(head(&a.head), a.scope, a.told, a.read))
+                    };
                     let sum = list
                         .iter()
                         .fold(0u128, |sum, a| sum.wrapping_add(arrival(a)));
@@ -362,9 +363,9 @@ impl Contents {
             }
             let pending = t.pending.iter().fold(0u128, |sum, (va, p)| {
                 sum.wrapping_add(match p {
-                    Pending::Head(h) => Fingerprint::of(&(*va, head(h))),
-                    Pending::Write(l, s) => {
-                        Fingerprint::of(&(*va, *l, names[usize::from(*l)][usize::from(*s)], 7u8))
+                    PendingRead::Head(h) => Hasher128::of(&(*va, head(h))),
+                    PendingRead::Write(l, s) => {
+                        Hasher128::of(&(*va, *l, names[usize::from(*l)][usize::from(*s)], 7u8))
                     }
                 })
             });
@@ -392,7 +393,7 @@ impl Contents {
 }
 
 /// Whether head `i` adds nothing to head `j`; if both are equal, the later is below the earlier.
-fn below(a: &Head, b: &Head, i: usize, j: usize) -> bool {
+fn below(a: &PatternHead, b: &PatternHead, i: usize, j: usize) -> bool {
     a.thread == b.thread
         && a.scope == b.scope
         && a.view.is_within(&b.view)
