@@ -384,7 +384,7 @@ pub fn replay(
         let tried = simt::replay(test, options, &o.schedule).and_then(|run| {
             match (run.outcomes.as_slice(), &task) {
                 ([seen], Some(task)) => trial::try_run(task, &run.events, &seen.state),
-                ([seen], None) => try_straight(test, model, (&run.events, &seen.state), deadline),
+                ([seen], None) => try_straight(test, model, &run.events, &seen.state, deadline),
                 _ => Err("it does not come to an end again".into()),
             }
         });
@@ -405,7 +405,8 @@ pub fn replay(
 fn try_straight(
     test: &LitmusTest,
     model: &Model,
-    (events, outcome): (&[RunEvent], &[i64]),
+    events: &[RunEvent],
+    outcome: &[i64],
     deadline: Option<Instant>,
 ) -> Result<ReplayResult, String> {
     if deadline.is_some_and(|end| Instant::now() >= end) {

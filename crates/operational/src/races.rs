@@ -79,7 +79,7 @@ pub fn look(
         };
         let mut seen = None;
         for race in observation.races.iter().take(TRIES) {
-            match proved(test, (model, set), &options, race, deadline) {
+            match proved(test, model, set, &options, race, deadline) {
                 Ok(fault) => return RaceSearch::Shown(Box::new(fault)),
                 Err(but) => {
                     _ = seen.get_or_insert_with(|| RaceSearch::Seen {
@@ -116,7 +116,8 @@ fn words(race: &Race) -> String {
 /// If it does not.
 fn proved(
     test: &LitmusTest,
-    (model, set): (&Model, &[Setting]),
+    model: &Model,
+    set: &[Setting],
     options: &RunOptions,
     race: &Race,
     deadline: Instant,

@@ -23,6 +23,7 @@
 //!   `barrier.cluster`.
 
 use super::code::{Act, Code, eval};
+use super::record::Spot;
 use super::set::Set;
 use super::thread::ThreadState;
 use super::{FaultKind, Result, StepHalt};
@@ -88,6 +89,49 @@ fn unsupported(what: &str) -> StepHalt {
     StepHalt::Unsupported(format!("not in this machine: {what}"))
 }
 
+fn out_of_turn(at: Spot, what: &str) -> StepHalt {
+    StepHalt::Fault {
+        kind: FaultKind::Barrier,
+        thread: at.thread,
+        instr: at.instr,
+        what: format!("is out of turn: {what}"),
+    }
+}
+
+/// The thread count of a phase whose threads give two different counts: a barrier without a count
+/// takes all threads of the group.
+fn common_count(
+    code: &Code,
+    key: &BarrierKey,
+    at: Spot,
+    present: Option<i64>,
+    given: Option<i64>,
+) -> Result<i64> {
+    let group = code
+        .members(key.group, key.domain)
+        .iter()
+        .filter(|&&u| key.holds(code, u))
+        .count() as i64;
+    if key.instance.is_some() {
+        return Err(unsupported("one phase of a barrier with different quorums"));
+    }
+    let counts = [present, given];
+    if counts.contains(&None) && counts.contains(&Some(group)) {
+        return Ok(group);
+    }
+    let of = |count: Option<i64>| count.map_or("all threads".into(), |c| format!("{c} threads"));
+    Err(StepHalt::Fault {
+        kind: FaultKind::Barrier,
+        thread: at.thread,
+        instr: at.instr,
+        what: format!(
+            "is for {}, where another thread came for {}",
+            of(given),
+            of(present)
+        ),
+    })
+}
+
 /// The barrier that an instruction names now, and its count or quorum.
 fn naming(code: &Code, t: usize, b: &Barrier, regs: &[i64]) -> (BarrierKey, Option<i64>) {
     let (instance, id, count) = match &b.naming {
@@ -148,76 +192,38 @@ impl<C: Clone + Default> Barriers<C> {
     pub(super) fn execute(
         &mut self,
         code: &Code,
-        (t, pc): (usize, usize),
+        at: Spot,
         b: &Barrier,
         regs: &[i64],
         carried: &C,
         join: impl Fn(&mut C, &C),
     ) -> Result<BarrierOutcome<C>> {
+        let t = at.thread;
         let (key, count) = naming(code, t, b, regs);
-        let out_of_turn = |what: &str| {
-            let what = format!("is out of turn: {what}");
-            Err(StepHalt::Fault {
-                kind: FaultKind::Barrier,
-                thread: t,
-                instr: pc,
-                what,
-            })
-        };
-        let arrived = |phases: &[Phase<C>]| phases.iter().any(|p| p.key == key && p.arrived.has(t));
-        let granted = self.granted.iter().any(|g| g.0 == key && g.1 == t);
+        let granted = self.granted.iter().position(|g| g.0 == key && g.1 == t);
         if b.action == BarrierAction::Wait {
-            if b.takes_turns() && !granted && !arrived(&self.phases) {
-                return out_of_turn("the thread has not arrived since it waited last");
-            }
-            if let Some(i) = self.granted.iter().position(|g| g.0 == key && g.1 == t) {
-                let (_, _, carried, number) = self.granted.remove(i);
-                return Ok((BarrierStep::On(Some(carried)), number));
-            }
-            if let Some(phase) = self
-                .phases
-                .iter_mut()
-                .find(|p| p.key == key && p.arrived.has(t))
-            {
-                phase.waiting.insert(t);
-            }
-            return Ok((BarrierStep::Waits, 0));
+            return self.wait(&key, granted, at, b);
         }
         // In PTX, a thread that knows in another way that the phase is over may arrive again.
-        let waits = code.program.dialect.row().convergence != Convergence::Aligned;
-        let open = |p: &Phase<C>| p.key == key && p.count.is_none() && p.arrived.has(t);
-        if b.takes_turns() && (self.phases.iter().any(open) || granted && waits) {
-            return out_of_turn("the thread has arrived, and has not waited since");
+        let must_wait = code.program.dialect.row().convergence != Convergence::Aligned;
+        let is_open = self
+            .phases
+            .iter()
+            .any(|p| p.key == key && p.count.is_none() && p.arrived.has(t));
+        if b.takes_turns() && (is_open || granted.is_some() && must_wait) {
+            return Err(out_of_turn(
+                at,
+                "the thread has arrived, and has not waited since",
+            ));
         }
         self.granted.retain(|g| g.0 != key || g.1 != t);
         if key.instance.is_some() {
-            check_instance(code, (t, pc), b)?;
-            self.reached.push((t, pc));
+            check_instance(code, at, b)?;
+            self.reached.push((t, at.instr));
             self.reached.sort_unstable();
         }
-        let at = match self.phases.binary_search_by(|p| p.key.cmp(&key)) {
-            Ok(at) => at,
-            Err(at) => {
-                let number = self.opened;
-                self.opened += 1;
-                let (arrived, waiting) = (Set::default(), Set::default());
-                let (key, carried) = (key.clone(), C::default());
-                self.phases.insert(
-                    at,
-                    Phase {
-                        key,
-                        number,
-                        count,
-                        arrived,
-                        waiting,
-                        open: false,
-                        carried,
-                    },
-                );
-                at
-            }
-        };
-        let phase = &mut self.phases[at];
+        let index = self.phase_of(&key, count);
+        let phase = &mut self.phases[index];
         // A thread that has arrived waits for the phase to end, whatever its action is.
         if !phase.open && phase.arrived.has(t) {
             if key.instance.is_some() {
@@ -228,34 +234,7 @@ impl<C: Clone + Default> Barriers<C> {
             return Err(StepHalt::Blocked);
         }
         if phase.count != count {
-            // A barrier without a count takes all threads of the group.
-            let group = code
-                .members(key.group, key.domain)
-                .iter()
-                .filter(|&&u| key.holds(code, u))
-                .count() as i64;
-            let all =
-                [phase.count, count].contains(&None) && [phase.count, count].contains(&Some(group));
-            if key.instance.is_some() {
-                return Err(unsupported("one phase of a barrier with different quorums"));
-            }
-            if !all {
-                let of = |count: Option<i64>| {
-                    count.map_or("all threads".into(), |c| format!("{c} threads"))
-                };
-                let what = format!(
-                    "is for {}, where another thread came for {}",
-                    of(count),
-                    of(phase.count)
-                );
-                return Err(StepHalt::Fault {
-                    kind: FaultKind::Barrier,
-                    thread: t,
-                    instr: pc,
-                    what,
-                });
-            }
-            phase.count = Some(group);
+            phase.count = Some(common_count(code, &key, at, phase.count, count)?);
         }
         if phase.open {
             let carried = (b.action == BarrierAction::Sync).then(|| phase.carried.clone());
@@ -268,6 +247,58 @@ impl<C: Clone + Default> Barriers<C> {
         }
         phase.waiting.insert(t);
         Ok((BarrierStep::Waits, phase.number))
+    }
+
+    /// Executes a wait without an arrival; `granted` is the index of the thread's completed phase.
+    fn wait(
+        &mut self,
+        key: &BarrierKey,
+        granted: Option<usize>,
+        at: Spot,
+        b: &Barrier,
+    ) -> Result<BarrierOutcome<C>> {
+        let t = at.thread;
+        let arrived = self
+            .phases
+            .iter()
+            .position(|p| p.key == *key && p.arrived.has(t));
+        if b.takes_turns() && granted.is_none() && arrived.is_none() {
+            return Err(out_of_turn(
+                at,
+                "the thread has not arrived since it waited last",
+            ));
+        }
+        if let Some(i) = granted {
+            let (_, _, carried, number) = self.granted.remove(i);
+            return Ok((BarrierStep::On(Some(carried)), number));
+        }
+        if let Some(i) = arrived {
+            self.phases[i].waiting.insert(t);
+        }
+        Ok((BarrierStep::Waits, 0))
+    }
+
+    /// The index of a barrier's present phase, which this opens if there is none.
+    fn phase_of(&mut self, key: &BarrierKey, count: Option<i64>) -> usize {
+        let at = match self.phases.binary_search_by(|p| p.key.cmp(key)) {
+            Ok(at) => return at,
+            Err(at) => at,
+        };
+        let number = self.opened;
+        self.opened += 1;
+        self.phases.insert(
+            at,
+            Phase {
+                key: key.clone(),
+                number,
+                count,
+                arrived: Set::default(),
+                waiting: Set::default(),
+                open: false,
+                carried: C::default(),
+            },
+        );
+        at
     }
 
     /// Whether a thread reaches a barrier at which it has already arrived, in a phase that is not
@@ -292,14 +323,15 @@ impl<C: Clone + Default> Barriers<C> {
     pub(super) fn elsewhere(
         &self,
         code: &Code,
-        (t, pc): (usize, usize),
+        at: Spot,
         b: &Barrier,
         threads: &[ThreadState],
     ) -> Option<usize> {
+        let t = at.thread;
         let BarrierNaming::Counted { count: None, .. } = &b.naming else {
             return None;
         };
-        let part = |u: usize| threads[u].pc != pc && code.kin[u] == code.kin[t];
+        let part = |u: usize| threads[u].pc != at.instr && code.kin[u] == code.kin[t];
         let reach = match code.program.dialect.row().convergence {
             Convergence::Running if b.domain == Scope::Cta => Scope::Cta,
             // If another thread of the warp waits at any barrier, it is a different one.
@@ -454,7 +486,7 @@ fn known_id(code: &Code, t: usize, pc: usize, b: &Barrier) -> Option<Option<i64>
 
 /// Checks that an instance barrier has one meaning: threads reach each one at most once, and its
 /// kind is the same everywhere.
-fn check_instance(code: &Code, (t, pc): (usize, usize), b: &Barrier) -> Result {
+fn check_instance(code: &Code, spot: Spot, b: &Barrier) -> Result {
     let BarrierNaming::Instance {
         instance,
         id,
@@ -463,7 +495,7 @@ fn check_instance(code: &Code, (t, pc): (usize, usize), b: &Barrier) -> Result {
     else {
         return Ok(());
     };
-    let acts = &code.threads[t].acts;
+    let (pc, acts) = (spot.instr, &code.threads[spot.thread].acts);
     let looped = acts
         .iter()
         .enumerate()

@@ -423,7 +423,7 @@ impl Code {
     }
 
     /// Whether operations of these threads and scopes include each other.
-    pub(super) fn mutual(&self, (t, a): (usize, Scope), (u, b): (usize, Scope)) -> bool {
+    pub(super) fn mutual(&self, t: usize, a: Scope, u: usize, b: Scope) -> bool {
         self.holds(t, a, u) && self.holds(u, b, t)
     }
 

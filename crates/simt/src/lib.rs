@@ -257,7 +257,7 @@ fn explore(
     let patient = options.progress || code.program.host.is_some();
     let lazy = options.lazy;
     if let Some(&language) = options.memory.row().language {
-        let memory = Clike::new(language, (options.rules, options.early), &code)?;
+        let memory = Clike::new(language, options.rules, options.early, &code)?;
         // This memory finds the races of its language.
         let limits = SearchLimits {
             races: false,

@@ -312,7 +312,7 @@ impl<B: Backend> Machine<'_, B> {
         }
         match code.threads[t].acts[at.instr] {
             Act::Call(call) => {
-                if self.call(state, (cx, &mut *woken), at, call)? {
+                if self.call(state, cx, &mut *woken, at, call)? {
                     self.go(state, t, at.instr + 1, woken);
                 } else {
                     state.threads[t].status = ThreadStatus::Held;
@@ -320,7 +320,7 @@ impl<B: Backend> Machine<'_, B> {
                 return Ok(());
             }
             Act::Enqueue(command) => {
-                self.enqueue_child(state, (cx, &mut *woken), at, command)?;
+                self.enqueue_child(state, cx, &mut *woken, at, command)?;
                 self.go(state, t, at.instr + 1, woken);
                 return Ok(());
             }
@@ -407,7 +407,7 @@ impl<B: Backend> Machine<'_, B> {
         let (cells, ops) = code.at_once(t, at.instr);
         if cells > 1 {
             for (dst, value) in self
-                .several((cx, &mut *m), at, &thread.regs, ops)
+                .several(cx, &mut *m, at, &thread.regs, ops)
                 .ok_or_else(|| stray("is"))??
             {
                 state.threads[t].regs[dst.0 as usize] = value;
@@ -476,8 +476,8 @@ impl<B: Backend> Machine<'_, B> {
                     }
                     new_value(update, old, read.ty, write.ty, &|e| Some(eval(e, &regs)))?
                 };
-                let halves = [*read, *write].map(|access| MemoryAccess { at, place, access });
-                let old = self.memory.rmw(cx, m, halves.into(), &new)?;
+                let [from, to] = [*read, *write].map(|access| MemoryAccess { at, place, access });
+                let old = self.memory.rmw(cx, m, from, to, &new)?;
                 if let Some(dst) = dst {
                     state.threads[t].regs[dst.0 as usize] = read.ty.wrap(old);
                 }
@@ -498,9 +498,7 @@ impl<B: Backend> Machine<'_, B> {
                     self.layer
                         .arrives(code, &state.layer, &state.threads, t, b)?;
                     if let Some(other) =
-                        state
-                            .barriers
-                            .elsewhere(code, (t, at.instr), b, &state.threads)
+                        state.barriers.elsewhere(code, at.spot(), b, &state.threads)
                     {
                         let line = code
                             .line(other, state.threads[other].pc)
@@ -517,14 +515,10 @@ impl<B: Backend> Machine<'_, B> {
                     BarrierAction::Wait => B::Carried::default(),
                     _ => self.memory.arrive(cx, m, at, b)?,
                 };
-                let (came, phase) = state.barriers.execute(
-                    code,
-                    (t, at.instr),
-                    b,
-                    &thread.regs,
-                    &carried,
-                    B::join,
-                )?;
+                let (came, phase) =
+                    state
+                        .barriers
+                        .execute(code, at.spot(), b, &thread.regs, &carried, B::join)?;
                 if b.action != BarrierAction::Wait {
                     cx.log.note(RunEvent::Arrive(at.spot(), phase));
                 }
@@ -607,7 +601,8 @@ impl<B: Backend> Machine<'_, B> {
     /// `None`: it is outside memory.
     fn several(
         &self,
-        (cx, m): (&mut Context<'_>, &mut B::Memory),
+        cx: &mut Context<'_>,
+        m: &mut B::Memory,
         at: At,
         regs: &[i64],
         ops: u8,
@@ -694,7 +689,7 @@ impl<B: Backend> Machine<'_, B> {
             };
             values.flat_map(cut).collect()
         };
-        let old = match self.memory.several(cx, m, (&reads, &writes), &new) {
+        let old = match self.memory.several(cx, m, &reads, &writes, &new) {
             Ok(old) => old,
             Err(halt) => return Some(Err(halt)),
         };

@@ -40,7 +40,8 @@ impl<B: Backend> Machine<'_, B> {
     pub(crate) fn call(
         &self,
         state: &mut MachineState<B>,
-        (cx, woken): (&mut Context<'_>, &mut Vec<usize>),
+        cx: &mut Context<'_>,
+        woken: &mut Vec<usize>,
         at: At,
         call: CallId,
     ) -> Result<bool> {
@@ -127,7 +128,8 @@ impl<B: Backend> Machine<'_, B> {
     pub(crate) fn enqueue_child(
         &self,
         state: &mut MachineState<B>,
-        (cx, woken): (&mut Context<'_>, &mut Vec<usize>),
+        cx: &mut Context<'_>,
+        woken: &mut Vec<usize>,
         at: At,
         command: CommandId,
     ) -> Result {

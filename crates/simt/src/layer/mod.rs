@@ -158,7 +158,7 @@ impl Layers {
         match &self.order {
             StepOrder::Any => {}
             StepOrder::Lockstep(warps) => {
-                warps.stepped(code, &mut state.warps, threads, (thread, from), woken)
+                warps.stepped(code, &mut state.warps, threads, thread, from, woken)
             }
             StepOrder::Turns(turns) => turns.stepped(code, &mut state.turn, threads, thread, woken),
         }
@@ -178,7 +178,7 @@ impl Layers {
     ) -> Result {
         match &self.order {
             StepOrder::Lockstep(warps) => {
-                warps.arrives(code, &state.warps, threads, (thread, barrier))
+                warps.arrives(code, &state.warps, threads, thread, barrier)
             }
             StepOrder::Any | StepOrder::Turns(_) => Ok(()),
         }

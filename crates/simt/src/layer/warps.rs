@@ -109,7 +109,7 @@ impl LockstepWarps {
             })
             .collect();
         for (w, warp) in state.iter_mut().enumerate() {
-            self.issue(code, warp, threads, (w, 0));
+            self.issue(code, warp, threads, w, 0);
         }
         state
     }
@@ -144,7 +144,8 @@ impl LockstepWarps {
         code: &Code,
         state: &mut [Warp],
         threads: &[ThreadState],
-        (thread, from): (usize, usize),
+        thread: usize,
+        from: usize,
         woken: &mut Vec<usize>,
     ) {
         let (w, lane) = self.place[thread];
@@ -165,19 +166,13 @@ impl LockstepWarps {
         }
         warp.todo &= !(1 << lane);
         if warp.todo == 0 {
-            self.issue(code, warp, threads, (w, from));
+            self.issue(code, warp, threads, w, from);
             woken.extend(bits(warp.todo).map(|l| self.warps[w][l]));
         }
     }
 
     /// All active lanes have executed the instruction at `from`: finds the lanes that step next.
-    fn issue(
-        &self,
-        code: &Code,
-        warp: &mut Warp,
-        threads: &[ThreadState],
-        (w, from): (usize, usize),
-    ) {
+    fn issue(&self, code: &Code, warp: &mut Warp, threads: &[ThreadState], w: usize, from: usize) {
         let at = |lane: usize| threads[self.warps[w][lane]].pc;
         let over = bits(warp.stack[0].lanes).filter(|&l| threads[self.warps[w][l]].is_over());
         let over = over.fold(0, |set, l| set | 1 << l);
@@ -230,7 +225,8 @@ impl LockstepWarps {
         code: &Code,
         state: &[Warp],
         threads: &[ThreadState],
-        (thread, barrier): (usize, &Barrier),
+        thread: usize,
+        barrier: &Barrier,
     ) -> Result {
         let (w, lane) = self.place[thread];
         let named = barrier.lanes.as_ref().map_or(Lanes::MAX, |mask| {

@@ -127,7 +127,14 @@ pub(super) trait Binding: Backend {
     ) -> Result<usize>;
 
     /// Gives a source to the read of an exchange whose write is visible.
-    fn catch(&self, code: &Code, m: &mut Self::Memory, write: usize, half: (MemoryAccess, usize));
+    fn catch(
+        &self,
+        code: &Code,
+        m: &mut Self::Memory,
+        write: usize,
+        read: MemoryAccess,
+        source: usize,
+    );
 
     /// The binds that are possible for a thread now.
     fn candidates(
@@ -199,15 +206,21 @@ pub(super) trait Binding: Backend {
                 bind.write = Some(self.show(cx, m, target(write), chosen.value, Half::Open)?);
             }
             atomic @ Act::Rmw { read, write, .. } => {
-                let half = (target(read), self.source(cx, m, target(read))?);
+                let source = self.source(cx, m, target(read))?;
                 if chosen.what == BindKind::Catch {
                     bind = Self::bound_mut(m).take(at).ok_or(StepHalt::Refused)?;
-                    self.catch(cx.code, m, bind.write.ok_or(StepHalt::Refused)?, half);
-                } else if let Some(new) = chosen.written(atomic, Self::taken(m, loc, half.1))? {
-                    bind.write =
-                        Some(self.show(cx, m, target(write), new, Half::Of(half.0, half.1))?);
+                    let publication = bind.write.ok_or(StepHalt::Refused)?;
+                    self.catch(cx.code, m, publication, target(read), source);
+                } else if let Some(new) = chosen.written(atomic, Self::taken(m, loc, source))? {
+                    bind.write = Some(self.show(
+                        cx,
+                        m,
+                        target(write),
+                        new,
+                        Half::Of(target(read), source),
+                    )?);
                 }
-                bind.read = Some(half.1);
+                bind.read = Some(source);
             }
             _ => return Err(StepHalt::Refused),
         }

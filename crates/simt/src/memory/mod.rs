@@ -134,7 +134,8 @@ pub(super) trait Backend: Clone {
         &self,
         cx: &mut Context<'_>,
         m: &mut Self::Memory,
-        halves: (MemoryAccess, MemoryAccess),
+        read: MemoryAccess,
+        write: MemoryAccess,
         new: NewValue<'_>,
     ) -> Result<i64>;
 
@@ -144,7 +145,8 @@ pub(super) trait Backend: Clone {
         &self,
         cx: &mut Context<'_>,
         m: &mut Self::Memory,
-        (reads, writes): (&[MemoryAccess], &[MemoryAccess]),
+        reads: &[MemoryAccess],
+        writes: &[MemoryAccess],
         new: NewValues<'_>,
     ) -> Result<Vec<i64>> {
         let old = reads

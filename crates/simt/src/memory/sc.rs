@@ -102,7 +102,8 @@ impl Backend for Sc {
         &self,
         cx: &mut Context<'_>,
         m: &mut Store,
-        (read, write): (MemoryAccess, MemoryAccess),
+        read: MemoryAccess,
+        write: MemoryAccess,
         new: NewValue<'_>,
     ) -> Result<i64> {
         let old = self.load(cx, m, read)?;

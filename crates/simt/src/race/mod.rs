@@ -157,7 +157,8 @@ pub(super) fn find(
 pub(super) fn explain(
     code: &Code,
     events: &[RunEvent],
-    (recorded, hazards): (&Recorded, &[RunHazard]),
+    recorded: &Recorded,
+    hazards: &[RunHazard],
     known: &mut Vec<Race>,
     late: &dyn Fn() -> bool,
 ) {
@@ -244,7 +245,7 @@ fn pairs(
             };
             let before = |p: &PastAccess| clock[p.touch.thread] >= p.time;
             let observed =
-                |p: &PastAccess| order.observed(clock, touch.loc, (p.touch.thread, p.time));
+                |p: &PastAccess| order.observed(clock, touch.loc, p.touch.thread, p.time);
             let list = &mut past[touch.loc];
             for p in list.iter().filter(|p| p.touch.thread != touch.thread) {
                 let same =
@@ -301,7 +302,7 @@ fn together(code: &Code, a: &Touch, b: &Touch) -> bool {
         return true;
     }
     let fit = |a: &Access, b: &Access| a.strong && b.strong;
-    fit(&a.access, &b.access) && code.mutual((a.thread, a.access.scope), (b.thread, b.access.scope))
+    fit(&a.access, &b.access) && code.mutual(a.thread, a.access.scope, b.thread, b.access.scope)
 }
 
 fn side(code: &Code, past: &PastAccess) -> RacingAccess {

@@ -217,7 +217,7 @@ impl<'a> RunOrder<'a> {
                         access,
                     },
                 );
-                self.reads((thread, instr), loc, source, &access);
+                self.reads(Spot { thread, instr }, loc, source, &access);
             }
             RunEvent::Write {
                 source,
@@ -249,12 +249,12 @@ impl<'a> RunOrder<'a> {
                         access,
                     },
                 );
-                self.writes((thread, instr), loc, (source, value), access);
+                self.writes(Spot { thread, instr }, loc, source, value, access);
             }
-            RunEvent::Fence(Spot { thread, instr }) => {
-                self.clocks[thread][thread] += 1;
-                if let Act::Mark { mark: fence, .. } = self.code.threads[thread].acts[instr] {
-                    self.fences((thread, instr), fence);
+            RunEvent::Fence(at) => {
+                self.clocks[at.thread][at.thread] += 1;
+                if let Act::Mark { mark: fence, .. } = self.code.threads[at.thread].acts[at.instr] {
+                    self.fences(at, fence);
                 }
             }
             RunEvent::Arrive(Spot { thread, instr }, phase) => {
@@ -337,8 +337,8 @@ impl<'a> RunOrder<'a> {
         }
     }
 
-    fn mutual(&self, (t, a): (usize, Scope), (u, b): (usize, Scope)) -> bool {
-        self.asked == Requirement::AnyScope || self.code.mutual((t, a), (u, b))
+    fn mutual(&self, t: usize, a: Scope, u: usize, b: Scope) -> bool {
+        self.asked == Requirement::AnyScope || self.code.mutual(t, a, u, b)
     }
 
     /// Whether an access to a location (event `time` of `thread`) comes before the next access
@@ -348,7 +348,8 @@ impl<'a> RunOrder<'a> {
         &self,
         clock: &VectorClock,
         loc: usize,
-        (thread, time): (usize, u32),
+        thread: usize,
+        time: u32,
     ) -> bool {
         let holds = |last: Option<usize>| {
             let chain = std::iter::successors(last, |&at| self.steps[at].from);
@@ -402,7 +403,7 @@ impl<'a> RunOrder<'a> {
             return;
         };
         let strong =
-            u == t || access.strong && w.strong && self.mutual((u, w.scope), (t, access.scope));
+            u == t || access.strong && w.strong && self.mutual(u, w.scope, t, access.scope);
         let known = |o: &Observer| (o.thread, o.source, o.last) == (t, source, last);
         let observers = self.observers.entry(loc).or_default();
         if strong && !observers.iter().any(known) {
@@ -415,7 +416,8 @@ impl<'a> RunOrder<'a> {
         }
     }
 
-    fn reads(&mut self, (t, instr): (usize, usize), loc: usize, source: WriteId, access: &Access) {
+    fn reads(&mut self, at: Spot, loc: usize, source: WriteId, access: &Access) {
+        let Spot { thread: t, instr } = at;
         self.read[t] = Some((source, self.clocks[t][t]));
         if self.ptx && self.asked == Requirement::All {
             self.observes(t, loc, source, access);
@@ -447,17 +449,18 @@ impl<'a> RunOrder<'a> {
             && access.object.is_none()
             && w.strong
             && !(access.red && self.ptx)
-            && (u == t || self.mutual((u, w.scope), (t, access.scope)));
+            && (u == t || self.mutual(u, w.scope, t, access.scope));
         if observes && !self.pending[t].contains(&(loc, source)) {
             self.pending[t].push((loc, source));
         }
         if access.acquire && !(access.red && self.ptx) {
-            self.acquire((t, instr), access.scope, Some(loc));
+            self.acquire(at, access.scope, Some(loc));
         }
     }
 
     /// Performs the last operation of acquire patterns.
-    fn acquire(&mut self, (t, instr): (usize, usize), scope: Scope, loc: Option<usize>) {
+    fn acquire(&mut self, at: Spot, scope: Scope, loc: Option<usize>) {
+        let Spot { thread: t, instr } = at;
         let pending: Vec<(usize, WriteId)> = self.pending[t]
             .iter()
             .filter(|p| loc.is_none_or(|l| l == p.0))
@@ -471,7 +474,7 @@ impl<'a> RunOrder<'a> {
                 .map(|w| w.heads.clone())
                 .unwrap_or_default();
             for head in heads.iter().filter(|h| h.thread != t) {
-                if !self.mutual((head.thread, head.scope), (t, scope)) {
+                if !self.mutual(head.thread, head.scope, t, scope) {
                     continue;
                 }
                 if self.asked == Requirement::AnyScope {
@@ -497,11 +500,13 @@ impl<'a> RunOrder<'a> {
     /// over the completed ones.
     fn on_object(
         &mut self,
-        (t, instr): (usize, usize),
-        (loc, value): (usize, i64),
+        at: Spot,
+        loc: usize,
+        value: i64,
         read: Option<WriteId>,
         access: &Access,
     ) -> [Rc<Vec<(ReleaseHead, Scope)>>; 2] {
+        let Spot { thread: t, instr } = at;
         let from = read.and_then(|s| self.writes.get(&s));
         let before = phase_of(from.map_or(self.code.locations[loc].init, |w| w.value));
         let [mut current, complete] = from.map_or_else(Default::default, |w| w.arrivals.clone());
@@ -538,7 +543,7 @@ impl<'a> RunOrder<'a> {
         if access.object == Some(OnObject::Wait) {
             let of_agent = |h: &ReleaseHead| self.code.agent(h.thread).is_some();
             let met = complete.iter().filter(|(h, s)| {
-                h.thread != t && (of_agent(h) || self.mutual((h.thread, *s), (t, access.scope)))
+                h.thread != t && (of_agent(h) || self.mutual(h.thread, *s, t, access.scope))
             });
             let heads: Vec<ReleaseHead> = met.map(|(h, _)| h.clone()).collect();
             for head in heads {
@@ -548,7 +553,7 @@ impl<'a> RunOrder<'a> {
                     join(&mut self.clocks[t], &head.clock);
                     continue;
                 }
-                if access.acquire && self.mutual((head.thread, head.scope), (t, access.scope)) {
+                if access.acquire && self.mutual(head.thread, head.scope, t, access.scope) {
                     if self.asked == Requirement::AnyScope {
                         self.links.push(Handover {
                             from: (head.thread, head.instr),
@@ -569,19 +574,14 @@ impl<'a> RunOrder<'a> {
         }
     }
 
-    fn writes(
-        &mut self,
-        (t, instr): (usize, usize),
-        loc: usize,
-        (source, value): (WriteId, i64),
-        access: Access,
-    ) {
+    fn writes(&mut self, at: Spot, loc: usize, source: WriteId, value: i64, access: Access) {
+        let Spot { thread: t, instr } = at;
         let rmw = matches!(self.code.threads[t].acts[instr], Act::Rmw { .. });
         let now = self.clocks[t][t];
         let (read, began) = self.read[t].take().filter(|_| rmw).unzip();
         let from = read.and_then(|s| self.writes.get(&s)).filter(|w| {
             let strong = w.access.strong && access.strong;
-            w.thread == t || strong && self.mutual((w.thread, w.access.scope), (t, access.scope))
+            w.thread == t || strong && self.mutual(w.thread, w.access.scope, t, access.scope)
         });
         self.steps.push(ChainWrite {
             thread: t,
@@ -593,7 +593,7 @@ impl<'a> RunOrder<'a> {
         self.open |= read.is_some_and(|source| self.visible.contains_key(&source));
         let mut arrivals = Default::default();
         if access.object.is_some() {
-            arrivals = self.on_object((t, instr), (loc, value), read, &access);
+            arrivals = self.on_object(at, loc, value, read, &access);
         }
         let clock = Rc::new(self.clocks[t].clone());
         let mut heads: Vec<ReleaseHead> = Vec::new();
@@ -622,7 +622,7 @@ impl<'a> RunOrder<'a> {
             // An atomic hands on the releases that it read.
             if let Some(w) = read.and_then(|s| self.writes.get(&s))
                 && w.access.strong
-                && (w.thread == t || self.mutual((w.thread, w.access.scope), (t, access.scope)))
+                && (w.thread == t || self.mutual(w.thread, w.access.scope, t, access.scope))
             {
                 for head in w.heads.iter() {
                     heads.retain(|h| {
@@ -654,7 +654,8 @@ impl<'a> RunOrder<'a> {
         );
     }
 
-    fn fences(&mut self, (t, instr): (usize, usize), fence: Fence) {
+    fn fences(&mut self, at: Spot, fence: Fence) {
+        let Spot { thread: t, instr } = at;
         // Exactly one of its parts is a fence of memory.
         let of_memory = fence.in_turn().find(|f| matches!(f, Fence::Thread { .. }));
         let Some(Fence::Thread {
@@ -668,8 +669,8 @@ impl<'a> RunOrder<'a> {
             return;
         };
         if acquire {
-            self.acquire((t, instr), scope, None);
-            let reaches = |h: &&ReleaseHead| self.mutual((h.thread, h.scope), (t, scope));
+            self.acquire(at, scope, None);
+            let reaches = |h: &&ReleaseHead| self.mutual(h.thread, h.scope, t, scope);
             let seen: Vec<ReleaseHead> = self.seen[t].iter().filter(reaches).cloned().collect();
             for head in &seen {
                 join(&mut self.clocks[t], &head.clock);
@@ -679,7 +680,7 @@ impl<'a> RunOrder<'a> {
             let earlier: Vec<Rc<VectorClock>> = self
                 .fence_sc
                 .iter()
-                .filter(|(k, _)| k.0 == t || self.mutual(**k, (t, scope)))
+                .filter(|(k, _)| k.0 == t || self.mutual(k.0, k.1, t, scope))
                 .map(|(_, c)| c.clone())
                 .collect();
             earlier.iter().for_each(|c| join(&mut self.clocks[t], c));

@@ -29,16 +29,16 @@ pub(super) fn why(code: &Code, events: &[RunEvent], found: &RacePair) -> String 
         };
         return format!(
             "scope too small: {} hands over to {}, but {what} does not hold {}",
-            at(code, link.from),
-            at(code, link.to),
+            at(code, link.from.0, link.from.1),
+            at(code, link.to.0, link.to.1),
             code.program.threads[held].name
         );
     }
     if let Some(link) = ordered(code, events, Requirement::Communication, found) {
         return format!(
             "fence missing: {} reads what {} wrote, but without a release before the one and an acquire after the other nothing else is handed over",
-            at(code, link.to),
-            at(code, link.from)
+            at(code, link.to.0, link.to.1),
+            at(code, link.from.0, link.from.1)
         );
     }
     let [t, u] = [a, b].map(|p| ThreadId(p.touch.thread as u16));
@@ -89,10 +89,9 @@ fn ordered(
     let direct = |l: &&Handover| {
         covers(l)
             && l.to.0 == b.touch.thread
-            && !code.mutual((l.from.0, l.scopes.0), (l.to.0, l.scopes.1))
+            && !code.mutual(l.from.0, l.scopes.0, l.to.0, l.scopes.1)
     };
-    let small =
-        |l: &&Handover| covers(l) && !code.mutual((l.from.0, l.scopes.0), (l.to.0, l.scopes.1));
+    let small = |l: &&Handover| covers(l) && !code.mutual(l.from.0, l.scopes.0, l.to.0, l.scopes.1);
     let links = order.links;
     let to_second = |l: &&Handover| covers(l) && l.to.0 == b.touch.thread;
     let choices: [Option<&Handover>; 4] = [
@@ -126,7 +125,7 @@ fn scope(code: &Code, t: usize, scope: Scope, u: usize) -> Option<String> {
     Some(format!("{name} of {}", code.program.threads[t].name))
 }
 
-fn at(code: &Code, (thread, instr): (usize, usize)) -> String {
+fn at(code: &Code, thread: usize, instr: usize) -> String {
     let thread = &code.program.threads[thread];
     format!(
         "{} at line {} (`{}`)",

@@ -91,7 +91,7 @@ pub(super) fn explore<B: Backend>(
                 }
                 if let (Some(from), Some(step)) = (stack.last(), path.last()) {
                     graph.can_step(from.number, step.thread);
-                    graph.connect((from.number, known), step.thread, from.age);
+                    graph.connect(from.number, known, step.thread, from.age);
                 }
             }
             if known != number {
@@ -198,7 +198,7 @@ pub(super) fn explore<B: Backend>(
                     let why = explain::spinning(machine, &state, Some(&cycle.threads));
                     let ways = graph.within(cycle, oldest);
                     let round =
-                        rounds::round(machine, state, (ways, cycle), &seen).unwrap_or_default();
+                        rounds::round(machine, state, &ways, cycle, &seen).unwrap_or_default();
                     recorded.round = round.len();
                     recorded.steps.extend(round);
                     why

@@ -72,7 +72,7 @@ impl Graph {
     }
 
     /// A step of a thread leads from one state to another.
-    pub(super) fn connect(&mut self, (from, to): (u32, u32), thread: usize, age: Age) {
+    pub(super) fn connect(&mut self, from: u32, to: u32, thread: usize, age: Age) {
         self.edges.push(StateEdge {
             from,
             to,
@@ -203,7 +203,7 @@ mod tests {
         }
         edges
             .iter()
-            .for_each(|&(a, b, t)| g.connect((a, b), t, Age::New));
+            .for_each(|&(a, b, t)| g.connect(a, b, t, Age::New));
         g
     }
 

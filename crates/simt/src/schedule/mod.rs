@@ -402,7 +402,7 @@ pub(super) fn run<B: Backend>(
     let mut observation = match schedule {
         Schedule::Exhaustive => exhaustive::explore(machine, start, &limits)?,
         Schedule::Random { runs, seed } => {
-            random::sample(machine, (&start, &begun), (runs, seed), &limits)?
+            random::sample(machine, &start, &begun, runs, seed, &limits)?
         }
         Schedule::Replay(recorded) => replay::play(machine, recorded, &limits)?,
     };

@@ -48,8 +48,10 @@ enum RunEnd {
 /// Draws runs.
 pub(super) fn sample<B: Backend>(
     machine: &Machine<'_, B>,
-    (start, begun): (&MachineState<B>, &[RunEvent]),
-    (runs, seed): (u64, u64),
+    start: &MachineState<B>,
+    begun: &[RunEvent],
+    runs: u64,
+    seed: u64,
     limits: &SearchLimits,
 ) -> Result<Observation, String> {
     let (mut seeing, mut steps, mut looked, mut not_judged) = (Seeing::default(), 0, 0, None);
@@ -94,7 +96,8 @@ pub(super) fn sample<B: Backend>(
                 race::explain(
                     machine.code,
                     &events,
-                    (&recorded, &found),
+                    &recorded,
+                    &found,
                     &mut seeing.races,
                     &late,
                 );

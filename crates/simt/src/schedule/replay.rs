@@ -130,7 +130,8 @@ pub(super) fn play<B: Backend>(
         race::explain(
             machine.code,
             &events,
-            (recorded, &found),
+            recorded,
+            &found,
             &mut seeing.races,
             &|| false,
         );

@@ -24,12 +24,13 @@ const MAX_STEPS: usize = 200;
 pub(super) fn round<B: Backend>(
     machine: &Machine<'_, B>,
     mut state: MachineState<B>,
-    (ways, cycle): (Ways, &Cycle),
+    ways: &Ways,
+    cycle: &Cycle,
     seen: &FxHashMap<u128, u32>,
 ) -> Option<Vec<ScheduleStep>> {
     machine.tidy(&mut state);
     let mut steps = Vec::new();
-    for (to, thread) in walk(&ways, cycle)? {
+    for (to, thread) in walk(ways, cycle)? {
         let (step, next) = step_to(machine, &state, thread, |fingerprint| {
             seen.get(&fingerprint) == Some(&to)
         })?;

@@ -283,7 +283,8 @@ impl Clike {
         &self,
         code: &Code,
         t: MemoryAccess,
-        (kind, value): (HistoryKind, i64),
+        kind: HistoryKind,
+        value: i64,
         failed: bool,
     ) -> HistoryEvent {
         let MemoryAccess {

@@ -95,7 +95,7 @@ impl Binding for Clike {
     /// Picks a source among the writes that coherence lets the thread's next event read, and the
     /// thread's earlier early writes.
     fn source(&self, cx: &mut Context<'_>, m: &mut History, t: MemoryAccess) -> Result<usize> {
-        let mut e = self.access(cx.code, t, (HistoryKind::Read, 0), false);
+        let mut e = self.access(cx.code, t, HistoryKind::Read, 0, false);
         let mut now = e.clone();
         self.follow(cx.code, m, &mut now);
         let least = self.least(cx.code, m, &now).unwrap_or(0);
@@ -122,7 +122,7 @@ impl Binding for Clike {
         value: i64,
         half: Half,
     ) -> Result<usize> {
-        let mut e = self.access(cx.code, t, (HistoryKind::Write, value), false);
+        let mut e = self.access(cx.code, t, HistoryKind::Write, value, false);
         if let Half::Of(_, read) = half {
             e.read = Some(read);
         }
@@ -136,7 +136,7 @@ impl Binding for Clike {
         Ok(index)
     }
 
-    fn catch(&self, _: &Code, _: &mut History, _: usize, _: (MemoryAccess, usize)) {
+    fn catch(&self, _: &Code, _: &mut History, _: usize, _: MemoryAccess, _: usize) {
         unreachable!("no write is published alone");
     }
 }
@@ -148,7 +148,8 @@ impl Clike {
         code: &Code,
         m: &History,
         write: usize,
-        (e, region): (&HistoryEvent, usize),
+        e: &HistoryEvent,
+        region: usize,
     ) -> bool {
         let Some(bind) = m.early.of_write(m.events[write].loc, write) else {
             return false;
@@ -169,7 +170,7 @@ impl Clike {
                             ..
                         },
                     ..
-                } => self.strait(code, at, HistoryKind::Fence, (*regions, *capped, *scope)),
+                } => self.strait(code, at, HistoryKind::Fence, *regions, *capped, *scope),
                 Act::Barrier(b) => self.half(code, at, HistoryKind::Arrive, b),
                 // A release at the write's own location.
                 Act::Store { access, .. } | Act::Rmw { write: access, .. } => {
@@ -184,7 +185,8 @@ impl Clike {
                             place,
                             access: *access,
                         },
-                        (HistoryKind::Write, 0),
+                        HistoryKind::Write,
+                        0,
                         false,
                     )
                 }

@@ -73,7 +73,7 @@ impl Clike {
         match self.language.scopes {
             _ if !self.rules.scopes => true,
             ScopeRule::Everywhere => true,
-            ScopeRule::Mutual => a.thread == b.thread || code.mutual((a.thread, x), (b.thread, y)),
+            ScopeRule::Mutual => a.thread == b.thread || code.mutual(a.thread, x, b.thread, y),
             // Host threads use the atomic operations of their own language.
             ScopeRule::Equal | ScopeRule::AtLeast if host(a) && host(b) => true,
             ScopeRule::Equal => x == y && holds(x),

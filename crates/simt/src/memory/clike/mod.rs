@@ -81,7 +81,8 @@ impl Clike {
     /// If the memory cannot run the program.
     pub(crate) fn new(
         language: LanguageRules,
-        (rules, early): (MemoryRules, Early),
+        rules: MemoryRules,
+        early: Early,
         code: &Code,
     ) -> Result<Clike, String> {
         let updated = |loc: usize| {
@@ -122,7 +123,9 @@ impl Clike {
         code: &Code,
         at: At,
         kind: HistoryKind,
-        (regions, capped, scope): (Regions, bool, Scope),
+        regions: Regions,
+        capped: bool,
+        scope: Scope,
     ) -> HistoryEvent {
         let regions = match () {
             () if !self.language.regions => Regions::one(GLOBAL),
@@ -154,11 +157,9 @@ impl Clike {
             code,
             at,
             kind,
-            (
-                regions,
-                tags.has("CAPPED"),
-                b.scope.unwrap_or(Scope::Thread),
-            ),
+            regions,
+            tags.has("CAPPED"),
+            b.scope.unwrap_or(Scope::Thread),
         );
         let fences = self.language.meeting == BarrierMeaning::Fences;
         (e.release, e.acquire) = (
@@ -171,7 +172,7 @@ impl Clike {
 
     /// An event by which the runtime orders actions of two threads in global memory.
     fn edge(&self, code: &Code, at: At, kind: HistoryKind) -> HistoryEvent {
-        self.strait(code, at, kind, (Regions::one(GLOBAL), false, Scope::Sys))
+        self.strait(code, at, kind, Regions::one(GLOBAL), false, Scope::Sys)
     }
 
     /// Whether the thread's next action may first have to choose which release sequences to rely
@@ -221,14 +222,14 @@ impl Backend for Clike {
         self.close(cx, m, t.at.thread)?;
         let code = cx.code;
         let bound = m.early.take(t.at).and_then(|b| b.read);
-        let make = |value| self.access(code, t, (HistoryKind::Read, value), false);
+        let make = |value| self.access(code, t, HistoryKind::Read, value, false);
         let read = self.read(cx, m, &make, (t.place.loc, bound))?;
         Ok(m.events[read].value)
     }
 
     fn store(&self, cx: &mut Context<'_>, m: &mut History, t: MemoryAccess, value: i64) -> Result {
         self.close(cx, m, t.at.thread)?;
-        let e = self.access(cx.code, t, (HistoryKind::Write, value), false);
+        let e = self.access(cx.code, t, HistoryKind::Write, value, false);
         let bound = m.early.take(t.at).and_then(|b| b.write);
         self.write(cx, m, e, bound)?;
         m.early.had_turn(t.at);
@@ -239,14 +240,14 @@ impl Backend for Clike {
         &self,
         cx: &mut Context<'_>,
         m: &mut History,
-        (read, write): (MemoryAccess, MemoryAccess),
+        read: MemoryAccess,
+        write: MemoryAccess,
         new: NewValue<'_>,
     ) -> Result<i64> {
         self.close(cx, m, read.at.thread)?;
         let code = cx.code;
         let bind = m.early.take(read.at);
-        let make =
-            |value| self.access(code, read, (HistoryKind::Read, value), new(value).is_none());
+        let make = |value| self.access(code, read, HistoryKind::Read, value, new(value).is_none());
         let half = self.read(
             cx,
             m,
@@ -255,7 +256,7 @@ impl Backend for Clike {
         )?;
         let old = m.events[half].value;
         if let Some(value) = new(old) {
-            let mut e = self.access(code, write, (HistoryKind::Write, value), false);
+            let mut e = self.access(code, write, HistoryKind::Write, value, false);
             e.read = Some(half);
             self.write(cx, m, e, bind.and_then(|b| b.write))?;
         }
@@ -280,7 +281,7 @@ impl Backend for Clike {
         };
         if acquire || release {
             self.close(cx, m, at.thread)?;
-            let mut e = self.strait(cx.code, at, HistoryKind::Fence, (regions, capped, scope));
+            let mut e = self.strait(cx.code, at, HistoryKind::Fence, regions, capped, scope);
             (e.acquire, e.release, e.sc) = (acquire, release, sc);
             self.follow(cx.code, m, &mut e);
             self.acquire(cx.code, cx.chooser, m, &mut e)?;

@@ -18,6 +18,13 @@ use program::Scope;
 /// it passed. A second read of the same kind finds nothing new behind them.
 type Met = FxHashSet<(usize, Scope, bool)>;
 
+/// A read through which an acquire synchronizes in a region.
+#[derive(Clone, Copy)]
+struct ReadInRegion<'r> {
+    read: &'r HistoryEvent,
+    region: usize,
+}
+
 impl Clike {
     /// Adds to the past of an event everything that its acquires take over. The event is not in the
     /// history yet, or is open.
@@ -37,7 +44,11 @@ impl Clike {
             }
             if e.kind == HistoryKind::Read {
                 let read = e.clone();
-                self.meet(code, chooser, m, e, (&read, region), &mut Met::default())?;
+                let through = ReadInRegion {
+                    read: &read,
+                    region,
+                };
+                self.meet(code, chooser, m, e, through, &mut Met::default())?;
             } else if self.rules.acquire_fence {
                 let before = |i: &usize| {
                     let y = &m.events[*i];
@@ -48,7 +59,11 @@ impl Clike {
                 let mut met = Met::default();
                 for y in reads {
                     let read = m.events[y].clone();
-                    self.meet(code, chooser, m, e, (&read, region), &mut met)?;
+                    let through = ReadInRegion {
+                        read: &read,
+                        region,
+                    };
+                    self.meet(code, chooser, m, e, through, &mut met)?;
                 }
             }
         }
@@ -62,14 +77,15 @@ impl Clike {
         chooser: &mut dyn Chooser,
         m: &mut History,
         e: &mut HistoryEvent,
-        (read, region): (&HistoryEvent, usize),
+        through: ReadInRegion<'_>,
         met: &mut Met,
     ) -> Result {
+        let ReadInRegion { read, region } = through;
         let source = read.source;
         if !read.atomic || !m.events[source].atomic {
             return Ok(());
         }
-        for head in self.heads(code, m, read, (e, region), met)? {
+        for head in self.heads(code, m, through, e, met)? {
             let mut ends: Vec<usize> = Vec::new();
             let h = &*m.events[head];
             if h.release && h.regions.has(region) {
@@ -145,12 +161,13 @@ impl Clike {
         &self,
         code: &Code,
         m: &History,
-        read: &HistoryEvent,
-        acquire: (&HistoryEvent, usize),
+        through: ReadInRegion<'_>,
+        acquire: &HistoryEvent,
         met: &mut Met,
     ) -> Result<Vec<usize>> {
+        let ReadInRegion { read, region } = through;
         let source = read.source;
-        let waits = |w: usize| self.awaits(code, m, w, acquire);
+        let waits = |w: usize| self.awaits(code, m, w, acquire, region);
         if self.language.sequence == Sequence::Run {
             let loc = m.events[source].loc;
             if !self.rules.sequence || !self.ordered(code, loc) {

@@ -34,7 +34,7 @@ impl Weak {
             && (u == thread
                 || write.strong
                     && access.strong
-                    && code.mutual((u, write.scope), (thread, access.scope)))
+                    && code.mutual(u, write.scope, thread, access.scope))
     }
 
     /// Whether coherence orders an access with a write of its location. They are morally strong,
@@ -68,7 +68,8 @@ impl Weak {
         m: &mut WeakContents,
         code: &Code,
         t: MemoryAccess,
-        (slot, token): (usize, bool),
+        slot: usize,
+        token: bool,
     ) {
         let me = &mut m.threads[t.at.thread];
         Self::know(code, &mut me.known, t, slot, token);
@@ -167,14 +168,14 @@ impl Weak {
         let strong = Self::strong_with(code, write, t);
         // Observation order: later events are causally after the write.
         if strong && self.rules.observation {
-            self.knows(m, code, t, (slot, false));
+            self.knows(m, code, t, slot, false);
             let siblings = if self.rules.wholes {
                 m.siblings(place.loc, slot)
             } else {
                 Vec::new()
             };
             for (place, slot) in siblings {
-                self.knows(m, code, MemoryAccess { place, ..t }, (slot, false));
+                self.knows(m, code, MemoryAccess { place, ..t }, slot, false);
             }
         }
         let write = m.locations[place.loc].get_mut(slot);
@@ -189,7 +190,7 @@ impl Weak {
                 return Err(StepHalt::Refused);
             }
             if self.rules.tokens {
-                self.knows(m, code, t, (slot, true));
+                self.knows(m, code, t, slot, true);
             }
         }
         let write = m.locations[place.loc].get(slot);
@@ -223,7 +224,8 @@ impl Weak {
         cx: &mut Context<'_>,
         m: &mut WeakContents,
         t: MemoryAccess,
-        (value, origin): (i64, ReadOrigin),
+        value: i64,
+        origin: ReadOrigin,
     ) -> Result<usize> {
         let (code, MemoryAccess { at, place, access }) = (cx.code, t);
         let number = m.threads[at.thread].writes;
@@ -340,7 +342,7 @@ impl Weak {
             m.drop_tokens(place.loc, slot);
         }
         m.early.had_turn(at);
-        self.knows(m, code, t, (slot, false));
+        self.knows(m, code, t, slot, false);
         Ok(())
     }
 
@@ -357,7 +359,7 @@ impl Weak {
         let (strong, origin) = (write.strong, write.origin);
         let me = &mut m.threads[at.thread];
         if let Some(does) = access.object {
-            self.on_object(m, code, t, (slot, origin), does);
+            self.on_object(m, code, t, slot, origin, does);
             return self.done(m, code, t, (true, slot));
         }
         if access.release {

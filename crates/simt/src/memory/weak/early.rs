@@ -68,7 +68,7 @@ impl Binding for Weak {
             Half::Open => ReadOrigin::Unbound,
             Half::Of(read, source) => Self::origin(m, cx.code, read, source),
         };
-        self.publish(cx, m, t, (value, origin))
+        self.publish(cx, m, t, value, origin)
     }
 
     fn catch(
@@ -76,7 +76,8 @@ impl Binding for Weak {
         code: &Code,
         m: &mut WeakContents,
         write: usize,
-        (read, source): (MemoryAccess, usize),
+        read: MemoryAccess,
+        source: usize,
     ) {
         m.locations[read.place.loc].get_mut(write).origin = Self::origin(m, code, read, source);
     }

@@ -284,7 +284,7 @@ impl Backend for Weak {
                 return Err(StepHalt::Refused);
             }
             Some(slot) => slot,
-            None => self.publish(cx, m, t, (value, ReadOrigin::None))?,
+            None => self.publish(cx, m, t, value, ReadOrigin::None)?,
         };
         self.commit(cx, m, t, slot)
     }
@@ -293,7 +293,8 @@ impl Backend for Weak {
         &self,
         cx: &mut Context<'_>,
         m: &mut WeakContents,
-        (read, write): (MemoryAccess, MemoryAccess),
+        read: MemoryAccess,
+        write: MemoryAccess,
         new: NewValue<'_>,
     ) -> Result<i64> {
         let bind = m.early.take(read.at);
@@ -311,7 +312,7 @@ impl Backend for Weak {
                 m.locations[read.place.loc].get_mut(slot).origin = origin;
                 slot
             }
-            None => self.publish(cx, m, write, (value, origin))?,
+            None => self.publish(cx, m, write, value, origin)?,
         };
         self.commit(cx, m, write, slot)?;
         Ok(old)
@@ -321,10 +322,11 @@ impl Backend for Weak {
         &self,
         cx: &mut Context<'_>,
         m: &mut WeakContents,
-        (reads, writes): (&[MemoryAccess], &[MemoryAccess]),
+        reads: &[MemoryAccess],
+        writes: &[MemoryAccess],
         new: NewValues<'_>,
     ) -> Result<Vec<i64>> {
-        self.at_once(cx, m, (reads, writes), new)
+        self.at_once(cx, m, reads, writes, new)
     }
 
     fn fence(&self, cx: &mut Context<'_>, m: &mut WeakContents, at: At, fence: Fence) -> Result {
@@ -528,7 +530,7 @@ impl Weak {
                     let me = &mut m.threads[at.thread];
                     for (&(u, s), view) in m.fence_sc.iter().filter(|_| self.rules.fence_sc) {
                         let u = usize::from(u);
-                        if u == at.thread || code.mutual((u, s), (at.thread, scope)) {
+                        if u == at.thread || code.mutual(u, s, at.thread, scope) {
                             me.known.join(view);
                         }
                     }
@@ -550,13 +552,14 @@ impl Weak {
                 let cta = code.cta[at.thread] as u16;
                 tags::cross_async(
                     &mut m.threads[at.thread].known,
-                    (cta, code.local_fences),
+                    cta,
+                    code.local_fences,
                     covers,
                 );
             }
             Fence::Map { acquire, scope, va } => {
                 let cta = code.cta[at.thread] as u16;
-                tags::map(&mut m.threads[at.thread].known, (acquire, scope, va), cta);
+                tags::map(&mut m.threads[at.thread].known, acquire, scope, va, cta);
             }
             Fence::Matrices
             | Fence::Commit(_)

@@ -24,7 +24,8 @@ impl Weak {
         m: &mut WeakContents,
         code: &Code,
         t: MemoryAccess,
-        (slot, origin): (usize, ReadOrigin),
+        slot: usize,
+        origin: ReadOrigin,
         does: OnObject,
     ) {
         let MemoryAccess { at, place, access } = t;
@@ -118,7 +119,7 @@ impl Weak {
         let MemoryAccess { at, place, access } = t;
         let joins = |u: u16, s: Scope| {
             let u = usize::from(u);
-            !self.rules.scopes || u == at.thread || code.mutual((u, s), (at.thread, access.scope))
+            !self.rules.scopes || u == at.thread || code.mutual(u, s, at.thread, access.scope)
         };
         let met = arrivals
             .complete

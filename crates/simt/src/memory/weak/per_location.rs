@@ -168,9 +168,7 @@ impl LocationWrites {
         let strong = a.object && b.object
             || (a.va, a.proxy, a.part) == (b.va, b.proxy, b.part)
                 && (a.thread == b.thread
-                    || a.strong
-                        && b.strong
-                        && code.mutual((a.thread, a.scope), (b.thread, b.scope)));
+                    || a.strong && b.strong && code.mutual(a.thread, a.scope, b.thread, b.scope));
         let after = |w: usize| self.get(w).co_after;
         i != j
             && strong

@@ -79,7 +79,8 @@ impl Weak {
         &self,
         cx: &mut Context<'_>,
         m: &mut WeakContents,
-        (reads, writes): (&[MemoryAccess], &[MemoryAccess]),
+        reads: &[MemoryAccess],
+        writes: &[MemoryAccess],
         new: NewValues<'_>,
     ) -> Result<Vec<i64>> {
         let mut sources = Vec::with_capacity(reads.len());
@@ -117,7 +118,7 @@ impl Weak {
                 Some(read) => Self::origin(m, cx.code, *read, sources[i]),
                 None => ReadOrigin::None,
             };
-            written.push((*t, self.publish(cx, m, *t, (value, origin))?));
+            written.push((*t, self.publish(cx, m, *t, value, origin)?));
         }
         for &(t, slot) in &written {
             self.comes(cx, m, t, slot)?;

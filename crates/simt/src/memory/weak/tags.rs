@@ -129,11 +129,7 @@ pub(super) fn cross(view: &mut WriteView, fence: Fence, cta: u16) {
 }
 
 /// Applies half of a `fence.proxy.tensormap` of a thread of that CTA.
-pub(super) fn map(
-    view: &mut WriteView,
-    (acquire, scope, va): (bool, Scope, Option<u16>),
-    cta: u16,
-) {
+pub(super) fn map(view: &mut WriteView, acquire: bool, scope: Scope, va: Option<u16>, cta: u16) {
     let mut added: Vec<(ViewKey, u128)> = Vec::new();
     for e in view.entries() {
         let tag = match e.key.tag {
@@ -158,7 +154,8 @@ const EVERYWHERE: u16 = u16::MAX;
 /// relates accesses ordered with it or, if `local`, only those of the async proxy of its CTA.
 pub(super) fn cross_async(
     view: &mut WriteView,
-    (cta, local): (u16, bool),
+    cta: u16,
+    local: bool,
     covers: impl Fn(u16) -> bool,
 ) {
     let to = if local { cta } else { EVERYWHERE };

@@ -93,7 +93,7 @@ impl Weak {
             return Ok(());
         }
         let joins = |t: usize, s: Scope| {
-            !self.rules.scopes || t == thread || code.mutual((t, s), (thread, scope))
+            !self.rules.scopes || t == thread || code.mutual(t, s, thread, scope)
         };
         let mut gained: Vec<WriteView> = Vec::new();
         let mut take = |h: &PatternHead| {
@@ -125,7 +125,7 @@ impl Weak {
                         break;
                     }
                 } else {
-                    self.uncommitted(m, (loc, slot), &joins, &mut take)?;
+                    self.uncommitted(m, loc, slot, &joins, &mut take)?;
                 }
                 match write.origin {
                     ReadOrigin::From(source, true) => slot = usize::from(source),
@@ -144,7 +144,8 @@ impl Weak {
     fn uncommitted(
         &self,
         m: &WeakContents,
-        (loc, slot): (usize, usize),
+        loc: usize,
+        slot: usize,
         joins: &dyn Fn(usize, Scope) -> bool,
         take: &mut dyn FnMut(&PatternHead),
     ) -> Result {
