@@ -349,8 +349,7 @@ impl WorkGroup<'_> {
         }
         let observed = self.test.observables();
         for (r, spaces) in held.iter().enumerate() {
-            let is_it = |o: &Observable| matches!(o, Observable::Reg(of, reg) if *of == t && usize::from(reg.0) == r);
-            if spaces.any() && observed.iter().any(is_it) {
+            if spaces.any() && observed.iter().any(|o| matches!(o, Observable::Reg(of, reg) if *of == t && usize::from(reg.0) == r)) {
                 return Err(unbuilt("a final value that is an address"));
             }
         }

@@ -394,10 +394,13 @@ impl<'s> InstanceLayout<'s> {
         let width = self.shape.results.len();
         for instance in 0..self.instances() as usize {
             let words = &results[instance * width..(instance + 1) * width];
-            let ended = |(word, value): (&ResultWord, &i64)| {
-                !matches!(word, ResultWord::End(_)) || *value == FINISHED
-            };
-            if !self.shape.results.iter().zip(words).all(ended) {
+            if !self
+                .shape
+                .results
+                .iter()
+                .zip(words)
+                .all(|(word, value)| !matches!(word, ResultWord::End(_)) || *value == FINISHED)
+            {
                 seen.stuck += 1;
                 continue;
             }

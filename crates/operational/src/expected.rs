@@ -241,16 +241,15 @@ fn dialect_races(test: &LitmusTest) -> bool {
 
 /// A race that the memory found, in words.
 fn race(test: &LitmusTest, hazard: &RunHazard) -> String {
-    let side = |&(thread, instr): &(usize, usize)| {
-        let thread = &test.program.threads[thread];
-        format!(
-            "{} line {}: `{}`",
-            thread.name, thread.code[instr].line, thread.code[instr].text
-        )
-    };
     let sides: Vec<String> = std::iter::once(&hazard.first)
         .chain(&hazard.second)
-        .map(side)
+        .map(|&(thread, instr)| {
+            let thread = &test.program.threads[thread];
+            format!(
+                "{} line {}: `{}`",
+                thread.name, thread.code[instr].line, thread.code[instr].text
+            )
+        })
         .collect();
     format!("data race: {}", sides.join(" / "))
 }

@@ -85,16 +85,15 @@ fn accesses(test: &LitmusTest, bound: u32) -> usize {
         let loops: Vec<_> = (0..t.code.len())
             .filter_map(|at| Some(t.code[at].op.target().filter(|to| *to <= at)?..=at))
             .collect();
-        let times = |at: usize| {
-            if loops.iter().any(|l| l.contains(&at)) {
-                bound.max(1) as usize
-            } else {
-                1
-            }
-        };
         (0..t.code.len())
             .filter(|at| t.code[*at].op.is_access())
-            .map(times)
+            .map(|at| {
+                if loops.iter().any(|l| l.contains(&at)) {
+                    bound.max(1) as usize
+                } else {
+                    1
+                }
+            })
             .sum::<usize>()
     };
     test.program.threads.iter().map(of).sum()
@@ -326,10 +325,9 @@ pub fn hold(
             schedule: seen.schedule,
         });
     }
-    let missing = |s: &&&State| observed.iter().all(|o| o.state != ***s);
     let not_observed = allowed
         .iter()
-        .filter(missing)
+        .filter(|s| observed.iter().all(|o| o.state != ***s))
         .map(|s| (*s).clone())
         .collect();
     ModelComparison {

@@ -14,7 +14,7 @@
 //!   others.
 
 use program::litmus::LitmusTest;
-use program::{Barrier, BarrierNaming, CmpOp, Expr, Instr, Op, Thread, Ty};
+use program::{BarrierNaming, CmpOp, Expr, Instr, Op, Thread, Ty};
 use simt::record::RunEvent;
 
 /// Runs with more instructions are not replayed.
@@ -30,12 +30,10 @@ pub(super) fn has_loop(test: &LitmusTest) -> bool {
 /// # Errors
 /// If there is none.
 pub(super) fn straight(test: &LitmusTest, events: &[RunEvent]) -> Result<LitmusTest, &'static str> {
-    let instance = |b: &Barrier| !matches!(b.naming, BarrierNaming::Counted { .. });
-    if test
-        .program
-        .instrs()
-        .any(|(_, _, i)| i.op.barrier().is_some_and(instance))
-    {
+    if test.program.instrs().any(|(_, _, i)| {
+        i.op.barrier()
+            .is_some_and(|b| !matches!(b.naming, BarrierNaming::Counted { .. }))
+    }) {
         return Err("loops beside barriers whose members are counted in the code");
     }
     let mut new = test.clone();

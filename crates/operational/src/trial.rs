@@ -169,12 +169,13 @@ pub(super) fn try_run(
         }
     }
     let finals = finals(task, &known, &executed, &co, outcome)?;
-    let relation = |i: usize| match i {
-        _ if i == model.values.0 as usize => rf.clone(),
-        _ if i == model.finals.0 as usize => co.clone(),
-        _ => Rel::empty(n),
-    };
-    let free = (0..model.free.len()).map(relation).collect();
+    let free = (0..model.free.len())
+        .map(|i| match i {
+            _ if i == model.values.0 as usize => rf.clone(),
+            _ if i == model.finals.0 as usize => co.clone(),
+            _ => Rel::empty(n),
+        })
+        .collect();
     let mut execution = Execution {
         executed,
         reads: known.reads,
@@ -205,10 +206,12 @@ pub(super) fn try_run(
         return Err("a thread does not run to its end".into());
     }
     let wrapped = |(o, v): (&_, &i64)| task.observable_ty(*o).wrap(*v);
-    let same = |(i, v): (usize, &i64)| {
-        wrapped((&task.observed[i], v)) == wrapped((&task.observed[i], &outcome[i]))
-    };
-    if !replayed.state.iter().enumerate().all(same) {
+    if !replayed
+        .state
+        .iter()
+        .enumerate()
+        .all(|(i, v)| wrapped((&task.observed[i], v)) == wrapped((&task.observed[i], &outcome[i])))
+    {
         return Err(format!(
             "it ends in {:?}, and the machine in {outcome:?}",
             replayed.state

@@ -336,9 +336,6 @@ impl<C: Clone + Default> Barriers<C> {
             Convergence::Running if b.domain == Scope::Cta => Scope::Cta,
             // If another thread of the warp waits at any barrier, it is a different one.
             Convergence::Aligned if b.is_aligned() => {
-                let waits = |p: &&Phase<C>| {
-                    p.key.domain == b.domain && p.count.is_none() && p.key.instance.is_none()
-                };
                 let aligned = |u: usize| {
                     code.threads[u]
                         .acts
@@ -349,7 +346,9 @@ impl<C: Clone + Default> Barriers<C> {
                 let mut all = self
                     .phases
                     .iter()
-                    .filter(waits)
+                    .filter(|p| {
+                        p.key.domain == b.domain && p.count.is_none() && p.key.instance.is_none()
+                    })
                     .flat_map(|p| p.waiting.iter());
                 return all.find(|&u| part(u) && aligned(u) && code.holds(t, Scope::Warp, u));
             }

@@ -354,10 +354,10 @@ impl Code {
             FenceMemory::All => true,
             FenceMemory::Global => cell.space == Space::Global,
             FenceMemory::Shared(scope) => {
-                let within = |u: ThreadId| {
-                    self.groups.of(usize::from(u.0), scope) == self.groups.of(thread, scope)
-                };
-                cell.space == Space::Shared && cell.owner.is_some_and(within)
+                cell.space == Space::Shared
+                    && cell.owner.is_some_and(|u| {
+                        self.groups.of(usize::from(u.0), scope) == self.groups.of(thread, scope)
+                    })
             }
         }
     }

@@ -173,8 +173,10 @@ fn grouped(code: &Code, texts: Vec<(usize, String)>) -> Vec<String> {
             None => groups.push((text, vec![t])),
         }
     }
-    let line = |(text, threads): (String, Vec<usize>)| format!("{} {text}", names(code, &threads));
-    groups.into_iter().map(line).collect()
+    groups
+        .into_iter()
+        .map(|(text, threads)| format!("{} {text}", names(code, &threads)))
+        .collect()
 }
 
 /// Names of threads in a row.
@@ -205,15 +207,14 @@ pub(super) fn innermost(
     thread: &ThreadState,
 ) -> Option<RangeInclusive<usize>> {
     let acts = &code.threads[t].acts;
-    let back = |(pc, act): (usize, &Act)| match act {
-        Act::Branch { target, .. } if (*target..=pc).contains(&thread.pc) => {
-            Some((pc - target, *target, pc))
-        }
-        _ => None,
-    };
     acts.iter()
         .enumerate()
-        .filter_map(back)
+        .filter_map(|(pc, act)| match act {
+            Act::Branch { target, .. } if (*target..=pc).contains(&thread.pc) => {
+                Some((pc - target, *target, pc))
+            }
+            _ => None,
+        })
         .min()
         .map(|(_, from, to)| from..=to)
 }

@@ -46,8 +46,12 @@ fn lines(program: &Program) -> Vec<String> {
             p.gpu, p.queue_family, p.cta, p.domain, p.kernel
         ));
         let init = |r: &Register| memory.show(program, memory.initial(program, &r.init, Some(id)));
-        let value = |r: &Register| format!("{} {}", r.name, init(r));
-        lines.extend(thread.regs.iter().map(value));
+        lines.extend(
+            thread
+                .regs
+                .iter()
+                .map(|r| format!("{} {}", r.name, init(r))),
+        );
         lines.extend(thread.code.iter().map(|i| i.text.clone()));
     }
     lines

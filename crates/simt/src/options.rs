@@ -175,13 +175,12 @@ impl RunOptions {
     /// # Errors
     /// The existing rules, if none has that name.
     pub fn without(self, rule: &str) -> Result<RunOptions, Vec<&'static str>> {
-        let sorted = || {
-            let mut names = MemoryRules::NAMES.to_vec();
-            names.sort_unstable();
-            names
-        };
         Ok(RunOptions {
-            rules: self.rules.without(rule).ok_or_else(sorted)?,
+            rules: self.rules.without(rule).ok_or_else(|| {
+                let mut names = MemoryRules::NAMES.to_vec();
+                names.sort_unstable();
+                names
+            })?,
             ..self
         })
     }

@@ -146,11 +146,10 @@ impl Code {
             .iter()
             .flat_map(|t| &t.acts)
             .any(|a| matches!(a, Act::Enqueue(_)));
-        let global = |l: &&PhysicalLocation| self.memory.cell(l.cell).space == Space::Global;
         let mut fine = self
             .locations
             .iter()
-            .filter(global)
+            .filter(|l| self.memory.cell(l.cell).space == Space::Global)
             .map(|l| l.kind.is_fine_grained());
         let (first, mut rest) = (fine.next().unwrap_or(false), fine);
         if enqueues && rest.any(|f| f != first) {

@@ -91,12 +91,15 @@ pub(super) struct BitMatrix(Vec<Set>);
 
 impl BitMatrix {
     pub(super) fn from_fn(n: usize, holds: impl Fn(usize, usize) -> bool) -> BitMatrix {
-        let row = |a| {
-            let mut row = Set(smallvec![0; n.div_ceil(64)]);
-            (0..n).filter(|&b| holds(a, b)).for_each(|b| row.insert(b));
-            row
-        };
-        BitMatrix((0..n).map(row).collect())
+        BitMatrix(
+            (0..n)
+                .map(|a| {
+                    let mut row = Set(smallvec![0; n.div_ceil(64)]);
+                    (0..n).filter(|&b| holds(a, b)).for_each(|b| row.insert(b));
+                    row
+                })
+                .collect(),
+        )
     }
 
     pub(super) fn is_acyclic(&self) -> bool {

@@ -23,7 +23,7 @@ use super::record::{Log, RunEvent};
 use super::state::MachineState;
 use super::thread::{ThreadState, ThreadStatus, threads};
 use super::{FaultKind, Result, StepHalt};
-use program::{BarrierAction, Expr, Op, RegId, ThreadId, Ty, Update};
+use program::{Barrier, BarrierAction, Expr, Op, RegId, ThreadId, Ty, Update};
 
 /// The number of steps without access to memory after which a thread counts as lost; see
 /// [`ThreadStatus::Lost`].
@@ -301,273 +301,69 @@ impl<B: Backend> Machine<'_, B> {
         woken: &mut Vec<usize>,
     ) -> Result {
         let code = self.code;
-        let at = At {
-            thread: t,
-            instr: state.threads[t].pc,
-            clock: state.threads[t].clock,
-        };
-        // Schedulers never pick such a thread, but a schedule written by hand may.
-        if !self.ready(state, t) {
-            return Err(StepHalt::Blocked);
-        }
-        match code.threads[t].acts[at.instr] {
-            Act::Call(call) => {
-                if self.call(state, cx, &mut *woken, at, call)? {
-                    self.go(state, t, at.instr + 1, woken);
-                } else {
-                    state.threads[t].status = ThreadStatus::Held;
-                }
-                return Ok(());
-            }
-            Act::Enqueue(command) => {
-                self.enqueue_child(state, cx, &mut *woken, at, command)?;
-                self.go(state, t, at.instr + 1, woken);
-                return Ok(());
-            }
-            Act::Status { dst, of } => {
-                state.threads[t].regs[dst.0 as usize] = i64::from(!self.asks(state, cx, at, of));
-                self.go(state, t, at.instr + 1, woken);
-                return Ok(());
-            }
-            _ => {}
-        }
-        if code.begins(t, at.instr).next().is_some() {
-            let next = self.begin(state, at, woken);
-            code.begins(t, at.instr)
-                .for_each(|(a, _)| cx.log.note(RunEvent::Begin(at.spot(), a)));
-            self.go(state, t, next, woken);
-            return Ok(());
-        }
-        match code.threads[t].acts[at.instr] {
-            Act::Mark {
-                mark: Fence::Commit(group),
-                ..
-            } => {
-                for (a, agent) in code.all_agents() {
-                    let of = &mut state.threads[a];
-                    if agent.owner == t && agent.group == Some(group) {
-                        of.age = (of.age + 1).min(MOST_GROUPS);
-                    }
-                }
-                cx.log.note(RunEvent::Fence(at.spot()));
-                self.go(state, t, at.instr + 1, woken);
-                return Ok(());
-            }
-            Act::Mark {
-                mark: Fence::Trigger,
-                ..
-            } => {
-                self.trigger(state, cx.log, at, woken);
-                self.go(state, t, at.instr + 1, woken);
-                return Ok(());
-            }
-            Act::Mark {
-                mark: Fence::GridWait,
-                ..
-            } => {
-                self.passes_grid(state, cx.log, at);
-                self.go(state, t, at.instr + 1, woken);
-                return Ok(());
-            }
-            Act::Mark {
-                mark: Fence::Await(wait),
-                ..
-            } => {
-                let done: Vec<usize> = self.awaited(state, t, wait).collect();
-                for a in done {
-                    self.memory.complete(&mut state.memory, t, a, wait.reads);
-                    cx.log.note(RunEvent::Complete(at.spot(), a, wait.reads));
-                }
-                cx.log.note(RunEvent::Fence(at.spot()));
-                self.go(state, t, at.instr + 1, woken);
-                return Ok(());
-            }
-            _ => {}
-        }
         let thread = &state.threads[t];
         let at = At {
             thread: t,
             instr: thread.pc,
             clock: thread.clock,
         };
-        let m = &mut state.memory;
-        let fault = |kind, what: &str| StepHalt::Fault {
-            kind,
-            thread: t,
-            instr: at.instr,
-            what: what.to_owned(),
-        };
-        let stray = |what: &str| fault(FaultKind::Stray, &format!("{what} outside memory"));
-        let mut next = at.instr + 1;
+        // Schedulers never pick such a thread, but a schedule written by hand may.
+        if !self.ready(state, t) {
+            return Err(StepHalt::Blocked);
+        }
+        if self.call_runtime(state, at, cx, woken)? || self.run_agents(state, at, cx, woken) {
+            return Ok(());
+        }
+        let thread = &state.threads[t];
         if code.threads[t].divides[at.instr]
             && divides_by_zero(&code.program.threads[t].code[at.instr].op, &thread.regs)
         {
-            return Err(fault(FaultKind::Division, "divides by zero"));
+            return Err(fault(at, FaultKind::Division, "divides by zero"));
         }
         let (cells, ops) = code.at_once(t, at.instr);
         if cells > 1 {
             for (dst, value) in self
-                .several(cx, &mut *m, at, &thread.regs, ops)
-                .ok_or_else(|| stray("is"))??
+                .several(cx, &mut state.memory, at, &thread.regs, ops)
+                .ok_or_else(|| stray(at, "is"))??
             {
                 state.threads[t].regs[dst.0 as usize] = value;
             }
             self.go(state, t, at.instr + usize::from(ops), woken);
             return Ok(());
         }
+        let mut next = at.instr + 1;
         match &code.threads[t].acts[at.instr] {
-            Act::Load { dst, addr, access } => {
-                let address = eval(addr, &thread.regs);
-                let place = code.place(t, address, access.ty, false).ok_or_else(|| {
-                    match code.program.threads[t].code[at.instr].op.aborts() {
-                        true => fault(FaultKind::Stray, "ends the program"),
-                        false => stray("reads"),
-                    }
-                })?;
-                let value = self.memory.load(
-                    cx,
-                    m,
-                    MemoryAccess {
-                        at,
-                        place,
-                        access: *access,
-                    },
-                )?;
-                state.threads[t].regs[dst.0 as usize] = access.ty.wrap(value);
-            }
-            Act::Store {
-                addr,
-                value,
-                access,
-            } => {
-                let address = eval(addr, &thread.regs);
-                let place = code
-                    .place(t, address, access.ty, true)
-                    .ok_or_else(|| stray("writes"))?;
-                let value = access.ty.wrap(eval(value, &thread.regs));
-                self.memory.store(
-                    cx,
-                    m,
-                    MemoryAccess {
-                        at,
-                        place,
-                        access: *access,
-                    },
-                    value,
-                )?;
-            }
-            Act::Rmw {
-                dst,
-                addr,
-                update,
-                read,
-                write,
-            } => {
-                let address = eval(addr, &thread.regs);
-                let place = code
-                    .place(t, address, read.ty, true)
-                    .ok_or_else(|| stray("updates"))?;
-                let regs = thread.regs.clone();
-                let new = |old: i64| {
-                    let old = read.ty.wrap(old);
-                    let mut regs = regs.clone();
-                    if let (Update::When { .. }, Some(dst)) = (update, dst) {
-                        regs[dst.0 as usize] = old;
-                    }
-                    new_value(update, old, read.ty, write.ty, &|e| Some(eval(e, &regs)))?
-                };
-                let [from, to] = [*read, *write].map(|access| MemoryAccess { at, place, access });
-                let old = self.memory.rmw(cx, m, from, to, &new)?;
-                if let Some(dst) = dst {
-                    state.threads[t].regs[dst.0 as usize] = read.ty.wrap(old);
-                }
-            }
+            Act::Load { .. } | Act::Store { .. } | Act::Rmw { .. } => self.access(state, at, cx)?,
             Act::Mark { addr, mark } => {
                 let fence = match (*mark, addr) {
                     (Fence::Map { acquire, scope, .. }, Some(addr)) => {
                         let place = code.place(t, eval(addr, &thread.regs), Ty::U64, false);
-                        let va = Some(place.ok_or_else(|| stray("names a tensor map"))?.va);
+                        let place = place.ok_or_else(|| stray(at, "names a tensor map"))?;
+                        let va = Some(place.va);
                         Fence::Map { acquire, scope, va }
                     }
                     (other, _) => other,
                 };
-                self.memory.fence(cx, m, at, fence)?;
+                self.memory.fence(cx, &mut state.memory, at, fence)?;
             }
             Act::Barrier(b) => {
-                if b.action != BarrierAction::Wait {
-                    self.layer
-                        .arrives(code, &state.layer, &state.threads, t, b)?;
-                    if let Some(other) =
-                        state.barriers.elsewhere(code, at.spot(), b, &state.threads)
-                    {
-                        let line = code
-                            .line(other, state.threads[other].pc)
-                            .cloned()
-                            .unwrap_or_default();
-                        let name = &code.program.threads[other].name;
-                        let what = format!(
-                            "is not where {name} waits, at line {line}: the threads must meet at one call"
-                        );
-                        return Err(fault(FaultKind::Barrier, &what));
-                    }
-                }
-                let carried = match b.action {
-                    BarrierAction::Wait => B::Carried::default(),
-                    _ => self.memory.arrive(cx, m, at, b)?,
-                };
-                let (came, phase) =
-                    state
-                        .barriers
-                        .execute(code, at.spot(), b, &thread.regs, &carried, B::join)?;
-                if b.action != BarrierAction::Wait {
-                    cx.log.note(RunEvent::Arrive(at.spot(), phase));
-                }
-                match came {
-                    BarrierStep::On(Some(carried)) => {
-                        self.memory.pass(code, m, at, &carried);
-                        cx.log.note(RunEvent::Pass(at.spot(), phase));
-                    }
-                    BarrierStep::On(None) => {}
-                    BarrierStep::Waits => {
-                        state.threads[t].status = ThreadStatus::Waiting;
-                        let MachineState { layer, threads, .. } = state;
-                        self.layer.stepped(code, layer, threads, t, at.instr, woken);
-                        return Ok(());
-                    }
+                if !self.barrier(state, at, b, cx)? {
+                    self.waits(state, at, woken);
+                    return Ok(());
                 }
             }
             Act::Give {
                 converged: true, ..
-            } => {
-                let stands = |u: usize| {
-                    let other = &state.threads[u];
-                    (other.status == ThreadStatus::Running)
-                        .then_some((other.pc, other.regs.as_slice()))
-                };
-                let mut group = beside(code, t, stands);
-                if group.len() > 1 && cx.chooser.choose(2) == 1 {
-                    group.retain(|one| one.0 == t);
-                }
-                let all = group.iter().fold(0, |all, one| all | one.2);
-                for &(u, rank, _) in &group {
-                    state.threads[u].brought = vec![0; i64::BITS as usize];
-                    state.threads[u].brought[rank] = all;
-                }
-                for &(u, ..) in group.iter().filter(|one| one.0 != t) {
-                    self.go(state, u, next, woken);
-                    woken.push(u);
-                }
-            }
+            } => self.give_at_once(state, at, cx, woken),
             Act::Give { among, lanes, .. } => {
                 if !names_itself(code, t, *among, eval(lanes, &thread.regs)) {
                     return Err(fault(
+                        at,
                         FaultKind::Barrier,
                         "names threads without itself, or reads one that does not come",
                     ));
                 }
-                state.threads[t].status = ThreadStatus::Waiting;
-                let MachineState { layer, threads, .. } = state;
-                self.layer.stepped(code, layer, threads, t, at.instr, woken);
+                self.waits(state, at, woken);
                 return Ok(());
             }
             Act::Take { dst, lane } => {
@@ -595,6 +391,216 @@ impl<B: Backend> Machine<'_, B> {
         }
         self.go(state, t, next, woken);
         Ok(())
+    }
+
+    /// Executes a call of the runtime or a query; `false` if the instruction is neither.
+    fn call_runtime(
+        &self,
+        state: &mut MachineState<B>,
+        at: At,
+        cx: &mut Context<'_>,
+        woken: &mut Vec<usize>,
+    ) -> Result<bool> {
+        match self.code.threads[at.thread].acts[at.instr] {
+            Act::Call(call) => {
+                if !self.call(state, cx, woken, at, call)? {
+                    state.threads[at.thread].status = ThreadStatus::Held;
+                    return Ok(true);
+                }
+            }
+            Act::Enqueue(command) => self.enqueue_child(state, cx, woken, at, command)?,
+            Act::Status { dst, of } => {
+                let complete = self.asks(state, cx, at, of);
+                state.threads[at.thread].regs[dst.0 as usize] = i64::from(!complete);
+            }
+            _ => return Ok(false),
+        }
+        self.go(state, at.thread, at.instr + 1, woken);
+        Ok(true)
+    }
+
+    /// Begins agents, or executes a mark about groups of them or about dependent commands; `false`
+    /// if the instruction does neither.
+    fn run_agents(
+        &self,
+        state: &mut MachineState<B>,
+        at: At,
+        cx: &mut Context<'_>,
+        woken: &mut Vec<usize>,
+    ) -> bool {
+        let (code, t) = (self.code, at.thread);
+        if code.begins(t, at.instr).next().is_some() {
+            let next = self.begin(state, at, woken);
+            code.begins(t, at.instr)
+                .for_each(|(a, _)| cx.log.note(RunEvent::Begin(at.spot(), a)));
+            self.go(state, t, next, woken);
+            return true;
+        }
+        let Act::Mark { mark, .. } = code.threads[t].acts[at.instr] else {
+            return false;
+        };
+        match mark {
+            Fence::Commit(group) => {
+                for (a, agent) in code.all_agents() {
+                    let of = &mut state.threads[a];
+                    if agent.owner == t && agent.group == Some(group) {
+                        of.age = (of.age + 1).min(MOST_GROUPS);
+                    }
+                }
+                cx.log.note(RunEvent::Fence(at.spot()));
+            }
+            Fence::Trigger => self.trigger(state, cx.log, at, woken),
+            Fence::GridWait => self.passes_grid(state, cx.log, at),
+            Fence::Await(wait) => {
+                let done: Vec<usize> = self.awaited(state, t, wait).collect();
+                for a in done {
+                    self.memory.complete(&mut state.memory, t, a, wait.reads);
+                    cx.log.note(RunEvent::Complete(at.spot(), a, wait.reads));
+                }
+                cx.log.note(RunEvent::Fence(at.spot()));
+            }
+            _ => return false,
+        }
+        self.go(state, t, at.instr + 1, woken);
+        true
+    }
+
+    /// A thread waits at its instruction.
+    fn waits(&self, state: &mut MachineState<B>, at: At, woken: &mut Vec<usize>) {
+        state.threads[at.thread].status = ThreadStatus::Waiting;
+        let MachineState { layer, threads, .. } = state;
+        self.layer
+            .stepped(self.code, layer, threads, at.thread, at.instr, woken);
+    }
+
+    /// Executes a load, a store or a read-modify-write.
+    fn access(&self, state: &mut MachineState<B>, at: At, cx: &mut Context<'_>) -> Result {
+        let (code, t) = (self.code, at.thread);
+        let regs = &state.threads[t].regs;
+        let m = &mut state.memory;
+        let act = &code.threads[t].acts[at.instr];
+        let address = eval(act.address().expect("an access has an address"), regs);
+        match act {
+            Act::Load { dst, access, .. } => {
+                let place = code.place(t, address, access.ty, false).ok_or_else(|| {
+                    match code.program.threads[t].code[at.instr].op.aborts() {
+                        true => fault(at, FaultKind::Stray, "ends the program"),
+                        false => stray(at, "reads"),
+                    }
+                })?;
+                let access = *access;
+                let value = self
+                    .memory
+                    .load(cx, m, MemoryAccess { at, place, access })?;
+                state.threads[t].regs[dst.0 as usize] = access.ty.wrap(value);
+            }
+            Act::Store { value, access, .. } => {
+                let place = code
+                    .place(t, address, access.ty, true)
+                    .ok_or_else(|| stray(at, "writes"))?;
+                let (access, value) = (*access, access.ty.wrap(eval(value, regs)));
+                self.memory
+                    .store(cx, m, MemoryAccess { at, place, access }, value)?;
+            }
+            Act::Rmw {
+                dst,
+                update,
+                read,
+                write,
+                ..
+            } => {
+                let place = code
+                    .place(t, address, read.ty, true)
+                    .ok_or_else(|| stray(at, "updates"))?;
+                let new = |old: i64| {
+                    let old = read.ty.wrap(old);
+                    let mut regs = regs.clone();
+                    if let (Update::When { .. }, Some(dst)) = (update, dst) {
+                        regs[dst.0 as usize] = old;
+                    }
+                    new_value(update, old, read.ty, write.ty, &|e| Some(eval(e, &regs)))?
+                };
+                let [from, to] = [*read, *write].map(|access| MemoryAccess { at, place, access });
+                let old = self.memory.rmw(cx, m, from, to, &new)?;
+                if let Some(dst) = dst {
+                    state.threads[t].regs[dst.0 as usize] = read.ty.wrap(old);
+                }
+            }
+            _ => unreachable!("an access"),
+        }
+        Ok(())
+    }
+
+    /// Executes a barrier instruction; `false` if the thread waits.
+    fn barrier(
+        &self,
+        state: &mut MachineState<B>,
+        at: At,
+        b: &Barrier,
+        cx: &mut Context<'_>,
+    ) -> Result<bool> {
+        let (code, t, m) = (self.code, at.thread, &mut state.memory);
+        let mut carried = B::Carried::default();
+        if b.action != BarrierAction::Wait {
+            self.layer
+                .arrives(code, &state.layer, &state.threads, t, b)?;
+            if let Some(other) = state.barriers.elsewhere(code, at.spot(), b, &state.threads) {
+                let line = code
+                    .line(other, state.threads[other].pc)
+                    .cloned()
+                    .unwrap_or_default();
+                let name = &code.program.threads[other].name;
+                let what = format!(
+                    "is not where {name} waits, at line {line}: the threads must meet at one call"
+                );
+                return Err(fault(at, FaultKind::Barrier, &what));
+            }
+            carried = self.memory.arrive(cx, m, at, b)?;
+        }
+        let regs = &state.threads[t].regs;
+        let (came, phase) = state
+            .barriers
+            .execute(code, at.spot(), b, regs, &carried, B::join)?;
+        if b.action != BarrierAction::Wait {
+            cx.log.note(RunEvent::Arrive(at.spot(), phase));
+        }
+        match came {
+            BarrierStep::On(Some(carried)) => {
+                self.memory.pass(code, m, at, &carried);
+                cx.log.note(RunEvent::Pass(at.spot(), phase));
+            }
+            BarrierStep::On(None) => {}
+            BarrierStep::Waits => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Hands values over among the threads that are at this instruction now, or to the thread
+    /// alone: a choice, if there are others.
+    fn give_at_once(
+        &self,
+        state: &mut MachineState<B>,
+        at: At,
+        cx: &mut Context<'_>,
+        woken: &mut Vec<usize>,
+    ) {
+        let t = at.thread;
+        let mut group = beside(self.code, t, |u| {
+            let other = &state.threads[u];
+            (other.status == ThreadStatus::Running).then_some((other.pc, other.regs.as_slice()))
+        });
+        if group.len() > 1 && cx.chooser.choose(2) == 1 {
+            group.retain(|one| one.0 == t);
+        }
+        let all = group.iter().fold(0, |all, one| all | one.2);
+        for &(u, rank, _) in &group {
+            state.threads[u].brought = vec![0; i64::BITS as usize];
+            state.threads[u].brought[rank] = all;
+        }
+        for &(u, ..) in group.iter().filter(|one| one.0 != t) {
+            self.go(state, u, at.instr + 1, woken);
+            woken.push(u);
+        }
     }
 
     /// Executes an operation on several cells at once, and returns the new values of registers;
@@ -682,12 +688,13 @@ impl<B: Backend> Machine<'_, B> {
                 .flatten(),
                 _ => None,
             });
-            let cut = |value: Option<i64>| {
-                (0..of).map(move |k| {
-                    value.map(|v| piece.wrap((unsigned.wrap(v) as u64 >> shift(k)) as i64))
+            values
+                .flat_map(|value| {
+                    (0..of).map(move |k| {
+                        value.map(|v| piece.wrap((unsigned.wrap(v) as u64 >> shift(k)) as i64))
+                    })
                 })
-            };
-            values.flat_map(cut).collect()
+                .collect()
         };
         let old = match self.memory.several(cx, m, &reads, &writes, &new) {
             Ok(old) => old,
@@ -864,11 +871,10 @@ impl<B: Backend> Machine<'_, B> {
                 free.push(t);
             },
         );
-        let stands = |t: usize| {
+        for (group, brought) in meetings(self.code, &|t| {
             let thread = &threads[t];
             (thread.status == ThreadStatus::Waiting).then_some((thread.pc, thread.regs.as_slice()))
-        };
-        for (group, brought) in meetings(self.code, &stands) {
+        }) {
             group
                 .iter()
                 .for_each(|&t| threads[t].brought.clone_from(&brought));
@@ -944,6 +950,20 @@ impl<B: Backend> Machine<'_, B> {
         state.layer.hash(&mut f);
         f.value()
     }
+}
+
+fn fault(at: At, kind: FaultKind, what: &str) -> StepHalt {
+    StepHalt::Fault {
+        kind,
+        thread: at.thread,
+        instr: at.instr,
+        what: what.to_owned(),
+    }
+}
+
+/// The fault of an access outside memory.
+fn stray(at: At, what: &str) -> StepHalt {
+    fault(at, FaultKind::Stray, &format!("{what} outside memory"))
 }
 
 /// Whether a step was possible.

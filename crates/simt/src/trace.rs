@@ -185,12 +185,13 @@ pub fn trace(test: &LitmusTest, events: &[RunEvent]) -> String {
 
 /// The lanes of a warp: the one that steps, those active with it, the others.
 fn mask(lane: u32, active: u64, lanes: usize) -> String {
-    let sign = |l: usize| match () {
-        () if l == lane as usize => '*',
-        () if active >> l & 1 != 0 => '#',
-        () => '.',
-    };
-    (0..lanes).map(sign).collect()
+    (0..lanes)
+        .map(|l| match () {
+            () if l == lane as usize => '*',
+            () if active >> l & 1 != 0 => '#',
+            () => '.',
+        })
+        .collect()
 }
 
 /// The width of the column with the code.

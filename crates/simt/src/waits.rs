@@ -161,14 +161,17 @@ fn for_values<B: Backend>(
             None if polls.iter().all(|p| p.wanted.is_none()) => Goal::Change(name),
             None => continue,
         };
-        let site = |&(u, pc): &(ThreadId, usize)| {
-            let other = program.thread(u);
-            Site {
-                thread: other.name.clone(),
-                line: other.code[pc].line.clone(),
-            }
-        };
-        let helpers = poll.writers.iter().map(site).collect();
+        let helpers = poll
+            .writers
+            .iter()
+            .map(|&(u, pc)| {
+                let other = program.thread(u);
+                Site {
+                    thread: other.name.clone(),
+                    line: other.code[pc].line.clone(),
+                }
+            })
+            .collect();
         end.waits.push(Wait {
             goal,
             helpers,

@@ -46,9 +46,10 @@ pub(crate) fn source(
     }
     let place = |t: ThreadId| &test.program.thread(t).place;
     let firsts = || shape.groups.iter().map(|group| place(group[0]));
-    let of_one =
-        |(at, p): (usize, &program::Place)| firsts().take(at).any(|q| q.same(p, Scope::Cluster));
-    if firsts().enumerate().any(of_one) {
+    if firsts()
+        .enumerate()
+        .any(|(at, p)| firsts().take(at).any(|q| q.same(p, Scope::Cluster)))
+    {
         return Err(unbuilt("CTAs of one cluster"));
     }
     let seats = seats(test, shape, warps)?;
@@ -127,10 +128,12 @@ fn seats(
             Op::Barrier(barrier) => barrier.domain == Scope::Warp,
             op => matches!(op, Op::Give { .. }),
         };
-        let code = |t: &ThreadId| test.program.thread(*t).code.iter();
         if warps == WarpFill::Bare
             && all.len() > 1
-            && group.iter().flat_map(code).any(|instr| of_warp(&instr.op))
+            && group
+                .iter()
+                .flat_map(|t| test.program.thread(*t).code.iter())
+                .any(|instr| of_warp(&instr.op))
         {
             return Err(unbuilt("several warps, and what their threads do together"));
         }

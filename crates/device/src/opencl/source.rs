@@ -476,9 +476,10 @@ fn barrier(barrier: &Barrier) -> Result<String, String> {
 
 /// The flags of a fence or barrier.
 fn regions(tags: &Tags) -> String {
-    let named =
-        |(name, tag): &(&'static str, Option<&str>)| tag.filter(|tag| tags.has(tag)).map(|_| *name);
-    let all: Vec<&str> = FLAGS.iter().filter_map(named).collect();
+    let all: Vec<&str> = FLAGS
+        .iter()
+        .filter_map(|(name, tag)| tag.filter(|tag| tags.has(tag)).map(|_| *name))
+        .collect();
     if all.is_empty() {
         "0".into()
     } else {

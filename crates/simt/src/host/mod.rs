@@ -218,9 +218,9 @@ impl<C: Default> HostProgress<C> {
             HostCondition::Passed(i) => self.items[i].passed,
             HostCondition::Triggered(c) => {
                 let over = |group| members(code, c, group).all(|t| threads[t].is_over());
-                let lets = |group| self.triggered.contains(&(c, group)) || over(group);
                 self.stage(c) >= CommandStage::Running
-                    && (0..host(code).command(c).group_count()).all(lets)
+                    && (0..host(code).command(c).group_count())
+                        .all(|group| self.triggered.contains(&(c, group)) || over(group))
             }
         }
     }
@@ -234,8 +234,13 @@ impl<C: Default> HostProgress<C> {
     /// The command in front on the stream, if the command that is enqueued now depends on it.
     fn in_front(&self, host: &HostProgram, id: CommandId) -> Option<CommandId> {
         let command = host.command(id);
-        let here = |item: &&QueueEntry| item.lane == command.lane;
-        match self.items.iter().rev().find(here)?.what {
+        match self
+            .items
+            .iter()
+            .rev()
+            .find(|item| item.lane == command.lane)?
+            .what
+        {
             EntryContent::Command(before) if command.programmatic => Some(before),
             _ => None,
         }
@@ -320,15 +325,14 @@ impl<C: Default> HostProgress<C> {
                 }
             }
         };
-        let cond = |(i, item): (usize, &QueueEntry)| match item.what {
-            EntryContent::Command(c) => HostCondition::Reached(c, CommandStage::Complete),
-            EntryContent::Point => HostCondition::Passed(i),
-        };
         self.items
             .iter()
             .enumerate()
             .filter(|(_, item)| counts(item))
-            .map(cond)
+            .map(|(i, item)| match item.what {
+                EntryContent::Command(c) => HostCondition::Reached(c, CommandStage::Complete),
+                EntryContent::Point => HostCondition::Passed(i),
+            })
             .collect()
     }
 
@@ -403,8 +407,7 @@ impl<C: Default> HostProgress<C> {
             return needs;
         };
         if let Some(&before) = self.depends.get(&id) {
-            let others = |item: &QueueEntry| item.lane != Some(lane);
-            needs.extend(self.before_where(host, lane, false, &others));
+            needs.extend(self.before_where(host, lane, false, &|item| item.lane != Some(lane)));
             needs.insert(HostCondition::Triggered(before));
             return needs;
         }
@@ -436,23 +439,26 @@ impl<C: Default> HostProgress<C> {
             HostOp::SetUser(h) => vec![Ref::Handle(*h)],
             _ => Vec::new(),
         };
-        let exists = |r: &Ref| match r {
-            Ref::Command(c) => HostCondition::Reached(*c, CommandStage::Queued),
-            Ref::Handle(h) => HostCondition::Made(*h),
-        };
-        refs.iter().map(exists).collect()
+        refs.iter()
+            .map(|r| match r {
+                Ref::Command(c) => HostCondition::Reached(*c, CommandStage::Queued),
+                Ref::Handle(h) => HostCondition::Made(*h),
+            })
+            .collect()
     }
 
     /// The conditions under which a call returns.
     fn returns(&self, host: &HostProgram, op: &HostOp) -> BTreeSet<HostCondition> {
         let complete = |c: CommandId| HostCondition::Reached(c, CommandStage::Complete);
         let commands = |of: &dyn Fn(LaneId) -> bool| -> BTreeSet<HostCondition> {
-            let here = |i: &&QueueEntry| i.lane.is_some_and(of);
-            let command = |i: &QueueEntry| match i.what {
-                EntryContent::Command(c) => Some(complete(c)),
-                EntryContent::Point => None,
-            };
-            self.items.iter().filter(here).filter_map(command).collect()
+            self.items
+                .iter()
+                .filter(|i| i.lane.is_some_and(of))
+                .filter_map(|i| match i.what {
+                    EntryContent::Command(c) => Some(complete(c)),
+                    EntryContent::Point => None,
+                })
+                .collect()
         };
         match op {
             HostOp::Enqueue {
@@ -479,13 +485,13 @@ impl<C: Default> HostProgress<C> {
             HostOp::Finish(lane) | HostOp::Flush(lane) | HostOp::Release(lane) => {
                 BTreeSet::from([*lane])
             }
-            HostOp::Wait(refs) => {
-                let lane = |r: &Ref| match r {
+            HostOp::Wait(refs) => refs
+                .iter()
+                .filter_map(|r| match r {
                     Ref::Command(c) => host.command(*c).lane,
                     Ref::Handle(_) => None,
-                };
-                refs.iter().filter_map(lane).collect()
-            }
+                })
+                .collect(),
             _ => BTreeSet::new(),
         }
     }

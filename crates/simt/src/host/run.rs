@@ -109,8 +109,10 @@ impl<B: Backend> Machine<'_, B> {
         }
         let returns = state.host.returns(host, op);
         self.advance(state, cx.log, woken);
-        let open = |c: &HostCondition| !state.host.holds(self.code, &state.threads, *c);
-        if returns.iter().any(open) {
+        if returns
+            .iter()
+            .any(|c| !state.host.holds(self.code, &state.threads, *c))
+        {
             state.host.calls.insert(
                 at.thread,
                 InCall {
@@ -442,12 +444,11 @@ impl<B: Backend> Machine<'_, B> {
         before: CommandId,
         thread: usize,
     ) {
-        let one_gpu = |t: &ThreadId| self.code.holds(usize::from(t.0), Scope::Gpu, thread);
         let near = host(self.code)
             .command(before)
             .threads
             .first()
-            .is_some_and(one_gpu);
+            .is_some_and(|t| self.code.holds(usize::from(t.0), Scope::Gpu, thread));
         let point = KnowledgePoint::Trigger(before, if near { Scope::Gpu } else { Scope::Sys });
         let Some(carried) = state.host.known.get(&point) else {
             return;

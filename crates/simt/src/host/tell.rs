@@ -197,8 +197,7 @@ fn bringers<C: Default>(
                 }));
             }
             CommandStage::Ended | CommandStage::Complete => {
-                let child = |d: &CommandId| matches!(host.command(*d).origin, Origin::Device { parent, .. } if parent == c);
-                for d in host.command_ids().filter(child) {
+                for d in host.command_ids().filter(|d| matches!(host.command(*d).origin, Origin::Device { parent, .. } if parent == c)) {
                     bringers(
                         code,
                         state,

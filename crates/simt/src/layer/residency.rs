@@ -132,14 +132,17 @@ impl Residency {
 
     /// The number of further blocks that a GPU has room for.
     fn room(&self, admitted: &[u32], threads: &[ThreadState], gpu: usize) -> usize {
-        let inside = |&n: &usize| {
-            self.launches[n].blocks[..admitted[n] as usize]
+        self.capacity.saturating_sub(
+            self.gpus[gpu]
                 .iter()
-                .filter(|b| stays(b, threads))
-                .count()
-        };
-        self.capacity
-            .saturating_sub(self.gpus[gpu].iter().map(inside).sum())
+                .map(|&n| {
+                    self.launches[n].blocks[..admitted[n] as usize]
+                        .iter()
+                        .filter(|b| stays(b, threads))
+                        .count()
+                })
+                .sum(),
+        )
     }
 
     /// Admits blocks while there is room, if only one launch can take it.
@@ -147,9 +150,11 @@ impl Residency {
         let &[n] = self.gpus[gpu].as_slice() else {
             return;
         };
-        let started = |b: &Vec<usize>| b.iter().all(|&t| threads[t].status != ThreadStatus::Held);
         let next = |admitted: &[u32]| self.launches[n].blocks.get(admitted[n] as usize);
-        while next(admitted).is_some_and(started) && self.room(admitted, threads, gpu) > 0 {
+        while next(admitted)
+            .is_some_and(|b| b.iter().all(|&t| threads[t].status != ThreadStatus::Held))
+            && self.room(admitted, threads, gpu) > 0
+        {
             admitted[n] += 1;
         }
     }

@@ -272,7 +272,6 @@ impl LockstepWarps {
         let active = bits(runs.lanes & warp.todo)
             .next()
             .map(|l| self.warps[w][l]);
-        let line = |pc: usize| code.line(thread, pc);
         if runs.lanes >> lane & 1 != 0 {
             let other = active
                 .map(|u| code.program.threads[u].name.as_str())
@@ -284,7 +283,7 @@ impl LockstepWarps {
         // The missing lane waits at the meeting point, or for its side's turn.
         let meet = |until: Option<usize>| {
             until
-                .and_then(line)
+                .and_then(|pc| code.line(thread, pc))
                 .map_or("the end".into(), |l| format!("line {l}"))
         };
         let mine = warp
@@ -316,7 +315,8 @@ impl LockstepWarps {
 /// Whether two threads run the same code: the same kinds of instructions, and branches with the
 /// same targets.
 fn same_code(a: &[Act], b: &[Act]) -> bool {
-    let same =
-        |(x, y): (&Act, &Act)| discriminant(x) == discriminant(y) && x.target() == y.target();
-    a.len() == b.len() && a.iter().zip(b).all(same)
+    a.len() == b.len()
+        && a.iter()
+            .zip(b)
+            .all(|(x, y)| discriminant(x) == discriminant(y) && x.target() == y.target())
 }

@@ -66,12 +66,16 @@ impl Backend for Sc {
     fn restore(&self, _: &mut Store, (): ()) {}
 
     fn start(&self, code: &Code) -> Store {
-        let cell = |(i, l): (usize, &crate::code::PhysicalLocation)| ScCell {
-            value: l.init,
-            by: WriteId::Initial(i),
-        };
         Store {
-            cells: code.locations.iter().enumerate().map(cell).collect(),
+            cells: code
+                .locations
+                .iter()
+                .enumerate()
+                .map(|(i, l)| ScCell {
+                    value: l.init,
+                    by: WriteId::Initial(i),
+                })
+                .collect(),
             writes: vec![0; code.threads.len()],
         }
     }

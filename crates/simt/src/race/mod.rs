@@ -93,18 +93,15 @@ pub(super) fn applies(code: &Code) -> Result<(), String> {
 /// Whether every location is accessed by its own name, through the generic proxy or, by
 /// asynchronous operations, through the async proxy.
 fn has_no_other_proxy(code: &Code) -> bool {
-    let known =
-        |access: &Access| !access.map && matches!(access.proxy, Proxy::Generic | Proxy::Async);
     code.memory
         .cells
         .iter()
         .enumerate()
         .all(|(i, cell)| cell.memory.0 as usize == i)
-        && code
-            .threads
-            .iter()
-            .flat_map(|t| &t.acts)
-            .all(|act| act.accesses().all(known))
+        && code.threads.iter().flat_map(|t| &t.acts).all(|act| {
+            act.accesses()
+                .all(|access| !access.map && matches!(access.proxy, Proxy::Generic | Proxy::Async))
+        })
 }
 
 /// An access that is kept for comparison with later ones.
@@ -122,6 +119,14 @@ struct PastAccess {
 struct RacePair {
     first: PastAccess,
     second: PastAccess,
+}
+
+impl RacePair {
+    /// Whether another race is between the same threads and instructions, at the same location.
+    fn is_at_the_same_places(&self, other: &RacePair) -> bool {
+        let place = |p: &PastAccess| (p.touch.thread, p.touch.instr, p.touch.loc);
+        place(&self.first) == place(&other.first) && place(&self.second) == place(&other.second)
+    }
 }
 
 /// The message when time ran out.
@@ -244,25 +249,22 @@ fn pairs(
                 epoch: epochs[touch.thread],
             };
             let before = |p: &PastAccess| clock[p.touch.thread] >= p.time;
-            let observed =
-                |p: &PastAccess| order.observed(clock, touch.loc, p.touch.thread, p.time);
             let list = &mut past[touch.loc];
             for p in list.iter().filter(|p| p.touch.thread != touch.thread) {
                 let same =
                     code.same_value && p.touch.value.is_some() && p.touch.value == touch.value;
                 let harmless =
                     !(p.touch.write || touch.write) || together(code, &p.touch, &touch) || same;
-                if !harmless && !before(p) && !observed(p) {
-                    let again = |f: &RacePair| {
-                        let key = |p: &PastAccess| (p.touch.thread, p.touch.instr, p.touch.loc);
-                        key(&f.first) == key(p) && key(&f.second) == key(&now)
-                    };
-                    if !found.iter().any(again) {
-                        found.push(RacePair {
-                            first: *p,
-                            second: now,
-                        });
-                    }
+                let pair = RacePair {
+                    first: *p,
+                    second: now,
+                };
+                if !harmless
+                    && !before(p)
+                    && !order.observed(clock, touch.loc, p.touch.thread, p.time)
+                    && !found.iter().any(|f| f.is_at_the_same_places(&pair))
+                {
+                    found.push(pair);
                 }
             }
             // An access before a plain write races with nothing that does not race with the write.

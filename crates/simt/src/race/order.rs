@@ -293,10 +293,9 @@ impl<'a> RunOrder<'a> {
                     .points
                     .entry(point)
                     .or_insert_with(|| vec![0; self.clocks.len()]);
-                let wide = |h: &&ReleaseHead| h.scope == scope || h.scope == Scope::Sys;
                 self.fences[thread]
                     .values()
-                    .filter(wide)
+                    .filter(|h| h.scope == scope || h.scope == Scope::Sys)
                     .for_each(|h| join(into, &h.clock));
             }
             RunEvent::Pour(from, into) => {
@@ -382,31 +381,32 @@ impl<'a> RunOrder<'a> {
     /// known too late.
     fn looks_early(&mut self, thread: usize, loc: usize) {
         let clock = &self.clocks[thread];
-        let early = |o: &Observer| {
+        self.open |= self.observers.get(&loc).into_iter().flatten().any(|o| {
             o.last.is_none() && clock[o.thread] >= o.time && self.visible.contains_key(&o.source)
-        };
-        self.open |= self.observers.get(&loc).into_iter().flatten().any(early);
+        });
     }
 
     /// Records that a read observes its source, if the two are morally strong.
     fn observes(&mut self, t: usize, loc: usize, source: WriteId, access: &Access) {
         let time = self.clocks[t][t];
-        let early = || match (source, self.visible.get(&source)?) {
-            (WriteId::Write(u, _), &(_, i, _)) => Some((u, self.half(u, i, true)?, None)),
-            _ => None,
-        };
         let written = self
             .writes
             .get(&source)
             .map(|w| (w.thread, w.access, Some(w.step)));
-        let Some((u, w, last)) = written.or_else(early) else {
+        let Some((u, w, last)) = written.or_else(|| match (source, self.visible.get(&source)?) {
+            (WriteId::Write(u, _), &(_, i, _)) => Some((u, self.half(u, i, true)?, None)),
+            _ => None,
+        }) else {
             return;
         };
         let strong =
             u == t || access.strong && w.strong && self.mutual(u, w.scope, t, access.scope);
-        let known = |o: &Observer| (o.thread, o.source, o.last) == (t, source, last);
         let observers = self.observers.entry(loc).or_default();
-        if strong && !observers.iter().any(known) {
+        if strong
+            && !observers
+                .iter()
+                .any(|o| (o.thread, o.source, o.last) == (t, source, last))
+        {
             observers.push(Observer {
                 thread: t,
                 time,
@@ -491,9 +491,13 @@ impl<'a> RunOrder<'a> {
         // Clocks only grow, and a thread that knows an event knows all events before it. So
         // patterns once taken need no second look.
         let (clock, writes) = (&self.clocks[t], &self.writes);
-        let new = |h: &ReleaseHead| h.thread != t && clock[h.thread] < h.clock[h.thread];
-        self.pending[t]
-            .retain(|(_, source)| writes.get(source).is_none_or(|w| w.heads.iter().any(new)));
+        self.pending[t].retain(|(_, source)| {
+            writes.get(source).is_none_or(|w| {
+                w.heads
+                    .iter()
+                    .any(|h| h.thread != t && clock[h.thread] < h.clock[h.thread])
+            })
+        });
     }
 
     /// The arrivals at an mbarrier object after an operation that has read `read`; a wait takes
@@ -670,8 +674,11 @@ impl<'a> RunOrder<'a> {
         };
         if acquire {
             self.acquire(at, scope, None);
-            let reaches = |h: &&ReleaseHead| self.mutual(h.thread, h.scope, t, scope);
-            let seen: Vec<ReleaseHead> = self.seen[t].iter().filter(reaches).cloned().collect();
+            let seen: Vec<ReleaseHead> = self.seen[t]
+                .iter()
+                .filter(|h| self.mutual(h.thread, h.scope, t, scope))
+                .cloned()
+                .collect();
             for head in &seen {
                 join(&mut self.clocks[t], &head.clock);
             }

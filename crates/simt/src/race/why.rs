@@ -86,18 +86,17 @@ fn ordered(
         return None;
     }
     let covers = |l: &&Handover| l.clock[a.touch.thread] >= a.time;
-    let direct = |l: &&Handover| {
-        covers(l)
-            && l.to.0 == b.touch.thread
-            && !code.mutual(l.from.0, l.scopes.0, l.to.0, l.scopes.1)
-    };
-    let small = |l: &&Handover| covers(l) && !code.mutual(l.from.0, l.scopes.0, l.to.0, l.scopes.1);
     let links = order.links;
-    let to_second = |l: &&Handover| covers(l) && l.to.0 == b.touch.thread;
     let choices: [Option<&Handover>; 4] = [
-        links.iter().find(direct),
-        links.iter().find(small),
-        links.iter().find(to_second),
+        links.iter().find(|l| {
+            covers(l)
+                && l.to.0 == b.touch.thread
+                && !code.mutual(l.from.0, l.scopes.0, l.to.0, l.scopes.1)
+        }),
+        links
+            .iter()
+            .find(|l| covers(l) && !code.mutual(l.from.0, l.scopes.0, l.to.0, l.scopes.1)),
+        links.iter().find(|l| covers(l) && l.to.0 == b.touch.thread),
         links.iter().find(covers),
     ];
     let first = if asked == Requirement::AnyScope { 0 } else { 2 };

@@ -64,14 +64,13 @@ pub(super) fn find(graph: &Graph, program: &Program) -> Result<Vec<Endless>, Str
             let stopped: Vec<bool> = (0..threads)
                 .map(|t| !runs(t) && statuses[t] == ThreadStatus::Running)
                 .collect();
-            let lasts = |t: usize| {
+            if !(0..threads).any(|t| {
                 runs(t)
                     || matches!(
                         statuses[t],
                         ThreadStatus::Waiting | ThreadStatus::Held | ThreadStatus::Lost
                     )
-            };
-            if !(0..threads).any(lasts) {
+            }) {
                 continue;
             }
             let stand = |t: usize| Stand {

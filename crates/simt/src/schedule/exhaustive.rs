@@ -82,11 +82,14 @@ pub(super) fn explore<B: Backend>(
                     if limits.progress {
                         let holds =
                             |t: usize| state.barriers.holds_up(machine.code, t, &state.threads[t]);
-                        let status = |t: usize| match state.threads[t].status {
-                            ThreadStatus::Running if holds(t) => ThreadStatus::Waiting,
-                            status => status,
-                        };
-                        graph.stand((0..state.threads.len()).map(status).collect());
+                        graph.stand(
+                            (0..state.threads.len())
+                                .map(|t| match state.threads[t].status {
+                                    ThreadStatus::Running if holds(t) => ThreadStatus::Waiting,
+                                    status => status,
+                                })
+                                .collect(),
+                        );
                     }
                 }
                 if let (Some(from), Some(step)) = (stack.last(), path.last()) {
@@ -235,12 +238,11 @@ pub(super) fn explore<B: Backend>(
             .chain(seen.stops.iter().map(|s| &s.schedule));
         for recorded in runs {
             if recorded.steps.len() > MAX_JUDGED_STEPS {
-                let why = || {
+                seen.not_judged.get_or_insert_with(|| {
                     format!(
                         "runs of more than {MAX_JUDGED_STEPS} steps were not looked through for races"
                     )
-                };
-                seen.not_judged.get_or_insert_with(why);
+                });
                 continue;
             }
             if clock.is_past() {

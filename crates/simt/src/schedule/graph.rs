@@ -151,9 +151,10 @@ impl Graph {
         for (set, threads) in sets.into_iter().zip(steps) {
             let Some(threads) = threads else { continue };
             let first = set[0];
-            let left_out =
-                |t: usize| !threads.has(t) && set.iter().all(|&s| self.able[s as usize].has(t));
-            if !self.able[first as usize].iter().any(left_out) {
+            if !self.able[first as usize]
+                .iter()
+                .any(|t| !threads.has(t) && set.iter().all(|&s| self.able[s as usize].has(t)))
+            {
                 cycles.push(Cycle {
                     first,
                     threads,

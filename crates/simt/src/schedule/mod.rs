@@ -162,13 +162,12 @@ impl Observation {
     /// The reason why the exploration is not complete, if it is a limit (of time, steps, states or
     /// history) and not an action of a run.
     pub fn limit(&self) -> Option<&str> {
-        let own = |why: &&str| {
+        self.reason.as_deref().filter(|why| {
             !self
                 .stops
                 .iter()
                 .any(|s| s.how != StopKind::Limit && s.why.iter().any(|w| w == why))
-        };
-        self.reason.as_deref().filter(own)
+        })
     }
 
     /// Adds the observations of another exploration of the same test.
@@ -316,16 +315,18 @@ impl From<Seeing> for Observation {
             judged,
             reason,
         } = seeing;
-        let undefined = |((hazard, state), schedule)| ObservedHazard {
-            hazard,
-            state,
-            schedule,
-        };
         Observation {
             outcomes: outcomes.into_list(),
             ended,
             stops: stops.into_list(),
-            hazards: hazards.into_iter().map(undefined).collect(),
+            hazards: hazards
+                .into_iter()
+                .map(|((hazard, state), schedule)| ObservedHazard {
+                    hazard,
+                    state,
+                    schedule,
+                })
+                .collect(),
             races,
             judged,
             reason,

@@ -154,11 +154,11 @@ impl Clike {
         let home = m.events[e.loc].regions;
         REGIONS.into_iter().filter(|&g| home.has(g)).all(|g| {
             let past = &e.past[g];
-            let hides = |w: usize| {
-                let x = &m.events[w];
-                x.is_write() && x.loc == e.loc && x.past[g].has(e.source)
-            };
-            past.has(e.source) && !past.iter().any(hides)
+            past.has(e.source)
+                && !past.iter().any(|w| {
+                    let x = &m.events[w];
+                    x.is_write() && x.loc == e.loc && x.past[g].has(e.source)
+                })
         })
     }
 

@@ -206,8 +206,11 @@ impl Clike {
         index: usize,
     ) -> Result {
         self.follow(cx.code, m, &mut e);
-        let behind = |least| m.position(index) > least;
-        if self.rules.early_places && !self.least(cx.code, m, &e).is_none_or(behind) {
+        if self.rules.early_places
+            && self
+                .least(cx.code, m, &e)
+                .is_some_and(|least| m.position(index) <= least)
+        {
             return Err(StepHalt::Refused);
         }
         self.append(cx.code, m, e, Some(index))?;

@@ -258,13 +258,15 @@ impl History {
         let thread = self.events[event].thread;
         match self.threads.get(thread) {
             Some(list) => {
-                let early = || list.len() + 1 + self.rank_of_bind(event);
                 // The list is in order, except for events that were early.
                 let at = list
                     .binary_search(&event)
                     .ok()
                     .or_else(|| list.iter().rposition(|&i| i == event));
-                (thread, at.unwrap_or_else(early))
+                (
+                    thread,
+                    at.unwrap_or_else(|| list.len() + 1 + self.rank_of_bind(event)),
+                )
             }
             None => (usize::MAX, event),
         }

@@ -119,10 +119,9 @@ impl Clike {
             .iter()
             .filter(|_| self.language.uniform == Uniform::Everyone)
         {
-            let differs = |a: &&&BarrierCall<'_>| {
+            let other = met(w).iter().find(|a| {
                 invites(code, a, w.thread) && arguments(a.barrier) != arguments(w.barrier)
-            };
-            let other = met(w).iter().find(differs);
+            });
             found.extend(
                 other.map(|a| hazard(HazardKind::BarrierArguments, place(a), Some(place(w)))),
             );

@@ -193,11 +193,13 @@ fn next(m: &History, thread: usize) -> Arrivals {
 
 /// The events of the arrivals.
 fn given(m: &History, carried: &Arrivals) -> Vec<usize> {
-    let event = |&(t, n): &(u16, u16)| {
-        let mut of = m.of(usize::from(t)).filter(|(_, e)| e.kind.gives());
-        of.nth(usize::from(n)).map(|(i, _)| i)
-    };
-    carried.iter().filter_map(event).collect()
+    carried
+        .iter()
+        .filter_map(|&(t, n)| {
+            let mut of = m.of(usize::from(t)).filter(|(_, e)| e.kind.gives());
+            of.nth(usize::from(n)).map(|(i, _)| i)
+        })
+        .collect()
 }
 
 impl Backend for Clike {
@@ -222,8 +224,12 @@ impl Backend for Clike {
         self.close(cx, m, t.at.thread)?;
         let code = cx.code;
         let bound = m.early.take(t.at).and_then(|b| b.read);
-        let make = |value| self.access(code, t, HistoryKind::Read, value, false);
-        let read = self.read(cx, m, &make, (t.place.loc, bound))?;
+        let read = self.read(
+            cx,
+            m,
+            &|value| self.access(code, t, HistoryKind::Read, value, false),
+            (t.place.loc, bound),
+        )?;
         Ok(m.events[read].value)
     }
 
@@ -247,11 +253,10 @@ impl Backend for Clike {
         self.close(cx, m, read.at.thread)?;
         let code = cx.code;
         let bind = m.early.take(read.at);
-        let make = |value| self.access(code, read, HistoryKind::Read, value, new(value).is_none());
         let half = self.read(
             cx,
             m,
-            &make,
+            &|value| self.access(code, read, HistoryKind::Read, value, new(value).is_none()),
             (read.place.loc, bind.as_ref().and_then(|b| b.read)),
         )?;
         let old = m.events[half].value;

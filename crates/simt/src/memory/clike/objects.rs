@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 
 use super::graph::{History, HistoryEvent};
 use super::{Clike, GLOBAL};
-use crate::code::{Access, Code};
+use crate::code::Code;
 use crate::record::{HazardKind, RunHazard};
 use program::host::{CommandId, CommandKind};
 use program::{LocId, MemoryKind, ThreadId};
@@ -60,13 +60,10 @@ impl ObjectUses {
         };
         if let Some(host) = program.host.as_deref() {
             let thread = |c: CommandId| host.command(c).threads.first().map(|t| usize::from(t.0));
-            let pair = |(begin, end): (CommandId, Option<CommandId>)| {
-                Some((thread(begin)?, end.and_then(thread)))
-            };
             objects.mappings = host
                 .mappings(program)
                 .into_iter()
-                .filter_map(pair)
+                .filter_map(|(begin, end)| Some((thread(begin)?, end.and_then(thread))))
                 .collect();
             let maps = host
                 .commands
@@ -85,8 +82,10 @@ impl ObjectUses {
                     .is_some_and(|r| r >> loc & 1 != 0)
         };
         let atomic = |t: usize| {
-            let wide = |a: &Access| a.scope != program::Scope::Thread;
-            code.threads[t].acts.iter().any(|a| a.accesses().any(wide))
+            code.threads[t]
+                .acts
+                .iter()
+                .any(|a| a.accesses().any(|a| a.scope != program::Scope::Thread))
         };
         let threads = code.threads.len();
         for (t, u) in (0..threads).flat_map(|t| (0..t).map(move |u| (t, u))) {

@@ -50,12 +50,14 @@ impl Clike {
                 };
                 self.meet(code, chooser, m, e, through, &mut Met::default())?;
             } else if self.rules.acquire_fence {
-                let before = |i: &usize| {
-                    let y = &m.events[*i];
-                    y.kind == HistoryKind::Read && y.regions.has(region)
-                };
-                let reads: Vec<usize> =
-                    m.threads[e.thread].iter().copied().filter(before).collect();
+                let reads: Vec<usize> = m.threads[e.thread]
+                    .iter()
+                    .copied()
+                    .filter(|i| {
+                        let y = &m.events[*i];
+                        y.kind == HistoryKind::Read && y.regions.has(region)
+                    })
+                    .collect();
                 let mut met = Met::default();
                 for y in reads {
                     let read = m.events[y].clone();
@@ -97,9 +99,9 @@ impl Clike {
                     .iter()
                     .copied()
                     .take_while(|&s| m.place(s) < at);
-                let counts =
-                    |s: &usize| self.rules.release_fence && m.events[*s].regions.has(region);
-                ends.extend(before.filter(counts));
+                ends.extend(
+                    before.filter(|s| self.rules.release_fence && m.events[*s].regions.has(region)),
+                );
             }
             ends.retain(|&s| {
                 let s = &m.events[s];
@@ -212,10 +214,11 @@ impl Clike {
             let x = &m.events[at];
             if self.language.sequence == Sequence::LaterChain && self.rules.sequence {
                 let before = m.of(x.thread).take_while(|(i, _)| *i != at);
-                let earlier = |(_, h): &(usize, &HistoryEvent)| {
-                    h.kind == HistoryKind::Write && h.loc == x.loc && h.atomic
-                };
-                heads.extend(before.filter(earlier).map(|(i, _)| i));
+                heads.extend(
+                    before
+                        .filter(|(_, h)| h.kind == HistoryKind::Write && h.loc == x.loc && h.atomic)
+                        .map(|(i, _)| i),
+                );
             }
             let Some(half) = x.read.filter(|_| self.rules.sequence) else {
                 break;

@@ -257,8 +257,7 @@ impl Weak {
             loc: place.loc,
             value,
         });
-        let ordered = |other: &Write| Self::coherent_with(code, other, t);
-        m.locations[place.loc].insert(write, ordered)
+        m.locations[place.loc].insert(write, |other| Self::coherent_with(code, other, t))
     }
 
     /// Commits a visible write.

@@ -190,14 +190,13 @@ impl WeakContents {
     /// A write was committed: forgets the tokens of earlier reads of it.
     fn drop_tokens(&mut self, loc: usize, slot: usize) {
         if self.has_tokens() {
-            let without = |k: &ViewKey, row: WriteSet| {
+            self.update_views(|k, row| {
                 if k.token && usize::from(k.loc) == loc {
                     row & !(1 << slot)
                 } else {
                     row
                 }
-            };
-            self.update_views(without);
+            });
         }
     }
 
@@ -548,13 +547,12 @@ impl Weak {
                 me.made_known = me.inits.clone();
             }
             Fence::Async(part) => {
-                let covers = |loc: u16| code.is_in(usize::from(loc), part, at.thread);
                 let cta = code.cta[at.thread] as u16;
                 tags::cross_async(
                     &mut m.threads[at.thread].known,
                     cta,
                     code.local_fences,
-                    covers,
+                    |loc: u16| code.is_in(usize::from(loc), part, at.thread),
                 );
             }
             Fence::Map { acquire, scope, va } => {

@@ -22,7 +22,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::write::{LocationWrites, PatternHead, ReadOrigin};
+use super::write::{PatternHead, ReadOrigin};
 use super::{Weak, WeakContents};
 use crate::code::AccessPlace;
 use crate::memory::{Age, Context, MemoryAccess, NewValues};
@@ -41,12 +41,14 @@ impl WeakContents {
             .iter()
             .enumerate()
             .filter(|(other, _)| *other != loc);
-        let of = |(loc, l): (usize, &LocationWrites)| {
-            let mut live = l.live();
-            let (slot, w) = live.find(|(_, w)| w.part.1 > 1 && w.operation() == Some(operation))?;
-            Some((AccessPlace { loc, va: w.va }, slot))
-        };
-        others.filter_map(of).collect()
+        others
+            .filter_map(|(loc, l)| {
+                let mut live = l.live();
+                let (slot, w) =
+                    live.find(|(_, w)| w.part.1 > 1 && w.operation() == Some(operation))?;
+                Some((AccessPlace { loc, va: w.va }, slot))
+            })
+            .collect()
     }
 
     /// Forgets a read of several cells that found the same as the previous one, as in a waiting

@@ -143,14 +143,13 @@ impl WeakContents {
         let location = &self.locations[loc];
         let mut known_to_all = WriteSet::MAX;
         for t in self.threads.iter().filter(|t| !t.idle) {
-            let of_loc = |e: &&super::view::ViewEntry| {
-                usize::from(e.key.loc) == loc && e.key.tag == Tag::Generic && !e.key.token
-            };
             let known = t
                 .known
                 .entries()
                 .iter()
-                .filter(of_loc)
+                .filter(|e| {
+                    usize::from(e.key.loc) == loc && e.key.tag == Tag::Generic && !e.key.token
+                })
                 .fold(0, |row, e| row | e.writes);
             // Every write before one that this thread knows.
             known_to_all &= bits(known).fold(0, |row, k| row | location.co_before(k));
