@@ -61,6 +61,16 @@ pub(super) struct Phase<C> {
     pub(super) carried: C,
 }
 
+impl<C> Phase<C> {
+    /// The threads that have to arrive before the phase completes, for a barrier without a count.
+    fn missing(&self, code: &Code, over: &impl Fn(usize) -> bool) -> impl Iterator<Item = usize> {
+        let awaits_ended = Barrier::awaits_ended(self.key.domain);
+        self.key
+            .members(code)
+            .filter(move |&u| !self.arrived.has(u) && (awaits_ended || !over(u)))
+    }
+}
+
 /// All barriers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Barriers<C> {
@@ -107,11 +117,7 @@ fn common_count(
     present: Option<i64>,
     given: Option<i64>,
 ) -> Result<i64> {
-    let group = code
-        .members(key.group, key.domain)
-        .iter()
-        .filter(|&&u| key.holds(code, u))
-        .count() as i64;
+    let group = key.members(code).count() as i64;
     if key.instance.is_some() {
         return Err(unsupported("one phase of a barrier with different quorums"));
     }
@@ -164,6 +170,12 @@ fn takes_part(code: &Code, lanes: Option<u32>, t: usize) -> bool {
 }
 
 impl BarrierKey {
+    /// The threads that the barrier is for.
+    fn members(&self, code: &Code) -> impl Iterator<Item = usize> {
+        let group = code.members(self.group, self.domain).iter().copied();
+        group.filter(|&u| self.holds(code, u))
+    }
+
     /// Whether the barrier is for this thread.
     fn holds(&self, code: &Code, t: usize) -> bool {
         match self.alone {
@@ -407,11 +419,8 @@ impl<C: Clone + Default> Barriers<C> {
     ) -> impl Iterator<Item = (&'a Set, &'a Set, Vec<usize>, Option<i64>)> {
         let waiting = self.phases.iter().filter(|p| !p.waiting.is_empty());
         waiting.map(move |p| {
-            let group = code.members(p.key.group, p.key.domain).iter().copied();
-            let awaited = |u: usize| Barrier::awaits_ended(p.key.domain) || !over(u);
-            let missing =
-                group.filter(|&u| p.key.holds(code, u) && !p.arrived.has(u) && awaited(u));
-            (&p.arrived, &p.waiting, missing.collect(), p.count)
+            let missing = p.missing(code, &over).collect();
+            (&p.arrived, &p.waiting, missing, p.count)
         })
     }
 
@@ -419,15 +428,10 @@ impl<C: Clone + Default> Barriers<C> {
         if p.arrived.is_empty() {
             return false;
         }
-        let group = code.members(p.key.group, p.key.domain).iter().copied();
-        let mut members = group.filter(|&u| p.key.holds(code, u));
         match (p.count, p.key.instance) {
             (Some(n), _) => p.arrived.len() as i64 >= n,
-            (None, None) => {
-                let awaits_ended = Barrier::awaits_ended(p.key.domain);
-                members.all(|u| p.arrived.has(u) || !awaits_ended && over(u))
-            }
-            (None, Some(instance)) => members.all(|u| {
+            (None, None) => p.missing(code, over).next().is_none(),
+            (None, Some(instance)) => p.key.members(code).all(|u| {
                 barriers(code, u).all(|(pc, b)| {
                     !is_instance(b, instance)
                         || self.reached.contains(&(u, pc))

@@ -1,18 +1,15 @@
 //! Explains why a run does not go on: threads that wait or spin, and the threads that could end
 //! that.
 
-use std::ops::RangeInclusive;
-
 use super::agents;
-use super::code::{Act, Code};
-use super::host;
+use super::code::Code;
 use super::memory::Backend;
 use super::schedule::StopReason;
 use super::set::Set;
 use super::state::MachineState;
 use super::step::Machine;
 use super::thread::{ThreadState, ThreadStatus};
-use super::waits;
+use super::waits::{self, Obstacle, innermost};
 use program::Expr;
 
 /// The largest number of names in a row.
@@ -51,15 +48,15 @@ pub(super) fn spinning<B: Backend>(
         .enumerate()
         .filter(|(_, thread)| !thread.is_over())
     {
-        let here = |t| {
-            machine
-                .layer
-                .obstacle(code, &state.layer, &state.threads, t)
-                .is_none()
+        let is_free = || {
+            matches!(
+                waits::obstacle(machine, state, t),
+                Obstacle::Turn { layer: None, .. }
+            )
         };
         match (thread.status, spin(code, t, thread)) {
             (ThreadStatus::Running, Some(SpinLoop { text, locs }))
-                if turns(t) && (turning.is_some() || here(t)) =>
+                if turns(t) && (turning.is_some() || is_free()) =>
             {
                 spins.push((t, text));
                 sought.extend(locs);
@@ -97,37 +94,22 @@ pub(super) fn spinning<B: Backend>(
 
 /// The obstacle of a thread, in words that follow its name.
 fn situation<B: Backend>(machine: &Machine<'_, B>, state: &MachineState<B>, t: usize) -> String {
-    let code = machine.code;
-    let thread = &state.threads[t];
-    let at = |pc: usize| {
-        let instr = &code.program.threads[t].code[pc];
+    let pc = state.threads[t].pc;
+    let at = || {
+        let instr = &machine.code.program.threads[t].code[pc];
         format!("line {} (`{}`)", instr.line, instr.text)
     };
-    match thread.status {
-        ThreadStatus::Waiting => format!("waits at {}", at(thread.pc)),
-        ThreadStatus::Lost => format!(
-            "goes round and round at {} without touching memory",
-            at(thread.pc)
-        ),
-        ThreadStatus::Ended => "has ended".into(),
-        ThreadStatus::Held if !thread.after.is_empty() => {
-            format!("{} at {}", agents::WAITS, at(thread.pc))
-        }
-        ThreadStatus::Held => {
-            let what = host::unmet(code, &state.host, &state.threads, t);
-            if thread.pc > 0 || state.host.is_calling(t) {
-                format!("{what}, at {}", at(thread.pc))
-            } else {
-                what
-            }
-        }
-        ThreadStatus::Running => match machine
-            .layer
-            .obstacle(code, &state.layer, &state.threads, t)
-        {
-            Some(why) => format!("is before {}: {why}", at(thread.pc)),
-            None => format!("is before {}", at(thread.pc)),
-        },
+    match waits::obstacle(machine, state, t) {
+        Obstacle::Ended => "has ended".into(),
+        Obstacle::Arrivals => format!("waits at {}", at()),
+        Obstacle::Lost => format!("goes round and round at {} without touching memory", at()),
+        Obstacle::Agents => format!("{} at {}", agents::WAITS, at()),
+        Obstacle::Host { why, calling } if pc > 0 || calling => format!("{why}, at {}", at()),
+        Obstacle::Host { why, .. } => why,
+        Obstacle::Turn {
+            layer: Some(why), ..
+        } => format!("is before {}: {why}", at()),
+        Obstacle::Turn { layer: None, .. } => format!("is before {}", at()),
     }
 }
 
@@ -198,39 +180,6 @@ struct SpinLoop {
     text: String,
     /// The locations that it reads.
     locs: Vec<usize>,
-}
-
-/// The innermost loop around the next instruction.
-pub(super) fn innermost(
-    code: &Code,
-    t: usize,
-    thread: &ThreadState,
-) -> Option<RangeInclusive<usize>> {
-    let acts = &code.threads[t].acts;
-    acts.iter()
-        .enumerate()
-        .filter_map(|(pc, act)| match act {
-            Act::Branch { target, .. } if (*target..=pc).contains(&thread.pc) => {
-                Some((pc - target, *target, pc))
-            }
-            _ => None,
-        })
-        .min()
-        .map(|(_, from, to)| from..=to)
-}
-
-/// The threads that are missing at the barrier where a thread waits.
-pub(super) fn missing_of<B: Backend>(
-    machine: &Machine<'_, B>,
-    state: &MachineState<B>,
-    t: usize,
-) -> Vec<usize> {
-    let mut waits = state
-        .barriers
-        .waits(machine.code, |u| state.threads[u].is_over());
-    waits
-        .find(|(_, waiting, ..)| waiting.has(t))
-        .map_or(Vec::new(), |(_, _, missing, _)| missing)
 }
 
 /// The innermost loop around the next instruction, and the locations that it reads.
