@@ -299,126 +299,124 @@ impl<B: Backend> Machine<'_, B> {
         woken: &mut Vec<usize>,
         id: CommandId,
     ) -> bool {
-        let host = host(self.code);
-        let command = host.command(id);
-        let mut changed = false;
         match state.host.stage(id) {
-            CommandStage::Submitted => {
-                let Some(waits) = state.host.item(id).map(|item| item.waits.clone()) else {
-                    return false;
-                };
-                if !self.all(state, &waits) {
-                    return false;
-                }
-                self.gather(state, log, &waits, KnowledgePoint::Start(id));
-                self.pour(
-                    state,
-                    log,
-                    KnowledgePoint::Issue(id),
-                    KnowledgePoint::Start(id),
-                );
-                state.host.set_stage(id, CommandStage::Running);
-                for t in command.threads.iter().map(|t| usize::from(t.0)) {
-                    let empty = self.code.threads[t].acts.is_empty();
-                    state.threads[t].status = if empty {
-                        ThreadStatus::Ended
-                    } else {
-                        ThreadStatus::Running
-                    };
-                    self.tell(
-                        state,
-                        log,
-                        At {
-                            thread: t,
-                            instr: 0,
-                            clock: 0,
-                        },
-                        KnowledgePoint::Start(id),
-                    );
-                    if let Some(before) = state.host.depends.get(&id).copied() {
-                        self.starts_behind(state, log, before, t);
-                    }
-                    woken.push(t);
-                }
-                let MachineState { layer, threads, .. } = state;
-                self.layer.started(layer, threads);
-                changed = true;
-            }
+            CommandStage::Submitted => self.start_command(state, log, woken, id),
             CommandStage::Running => {
-                for group in 0..command.group_count() {
-                    let point = KnowledgePoint::GroupEnd(id, group);
-                    let over = members(self.code, id, group).all(|t| state.threads[t].is_over());
-                    if !over || state.host.known.contains_key(&point) {
-                        continue;
-                    }
-                    state.host.known.insert(point, B::Carried::default());
-                    for t in members(self.code, id, group) {
-                        let thread = &state.threads[t];
-                        let instr = self.code.threads[t].acts.len().saturating_sub(1);
-                        let at = At {
-                            thread: t,
-                            instr,
-                            clock: thread.clock,
-                        };
-                        let carried = self.memory.hand(self.code, &mut state.memory, at);
-                        B::join(state.host.known.entry(point).or_default(), &carried);
-                        log.note(RunEvent::Hand(at.spot(), point.number()));
-                    }
-                    changed = true;
-                }
-                let mut groups = 0..command.group_count();
-                if groups.all(|g| members(self.code, id, g).all(|t| state.threads[t].is_over())) {
-                    self.pour(
-                        state,
-                        log,
-                        KnowledgePoint::Start(id),
-                        KnowledgePoint::End(id),
-                    );
-                    for group in 0..command.group_count() {
-                        self.pour(
-                            state,
-                            log,
-                            KnowledgePoint::GroupEnd(id, group),
-                            KnowledgePoint::End(id),
-                        );
-                    }
-                    state.host.set_stage(id, CommandStage::Ended);
-                    changed = true;
-                }
+                let ended = self.end_groups(state, log, id);
+                self.end_command(state, log, id) || ended
             }
-            CommandStage::Ended => {
-                let all = self.code.commands[usize::from(id.0)]
-                    .children
-                    .iter()
-                    .copied();
-                let children: Vec<CommandId> = all
-                    .filter(|c| state.host.stage(*c) != CommandStage::Absent)
-                    .collect();
-                if children
-                    .iter()
-                    .all(|c| state.host.stage(*c) == CommandStage::Complete)
-                {
-                    self.pour(
-                        state,
-                        log,
-                        KnowledgePoint::End(id),
-                        KnowledgePoint::Done(id),
-                    );
-                    children.iter().for_each(|c| {
-                        self.pour(
-                            state,
-                            log,
-                            KnowledgePoint::Done(*c),
-                            KnowledgePoint::Done(id),
-                        )
-                    });
-                    state.host.set_stage(id, CommandStage::Complete);
-                    changed = true;
-                }
+            CommandStage::Ended => self.complete_command(state, log, id),
+            CommandStage::Absent | CommandStage::Queued | CommandStage::Complete => false,
+        }
+    }
+
+    /// Starts a submitted command, if its conditions hold; its threads learn the knowledge that
+    /// comes with these and with its call.
+    fn start_command(
+        &self,
+        state: &mut MachineState<B>,
+        log: &mut dyn Log,
+        woken: &mut Vec<usize>,
+        id: CommandId,
+    ) -> bool {
+        let Some(waits) = state.host.item(id).map(|item| item.waits.clone()) else {
+            return false;
+        };
+        if !self.all(state, &waits) {
+            return false;
+        }
+        let start = KnowledgePoint::Start(id);
+        self.gather(state, log, &waits, start);
+        self.pour(state, log, KnowledgePoint::Issue(id), start);
+        state.host.set_stage(id, CommandStage::Running);
+        let command = host(self.code).command(id);
+        for thread in command.threads.iter().map(|t| usize::from(t.0)) {
+            state.threads[thread].status = match self.code.threads[thread].acts.is_empty() {
+                true => ThreadStatus::Ended,
+                false => ThreadStatus::Running,
+            };
+            let at = At {
+                thread,
+                instr: 0,
+                clock: 0,
+            };
+            self.tell(state, log, at, start);
+            if let Some(before) = state.host.depends.get(&id).copied() {
+                self.starts_behind(state, log, before, thread);
             }
-            CommandStage::Absent | CommandStage::Queued | CommandStage::Complete => {}
+            woken.push(thread);
+        }
+        let MachineState { layer, threads, .. } = state;
+        self.layer.started(layer, threads);
+        true
+    }
+
+    /// Keeps the knowledge of the work-groups of a running command that have ended; returns whether
+    /// there is a new one.
+    fn end_groups(&self, state: &mut MachineState<B>, log: &mut dyn Log, id: CommandId) -> bool {
+        let mut changed = false;
+        for group in 0..host(self.code).command(id).group_count() {
+            let point = KnowledgePoint::GroupEnd(id, group);
+            let over = members(self.code, id, group).all(|t| state.threads[t].is_over());
+            if !over || state.host.known.contains_key(&point) {
+                continue;
+            }
+            state.host.known.insert(point, B::Carried::default());
+            for t in members(self.code, id, group) {
+                let at = At {
+                    thread: t,
+                    instr: self.code.threads[t].acts.len().saturating_sub(1),
+                    clock: state.threads[t].clock,
+                };
+                let carried = self.memory.hand(self.code, &mut state.memory, at);
+                B::join(state.host.known.entry(point).or_default(), &carried);
+                log.note(RunEvent::Hand(at.spot(), point.number()));
+            }
+            changed = true;
         }
         changed
+    }
+
+    /// Ends a running command, if all its work-groups have ended.
+    fn end_command(&self, state: &mut MachineState<B>, log: &mut dyn Log, id: CommandId) -> bool {
+        let groups = 0..host(self.code).command(id).group_count();
+        for group in groups.clone() {
+            if !members(self.code, id, group).all(|t| state.threads[t].is_over()) {
+                return false;
+            }
+        }
+        let end = KnowledgePoint::End(id);
+        self.pour(state, log, KnowledgePoint::Start(id), end);
+        for group in groups {
+            self.pour(state, log, KnowledgePoint::GroupEnd(id, group), end);
+        }
+        state.host.set_stage(id, CommandStage::Ended);
+        true
+    }
+
+    /// Completes a command that has ended, if all its children are complete.
+    fn complete_command(
+        &self,
+        state: &mut MachineState<B>,
+        log: &mut dyn Log,
+        id: CommandId,
+    ) -> bool {
+        let children = &self.code.commands[usize::from(id.0)].children;
+        let children: Vec<(CommandId, CommandStage)> = children
+            .iter()
+            .map(|c| (*c, state.host.stage(*c)))
+            .filter(|c| c.1 != CommandStage::Absent)
+            .collect();
+        if children.iter().any(|c| c.1 != CommandStage::Complete) {
+            return false;
+        }
+        let done = KnowledgePoint::Done(id);
+        self.pour(state, log, KnowledgePoint::End(id), done);
+        for (child, _) in children {
+            self.pour(state, log, KnowledgePoint::Done(child), done);
+        }
+        state.host.set_stage(id, CommandStage::Complete);
+        true
     }
 
     /// Adds the knowledge of a thread to a point.

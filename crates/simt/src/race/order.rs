@@ -200,24 +200,11 @@ impl<'a> RunOrder<'a> {
                 source,
                 ..
             } => {
-                let Some(access) = self.half(thread, instr, false) else {
-                    return;
-                };
-                self.clocks[thread][thread] += 1;
-                self.last_reads[thread] = self.clocks[thread][thread];
-                self.looks_early(thread, loc);
-                touch(
-                    self,
-                    Touch {
-                        thread,
-                        instr,
-                        loc,
-                        write: false,
-                        value: None,
-                        access,
-                    },
-                );
-                self.reads(Spot { thread, instr }, loc, source, &access);
+                let at = Spot { thread, instr };
+                if let Some(access) = self.half(thread, instr, false) {
+                    self.touched(at, loc, None, access, touch);
+                    self.reads(at, loc, source, &access);
+                }
             }
             RunEvent::Write {
                 source,
@@ -228,96 +215,32 @@ impl<'a> RunOrder<'a> {
                 self.visible.insert(source, (loc, instr, value));
             }
             RunEvent::Commit(source) => {
-                let (WriteId::Write(thread, _), Some((loc, instr, value))) =
+                if let (WriteId::Write(thread, _), Some((loc, instr, value))) =
                     (source, self.visible.remove(&source))
-                else {
-                    return;
-                };
-                let Some(access) = self.half(thread, instr, true) else {
-                    return;
-                };
-                self.clocks[thread][thread] += 1;
-                self.looks_early(thread, loc);
-                touch(
-                    self,
-                    Touch {
-                        thread,
-                        instr,
-                        loc,
-                        write: true,
-                        value: Some(value),
-                        access,
-                    },
-                );
-                self.writes(Spot { thread, instr }, loc, source, value, access);
+                    && let Some(access) = self.half(thread, instr, true)
+                {
+                    let at = Spot { thread, instr };
+                    self.touched(at, loc, Some(value), access, touch);
+                    self.writes(at, loc, source, value, access);
+                }
             }
             RunEvent::Fence(at) => {
-                self.clocks[at.thread][at.thread] += 1;
+                self.tick(at.thread);
                 if let Act::Mark { mark: fence, .. } = self.code.threads[at.thread].acts[at.instr] {
                     self.fences(at, fence);
                 }
             }
-            RunEvent::Arrive(Spot { thread, instr }, phase) => {
-                self.clocks[thread][thread] += 1;
-                let relaxed = matches!(&self.code.threads[thread].acts[instr],
-                    Act::Barrier(b) if b.arrive.has("RLX"))
-                    && self.asked != Requirement::Communication;
-                let given: Vec<&VectorClock> = if relaxed {
-                    self.fences[thread].values().map(|h| &*h.clock).collect()
-                } else {
-                    vec![&self.clocks[thread]]
-                };
-                let into = self
-                    .phases
-                    .entry(phase)
-                    .or_insert_with(|| vec![0; self.clocks.len()]);
-                given.into_iter().for_each(|c| join(into, c));
-            }
+            RunEvent::Arrive(at, phase) => self.arrives(at, phase),
             RunEvent::Pass(Spot { thread, .. }, phase) => {
                 if let Some(given) = self.phases.get(&phase) {
                     join(&mut self.clocks[thread], given);
                 }
-                self.clocks[thread][thread] += 1;
-            }
-            RunEvent::Hand(Spot { thread, .. }, point) => {
-                self.clocks[thread][thread] += 1;
-                let into = self
-                    .points
-                    .entry(point)
-                    .or_insert_with(|| vec![0; self.clocks.len()]);
-                join(into, &self.clocks[thread]);
-            }
-            RunEvent::HandReleased(Spot { thread, .. }, point, scope) => {
-                self.clocks[thread][thread] += 1;
-                let into = self
-                    .points
-                    .entry(point)
-                    .or_insert_with(|| vec![0; self.clocks.len()]);
-                self.fences[thread]
-                    .values()
-                    .filter(|h| h.scope == scope || h.scope == Scope::Sys)
-                    .for_each(|h| join(into, &h.clock));
-            }
-            RunEvent::Pour(from, into) => {
-                if let Some(given) = self.points.get(&from).cloned() {
-                    join(
-                        self.points
-                            .entry(into)
-                            .or_insert_with(|| vec![0; given.len()]),
-                        &given,
-                    );
-                }
-            }
-            RunEvent::Tell(Spot { thread, .. }, point) => {
-                if let Some(given) = self.points.get(&point) {
-                    join(&mut self.clocks[thread], given);
-                }
-                self.clocks[thread][thread] += 1;
+                self.tick(thread);
             }
             RunEvent::Begin(Spot { thread, .. }, agent) => {
                 let known = self.clocks[thread].clone();
                 join(&mut self.clocks[agent], &known);
-                self.clocks[thread][thread] += 1;
+                self.tick(thread);
             }
             RunEvent::Complete(Spot { thread, .. }, agent, reads) => {
                 let own = if reads {
@@ -328,11 +251,100 @@ impl<'a> RunOrder<'a> {
                 let known = &mut self.clocks[thread][agent];
                 *known = own.max(*known);
             }
+            RunEvent::Hand(..)
+            | RunEvent::HandReleased(..)
+            | RunEvent::Pour(..)
+            | RunEvent::Tell(..) => self.host_event(event),
             RunEvent::Early(_)
             | RunEvent::After(..)
             | RunEvent::Turn { .. }
             | RunEvent::Jump(..)
             | RunEvent::Round => {}
+        }
+    }
+
+    /// Counts an event of a thread.
+    fn tick(&mut self, thread: usize) {
+        self.clocks[thread][thread] += 1;
+    }
+
+    /// Counts an access, which writes `value` if there is one, and reports it.
+    fn touched(
+        &mut self,
+        at: Spot,
+        loc: usize,
+        value: Option<i64>,
+        access: Access,
+        touch: &mut dyn FnMut(&RunOrder<'_>, Touch),
+    ) {
+        let Spot { thread, instr } = at;
+        self.tick(thread);
+        if value.is_none() {
+            self.last_reads[thread] = self.clocks[thread][thread];
+        }
+        self.looks_early(thread, loc);
+        touch(
+            self,
+            Touch {
+                thread,
+                instr,
+                loc,
+                write: value.is_some(),
+                value,
+                access,
+            },
+        );
+    }
+
+    /// A thread arrives at a barrier, and hands over to the phase.
+    fn arrives(&mut self, at: Spot, phase: u32) {
+        let thread = at.thread;
+        self.tick(thread);
+        let relaxed = matches!(&self.code.threads[thread].acts[at.instr],
+            Act::Barrier(b) if b.arrive.has("RLX"))
+            && self.asked != Requirement::Communication;
+        let given: Vec<&VectorClock> = if relaxed {
+            self.fences[thread].values().map(|h| &*h.clock).collect()
+        } else {
+            vec![&self.clocks[thread]]
+        };
+        let into = self
+            .phases
+            .entry(phase)
+            .or_insert_with(|| vec![0; self.clocks.len()]);
+        given.into_iter().for_each(|c| join(into, c));
+    }
+
+    /// Hands over to a point of the host program, or from one.
+    fn host_event(&mut self, event: &RunEvent) {
+        let n = self.clocks.len();
+        match *event {
+            RunEvent::Hand(Spot { thread, .. }, point) => {
+                self.tick(thread);
+                let into = self.points.entry(point).or_insert_with(|| vec![0; n]);
+                join(into, &self.clocks[thread]);
+            }
+            RunEvent::HandReleased(Spot { thread, .. }, point, scope) => {
+                self.tick(thread);
+                let into = self.points.entry(point).or_insert_with(|| vec![0; n]);
+                self.fences[thread]
+                    .values()
+                    .filter(|h| h.scope == scope || h.scope == Scope::Sys)
+                    .for_each(|h| join(into, &h.clock));
+            }
+            RunEvent::Pour(from, into) => {
+                if let Some(given) = self.points.get(&from).cloned() {
+                    let into = self.points.entry(into).or_insert_with(|| vec![0; n]);
+                    join(into, &given);
+                }
+            }
+            RunEvent::Tell(Spot { thread, .. }, point) => {
+                if let Some(given) = self.points.get(&point) {
+                    join(&mut self.clocks[thread], given);
+                }
+                self.tick(thread);
+            }
+            _ => {}
         }
     }
 

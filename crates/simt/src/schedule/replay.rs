@@ -66,59 +66,27 @@ pub(super) fn play<B: Backend>(
             machine.tidy(&mut state);
         }
     }
-    let open = seeing.ended == EndCounts::default();
-    if machine.is_finished(&state) {
-        let values = machine.final_values(&state);
-        let picks = if recorded.finals.is_empty() {
-            vec![0; values.len()]
-        } else {
-            recorded.finals.clone()
-        };
-        let fits = picks.len() == values.len()
-            && picks
+    match begun {
+        _ if machine.is_finished(&state) => finished(machine, &state, recorded, &mut seeing)?,
+        _ if seeing.ended != EndCounts::default() => {}
+        Some(begun) => {
+            if begun != fingerprint(machine, &state) {
+                return Err(
+                    "the recorded schedule does not fit this test: its last steps do not come back"
+                        .into(),
+                );
+            }
+            let turning = recorded.steps[recorded.steps.len() - recorded.round..]
                 .iter()
-                .zip(&values)
-                .all(|(p, v)| (*p as usize) < v.1.len());
-        if !fits {
-            return Err(
-                "the recorded schedule does not fit this test: its final values are others".into(),
-            );
-        }
-        seeing.ended.finished = 1;
-        let outcome = machine.outcome(&state, &values, &picks);
-        seeing.hazards(machine, &state, Some(&outcome), || recorded.clone());
-        seeing.outcomes.add(outcome, || recorded.clone());
-    } else if begun.is_some() && open {
-        if begun != Some(fingerprint(machine, &state)) {
-            return Err(
-                "the recorded schedule does not fit this test: its last steps do not come back"
-                    .into(),
-            );
-        }
-        let turning = recorded.steps[recorded.steps.len() - recorded.round..]
-            .iter()
-            .map(|s| s.thread)
-            .collect();
-        seeing.stop(
-            StopKind::Livelock,
-            || explain::spinning(machine, &state, Some(&turning)),
-            recorded.clone(),
-        );
-    } else if open {
-        if machine.actions(&state).is_empty() {
-            seeing.stuck(machine, &state, || recorded.clone());
-        }
-        if seeing.stops.is_empty() {
-            seeing.ended.count(
-                StopKind::Limit,
-                u64::from(seeing.ended == EndCounts::default()),
-            );
-            seeing.stops.add(
-                StopKind::Limit,
-                || explain::spinning(machine, &state, None),
+                .map(|s| s.thread)
+                .collect();
+            seeing.stop(
+                StopKind::Livelock,
+                || explain::spinning(machine, &state, Some(&turning)),
                 recorded.clone(),
             );
         }
+        None => unfinished(machine, &state, recorded, &mut seeing),
     }
     if limits.races {
         let looked = race::find(machine.code, &events, recorded, &mut seeing.races, &|| {
@@ -145,6 +113,62 @@ pub(super) fn play<B: Backend>(
         reason: None,
         ..seeing.into()
     })
+}
+
+/// Records the outcome of a run that ended, with the final values that the recording picks.
+///
+/// # Errors
+/// If the recording does not fit.
+fn finished<B: Backend>(
+    machine: &Machine<'_, B>,
+    state: &MachineState<B>,
+    recorded: &Recorded,
+    seeing: &mut Seeing,
+) -> Result<(), String> {
+    let values = machine.final_values(state);
+    let picks = if recorded.finals.is_empty() {
+        vec![0; values.len()]
+    } else {
+        recorded.finals.clone()
+    };
+    let fits = picks.len() == values.len()
+        && picks
+            .iter()
+            .zip(&values)
+            .all(|(p, v)| (*p as usize) < v.1.len());
+    if !fits {
+        return Err(
+            "the recorded schedule does not fit this test: its final values are others".into(),
+        );
+    }
+    seeing.ended.finished = 1;
+    let outcome = machine.outcome(state, &values, &picks);
+    seeing.hazards(machine, state, Some(&outcome), || recorded.clone());
+    seeing.outcomes.add(outcome, || recorded.clone());
+    Ok(())
+}
+
+/// Records a run that has not ended: it is stuck, or a limit cut it.
+fn unfinished<B: Backend>(
+    machine: &Machine<'_, B>,
+    state: &MachineState<B>,
+    recorded: &Recorded,
+    seeing: &mut Seeing,
+) {
+    if machine.actions(state).is_empty() {
+        seeing.stuck(machine, state, || recorded.clone());
+    }
+    if seeing.stops.is_empty() {
+        seeing.ended.count(
+            StopKind::Limit,
+            u64::from(seeing.ended == EndCounts::default()),
+        );
+        seeing.stops.add(
+            StopKind::Limit,
+            || explain::spinning(machine, state, None),
+            recorded.clone(),
+        );
+    }
 }
 
 /// The fingerprint of a state that need not be in normal form.
