@@ -35,7 +35,6 @@ pub(super) enum ReplayResult {
 ///
 /// # Errors
 /// The law that it breaks.
-/// The law that it breaks.
 pub(super) fn try_run(
     task: &Task<'_>,
     events: &[RunEvent],

@@ -41,7 +41,6 @@
 //! - A program that the machine cannot run is refused, with the reason. A run with a stray access
 //!   ends at that access.
 //! - The same test, options and schedule give the same observations, in the same order.
-//! - The same test, options and schedule give the same observations, in the same order.
 
 mod agents;
 mod barrier;

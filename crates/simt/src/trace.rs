@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 
 use super::agents::taken_apart;
 use super::place::place;
-use super::record::{RunEvent, WriteId};
-use program::ThreadId;
+use super::record::{RunEvent, Spot, WriteId};
 use program::litmus::LitmusTest;
 use program::memory::{CellId, Memory};
+use program::{Program, ThreadId};
 
 /// The names of the locations, as [`RunEvent::Read`] numbers them.
 pub fn location_names(test: &LitmusTest) -> Vec<String> {
@@ -28,30 +28,7 @@ pub fn trace(test: &LitmusTest, events: &[RunEvent]) -> String {
     // The indices of instructions refer to the code that ran.
     let ran = taken_apart(test).ok().and_then(|(apart, _)| apart);
     let program = &ran.as_ref().unwrap_or(test).program;
-    let memory = Memory::new(program);
-    let names = location_names(test);
-    // For each write: its location and value.
-    let mut writes: Vec<(WriteId, usize, i64)> = Vec::new();
-    for e in events {
-        if let RunEvent::Write {
-            source, loc, value, ..
-        } = e
-        {
-            writes.push((*source, *loc, *value));
-        }
-    }
-    let cells: Vec<CellId> = memory
-        .cells
-        .iter()
-        .enumerate()
-        .filter(|(i, c)| c.memory.0 as usize == *i)
-        .map(|(_, c)| c.memory)
-        .collect();
-    let show = |loc: usize, v: i64| memory.show_in(program, cells[loc], v);
-    let whose = |s: WriteId| match s {
-        WriteId::Initial(_) => "initially".to_owned(),
-        WriteId::Write(t, n) => format!("from {}'s write {}", program.threads[t].name, n + 1),
-    };
+    let effects = Effects::new(test, program, events);
     let width = program
         .threads
         .iter()
@@ -65,97 +42,37 @@ pub fn trace(test: &LitmusTest, events: &[RunEvent]) -> String {
     });
     let lanes = masks.fold(0, |all, mask| all | mask);
     let lanes = (u64::BITS - lanes.leading_zeros()) as usize;
-    let mut turn = (0, None);
-    // The index of the first step of a livelock's round.
-    let mut way = 0;
-    let mut lines: Vec<String> = Vec::new();
     let texts = program
         .threads
         .iter()
         .flat_map(|t| &t.code)
         .map(|i| i.text.chars().count());
     let code_width = texts.max().unwrap_or(0).clamp(MIN_CODE, MAX_CODE);
+    let mut lines: Vec<String> = Vec::new();
     if lanes > 0 {
         let turns = events.iter().filter_map(|e| match e {
             RunEvent::Turn { thread, .. } => Some(*thread),
             _ => None,
         });
         for t in turns.collect::<BTreeSet<usize>>() {
-            lines.push(format!(
-                "  {}: {}",
-                program.threads[t].name,
-                place(program, t)
-            ));
+            let name = &program.threads[t].name;
+            lines.push(format!("  {name}: {}", place(program, t)));
         }
     }
+    let mut turn = (0, None);
+    // The index of the first step of a livelock's round.
+    let mut way = 0;
     for e in events {
-        let (thread, instr, what) = match e {
-            RunEvent::Read {
-                thread,
-                instr,
-                loc,
-                source,
-                value,
-            } => (
-                *thread,
-                Some(*instr),
-                format!(
-                    "{} = {} ({})",
-                    names[*loc],
-                    show(*loc, *value),
-                    whose(*source)
-                ),
-            ),
-            RunEvent::Write {
-                source: WriteId::Write(t, n),
-                instr,
-                loc,
-                value,
-            } => (
-                *t,
-                Some(*instr),
-                format!(
-                    "{} := {} (write {})",
-                    names[*loc],
-                    show(*loc, *value),
-                    n + 1
-                ),
-            ),
-            RunEvent::Early(s) => (s.thread, Some(s.instr), "before its turn:".to_owned()),
-            RunEvent::Fence(s) => (s.thread, Some(s.instr), String::new()),
-            RunEvent::Arrive(s, _) => (s.thread, Some(s.instr), "arrives".to_owned()),
-            RunEvent::Pass(s, _) => (s.thread, Some(s.instr), "passes".to_owned()),
-            RunEvent::After(loc, a, b) => {
-                let (WriteId::Write(t, _), false) = (*b, matches!(a, WriteId::Initial(_))) else {
-                    continue;
-                };
-                let value = |s: &WriteId| writes.iter().find(|w| w.0 == *s).map_or(0, |w| w.2);
-                let order = format!(
-                    "coherence of {}: {} before {}",
-                    names[*loc],
-                    show(*loc, value(a)),
-                    show(*loc, value(b))
-                );
-                (t, None, order)
-            }
-            RunEvent::Turn { thread, active } => {
-                turn = (*thread, *active);
-                continue;
-            }
-            RunEvent::Hand(..)
-            | RunEvent::HandReleased(..)
-            | RunEvent::Pour(..)
-            | RunEvent::Tell(..)
-            | RunEvent::Begin(..)
-            | RunEvent::Complete(..) => {
-                continue;
-            }
+        match e {
+            RunEvent::Turn { thread, active } => turn = (*thread, *active),
             RunEvent::Round => {
                 (way, turn) = (lines.len(), (0, None));
                 lines.push("  … and from here on again and again:".into());
-                continue;
             }
-            RunEvent::Commit(_) | RunEvent::Write { .. } | RunEvent::Jump(..) => continue,
+            _ => {}
+        }
+        let Some((thread, instr, what)) = effects.of(e) else {
+            continue;
         };
         let shown = match turn {
             (t, Some(active)) if t == thread => {
@@ -166,14 +83,11 @@ pub fn trace(test: &LitmusTest, events: &[RunEvent]) -> String {
         let gap = if lanes > 0 { "  " } else { "" };
         let thread = &program.threads[thread];
         let code = instr.map_or("", |i| thread.code[i].text.as_str());
-        lines.push(
-            format!(
-                "  {:width$}{gap}{shown}  {code:<code_width$}  {what}",
-                thread.name
-            )
-            .trim_end()
-            .to_owned(),
+        let line = format!(
+            "  {:width$}{gap}{shown}  {code:<code_width$}  {what}",
+            thread.name
         );
+        lines.push(line.trim_end().to_owned());
     }
     let round = lines.split_off(if way > 0 { way } else { lines.len() });
     fold(lines)
@@ -181,6 +95,92 @@ pub fn trace(test: &LitmusTest, events: &[RunEvent]) -> String {
             .iter()
             .map(|line| format!("{line}\n"))
             .collect::<String>()
+}
+
+/// The effects of events, in words.
+struct Effects<'p> {
+    program: &'p Program,
+    memory: Memory,
+    names: Vec<String>,
+    cells: Vec<CellId>,
+    /// The value of each write.
+    writes: Vec<(WriteId, i64)>,
+}
+
+impl<'p> Effects<'p> {
+    fn new(test: &LitmusTest, program: &'p Program, events: &[RunEvent]) -> Effects<'p> {
+        let memory = Memory::new(program);
+        let cells = memory
+            .cells
+            .iter()
+            .enumerate()
+            .filter(|(i, c)| c.memory.0 as usize == *i)
+            .map(|(_, c)| c.memory)
+            .collect();
+        let writes = events.iter().filter_map(|e| match e {
+            RunEvent::Write { source, value, .. } => Some((*source, *value)),
+            _ => None,
+        });
+        Effects {
+            program,
+            cells,
+            names: location_names(test),
+            writes: writes.collect(),
+            memory,
+        }
+    }
+
+    fn show(&self, loc: usize, value: i64) -> String {
+        self.memory.show_in(self.program, self.cells[loc], value)
+    }
+
+    /// The thread, the instruction and the effect of an event; `None` if no line shows it.
+    fn of(&self, event: &RunEvent) -> Option<(usize, Option<usize>, String)> {
+        let at = |s: &Spot, what: &str| Some((s.thread, Some(s.instr), what.to_owned()));
+        match event {
+            RunEvent::Read {
+                thread,
+                instr,
+                loc,
+                source,
+                value,
+            } => {
+                let source = match source {
+                    WriteId::Initial(_) => "initially".to_owned(),
+                    WriteId::Write(t, n) => {
+                        format!("from {}'s write {}", self.program.threads[*t].name, n + 1)
+                    }
+                };
+                let (name, value) = (&self.names[*loc], self.show(*loc, *value));
+                let what = format!("{name} = {value} ({source})");
+                Some((*thread, Some(*instr), what))
+            }
+            RunEvent::Write {
+                source: WriteId::Write(t, n),
+                instr,
+                loc,
+                value,
+            } => {
+                let (name, value) = (&self.names[*loc], self.show(*loc, *value));
+                let what = format!("{name} := {value} (write {})", n + 1);
+                Some((*t, Some(*instr), what))
+            }
+            RunEvent::Early(s) => at(s, "before its turn:"),
+            RunEvent::Fence(s) => at(s, ""),
+            RunEvent::Arrive(s, _) => at(s, "arrives"),
+            RunEvent::Pass(s, _) => at(s, "passes"),
+            RunEvent::After(loc, a @ WriteId::Write(..), b @ WriteId::Write(t, _)) => {
+                let value = |s: &WriteId| {
+                    let write = self.writes.iter().find(|w| w.0 == *s);
+                    self.show(*loc, write.map_or(0, |w| w.1))
+                };
+                let name = &self.names[*loc];
+                let what = format!("coherence of {name}: {} before {}", value(a), value(b));
+                Some((*t, None, what))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// The lanes of a warp: the one that steps, those active with it, the others.

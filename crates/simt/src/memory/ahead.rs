@@ -15,7 +15,6 @@
 //!   itself.
 //! - The look passes a barrier only in programs without branches: then no value decides whether the
 //!   barrier lets a thread pass.
-//!   no value's doing.
 
 use super::Context;
 use crate::code::new_value;
@@ -245,19 +244,10 @@ fn operands_known(update: &Update, dst: Option<RegId>, regs: &[Option<i64>]) -> 
 impl LookAhead<'_> {
     /// The binds that are possible for the thread now.
     pub(super) fn candidates(&self) -> Vec<BindCandidate> {
-        let LookAhead {
-            code,
-            early,
-            t,
-            thread,
-            bound,
-            binds,
-            halves,
-            fences,
-        } = *self;
-        let acts = &code.threads[t].acts;
+        let thread = self.thread;
+        let acts = &self.code.threads[self.t].acts;
         let mut walk = AheadWalk {
-            early,
+            early: self.early,
             pc: thread.pc,
             clock: thread.clock,
             regs: thread.regs.iter().copied().map(Some).collect(),
@@ -267,133 +257,159 @@ impl LookAhead<'_> {
         let mut seen = 0;
         for _ in 0..MAX_WALK {
             let Some(act) = acts.get(walk.pc) else { break };
-            if seen == WINDOW || walk.passed.wall && early == Early::Local {
+            if seen == WINDOW || walk.passed.wall && self.early == Early::Local {
                 break;
             }
             seen += usize::from(!matches!(act, Act::Assign { .. } | Act::Branch { .. }));
-            let bind = bound(walk.clock);
-            let first = walk.clock == thread.clock;
-            let place = |addr: &Expr, access: &Access, write| {
-                known(addr, &walk.regs).and_then(|a| code.place(t, a, access.ty, write))
+            let Some(next) = self.pass(&mut walk, act) else {
+                break;
             };
-            // The value that its read took, if it was bound.
-            let taken = bind.and_then(|b| b.read);
-            let mut next = walk.pc + 1;
-            match act {
-                Act::Load { dst, addr, access } => {
-                    let place = place(addr, access, false);
-                    let value = taken.map(|v| access.ty.wrap(v));
-                    let needed = code.threads[t].used[next][dst.0 as usize];
-                    if bind.is_none() && (!first && needed || first && access.acquire) {
-                        walk.offer(BindKind::Read, place, 0, !access.acquire, Vec::new());
-                    }
-                    walk.passed.access(place, access, access.acquire);
-                    walk.set(*dst, value);
-                }
-                Act::Store {
-                    addr,
-                    value,
-                    access,
-                } => {
-                    let place = place(addr, access, true);
-                    let value = known(value, &walk.regs).map(|v| access.ty.wrap(v));
-                    if access.release {
-                        walk.release(access.scope, place);
-                    }
-                    if let (None, false, Some(value)) = (bind, first, value) {
-                        let releases = walk.passed.releases_for(place);
-                        walk.offer(BindKind::Write, place, value, !access.release, releases);
-                    }
-                    walk.passed.access(place, access, access.release);
-                }
-                Act::Rmw {
-                    dst,
-                    addr,
-                    update,
-                    read,
-                    write,
-                } => {
-                    let place = place(addr, read, true);
-                    let old = taken.map(|v| read.ty.wrap(v));
-                    if write.release {
-                        walk.release(write.scope, place);
-                    }
-                    let releases = walk.passed.releases_for(place);
-                    let plain = !read.acquire && !write.release;
-                    match bind {
-                        // Operations on an mbarrier object happen in the order of their turns.
-                        None if read.object.is_some() => {}
-                        None if operands_known(update, *dst, &walk.regs) => {
-                            if !first || read.acquire {
-                                walk.offer(BindKind::Both, place, 0, plain, releases.clone());
-                            }
-                            if let (Update::Exchange(e), Early::Full(_), true) =
-                                (update, early, halves)
-                            {
-                                let value = known(e, &walk.regs).map_or(0, |v| write.ty.wrap(v));
-                                walk.offer(BindKind::Publish, place, value, plain, releases);
-                            }
-                        }
-                        Some(b) if b.read.is_none() && b.write => {
-                            walk.offer(BindKind::Catch, place, 0, plain, Vec::new());
-                        }
-                        _ => {}
-                    }
-                    walk.passed.access(place, read, !plain);
-                    if let Some(dst) = dst {
-                        walk.set(*dst, old);
-                    }
-                }
-                Act::Mark { mark: fence, .. } => {
-                    walk.passed.wall = true;
-                    for fence in fence.in_turn() {
-                        if let Fence::Thread {
-                            release: true,
-                            scope,
-                            ..
-                        } = fence
-                        {
-                            walk.release(scope, None);
-                        }
-                    }
-                }
-                Act::Barrier(_) if code.branches => break,
-                Act::Barrier(b) => {
-                    walk.passed.wall = true;
-                    if fences {
-                        walk.release(b.scope.unwrap_or(Scope::Thread), None);
-                    }
-                }
-                // A value from the runtime or from another lane is never bound early.
-                Act::Call(_) | Act::Enqueue(_) | Act::Give { .. } | Act::Take { .. } => break,
-                Act::Status { of, .. }
-                    if code
-                        .program
-                        .host
-                        .as_deref()
-                        .is_some_and(|h| h.query(*of).orders(h)) =>
-                {
-                    break;
-                }
-                Act::Choice { dst, .. } | Act::Status { dst, .. } => walk.set(*dst, None),
-                Act::Assign { dst, value } => {
-                    let value = known(value, &walk.regs);
-                    walk.set(*dst, value);
-                }
-                Act::Branch { cond, target } => match known(cond, &walk.regs) {
-                    Some(0) => {}
-                    Some(_) => next = *target,
-                    None => break,
-                },
-            }
             walk.pc = next;
             walk.clock += 1;
         }
-        if binds >= early.limit() {
+        if self.binds >= self.early.limit() {
             // Keeps only the candidates that complete an existing bind.
             walk.found.retain(|c| c.what == BindKind::Catch);
         }
         walk.found
+    }
+
+    /// Adds the binds of an instruction, and passes it; returns the next instruction, or `None` if
+    /// the look ends here.
+    fn pass(&self, walk: &mut AheadWalk, act: &Act) -> Option<usize> {
+        let code = self.code;
+        let mut next = walk.pc + 1;
+        match act {
+            Act::Load { dst, addr, access } => {
+                let first = walk.clock == self.thread.clock;
+                let bind = (self.bound)(walk.clock);
+                let place = self.place(walk, addr, access, false);
+                let value = bind.and_then(|b| b.read).map(|v| access.ty.wrap(v));
+                let needed = code.threads[self.t].used[next][dst.0 as usize];
+                if bind.is_none() && (!first && needed || first && access.acquire) {
+                    walk.offer(BindKind::Read, place, 0, !access.acquire, Vec::new());
+                }
+                walk.passed.access(place, access, access.acquire);
+                walk.set(*dst, value);
+            }
+            Act::Store {
+                addr,
+                value,
+                access,
+            } => {
+                let first = walk.clock == self.thread.clock;
+                let bind = (self.bound)(walk.clock);
+                let place = self.place(walk, addr, access, true);
+                let value = known(value, &walk.regs).map(|v| access.ty.wrap(v));
+                if access.release {
+                    walk.release(access.scope, place);
+                }
+                if let (None, false, Some(value)) = (bind, first, value) {
+                    let releases = walk.passed.releases_for(place);
+                    walk.offer(BindKind::Write, place, value, !access.release, releases);
+                }
+                walk.passed.access(place, access, access.release);
+            }
+            Act::Rmw { .. } => self.pass_atomic(walk, act),
+            Act::Mark { mark: fence, .. } => {
+                walk.passed.wall = true;
+                for fence in fence.in_turn() {
+                    if let Fence::Thread {
+                        release: true,
+                        scope,
+                        ..
+                    } = fence
+                    {
+                        walk.release(scope, None);
+                    }
+                }
+            }
+            Act::Barrier(_) if code.branches => return None,
+            Act::Barrier(b) => {
+                walk.passed.wall = true;
+                if self.fences {
+                    walk.release(b.scope.unwrap_or(Scope::Thread), None);
+                }
+            }
+            // A value from the runtime or from another lane is never bound early.
+            Act::Call(_) | Act::Enqueue(_) | Act::Give { .. } | Act::Take { .. } => return None,
+            Act::Status { of, .. }
+                if code
+                    .program
+                    .host
+                    .as_deref()
+                    .is_some_and(|h| h.query(*of).orders(h)) =>
+            {
+                return None;
+            }
+            Act::Choice { dst, .. } | Act::Status { dst, .. } => walk.set(*dst, None),
+            Act::Assign { dst, value } => {
+                let value = known(value, &walk.regs);
+                walk.set(*dst, value);
+            }
+            Act::Branch { cond, target } => {
+                if known(cond, &walk.regs)? != 0 {
+                    next = *target;
+                }
+            }
+        }
+        Some(next)
+    }
+
+    /// Adds the binds of a read-modify-write, and passes it.
+    fn pass_atomic(&self, walk: &mut AheadWalk, act: &Act) {
+        let Act::Rmw {
+            dst,
+            addr,
+            update,
+            read,
+            write,
+        } = act
+        else {
+            unreachable!("a read-modify-write")
+        };
+        let bind = (self.bound)(walk.clock);
+        let place = self.place(walk, addr, read, true);
+        let old = bind.and_then(|b| b.read).map(|v| read.ty.wrap(v));
+        if write.release {
+            walk.release(write.scope, place);
+        }
+        let releases = walk.passed.releases_for(place);
+        let plain = !read.acquire && !write.release;
+        match bind {
+            // Operations on an mbarrier object happen in the order of their turns.
+            None if read.object.is_some() => {}
+            None if operands_known(update, *dst, &walk.regs) => {
+                if walk.clock != self.thread.clock || read.acquire {
+                    walk.offer(BindKind::Both, place, 0, plain, releases.clone());
+                }
+                if let (Update::Exchange(e), Early::Full(_), true) =
+                    (update, self.early, self.halves)
+                {
+                    let value = known(e, &walk.regs).map_or(0, |v| write.ty.wrap(v));
+                    walk.offer(BindKind::Publish, place, value, plain, releases);
+                }
+            }
+            Some(b) if b.read.is_none() && b.write => {
+                walk.offer(BindKind::Catch, place, 0, plain, Vec::new());
+            }
+            _ => {}
+        }
+        walk.passed.access(place, read, !plain);
+        if let Some(dst) = dst {
+            walk.set(*dst, old);
+        }
+    }
+
+    fn place(
+        &self,
+        walk: &AheadWalk,
+        addr: &Expr,
+        access: &Access,
+        write: bool,
+    ) -> Option<AccessPlace> {
+        let address = known(addr, &walk.regs)?;
+        self.code.place(self.t, address, access.ty, write)
     }
 }
 

@@ -201,39 +201,10 @@ impl<B: Backend> RandomRun<'_, '_, B> {
             };
             let mark = log.as_ref().map_or(0, |events| events.len());
             let done = match pick {
-                Some(thread) => {
-                    let MachineState {
-                        memory, threads, ..
-                    } = &self.state;
-                    let may = || {
-                        machine
-                            .memory
-                            .may_bind_early(machine.code, memory, threads, thread)
-                    };
-                    let early = machine.binds() && self.dice.below(5) == 0 && may();
-                    let action = Action { thread, early };
-                    self.dice.taken.clear();
-                    let log: &mut dyn Log = match &mut log {
-                        Some(events) => *events,
-                        None => &mut Silent,
-                    };
-                    match machine.attempt(&mut self.state, action, &mut self.dice, log) {
-                        Ok(true) => Some(ScheduleStep::new(
-                            action,
-                            std::mem::take(&mut self.dice.taken),
-                        )),
-                        Ok(false) => None,
-                        Err(halt @ StepHalt::Fault { .. }) => {
-                            self.recorded.steps.push(ScheduleStep::new(
-                                action,
-                                std::mem::take(&mut self.dice.taken),
-                            ));
-                            return Ok(RunEnd::Fault(halt));
-                        }
-                        Err(StepHalt::Limit(what)) => return Ok(RunEnd::Limit(what.into(), false)),
-                        Err(halt) => return Err(machine.why(&halt)),
-                    }
-                }
+                Some(thread) => match self.attempt(thread, &mut log) {
+                    Ok(step) => step,
+                    Err(end) => return end,
+                },
                 None => {
                     // Random choices found no way on; checks whether there is one.
                     let mut all = successors(machine, &self.state)?;
@@ -260,6 +231,46 @@ impl<B: Backend> RandomRun<'_, '_, B> {
             if machine.tidies(self.recorded.steps.len(), period) {
                 machine.tidy(&mut self.state);
             }
+        }
+    }
+
+    /// Attempts a step of a thread with random choices; `None` if they are not possible.
+    ///
+    /// # Errors
+    /// The end of the run, if the step ends it.
+    fn attempt(
+        &mut self,
+        thread: usize,
+        log: &mut Option<&mut Vec<RunEvent>>,
+    ) -> Result<Option<ScheduleStep>, Result<RunEnd, String>> {
+        let machine = self.machine;
+        let MachineState {
+            memory, threads, ..
+        } = &self.state;
+        let early = machine.binds()
+            && self.dice.below(5) == 0
+            && machine
+                .memory
+                .may_bind_early(machine.code, memory, threads, thread);
+        let action = Action { thread, early };
+        self.dice.taken.clear();
+        let log: &mut dyn Log = match log {
+            Some(events) => *events,
+            None => &mut Silent,
+        };
+        let result = machine.attempt(&mut self.state, action, &mut self.dice, log);
+        if let Ok(false) = result {
+            return Ok(None);
+        }
+        let step = ScheduleStep::new(action, std::mem::take(&mut self.dice.taken));
+        match result {
+            Ok(_) => Ok(Some(step)),
+            Err(halt @ StepHalt::Fault { .. }) => {
+                self.recorded.steps.push(step);
+                Err(Ok(RunEnd::Fault(halt)))
+            }
+            Err(StepHalt::Limit(what)) => Err(Ok(RunEnd::Limit(what.into(), false))),
+            Err(halt) => Err(Err(machine.why(&halt))),
         }
     }
 
