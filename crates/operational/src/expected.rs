@@ -134,54 +134,18 @@ fn unmet(test: &LitmusTest, run: &RunExpectation, seen: &Observation) -> Mismatc
         .iter()
         .map(|s| format!("{} {}: {}", s.count, s.how.name(), s.why.join("; ")))
         .collect();
-    match run.ends {
-        Some("finished") if !stops.is_empty() => {
-            let (n, why) = (stops.len(), stops.join(" | "));
-            unmet.against.push(format!(
-                "expected every run to finish, but {n} kinds of them: {why}"
-            ));
-        }
-        Some("finished") if seen.ended.finished == 0 => {
-            unmet.lacking.push("no run finished".into())
-        }
-        Some(how) if how != "finished" && !seen.stops.iter().any(|s| s.how.name() == how) => {
-            let finished = seen.ended.finished;
-            let why = format!(
-                "expected a run to end by {how}: {finished} finished; {}",
-                stops.join(" | ")
-            );
-            unmet.lacking.push(why);
-        }
-        // Without an expectation about it, the launch must not fail.
-        None if !seen.launches() => unmet.against.extend(stops.iter().cloned()),
-        _ => {}
-    }
+    unmet.compare_ends(run, seen, &stops);
     // A race that the memory found may lack an explanation.
     let own = hazards(test, seen)
         .into_iter()
-        .filter(|h| h.kind == HazardKind::Race);
-    let own: Vec<String> = own.map(|h| race(test, &h)).collect();
+        .filter(|h| h.kind == HazardKind::Race)
+        .map(|h| race(test, &h));
     let explained = seen
         .races
         .iter()
         .map(|r| format!("{} / {}: {}", r.first, r.second, r.why));
-    let races: Vec<String> = explained.chain(own.iter().cloned()).collect();
-    let language = run.memory == Some("language") && dialect_races(test);
-    match run.race {
-        Some("racy") if races.is_empty() => unmet.lacking.push(format!(
-            "expected a race, and {} runs have none",
-            seen.judged
-        )),
-        Some("race-free") if !races.is_empty() => {
-            unmet
-                .against
-                .push(format!("expected no race: {}", races.join(" | ")));
-        }
-        Some("race-free") if seen.judged == 0 && !language => {
-            unmet.lacking.push("no run was looked at for races".into());
-        }
-        _ => {}
-    }
+    let races: Vec<String> = explained.chain(own).collect();
+    unmet.compare_races(test, run, seen, &races);
     if let Some(why) = &run.why {
         let texts = races.iter().chain(&stops);
         if !texts.clone().any(|text| text.contains(why)) {
@@ -193,6 +157,62 @@ fn unmet(test: &LitmusTest, run: &RunExpectation, seen: &Observation) -> Mismatc
         }
     }
     if let Some(expected) = run.condition {
+        unmet.compare_condition(test, expected, seen);
+    }
+    unmet
+}
+
+impl Mismatch {
+    fn compare_ends(&mut self, run: &RunExpectation, seen: &Observation, stops: &[String]) {
+        match run.ends {
+            Some("finished") if !stops.is_empty() => {
+                let (n, why) = (stops.len(), stops.join(" | "));
+                self.against.push(format!(
+                    "expected every run to finish, but {n} kinds of them: {why}"
+                ));
+            }
+            Some("finished") if seen.ended.finished == 0 => {
+                self.lacking.push("no run finished".into())
+            }
+            Some(how) if how != "finished" && !seen.stops.iter().any(|s| s.how.name() == how) => {
+                let finished = seen.ended.finished;
+                let why = format!(
+                    "expected a run to end by {how}: {finished} finished; {}",
+                    stops.join(" | ")
+                );
+                self.lacking.push(why);
+            }
+            // Without an expectation about it, the launch must not fail.
+            None if !seen.launches() => self.against.extend(stops.iter().cloned()),
+            _ => {}
+        }
+    }
+
+    fn compare_races(
+        &mut self,
+        test: &LitmusTest,
+        run: &RunExpectation,
+        seen: &Observation,
+        races: &[String],
+    ) {
+        let language = run.memory == Some("language") && dialect_races(test);
+        match run.race {
+            Some("racy") if races.is_empty() => self.lacking.push(format!(
+                "expected a race, and {} runs have none",
+                seen.judged
+            )),
+            Some("race-free") if !races.is_empty() => {
+                self.against
+                    .push(format!("expected no race: {}", races.join(" | ")));
+            }
+            Some("race-free") if seen.judged == 0 && !language => {
+                self.lacking.push("no run was looked at for races".into());
+            }
+            _ => {}
+        }
+    }
+
+    fn compare_condition(&mut self, test: &LitmusTest, expected: &str, seen: &Observation) {
         let holds: Vec<bool> = seen
             .outcomes
             .iter()
@@ -203,34 +223,31 @@ fn unmet(test: &LitmusTest, run: &RunExpectation, seen: &Observation) -> Mismatc
             "never" => !holds.iter().any(|h| *h),
             _ => holds.iter().any(|h| *h),
         };
-        if !fits {
-            let states: Vec<String> = name(test, seen)
-                .iter()
-                .map(|(state, seen)| {
-                    let values: Vec<String> =
-                        state.iter().map(|(n, v)| format!("{n} = {v}")).collect();
-                    format!("{} ({} times)", values.join(", "), seen.count)
-                })
-                .collect();
-            let shown = states[..states.len().min(MAX_STATES)].join("; ");
-            let more = states.len().saturating_sub(MAX_STATES);
-            let more = if more > 0 {
-                format!("; and {more} more")
-            } else {
-                String::new()
-            };
-            // Only an outcome that was seen contradicts it.
-            let list = if is_of_all(run.condition) && !holds.is_empty() {
-                &mut unmet.against
-            } else {
-                &mut unmet.lacking
-            };
-            list.push(format!(
-                "expected the condition to hold {expected}: {shown}{more}"
-            ));
+        if fits {
+            return;
         }
+        let states: Vec<String> = name(test, seen)
+            .iter()
+            .map(|(state, seen)| {
+                let values: Vec<String> = state.iter().map(|(n, v)| format!("{n} = {v}")).collect();
+                format!("{} ({} times)", values.join(", "), seen.count)
+            })
+            .collect();
+        let shown = states[..states.len().min(MAX_STATES)].join("; ");
+        let more = match states.len().saturating_sub(MAX_STATES) {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        };
+        // Only an outcome that was seen contradicts it.
+        let list = if is_of_all(Some(expected)) && !holds.is_empty() {
+            &mut self.against
+        } else {
+            &mut self.lacking
+        };
+        list.push(format!(
+            "expected the condition to hold {expected}: {shown}{more}"
+        ));
     }
-    unmet
 }
 
 /// Whether the memory of the test's language finds races.

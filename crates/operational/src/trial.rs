@@ -57,90 +57,14 @@ pub(super) fn try_run(
     if others.next().is_some() {
         return Ok(ReplayResult::LeftOut("a free relation that no run decides"));
     }
+    let MatchedRun {
+        known,
+        executed,
+        writes,
+        reads,
+        mut fences,
+    } = match_events(task, events)?;
     let n = sk.len();
-    let mut known = Assignment {
-        reads: vec![None; n],
-        choices: Vec::new(),
-    };
-    let mut executed = EventSet::from_fn(n, |e| sk.event(e).kind == EventKind::Init);
-    // The event of each source; the source of each executed read; the fences in the order of their
-    // commits.
-    let mut writes: BTreeMap<WriteId, usize> = (0..sk.init_cells.len())
-        .map(|i| (WriteId::Initial(i), i))
-        .collect();
-    let (mut reads, mut fences) = (Vec::new(), Vec::new());
-    let mut left: Vec<_> = sk
-        .program
-        .thread_ids()
-        .map(|t| {
-            let turns = events
-                .iter()
-                .enumerate()
-                .filter(move |(_, e)| turn_of(e) == Some(usize::from(t.0)));
-            (
-                (0..n)
-                    .filter(move |&i| sk.events[i].thread == Some(t))
-                    .peekable(),
-                turns,
-            )
-        })
-        .collect();
-    // A thread's steps may depend on values that others read, because they exchange them at
-    // meetings.
-    loop {
-        let (mut moved, mut open) = (false, None);
-        for (mine, turns) in &mut left {
-            while let Some(&i) = mine.peek() {
-                let event = &sk.events[i];
-                let Some(executes) = Eval::new(sk, &known).cond(event.guard) else {
-                    open.get_or_insert(i);
-                    break;
-                };
-                mine.next();
-                moved = true;
-                if !executes {
-                    continue;
-                }
-                executed.insert(i);
-                let (at, turn) = turns
-                    .next()
-                    .ok_or_else(|| format!("the run ends before event {i}"))?;
-                match (event.kind, turn) {
-                    (EventKind::Read, RunEvent::Read { source, value, .. }) => {
-                        known.reads[i] = Some(event.ty.wrap(*value));
-                        reads.push((*source, i));
-                    }
-                    (EventKind::Write, RunEvent::Commit(source)) => {
-                        writes.insert(*source, i);
-                    }
-                    (EventKind::Fence, RunEvent::Fence(_)) => fences.push((at, i)),
-                    (EventKind::Arrive, RunEvent::Arrive(..))
-                    | (EventKind::Wait, RunEvent::Pass(..)) => {}
-                    (kind, turn) => {
-                        return Err(format!(
-                            "event {i} is a {kind:?}, and the run has {turn:?} there"
-                        ));
-                    }
-                }
-            }
-        }
-        match open {
-            None => break,
-            Some(_) if moved => {}
-            Some(i) => {
-                return Err(format!(
-                    "whether event {i} executes does not follow from the run"
-                ));
-            }
-        }
-    }
-    for (_, turns) in &mut left {
-        if let Some((_, turn)) = turns.next() {
-            return Err(format!(
-                "the run goes on after the thread's last event: {turn:?}"
-            ));
-        }
-    }
     let event = |s: &WriteId| {
         writes
             .get(s)
@@ -197,26 +121,143 @@ pub(super) fn try_run(
         }
         execution.free[i] = sc.plus(&execution.executed);
     }
-    let replayed = replay(task, &execution)?;
+    let replayed = check(task, &execution, outcome)?;
+    Ok(ReplayResult::Consistent(Box::new((execution, replayed))))
+}
+
+/// The events of a run as events of the skeleton.
+struct MatchedRun {
+    /// The values of the reads.
+    known: Assignment,
+    executed: EventSet,
+    /// The event of each write.
+    writes: BTreeMap<WriteId, usize>,
+    /// The executed reads, with their sources.
+    reads: Vec<(WriteId, usize)>,
+    /// The fences, with the positions of their commits.
+    fences: Vec<(usize, usize)>,
+}
+
+/// Matches the events of each thread with those of the skeleton.
+///
+/// # Errors
+/// The event that has no counterpart.
+fn match_events(task: &Task<'_>, events: &[RunEvent]) -> Result<MatchedRun, String> {
+    let sk = &task.sk;
+    let n = sk.len();
+    let mut run = MatchedRun {
+        known: Assignment {
+            reads: vec![None; n],
+            choices: Vec::new(),
+        },
+        executed: EventSet::from_fn(n, |e| sk.event(e).kind == EventKind::Init),
+        writes: (0..sk.init_cells.len())
+            .map(|i| (WriteId::Initial(i), i))
+            .collect(),
+        reads: Vec::new(),
+        fences: Vec::new(),
+    };
+    let mut left: Vec<_> = sk
+        .program
+        .thread_ids()
+        .map(|t| {
+            let turns = events
+                .iter()
+                .enumerate()
+                .filter(move |(_, e)| turn_of(e) == Some(usize::from(t.0)));
+            let mine = (0..n).filter(move |&i| sk.events[i].thread == Some(t));
+            (mine.peekable(), turns)
+        })
+        .collect();
+    // A thread's steps may depend on values that others read, because they exchange them at
+    // meetings.
+    loop {
+        let (mut moved, mut open) = (false, None);
+        for (mine, turns) in &mut left {
+            while let Some(&i) = mine.peek() {
+                let Some(executes) = Eval::new(sk, &run.known).cond(sk.events[i].guard) else {
+                    open.get_or_insert(i);
+                    break;
+                };
+                mine.next();
+                moved = true;
+                if executes {
+                    let (at, turn) = turns
+                        .next()
+                        .ok_or_else(|| format!("the run ends before event {i}"))?;
+                    run.add(task, i, at, turn)?;
+                }
+            }
+        }
+        match open {
+            None => break,
+            Some(_) if moved => {}
+            Some(i) => {
+                return Err(format!(
+                    "whether event {i} executes does not follow from the run"
+                ));
+            }
+        }
+    }
+    for (_, turns) in &mut left {
+        if let Some((_, turn)) = turns.next() {
+            return Err(format!(
+                "the run goes on after the thread's last event: {turn:?}"
+            ));
+        }
+    }
+    Ok(run)
+}
+
+impl MatchedRun {
+    /// Adds an event of the skeleton that the run executes as its event number `at`.
+    fn add(&mut self, task: &Task<'_>, i: usize, at: usize, turn: &RunEvent) -> Result<(), String> {
+        let event = &task.sk.events[i];
+        self.executed.insert(i);
+        match (event.kind, turn) {
+            (EventKind::Read, RunEvent::Read { source, value, .. }) => {
+                self.known.reads[i] = Some(event.ty.wrap(*value));
+                self.reads.push((*source, i));
+            }
+            (EventKind::Write, RunEvent::Commit(source)) => {
+                self.writes.insert(*source, i);
+            }
+            (EventKind::Fence, RunEvent::Fence(_)) => self.fences.push((at, i)),
+            (EventKind::Arrive, RunEvent::Arrive(..)) | (EventKind::Wait, RunEvent::Pass(..)) => {}
+            (kind, turn) => {
+                return Err(format!(
+                    "event {i} is a {kind:?}, and the run has {turn:?} there"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Evaluates an execution, which has to be consistent, with the machine's outcome.
+///
+/// # Errors
+/// The law that it breaks.
+fn check(task: &Task<'_>, execution: &Execution, outcome: &[i64]) -> Result<Replayed, String> {
+    let replayed = replay(task, execution)?;
     if let Some(&axiom) = replayed.rejected_by.first() {
-        return Err(format!("axiom `{}` rejects it", model.axioms[axiom].name));
+        let axiom = &task.model.axioms[axiom];
+        return Err(format!("axiom `{}` rejects it", axiom.name));
     }
     if !replayed.complete {
         return Err("a thread does not run to its end".into());
     }
-    let wrapped = |(o, v): (&_, &i64)| task.observable_ty(*o).wrap(*v);
-    if !replayed
-        .state
-        .iter()
-        .enumerate()
-        .all(|(i, v)| wrapped((&task.observed[i], v)) == wrapped((&task.observed[i], &outcome[i])))
-    {
+    let same = |(i, v): (usize, &i64)| {
+        let ty = task.observable_ty(task.observed[i]);
+        ty.wrap(*v) == ty.wrap(outcome[i])
+    };
+    if !replayed.state.iter().enumerate().all(same) {
         return Err(format!(
             "it ends in {:?}, and the machine in {outcome:?}",
             replayed.state
         ));
     }
-    Ok(ReplayResult::Consistent(Box::new((execution, replayed))))
+    Ok(replayed)
 }
 
 /// The thread whose turn an event is.

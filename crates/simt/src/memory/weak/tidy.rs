@@ -20,8 +20,8 @@ use super::per_location::CommittedAccess;
 use super::tags::Tag;
 use super::tail::PendingRead;
 use super::view::{ViewKey, WriteSet, WriteView};
-use super::write::{ObjectArrival, PatternHead, ReadOrigin};
-use super::{Weak, WeakContents};
+use super::write::{LocationWrites, PatternHead, ReadOrigin};
+use super::{Knowledge, Weak, WeakContents};
 use crate::code::Code;
 use crate::fingerprint::Hasher128;
 use crate::record::WriteId;
@@ -272,39 +272,7 @@ impl WeakContents {
         carried: &mut dyn Iterator<Item = &WriteView>,
         mut out: &mut dyn Hasher,
     ) {
-        // By location and slot: the number of the write, in the order of threads and of their
-        // writes.
-        let names: Vec<Vec<u8>> = self
-            .locations
-            .iter()
-            .map(|l| {
-                let mut order: Vec<(WriteId, usize)> =
-                    l.live().map(|(i, w)| (w.source, i)).collect();
-                order.sort_unstable();
-                let mut names = vec![0; l.slots.len()];
-                order
-                    .iter()
-                    .enumerate()
-                    .for_each(|(name, &(_, slot))| names[slot] = name as u8);
-                names
-            })
-            .collect();
-        let row = |loc: usize, r: WriteSet| {
-            bits(r).fold(0, |renamed: WriteSet, slot| renamed | 1 << names[loc][slot])
-        };
-        let view = |v: &WriteView, out: &mut dyn Hasher| {
-            let mut out = out;
-            out.write_usize(v.entries().len());
-            for e in v.entries() {
-                (e.key, row(usize::from(e.key.loc), e.writes)).hash(&mut out);
-            }
-        };
-        let head = |h: &PatternHead| {
-            let mut f = Hasher128::default();
-            (h.thread, h.scope).hash(&mut f);
-            view(&h.view, &mut f);
-            f.value()
-        };
+        let names = Names::new(&self.locations);
         let wide = self
             .locations
             .iter()
@@ -314,80 +282,120 @@ impl WeakContents {
         turns.sort_unstable();
         turns.dedup();
         for (loc, l) in self.locations.iter().enumerate() {
-            let mut order: Vec<usize> = l.live().map(|(i, _)| i).collect();
-            order.sort_by_key(|&i| names[loc][i]);
-            out.write_usize(order.len());
-            for w in order.into_iter().map(|i| l.get(i)) {
-                (w.thread(), w.va, w.proxy, w.strong, w.scope, w.value).hash(&mut out);
-                (w.committed, !w.committed && w.read_early, w.flat).hash(&mut out);
-                (w.part, w.atomic, w.operation().filter(|_| w.part.1 > 1)).hash(&mut out);
-                (row(loc, w.co_after), row(loc, w.never)).hash(&mut out);
-                match w.origin {
-                    ReadOrigin::From(s, strong) => {
-                        (1u8, names[loc][usize::from(s)], strong).hash(&mut out)
-                    }
-                    ReadOrigin::Unbound => 2u8.hash(&mut out),
-                    ReadOrigin::None | ReadOrigin::Gone => 3u8.hash(&mut out),
-                }
-                let heads = w
-                    .heads
-                    .iter()
-                    .fold(0u128, |sum, h| sum.wrapping_add(head(h)));
-                (w.heads.len(), heads).hash(&mut out);
-                for list in [&w.arrivals.current, &w.arrivals.complete] {
-                    let arrival = |a: &ObjectArrival| {
-                        Hasher128::of(&(head(&a.head), a.scope, a.told, a.read))
-                    };
-                    let sum = list
-                        .iter()
-                        .fold(0u128, |sum, a| sum.wrapping_add(arrival(a)));
-                    (list.len(), sum).hash(&mut out);
-                }
-            }
-            (row(loc, l.sealed), row(loc, l.sealed_ms)).hash(&mut out);
-            l.hash_done(&names[loc], &turns, out);
+            names.hash_location(loc, l, out);
+            l.hash_done(&names.0[loc], &turns, out);
         }
         for t in &self.threads {
-            t.idle.hash(&mut out);
-            [&t.known, &t.inits, &t.made_known, &t.own, &t.own_reads]
-                .into_iter()
-                .for_each(|v| view(v, out));
-            for (scope, v) in &t.release_fences {
-                scope.hash(&mut out);
-                view(v, out);
-            }
-            for (key, v) in &t.release_writes {
-                key.hash(&mut out);
-                view(v, out);
-            }
-            let pending = t.pending.iter().fold(0u128, |sum, (va, p)| {
-                sum.wrapping_add(match p {
-                    PendingRead::Head(h) => Hasher128::of(&(*va, head(h))),
-                    PendingRead::Write(l, s) => {
-                        Hasher128::of(&(*va, *l, names[usize::from(*l)][usize::from(*s)], 7u8))
-                    }
-                })
-            });
-            (t.pending.len(), pending).hash(&mut out);
+            names.hash_thread(t, out);
         }
         out.write_usize(self.early.iter().count());
         for b in self.early.iter() {
             let clock = threads[b.thread].clock;
             (b.thread, b.clock - clock, b.loc).hash(&mut out);
-            (
-                b.read.map(|s| names[b.loc][s]),
-                b.write.map(|s| names[b.loc][s]),
-            )
-                .hash(&mut out);
+            let name = |slot: usize| names.0[b.loc][slot];
+            (b.read.map(name), b.write.map(name)).hash(&mut out);
             b.releases
                 .iter()
                 .for_each(|r| (r.clock - clock, r.scope).hash(&mut out));
         }
         for (key, v) in &self.fence_sc {
             key.hash(&mut out);
-            view(v, out);
+            names.hash_view(v, out);
         }
-        carried.for_each(|v| view(v, out));
+        carried.for_each(|v| names.hash_view(v, out));
+    }
+}
+
+/// By location and slot: the number of the write, in the order of threads and of their writes.
+struct Names(Vec<Vec<u8>>);
+
+impl Names {
+    fn new(locations: &[LocationWrites]) -> Names {
+        let of = |l: &LocationWrites| {
+            let mut order: Vec<(WriteId, usize)> = l.live().map(|(i, w)| (w.source, i)).collect();
+            order.sort_unstable();
+            let mut names = vec![0; l.slots.len()];
+            for (name, &(_, slot)) in order.iter().enumerate() {
+                names[slot] = name as u8;
+            }
+            names
+        };
+        Names(locations.iter().map(of).collect())
+    }
+
+    /// The set of a location's writes, by number.
+    fn row(&self, loc: usize, r: WriteSet) -> WriteSet {
+        bits(r).fold(0, |renamed, slot| renamed | 1 << self.0[loc][slot])
+    }
+
+    fn hash_view(&self, v: &WriteView, mut out: &mut dyn Hasher) {
+        out.write_usize(v.entries().len());
+        for e in v.entries() {
+            (e.key, self.row(usize::from(e.key.loc), e.writes)).hash(&mut out);
+        }
+    }
+
+    fn head(&self, h: &PatternHead) -> u128 {
+        let mut f = Hasher128::default();
+        (h.thread, h.scope).hash(&mut f);
+        self.hash_view(&h.view, &mut f);
+        f.value()
+    }
+
+    fn hash_location(&self, loc: usize, l: &LocationWrites, mut out: &mut dyn Hasher) {
+        let mut order: Vec<usize> = l.live().map(|(i, _)| i).collect();
+        order.sort_by_key(|&i| self.0[loc][i]);
+        out.write_usize(order.len());
+        for w in order.into_iter().map(|i| l.get(i)) {
+            (w.thread(), w.va, w.proxy, w.strong, w.scope, w.value).hash(&mut out);
+            (w.committed, !w.committed && w.read_early, w.flat).hash(&mut out);
+            (w.part, w.atomic, w.operation().filter(|_| w.part.1 > 1)).hash(&mut out);
+            (self.row(loc, w.co_after), self.row(loc, w.never)).hash(&mut out);
+            match w.origin {
+                ReadOrigin::From(s, strong) => {
+                    (1u8, self.0[loc][usize::from(s)], strong).hash(&mut out)
+                }
+                ReadOrigin::Unbound => 2u8.hash(&mut out),
+                ReadOrigin::None | ReadOrigin::Gone => 3u8.hash(&mut out),
+            }
+            let heads = w
+                .heads
+                .iter()
+                .fold(0u128, |sum, h| sum.wrapping_add(self.head(h)));
+            (w.heads.len(), heads).hash(&mut out);
+            for list in [&w.arrivals.current, &w.arrivals.complete] {
+                let sum = list.iter().fold(0u128, |sum, a| {
+                    let arrival = (self.head(&a.head), a.scope, a.told, a.read);
+                    sum.wrapping_add(Hasher128::of(&arrival))
+                });
+                (list.len(), sum).hash(&mut out);
+            }
+        }
+        (self.row(loc, l.sealed), self.row(loc, l.sealed_ms)).hash(&mut out);
+    }
+
+    fn hash_thread(&self, t: &Knowledge, mut out: &mut dyn Hasher) {
+        t.idle.hash(&mut out);
+        for v in [&t.known, &t.inits, &t.made_known, &t.own, &t.own_reads] {
+            self.hash_view(v, out);
+        }
+        for (scope, v) in &t.release_fences {
+            scope.hash(&mut out);
+            self.hash_view(v, out);
+        }
+        for (key, v) in &t.release_writes {
+            key.hash(&mut out);
+            self.hash_view(v, out);
+        }
+        let pending = t.pending.iter().fold(0u128, |sum, (va, p)| {
+            sum.wrapping_add(match p {
+                PendingRead::Head(h) => Hasher128::of(&(*va, self.head(h))),
+                PendingRead::Write(l, s) => {
+                    Hasher128::of(&(*va, *l, self.0[usize::from(*l)][usize::from(*s)], 7u8))
+                }
+            })
+        });
+        (t.pending.len(), pending).hash(&mut out);
     }
 }
 
