@@ -348,8 +348,11 @@ impl WorkGroup<'_> {
             }
         }
         let observed = self.test.observables();
-        for (r, spaces) in held.iter().enumerate() {
-            if spaces.any() && observed.iter().any(|o| matches!(o, Observable::Reg(of, reg) if *of == t && usize::from(reg.0) == r)) {
+        for o in &observed {
+            if let Observable::Reg(of, reg) = o
+                && *of == t
+                && held[usize::from(reg.0)].any()
+            {
                 return Err(unbuilt("a final value that is an address"));
             }
         }

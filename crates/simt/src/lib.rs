@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `agents` | threads that carry out asynchronous operations |
 //! | `code`, `prepare` | a test ready to run, and its preparation |
-//! | `thread`, `state`, `step`, `halt` | threads, a step of one, and the ways in which it ends early |
+//! | `thread`, `state`, `step`, `halt` | threads, a step of one, and how it ends early |
 //! | `layer` | the threads that may step: warps and resident blocks |
 //! | `barrier` | arrivals and waits |
 //! | `options`, `memories` | settings of a run, and the memories |
@@ -316,7 +316,11 @@ fn explore(
 fn runnable(test: &LitmusTest, options: &RunOptions) -> Result<(), String> {
     let dialect = test.program.dialect;
     if options.memory == MachineMemory::Weak && options.scheduling == Scheduling::Lockstep {
-        return Err("not in this machine: warps with one program counter on PTX's memory, whose model is for sm_70 and later; take the memory `sc`".into());
+        return Err(
+            "not in this machine: warps with one program counter on PTX's memory, whose \
+            model is for sm_70 and later; take the memory `sc`"
+                .into(),
+        );
     }
     if let Some(instr) = test.program.asynchronous()
         && (options.scheduling != Scheduling::Independent || options.progress)

@@ -154,7 +154,9 @@ impl Code {
         let (first, mut rest) = (fine.next().unwrap_or(false), fine);
         if enqueues && rest.any(|f| f != first) {
             return Err(
-                "not in this machine: commands enqueued by kernels where part of memory is fine-grained".into()
+                "not in this machine: commands enqueued by kernels where part of memory is \
+                    fine-grained"
+                    .into(),
             );
         }
         Ok(first)
@@ -242,7 +244,8 @@ impl Code {
             return Err("not in this machine: a barrier instance that only waits".into());
         }
         // A finished history decides which barriers meet, and it keeps no registers.
-        let computed = matches!(op, Op::Barrier(Barrier { lanes: Some(mask), .. }) if !matches!(mask, Expr::Const(_)));
+        let lanes = op.barrier().and_then(|b| b.lanes.as_ref());
+        let computed = lanes.is_some_and(|mask| !matches!(mask, Expr::Const(_)));
         if computed && self.program.dialect.row().convergence != Convergence::Aligned {
             return Err(
                 "not in this machine: a barrier of a warp for lanes that are computed".into(),

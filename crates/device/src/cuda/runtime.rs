@@ -5,8 +5,8 @@
 //! - Memory that an unfinished launch may still write to is never freed.
 //!
 //! # Sources
-//! - CUDA Driver API, *Device Management*, *Primary Context Management*, *Module Management*, *Memory
-//!   Management*, *Execution Control*.
+//! - CUDA Driver API, *Device Management*, *Primary Context Management*, *Module Management*,
+//!   *Memory Management*, *Execution Control*.
 
 #![expect(
     unsafe_code,

@@ -775,7 +775,8 @@ mod tests {
         }
     }
 
-    const MEMORY: &str = "x = { type = \"u32\" }\ny = { type = \"s64\" }\ns = { type = \"u32\", space = \"shared\" }\nh = { type = \"u16\" }\nv = { type = \"u32\", size = 2 }";
+    const MEMORY: &str = "x = { type = \"u32\" }\ny = { type = \"s64\" }\ns = { type = \"u32\", \
+        space = \"shared\" }\nh = { type = \"u16\" }\nv = { type = \"u32\", size = 2 }";
 
     #[test]
     fn every_form_becomes_the_same_form() {

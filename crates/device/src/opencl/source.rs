@@ -71,7 +71,8 @@ pub(crate) fn source(test: &LitmusTest, shape: &KernelShape) -> Result<String, S
     }
     text += DELAY;
     text += &body(test, shape, &OpenClC { shape })?;
-    text += "  }\n  if (get_local_id(0) == 0) atomic_fetch_add_explicit(through, 1, memory_order_relaxed, memory_scope_device);\n}\n";
+    text += "  }\n  if (get_local_id(0) == 0) atomic_fetch_add_explicit(through, 1, \
+        memory_order_relaxed, memory_scope_device);\n}\n";
     let numbers = [
         ("${groups}", shape.groups.len()),
         ("${apart}", APART),
@@ -400,7 +401,8 @@ impl OpenClC<'_> {
                         let dst = if dst.is_empty() { dst } else { dst + ";" };
                         format!(
                             "{{ {ty} expected = ({ty}){expected}; \
-                             atomic_compare_exchange_strong_explicit({place}, &expected, ({ty}){new}, {}, {}, {scope}); {dst} }}",
+                             atomic_compare_exchange_strong_explicit({place}, &expected, \
+                             ({ty}){new}, {}, {}, {scope}); {dst} }}",
                             word(order),
                             // The strongest order that it may have.
                             word(order.on_failure())
@@ -539,7 +541,8 @@ fn binary(op: BinOp, ty: Ty, a: &str, b: &str) -> Result<String, String> {
         }
         BinOp::Shl => {
             format!(
-                "((ulong)({plain}){b} >= {bits} ? 0l : (long)({as_is})(({plain}){a} << ({plain}){b}))"
+                "((ulong)({plain}){b} >= {bits} ? 0l : (long)({as_is})(({plain}){a} << \
+                    ({plain}){b}))"
             )
         }
         BinOp::Shr if ty.signed => {
@@ -573,7 +576,8 @@ mod tests {
         condition: &str,
     ) -> Result<String, String> {
         let mut text = format!(
-            "name = \"T\"\ndialect = \"opencl\"\n{more}\ncondition = '{condition}'\n[memory]\n{memory}\n"
+            "name = \"T\"\ndialect = \"opencl\"\n{more}\ncondition = '{condition}'\n[memory]\n\
+                {memory}\n"
         );
         for (at, code) in codes.iter().enumerate() {
             let group = if same_group { 0 } else { at };
@@ -588,7 +592,8 @@ mod tests {
         }
     }
 
-    const MEMORY: &str = "x = { type = \"atomic_int\" }\ny = { type = \"int\" }\nz = { type = \"atomic_uint\", space = \"local\" }\nu = { type = \"atomic_ulong\" }";
+    const MEMORY: &str = "x = { type = \"atomic_int\" }\ny = { type = \"int\" }\nz = { type = \
+        \"atomic_uint\", space = \"local\" }\nu = { type = \"atomic_ulong\" }";
 
     #[test]
     fn every_form_becomes_the_same_form() {
@@ -620,16 +625,20 @@ mod tests {
                 "memory_order_seq_cst, memory_scope_device);",
             ),
             (
-                "int r = atomic_exchange_explicit(x, 2, memory_order_acq_rel, memory_scope_device);",
+                "int r = atomic_exchange_explicit(x, 2, memory_order_acq_rel, \
+                    memory_scope_device);",
                 "atomic_exchange_explicit(",
             ),
             (
-                "int e = 0; int r = atomic_compare_exchange_strong_explicit(x, &e, 1, memory_order_release, memory_order_relaxed, memory_scope_device);",
+                "int e = 0; int r = atomic_compare_exchange_strong_explicit(x, &e, 1, \
+                    memory_order_release, memory_order_relaxed, memory_scope_device);",
                 "memory_order_release, memory_order_relaxed, memory_scope_device); r0_",
             ),
             (
-                "atomic_work_item_fence(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE, memory_order_acq_rel, memory_scope_work_group);",
-                "atomic_work_item_fence(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE, memory_order_acq_rel, memory_scope_work_group);",
+                "atomic_work_item_fence(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE, \
+                    memory_order_acq_rel, memory_scope_work_group);",
+                "atomic_work_item_fence(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE, \
+                    memory_order_acq_rel, memory_scope_work_group);",
             ),
             (
                 "while (atomic_load(x) == 0) { }",
@@ -702,14 +711,16 @@ mod tests {
                 .expect("no kernel")
                 .to_string()
         };
-        let ptx = "name = \"T\"\ncondition = 'x == 0'\nmemory = { x = 0 }\n[[thread]]\ncode = \"st.relaxed.gpu x, 1\"\n";
+        let ptx = "name = \"T\"\ncondition = 'x == 0'\nmemory = { x = 0 }\n[[thread]]\ncode = \
+            \"st.relaxed.gpu x, 1\"\n";
         assert!(of(ptx).contains("it is not in OpenCL C"));
         let thread = |device: u32| format!("[[thread]]\ndevice = {device}\ncode = \"*x = 1;\"\n");
         let devices =
             "name = \"T\"\ndialect = \"opencl\"\ncondition = 'x == 0'\nmemory = { x = 0 }\n"
                 .to_owned();
         assert!(of(&(devices + &thread(0) + &thread(1))).contains("several devices"));
-        let pointer = "name = \"T\"\ndialect = \"opencl\"\ncondition = 'x == 0'\nmemory = { x = 0, p = { type = \"ulong\", init = \"&x\" } }\n";
+        let pointer = "name = \"T\"\ndialect = \"opencl\"\ncondition = 'x == 0'\nmemory = { x = \
+            0, p = { type = \"ulong\", init = \"&x\" } }\n";
         assert!(of(&(pointer.to_owned() + &thread(0))).contains("`p` holds an address"));
         let name = "name = 'T\\'\ndialect = \"opencl\"\ncondition = 'x == 0'\nmemory = { x = 0 }\n"
             .to_owned()

@@ -15,8 +15,8 @@
 //! - A thread of a command is held until its command runs; a thread in a call is held until the
 //!   call returns.
 //! # Sources
-//! - OpenCL API specification, *Execution Model*: states of a command, synchronisation of commands; *Flush
-//!   and Finish*.
+//! - OpenCL API specification, *Execution Model*: states of a command, synchronisation of commands;
+//!   *Flush and Finish*.
 //! - CUDA driver API, *Stream synchronization behavior*; CUDA runtime API, cudaEventRecord,
 //!   cudaStreamWaitEvent.
 
@@ -312,7 +312,10 @@ impl<C: Default> HostProgress<C> {
             match own.kind {
                 LaneKind::InOrder => of == lane,
                 LaneKind::OutOfOrder | LaneKind::OnDevice => {
-                    let barrier = matches!(item.what, EntryContent::Command(c) if host.command(c).kind == CommandKind::Barrier);
+                    let barrier = match item.what {
+                        EntryContent::Command(c) => host.command(c).kind == CommandKind::Barrier,
+                        EntryContent::Point => false,
+                    };
                     of == lane && (all || barrier)
                 }
                 LaneKind::Stream { blocking } => {

@@ -6,7 +6,7 @@
 //! | File | What |
 //! |---|---|
 //! | `residency` | blocks that wait for a free multiprocessor |
-//! | `warps`, `flow` | warps that share a program counter: reconvergence stack; the control-flow graph it rests on |
+//! | `warps`, `flow` | warps that share a program counter; the control-flow graph |
 //! | `turns` | threads of a group one after the other, groups one after the other (OpenCL) |
 //!
 //! [`Layers`] combines them: residency works with any order of threads.

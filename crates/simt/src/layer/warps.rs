@@ -80,7 +80,8 @@ impl LockstepWarps {
                 if !same_code(&code.threads[t].acts, &code.threads[u].acts) {
                     let names = [t, u].map(|x| code.program.threads[x].name.clone());
                     return Err(format!(
-                        "not in this machine: {} and {} share a warp, but run different code; a warp with one program counter runs one code",
+                        "not in this machine: {} and {} share a warp, but run different code; a \
+                            warp with one program counter runs one code",
                         names[0], names[1]
                     ));
                 }
@@ -250,7 +251,8 @@ impl LockstepWarps {
             thread,
             instr: threads[thread].pc,
             what: format!(
-                "is reached by part of a warp: {}{more} took another side of a branch, and barriers count whole warps",
+                "is reached by part of a warp: {}{more} took another side of a branch, and \
+                    barriers count whole warps",
                 names.join(", ")
             ),
         })

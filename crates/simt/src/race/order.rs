@@ -7,8 +7,8 @@
 //! before later accesses to the same location, without any of these: [`RunOrder::observed`].
 //!
 //! # Sources
-//! - PTX ISA, Memory Consistency Model: *Release and Acquire Patterns*, *Synchronizes-with*, *Fence-SC*, *Observation
-//!   Order*, *Causality Order*.
+//! - PTX ISA, Memory Consistency Model: *Release and Acquire Patterns*, *Synchronizes-with*,
+//!   *Fence-SC*, *Observation Order*, *Causality Order*.
 //! - ISO C++, *Data races*: in CUDA C++ a release sequence continues only through
 //!   read-modify-writes, and `fence.sc` order does not synchronize threads.
 //! - Vector clocks: C. Flanagan, S. Freund, "FastTrack: Efficient and Precise Dynamic Race

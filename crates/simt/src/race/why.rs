@@ -36,7 +36,8 @@ pub(super) fn why(code: &Code, events: &[RunEvent], found: &RacePair) -> String 
     }
     if let Some(link) = ordered(code, events, Requirement::Communication, found) {
         return format!(
-            "fence missing: {} reads what {} wrote, but without a release before the one and an acquire after the other nothing else is handed over",
+            "fence missing: {} reads what {} wrote, but without a release before the one and an \
+                acquire after the other nothing else is handed over",
             at(code, link.to.0, link.to.1),
             at(code, link.from.0, link.from.1)
         );

@@ -70,8 +70,8 @@ pub(super) fn all(code: &Code) -> Result<Vec<Atomicity>, String> {
                 let several = users().any(|p| users().any(|q| p.gpu != q.gpu));
                 if asks && (host || (several && machine.p2p.is_some())) {
                     return Err(
-                        "not in this machine: operations at system scope on memory of a GPU that the host, or \
-                                a GPU without native atomics, may access"
+                        "not in this machine: operations at system scope on memory of a GPU that \
+                            the host, or a GPU without native atomics, may access"
                             .into(),
                     );
                 }

@@ -18,7 +18,7 @@
 //! | `tail` | release and acquire patterns |
 //! | `several` | operations on several cells at once |
 //! | `objects` | mbarrier objects: the handover from arrivals to waits |
-//! | `per_location` | program order of an address used through several proxies, and of mbarrier objects |
+//! | `per_location` | program order through several proxies, and of mbarrier objects |
 //! | `early` | binding before commit: see [`memory::early`](super::early) |
 //! | `tidy` | normal form, dead writes, fingerprints |
 //!

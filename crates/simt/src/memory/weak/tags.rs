@@ -9,7 +9,7 @@
 //! | `InAlias(p, c)` | `GenericAlias`, then `fence.proxy.p` in `c` | by `p` in `c` |
 //! | `Mapped` | `Generic`, then a release half of `fence.proxy.tensormap` | none |
 //! | `Launched` | `Generic`, then the start of a kernel | none |
-//! | `OfMap(c)` | `Mapped` or `Launched`, then an acquire half for that map in `c` | none but reads of maps in `c` |
+//! | `OfMap(c)` | `Mapped` or `Launched`, then an acquire half in `c` | reads of that map in `c` |
 //! | `Of(c)` | any access in CTA `c` | none |
 //! | `Over` | `Of(c)`, then the end of the kernel of `c` | none |
 //!
@@ -33,7 +33,8 @@
 //!
 //! # Sources
 //! - PTX ISA, Memory Consistency Model, Proxy-preserved base causality order; D. Lustig, S.
-//!   Cooksey, O. Giroux, "Mixed-Proxy Extensions for the NVIDIA PTX Memory Consistency Model", ISCA 2022.
+//!   Cooksey, O. Giroux, "Mixed-Proxy Extensions for the NVIDIA PTX Memory Consistency Model", ISCA
+//!   2022.
 //! - PTX ISA, Memory Consistency Model, Causality order, API synchronization; CUDA C++ Programming
 //!   Guide, *Texture and Surface Memory*, Read/Write Coherency, and *Virtual Aliasing Support*, for
 //!   the ends and starts of kernels.
