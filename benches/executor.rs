@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::path::Path;
 
 use fencepost::litmus::{self, LitmusTest};
-use fencepost::simt::{Early, MachineMemory, Options, Schedule, observe};
+use fencepost::simt::{Early, MachineMemory, RunOptions, Schedule, observe};
 use measure::measure;
 
 /// Store buffering and four threads in PTX, message passing in two languages, a reduction of 128
@@ -51,12 +51,12 @@ fn test(file: &str) -> LitmusTest {
         .remove(0)
 }
 
-fn options(memory: MachineMemory, early: Early) -> Options {
-    Options {
+fn options(memory: MachineMemory, early: Early) -> RunOptions {
+    RunOptions {
         memory,
         early,
         timeout: None,
-        ..Options::default()
+        ..RunOptions::default()
     }
 }
 

@@ -12,7 +12,7 @@ use super::{panics, seams};
 use cat::model::ir::Model;
 use diag::nearest;
 use engine::liveness::{Liveness, Setting};
-use operational::Raced;
+use operational::RaceSearch;
 use program::litmus::Expectation;
 use program::options::Setting as Value;
 use report::{self, Known, Line, Reading, Table};
@@ -426,7 +426,7 @@ fn try_runs(unit: &Unit<'_>, answer: &mut Answer, settings: &Settings, left: Opt
             answer.defect = Some(message);
             return;
         }
-        Ok(Raced::Shown(fault)) => {
+        Ok(RaceSearch::Shown(fault)) => {
             let why = answer
                 .verdict
                 .reason()
@@ -439,8 +439,10 @@ fn try_runs(unit: &Unit<'_>, answer: &mut Answer, settings: &Settings, left: Opt
             ));
             return;
         }
-        Ok(Raced::Seen { race, but }) => format!("a run of the executor has a race {race}; {but}"),
-        Ok(Raced::Not(runs)) => {
+        Ok(RaceSearch::Seen { race, but }) => {
+            format!("a run of the executor has a race {race}; {but}")
+        }
+        Ok(RaceSearch::Not(runs)) => {
             let runs = if runs == 1 {
                 "1 run".to_owned()
             } else {
@@ -448,7 +450,7 @@ fn try_runs(unit: &Unit<'_>, answer: &mut Answer, settings: &Settings, left: Opt
             };
             format!("the executor found no race in {runs}, which proves nothing")
         }
-        Ok(Raced::None(why)) => format!("the executor was not of help: {why}"),
+        Ok(RaceSearch::None(why)) => format!("the executor was not of help: {why}"),
     };
     answer.remarks.extend([remark, smaller]);
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::args::{DevicesArgs, FormatArg};
 use super::terminal::Terminal;
 use super::{exit, settings};
-use device::{About, Device, word};
+use device::{Device, DeviceInfo, word};
 use program::dialect::Runtime;
 use report::Subject;
 
@@ -25,7 +25,7 @@ pub(super) fn run(args: &DevicesArgs, terminal: &Terminal) -> u8 {
     if devices.is_empty() {
         return none(terminal, &why.join("\n"));
     }
-    let abouts: Vec<&About> = devices.iter().map(|d| d.about()).collect();
+    let abouts: Vec<&DeviceInfo> = devices.iter().map(|d| d.about()).collect();
     let objects = abouts.iter().map(|d| {
         json!({
             "device": format!("{}:{}", word(d.runtime), d.number), "name": d.name, "platform": d.platform,

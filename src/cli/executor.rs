@@ -16,19 +16,19 @@ use super::settings::Settings;
 use super::terminal::Terminal;
 use super::{exit, panics};
 use diag::Diagnostic;
-use operational::{self, Faults, Held, Judged};
+use operational::{self, ExpectationResult, Faults, ModelComparison};
 use program::litmus::LitmusTest;
 use program::options::Setting;
 use recording::Recording;
 use report::{Observations, RunExpected, Subject};
 use simt::schedule::{Observation, Recorded};
-use simt::{self, Launch, MachineMemory, Options, Schedule, Scheduling};
+use simt::{self, Launch, MachineMemory, RunOptions, Schedule, Scheduling};
 
 /// The options, checked.
 #[derive(Clone)]
 struct Plan {
     /// The memory is chosen per test.
-    options: Options,
+    options: RunOptions,
     weak: bool,
     mixed: bool,
     how: How,
@@ -126,7 +126,7 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
         max_block,
         max_shared,
     } = args.launch;
-    let mut options = Options {
+    let mut options = RunOptions {
         scheduling,
         launch: Launch {
             warp_size,
@@ -143,7 +143,7 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
         timeout: run.settings.limits.timeout,
         races: true,
         lazy: args.submit_on_flush,
-        ..Options::default()
+        ..RunOptions::default()
     };
     if let Some(rule) = &args.without {
         options = options.without(rule).map_err(|known| {
@@ -219,7 +219,7 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
         MachineMemory::Sc
     };
     let plan = &Plan {
-        options: Options {
+        options: RunOptions {
             memory,
             ..plan.options
         },
@@ -361,9 +361,9 @@ fn expectations(unit: &Unit<'_>, settings: &Settings) -> (Vec<RunExpected>, Vec<
             operational::judge(test, run, &observed)
         });
         let (met, why) = match judged {
-            Ok(Judged::Met) => (Some(true), Vec::new()),
-            Ok(Judged::Unmet(lines)) => (Some(false), lines),
-            Ok(Judged::Undecided(why)) => (None, vec![why]),
+            Ok(ExpectationResult::Met) => (Some(true), Vec::new()),
+            Ok(ExpectationResult::Unmet(lines)) => (Some(false), lines),
+            Ok(ExpectationResult::Undecided(why)) => (None, vec![why]),
             Err(message) => {
                 defects.push(defect::record_run(
                     test,
@@ -390,7 +390,7 @@ const MAX_RUNS: usize = 16;
 
 /// The runs to write down: one per outcome, way to stop and kind of undefined behaviour. For a
 /// defect, the runs that show a forbidden outcome; without any, all that may be related.
-fn runs(observation: &Observation, held: &Held, defect: bool) -> Vec<Recorded> {
+fn runs(observation: &Observation, held: &ModelComparison, defect: bool) -> Vec<Recorded> {
     let outcomes = |only: bool| {
         let picked = held
             .observed
@@ -423,7 +423,7 @@ fn again(plan: &Plan, recording: Option<&Recording>) -> Again {
         (None, _) => " --schedule exhaustive".to_owned(),
     };
     if recording.is_none() {
-        let Options {
+        let RunOptions {
             scheduling,
             launch,
             early,

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fencepost::check::operational::{self, Judged, carry_out};
+use fencepost::check::operational::{self, ExpectationResult, carry_out};
 use fencepost::diag::{Style, render};
 use fencepost::litmus::{LitmusTest, read_path};
 use libtest_mimic::{Failed, Trial};
@@ -60,8 +60,8 @@ fn judge(test: &LitmusTest, i: usize) -> Result<(), Failed> {
         println!("{}: {} steps, {:.2} s", label(test, i), seen.steps, seconds);
     }
     match operational::judge(test, run, &observed) {
-        Judged::Met => Ok(()),
-        Judged::Unmet(lines) => Err(lines.join("\n").into()),
-        Judged::Undecided(why) => Err(format!("undecided: {why}").into()),
+        ExpectationResult::Met => Ok(()),
+        ExpectationResult::Unmet(lines) => Err(lines.join("\n").into()),
+        ExpectationResult::Undecided(why) => Err(format!("undecided: {why}").into()),
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use fencepost::check::operational;
 use fencepost::check::{Engine, Limits, Session};
-use fencepost::device::cuda::Warps;
+use fencepost::device::cuda::WarpFill;
 use fencepost::device::{self, Trouble};
 use fencepost::diag::Diagnostic;
 use fencepost::litmus::kernel::Source;
@@ -18,7 +18,7 @@ use fencepost::litmus::{LitmusTest, read_path};
 use fencepost::model::{Model, load_shipped};
 use fencepost::program::dialect::Runtime;
 use fencepost::program::{Dialect, Op};
-use fencepost::simt::schedule::{Observation, Recorded, Seen};
+use fencepost::simt::schedule::{Observation, Recorded, RunOutcome};
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{State, Verdict};
 use testkit::clike::Lang;
@@ -53,7 +53,7 @@ fn random_programs_show_what_the_models_allow() {
             }
             Err(Trouble::Failed(why)) => panic!("seed {seed}: {why}"),
         };
-        let options = device::Options {
+        let options = device::DeviceOptions {
             instances: 20_000,
             seed,
             time: None,
@@ -73,7 +73,7 @@ fn random_programs_show_what_the_models_allow() {
             test.file.text
         );
         let outcomes = seen.outcomes.iter();
-        let outcomes = outcomes.map(|(state, &count)| Seen {
+        let outcomes = outcomes.map(|(state, &count)| RunOutcome {
             state: state.clone(),
             count,
             schedule: Recorded::default(),
@@ -163,7 +163,7 @@ fn a_kernel_in_ptx_has_the_outcomes_of_its_test() {
         .expect("valid");
     let (mut same, mut unbuilt, mut unlisted, mut too_many) = (0, 0, 0, 0);
     for test in sample(tests_of_ptx()).step_by(if is_long() { 1 } else { 3 }) {
-        let Ok(prepared) = device::prepare_ptx(&test, Warps::Bare) else {
+        let Ok(prepared) = device::prepare_ptx(&test, WarpFill::Bare) else {
             unbuilt += 1;
             continue;
         };

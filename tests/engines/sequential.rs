@@ -23,7 +23,7 @@ use fencepost::litmus::LitmusTest;
 use fencepost::litmus::kernel::{Launch, Source};
 use fencepost::model::load_shipped;
 use fencepost::program::{Instr, Op};
-use fencepost::simt::{MachineMemory, Options, Schedule, observe};
+use fencepost::simt::{MachineMemory, RunOptions, Schedule, observe};
 use fencepost::skeleton::signature::signature;
 use testkit::made;
 use testkit::sequential::{Language, Program};
@@ -108,9 +108,9 @@ fn executed(program: &Program) -> String {
 
 /// The final values of a test that has one outcome.
 fn run(test: &LitmusTest) -> Result<String, String> {
-    let options = Options {
+    let options = RunOptions {
         memory: MachineMemory::Sc,
-        ..Options::default()
+        ..RunOptions::default()
     };
     let seen = observe(test, &options, Schedule::Random { runs: 1, seed: 1 })
         .map_err(|why| format!("{why:?}"))?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use fencepost::check::{Engine, Limits, Session, operational};
 use fencepost::litmus::{LitmusTest, parse};
 use fencepost::model::load_shipped;
-use fencepost::simt::{Early, MachineMemory, Options, Schedule, observe};
+use fencepost::simt::{Early, MachineMemory, RunOptions, Schedule, observe};
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::State;
 use rand::seq::IndexedRandom;
@@ -132,11 +132,11 @@ pub(crate) fn allowed(test: &LitmusTest, model: &str, engine: Engine) -> Option<
 }
 
 fn shown(test: &LitmusTest, memory: MachineMemory) -> Option<BTreeSet<State>> {
-    let options = Options {
+    let options = RunOptions {
         memory,
         early: Early::None,
         timeout: Some(Duration::from_secs(2)),
-        ..Options::default()
+        ..RunOptions::default()
     };
     let observation = observe(test, &options, Schedule::Exhaustive).expect("it runs");
     let seen = operational::name(test, &observation)

@@ -9,8 +9,10 @@ use std::collections::BTreeSet;
 
 use fencepost::check::operational;
 use fencepost::litmus::{LitmusTest, parse};
-use fencepost::simt::schedule::How;
-use fencepost::simt::{Early, MachineMemory, Options, Rules, Schedule, observe, observe_mixed};
+use fencepost::simt::schedule::StopKind;
+use fencepost::simt::{
+    Early, MachineMemory, MemoryRules, RunOptions, Schedule, observe, observe_mixed,
+};
 use testkit::clike::shapes::program;
 use testkit::clike::{Lang, Program};
 use testkit::sides::{Behaviour, Mutant, Side, each_is_missed, modelled, shown, sides};
@@ -19,8 +21,8 @@ use testkit::suite::{number, programs};
 /// The modes that are compared.
 const MODES: [Early; 4] = [Early::None, Early::Local, Early::Full(1), Early::Full(2)];
 
-fn options(side: &Side, early: Early, rules: Rules) -> Options {
-    Options {
+fn options(side: &Side, early: Early, rules: MemoryRules) -> RunOptions {
+    RunOptions {
         early,
         ..side.options(rules)
     }
@@ -49,7 +51,7 @@ struct Sums {
 fn compare(test: &LitmusTest, side: &Side, sums: &mut Sums) -> Option<String> {
     let mut by_mode = Vec::new();
     for early in MODES {
-        let Ok(shown) = shown(test, &options(side, early, Rules::ALL)) else {
+        let Ok(shown) = shown(test, &options(side, early, MemoryRules::ALL)) else {
             sums.skipped += 1;
             return None;
         };
@@ -181,7 +183,7 @@ fn store(lang: Lang, loc: &str, value: &str, order: &str) -> String {
 
 /// Whether both threads read 1, by every schedule and by random ones, with the default early binds.
 fn shows(test: &LitmusTest, side: &Side) -> [bool; 2] {
-    let both = |o: &fencepost::simt::schedule::Seen| o.state == [1, 1];
+    let both = |o: &fencepost::simt::schedule::RunOutcome| o.state == [1, 1];
     [
         Schedule::Exhaustive,
         Schedule::Random {
@@ -190,7 +192,7 @@ fn shows(test: &LitmusTest, side: &Side) -> [bool; 2] {
         },
     ]
     .map(|schedule| {
-        let options = options(side, Early::None, Rules::ALL);
+        let options = options(side, Early::None, MemoryRules::ALL);
         let seen = observe_mixed(test, &options, schedule).expect("it runs");
         assert!(operational::name(test, &seen).len() == seen.outcomes.len());
         seen.outcomes.iter().any(both)
@@ -296,7 +298,7 @@ fn every_rule_is_needed_with_early_binds() {
                 .map(|s| s.0)
         };
         let machine = run(rules)?;
-        if run(Rules::ALL)? == machine {
+        if run(MemoryRules::ALL)? == machine {
             return None;
         }
         outside(&machine, &modelled(test, &side.full)?)
@@ -308,7 +310,7 @@ fn random_runs_with_early_binds_show_what_every_schedule_shows() {
     for side in sides() {
         for seed in 1..=programs(15) {
             let test = program(side.lang, seed).read("generated");
-            let options = options(&side, Early::Full(2), Rules::ALL);
+            let options = options(&side, Early::Full(2), MemoryRules::ALL);
             let Ok((all, _)) = shown(&test, &options) else {
                 continue;
             };
@@ -345,10 +347,10 @@ fn an_early_bind_that_cannot_be_kept_is_no_hang() {
         [[thread]]\ncta = 1\ncode = 'atom.relaxed.gpu.add r9, c, 10; L: ld.relaxed.gpu r0, c; bne r0, 11, L'\n";
     let test = &parse("test.toml", text.as_bytes()).expect("well-formed")[0];
     let with = |early| {
-        let options = Options {
+        let options = RunOptions {
             early,
             steps: 1_000,
-            ..Options::default()
+            ..RunOptions::default()
         };
         observe(test, &options, Schedule::Random { runs: 200, seed: 1 })
             .expect("runs")
@@ -356,6 +358,9 @@ fn an_early_bind_that_cannot_be_kept_is_no_hang() {
     };
     let (none, some) = (with(Early::None), with(Early::Full(2)));
     assert_eq!((none.finished, none.discarded), (200, 0), "{none:?}");
-    assert!(some.discarded > 0 && some.by(How::Limit) == 0, "{some:?}");
+    assert!(
+        some.discarded > 0 && some.by(StopKind::Limit) == 0,
+        "{some:?}"
+    );
     assert_eq!(some.finished + some.discarded, 200, "{some:?}");
 }

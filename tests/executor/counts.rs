@@ -10,8 +10,8 @@ use fencepost::check::liveness::{Liveness, ProgressModel, Setting};
 use fencepost::check::{Engine, Limits, Session, operational};
 use fencepost::litmus::LitmusTest;
 use fencepost::model::{Model, load_shipped};
-use fencepost::simt::schedule::How;
-use fencepost::simt::{Fault, MachineMemory, Options, Schedule, observe};
+use fencepost::simt::schedule::StopKind;
+use fencepost::simt::{FaultKind, MachineMemory, RunOptions, Schedule, observe};
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{Reason, Verdict};
 use rand::seq::IndexedRandom;
@@ -63,15 +63,15 @@ fn compare(
     sc: &Model,
     limits: Limits,
 ) -> Result<&'static str, String> {
-    let options = Options {
+    let options = RunOptions {
         memory: MachineMemory::Sc,
         states: 100_000,
-        ..Options::default()
+        ..RunOptions::default()
     };
     let shown = observe(test, &options, Schedule::Exhaustive)?;
     let (mixed, waits) = (
-        shown.ended.by(How::Fault(Fault::Barrier)) > 0,
-        shown.ended.by(How::Deadlock) > 0,
+        shown.ended.by(StopKind::Fault(FaultKind::Barrier)) > 0,
+        shown.ended.by(StopKind::Deadlock) > 0,
     );
     assert!(shown.complete || mixed, "{:?}", shown.reason);
     let mut answers = Vec::new();

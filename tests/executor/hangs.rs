@@ -23,8 +23,8 @@ use fencepost::check::{Engine, Limits};
 use fencepost::litmus::{LitmusTest, parse, read_path};
 use fencepost::model::{Model, load_shipped};
 use fencepost::program::Dialect;
-use fencepost::simt::schedule::How;
-use fencepost::simt::{Early, MachineMemory, Options, Schedule, observe};
+use fencepost::simt::schedule::StopKind;
+use fencepost::simt::{Early, MachineMemory, RunOptions, Schedule, observe};
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::hang::{Goal, Site};
 use fencepost::verdict::{Ending, Verdict, Witness};
@@ -63,16 +63,16 @@ impl Machine {
         }
     }
 
-    fn options(&self, progress: bool) -> Options {
+    fn options(&self, progress: bool) -> RunOptions {
         let (memory, timeout) = (self.memory, self.timeout);
-        Options {
+        RunOptions {
             memory,
             early: Early::None,
             states: 60_000,
             steps: 2_000,
             timeout,
             progress,
-            ..Options::default()
+            ..RunOptions::default()
         }
     }
 
@@ -91,7 +91,8 @@ impl Machine {
         let plain =
             observe(test, &self.options(false), Schedule::Exhaustive).expect("it ran before");
         if plain.complete {
-            let reported = plain.ended.by(How::Deadlock) + plain.ended.by(How::Livelock) > 0;
+            let reported =
+                plain.ended.by(StopKind::Deadlock) + plain.ended.by(StopKind::Livelock) > 0;
             assert_eq!(
                 reported, hangs[0],
                 "{}: {:?}\n{}",
@@ -290,7 +291,7 @@ fn hangs_of_random_programs() {
 
 /// The ends of a program's runs on the weak memory, as far as they are explored: histories are
 /// bounded.
-fn ended(threads: &[&str]) -> fencepost::simt::schedule::Ended {
+fn ended(threads: &[&str]) -> fencepost::simt::schedule::EndCounts {
     let mut text = "name = \"T\"\n[memory]\nx = 0\ny = 0\n".to_owned();
     for (cta, code) in threads.iter().enumerate() {
         text += &format!("[[thread]]\ncta = {cta}\ncode = \"{code}\"\n");
@@ -314,7 +315,7 @@ fn a_write_that_goes_on_does_not_stay_behind_another() {
     ];
     let seen = ended(&told);
     assert!(
-        seen.finished > 0 && seen.by(How::Livelock) + seen.by(How::Stale) == 0,
+        seen.finished > 0 && seen.by(StopKind::Livelock) + seen.by(StopKind::Stale) == 0,
         "{seen:?}"
     );
 }
@@ -323,7 +324,7 @@ fn a_write_that_goes_on_does_not_stay_behind_another() {
 fn what_a_weak_read_never_sees_is_told_apart() {
     let seen = ended(&["M: ld.weak r0, x; beq r0, 0, M", "st.relaxed.gpu x, 1"]);
     assert!(
-        seen.by(How::Stale) > 0 && seen.by(How::Livelock) == 0,
+        seen.by(StopKind::Stale) > 0 && seen.by(StopKind::Livelock) == 0,
         "{seen:?}"
     );
     let seen = ended(&[
@@ -331,11 +332,11 @@ fn what_a_weak_read_never_sees_is_told_apart() {
         "st.relaxed.gpu x, 1",
     ]);
     assert!(
-        seen.finished > 0 && seen.by(How::Livelock) + seen.by(How::Stale) == 0,
+        seen.finished > 0 && seen.by(StopKind::Livelock) + seen.by(StopKind::Stale) == 0,
         "{seen:?}"
     );
     let seen = ended(&["M: ld.weak r0, x; beq r0, 0, M", "st.relaxed.gpu x, 0"]);
-    assert!(seen.by(How::Livelock) > 0, "{seen:?}");
+    assert!(seen.by(StopKind::Livelock) > 0, "{seen:?}");
 }
 
 /// Compares the PTX tests of files without a filter.

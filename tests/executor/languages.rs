@@ -17,7 +17,7 @@ use fencepost::check::operational;
 use fencepost::litmus::{LitmusTest, read_path};
 use fencepost::program::Dialect;
 use fencepost::program::host::Launches;
-use fencepost::simt::{MachineMemory, Rules, Schedule, observe};
+use fencepost::simt::{MachineMemory, MemoryRules, Schedule, observe};
 use testkit::clike::shapes::program;
 use testkit::clike::{Lang, Program};
 use testkit::sides::{Behaviour, Mutant, Side, each_is_missed, modelled, shown, sides};
@@ -39,7 +39,7 @@ struct Sums {
 }
 
 /// Compares one test; returns the difference.
-fn compare(test: &LitmusTest, side: &Side, rules: Rules, sums: &mut Sums) -> Option<String> {
+fn compare(test: &LitmusTest, side: &Side, rules: MemoryRules, sums: &mut Sums) -> Option<String> {
     let start = Instant::now();
     let (machine, states) = match shown(test, &side.options(rules)) {
         Ok(shown) => shown,
@@ -120,9 +120,15 @@ fn random(count: u64, side: &Side) {
     let mut sums = Sums::default();
     for seed in first..first + count {
         let source: Program = program(side.lang, seed);
-        let differs =
-            |p: &Program| compare(&p.read("generated"), side, Rules::ALL, &mut Sums::default());
-        if compare(&source.read("generated"), side, Rules::ALL, &mut sums).is_some() {
+        let differs = |p: &Program| {
+            compare(
+                &p.read("generated"),
+                side,
+                MemoryRules::ALL,
+                &mut Sums::default(),
+            )
+        };
+        if compare(&source.read("generated"), side, MemoryRules::ALL, &mut sums).is_some() {
             let small = source.shrink(|p| differs(p).is_some());
             let how = differs(&small).unwrap_or_default();
             panic!(
@@ -159,7 +165,7 @@ fn folder(path: &Path) {
                 .iter_mut()
                 .filter(|(side, _)| dialect(side) == test.program.dialect)
             {
-                if let Some(how) = compare(&test, side, Rules::ALL, sums) {
+                if let Some(how) = compare(&test, side, MemoryRules::ALL, sums) {
                     different.push(format!(
                         "{}: {} {}: {how}",
                         side.memory.name(),
@@ -249,7 +255,7 @@ fn every_rule_is_needed() {
     each_is_missed(MUTANTS, &|side, test, rules| {
         // The machine is quick, and most programs do not use the rule.
         let run = |rules| shown(test, &side.options(rules)).ok().map(|s| s.0);
-        if run(rules) == run(Rules::ALL) {
+        if run(rules) == run(MemoryRules::ALL) {
             return None;
         }
         compare(test, side, rules, &mut Sums::default()).map(|how| how.replace('\n', "; "))
@@ -300,12 +306,12 @@ fn what_a_release_sequence_was_relied_on_for_stays_true() {
             .expect("valid")
             .remove(0);
         let mut sums = Sums::default();
-        let all = Rules::ALL;
+        let all = MemoryRules::ALL;
         assert_eq!(compare(&test, &side, all, &mut sums), None);
         assert_eq!(sums.equal, 1, "{sums:?}");
         for rules in [
-            Rules { pins: false, ..all },
-            Rules {
+            MemoryRules { pins: false, ..all },
+            MemoryRules {
                 breaks: false,
                 ..all
             },
@@ -324,11 +330,11 @@ fn random_runs_show_what_every_schedule_shows() {
     for side in sides() {
         let seeds = 1..=programs(20);
         for test in seeds.map(|seed| program(side.lang, seed).read("generated")) {
-            let Ok((all, _)) = shown(&test, &side.options(Rules::ALL)) else {
+            let Ok((all, _)) = shown(&test, &side.options(MemoryRules::ALL)) else {
                 continue;
             };
             let schedule = Schedule::Random { runs: 200, seed: 1 };
-            let some = observe(&test, &side.options(Rules::ALL), schedule).expect("it runs");
+            let some = observe(&test, &side.options(MemoryRules::ALL), schedule).expect("it runs");
             let named = operational::name(&test, &some);
             assert!(
                 named.iter().all(|n| all.outcomes.contains(&n.0)),
@@ -343,7 +349,7 @@ fn random_runs_show_what_every_schedule_shows() {
             // Every recorded run can be replayed, with the same end.
             for (state, seen) in named {
                 let again =
-                    fencepost::simt::replay(&test, &side.options(Rules::ALL), &seen.schedule);
+                    fencepost::simt::replay(&test, &side.options(MemoryRules::ALL), &seen.schedule);
                 let again = operational::name(&test, &again.expect("it fits"));
                 assert_eq!(
                     again.iter().map(|n| &n.0).collect::<Vec<_>>(),

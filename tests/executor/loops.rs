@@ -9,7 +9,7 @@ use fencepost::litmus::{LitmusTest, parse, read_path};
 use fencepost::model::{Model, load_shipped};
 use fencepost::program::{Dialect, Op};
 use fencepost::simt::schedule::Observation;
-use fencepost::simt::{Early, MachineMemory, Options, Rules, Schedule, observe};
+use fencepost::simt::{Early, MachineMemory, MemoryRules, RunOptions, Schedule, observe};
 use fencepost::skeleton::signature::signature;
 use testkit::suite::{files, is_long, number, sample};
 
@@ -19,14 +19,14 @@ fn ptx() -> Model {
         .expect("valid")
 }
 
-fn options(early: Early) -> Options {
+fn options(early: Early) -> RunOptions {
     let timeout = Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 500)));
-    Options {
+    RunOptions {
         memory: MachineMemory::Weak,
         early,
         steps: 400,
         timeout,
-        ..Options::default()
+        ..RunOptions::default()
     }
 }
 
@@ -38,18 +38,18 @@ fn limits() -> Limits {
 }
 
 /// The observations, without the model's answer about outcomes.
-fn held(test: &LitmusTest, observation: &Observation) -> operational::Held {
+fn held(test: &LitmusTest, observation: &Observation) -> operational::ModelComparison {
     let named = operational::name(test, observation).into_iter();
-    let observed = named.map(|(state, seen)| operational::Observed {
+    let observed = named.map(|(state, seen)| operational::ObservedOutcome {
         state,
         count: seen.count,
         allowed: None,
         reason: None,
         schedule: seen.schedule,
     });
-    operational::Held {
+    operational::ModelComparison {
         observed: observed.collect(),
-        ..operational::Held::default()
+        ..operational::ModelComparison::default()
     }
 }
 
@@ -90,10 +90,10 @@ fn a_run_that_spins_is_an_execution_of_the_model() {
 #[test]
 fn a_run_that_the_model_rejects_is_noticed_though_it_spins() {
     let ptx = ptx();
-    let broken = Options {
-        rules: Rules {
+    let broken = RunOptions {
+        rules: MemoryRules {
             synchronization: false,
-            ..Rules::ALL
+            ..MemoryRules::ALL
         },
         ..options(Early::None)
     };

@@ -21,9 +21,9 @@ use fencepost::litmus::{LitmusTest, read_path};
 use fencepost::model::{Model, load_shipped};
 use fencepost::program::host::{ChildStart, Command, Origin};
 use fencepost::program::{Instr, Op};
-use fencepost::simt::schedule::How;
+use fencepost::simt::schedule::StopKind;
 use fencepost::simt::{
-    Early, MachineMemory, Options, Rules, Schedule, identity, observe, replay, trace,
+    Early, MachineMemory, MemoryRules, RunOptions, Schedule, identity, observe, replay, trace,
 };
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::State;
@@ -70,7 +70,7 @@ fn allowed_within(test: &LitmusTest, model: &Model, timeout: Duration) -> Option
 }
 
 /// The outcomes that the machine shows, and whether it can show no others.
-fn shown(test: &LitmusTest, options: &Options) -> Result<(BTreeSet<State>, bool), String> {
+fn shown(test: &LitmusTest, options: &RunOptions) -> Result<(BTreeSet<State>, bool), String> {
     let observation = observe(test, options, Schedule::Exhaustive)?;
     let named = operational::name(test, &observation);
     Ok((
@@ -90,7 +90,7 @@ enum Compared {
     },
 }
 
-fn compare(test: &LitmusTest, model: &Model, options: &Options) -> Compared {
+fn compare(test: &LitmusTest, model: &Model, options: &RunOptions) -> Compared {
     let (machine, complete) = match shown(test, options) {
         Ok(shown) => shown,
         Err(why) => return Compared::Skipped(why.split('(').next().unwrap_or_default().to_owned()),
@@ -112,14 +112,14 @@ fn compare(test: &LitmusTest, model: &Model, options: &Options) -> Compared {
     }
 }
 
-fn options(memory: MachineMemory, early: Early) -> Options {
+fn options(memory: MachineMemory, early: Early) -> RunOptions {
     let timeout = Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 500)));
-    Options {
+    RunOptions {
         memory,
         early,
         states: 200_000,
         timeout,
-        ..Options::default()
+        ..RunOptions::default()
     }
 }
 
@@ -556,7 +556,7 @@ fn early_binds_stay_inside_ptx_on_the_tests_of_the_repository() {
         let (mut shown_all, mut shown_some, mut skipped) = (0, 0, BTreeMap::<String, u64>::new());
         for file in sample(files(&path, &["toml", "litmus"])) {
             for test in read_path(&file).unwrap_or_default() {
-                let settings = Options {
+                let settings = RunOptions {
                     states: 20_000,
                     ..options(MachineMemory::Weak, Early::Full(1))
                 };
@@ -597,15 +597,15 @@ fn sc_is_inside_weak() {
 
 /// A rule taken out: its name, the remaining rules, early binds, and a seed that shows the
 /// difference.
-type Mutant = (&'static str, Rules, Early, u64);
+type Mutant = (&'static str, MemoryRules, Early, u64);
 
 fn mutants() -> Vec<Mutant> {
-    let all = Rules::ALL;
+    let all = MemoryRules::ALL;
     let (none, full) = (Early::None, Early::Full(1));
     vec![
         (
             "hidden",
-            Rules {
+            MemoryRules {
                 hidden: false,
                 ..all
             },
@@ -614,7 +614,7 @@ fn mutants() -> Vec<Mutant> {
         ),
         (
             "never_before",
-            Rules {
+            MemoryRules {
                 never_before: false,
                 ..all
             },
@@ -623,7 +623,7 @@ fn mutants() -> Vec<Mutant> {
         ),
         (
             "after_known",
-            Rules {
+            MemoryRules {
                 after_known: false,
                 ..all
             },
@@ -632,7 +632,7 @@ fn mutants() -> Vec<Mutant> {
         ),
         (
             "strong_order",
-            Rules {
+            MemoryRules {
                 strong_order: false,
                 ..all
             },
@@ -641,7 +641,7 @@ fn mutants() -> Vec<Mutant> {
         ),
         (
             "atomicity",
-            Rules {
+            MemoryRules {
                 atomicity: false,
                 ..all
             },
@@ -650,7 +650,7 @@ fn mutants() -> Vec<Mutant> {
         ),
         (
             "observation",
-            Rules {
+            MemoryRules {
                 observation: false,
                 ..all
             },
@@ -659,7 +659,7 @@ fn mutants() -> Vec<Mutant> {
         ),
         (
             "tokens",
-            Rules {
+            MemoryRules {
                 tokens: false,
                 ..all
             },
@@ -668,7 +668,7 @@ fn mutants() -> Vec<Mutant> {
         ),
         (
             "waiting",
-            Rules {
+            MemoryRules {
                 waiting: false,
                 ..all
             },
@@ -677,7 +677,7 @@ fn mutants() -> Vec<Mutant> {
         ),
         (
             "synchronization",
-            Rules {
+            MemoryRules {
                 synchronization: false,
                 ..all
             },
@@ -686,7 +686,7 @@ fn mutants() -> Vec<Mutant> {
         ),
         (
             "release_fence",
-            Rules {
+            MemoryRules {
                 release_fence: false,
                 ..all
             },
@@ -695,7 +695,7 @@ fn mutants() -> Vec<Mutant> {
         ),
         (
             "release_write",
-            Rules {
+            MemoryRules {
                 release_write: false,
                 ..all
             },
@@ -704,7 +704,7 @@ fn mutants() -> Vec<Mutant> {
         ),
         (
             "chains",
-            Rules {
+            MemoryRules {
                 chains: false,
                 ..all
             },
@@ -713,7 +713,7 @@ fn mutants() -> Vec<Mutant> {
         ),
         (
             "fence_sc",
-            Rules {
+            MemoryRules {
                 fence_sc: false,
                 ..all
             },
@@ -722,7 +722,7 @@ fn mutants() -> Vec<Mutant> {
         ),
         (
             "barriers",
-            Rules {
+            MemoryRules {
                 barriers: false,
                 ..all
             },
@@ -742,9 +742,9 @@ fn scopes_and_proxies_are_needed() {
                 "cta = 0\ncode = 'st.weak x, 1; fence.release.cta; st.relaxed.gpu f, 1'",
                 "cta = 1\ncode = 'ld.relaxed.gpu r0, f; fence.acquire.gpu; ld.weak r1, x'",
             ],
-            Rules {
+            MemoryRules {
                 scopes: false,
-                ..Rules::ALL
+                ..MemoryRules::ALL
             },
         ),
         (
@@ -754,9 +754,9 @@ fn scopes_and_proxies_are_needed() {
                 "cta = 0\ncode = 'st.weak x, 1; st.release.gpu f, 1'",
                 "cta = 1\ncode = 'red.relaxed.gpu.add f, 1; fence.acquire.gpu; ld.weak r1, x'",
             ],
-            Rules {
+            MemoryRules {
                 reductions: false,
-                ..Rules::ALL
+                ..MemoryRules::ALL
             },
         ),
     ];
@@ -768,7 +768,7 @@ fn scopes_and_proxies_are_needed() {
         let test = read(&format!("name = 'T'\n{head}\n{threads}"));
         let settings = options(MachineMemory::Weak, Early::None);
         let whole = shown(&test, &settings).expect("runs").0;
-        let without = shown(&test, &Options { rules, ..settings })
+        let without = shown(&test, &RunOptions { rules, ..settings })
             .expect("runs")
             .0;
         let allowed = allowed(&test, &model("ptx")).expect("small");
@@ -777,12 +777,12 @@ fn scopes_and_proxies_are_needed() {
         let missing = whole.difference(&without);
         assert!(missing.count() > 0, "{head}: {whole:?}");
     }
-    let all = Rules::ALL;
+    let all = MemoryRules::ALL;
     for (file, rules) in [
         // Program order of an address through two proxies.
         (
             "05-sc-per-location/CoWW-RR.gen-sur+sur-gen.toml",
-            Rules {
+            MemoryRules {
                 per_location: false,
                 ..all
             },
@@ -790,14 +790,14 @@ fn scopes_and_proxies_are_needed() {
         // The sources of a read of two cells, and the order of two writes of two cells.
         (
             "24-mixed-sizes/LL.u64.toml",
-            Rules {
+            MemoryRules {
                 wholes: false,
                 ..all
             },
         ),
         (
             "24-mixed-sizes/CoWW.u64.toml",
-            Rules {
+            MemoryRules {
                 wholes: false,
                 ..all
             },
@@ -808,7 +808,7 @@ fn scopes_and_proxies_are_needed() {
             .join(file);
         let test = read_path(&path).expect("well-formed").remove(0);
         let settings = options(MachineMemory::Weak, Early::None);
-        let without = shown(&test, &Options { rules, ..settings })
+        let without = shown(&test, &RunOptions { rules, ..settings })
             .expect("runs")
             .0;
         let allowed = allowed(&test, &model("ptx")).expect("small");
@@ -824,17 +824,17 @@ fn scopes_and_proxies_are_needed() {
 }
 
 /// Outcomes that a machine without a rule shows and the model forbids.
-fn outside(seed: u64, rules: Rules, early: Early, ptx: &Model) -> Vec<State> {
+fn outside(seed: u64, rules: MemoryRules, early: Early, ptx: &Model) -> Vec<State> {
     let test = either(seed).read(&format!("seed-{seed}"));
     // The time suffices for the seeds even on a busy machine.
     let patience = Duration::from_secs(20);
-    let whole = Options {
+    let whole = RunOptions {
         timeout: Some(patience),
         ..options(MachineMemory::Weak, early)
     };
     let (Ok((all, true)), Ok((mutated, _))) = (
         shown(&test, &whole),
-        shown(&test, &Options { rules, ..whole }),
+        shown(&test, &RunOptions { rules, ..whole }),
     ) else {
         return Vec::new();
     };
@@ -991,7 +991,7 @@ fn random_runs_repeat_and_are_inside_ptx() {
         let test = either(seed).read("generated");
         for early in [Early::None, Early::Full(2)] {
             // The time limit would end some runs early, and not the same ones each time.
-            let settings = Options {
+            let settings = RunOptions {
                 timeout: None,
                 ..options(MachineMemory::Weak, early)
             };
@@ -1157,12 +1157,15 @@ fn hangs_are_told() {
         observation.ended
     };
     let waits = "code = 'bar.sync 0, 2'";
-    assert!(ended(&[waits]).by(How::Deadlock) > 0);
-    assert_eq!(ended(&[waits, waits]).by(How::Deadlock), 0);
+    assert!(ended(&[waits]).by(StopKind::Deadlock) > 0);
+    assert_eq!(ended(&[waits, waits]).by(StopKind::Deadlock), 0);
     let spins = "code = 'L: ld.relaxed.gpu r0, x; beq r0, 0, L'";
-    assert!(ended(&[spins]).by(How::Livelock) > 0);
+    assert!(ended(&[spins]).by(StopKind::Livelock) > 0);
     let both = ended(&[spins, "code = 'st.relaxed.gpu x, 1'"]);
-    assert!(both.by(How::Livelock) == 0 && both.finished > 0, "{both:?}");
+    assert!(
+        both.by(StopKind::Livelock) == 0 && both.finished > 0,
+        "{both:?}"
+    );
 }
 
 #[test]
@@ -1171,7 +1174,7 @@ fn runs_that_time_does_not_suffice_for_are_not_called_judged() {
         "name = 'T'\ncondition = 'x == 0'\nmemory = { x = 0 }\n[[thread]]\ncode = 'st.weak x, 1'\n",
     );
     let judged = |timeout| {
-        let options = Options {
+        let options = RunOptions {
             races: true,
             timeout,
             ..options(MachineMemory::Weak, Early::None)

@@ -4,20 +4,20 @@
 use std::path::Path;
 
 use fencepost::litmus::{LitmusTest, read_path};
-use fencepost::simt::schedule::How;
-use fencepost::simt::{MachineMemory, Options, Schedule, Scheduling, observe, replay, trace};
+use fencepost::simt::schedule::StopKind;
+use fencepost::simt::{MachineMemory, RunOptions, Schedule, Scheduling, observe, replay, trace};
 
 fn lock() -> LitmusTest {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus/kernels/lock-in-a-warp.toml");
     read_path(&path).expect("well-formed").remove(0)
 }
 
-fn options(scheduling: Scheduling, memory: MachineMemory) -> Options {
-    Options {
+fn options(scheduling: Scheduling, memory: MachineMemory) -> RunOptions {
+    RunOptions {
         scheduling,
         memory,
         steps: 40,
-        ..Options::default()
+        ..RunOptions::default()
     }
 }
 
@@ -26,7 +26,7 @@ fn in_lockstep_the_lock_is_never_released() {
     let (test, options) = (lock(), options(Scheduling::Lockstep, MachineMemory::Sc));
     let seen = observe(&test, &options, Schedule::Random { runs: 1, seed: 1 }).expect("runs");
     let stop = &seen.stops[0];
-    assert_eq!(stop.how, How::Limit);
+    assert_eq!(stop.how, StopKind::Limit);
     let run = replay(&test, &options, &stop.schedule).expect("fits");
     insta::assert_snapshot!(format!(
         "{}\n{}",

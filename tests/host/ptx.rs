@@ -19,8 +19,8 @@ use fencepost::litmus::{LitmusTest, parse};
 use fencepost::model::{Library, Model, Shipped, load, load_shipped};
 use fencepost::program::Dialect;
 use fencepost::program::mapping::Mapping;
-use fencepost::simt::schedule::How;
-use fencepost::simt::{Early, Launch, MachineMemory, Options, Rules, Schedule, observe};
+use fencepost::simt::schedule::StopKind;
+use fencepost::simt::{Early, Launch, MachineMemory, MemoryRules, RunOptions, Schedule, observe};
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{State, Verdict};
 use rand::SeedableRng;
@@ -86,13 +86,13 @@ fn end(test: &LitmusTest, model: &Model) -> Verdict {
 }
 
 /// The outcomes that runs show, if these are all.
-fn shown(test: &LitmusTest, rules: Rules) -> Option<BTreeSet<State>> {
-    let options = Options {
+fn shown(test: &LitmusTest, rules: MemoryRules) -> Option<BTreeSet<State>> {
+    let options = RunOptions {
         memory: MachineMemory::Weak,
         early: Early::None,
         rules,
         states: 50_000,
-        ..Options::default()
+        ..RunOptions::default()
     };
     let seen = observe(test, &options, Schedule::Exhaustive)
         .unwrap_or_else(|e| panic!("{e}\n{}", test.file.text));
@@ -148,7 +148,8 @@ fn runs(proxies: bool) {
     let (mut equal, mut outcomes, mut weak) = (0, 0, 0);
     for seed in first..first + count {
         let test = program(&mut Pcg64Mcg::seed_from_u64(seed), proxies).in_ptx();
-        let (Some(seen), Some(all)) = (shown(&test, Rules::ALL), allowed(&test, &in_order)) else {
+        let (Some(seen), Some(all)) = (shown(&test, MemoryRules::ALL), allowed(&test, &in_order))
+        else {
             continue;
         };
         assert_eq!(seen, all, "seed {seed}\n{}", test.file.text);
@@ -158,9 +159,9 @@ fn runs(proxies: bool) {
         assert!(seen.is_subset(&most), "seed {seed}\n{}", test.file.text);
         equal += 1;
         outcomes += seen.len();
-        let rules = Rules {
+        let rules = MemoryRules {
             kernels: false,
-            ..Rules::ALL
+            ..MemoryRules::ALL
         };
         weak += u64::from(shown(&test, rules).is_some_and(|without| !without.is_subset(&most)));
     }
@@ -307,15 +308,15 @@ fn a_cooperative_launch_fails_where_there_is_no_room() {
             resident: room,
             ..Launch::default()
         };
-        let options = Options {
+        let options = RunOptions {
             memory: MachineMemory::Weak,
             launch,
-            ..Options::default()
+            ..RunOptions::default()
         };
         observe(&test, &options, Schedule::Exhaustive)
             .expect("it runs")
             .ended
-            .by(How::Launch)
+            .by(StopKind::Launch)
             > 0
     };
     assert!(run("cooperative = true", Some(1)));

@@ -37,8 +37,8 @@ use fencepost::program::host::{
 };
 use fencepost::program::{Expr, Init, Instr, Op, RegId, Register, ThreadId, Ty};
 use fencepost::simt::record::HazardKind;
-use fencepost::simt::schedule::{How, Observation};
-use fencepost::simt::{Early, Launch, MachineMemory, Options, Schedule, Scheduling, observe};
+use fencepost::simt::schedule::{Observation, StopKind};
+use fencepost::simt::{Early, Launch, MachineMemory, RunOptions, Schedule, Scheduling, observe};
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{Reason, Verdict};
 use rand::SeedableRng;
@@ -124,17 +124,17 @@ fn misuses_mappings(test: &LitmusTest, launches: &Launches) -> bool {
     launches.ways.iter().any(wrong)
 }
 
-fn options(memory: MachineMemory) -> Options {
-    Options {
+fn options(memory: MachineMemory) -> RunOptions {
+    RunOptions {
         memory,
         early: Early::None,
         states: 100_000,
         steps: 2_000,
-        ..Options::default()
+        ..RunOptions::default()
     }
 }
 
-fn run(test: &LitmusTest, options: &Options) -> Observation {
+fn run(test: &LitmusTest, options: &RunOptions) -> Observation {
     let seen = observe(test, options, Schedule::Exhaustive);
     seen.unwrap_or_else(|e| panic!("{e}\n{}", test.file.text))
 }
@@ -144,16 +144,16 @@ fn has(seen: &Observation, kinds: &[HazardKind]) -> bool {
 }
 
 fn hangs(seen: &Observation) -> bool {
-    seen.ended.by(How::Deadlock) + seen.ended.by(How::Livelock) > 0
+    seen.ended.by(StopKind::Deadlock) + seen.ended.by(StopKind::Livelock) > 0
 }
 
 /// Ways to schedule the threads of a test: the rule that picks threads, and the room for blocks.
-fn schedulings(base: &Options) -> Vec<Options> {
+fn schedulings(base: &RunOptions) -> Vec<RunOptions> {
     let resident = |n| Launch {
         resident: n,
         ..base.launch
     };
-    let with = |scheduling, n| Options {
+    let with = |scheduling, n| RunOptions {
         scheduling,
         launch: resident(n),
         ..*base
@@ -170,7 +170,7 @@ fn schedulings(base: &Options) -> Vec<Options> {
 /// The further behaviour that they show.
 fn schedules(
     test: &LitmusTest,
-    base: &Options,
+    base: &RunOptions,
     all: &Observation,
     whole: bool,
 ) -> Result<u64, String> {
@@ -182,7 +182,7 @@ fn schedules(
     let mut runs = 0;
     for options in schedulings(base) {
         for schedule in [Schedule::Random { runs: 10, seed: 1 }, Schedule::Exhaustive] {
-            let options = Options {
+            let options = RunOptions {
                 states: 300,
                 ..options
             };
@@ -193,7 +193,7 @@ fn schedules(
                 Err(why) => return Err(why),
             };
             let under = || {
-                let Options {
+                let RunOptions {
                     scheduling, launch, ..
                 } = options;
                 format!(
@@ -221,7 +221,7 @@ fn schedules(
                     all.ended
                 ));
             }
-            runs += seen.ended.finished + seen.ended.by(How::Deadlock);
+            runs += seen.ended.finished + seen.ended.by(StopKind::Deadlock);
         }
     }
     Ok(runs)
@@ -260,7 +260,7 @@ fn compare(cuda: bool) {
             launches.stuck.is_some() || launches.ways.iter().any(|way| !way.unsubmitted.is_empty());
         let lazy = run(
             &test,
-            &Options {
+            &RunOptions {
                 lazy: true,
                 ..options(memory)
             },
@@ -347,7 +347,7 @@ fn hold_ends(what: &str, make: &dyn Fn(&mut Pcg64Mcg) -> LitmusTest, lazy: bool)
         if lazy {
             runs.push(run(
                 &test,
-                &Options {
+                &RunOptions {
                     lazy: true,
                     ..options(MachineMemory::Sc)
                 },
@@ -571,7 +571,7 @@ fn tests_of_host_programs() {
             let eager = run(test, &options(memory));
             let lazy = run(
                 test,
-                &Options {
+                &RunOptions {
                     lazy: true,
                     ..options(memory)
                 },
@@ -717,7 +717,7 @@ fn which_launch_gets_room_is_a_choice() {
         for memory in [MachineMemory::Cuda, MachineMemory::Sc] {
             let seen = run(
                 &test,
-                &Options {
+                &RunOptions {
                     launch,
                     ..options(memory)
                 },
@@ -738,7 +738,7 @@ fn which_launch_gets_room_is_a_choice() {
     };
     let seen = run(
         &file("cuda/resident-consumer-first", one),
-        &Options {
+        &RunOptions {
             launch,
             ..options(MachineMemory::Sc)
         },
@@ -756,7 +756,7 @@ fn which_launch_gets_room_is_a_choice() {
     };
     let seen = run(
         &file("cuda/resident-consumer-first", swap),
-        &Options {
+        &RunOptions {
             launch,
             ..options(MachineMemory::Sc)
         },

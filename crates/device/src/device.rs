@@ -7,13 +7,13 @@ use std::fmt;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::launch::{Buffers, Grid};
+use crate::launch::{Buffers, LaunchGrid};
 use crate::trouble::Trouble;
 use program::dialect::Runtime;
 
 /// The properties of a device.
 #[derive(Clone, Debug)]
-pub struct About {
+pub struct DeviceInfo {
     /// The runtime that knows it.
     pub runtime: Runtime,
     /// Its number among all devices of that runtime.
@@ -30,9 +30,9 @@ pub struct About {
     pub units: u32,
 }
 
-impl fmt::Display for About {
+impl fmt::Display for DeviceInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let About {
+        let DeviceInfo {
             number,
             name,
             platform,
@@ -58,7 +58,7 @@ pub fn word(runtime: Runtime) -> &'static str {
 /// A device.
 pub trait Device: Send {
     /// The properties of the device.
-    fn about(&self) -> &About;
+    fn about(&self) -> &DeviceInfo;
 
     /// Builds a kernel.
     ///
@@ -73,7 +73,11 @@ pub trait Kernel {
     ///
     /// # Errors
     /// [`Trouble::Failed`].
-    fn launch(&mut self, given: &Buffers, grid: &Grid) -> Result<(Vec<u8>, Vec<i64>), Trouble>;
+    fn launch(
+        &mut self,
+        given: &Buffers,
+        grid: &LaunchGrid,
+    ) -> Result<(Vec<u8>, Vec<i64>), Trouble>;
 }
 
 /// A longer launch has hung: a normal one takes a thousandth of this.

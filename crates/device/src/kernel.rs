@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use crate::launch::{Shape, Word};
+use crate::launch::{KernelShape, ResultWord};
 use program::litmus::{LitmusTest, Observable};
 use program::{Expr, Init, LocId, Op, RegId, Scope, Seat, Thread, ThreadId, Ty};
 
@@ -21,13 +21,13 @@ pub(crate) const OFTEN: u32 = 32;
 
 /// A language of kernels; each text consists of whole lines. Registers hold values of 64 bits, with
 /// the sign of their type.
-pub(crate) trait Language {
+pub(crate) trait KernelLanguage {
     /// A register before the first instruction.
-    fn register(&self, register: Register, start: Start) -> Result<String, String>;
+    fn register(&self, register: ThreadRegister, start: RegisterStart) -> Result<String, String>;
     /// The counters of each thread: its backward jumps, and its end, where 0 means that it goes on.
     fn counters(&self) -> String;
     /// Lines for certain threads of a group only.
-    fn only(&self, who: Who, lines: &str) -> String;
+    fn only(&self, who: ThreadSelection, lines: &str) -> String;
     /// A jump target.
     fn label(&self, label: &str) -> String;
     /// A jump if a value is not 0. A backward one gives the thread up after [`MAX_STEPS`], by a
@@ -35,31 +35,31 @@ pub(crate) trait Language {
     fn jump(&self, t: ThreadId, cond: &Expr, to: &str, end: Option<&str>)
     -> Result<String, String>;
     /// `to = value`.
-    fn assign(&self, to: Register, value: &Expr) -> Result<String, String>;
+    fn assign(&self, to: ThreadRegister, value: &Expr) -> Result<String, String>;
     /// Stores a value for other threads of the group.
     fn give(&self, t: ThreadId, value: &Expr, slot: usize) -> Result<String, String>;
     /// Takes a value that another thread stored.
-    fn take(&self, to: Register, slot: usize) -> String;
+    fn take(&self, to: ThreadRegister, slot: usize) -> String;
     /// A fence.
     fn fence(&self, op: &Op) -> Result<String, String>;
     /// A load, store or read-modify-write.
-    fn access(&self, t: ThreadId, op: &Op, space: Space) -> Result<String, String>;
+    fn access(&self, t: ThreadId, op: &Op, space: KernelSpace) -> Result<String, String>;
     /// A barrier of the test, or the one after which handed-over values are there; `all` has the
     /// threads of its group, as bits.
     fn barrier(&self, op: &Op, all: i64) -> Result<String, String>;
     /// A barrier of all threads of a group.
     fn meet(&self) -> String;
     /// A word of the results of the instance.
-    fn result(&self, word: usize, value: Final) -> String;
+    fn result(&self, word: usize, value: ResultValue) -> String;
 }
 
 /// A register of a thread.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Register(pub(crate) ThreadId, pub(crate) RegId);
+pub(crate) struct ThreadRegister(pub(crate) ThreadId, pub(crate) RegId);
 
 /// The initial content of a register.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Start {
+pub(crate) enum RegisterStart {
     /// A number.
     Number(i64),
     /// The address of a byte of an object that all groups see.
@@ -68,7 +68,7 @@ pub(crate) enum Start {
 
 /// Some threads of a launch.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Who {
+pub(crate) struct ThreadSelection {
     /// The work-group of the test.
     pub(crate) group: usize,
     /// One of its threads; `None`: all.
@@ -79,18 +79,18 @@ pub(crate) struct Who {
 
 /// A part of an instance's results.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Final {
+pub(crate) enum ResultValue {
     /// The end of the thread.
     End,
     /// A register.
-    Register(Register),
+    Register(ThreadRegister),
     /// A cell of the group's local memory.
     Local(LocId, u64, Ty),
 }
 
 /// A kind of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Space {
+pub(crate) enum KernelSpace {
     /// Memory that all groups see.
     Global,
     /// Memory of one group.
@@ -128,12 +128,12 @@ pub(crate) fn unbuilt(what: &str) -> String {
 /// If the language cannot express part of the test.
 pub(crate) fn body(
     test: &LitmusTest,
-    shape: &Shape,
-    language: &dyn Language,
+    shape: &KernelShape,
+    language: &dyn KernelLanguage,
 ) -> Result<String, String> {
     let groups = shape.groups.iter().enumerate();
-    let groups: Vec<Group<'_>> = groups
-        .map(|(number, threads)| Group {
+    let groups: Vec<WorkGroup<'_>> = groups
+        .map(|(number, threads)| WorkGroup {
             test,
             shape,
             language,
@@ -143,7 +143,7 @@ pub(crate) fn body(
         .collect();
     let barriers: Vec<Vec<String>> = groups
         .iter()
-        .map(Group::barriers)
+        .map(WorkGroup::barriers)
         .collect::<Result<_, _>>()?;
     let mut text = String::new();
     for group in &groups {
@@ -165,7 +165,7 @@ pub(crate) fn body(
             several => {
                 for (group, barrier) in several {
                     text += &language.only(
-                        Who {
+                        ThreadSelection {
                             group: *group,
                             at: None,
                             running: false,
@@ -191,7 +191,7 @@ pub(crate) fn body(
 }
 
 /// The number of values that the threads of a group hand over in an instance.
-pub(crate) fn slots(test: &LitmusTest, shape: &Shape) -> usize {
+pub(crate) fn slots(test: &LitmusTest, shape: &KernelShape) -> usize {
     let program = &test.program;
     let gives = program
         .instrs()
@@ -217,15 +217,15 @@ fn marks(thread: &Thread) -> Vec<usize> {
 }
 
 /// A work-group of the test.
-struct Group<'t> {
+struct WorkGroup<'t> {
     test: &'t LitmusTest,
-    shape: &'t Shape,
-    language: &'t dyn Language,
+    shape: &'t KernelShape,
+    language: &'t dyn KernelLanguage,
     number: usize,
     threads: &'t [ThreadId],
 }
 
-impl Group<'_> {
+impl WorkGroup<'_> {
     fn thread(&self, id: ThreadId) -> &Thread {
         self.test.program.thread(id)
     }
@@ -236,18 +236,18 @@ impl Group<'_> {
         for &t in self.threads {
             for (r, register) in self.thread(t).regs.iter().enumerate() {
                 let start = match register.init {
-                    Init::Int(value) => Start::Number(register.ty.wrap(value)),
-                    Init::Unknown => Start::Number(0),
+                    Init::Int(value) => RegisterStart::Number(register.ty.wrap(value)),
+                    Init::Unknown => RegisterStart::Number(0),
                     Init::Address { loc, index } => {
                         let object = self.shape.shared.iter().find(|object| object.loc == loc);
                         let object = object
                             .ok_or_else(|| unbuilt("an address of local memory as an argument"))?;
-                        Start::Address(loc, object.cells[index as usize].0)
+                        RegisterStart::Address(loc, object.cells[index as usize].0)
                     }
                 };
                 text += &self
                     .language
-                    .register(Register(t, RegId(r as u16)), start)?;
+                    .register(ThreadRegister(t, RegId(r as u16)), start)?;
             }
         }
         Ok(text)
@@ -268,7 +268,7 @@ impl Group<'_> {
                 .unwrap_or(self.thread(t).code.len());
             let lines = self.part(t, part, from..to)?;
             text += &self.language.only(
-                Who {
+                ThreadSelection {
                     group: self.number,
                     at: Some(at),
                     running: true,
@@ -348,9 +348,11 @@ impl Group<'_> {
             }
         }
         let observed = self.test.observables();
-        for (r, spaces) in held.iter().enumerate() {
-            let is_it = |o: &Observable| matches!(o, Observable::Reg(of, reg) if *of == t && usize::from(reg.0) == r);
-            if spaces.any() && observed.iter().any(is_it) {
+        for o in &observed {
+            if let Observable::Reg(of, reg) = o
+                && *of == t
+                && held[usize::from(reg.0)].any()
+            {
                 return Err(unbuilt("a final value that is an address"));
             }
         }
@@ -416,7 +418,7 @@ impl Group<'_> {
                 Op::Branch { cond, target } => {
                     language.jump(t, cond, &label(*target), (*target <= at).then_some(&end))
                 }
-                Op::Assign { dst, value } => language.assign(Register(t, *dst), value),
+                Op::Assign { dst, value } => language.assign(ThreadRegister(t, *dst), value),
                 Op::Take { dst, lane } => {
                     // The latest handover comes before this part.
                     let marks = marks(self.thread(t)).into_iter().enumerate();
@@ -432,15 +434,15 @@ impl Group<'_> {
                     // A value from a missing lane was never written: such programs are undefined.
                     let mate = self.mates(t, among).get(usize::from(*lane)).copied();
                     let mate = mate.ok_or_else(|| refuse("a value of nobody"))?;
-                    Ok(language.take(Register(t, *dst), self.slot(part, mate)))
+                    Ok(language.take(ThreadRegister(t, *dst), self.slot(part, mate)))
                 }
-                Op::Choice { dst, .. } => language.assign(Register(t, *dst), &Expr::Const(0)),
+                Op::Choice { dst, .. } => language.assign(ThreadRegister(t, *dst), &Expr::Const(0)),
                 op if op.is_fence() => language.fence(op),
                 op if op.is_access() => {
                     let spaces = self.spaces(op.address().expect("an access has one"), held);
                     let space = match (spaces.global, spaces.local) {
-                        (true, false) => Space::Global,
-                        (false, true) => Space::Local,
+                        (true, false) => KernelSpace::Global,
+                        (false, true) => KernelSpace::Local,
                         (false, false) => return Err(refuse("an address that is a number")),
                         (true, true) => return Err(refuse("an address of memory of either kind")),
                     };
@@ -484,14 +486,16 @@ impl Group<'_> {
         for (at, &t) in self.threads.iter().enumerate() {
             let mut lines = self
                 .language
-                .result(self.shape.word(Word::End(t)), Final::End);
-            let mut put = |i: usize, value: Final| {
-                lines += &self.language.result(self.shape.word(Word::Final(i)), value);
+                .result(self.shape.word(ResultWord::End(t)), ResultValue::End);
+            let mut put = |i: usize, value: ResultValue| {
+                lines += &self
+                    .language
+                    .result(self.shape.word(ResultWord::Final(i)), value);
             };
             for (i, observable) in observables.iter().enumerate() {
                 match *observable {
                     Observable::Reg(of, reg) if of == t => {
-                        put(i, Final::Register(Register(t, reg)))
+                        put(i, ResultValue::Register(ThreadRegister(t, reg)))
                     }
                     Observable::Mem { loc, index, viewer }
                         if self.shape.is_local(loc) && at == 0 =>
@@ -501,14 +505,14 @@ impl Group<'_> {
                             let (offset, cell) = &object
                                 .ok_or_else(|| unbuilt("local memory of no group"))?
                                 .cells[index as usize];
-                            put(i, Final::Local(loc, *offset, cell.ty));
+                            put(i, ResultValue::Local(loc, *offset, cell.ty));
                         }
                     }
                     Observable::Reg(..) | Observable::Mem { .. } => {}
                 }
             }
             text += &self.language.only(
-                Who {
+                ThreadSelection {
                     group: self.number,
                     at: Some(at),
                     running: false,

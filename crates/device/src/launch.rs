@@ -19,20 +19,20 @@ const LARGEST: u32 = 1 << 13;
 
 /// The properties that are the same for all launches of a test.
 #[derive(Clone, Debug)]
-pub(crate) struct Shape {
+pub(crate) struct KernelShape {
     /// The threads of each work-group.
     pub(crate) groups: Vec<Vec<ThreadId>>,
     /// Objects that all groups see.
-    pub(crate) shared: Vec<Object>,
+    pub(crate) shared: Vec<KernelObject>,
     /// Objects of which each group has a copy, in its local memory.
-    pub(crate) local: Vec<Object>,
+    pub(crate) local: Vec<KernelObject>,
     /// The words of an instance's results.
-    pub(crate) results: Vec<Word>,
+    pub(crate) results: Vec<ResultWord>,
 }
 
 /// An object.
 #[derive(Clone, Debug)]
-pub(crate) struct Object {
+pub(crate) struct KernelObject {
     /// Its location in the test.
     pub(crate) loc: LocId,
     /// Its size in bytes.
@@ -43,19 +43,19 @@ pub(crate) struct Object {
 
 /// The meaning of a 64-bit word of an instance's results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Word {
+pub(crate) enum ResultWord {
     /// Whether a thread came to its end: [`FINISHED`] or something else.
     End(ThreadId),
     /// A final value that is not in memory of all groups: the number of the observable.
     Final(usize),
 }
 
-/// The value of [`Word::End`] for a thread that came to its end.
+/// The value of [`ResultWord::End`] for a thread that came to its end.
 pub(crate) const FINISHED: i64 = 1;
 
-impl Shape {
+impl KernelShape {
     /// The shape of a test, if it is a single kernel on a single device.
-    pub(crate) fn of(test: &LitmusTest) -> Result<Shape, String> {
+    pub(crate) fn of(test: &LitmusTest) -> Result<KernelShape, String> {
         let program = &test.program;
         if program.host.is_some() || program.threads.iter().any(|t| t.place.host) {
             return Err("host programs are not run on devices".into());
@@ -102,7 +102,7 @@ impl Shape {
             let cells = cells
                 .map(|(i, cell)| (layout.offset(i as u32) as u64, cell.clone()))
                 .collect();
-            let object = Object {
+            let object = KernelObject {
                 loc,
                 bytes: layout.bytes(init.len()),
                 cells,
@@ -113,15 +113,15 @@ impl Shape {
                 Copied::ByThread => return Err(format!("`{}` is private memory", location.name)),
             }
         }
-        let mut results: Vec<Word> = program.thread_ids().map(Word::End).collect();
+        let mut results: Vec<ResultWord> = program.thread_ids().map(ResultWord::End).collect();
         for (i, observable) in test.observables().into_iter().enumerate() {
             let seen_by_all = matches!(observable, Observable::Mem { loc, .. }
                 if shared.iter().any(|object| object.loc == program.object(loc)));
             if !seen_by_all {
-                results.push(Word::Final(i));
+                results.push(ResultWord::Final(i));
             }
         }
-        Ok(Shape {
+        Ok(KernelShape {
             groups,
             shared,
             local,
@@ -145,7 +145,7 @@ impl Shape {
     }
 
     /// The place of a word in the results of an instance.
-    pub(crate) fn word(&self, word: Word) -> usize {
+    pub(crate) fn word(&self, word: ResultWord) -> usize {
         self.results
             .iter()
             .position(|w| *w == word)
@@ -155,7 +155,7 @@ impl Shape {
 
 /// The random parameters of a launch.
 #[derive(Clone, Debug)]
-pub(crate) struct Drawn {
+pub(crate) struct LaunchDraw {
     teams: u32,
     /// The instances of each team; a power of two.
     instances: u32,
@@ -178,9 +178,14 @@ pub(crate) struct Drawn {
     salt: u32,
 }
 
-impl Drawn {
+impl LaunchDraw {
     /// Draws a launch of at most about `left` instances for a device with `units` compute units.
-    pub(crate) fn draw(shape: &Shape, units: u32, left: u64, random: &mut Pcg64) -> Drawn {
+    pub(crate) fn draw(
+        shape: &KernelShape,
+        units: u32,
+        left: u64,
+        random: &mut Pcg64,
+    ) -> LaunchDraw {
         let groups = shape.groups.len() as u32;
         // Groups that wait for each other must run at once. The remaining groups, and in some
         // launches half of all, stress memory.
@@ -200,7 +205,7 @@ impl Drawn {
         let instances = instances.max(1).next_power_of_two();
         let mut order: Vec<u32> = (0..groups).collect();
         order.shuffle(random);
-        Drawn {
+        LaunchDraw {
             teams,
             instances,
             factor: random.random_range(0..instances) | 1,
@@ -221,9 +226,9 @@ impl Drawn {
 
     /// The grid of the kernel: work-groups and their size. The launch has more groups than needed,
     /// because a device may give several to one unit, which runs them one after the other.
-    pub(crate) fn grid(&self, groups: usize, size: usize) -> Grid {
+    pub(crate) fn grid(&self, groups: usize, size: usize) -> LaunchGrid {
         let needed = self.teams as usize * groups + self.stress as usize;
-        Grid {
+        LaunchGrid {
             groups: needed * 32,
             size,
         }
@@ -243,7 +248,7 @@ impl<T> ChooseBy<T> for [T] {
 
 /// The size of a launch.
 #[derive(Clone, Copy, Debug)]
-pub struct Grid {
+pub struct LaunchGrid {
     /// The number of work-groups.
     pub groups: usize,
     /// The number of work-items of each.
@@ -264,7 +269,7 @@ pub struct Buffers {
     pub meeting: usize,
     /// The number of 64-bit words of results.
     pub results: usize,
-    /// [`Drawn::order`].
+    /// [`LaunchDraw::order`].
     pub order: Vec<u32>,
     /// Teams, instances of each, factor, first, patience, delay, salt, stressing groups.
     pub numbers: [u32; 8],
@@ -278,16 +283,16 @@ pub(crate) const STRESSED: usize = 256;
 
 /// The layout of the memory of all instances.
 #[derive(Debug)]
-pub(crate) struct Layout<'s> {
-    shape: &'s Shape,
-    drawn: &'s Drawn,
+pub(crate) struct InstanceLayout<'s> {
+    shape: &'s KernelShape,
+    drawn: &'s LaunchDraw,
     /// For each object: the place of its first copy, and the distance of copies.
     places: Vec<(u64, u64)>,
     bytes: u64,
 }
 
-impl<'s> Layout<'s> {
-    pub(crate) fn new(shape: &'s Shape, drawn: &'s Drawn) -> Layout<'s> {
+impl<'s> InstanceLayout<'s> {
+    pub(crate) fn new(shape: &'s KernelShape, drawn: &'s LaunchDraw) -> InstanceLayout<'s> {
         let all = u64::from(drawn.teams) * u64::from(drawn.instances);
         let aligned = |bytes: u64, to: u64| bytes.max(1).div_ceil(to) * to;
         let mut places = Vec::new();
@@ -309,7 +314,7 @@ impl<'s> Layout<'s> {
             }
             next
         };
-        Layout {
+        InstanceLayout {
             shape,
             drawn,
             places,
@@ -333,7 +338,7 @@ impl<'s> Layout<'s> {
                 }
             }
         }
-        let Drawn {
+        let LaunchDraw {
             teams,
             instances,
             factor,
@@ -389,9 +394,13 @@ impl<'s> Layout<'s> {
         let width = self.shape.results.len();
         for instance in 0..self.instances() as usize {
             let words = &results[instance * width..(instance + 1) * width];
-            let ended =
-                |(word, value): (&Word, &i64)| !matches!(word, Word::End(_)) || *value == FINISHED;
-            if !self.shape.results.iter().zip(words).all(ended) {
+            if !self
+                .shape
+                .results
+                .iter()
+                .zip(words)
+                .all(|(word, value)| !matches!(word, ResultWord::End(_)) || *value == FINISHED)
+            {
                 seen.stuck += 1;
                 continue;
             }
@@ -403,7 +412,7 @@ impl<'s> Layout<'s> {
                     bytes[..size].copy_from_slice(&memory[at..at + size]);
                     ty.wrap(i64::from_le_bytes(bytes))
                 }
-                None => words[self.shape.word(Word::Final(i))],
+                None => words[self.shape.word(ResultWord::Final(i))],
             };
             let state: Vec<i64> = places.iter().enumerate().map(value).collect();
             *seen.outcomes.entry(state).or_default() += 1;
@@ -425,16 +434,16 @@ work_group = 0\ncode = \"int r = *c;\"\n[[thread]]\nwork_group = 1\ncode = \"a[1
         let test = front::litmus::parse("t.toml", TEST.as_bytes())
             .expect("a good test")
             .remove(0);
-        let shape = Shape::of(&test).expect("a shape");
+        let shape = KernelShape::of(&test).expect("a shape");
         for seed in 0..200 {
             let random = &mut Pcg64::seed_from_u64(seed);
-            let drawn = Drawn::draw(&shape, 1 + seed as u32 % 9, 1 + seed * 3, random);
+            let drawn = LaunchDraw::draw(&shape, 1 + seed as u32 % 9, 1 + seed * 3, random);
             let room = (1 + seed as u32 % 9).max(2);
             assert!(
                 drawn.teams >= 1 && 2 * drawn.teams + drawn.stress <= room,
                 "more groups than there is room for"
             );
-            let layout = Layout::new(&shape, &drawn);
+            let layout = InstanceLayout::new(&shape, &drawn);
             let mut given = layout.buffers();
             let [teams, instances, factor, first, ..] = given.numbers;
             assert!(
@@ -473,10 +482,10 @@ work_group = 0\ncode = \"int r = *c;\"\n[[thread]]\nwork_group = 1\ncode = \"a[1
                     let a = (given.places[0] + instance * given.places[1]) as usize + 4;
                     given.memory[a..a + 4].copy_from_slice(&(instance as i32).to_le_bytes());
                     let words = &mut results[instance as usize * shape.results.len()..];
-                    words[shape.word(Word::End(ThreadId(0)))] = FINISHED;
-                    words[shape.word(Word::End(ThreadId(1)))] =
+                    words[shape.word(ResultWord::End(ThreadId(0)))] = FINISHED;
+                    words[shape.word(ResultWord::End(ThreadId(1)))] =
                         if instance % 5 == 4 { 2 } else { FINISHED };
-                    words[shape.word(Word::Final(0))] = -(instance as i64);
+                    words[shape.word(ResultWord::Final(0))] = -(instance as i64);
                 }
             }
             let mut seen = Histogram::default();

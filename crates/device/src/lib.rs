@@ -36,10 +36,10 @@ mod trouble;
 
 use std::time::{Duration, Instant};
 
-pub use device::{About, Device, Kernel, word};
+pub use device::{Device, DeviceInfo, Kernel, word};
 pub use histogram::Histogram;
-pub use launch::{Buffers, Grid};
-use launch::{Drawn, Layout, Shape};
+pub use launch::{Buffers, LaunchGrid};
+use launch::{InstanceLayout, KernelShape, LaunchDraw};
 use program::dialect::Runtime;
 use program::litmus::LitmusTest;
 use rand::SeedableRng;
@@ -48,7 +48,7 @@ pub use trouble::Trouble;
 
 /// The extent of a run on a device.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct DeviceOptions {
     /// The smallest number of instances, in launches of equal size.
     pub instances: u64,
     /// The seed; another one draws other launches.
@@ -69,9 +69,9 @@ pub fn devices(runtime: Runtime) -> Result<Vec<Box<dyn Device>>, Trouble> {
 }
 
 /// A kernel, ready to be launched.
-pub struct Prepared<'t> {
+pub struct TestKernel<'t> {
     test: &'t LitmusTest,
-    shape: Shape,
+    shape: KernelShape,
     /// The number of threads of each of its groups.
     size: usize,
     /// Its text.
@@ -80,7 +80,7 @@ pub struct Prepared<'t> {
     pub file: &'static str,
 }
 
-impl Prepared<'_> {
+impl TestKernel<'_> {
     /// A single instance of a kernel in PTX, as a test again; `None` if its memory has no form for
     /// that.
     pub fn once(&self) -> Option<cuda::Once> {
@@ -92,13 +92,13 @@ impl Prepared<'_> {
 ///
 /// # Errors
 /// [`Trouble::Refused`], if such devices cannot run it.
-pub fn prepare(test: &LitmusTest, runtime: Runtime) -> Result<Prepared<'_>, Trouble> {
+pub fn prepare(test: &LitmusTest, runtime: Runtime) -> Result<TestKernel<'_>, Trouble> {
     match runtime {
-        Runtime::Cuda => prepare_ptx(test, cuda::Warps::Whole),
+        Runtime::Cuda => prepare_ptx(test, cuda::WarpFill::Whole),
         Runtime::OpenCl => {
-            let shape = Shape::of(test).map_err(Trouble::Refused)?;
+            let shape = KernelShape::of(test).map_err(Trouble::Refused)?;
             let source = opencl::source(test, &shape).map_err(Trouble::Refused)?;
-            Ok(Prepared {
+            Ok(TestKernel {
                 test,
                 size: shape.group_size(),
                 shape,
@@ -113,10 +113,10 @@ pub fn prepare(test: &LitmusTest, runtime: Runtime) -> Result<Prepared<'_>, Trou
 ///
 /// # Errors
 /// [`Trouble::Refused`], if such devices cannot run it.
-pub fn prepare_ptx(test: &LitmusTest, warps: cuda::Warps) -> Result<Prepared<'_>, Trouble> {
-    let shape = Shape::of(test).map_err(Trouble::Refused)?;
+pub fn prepare_ptx(test: &LitmusTest, warps: cuda::WarpFill) -> Result<TestKernel<'_>, Trouble> {
+    let shape = KernelShape::of(test).map_err(Trouble::Refused)?;
     let (source, size) = cuda::source(test, &shape, warps).map_err(Trouble::Refused)?;
-    Ok(Prepared {
+    Ok(TestKernel {
         test,
         size,
         shape,
@@ -127,9 +127,9 @@ pub fn prepare_ptx(test: &LitmusTest, warps: cuda::Warps) -> Result<Prepared<'_>
 
 /// Runs a test on a device; results before a failure of the device are kept.
 pub fn run(
-    prepared: &Prepared<'_>,
+    prepared: &TestKernel<'_>,
     device: &dyn Device,
-    options: &Options,
+    options: &DeviceOptions,
 ) -> (Histogram, Option<Trouble>) {
     let mut seen = Histogram::default();
     let trouble = go_on(prepared, device, options, &mut seen).err();
@@ -137,9 +137,9 @@ pub fn run(
 }
 
 fn go_on(
-    prepared: &Prepared<'_>,
+    prepared: &TestKernel<'_>,
     device: &dyn Device,
-    options: &Options,
+    options: &DeviceOptions,
     seen: &mut Histogram,
 ) -> Result<(), Trouble> {
     let mut kernel = device.build(&prepared.source)?;
@@ -150,8 +150,8 @@ fn go_on(
         && stop::requested().is_none()
     {
         let left = options.instances - seen.instances();
-        let drawn = Drawn::draw(&prepared.shape, device.about().units, left, &mut random);
-        let layout = Layout::new(&prepared.shape, &drawn);
+        let drawn = LaunchDraw::draw(&prepared.shape, device.about().units, left, &mut random);
+        let layout = InstanceLayout::new(&prepared.shape, &drawn);
         let began = Instant::now();
         let grid = drawn.grid(prepared.shape.groups.len(), prepared.size);
         let (memory, results) = kernel.launch(&layout.buffers(), &grid)?;

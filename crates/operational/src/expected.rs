@@ -11,9 +11,9 @@ use std::time::Duration;
 use super::{hazards, holds, leave_out_races, name};
 use front::mapping::Mapping;
 use program::litmus::{LitmusTest, RunExpectation};
-use simt::record::{Hazard, HazardKind};
+use simt::record::{HazardKind, RunHazard};
 use simt::schedule::Observation;
-use simt::{Early, Launch, MachineMemory, Options, Schedule, Scheduling, observe};
+use simt::{Early, Launch, MachineMemory, RunOptions, Schedule, Scheduling, observe};
 
 /// The largest number of steps of a run, if the test does not give one.
 const STEPS: u32 = 1_000_000;
@@ -23,7 +23,7 @@ const MAX_STATES: usize = 8;
 
 /// The result of an expectation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Judged {
+pub enum ExpectationResult {
     /// The runs show it.
     Met,
     /// They show something else: the differences, line by line.
@@ -65,7 +65,7 @@ pub fn carry_out(
         cooperative: run.cooperative,
         ..Launch::default()
     };
-    let options = Options {
+    let options = RunOptions {
         memory,
         early: run.early.and_then(Early::parse).unwrap_or(Early::None),
         scheduling: scheduling.unwrap_or(Scheduling::Independent),
@@ -73,7 +73,7 @@ pub fn carry_out(
         steps: run.steps.unwrap_or(STEPS) as usize,
         timeout,
         races: true,
-        ..Options::default()
+        ..RunOptions::default()
     };
     let schedule = match run.schedule {
         Some("exhaustive") => Schedule::Exhaustive,
@@ -93,23 +93,23 @@ pub fn judge(
     test: &LitmusTest,
     run: &RunExpectation,
     observed: &Result<Observation, String>,
-) -> Judged {
+) -> ExpectationResult {
     let seen = match observed {
         Ok(seen) => seen,
-        Err(why) => return Judged::Undecided(why.clone()),
+        Err(why) => return ExpectationResult::Undecided(why.clone()),
     };
-    let Unmet { against, lacking } = unmet(test, run, seen);
+    let Mismatch { against, lacking } = unmet(test, run, seen);
     let every =
         run.ends == Some("finished") || run.race == Some("race-free") || is_of_all(run.condition);
     match seen.limit() {
         // Other runs may still show the missing parts.
         Some(why) if against.is_empty() && (every || !lacking.is_empty()) => {
-            Judged::Undecided(why.to_owned())
+            ExpectationResult::Undecided(why.to_owned())
         }
         _ if !against.is_empty() || !lacking.is_empty() => {
-            Judged::Unmet([against, lacking].concat())
+            ExpectationResult::Unmet([against, lacking].concat())
         }
-        _ => Judged::Met,
+        _ => ExpectationResult::Met,
     }
 }
 
@@ -120,68 +120,32 @@ fn is_of_all(condition: Option<&str>) -> bool {
 
 /// The unmet parts of an expectation, in words.
 #[derive(Default)]
-struct Unmet {
+struct Mismatch {
     /// Observations that should not have come: more runs do not change that.
     against: Vec<String>,
     /// Missing observations.
     lacking: Vec<String>,
 }
 
-fn unmet(test: &LitmusTest, run: &RunExpectation, seen: &Observation) -> Unmet {
-    let mut unmet = Unmet::default();
+fn unmet(test: &LitmusTest, run: &RunExpectation, seen: &Observation) -> Mismatch {
+    let mut unmet = Mismatch::default();
     let stops: Vec<String> = seen
         .stops
         .iter()
         .map(|s| format!("{} {}: {}", s.count, s.how.name(), s.why.join("; ")))
         .collect();
-    match run.ends {
-        Some("finished") if !stops.is_empty() => {
-            let (n, why) = (stops.len(), stops.join(" | "));
-            unmet.against.push(format!(
-                "expected every run to finish, but {n} kinds of them: {why}"
-            ));
-        }
-        Some("finished") if seen.ended.finished == 0 => {
-            unmet.lacking.push("no run finished".into())
-        }
-        Some(how) if how != "finished" && !seen.stops.iter().any(|s| s.how.name() == how) => {
-            let finished = seen.ended.finished;
-            let why = format!(
-                "expected a run to end by {how}: {finished} finished; {}",
-                stops.join(" | ")
-            );
-            unmet.lacking.push(why);
-        }
-        // Without an expectation about it, the launch must not fail.
-        None if !seen.launches() => unmet.against.extend(stops.iter().cloned()),
-        _ => {}
-    }
+    unmet.compare_ends(run, seen, &stops);
     // A race that the memory found may lack an explanation.
     let own = hazards(test, seen)
         .into_iter()
-        .filter(|h| h.kind == HazardKind::Race);
-    let own: Vec<String> = own.map(|h| race(test, &h)).collect();
+        .filter(|h| h.kind == HazardKind::Race)
+        .map(|h| race(test, &h));
     let explained = seen
         .races
         .iter()
         .map(|r| format!("{} / {}: {}", r.first, r.second, r.why));
-    let races: Vec<String> = explained.chain(own.iter().cloned()).collect();
-    let language = run.memory == Some("language") && dialect_races(test);
-    match run.race {
-        Some("racy") if races.is_empty() => unmet.lacking.push(format!(
-            "expected a race, and {} runs have none",
-            seen.judged
-        )),
-        Some("race-free") if !races.is_empty() => {
-            unmet
-                .against
-                .push(format!("expected no race: {}", races.join(" | ")));
-        }
-        Some("race-free") if seen.judged == 0 && !language => {
-            unmet.lacking.push("no run was looked at for races".into());
-        }
-        _ => {}
-    }
+    let races: Vec<String> = explained.chain(own).collect();
+    unmet.compare_races(test, run, seen, &races);
     if let Some(why) = &run.why {
         let texts = races.iter().chain(&stops);
         if !texts.clone().any(|text| text.contains(why)) {
@@ -193,6 +157,62 @@ fn unmet(test: &LitmusTest, run: &RunExpectation, seen: &Observation) -> Unmet {
         }
     }
     if let Some(expected) = run.condition {
+        unmet.compare_condition(test, expected, seen);
+    }
+    unmet
+}
+
+impl Mismatch {
+    fn compare_ends(&mut self, run: &RunExpectation, seen: &Observation, stops: &[String]) {
+        match run.ends {
+            Some("finished") if !stops.is_empty() => {
+                let (n, why) = (stops.len(), stops.join(" | "));
+                self.against.push(format!(
+                    "expected every run to finish, but {n} kinds of them: {why}"
+                ));
+            }
+            Some("finished") if seen.ended.finished == 0 => {
+                self.lacking.push("no run finished".into())
+            }
+            Some(how) if how != "finished" && !seen.stops.iter().any(|s| s.how.name() == how) => {
+                let finished = seen.ended.finished;
+                let why = format!(
+                    "expected a run to end by {how}: {finished} finished; {}",
+                    stops.join(" | ")
+                );
+                self.lacking.push(why);
+            }
+            // Without an expectation about it, the launch must not fail.
+            None if !seen.launches() => self.against.extend(stops.iter().cloned()),
+            _ => {}
+        }
+    }
+
+    fn compare_races(
+        &mut self,
+        test: &LitmusTest,
+        run: &RunExpectation,
+        seen: &Observation,
+        races: &[String],
+    ) {
+        let language = run.memory == Some("language") && dialect_races(test);
+        match run.race {
+            Some("racy") if races.is_empty() => self.lacking.push(format!(
+                "expected a race, and {} runs have none",
+                seen.judged
+            )),
+            Some("race-free") if !races.is_empty() => {
+                self.against
+                    .push(format!("expected no race: {}", races.join(" | ")));
+            }
+            Some("race-free") if seen.judged == 0 && !language => {
+                self.lacking.push("no run was looked at for races".into());
+            }
+            _ => {}
+        }
+    }
+
+    fn compare_condition(&mut self, test: &LitmusTest, expected: &str, seen: &Observation) {
         let holds: Vec<bool> = seen
             .outcomes
             .iter()
@@ -203,34 +223,31 @@ fn unmet(test: &LitmusTest, run: &RunExpectation, seen: &Observation) -> Unmet {
             "never" => !holds.iter().any(|h| *h),
             _ => holds.iter().any(|h| *h),
         };
-        if !fits {
-            let states: Vec<String> = name(test, seen)
-                .iter()
-                .map(|(state, seen)| {
-                    let values: Vec<String> =
-                        state.iter().map(|(n, v)| format!("{n} = {v}")).collect();
-                    format!("{} ({} times)", values.join(", "), seen.count)
-                })
-                .collect();
-            let shown = states[..states.len().min(MAX_STATES)].join("; ");
-            let more = states.len().saturating_sub(MAX_STATES);
-            let more = if more > 0 {
-                format!("; and {more} more")
-            } else {
-                String::new()
-            };
-            // Only an outcome that was seen contradicts it.
-            let list = if is_of_all(run.condition) && !holds.is_empty() {
-                &mut unmet.against
-            } else {
-                &mut unmet.lacking
-            };
-            list.push(format!(
-                "expected the condition to hold {expected}: {shown}{more}"
-            ));
+        if fits {
+            return;
         }
+        let states: Vec<String> = name(test, seen)
+            .iter()
+            .map(|(state, seen)| {
+                let values: Vec<String> = state.iter().map(|(n, v)| format!("{n} = {v}")).collect();
+                format!("{} ({} times)", values.join(", "), seen.count)
+            })
+            .collect();
+        let shown = states[..states.len().min(MAX_STATES)].join("; ");
+        let more = match states.len().saturating_sub(MAX_STATES) {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        };
+        // Only an outcome that was seen contradicts it.
+        let list = if is_of_all(Some(expected)) && !holds.is_empty() {
+            &mut self.against
+        } else {
+            &mut self.lacking
+        };
+        list.push(format!(
+            "expected the condition to hold {expected}: {shown}{more}"
+        ));
     }
-    unmet
 }
 
 /// Whether the memory of the test's language finds races.
@@ -240,17 +257,16 @@ fn dialect_races(test: &LitmusTest) -> bool {
 }
 
 /// A race that the memory found, in words.
-fn race(test: &LitmusTest, hazard: &Hazard) -> String {
-    let side = |&(thread, instr): &(usize, usize)| {
-        let thread = &test.program.threads[thread];
-        format!(
-            "{} line {}: `{}`",
-            thread.name, thread.code[instr].line, thread.code[instr].text
-        )
-    };
+fn race(test: &LitmusTest, hazard: &RunHazard) -> String {
     let sides: Vec<String> = std::iter::once(&hazard.first)
         .chain(&hazard.second)
-        .map(side)
+        .map(|&(thread, instr)| {
+            let thread = &test.program.threads[thread];
+            format!(
+                "{} line {}: `{}`",
+                thread.name, thread.code[instr].line, thread.code[instr].text
+            )
+        })
         .collect();
     format!("data race: {}", sides.join(" / "))
 }

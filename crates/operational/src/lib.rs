@@ -16,8 +16,8 @@ mod settled;
 mod straight;
 mod trial;
 
-pub use expected::{Judged, carry_out, judge};
-pub use races::{Raced, look};
+pub use expected::{ExpectationResult, carry_out, judge};
+pub use races::{RaceSearch, look};
 
 use cat::model::ir::Model;
 use engine::skeleton::observable_ty;
@@ -27,16 +27,16 @@ use program::litmus::{Atom, LitmusTest, Observable, Prop};
 use program::memory::Memory;
 use program::options::Setting;
 use program::{CmpOp, Thread};
-use simt::record::{Event, Hazard, HazardKind};
-use simt::schedule::{Observation, Recorded, Seen, Undefined};
-use simt::{self, Options};
-use trial::Tried;
+use simt::record::{HazardKind, RunEvent, RunHazard};
+use simt::schedule::{Observation, ObservedHazard, Recorded, RunOutcome};
+use simt::{self, RunOptions};
+use trial::ReplayResult;
 use verdict::{Answer, Outcomes, Reason, State, Verdict};
 use why::Session;
 
 /// An observed outcome.
 #[derive(Clone, Debug)]
-pub struct Observed {
+pub struct ObservedOutcome {
     /// Final values by name.
     pub state: State,
     /// The number of runs, or of final states.
@@ -51,9 +51,9 @@ pub struct Observed {
 
 /// Observations, compared with a model.
 #[derive(Clone, Debug, Default)]
-pub struct Held {
+pub struct ModelComparison {
     /// The observed outcomes, sorted by state.
-    pub observed: Vec<Observed>,
+    pub observed: Vec<ObservedOutcome>,
     /// Outcomes that the model allows and no run showed.
     pub not_observed: Vec<State>,
     /// Whether the list of outcomes that the model allows is complete.
@@ -85,16 +85,15 @@ fn accesses(test: &LitmusTest, bound: u32) -> usize {
         let loops: Vec<_> = (0..t.code.len())
             .filter_map(|at| Some(t.code[at].op.target().filter(|to| *to <= at)?..=at))
             .collect();
-        let times = |at: usize| {
-            if loops.iter().any(|l| l.contains(&at)) {
-                bound.max(1) as usize
-            } else {
-                1
-            }
-        };
         (0..t.code.len())
             .filter(|at| t.code[*at].op.is_access())
-            .map(times)
+            .map(|at| {
+                if loops.iter().any(|l| l.contains(&at)) {
+                    bound.max(1) as usize
+                } else {
+                    1
+                }
+            })
             .sum::<usize>()
     };
     test.program.threads.iter().map(of).sum()
@@ -188,13 +187,13 @@ pub fn passes(test: &LitmusTest, state: &[i64]) -> bool {
 
 /// Observed undefined behaviour, once for each kind and place, without that of executions that the
 /// test's filter excludes.
-pub fn hazards(test: &LitmusTest, observation: &Observation) -> Vec<Hazard> {
-    let counts = |u: &&Undefined| match &u.state {
+pub fn hazards(test: &LitmusTest, observation: &Observation) -> Vec<RunHazard> {
+    let counts = |u: &&ObservedHazard| match &u.state {
         Some(state) => passes(test, state),
         // A run without an outcome passes no filter.
         None => test.filter.is_none(),
     };
-    let mut list: Vec<Hazard> = observation
+    let mut list: Vec<RunHazard> = observation
         .hazards
         .iter()
         .filter(counts)
@@ -205,11 +204,11 @@ pub fn hazards(test: &LitmusTest, observation: &Observation) -> Vec<Hazard> {
 }
 
 /// Removes races of runs that the test's filter excludes. The first run with a race counts.
-pub fn leave_out_races(test: &LitmusTest, options: &Options, observation: &mut Observation) {
+pub fn leave_out_races(test: &LitmusTest, options: &RunOptions, observation: &mut Observation) {
     if test.filter.is_none() {
         return;
     }
-    let options = &Options {
+    let options = &RunOptions {
         races: false,
         ..*options
     };
@@ -222,10 +221,10 @@ pub fn leave_out_races(test: &LitmusTest, options: &Options, observation: &mut O
 }
 
 /// Observed outcomes by name, without those that the test's filter excludes.
-pub fn name(test: &LitmusTest, observation: &Observation) -> Vec<(State, Seen)> {
+pub fn name(test: &LitmusTest, observation: &Observation) -> Vec<(State, RunOutcome)> {
     let memory = Memory::new(&test.program);
     let observables = test.observables();
-    let named = |seen: &Seen| -> State {
+    let named = |seen: &RunOutcome| -> State {
         let value = |(o, &v): (&Observable, &i64)| {
             let ty = observable_ty(&test.program, &memory, *o);
             let shown = memory.show_held(&test.program, *o, ty, v);
@@ -236,7 +235,7 @@ pub fn name(test: &LitmusTest, observation: &Observation) -> Vec<(State, Seen)> 
         };
         observables.iter().zip(&seen.state).map(value).collect()
     };
-    let mut list: Vec<(State, Seen)> = observation
+    let mut list: Vec<(State, RunOutcome)> = observation
         .outcomes
         .iter()
         .filter(|seen| passes(test, &seen.state))
@@ -254,13 +253,13 @@ pub fn hold(
     limits: Limits,
     set: &[Setting],
     observation: &Observation,
-) -> Held {
+) -> ModelComparison {
     let named = name(test, observation);
     let accesses = accesses(test, limits.bound_of(test));
     if accesses > MAX_ACCESSES {
-        let observed = |(state, seen): (State, Seen)| {
+        let observed = |(state, seen): (State, RunOutcome)| {
             let (count, schedule) = (seen.count, seen.schedule);
-            Observed {
+            ObservedOutcome {
                 state,
                 count,
                 allowed: None,
@@ -269,11 +268,11 @@ pub fn hold(
             }
         };
         let observed = named.into_iter().map(observed).collect();
-        return Held {
+        return ModelComparison {
             observed,
             reason: Some(Reason::TooManyAccesses(accesses)),
             too_large: true,
-            ..Held::default()
+            ..ModelComparison::default()
         };
     }
     let mut session = Session::new(test, model, engine, limits, set);
@@ -318,7 +317,7 @@ pub fn hold(
                 other => (None, other.reason().cloned()),
             }
         };
-        observed.push(Observed {
+        observed.push(ObservedOutcome {
             state,
             count: seen.count,
             allowed: verdict,
@@ -326,30 +325,29 @@ pub fn hold(
             schedule: seen.schedule,
         });
     }
-    let missing = |s: &&&State| observed.iter().all(|o| o.state != ***s);
     let not_observed = allowed
         .iter()
-        .filter(missing)
+        .filter(|s| observed.iter().all(|o| o.state != ***s))
         .map(|s| (*s).clone())
         .collect();
-    Held {
+    ModelComparison {
         observed,
         not_observed,
         complete,
         reason,
         bound,
         defect,
-        ..Held::default()
+        ..ModelComparison::default()
     }
 }
 
 /// Replays a run of every observed outcome through a model, if the memory claims to stay within it.
 pub fn replay(
-    held: &mut Held,
+    held: &mut ModelComparison,
     test: &LitmusTest,
     model: &Model,
     limits: Limits,
-    options: &Options,
+    options: &RunOptions,
 ) {
     if simt::elements::has_vectors(test) {
         held.left_out = Some("vectors, whose elements a run has in some order");
@@ -376,7 +374,7 @@ pub fn replay(
         },
     };
     // Races were searched when the run was first seen.
-    let options = &Options {
+    let options = &RunOptions {
         races: false,
         ..*options
     };
@@ -384,13 +382,13 @@ pub fn replay(
         let tried = simt::replay(test, options, &o.schedule).and_then(|run| {
             match (run.outcomes.as_slice(), &task) {
                 ([seen], Some(task)) => trial::try_run(task, &run.events, &seen.state),
-                ([seen], None) => try_straight(test, model, (&run.events, &seen.state), deadline),
+                ([seen], None) => try_straight(test, model, &run.events, &seen.state, deadline),
                 _ => Err("it does not come to an end again".into()),
             }
         });
         match tried {
-            Ok(Tried::Consistent(_)) => held.replayed += 1,
-            Ok(Tried::LeftOut(why)) => held.left_out = Some(why),
+            Ok(ReplayResult::Consistent(_)) => held.replayed += 1,
+            Ok(ReplayResult::LeftOut(why)) => held.left_out = Some(why),
             Err(law) => {
                 let state: Vec<String> =
                     o.state.iter().map(|(n, v)| format!("{n} = {v}")).collect();
@@ -405,27 +403,28 @@ pub fn replay(
 fn try_straight(
     test: &LitmusTest,
     model: &Model,
-    (events, outcome): (&[Event], &[i64]),
+    events: &[RunEvent],
+    outcome: &[i64],
     deadline: Option<Instant>,
-) -> Result<Tried, String> {
+) -> Result<ReplayResult, String> {
     if deadline.is_some_and(|end| Instant::now() >= end) {
-        return Ok(Tried::LeftOut("out of time"));
+        return Ok(ReplayResult::LeftOut("out of time"));
     }
     let straight = match straight::straight(test, events) {
         Ok(straight) => straight,
-        Err(why) => return Ok(Tried::LeftOut(why)),
+        Err(why) => return Ok(ReplayResult::LeftOut(why)),
     };
     if accesses(&straight, 1) > MANY_ACCESSES {
-        return Ok(Tried::LeftOut("too many accesses"));
+        return Ok(ReplayResult::LeftOut("too many accesses"));
     }
     match Task::new(&straight, model, &[], 1, deadline) {
         Ok(task) => trial::try_run(&task, events, outcome),
-        Err(_) => Ok(Tried::LeftOut("no skeleton")),
+        Err(_) => Ok(ReplayResult::LeftOut("no skeleton")),
     }
 }
 
 /// The proposition that every observable has its value in this outcome.
-fn exactly(test: &LitmusTest, seen: &Seen) -> Prop {
+fn exactly(test: &LitmusTest, seen: &RunOutcome) -> Prop {
     let memory = Memory::new(&test.program);
     let equal = |(o, v): (Observable, &i64)| {
         let ty = observable_ty(&test.program, &memory, o);

@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 
 use super::passes;
 use super::settled::settled;
-use super::trial::{Tried, try_run};
+use super::trial::{ReplayResult, try_run};
 use cat::model::ir::{Effect, Model};
 use engine::fault;
 use engine::task::Task;
 use program::litmus::LitmusTest;
 use program::options::Setting;
 use simt::race::Race;
-use simt::{Early, MachineMemory, Options, Schedule};
+use simt::{Early, MachineMemory, RunOptions, Schedule};
 use verdict::Fault;
 
 /// The sizes of the batches of runs; the search stops after the first batch with a race.
@@ -29,7 +29,7 @@ const TRIES: usize = 4;
 
 /// The result of the search for races.
 #[derive(Debug)]
-pub enum Raced {
+pub enum RaceSearch {
     /// A race, in an execution of the model.
     Shown(Box<Fault>),
     /// A race by the executor's account, and the reason why its run did not reach the model, or the
@@ -47,22 +47,27 @@ pub enum Raced {
 }
 
 /// Searches runs of a test on its weak memory for a race.
-pub fn look(test: &LitmusTest, model: &Model, set: &[Setting], timeout: Option<Duration>) -> Raced {
+pub fn look(
+    test: &LitmusTest,
+    model: &Model,
+    set: &[Setting],
+    timeout: Option<Duration>,
+) -> RaceSearch {
     let time = timeout.map_or(LONGEST, |t| t.min(LONGEST));
     let deadline = Instant::now() + time;
     let dialect = test.program.dialect;
     let Some(memory) = MachineMemory::of(dialect, dialect.default_model()) else {
-        return Raced::None(format!("it does not run {dialect} code"));
+        return RaceSearch::None(format!("it does not run {dialect} code"));
     };
     let (mut judged, mut not_judged) = (0, None);
     for (seed, runs) in BATCHES.into_iter().enumerate() {
         let left = deadline.saturating_duration_since(Instant::now());
-        let options = Options {
+        let options = RunOptions {
             memory,
             early: Early::None,
             races: true,
             timeout: Some(left),
-            ..Options::default()
+            ..RunOptions::default()
         };
         let schedule = Schedule::Random {
             runs,
@@ -70,14 +75,14 @@ pub fn look(test: &LitmusTest, model: &Model, set: &[Setting], timeout: Option<D
         };
         let observation = match simt::observe(test, &options, schedule) {
             Ok(observation) => observation,
-            Err(why) => return Raced::None(why),
+            Err(why) => return RaceSearch::None(why),
         };
         let mut seen = None;
         for race in observation.races.iter().take(TRIES) {
-            match proved(test, (model, set), &options, race, deadline) {
-                Ok(fault) => return Raced::Shown(Box::new(fault)),
+            match proved(test, model, set, &options, race, deadline) {
+                Ok(fault) => return RaceSearch::Shown(Box::new(fault)),
                 Err(but) => {
-                    _ = seen.get_or_insert_with(|| Raced::Seen {
+                    _ = seen.get_or_insert_with(|| RaceSearch::Seen {
                         race: words(race),
                         but,
                     })
@@ -95,7 +100,7 @@ pub fn look(test: &LitmusTest, model: &Model, set: &[Setting], timeout: Option<D
     }
     not_judged
         .filter(|_| judged == 0)
-        .map_or(Raced::Not(judged), Raced::None)
+        .map_or(RaceSearch::Not(judged), RaceSearch::None)
 }
 
 fn words(race: &Race) -> String {
@@ -111,8 +116,9 @@ fn words(race: &Race) -> String {
 /// If it does not.
 fn proved(
     test: &LitmusTest,
-    (model, set): (&Model, &[Setting]),
-    options: &Options,
+    model: &Model,
+    set: &[Setting],
+    options: &RunOptions,
     race: &Race,
     deadline: Instant,
 ) -> Result<Fault, String> {
@@ -122,7 +128,7 @@ fn proved(
             "a memory of a language keeps no order of all writes",
         ));
     }
-    let options = &Options {
+    let options = &RunOptions {
         races: false,
         ..*options
     };
@@ -137,8 +143,8 @@ fn proved(
     let task = Task::new(&settled, model, set, 1, Some(deadline))
         .map_err(|why| left_out(&why.to_string()))?;
     let (execution, replayed) = match try_run(&task, &run.events, &[])? {
-        Tried::Consistent(done) => *done,
-        Tried::LeftOut(why) => return Err(left_out(why)),
+        ReplayResult::Consistent(done) => *done,
+        ReplayResult::LeftOut(why) => return Err(left_out(why)),
     };
     if task.rivals.is_some() {
         return Err(

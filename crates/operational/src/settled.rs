@@ -15,7 +15,7 @@
 use program::litmus::LitmusTest;
 use program::memory::Memory;
 use program::{Barrier, BarrierNaming, Expr, Instr, Op, Thread, Ty, Update};
-use simt::record::{Event, Source};
+use simt::record::{RunEvent, WriteId};
 
 use super::straight::way;
 
@@ -23,7 +23,7 @@ use super::straight::way;
 ///
 /// # Errors
 /// If there is none.
-pub(super) fn settled(test: &LitmusTest, events: &[Event]) -> Result<LitmusTest, &'static str> {
+pub(super) fn settled(test: &LitmusTest, events: &[RunEvent]) -> Result<LitmusTest, &'static str> {
     if test.program.host.is_some() {
         return Err("a host program, whose calls come in some order");
     }
@@ -47,7 +47,7 @@ pub(super) fn settled(test: &LitmusTest, events: &[Event]) -> Result<LitmusTest,
     new.observe.clear();
     for (t, thread) in new.program.threads.iter_mut().enumerate() {
         let jumps = events.iter().filter_map(|e| match e {
-            Event::Jump(at, taken) if at.thread == t => Some((at.instr, *taken)),
+            RunEvent::Jump(at, taken) if at.thread == t => Some((at.instr, *taken)),
             _ => None,
         });
         let way = way(thread, jumps)?;
@@ -62,22 +62,22 @@ pub(super) fn settled(test: &LitmusTest, events: &[Event]) -> Result<LitmusTest,
 }
 
 /// The thread of an event that accesses memory, or comes to a barrier.
-fn does(event: &Event) -> Option<usize> {
+fn does(event: &RunEvent) -> Option<usize> {
     match event {
-        Event::Read { thread, .. }
-        | Event::Write {
-            source: Source::Write(thread, _),
+        RunEvent::Read { thread, .. }
+        | RunEvent::Write {
+            source: WriteId::Write(thread, _),
             ..
         } => Some(*thread),
-        Event::Arrive(spot, _) | Event::Pass(spot, _) => Some(spot.thread),
+        RunEvent::Arrive(spot, _) | RunEvent::Pass(spot, _) => Some(spot.thread),
         _ => None,
     }
 }
 
 /// The phase of a barrier to which a thread came.
-fn phase(event: &Event) -> Option<u32> {
+fn phase(event: &RunEvent) -> Option<u32> {
     match event {
-        Event::Arrive(_, phase) | Event::Pass(_, phase) => Some(*phase),
+        RunEvent::Arrive(_, phase) | RunEvent::Pass(_, phase) => Some(*phase),
         _ => None,
     }
 }
@@ -86,34 +86,54 @@ fn phase(event: &Event) -> Option<u32> {
 fn code<'e>(
     thread: &Thread,
     way: &[(usize, bool)],
-    events: impl Iterator<Item = &'e Event>,
+    events: impl Iterator<Item = &'e RunEvent>,
     memory: &Memory,
 ) -> Result<Vec<Instr>, &'static str> {
     let mut events = events.peekable();
     let mut code = Vec::new();
     for &(at, _) in way {
         let instr = &thread.code[at];
-        let read = events.next_if(|e| matches!(e, Event::Read { instr, .. } if *instr == at));
-        let write = events.next_if(|e| matches!(e, Event::Write { instr, .. } if *instr == at));
-        let came = events.next_if(|e| matches!(e, Event::Arrive(spot, _) if spot.instr == at));
-        let passed = events.next_if(|e| matches!(e, Event::Pass(spot, _) if spot.instr == at));
-        let place = |event: &Event| match event {
-            Event::Read { loc, value, .. } | Event::Write { loc, value, .. } => memory
-                .cells
-                .get(*loc)
-                .map(|cell| (Expr::Const(cell.address), *value)),
-            _ => None,
+        let own = InstrEvents {
+            read: events.next_if(|e| matches!(e, RunEvent::Read { instr, .. } if *instr == at)),
+            write: events.next_if(|e| matches!(e, RunEvent::Write { instr, .. } if *instr == at)),
+            came: events.next_if(|e| matches!(e, RunEvent::Arrive(spot, _) if spot.instr == at)),
+            passed: events.next_if(|e| matches!(e, RunEvent::Pass(spot, _) if spot.instr == at)),
         };
-        let lost = "a run whose accesses were not all written down";
-        let of = |event: Option<&Event>| event.and_then(place).ok_or(lost);
-        let op = match instr.op.clone() {
+        if let Some(op) = own.settle(&instr.op, memory)? {
+            code.push(Instr {
+                op,
+                ..instr.clone()
+            });
+        }
+    }
+    if events.next().is_some() {
+        Err("a run whose accesses came out of order")
+    } else {
+        Ok(code)
+    }
+}
+
+const LOST: &str = "a run whose accesses were not all written down";
+
+/// The events of one execution of an instruction.
+struct InstrEvents<'e> {
+    read: Option<&'e RunEvent>,
+    write: Option<&'e RunEvent>,
+    came: Option<&'e RunEvent>,
+    passed: Option<&'e RunEvent>,
+}
+
+impl InstrEvents<'_> {
+    /// The operation with the addresses and values of the events; `None` if it is not needed.
+    fn settle(&self, op: &Op, memory: &Memory) -> Result<Option<Op>, &'static str> {
+        Ok(Some(match op.clone() {
             Op::Load { dst, access, .. } => Op::Load {
                 dst,
-                addr: of(read)?.0,
+                addr: place(self.read, memory).ok_or(LOST)?.0,
                 access,
             },
             Op::Store { access, .. } => {
-                let (addr, value) = of(write)?;
+                let (addr, value) = place(self.write, memory).ok_or(LOST)?;
                 Op::Store {
                     addr,
                     value: Expr::Const(value),
@@ -123,35 +143,35 @@ fn code<'e>(
             Op::Rmw {
                 dst,
                 update,
-                read: tags,
-                write: written,
+                read,
+                write,
                 ..
             } => {
-                let (addr, found) = of(read)?;
-                let update = match (write.and_then(place), update) {
+                let (addr, found) = place(self.read, memory).ok_or(LOST)?;
+                let update = match (place(self.write, memory), update) {
                     (Some((_, value)), _) => Update::Exchange(Expr::Const(value)),
                     // The compared value was not found.
                     (None, Update::CompareExchange { .. } | Update::When { .. }) => {
-                        let ty: Ty = tags.ty;
+                        let ty: Ty = read.ty;
                         Update::CompareExchange {
                             expected: Expr::Const(ty.wrap(found ^ 1)),
                             new: Expr::Const(0),
                         }
                     }
-                    (None, _) => return Err(lost),
+                    (None, _) => return Err(LOST),
                 };
                 Op::Rmw {
                     dst,
                     addr,
                     update,
-                    read: tags,
-                    write: written,
+                    read,
+                    write,
                 }
             }
             Op::Mark { addr: None, mark } => Op::Mark { addr: None, mark },
             // All threads that came to one phase share a separate instance.
             Op::Barrier(barrier) => {
-                let phase = came.or(passed).and_then(phase).ok_or(lost)?;
+                let phase = self.came.or(self.passed).and_then(phase).ok_or(LOST)?;
                 let naming = BarrierNaming::Instance {
                     instance: phase.into(),
                     id: None,
@@ -169,20 +189,22 @@ fn code<'e>(
             | Op::Branch { .. }
             | Op::Give { .. }
             | Op::Take { .. }
-            | Op::Choice { .. } => {
-                continue;
-            }
+            | Op::Choice { .. } => return Ok(None),
             Op::Mark { .. } => return Err("fences that name an address"),
-            Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => return Err("calls of the runtime"),
-        };
-        code.push(Instr {
-            op,
-            ..instr.clone()
-        });
+            Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => {
+                return Err("calls of the runtime");
+            }
+        }))
     }
-    if events.next().is_some() {
-        Err("a run whose accesses came out of order")
-    } else {
-        Ok(code)
+}
+
+/// The address and the value of an access.
+fn place(event: Option<&RunEvent>, memory: &Memory) -> Option<(Expr, i64)> {
+    match event? {
+        RunEvent::Read { loc, value, .. } | RunEvent::Write { loc, value, .. } => memory
+            .cells
+            .get(*loc)
+            .map(|cell| (Expr::Const(cell.address), *value)),
+        _ => None,
     }
 }

@@ -14,8 +14,8 @@
 //!   others.
 
 use program::litmus::LitmusTest;
-use program::{Barrier, BarrierNaming, CmpOp, Expr, Instr, Op, Thread, Ty};
-use simt::record::Event;
+use program::{BarrierNaming, CmpOp, Expr, Instr, Op, Thread, Ty};
+use simt::record::RunEvent;
 
 /// Runs with more instructions are not replayed.
 pub(super) const MAX_STEPS: usize = 2_000;
@@ -29,20 +29,18 @@ pub(super) fn has_loop(test: &LitmusTest) -> bool {
 ///
 /// # Errors
 /// If there is none.
-pub(super) fn straight(test: &LitmusTest, events: &[Event]) -> Result<LitmusTest, &'static str> {
-    let instance = |b: &Barrier| !matches!(b.naming, BarrierNaming::Counted { .. });
-    if test
-        .program
-        .instrs()
-        .any(|(_, _, i)| i.op.barrier().is_some_and(instance))
-    {
+pub(super) fn straight(test: &LitmusTest, events: &[RunEvent]) -> Result<LitmusTest, &'static str> {
+    if test.program.instrs().any(|(_, _, i)| {
+        i.op.barrier()
+            .is_some_and(|b| !matches!(b.naming, BarrierNaming::Counted { .. }))
+    }) {
         return Err("loops beside barriers whose members are counted in the code");
     }
     let mut new = test.clone();
     let mut steps = 0;
     for (t, thread) in new.program.threads.iter_mut().enumerate() {
         let jumps = events.iter().filter_map(|e| match e {
-            Event::Jump(at, taken) if at.thread == t => Some((at.instr, *taken)),
+            RunEvent::Jump(at, taken) if at.thread == t => Some((at.instr, *taken)),
             _ => None,
         });
         let way = way(thread, jumps)?;

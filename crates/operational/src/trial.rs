@@ -21,10 +21,10 @@ use engine::execution::Execution;
 use engine::replay::{Replay, declared, replay};
 use engine::task::Task;
 use program::EventKind;
-use simt::record::{Event, Source};
+use simt::record::{RunEvent, WriteId};
 
 /// The result of a replay.
-pub(super) enum Tried {
+pub(super) enum ReplayResult {
     /// The run is this consistent execution, with the outcome that the machine gave.
     Consistent(Box<(Execution, Replay)>),
     /// The run has no counterpart in the skeleton.
@@ -36,35 +36,128 @@ pub(super) enum Tried {
 ///
 /// # Errors
 /// The law that it breaks.
-/// The law that it breaks.
-pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Result<Tried, String> {
+pub(super) fn try_run(
+    task: &Task<'_>,
+    events: &[RunEvent],
+    outcome: &[i64],
+) -> Result<ReplayResult, String> {
     let (sk, model) = (&task.sk, task.model);
     assert!(!sk.has_loops, "loops are unrolled by the run itself");
     if task.needed.is_some() {
-        return Ok(Tried::LeftOut("values that are too many to be listed"));
+        return Ok(ReplayResult::LeftOut(
+            "values that are too many to be listed",
+        ));
     }
     if sk.pool.choice_count() > 0 {
-        return Ok(Tried::LeftOut("barriers with free choices"));
+        return Ok(ReplayResult::LeftOut("barriers with free choices"));
     }
     // A run determines the sources of its reads, the order of writes, and one order of fences.
     let mut others = (0..model.free.len())
         .filter(|&i| i != model.values.0 as usize && i != model.finals.0 as usize);
     let of_fences = others.next();
     if others.next().is_some() {
-        return Ok(Tried::LeftOut("a free relation that no run decides"));
+        return Ok(ReplayResult::LeftOut("a free relation that no run decides"));
     }
+    let MatchedRun {
+        known,
+        executed,
+        writes,
+        reads,
+        mut fences,
+    } = match_events(task, events)?;
     let n = sk.len();
-    let mut known = Assignment {
-        reads: vec![None; n],
-        choices: Vec::new(),
+    let event = |s: &WriteId| {
+        writes
+            .get(s)
+            .copied()
+            .ok_or_else(|| format!("no event is the write {s:?}"))
     };
-    let mut executed = EventSet::from_fn(n, |e| sk.event(e).kind == EventKind::Init);
-    // The event of each source; the source of each executed read; the fences in the order of their
-    // commits.
-    let mut writes: BTreeMap<Source, usize> = (0..sk.init_cells.len())
-        .map(|i| (Source::Initial(i), i))
+    let (mut rf, mut co, mut sc) = (Rel::empty(n), Rel::empty(n), Rel::empty(n));
+    for (source, read) in &reads {
+        rf.insert(event(source)?, *read);
+    }
+    for e in events {
+        if let RunEvent::After(_, a, b) = e {
+            co.insert(event(a)?, event(b)?);
+        }
+    }
+    let co = co.plus(&executed);
+    fences.sort_unstable();
+    for (k, (_, a)) in fences.iter().enumerate() {
+        let is_sc = |e: usize| sk.events[e].tags.has(Tag::SeqCst);
+        for (_, b) in fences[k + 1..]
+            .iter()
+            .filter(|(_, b)| is_sc(*a) && is_sc(*b))
+        {
+            sc.insert(*a, *b);
+        }
+    }
+    let finals = finals(task, &known, &executed, &co, outcome)?;
+    let free = (0..model.free.len())
+        .map(|i| match i {
+            _ if i == model.values.0 as usize => rf.clone(),
+            _ if i == model.finals.0 as usize => co.clone(),
+            _ => Rel::empty(n),
+        })
         .collect();
-    let (mut reads, mut fences) = (Vec::new(), Vec::new());
+    let mut execution = Execution {
+        executed,
+        reads: known.reads,
+        choices: Vec::new(),
+        free,
+        finals,
+    };
+    if let Some(i) = of_fences {
+        let within = declared(task, &execution, model.free[i].within);
+        if within.iter().any(|(a, b)| {
+            [a, b]
+                .iter()
+                .any(|&e| sk.events[e].kind != EventKind::Fence)
+        }) {
+            return Ok(ReplayResult::LeftOut("a free relation that no run decides"));
+        }
+        // Fences that are not morally strong also commit in some order, which has no meaning.
+        if let Some(covering) = model.free[i].covering {
+            sc = sc.and(&declared(task, &execution, covering));
+        }
+        execution.free[i] = sc.plus(&execution.executed);
+    }
+    let replayed = check(task, &execution, outcome)?;
+    Ok(ReplayResult::Consistent(Box::new((execution, replayed))))
+}
+
+/// The events of a run as events of the skeleton.
+struct MatchedRun {
+    /// The values of the reads.
+    known: Assignment,
+    executed: EventSet,
+    /// The event of each write.
+    writes: BTreeMap<WriteId, usize>,
+    /// The executed reads, with their sources.
+    reads: Vec<(WriteId, usize)>,
+    /// The fences, with the positions of their commits.
+    fences: Vec<(usize, usize)>,
+}
+
+/// Matches the events of each thread with those of the skeleton.
+///
+/// # Errors
+/// The event that has no counterpart.
+fn match_events(task: &Task<'_>, events: &[RunEvent]) -> Result<MatchedRun, String> {
+    let sk = &task.sk;
+    let n = sk.len();
+    let mut run = MatchedRun {
+        known: Assignment {
+            reads: vec![None; n],
+            choices: Vec::new(),
+        },
+        executed: EventSet::from_fn(n, |e| sk.event(e).kind == EventKind::Init),
+        writes: (0..sk.init_cells.len())
+            .map(|i| (WriteId::Initial(i), i))
+            .collect(),
+        reads: Vec::new(),
+        fences: Vec::new(),
+    };
     let mut left: Vec<_> = sk
         .program
         .thread_ids()
@@ -73,12 +166,8 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
                 .iter()
                 .enumerate()
                 .filter(move |(_, e)| turn_of(e) == Some(usize::from(t.0)));
-            (
-                (0..n)
-                    .filter(move |&i| sk.events[i].thread == Some(t))
-                    .peekable(),
-                turns,
-            )
+            let mine = (0..n).filter(move |&i| sk.events[i].thread == Some(t));
+            (mine.peekable(), turns)
         })
         .collect();
     // A thread's steps may depend on values that others read, because they exchange them at
@@ -87,36 +176,17 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
         let (mut moved, mut open) = (false, None);
         for (mine, turns) in &mut left {
             while let Some(&i) = mine.peek() {
-                let event = &sk.events[i];
-                let Some(executes) = Eval::new(sk, &known).cond(event.guard) else {
+                let Some(executes) = Eval::new(sk, &run.known).cond(sk.events[i].guard) else {
                     open.get_or_insert(i);
                     break;
                 };
                 mine.next();
                 moved = true;
-                if !executes {
-                    continue;
-                }
-                executed.insert(i);
-                let (at, turn) = turns
-                    .next()
-                    .ok_or_else(|| format!("the run ends before event {i}"))?;
-                match (event.kind, turn) {
-                    (EventKind::Read, Event::Read { source, value, .. }) => {
-                        known.reads[i] = Some(event.ty.wrap(*value));
-                        reads.push((*source, i));
-                    }
-                    (EventKind::Write, Event::Commit(source)) => {
-                        writes.insert(*source, i);
-                    }
-                    (EventKind::Fence, Event::Fence(_)) => fences.push((at, i)),
-                    (EventKind::Arrive, Event::Arrive(..)) | (EventKind::Wait, Event::Pass(..)) => {
-                    }
-                    (kind, turn) => {
-                        return Err(format!(
-                            "event {i} is a {kind:?}, and the run has {turn:?} there"
-                        ));
-                    }
+                if executes {
+                    let (at, turn) = turns
+                        .next()
+                        .ok_or_else(|| format!("the run ends before event {i}"))?;
+                    run.add(task, i, at, turn)?;
                 }
             }
         }
@@ -137,71 +207,50 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
             ));
         }
     }
-    let event = |s: &Source| {
-        writes
-            .get(s)
-            .copied()
-            .ok_or_else(|| format!("no event is the write {s:?}"))
-    };
-    let (mut rf, mut co, mut sc) = (Rel::empty(n), Rel::empty(n), Rel::empty(n));
-    for (source, read) in &reads {
-        rf.insert(event(source)?, *read);
-    }
-    for e in events {
-        if let Event::After(_, a, b) = e {
-            co.insert(event(a)?, event(b)?);
+    Ok(run)
+}
+
+impl MatchedRun {
+    /// Adds an event of the skeleton that the run executes as its event number `at`.
+    fn add(&mut self, task: &Task<'_>, i: usize, at: usize, turn: &RunEvent) -> Result<(), String> {
+        let event = &task.sk.events[i];
+        self.executed.insert(i);
+        match (event.kind, turn) {
+            (EventKind::Read, RunEvent::Read { source, value, .. }) => {
+                self.known.reads[i] = Some(event.ty.wrap(*value));
+                self.reads.push((*source, i));
+            }
+            (EventKind::Write, RunEvent::Commit(source)) => {
+                self.writes.insert(*source, i);
+            }
+            (EventKind::Fence, RunEvent::Fence(_)) => self.fences.push((at, i)),
+            (EventKind::Arrive, RunEvent::Arrive(..)) | (EventKind::Wait, RunEvent::Pass(..)) => {}
+            (kind, turn) => {
+                return Err(format!(
+                    "event {i} is a {kind:?}, and the run has {turn:?} there"
+                ));
+            }
         }
+        Ok(())
     }
-    let co = co.plus(&executed);
-    fences.sort_unstable();
-    for (k, (_, a)) in fences.iter().enumerate() {
-        let is_sc = |e: usize| sk.events[e].tags.has(Tag::SeqCst);
-        for (_, b) in fences[k + 1..]
-            .iter()
-            .filter(|(_, b)| is_sc(*a) && is_sc(*b))
-        {
-            sc.insert(*a, *b);
-        }
-    }
-    let finals = finals(task, &known, &executed, &co, outcome)?;
-    let relation = |i: usize| match i {
-        _ if i == model.values.0 as usize => rf.clone(),
-        _ if i == model.finals.0 as usize => co.clone(),
-        _ => Rel::empty(n),
-    };
-    let free = (0..model.free.len()).map(relation).collect();
-    let mut execution = Execution {
-        executed,
-        reads: known.reads,
-        choices: Vec::new(),
-        free,
-        finals,
-    };
-    if let Some(i) = of_fences {
-        let within = declared(task, &execution, model.free[i].within);
-        if within.iter().any(|(a, b)| {
-            [a, b]
-                .iter()
-                .any(|&e| sk.events[e].kind != EventKind::Fence)
-        }) {
-            return Ok(Tried::LeftOut("a free relation that no run decides"));
-        }
-        // Fences that are not morally strong also commit in some order, which has no meaning.
-        if let Some(covering) = model.free[i].covering {
-            sc = sc.and(&declared(task, &execution, covering));
-        }
-        execution.free[i] = sc.plus(&execution.executed);
-    }
-    let replayed = replay(task, &execution)?;
+}
+
+/// Evaluates an execution, which has to be consistent, with the machine's outcome.
+///
+/// # Errors
+/// The law that it breaks.
+fn check(task: &Task<'_>, execution: &Execution, outcome: &[i64]) -> Result<Replay, String> {
+    let replayed = replay(task, execution)?;
     if let Some(&axiom) = replayed.rejected_by.first() {
-        return Err(format!("axiom `{}` rejects it", model.axioms[axiom].name));
+        let axiom = &task.model.axioms[axiom];
+        return Err(format!("axiom `{}` rejects it", axiom.name));
     }
     if !replayed.complete {
         return Err("a thread does not run to its end".into());
     }
-    let wrapped = |(o, v): (&_, &i64)| task.observable_ty(*o).wrap(*v);
     let same = |(i, v): (usize, &i64)| {
-        wrapped((&task.observed[i], v)) == wrapped((&task.observed[i], &outcome[i]))
+        let ty = task.observable_ty(task.observed[i]);
+        ty.wrap(*v) == ty.wrap(outcome[i])
     };
     if !replayed.state.iter().enumerate().all(same) {
         return Err(format!(
@@ -209,14 +258,16 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
             replayed.state
         ));
     }
-    Ok(Tried::Consistent(Box::new((execution, replayed))))
+    Ok(replayed)
 }
 
 /// The thread whose turn an event is.
-fn turn_of(e: &Event) -> Option<usize> {
+fn turn_of(e: &RunEvent) -> Option<usize> {
     match e {
-        Event::Read { thread, .. } | Event::Commit(Source::Write(thread, _)) => Some(*thread),
-        Event::Fence(at) | Event::Arrive(at, _) | Event::Pass(at, _) => Some(at.thread),
+        RunEvent::Read { thread, .. } | RunEvent::Commit(WriteId::Write(thread, _)) => {
+            Some(*thread)
+        }
+        RunEvent::Fence(at) | RunEvent::Arrive(at, _) | RunEvent::Pass(at, _) => Some(at.thread),
         _ => None,
     }
 }

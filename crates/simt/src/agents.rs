@@ -23,8 +23,8 @@ use super::elements;
 use program::litmus::LitmusTest;
 use program::{Element, Instr, Op, Program, RegId, Tag, Tags, Thread, ThreadId};
 
-/// The instructions that share groups: an operation joins, and a mark makes or awaits, groups of
-/// one such family.
+/// A family of instructions with common groups: operations join groups of their family, marks make
+/// them, waits await them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
     /// Groups of `cp.async`.

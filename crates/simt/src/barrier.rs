@@ -23,15 +23,16 @@
 //!   `barrier.cluster`.
 
 use super::code::{Act, Code, eval};
+use super::record::Spot;
 use super::set::Set;
-use super::thread::Thread;
-use super::{Fault, Halt, Result};
+use super::thread::ThreadState;
+use super::{FaultKind, Result, StepHalt};
 use program::dialect::Convergence;
 use program::{Barrier, BarrierAction, BarrierNaming, Expr, Scope, ThreadId};
 
 /// Identifies a barrier of a group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Key {
+pub(super) struct BarrierKey {
     domain: Scope,
     /// The lanes in the mask of a warp's barrier that has one.
     lanes: Option<u32>,
@@ -47,7 +48,7 @@ pub(super) struct Key {
 /// The present phase of a barrier.
 #[derive(Clone, Debug)]
 pub(super) struct Phase<C> {
-    pub(super) key: Key,
+    pub(super) key: BarrierKey,
     /// Its number among all phases of the run; for the log alone.
     pub(super) number: u32,
     /// Thread count or quorum.
@@ -60,13 +61,23 @@ pub(super) struct Phase<C> {
     pub(super) carried: C,
 }
 
+impl<C> Phase<C> {
+    /// The threads that have to arrive before the phase completes, for a barrier without a count.
+    fn missing(&self, code: &Code, over: &impl Fn(usize) -> bool) -> impl Iterator<Item = usize> {
+        let awaits_ended = Barrier::awaits_ended(self.key.domain);
+        self.key
+            .members(code)
+            .filter(move |&u| !self.arrived.has(u) && (awaits_ended || !over(u)))
+    }
+}
+
 /// All barriers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Barriers<C> {
     /// Sorted by key.
     pub(super) phases: Vec<Phase<C>>,
     /// Completed phases whose wait has not executed yet, by thread.
-    pub(super) granted: Vec<(Key, usize, C, u32)>,
+    pub(super) granted: Vec<(BarrierKey, usize, C, u32)>,
     /// The number of phases opened so far.
     opened: u32,
     /// Instance barriers that threads have reached: thread and instruction.
@@ -74,7 +85,7 @@ pub(super) struct Barriers<C> {
 }
 
 /// The effect of a barrier instruction.
-pub(super) enum Came<C> {
+pub(super) enum BarrierStep<C> {
     /// The thread goes on, with this knowledge.
     On(Option<C>),
     /// It waits.
@@ -82,14 +93,53 @@ pub(super) enum Came<C> {
 }
 
 /// The effect of a barrier instruction, and the number of the phase.
-pub(super) type Outcome<C> = (Came<C>, u32);
+pub(super) type BarrierOutcome<C> = (BarrierStep<C>, u32);
 
-fn unsupported(what: &str) -> Halt {
-    Halt::Unsupported(format!("not in this machine: {what}"))
+fn unsupported(what: &str) -> StepHalt {
+    StepHalt::Unsupported(format!("not in this machine: {what}"))
+}
+
+fn out_of_turn(at: Spot, what: &str) -> StepHalt {
+    StepHalt::Fault {
+        kind: FaultKind::Barrier,
+        thread: at.thread,
+        instr: at.instr,
+        what: format!("is out of turn: {what}"),
+    }
+}
+
+/// The thread count of a phase whose threads give two different counts: a barrier without a count
+/// takes all threads of the group.
+fn common_count(
+    code: &Code,
+    key: &BarrierKey,
+    at: Spot,
+    present: Option<i64>,
+    given: Option<i64>,
+) -> Result<i64> {
+    let group = key.members(code).count() as i64;
+    if key.instance.is_some() {
+        return Err(unsupported("one phase of a barrier with different quorums"));
+    }
+    let counts = [present, given];
+    if counts.contains(&None) && counts.contains(&Some(group)) {
+        return Ok(group);
+    }
+    let of = |count: Option<i64>| count.map_or("all threads".into(), |c| format!("{c} threads"));
+    Err(StepHalt::Fault {
+        kind: FaultKind::Barrier,
+        thread: at.thread,
+        instr: at.instr,
+        what: format!(
+            "is for {}, where another thread came for {}",
+            of(given),
+            of(present)
+        ),
+    })
 }
 
 /// The barrier that an instruction names now, and its count or quorum.
-fn naming(code: &Code, t: usize, b: &Barrier, regs: &[i64]) -> (Key, Option<i64>) {
+fn naming(code: &Code, t: usize, b: &Barrier, regs: &[i64]) -> (BarrierKey, Option<i64>) {
     let (instance, id, count) = match &b.naming {
         BarrierNaming::Counted { id, count } => (None, Some(id), count),
         BarrierNaming::Instance {
@@ -103,7 +153,7 @@ fn naming(code: &Code, t: usize, b: &Barrier, regs: &[i64]) -> (Key, Option<i64>
     let lanes = mask.and_then(|mask| code.program.named_by(ThreadId(t as u16), mask));
     let alone = !takes_part(code, lanes, t);
     let group = if alone { t } else { code.group(t, b.domain) };
-    let key = Key {
+    let key = BarrierKey {
         domain: b.domain,
         lanes,
         group,
@@ -119,7 +169,13 @@ fn takes_part(code: &Code, lanes: Option<u32>, t: usize) -> bool {
     lanes.is_none_or(|mask| mask >> code.lanes[t].min(31) & 1 != 0)
 }
 
-impl Key {
+impl BarrierKey {
+    /// The threads that the barrier is for.
+    fn members(&self, code: &Code) -> impl Iterator<Item = usize> {
+        let group = code.members(self.group, self.domain).iter().copied();
+        group.filter(|&u| self.holds(code, u))
+    }
+
     /// Whether the barrier is for this thread.
     fn holds(&self, code: &Code, t: usize) -> bool {
         match self.alone {
@@ -148,76 +204,38 @@ impl<C: Clone + Default> Barriers<C> {
     pub(super) fn execute(
         &mut self,
         code: &Code,
-        (t, pc): (usize, usize),
+        at: Spot,
         b: &Barrier,
         regs: &[i64],
         carried: &C,
         join: impl Fn(&mut C, &C),
-    ) -> Result<Outcome<C>> {
+    ) -> Result<BarrierOutcome<C>> {
+        let t = at.thread;
         let (key, count) = naming(code, t, b, regs);
-        let out_of_turn = |what: &str| {
-            let what = format!("is out of turn: {what}");
-            Err(Halt::Fault {
-                kind: Fault::Barrier,
-                thread: t,
-                instr: pc,
-                what,
-            })
-        };
-        let arrived = |phases: &[Phase<C>]| phases.iter().any(|p| p.key == key && p.arrived.has(t));
-        let granted = self.granted.iter().any(|g| g.0 == key && g.1 == t);
+        let granted = self.granted.iter().position(|g| g.0 == key && g.1 == t);
         if b.action == BarrierAction::Wait {
-            if b.takes_turns() && !granted && !arrived(&self.phases) {
-                return out_of_turn("the thread has not arrived since it waited last");
-            }
-            if let Some(i) = self.granted.iter().position(|g| g.0 == key && g.1 == t) {
-                let (_, _, carried, number) = self.granted.remove(i);
-                return Ok((Came::On(Some(carried)), number));
-            }
-            if let Some(phase) = self
-                .phases
-                .iter_mut()
-                .find(|p| p.key == key && p.arrived.has(t))
-            {
-                phase.waiting.insert(t);
-            }
-            return Ok((Came::Waits, 0));
+            return self.wait(&key, granted, at, b);
         }
         // In PTX, a thread that knows in another way that the phase is over may arrive again.
-        let waits = code.program.dialect.row().convergence != Convergence::Aligned;
-        let open = |p: &Phase<C>| p.key == key && p.count.is_none() && p.arrived.has(t);
-        if b.takes_turns() && (self.phases.iter().any(open) || granted && waits) {
-            return out_of_turn("the thread has arrived, and has not waited since");
+        let must_wait = code.program.dialect.row().convergence != Convergence::Aligned;
+        let is_open = self
+            .phases
+            .iter()
+            .any(|p| p.key == key && p.count.is_none() && p.arrived.has(t));
+        if b.takes_turns() && (is_open || granted.is_some() && must_wait) {
+            return Err(out_of_turn(
+                at,
+                "the thread has arrived, and has not waited since",
+            ));
         }
         self.granted.retain(|g| g.0 != key || g.1 != t);
         if key.instance.is_some() {
-            check_instance(code, (t, pc), b)?;
-            self.reached.push((t, pc));
+            check_instance(code, at, b)?;
+            self.reached.push((t, at.instr));
             self.reached.sort_unstable();
         }
-        let at = match self.phases.binary_search_by(|p| p.key.cmp(&key)) {
-            Ok(at) => at,
-            Err(at) => {
-                let number = self.opened;
-                self.opened += 1;
-                let (arrived, waiting) = (Set::default(), Set::default());
-                let (key, carried) = (key.clone(), C::default());
-                self.phases.insert(
-                    at,
-                    Phase {
-                        key,
-                        number,
-                        count,
-                        arrived,
-                        waiting,
-                        open: false,
-                        carried,
-                    },
-                );
-                at
-            }
-        };
-        let phase = &mut self.phases[at];
+        let index = self.phase_of(&key, count);
+        let phase = &mut self.phases[index];
         // A thread that has arrived waits for the phase to end, whatever its action is.
         if !phase.open && phase.arrived.has(t) {
             if key.instance.is_some() {
@@ -225,54 +243,79 @@ impl<C: Clone + Default> Barriers<C> {
                     "a thread that reaches one barrier instance twice",
                 ));
             }
-            return Err(Halt::Blocked);
+            return Err(StepHalt::Blocked);
         }
         if phase.count != count {
-            // A barrier without a count takes all threads of the group.
-            let group = code
-                .members(key.group, key.domain)
-                .iter()
-                .filter(|&&u| key.holds(code, u))
-                .count() as i64;
-            let all =
-                [phase.count, count].contains(&None) && [phase.count, count].contains(&Some(group));
-            if key.instance.is_some() {
-                return Err(unsupported("one phase of a barrier with different quorums"));
-            }
-            if !all {
-                let of = |count: Option<i64>| {
-                    count.map_or("all threads".into(), |c| format!("{c} threads"))
-                };
-                let what = format!(
-                    "is for {}, where another thread came for {}",
-                    of(count),
-                    of(phase.count)
-                );
-                return Err(Halt::Fault {
-                    kind: Fault::Barrier,
-                    thread: t,
-                    instr: pc,
-                    what,
-                });
-            }
-            phase.count = Some(group);
+            phase.count = Some(common_count(code, &key, at, phase.count, count)?);
         }
         if phase.open {
             let carried = (b.action == BarrierAction::Sync).then(|| phase.carried.clone());
-            return Ok((Came::On(carried), phase.number));
+            return Ok((BarrierStep::On(carried), phase.number));
         }
         phase.arrived.insert(t);
         join(&mut phase.carried, carried);
         if b.action == BarrierAction::Arrive {
-            return Ok((Came::On(None), phase.number));
+            return Ok((BarrierStep::On(None), phase.number));
         }
         phase.waiting.insert(t);
-        Ok((Came::Waits, phase.number))
+        Ok((BarrierStep::Waits, phase.number))
+    }
+
+    /// Executes a wait without an arrival; `granted` is the index of the thread's completed phase.
+    fn wait(
+        &mut self,
+        key: &BarrierKey,
+        granted: Option<usize>,
+        at: Spot,
+        b: &Barrier,
+    ) -> Result<BarrierOutcome<C>> {
+        let t = at.thread;
+        let arrived = self
+            .phases
+            .iter()
+            .position(|p| p.key == *key && p.arrived.has(t));
+        if b.takes_turns() && granted.is_none() && arrived.is_none() {
+            return Err(out_of_turn(
+                at,
+                "the thread has not arrived since it waited last",
+            ));
+        }
+        if let Some(i) = granted {
+            let (_, _, carried, number) = self.granted.remove(i);
+            return Ok((BarrierStep::On(Some(carried)), number));
+        }
+        if let Some(i) = arrived {
+            self.phases[i].waiting.insert(t);
+        }
+        Ok((BarrierStep::Waits, 0))
+    }
+
+    /// The index of a barrier's present phase, which this opens if there is none.
+    fn phase_of(&mut self, key: &BarrierKey, count: Option<i64>) -> usize {
+        let at = match self.phases.binary_search_by(|p| p.key.cmp(key)) {
+            Ok(at) => return at,
+            Err(at) => at,
+        };
+        let number = self.opened;
+        self.opened += 1;
+        self.phases.insert(
+            at,
+            Phase {
+                key: key.clone(),
+                number,
+                count,
+                arrived: Set::default(),
+                waiting: Set::default(),
+                open: false,
+                carried: C::default(),
+            },
+        );
+        at
     }
 
     /// Whether a thread reaches a barrier at which it has already arrived, in a phase that is not
     /// over. It then waits until the phase is over.
-    pub(super) fn holds_up(&self, code: &Code, t: usize, thread: &Thread) -> bool {
+    pub(super) fn holds_up(&self, code: &Code, t: usize, thread: &ThreadState) -> bool {
         let Some(b) = code.threads[t].acts.get(thread.pc).and_then(Act::barrier) else {
             return false;
         };
@@ -292,21 +335,19 @@ impl<C: Clone + Default> Barriers<C> {
     pub(super) fn elsewhere(
         &self,
         code: &Code,
-        (t, pc): (usize, usize),
+        at: Spot,
         b: &Barrier,
-        threads: &[Thread],
+        threads: &[ThreadState],
     ) -> Option<usize> {
+        let t = at.thread;
         let BarrierNaming::Counted { count: None, .. } = &b.naming else {
             return None;
         };
-        let part = |u: usize| threads[u].pc != pc && code.kin[u] == code.kin[t];
+        let part = |u: usize| threads[u].pc != at.instr && code.kin[u] == code.kin[t];
         let reach = match code.program.dialect.row().convergence {
             Convergence::Running if b.domain == Scope::Cta => Scope::Cta,
             // If another thread of the warp waits at any barrier, it is a different one.
             Convergence::Aligned if b.is_aligned() => {
-                let waits = |p: &&Phase<C>| {
-                    p.key.domain == b.domain && p.count.is_none() && p.key.instance.is_none()
-                };
                 let aligned = |u: usize| {
                     code.threads[u]
                         .acts
@@ -317,7 +358,9 @@ impl<C: Clone + Default> Barriers<C> {
                 let mut all = self
                     .phases
                     .iter()
-                    .filter(waits)
+                    .filter(|p| {
+                        p.key.domain == b.domain && p.count.is_none() && p.key.instance.is_none()
+                    })
                     .flat_map(|p| p.waiting.iter());
                 return all.find(|&u| part(u) && aligned(u) && code.holds(t, Scope::Warp, u));
             }
@@ -376,11 +419,8 @@ impl<C: Clone + Default> Barriers<C> {
     ) -> impl Iterator<Item = (&'a Set, &'a Set, Vec<usize>, Option<i64>)> {
         let waiting = self.phases.iter().filter(|p| !p.waiting.is_empty());
         waiting.map(move |p| {
-            let group = code.members(p.key.group, p.key.domain).iter().copied();
-            let awaited = |u: usize| Barrier::awaits_ended(p.key.domain) || !over(u);
-            let missing =
-                group.filter(|&u| p.key.holds(code, u) && !p.arrived.has(u) && awaited(u));
-            (&p.arrived, &p.waiting, missing.collect(), p.count)
+            let missing = p.missing(code, &over).collect();
+            (&p.arrived, &p.waiting, missing, p.count)
         })
     }
 
@@ -388,15 +428,10 @@ impl<C: Clone + Default> Barriers<C> {
         if p.arrived.is_empty() {
             return false;
         }
-        let group = code.members(p.key.group, p.key.domain).iter().copied();
-        let mut members = group.filter(|&u| p.key.holds(code, u));
         match (p.count, p.key.instance) {
             (Some(n), _) => p.arrived.len() as i64 >= n,
-            (None, None) => {
-                let awaits_ended = Barrier::awaits_ended(p.key.domain);
-                members.all(|u| p.arrived.has(u) || !awaits_ended && over(u))
-            }
-            (None, Some(instance)) => members.all(|u| {
+            (None, None) => p.missing(code, over).next().is_none(),
+            (None, Some(instance)) => p.key.members(code).all(|u| {
                 barriers(code, u).all(|(pc, b)| {
                     !is_instance(b, instance)
                         || self.reached.contains(&(u, pc))
@@ -454,7 +489,7 @@ fn known_id(code: &Code, t: usize, pc: usize, b: &Barrier) -> Option<Option<i64>
 
 /// Checks that an instance barrier has one meaning: threads reach each one at most once, and its
 /// kind is the same everywhere.
-fn check_instance(code: &Code, (t, pc): (usize, usize), b: &Barrier) -> Result {
+fn check_instance(code: &Code, spot: Spot, b: &Barrier) -> Result {
     let BarrierNaming::Instance {
         instance,
         id,
@@ -463,7 +498,7 @@ fn check_instance(code: &Code, (t, pc): (usize, usize), b: &Barrier) -> Result {
     else {
         return Ok(());
     };
-    let acts = &code.threads[t].acts;
+    let (pc, acts) = (spot.instr, &code.threads[spot.thread].acts);
     let looped = acts
         .iter()
         .enumerate()

@@ -89,7 +89,7 @@ impl Regions {
 
 /// The memory that a `fence.proxy.async` covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum FenceMemory {
     All,
     Global,
     /// Shared memory of the executing thread's CTA or cluster.
@@ -119,14 +119,14 @@ pub(super) enum Fence {
     /// `fence.proxy` of a proxy.
     Proxy(Proxy),
     /// `fence.proxy.async`, for all memory or part of it.
-    Async(Part),
+    Async(FenceMemory),
     /// A half of a fence of aliases, or of the async proxy for part of memory.
     Half {
         /// Whether this half acquires; otherwise it releases.
         acquire: bool,
         scope: Scope,
         /// The memory, for the async proxy; `None`: the half is of a fence of aliases.
-        part: Option<Part>,
+        part: Option<FenceMemory>,
     },
     /// A half of `fence.proxy.tensormap`.
     Map {
@@ -216,7 +216,7 @@ pub(super) struct ThreadCode {
 
 /// The target of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct AccessPlace {
     /// Physical location, an index of [`Code::locations`].
     pub(super) loc: usize,
     /// Virtual address, as a cell number.
@@ -225,7 +225,7 @@ pub(super) struct Place {
 
 /// One physical location.
 #[derive(Clone, Debug)]
-pub(super) struct Location {
+pub(super) struct PhysicalLocation {
     pub(super) cell: CellId,
     pub(super) init: i64,
     /// Whether its object was declared atomic (C-like languages).
@@ -241,7 +241,7 @@ pub(super) struct Code {
     pub(super) program: Arc<Program>,
     pub(super) memory: Memory,
     pub(super) threads: Vec<ThreadCode>,
-    pub(super) locations: Vec<Location>,
+    pub(super) locations: Vec<PhysicalLocation>,
     /// By cell: its location.
     pub(super) loc_of: Vec<usize>,
     pub(super) observed: Vec<Observable>,
@@ -348,22 +348,28 @@ impl Code {
     }
 
     /// Whether a location belongs to a part of memory, as a thread sees it.
-    pub(super) fn is_in(&self, loc: usize, part: Part, thread: usize) -> bool {
+    pub(super) fn is_in(&self, loc: usize, part: FenceMemory, thread: usize) -> bool {
         let cell = self.cell_of(loc);
         match part {
-            Part::All => true,
-            Part::Global => cell.space == Space::Global,
-            Part::Shared(scope) => {
-                let within = |u: ThreadId| {
-                    self.groups.of(usize::from(u.0), scope) == self.groups.of(thread, scope)
-                };
-                cell.space == Space::Shared && cell.owner.is_some_and(within)
+            FenceMemory::All => true,
+            FenceMemory::Global => cell.space == Space::Global,
+            FenceMemory::Shared(scope) => {
+                cell.space == Space::Shared
+                    && cell.owner.is_some_and(|u| {
+                        self.groups.of(usize::from(u.0), scope) == self.groups.of(thread, scope)
+                    })
             }
         }
     }
 
     /// The target of a thread's access; `None` if the thread may not access that address.
-    pub(super) fn place(&self, thread: usize, address: i64, ty: Ty, write: bool) -> Option<Place> {
+    pub(super) fn place(
+        &self,
+        thread: usize,
+        address: i64,
+        ty: Ty,
+        write: bool,
+    ) -> Option<AccessPlace> {
         let cell = self.memory.accessed(
             &self.program,
             ThreadId(thread as u16),
@@ -372,7 +378,7 @@ impl Code {
             write,
         )?;
         let va = self.memory.cell(cell).virtual_address.0 as u16;
-        Some(Place {
+        Some(AccessPlace {
             loc: self.loc_of[cell.0 as usize],
             va,
         })
@@ -417,7 +423,7 @@ impl Code {
     }
 
     /// Whether operations of these threads and scopes include each other.
-    pub(super) fn mutual(&self, (t, a): (usize, Scope), (u, b): (usize, Scope)) -> bool {
+    pub(super) fn mutual(&self, t: usize, a: Scope, u: usize, b: Scope) -> bool {
         self.holds(t, a, u) && self.holds(u, b, t)
     }
 

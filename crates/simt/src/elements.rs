@@ -107,8 +107,12 @@ impl Rewriting<'_> {
         // A destination may also be the address register.
         let defined: Vec<RegId> = elements.iter().filter_map(|e| e.op.defines()).collect();
         for element in &mut elements {
-            let changes = |e: &Expr| matches!(e, Expr::Reg(r) if defined.contains(r));
-            if let Some(address) = element.op.address().filter(|a| a.any(&changes)).cloned() {
+            if let Some(address) = element
+                .op
+                .address()
+                .filter(|a| a.any(&|e| matches!(e, Expr::Reg(r) if defined.contains(r))))
+                .cloned()
+            {
                 let dst = self.register(Ty::U64)?;
                 self.put(
                     element,

@@ -1,25 +1,22 @@
 //! Explains why a run does not go on: threads that wait or spin, and the threads that could end
 //! that.
 
-use std::ops::RangeInclusive;
-
 use super::agents;
-use super::code::{Act, Code};
-use super::host;
+use super::code::Code;
 use super::memory::Backend;
-use super::schedule::Reason;
+use super::schedule::StopReason;
 use super::set::Set;
-use super::state::State;
+use super::state::MachineState;
 use super::step::Machine;
-use super::thread::{Status, Thread};
-use super::waits;
+use super::thread::{ThreadState, ThreadStatus};
+use super::waits::{self, Obstacle, innermost};
 use program::Expr;
 
 /// The largest number of names in a row.
 const MAX_NAMES: usize = 6;
 
 /// The reasons of a state in which no thread can step.
-pub(super) fn stuck<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> Reason {
+pub(super) fn stuck<B: Backend>(machine: &Machine<'_, B>, state: &MachineState<B>) -> StopReason {
     let all: Vec<(usize, String)> = (0..state.threads.len())
         .filter(|&t| !state.threads[t].is_over())
         .map(|t| (t, situation(machine, state, t)))
@@ -27,7 +24,7 @@ pub(super) fn stuck<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> R
     let mut why = grouped(machine.code, all);
     why.extend(missing(machine, state));
     why.extend(state.host.pending(machine.code, &state.threads));
-    Reason {
+    StopReason {
         why,
         ends: waits::ends(machine, state, None),
     }
@@ -37,9 +34,9 @@ pub(super) fn stuck<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> R
 /// known.
 pub(super) fn spinning<B: Backend>(
     machine: &Machine<'_, B>,
-    state: &State<B>,
+    state: &MachineState<B>,
     turning: Option<&Set>,
-) -> Reason {
+) -> StopReason {
     let code = machine.code;
     let turns = |t: usize| turning.is_none_or(|set| set.has(t));
     let mut spins: Vec<(usize, String)> = Vec::new();
@@ -51,15 +48,15 @@ pub(super) fn spinning<B: Backend>(
         .enumerate()
         .filter(|(_, thread)| !thread.is_over())
     {
-        let here = |t| {
-            machine
-                .layer
-                .obstacle(code, &state.layer, &state.threads, t)
-                .is_none()
+        let is_free = || {
+            matches!(
+                waits::obstacle(machine, state, t),
+                Obstacle::Turn { layer: None, .. }
+            )
         };
         match (thread.status, spin(code, t, thread)) {
-            (Status::Running, Some(Spin { text, locs }))
-                if turns(t) && (turning.is_some() || here(t)) =>
+            (ThreadStatus::Running, Some(SpinLoop { text, locs }))
+                if turns(t) && (turning.is_some() || is_free()) =>
             {
                 spins.push((t, text));
                 sought.extend(locs);
@@ -89,50 +86,35 @@ pub(super) fn spinning<B: Backend>(
     }
     lines.extend(grouped(code, others));
     lines.extend(missing(machine, state));
-    Reason {
+    StopReason {
         why: lines,
         ends: waits::ends(machine, state, turning),
     }
 }
 
 /// The obstacle of a thread, in words that follow its name.
-fn situation<B: Backend>(machine: &Machine<'_, B>, state: &State<B>, t: usize) -> String {
-    let code = machine.code;
-    let thread = &state.threads[t];
-    let at = |pc: usize| {
-        let instr = &code.program.threads[t].code[pc];
+fn situation<B: Backend>(machine: &Machine<'_, B>, state: &MachineState<B>, t: usize) -> String {
+    let pc = state.threads[t].pc;
+    let at = || {
+        let instr = &machine.code.program.threads[t].code[pc];
         format!("line {} (`{}`)", instr.line, instr.text)
     };
-    match thread.status {
-        Status::Waiting => format!("waits at {}", at(thread.pc)),
-        Status::Lost => format!(
-            "goes round and round at {} without touching memory",
-            at(thread.pc)
-        ),
-        Status::Ended => "has ended".into(),
-        Status::Held if !thread.after.is_empty() => {
-            format!("{} at {}", agents::WAITS, at(thread.pc))
-        }
-        Status::Held => {
-            let what = host::unmet(code, &state.host, &state.threads, t);
-            if thread.pc > 0 || state.host.is_calling(t) {
-                format!("{what}, at {}", at(thread.pc))
-            } else {
-                what
-            }
-        }
-        Status::Running => match machine
-            .layer
-            .obstacle(code, &state.layer, &state.threads, t)
-        {
-            Some(why) => format!("is before {}: {why}", at(thread.pc)),
-            None => format!("is before {}", at(thread.pc)),
-        },
+    match waits::obstacle(machine, state, t) {
+        Obstacle::Ended => "has ended".into(),
+        Obstacle::Arrivals => format!("waits at {}", at()),
+        Obstacle::Lost => format!("goes round and round at {} without touching memory", at()),
+        Obstacle::Agents => format!("{} at {}", agents::WAITS, at()),
+        Obstacle::Host { why, calling } if pc > 0 || calling => format!("{why}, at {}", at()),
+        Obstacle::Host { why, .. } => why,
+        Obstacle::Turn {
+            layer: Some(why), ..
+        } => format!("is before {}: {why}", at()),
+        Obstacle::Turn { layer: None, .. } => format!("is before {}", at()),
     }
 }
 
 /// Lines that say which threads are missing at barriers.
-fn missing<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> Vec<String> {
+fn missing<B: Backend>(machine: &Machine<'_, B>, state: &MachineState<B>) -> Vec<String> {
     let code = machine.code;
     let mut lines = Vec::new();
     let over = |u: usize| state.threads[u].is_over();
@@ -173,8 +155,10 @@ fn grouped(code: &Code, texts: Vec<(usize, String)>) -> Vec<String> {
             None => groups.push((text, vec![t])),
         }
     }
-    let line = |(text, threads): (String, Vec<usize>)| format!("{} {text}", names(code, &threads));
-    groups.into_iter().map(line).collect()
+    groups
+        .into_iter()
+        .map(|(text, threads)| format!("{} {text}", names(code, &threads)))
+        .collect()
 }
 
 /// Names of threads in a row.
@@ -192,44 +176,14 @@ pub(super) fn names(code: &Code, threads: &[usize]) -> String {
 }
 
 /// A loop that a thread executes.
-struct Spin {
+struct SpinLoop {
     text: String,
     /// The locations that it reads.
     locs: Vec<usize>,
 }
 
-/// The innermost loop around the next instruction.
-pub(super) fn innermost(code: &Code, t: usize, thread: &Thread) -> Option<RangeInclusive<usize>> {
-    let acts = &code.threads[t].acts;
-    let back = |(pc, act): (usize, &Act)| match act {
-        Act::Branch { target, .. } if (*target..=pc).contains(&thread.pc) => {
-            Some((pc - target, *target, pc))
-        }
-        _ => None,
-    };
-    acts.iter()
-        .enumerate()
-        .filter_map(back)
-        .min()
-        .map(|(_, from, to)| from..=to)
-}
-
-/// The threads that are missing at the barrier where a thread waits.
-pub(super) fn missing_of<B: Backend>(
-    machine: &Machine<'_, B>,
-    state: &State<B>,
-    t: usize,
-) -> Vec<usize> {
-    let mut waits = state
-        .barriers
-        .waits(machine.code, |u| state.threads[u].is_over());
-    waits
-        .find(|(_, waiting, ..)| waiting.has(t))
-        .map_or(Vec::new(), |(_, _, missing, _)| missing)
-}
-
 /// The innermost loop around the next instruction, and the locations that it reads.
-fn spin(code: &Code, t: usize, thread: &Thread) -> Option<Spin> {
+fn spin(code: &Code, t: usize, thread: &ThreadState) -> Option<SpinLoop> {
     let acts = &code.threads[t].acts;
     let (from, to) = innermost(code, t, thread)?.into_inner();
     let mut locs: Vec<usize> = Vec::new();
@@ -258,7 +212,7 @@ fn spin(code: &Code, t: usize, thread: &Thread) -> Option<Spin> {
     } else {
         format!("spins in {lines} on {}", on.join(", "))
     };
-    Some(Spin { text, locs })
+    Some(SpinLoop { text, locs })
 }
 
 /// Whether the code from `pc` on may write a location; `None` if an address on the way is not

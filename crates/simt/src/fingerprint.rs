@@ -8,7 +8,7 @@ use std::hash::{Hash, Hasher};
 
 /// A hasher with 128 bits of result.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fingerprint {
+pub(super) struct Hasher128 {
     a: u64,
     b: u64,
 }
@@ -21,19 +21,19 @@ fn fold(x: u64, y: u64) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
-impl Default for Fingerprint {
+impl Default for Hasher128 {
     fn default() -> Self {
-        Fingerprint {
+        Hasher128 {
             a: 0x8ebc_6af0_9c88_c6e3,
             b: 0x5899_65cc_7537_4cc3,
         }
     }
 }
 
-impl Fingerprint {
+impl Hasher128 {
     /// The fingerprint of one value.
     pub(super) fn of(value: &(impl Hash + ?Sized)) -> u128 {
-        let mut f = Fingerprint::default();
+        let mut f = Hasher128::default();
         value.hash(&mut f);
         f.value()
     }
@@ -48,7 +48,7 @@ impl Fingerprint {
     }
 }
 
-impl Hasher for Fingerprint {
+impl Hasher for Hasher128 {
     fn write_u64(&mut self, x: u64) {
         self.a = fold(self.a.rotate_left(23) ^ x, KEY_A).wrapping_add(x);
         self.b =
@@ -98,9 +98,9 @@ mod tests {
         let mut seen = std::collections::HashSet::new();
         for i in 0..200u64 {
             for j in 0..200u64 {
-                assert!(seen.insert(Fingerprint::of(&(i, j))), "{i} {j}");
+                assert!(seen.insert(Hasher128::of(&(i, j))), "{i} {j}");
             }
         }
-        assert_ne!(Fingerprint::of(&0u128), Fingerprint::of(&(1u128 << 64)));
+        assert_ne!(Hasher128::of(&0u128), Hasher128::of(&(1u128 << 64)));
     }
 }

@@ -33,10 +33,14 @@ impl Groups {
             let mut known: Vec<usize> = Vec::new();
             for (t, row) in first.iter_mut().enumerate() {
                 let place = &program.threads[t].place;
-                let shares = |&&g: &&usize| program.threads[g].place.same(place, scope);
                 // Threads of a group mostly follow each other.
                 let group = match (scope != Scope::Thread)
-                    .then(|| known.iter().rev().find(shares))
+                    .then(|| {
+                        known
+                            .iter()
+                            .rev()
+                            .find(|&&g: &&usize| program.threads[g].place.same(place, scope))
+                    })
                     .flatten()
                 {
                     Some(&group) => group,

@@ -2,7 +2,7 @@
 
 /// An action of a thread that has no meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Fault {
+pub enum FaultKind {
     /// An access names no memory that the thread may access.
     Stray,
     /// Only part of the threads of a barrier reach it.
@@ -13,14 +13,14 @@ pub enum Fault {
 
 /// The reason why a step ends early, and with it a choice or a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Halt {
+pub(super) enum StepHalt {
     /// The choice is not possible.
     Refused,
     /// The instruction cannot execute yet.
     Blocked,
     /// The action has no meaning; the run ends.
     Fault {
-        kind: Fault,
+        kind: FaultKind,
         thread: usize,
         instr: usize,
         what: String,
@@ -32,4 +32,4 @@ pub(super) enum Halt {
 }
 
 /// The result of a step that may end early.
-pub(super) type Result<T = (), E = Halt> = std::result::Result<T, E>;
+pub(super) type Result<T = (), E = StepHalt> = std::result::Result<T, E>;

@@ -11,11 +11,11 @@ use program::litmus::LitmusTest;
 use program::memory::Memory;
 use program::{Program, Register};
 
-use super::fingerprint::Fingerprint;
+use super::fingerprint::Hasher128;
 
 /// The identity of the program that a test runs.
 pub fn identity(test: &LitmusTest) -> String {
-    let mut hash = Fingerprint::default();
+    let mut hash = Hasher128::default();
     for line in lines(&test.program) {
         hash.write_usize(line.len());
         hash.write(line.as_bytes());
@@ -46,8 +46,12 @@ fn lines(program: &Program) -> Vec<String> {
             p.gpu, p.queue_family, p.cta, p.domain, p.kernel
         ));
         let init = |r: &Register| memory.show(program, memory.initial(program, &r.init, Some(id)));
-        let value = |r: &Register| format!("{} {}", r.name, init(r));
-        lines.extend(thread.regs.iter().map(value));
+        lines.extend(
+            thread
+                .regs
+                .iter()
+                .map(|r| format!("{} {}", r.name, init(r))),
+        );
         lines.extend(thread.code.iter().map(|i| i.text.clone()));
     }
     lines

@@ -46,7 +46,8 @@ pub(super) fn regroup(test: &LitmusTest, size: Option<u32>) -> Result<Option<Lit
     let mut all = test.program.threads.iter().flat_map(|t| &t.code);
     match all.find(|i| changed && of_warps(&i.op, &i.text)) {
         Some(i) => Err(format!(
-            "line {}: `{}` depends on the test's own warps; say their size in the test (`warp`), not beside it",
+            "line {}: `{}` depends on the test's own warps; say their size in the test (`warp`), \
+                not beside it",
             i.line, i.text
         )),
         None => Ok(changed.then_some(new)),
@@ -82,7 +83,8 @@ pub(super) fn fits(code: &Code, launch: &Launch) -> Result<(), String> {
             sum += layout.bytes(init.len());
             if sum > launch.max_shared {
                 return Err(format!(
-                    "launch failed: with `{}` a block needs {sum} bytes of shared memory, and it can have {}",
+                    "launch failed: with `{}` a block needs {sum} bytes of shared memory, and it \
+                        can have {}",
                     location.name, launch.max_shared
                 ));
             }
@@ -107,7 +109,8 @@ fn resident(code: &Code, launch: &Launch) -> Result<(), String> {
     }
     match blocks.into_values().find(|&n| n > room) {
         Some(n) => Err(format!(
-            "launch failed: a cooperative launch needs all its {n} blocks resident at once, and there is room for {room}"
+            "launch failed: a cooperative launch needs all its {n} blocks resident at once, and \
+                there is room for {room}"
         )),
         None => Ok(()),
     }

@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `agents` | threads that carry out asynchronous operations |
 //! | `code`, `prepare` | a test ready to run, and its preparation |
-//! | `thread`, `state`, `step`, `halt` | threads, a step of one, and the ways in which it ends early |
+//! | `thread`, `state`, `step`, `halt` | threads, a step of one, and how it ends early |
 //! | `layer` | the threads that may step: warps and resident blocks |
 //! | `barrier` | arrivals and waits |
 //! | `options`, `memories` | settings of a run, and the memories |
@@ -40,7 +40,6 @@
 //!   with a model.
 //! - A program that the machine cannot run is refused, with the reason. A run with a stray access
 //!   ends at that access.
-//! - The same test, options and schedule give the same observations, in the same order.
 //! - The same test, options and schedule give the same observations, in the same order.
 
 mod agents;
@@ -73,20 +72,20 @@ mod trace;
 mod waits;
 
 use code::Code;
-pub use halt::Fault;
-use halt::{Halt, Result};
+pub use halt::FaultKind;
+use halt::{Result, StepHalt};
 pub use identity::identity;
 use layer::Layers;
 use memories::MEMORIES;
 pub use memories::MachineMemory;
 use memory::clike::Clike;
-pub use memory::rules::Rules;
+pub use memory::rules::MemoryRules;
 use memory::sc::Sc;
 use memory::weak::Weak;
-pub use options::{Early, Launch, Options, Scheduling};
+pub use options::{Early, Launch, RunOptions, Scheduling};
 use program::litmus::LitmusTest;
 pub use schedule::Schedule;
-use schedule::{Limits, Observation, Recorded};
+use schedule::{Observation, Recorded, SearchLimits};
 use step::Machine;
 pub use trace::{location_names, trace};
 
@@ -96,7 +95,7 @@ pub use trace::{location_names, trace};
 /// If the machine cannot run it, or if a recording does not fit it.
 pub fn observe(
     test: &LitmusTest,
-    options: &Options,
+    options: &RunOptions,
     schedule: Schedule<'_>,
 ) -> Result<Observation, String> {
     let mut observation = explore(test, options, schedule)?;
@@ -141,10 +140,10 @@ pub fn is_mixed(test: &LitmusTest) -> bool {
 /// Like [`observe`].
 pub fn observe_mixed(
     test: &LitmusTest,
-    options: &Options,
+    options: &RunOptions,
     schedule: Schedule<'_>,
 ) -> Result<Observation, String> {
-    let with = |early| Options { early, ..*options };
+    let with = |early| RunOptions { early, ..*options };
     match schedule {
         _ if !options.memory.binds() || is_in_order(&test.program) => {
             observe(test, options, schedule)
@@ -188,7 +187,7 @@ pub fn observe_mixed(
 /// If it does not fit the test.
 pub fn replay(
     test: &LitmusTest,
-    options: &Options,
+    options: &RunOptions,
     recorded: &Recorded,
 ) -> Result<Observation, String> {
     let memory = MachineMemory::named(&recorded.memory).ok_or_else(|| {
@@ -219,7 +218,7 @@ pub fn replay(
         Some(named) => named,
     };
     let (launch, progress, lazy) = (recorded.launch, recorded.patient, recorded.lazy);
-    let options = Options {
+    let options = RunOptions {
         memory,
         early,
         scheduling,
@@ -233,7 +232,7 @@ pub fn replay(
 
 fn explore(
     test: &LitmusTest,
-    options: &Options,
+    options: &RunOptions,
     schedule: Schedule<'_>,
 ) -> Result<Observation, String> {
     runnable(test, options)?;
@@ -245,7 +244,7 @@ fn explore(
         Ok(()) => Layers::new(&code, options.scheduling, &options.launch)?,
         Err(why) => return Ok(Observation::launch_failed(why)),
     };
-    let limits = Limits {
+    let limits = SearchLimits {
         steps: options.steps,
         states: options.states,
         timeout: options.timeout,
@@ -257,9 +256,9 @@ fn explore(
     let patient = options.progress || code.program.host.is_some();
     let lazy = options.lazy;
     if let Some(&language) = options.memory.row().language {
-        let memory = Clike::new(language, (options.rules, options.early), &code)?;
+        let memory = Clike::new(language, options.rules, options.early, &code)?;
         // This memory finds the races of its language.
-        let limits = Limits {
+        let limits = SearchLimits {
             races: false,
             explain: options.races,
             ..limits
@@ -314,10 +313,14 @@ fn explore(
 }
 
 /// Checks that the memory supports everything that the test uses.
-fn runnable(test: &LitmusTest, options: &Options) -> Result<(), String> {
+fn runnable(test: &LitmusTest, options: &RunOptions) -> Result<(), String> {
     let dialect = test.program.dialect;
     if options.memory == MachineMemory::Weak && options.scheduling == Scheduling::Lockstep {
-        return Err("not in this machine: warps with one program counter on PTX's memory, whose model is for sm_70 and later; take the memory `sc`".into());
+        return Err(
+            "not in this machine: warps with one program counter on PTX's memory, whose \
+            model is for sm_70 and later; take the memory `sc`"
+                .into(),
+        );
     }
     if let Some(instr) = test.program.asynchronous()
         && (options.scheduling != Scheduling::Independent || options.progress)

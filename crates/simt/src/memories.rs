@@ -1,6 +1,6 @@
 //! Lists the memories: the model whose outcomes each stays within, and the programs that it runs.
 
-use super::memory::clike::language::{self, Language};
+use super::memory::clike::language::{self, LanguageRules};
 use program::Dialect;
 
 /// A memory of the machine.
@@ -26,23 +26,23 @@ pub enum MachineMemory {
 
 /// The properties of a memory.
 #[derive(Debug)]
-pub(super) struct Row {
+pub(super) struct MemoryRow {
     memory: MachineMemory,
     /// Its name in recordings.
     pub(super) name: &'static str,
     /// The model that allows all its outcomes.
     model: &'static str,
     /// The rules of its language, if it is the memory of a language.
-    pub(super) language: Option<&'static Language>,
+    pub(super) language: Option<&'static LanguageRules>,
 }
 
 const fn row(
     memory: MachineMemory,
     name: &'static str,
     model: &'static str,
-    language: Option<&'static Language>,
-) -> Row {
-    Row {
+    language: Option<&'static LanguageRules>,
+) -> MemoryRow {
+    MemoryRow {
         memory,
         name,
         model,
@@ -50,7 +50,7 @@ const fn row(
     }
 }
 
-pub(super) const MEMORIES: &[Row] = &[
+pub(super) const MEMORIES: &[MemoryRow] = &[
     row(MachineMemory::Sc, "sc", "sc", None),
     row(MachineMemory::Weak, "weak", "ptx", None),
     row(
@@ -77,7 +77,7 @@ pub(super) const MEMORIES: &[Row] = &[
 ];
 
 impl MachineMemory {
-    pub(super) fn row(self) -> &'static Row {
+    pub(super) fn row(self) -> &'static MemoryRow {
         MEMORIES
             .iter()
             .find(|row| row.memory == self)

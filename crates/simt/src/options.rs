@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{MachineMemory, Rules};
+use super::{MachineMemory, MemoryRules};
 
 /// The limit on early binds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,7 +125,7 @@ impl Launch {
 
 /// The settings of a run.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct RunOptions {
     /// The rule that picks the next thread.
     pub scheduling: Scheduling,
     /// The device and the parameters of the launch.
@@ -135,7 +135,7 @@ pub struct Options {
     /// Early binds, for memories that have any.
     pub early: Early,
     /// The rules in force.
-    pub rules: Rules,
+    pub rules: MemoryRules,
     /// The largest number of steps of a run.
     pub steps: usize,
     /// The largest number of states of an exhaustive exploration.
@@ -150,14 +150,14 @@ pub struct Options {
     pub progress: bool,
 }
 
-impl Default for Options {
+impl Default for RunOptions {
     fn default() -> Self {
-        Options {
+        RunOptions {
             scheduling: Scheduling::Independent,
             launch: Launch::default(),
             memory: MachineMemory::Weak,
             early: Early::None,
-            rules: Rules::ALL,
+            rules: MemoryRules::ALL,
             steps: 10_000,
             states: 2_000_000,
             timeout: Some(Duration::from_secs(60)),
@@ -168,20 +168,19 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl RunOptions {
     /// A machine without the rule of that name, in every memory that has it. Such a machine is
     /// wrong: tests check that the difference shows.
     ///
     /// # Errors
     /// The existing rules, if none has that name.
-    pub fn without(self, rule: &str) -> Result<Options, Vec<&'static str>> {
-        let sorted = || {
-            let mut names = Rules::NAMES.to_vec();
-            names.sort_unstable();
-            names
-        };
-        Ok(Options {
-            rules: self.rules.without(rule).ok_or_else(sorted)?,
+    pub fn without(self, rule: &str) -> Result<RunOptions, Vec<&'static str>> {
+        Ok(RunOptions {
+            rules: self.rules.without(rule).ok_or_else(|| {
+                let mut names = MemoryRules::NAMES.to_vec();
+                names.sort_unstable();
+                names
+            })?,
             ..self
         })
     }

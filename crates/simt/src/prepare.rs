@@ -11,7 +11,8 @@ use rustc_hash::FxHashMap;
 
 use super::agents::{Agent, Await, group_of};
 use super::code::{
-    Access, Act, Code, CommandCode, Failure, Fence, Location, OnObject, Part, Regions, ThreadCode,
+    Access, Act, Code, CommandCode, Failure, Fence, FenceMemory, OnObject, PhysicalLocation,
+    Regions, ThreadCode,
 };
 use super::groups::Groups;
 use program::dialect::Convergence;
@@ -47,7 +48,7 @@ impl Code {
                         (false, OpenClMemory::default(), MemoryKind::Private)
                     }
                 };
-                locations.push(Location {
+                locations.push(PhysicalLocation {
                     cell: cell.memory,
                     init: cell.init,
                     atomic,
@@ -145,16 +146,17 @@ impl Code {
             .iter()
             .flat_map(|t| &t.acts)
             .any(|a| matches!(a, Act::Enqueue(_)));
-        let global = |l: &&Location| self.memory.cell(l.cell).space == Space::Global;
         let mut fine = self
             .locations
             .iter()
-            .filter(global)
+            .filter(|l| self.memory.cell(l.cell).space == Space::Global)
             .map(|l| l.kind.is_fine_grained());
         let (first, mut rest) = (fine.next().unwrap_or(false), fine);
         if enqueues && rest.any(|f| f != first) {
             return Err(
-                "not in this machine: commands enqueued by kernels where part of memory is fine-grained".into()
+                "not in this machine: commands enqueued by kernels where part of memory is \
+                    fine-grained"
+                    .into(),
             );
         }
         Ok(first)
@@ -242,7 +244,8 @@ impl Code {
             return Err("not in this machine: a barrier instance that only waits".into());
         }
         // A finished history decides which barriers meet, and it keeps no registers.
-        let computed = matches!(op, Op::Barrier(Barrier { lanes: Some(mask), .. }) if !matches!(mask, Expr::Const(_)));
+        let lanes = op.barrier().and_then(|b| b.lanes.as_ref());
+        let computed = lanes.is_some_and(|mask| !matches!(mask, Expr::Const(_)));
         if computed && self.program.dialect.row().convergence != Convergence::Aligned {
             return Err(
                 "not in this machine: a barrier of a warp for lanes that are computed".into(),
@@ -390,10 +393,10 @@ fn fence(
         });
     }
     let part = match () {
-        () if tags.has(Tag::OfGlobal) => Part::Global,
-        () if tags.has(Tag::OfCta) => Part::Shared(Scope::Cta),
-        () if tags.has(Tag::OfCluster) => Part::Shared(Scope::Cluster),
-        () => Part::All,
+        () if tags.has(Tag::OfGlobal) => FenceMemory::Global,
+        () if tags.has(Tag::OfCta) => FenceMemory::Shared(Scope::Cta),
+        () if tags.has(Tag::OfCluster) => FenceMemory::Shared(Scope::Cluster),
+        () => FenceMemory::All,
     };
     if tags.has(Tag::Half) {
         let (acquire, scope) = (tags.has(Tag::Acquire), scope.unwrap_or(Scope::Thread));

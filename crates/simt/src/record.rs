@@ -8,7 +8,7 @@ use program::Scope;
 /// A write, identified by its thread and its number among the thread's writes (in the order in
 /// which they became visible).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Source {
+pub enum WriteId {
     /// The initial write of a location.
     Initial(usize),
     /// A write of a thread.
@@ -26,7 +26,7 @@ pub struct Spot {
 
 /// One event of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum RunEvent {
     /// A read half was committed.
     Read {
         /// Thread.
@@ -36,14 +36,14 @@ pub enum Event {
         /// Location.
         loc: usize,
         /// The write that it reads from.
-        source: Source,
+        source: WriteId,
         /// The value as stored.
         value: i64,
     },
     /// A write became visible.
     Write {
         /// Its name.
-        source: Source,
+        source: WriteId,
         /// Instruction.
         instr: usize,
         /// Location.
@@ -52,7 +52,7 @@ pub enum Event {
         value: i64,
     },
     /// A write was committed: its instruction had its turn.
-    Commit(Source),
+    Commit(WriteId),
     /// A fence was committed.
     Fence(Spot),
     /// A thread arrived at a barrier, in the phase of that number.
@@ -88,13 +88,13 @@ pub enum Event {
     /// replays.
     Round,
     /// At a location, the second write is coherence-after the first.
-    After(usize, Source, Source),
+    After(usize, WriteId, WriteId),
 }
 
 /// Receives events.
 pub trait Log {
     /// An event.
-    fn note(&mut self, event: Event);
+    fn note(&mut self, event: RunEvent);
 }
 
 /// A log that keeps nothing.
@@ -102,25 +102,25 @@ pub trait Log {
 pub struct Silent;
 
 impl Log for Silent {
-    fn note(&mut self, _: Event) {}
+    fn note(&mut self, _: RunEvent) {}
 }
 
-impl Log for Vec<Event> {
-    fn note(&mut self, event: Event) {
+impl Log for Vec<RunEvent> {
+    fn note(&mut self, event: RunEvent) {
         self.push(event);
     }
 }
 
 /// Undefined behaviour of a run, or behaviour that is left to implementations.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Hazard {
+pub struct RunHazard {
     /// Its kind.
     pub kind: HazardKind,
     /// Thread and instruction.
     pub first: (usize, usize),
     /// The second one, if two take part.
     pub second: Option<(usize, usize)>,
-    /// The location, as in [`Event::Read`].
+    /// The location, as in [`RunEvent::Read`].
     pub loc: Option<usize>,
 }
 

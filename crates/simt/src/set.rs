@@ -87,16 +87,19 @@ impl FromIterator<usize> for Set {
 
 /// A relation over the numbers below the number of its rows.
 #[derive(Clone, Debug)]
-pub(super) struct Relation(Vec<Set>);
+pub(super) struct BitMatrix(Vec<Set>);
 
-impl Relation {
-    pub(super) fn from_fn(n: usize, holds: impl Fn(usize, usize) -> bool) -> Relation {
-        let row = |a| {
-            let mut row = Set(smallvec![0; n.div_ceil(64)]);
-            (0..n).filter(|&b| holds(a, b)).for_each(|b| row.insert(b));
-            row
-        };
-        Relation((0..n).map(row).collect())
+impl BitMatrix {
+    pub(super) fn from_fn(n: usize, holds: impl Fn(usize, usize) -> bool) -> BitMatrix {
+        BitMatrix(
+            (0..n)
+                .map(|a| {
+                    let mut row = Set(smallvec![0; n.div_ceil(64)]);
+                    (0..n).filter(|&b| holds(a, b)).for_each(|b| row.insert(b));
+                    row
+                })
+                .collect(),
+        )
     }
 
     pub(super) fn is_acyclic(&self) -> bool {
@@ -140,8 +143,8 @@ mod tests {
 
     #[test]
     fn relations_show_their_cycles() {
-        assert!(Relation::from_fn(70, |a, b| a + 1 == b).is_acyclic());
-        assert!(!Relation::from_fn(70, |a, b| (a + 1) % 70 == b).is_acyclic());
-        assert!(!Relation::from_fn(70, |a, b| a == 69 && b == 69).is_acyclic());
+        assert!(BitMatrix::from_fn(70, |a, b| a + 1 == b).is_acyclic());
+        assert!(!BitMatrix::from_fn(70, |a, b| (a + 1) % 70 == b).is_acyclic());
+        assert!(!BitMatrix::from_fn(70, |a, b| a == 69 && b == 69).is_acyclic());
     }
 }

@@ -1,7 +1,7 @@
 //! The machine: executes one step of one thread, and all actions that follow without a choice.
 //!
 //! # Invariants
-//! - A step that returns [`Halt`] leaves its state inconsistent: callers step copies.
+//! - A step that returns [`StepHalt`] leaves its state inconsistent: callers step copies.
 //! - [`Machine::settle`] executes everything that commutes with every step of every other thread.
 //!   That covers arithmetic, branches, fences that only join knowledge, arrivals whose phase does
 //!   not depend on the order of arrival, and completed barriers. No outcome depends on their time.
@@ -11,22 +11,22 @@ use std::hash::{Hash, Hasher};
 use smallvec::SmallVec;
 
 use super::agents::{Agent, Await};
-use super::barrier::{Barriers, Came, arrival_commutes};
+use super::barrier::{BarrierStep, Barriers, arrival_commutes};
 use super::choice::{Chooser, Script, Tape};
 use super::code::{Access, Act, Code, Fence, eval, new_value};
-use super::fingerprint::Fingerprint;
-use super::host::HostState;
+use super::fingerprint::Hasher128;
+use super::host::HostProgress;
 use super::layer::Layers;
 use super::meetings::{beside, meetings, names_itself};
-use super::memory::{Age, At, Backend, Context, Target};
-use super::record::{Event, Log};
-use super::state::State;
-use super::thread::{Status, Thread, threads};
-use super::{Fault, Halt, Result};
-use program::{BarrierAction, Expr, Op, RegId, ThreadId, Ty, Update};
+use super::memory::{Age, At, Backend, Context, MemoryAccess};
+use super::record::{Log, RunEvent};
+use super::state::MachineState;
+use super::thread::{ThreadState, ThreadStatus, threads};
+use super::{FaultKind, Result, StepHalt};
+use program::{Barrier, BarrierAction, Expr, Op, RegId, ThreadId, Ty, Update};
 
 /// The number of steps without access to memory after which a thread counts as lost; see
-/// [`Status::Lost`].
+/// [`ThreadStatus::Lost`].
 const MAX_LOCAL_STEPS: usize = 4_000;
 
 /// A number of groups of asynchronous operations that is larger than any wait may leave pending.
@@ -53,12 +53,12 @@ pub(super) struct Machine<'a, B> {
 
 impl<B: Backend> Machine<'_, B> {
     /// The state before the first step.
-    pub(super) fn start(&self, log: &mut dyn Log) -> Result<State<B>> {
+    pub(super) fn start(&self, log: &mut dyn Log) -> Result<MachineState<B>> {
         let threads = threads(self.code);
         let layer = self.layer.start(self.code, &threads);
         let memory = self.memory.start(self.code);
-        let host = HostState::new(self.code);
-        let mut state = State {
+        let host = HostProgress::new(self.code);
+        let mut state = MachineState {
             threads,
             barriers: Barriers::default(),
             memory,
@@ -74,7 +74,7 @@ impl<B: Backend> Machine<'_, B> {
     }
 
     /// The picks that the scheduler has. Not every pick has a successor.
-    pub(super) fn actions(&self, state: &State<B>) -> Vec<Action> {
+    pub(super) fn actions(&self, state: &MachineState<B>) -> Vec<Action> {
         let mut actions = Vec::new();
         for thread in 0..state.threads.len() {
             let both = [
@@ -97,7 +97,7 @@ impl<B: Backend> Machine<'_, B> {
     }
 
     /// Whether the scheduler may pick that.
-    pub(super) fn may(&self, state: &State<B>, action: Action) -> bool {
+    pub(super) fn may(&self, state: &MachineState<B>, action: Action) -> bool {
         let t = action.thread;
         let Some(status) = state.threads.get(t).map(|thread| thread.status) else {
             return false;
@@ -105,17 +105,17 @@ impl<B: Backend> Machine<'_, B> {
         self.layer
             .may_step(self.code, &state.layer, &state.threads, t)
             && if action.early {
-                matches!(status, Status::Running | Status::Waiting)
+                matches!(status, ThreadStatus::Running | ThreadStatus::Waiting)
                     && self
                         .memory
                         .may_bind_early(self.code, &state.memory, &state.threads, t)
             } else {
-                status == Status::Running && self.ready(state, t)
+                status == ThreadStatus::Running && self.ready(state, t)
             }
     }
 
     /// Whether asynchronous operations let a thread go on.
-    pub(super) fn ready(&self, state: &State<B>, t: usize) -> bool {
+    pub(super) fn ready(&self, state: &MachineState<B>, t: usize) -> bool {
         let pc = state.threads[t].pc;
         self.code
             .begins(t, pc)
@@ -144,7 +144,12 @@ impl<B: Backend> Machine<'_, B> {
     }
 
     /// The agents that a thread's wait for groups is about.
-    fn awaited(&self, state: &State<B>, t: usize, wait: Await) -> impl Iterator<Item = usize> {
+    fn awaited(
+        &self,
+        state: &MachineState<B>,
+        t: usize,
+        wait: Await,
+    ) -> impl Iterator<Item = usize> {
         let of = move |(u, a): &(usize, &Agent)| {
             a.owner == t && a.group == Some(wait.group) && state.threads[*u].age > wait.pending
         };
@@ -152,7 +157,7 @@ impl<B: Backend> Machine<'_, B> {
     }
 
     /// Begins the agents of a thread's next instruction.
-    fn begin(&self, state: &mut State<B>, at: At, woken: &mut Vec<usize>) -> usize {
+    fn begin(&self, state: &mut MachineState<B>, at: At, woken: &mut Vec<usize>) -> usize {
         let mut next = at.instr;
         for (a, agent) in self.code.begins(at.thread, at.instr) {
             next = agent.instr.end;
@@ -164,12 +169,12 @@ impl<B: Backend> Machine<'_, B> {
                 .filter(|&b| !state.threads[b].is_over())
                 .collect();
             let status = if after.is_empty() {
-                Status::Running
+                ThreadStatus::Running
             } else {
-                Status::Held
+                ThreadStatus::Held
             };
             let clock = state.threads[a].clock;
-            state.threads[a] = Thread {
+            state.threads[a] = ThreadState {
                 pc: 0,
                 status,
                 clock,
@@ -179,7 +184,7 @@ impl<B: Backend> Machine<'_, B> {
                 after,
             };
             self.memory.begin(&mut state.memory, at.thread, a);
-            if status == Status::Running {
+            if status == ThreadStatus::Running {
                 self.memory.gather(&mut state.memory, &agent.tells, a);
                 woken.push(a);
             }
@@ -188,14 +193,14 @@ impl<B: Backend> Machine<'_, B> {
     }
 
     /// An agent has ended: agents that waited for it may go on.
-    fn ended(&self, state: &mut State<B>, t: usize, owner: usize, woken: &mut Vec<usize>) {
+    fn ended(&self, state: &mut MachineState<B>, t: usize, owner: usize, woken: &mut Vec<usize>) {
         self.memory.ended(&mut state.memory, t);
         for (a, agent) in self.code.all_agents() {
             let thread = &mut state.threads[a];
-            if thread.status == Status::Held && thread.after.contains(&t) {
+            if thread.status == ThreadStatus::Held && thread.after.contains(&t) {
                 thread.after.retain(|u| *u != t);
                 if thread.after.is_empty() {
-                    thread.status = Status::Running;
+                    thread.status = ThreadStatus::Running;
                     self.memory.gather(&mut state.memory, &agent.tells, a);
                     woken.push(a);
                 }
@@ -207,7 +212,7 @@ impl<B: Backend> Machine<'_, B> {
     /// Executes a pick and its consequences; returns the age of the values that it read.
     pub(super) fn step(
         &self,
-        state: &mut State<B>,
+        state: &mut MachineState<B>,
         action: Action,
         chooser: &mut dyn Chooser,
         log: &mut dyn Log,
@@ -234,9 +239,9 @@ impl<B: Backend> Machine<'_, B> {
     /// Every way of executing a pick: the choices, the next state or the halt, and the events.
     pub(super) fn ways(
         &self,
-        state: &State<B>,
+        state: &MachineState<B>,
         action: Action,
-    ) -> impl Iterator<Item = (Vec<u32>, Result<State<B>>, Vec<Event>)> {
+    ) -> impl Iterator<Item = (Vec<u32>, Result<MachineState<B>>, Vec<RunEvent>)> {
         let mut script = Some(Script::default());
         std::iter::from_fn(move || {
             let choices = script.as_mut()?;
@@ -257,7 +262,7 @@ impl<B: Backend> Machine<'_, B> {
     /// state as it is.
     pub(super) fn attempt(
         &self,
-        state: &mut State<B>,
+        state: &mut MachineState<B>,
         action: Action,
         chooser: &mut dyn Chooser,
         log: &mut dyn Log,
@@ -290,284 +295,75 @@ impl<B: Backend> Machine<'_, B> {
     /// could not before.
     fn execute(
         &self,
-        state: &mut State<B>,
+        state: &mut MachineState<B>,
         t: usize,
         cx: &mut Context<'_>,
         woken: &mut Vec<usize>,
     ) -> Result {
         let code = self.code;
-        let at = At {
-            thread: t,
-            instr: state.threads[t].pc,
-            clock: state.threads[t].clock,
-        };
-        // Schedulers never pick such a thread, but a schedule written by hand may.
-        if !self.ready(state, t) {
-            return Err(Halt::Blocked);
-        }
-        match code.threads[t].acts[at.instr] {
-            Act::Call(call) => {
-                if self.call(state, (cx, &mut *woken), at, call)? {
-                    self.go(state, t, at.instr + 1, woken);
-                } else {
-                    state.threads[t].status = Status::Held;
-                }
-                return Ok(());
-            }
-            Act::Enqueue(command) => {
-                self.enqueue_child(state, (cx, &mut *woken), at, command)?;
-                self.go(state, t, at.instr + 1, woken);
-                return Ok(());
-            }
-            Act::Status { dst, of } => {
-                state.threads[t].regs[dst.0 as usize] = i64::from(!self.asks(state, cx, at, of));
-                self.go(state, t, at.instr + 1, woken);
-                return Ok(());
-            }
-            _ => {}
-        }
-        if code.begins(t, at.instr).next().is_some() {
-            let next = self.begin(state, at, woken);
-            code.begins(t, at.instr)
-                .for_each(|(a, _)| cx.log.note(Event::Begin(at.spot(), a)));
-            self.go(state, t, next, woken);
-            return Ok(());
-        }
-        match code.threads[t].acts[at.instr] {
-            Act::Mark {
-                mark: Fence::Commit(group),
-                ..
-            } => {
-                for (a, agent) in code.all_agents() {
-                    let of = &mut state.threads[a];
-                    if agent.owner == t && agent.group == Some(group) {
-                        of.age = (of.age + 1).min(MOST_GROUPS);
-                    }
-                }
-                cx.log.note(Event::Fence(at.spot()));
-                self.go(state, t, at.instr + 1, woken);
-                return Ok(());
-            }
-            Act::Mark {
-                mark: Fence::Trigger,
-                ..
-            } => {
-                self.trigger(state, cx.log, at, woken);
-                self.go(state, t, at.instr + 1, woken);
-                return Ok(());
-            }
-            Act::Mark {
-                mark: Fence::GridWait,
-                ..
-            } => {
-                self.passes_grid(state, cx.log, at);
-                self.go(state, t, at.instr + 1, woken);
-                return Ok(());
-            }
-            Act::Mark {
-                mark: Fence::Await(wait),
-                ..
-            } => {
-                let done: Vec<usize> = self.awaited(state, t, wait).collect();
-                for a in done {
-                    self.memory.complete(&mut state.memory, t, a, wait.reads);
-                    cx.log.note(Event::Complete(at.spot(), a, wait.reads));
-                }
-                cx.log.note(Event::Fence(at.spot()));
-                self.go(state, t, at.instr + 1, woken);
-                return Ok(());
-            }
-            _ => {}
-        }
         let thread = &state.threads[t];
         let at = At {
             thread: t,
             instr: thread.pc,
             clock: thread.clock,
         };
-        let m = &mut state.memory;
-        let fault = |kind, what: &str| Halt::Fault {
-            kind,
-            thread: t,
-            instr: at.instr,
-            what: what.to_owned(),
-        };
-        let stray = |what: &str| fault(Fault::Stray, &format!("{what} outside memory"));
-        let mut next = at.instr + 1;
+        // Schedulers never pick such a thread, but a schedule written by hand may.
+        if !self.ready(state, t) {
+            return Err(StepHalt::Blocked);
+        }
+        if self.call_runtime(state, at, cx, woken)? || self.run_agents(state, at, cx, woken) {
+            return Ok(());
+        }
+        let thread = &state.threads[t];
         if code.threads[t].divides[at.instr]
             && divides_by_zero(&code.program.threads[t].code[at.instr].op, &thread.regs)
         {
-            return Err(fault(Fault::Division, "divides by zero"));
+            return Err(fault(at, FaultKind::Division, "divides by zero"));
         }
         let (cells, ops) = code.at_once(t, at.instr);
         if cells > 1 {
             for (dst, value) in self
-                .several((cx, &mut *m), at, &thread.regs, ops)
-                .ok_or_else(|| stray("is"))??
+                .several(cx, &mut state.memory, at, &thread.regs, ops)
+                .ok_or_else(|| stray(at, "is"))??
             {
                 state.threads[t].regs[dst.0 as usize] = value;
             }
             self.go(state, t, at.instr + usize::from(ops), woken);
             return Ok(());
         }
+        let mut next = at.instr + 1;
         match &code.threads[t].acts[at.instr] {
-            Act::Load { dst, addr, access } => {
-                let address = eval(addr, &thread.regs);
-                let place = code.place(t, address, access.ty, false).ok_or_else(|| {
-                    match code.program.threads[t].code[at.instr].op.aborts() {
-                        true => fault(Fault::Stray, "ends the program"),
-                        false => stray("reads"),
-                    }
-                })?;
-                let value = self.memory.load(
-                    cx,
-                    m,
-                    Target {
-                        at,
-                        place,
-                        access: *access,
-                    },
-                )?;
-                state.threads[t].regs[dst.0 as usize] = access.ty.wrap(value);
-            }
-            Act::Store {
-                addr,
-                value,
-                access,
-            } => {
-                let address = eval(addr, &thread.regs);
-                let place = code
-                    .place(t, address, access.ty, true)
-                    .ok_or_else(|| stray("writes"))?;
-                let value = access.ty.wrap(eval(value, &thread.regs));
-                self.memory.store(
-                    cx,
-                    m,
-                    Target {
-                        at,
-                        place,
-                        access: *access,
-                    },
-                    value,
-                )?;
-            }
-            Act::Rmw {
-                dst,
-                addr,
-                update,
-                read,
-                write,
-            } => {
-                let address = eval(addr, &thread.regs);
-                let place = code
-                    .place(t, address, read.ty, true)
-                    .ok_or_else(|| stray("updates"))?;
-                let regs = thread.regs.clone();
-                let new = |old: i64| {
-                    let old = read.ty.wrap(old);
-                    let mut regs = regs.clone();
-                    if let (Update::When { .. }, Some(dst)) = (update, dst) {
-                        regs[dst.0 as usize] = old;
-                    }
-                    new_value(update, old, read.ty, write.ty, &|e| Some(eval(e, &regs)))?
-                };
-                let halves = [*read, *write].map(|access| Target { at, place, access });
-                let old = self.memory.rmw(cx, m, halves.into(), &new)?;
-                if let Some(dst) = dst {
-                    state.threads[t].regs[dst.0 as usize] = read.ty.wrap(old);
-                }
-            }
+            Act::Load { .. } | Act::Store { .. } | Act::Rmw { .. } => self.access(state, at, cx)?,
             Act::Mark { addr, mark } => {
                 let fence = match (*mark, addr) {
                     (Fence::Map { acquire, scope, .. }, Some(addr)) => {
                         let place = code.place(t, eval(addr, &thread.regs), Ty::U64, false);
-                        let va = Some(place.ok_or_else(|| stray("names a tensor map"))?.va);
+                        let place = place.ok_or_else(|| stray(at, "names a tensor map"))?;
+                        let va = Some(place.va);
                         Fence::Map { acquire, scope, va }
                     }
                     (other, _) => other,
                 };
-                self.memory.fence(cx, m, at, fence)?;
+                self.memory.fence(cx, &mut state.memory, at, fence)?;
             }
             Act::Barrier(b) => {
-                if b.action != BarrierAction::Wait {
-                    self.layer
-                        .arrives(code, &state.layer, &state.threads, t, b)?;
-                    if let Some(other) =
-                        state
-                            .barriers
-                            .elsewhere(code, (t, at.instr), b, &state.threads)
-                    {
-                        let line = code
-                            .line(other, state.threads[other].pc)
-                            .cloned()
-                            .unwrap_or_default();
-                        let name = &code.program.threads[other].name;
-                        let what = format!(
-                            "is not where {name} waits, at line {line}: the threads must meet at one call"
-                        );
-                        return Err(fault(Fault::Barrier, &what));
-                    }
-                }
-                let carried = match b.action {
-                    BarrierAction::Wait => B::Carried::default(),
-                    _ => self.memory.arrive(cx, m, at, b)?,
-                };
-                let (came, phase) = state.barriers.execute(
-                    code,
-                    (t, at.instr),
-                    b,
-                    &thread.regs,
-                    &carried,
-                    B::join,
-                )?;
-                if b.action != BarrierAction::Wait {
-                    cx.log.note(Event::Arrive(at.spot(), phase));
-                }
-                match came {
-                    Came::On(Some(carried)) => {
-                        self.memory.pass(code, m, at, &carried);
-                        cx.log.note(Event::Pass(at.spot(), phase));
-                    }
-                    Came::On(None) => {}
-                    Came::Waits => {
-                        state.threads[t].status = Status::Waiting;
-                        let State { layer, threads, .. } = state;
-                        self.layer.stepped(code, layer, threads, t, at.instr, woken);
-                        return Ok(());
-                    }
+                if !self.barrier(state, at, b, cx)? {
+                    self.waits(state, at, woken);
+                    return Ok(());
                 }
             }
             Act::Give {
                 converged: true, ..
-            } => {
-                let stands = |u: usize| {
-                    let other = &state.threads[u];
-                    (other.status == Status::Running).then_some((other.pc, other.regs.as_slice()))
-                };
-                let mut group = beside(code, t, stands);
-                if group.len() > 1 && cx.chooser.choose(2) == 1 {
-                    group.retain(|one| one.0 == t);
-                }
-                let all = group.iter().fold(0, |all, one| all | one.2);
-                for &(u, rank, _) in &group {
-                    state.threads[u].brought = vec![0; i64::BITS as usize];
-                    state.threads[u].brought[rank] = all;
-                }
-                for &(u, ..) in group.iter().filter(|one| one.0 != t) {
-                    self.go(state, u, next, woken);
-                    woken.push(u);
-                }
-            }
+            } => self.give_at_once(state, at, cx, woken),
             Act::Give { among, lanes, .. } => {
                 if !names_itself(code, t, *among, eval(lanes, &thread.regs)) {
                     return Err(fault(
-                        Fault::Barrier,
+                        at,
+                        FaultKind::Barrier,
                         "names threads without itself, or reads one that does not come",
                     ));
                 }
-                state.threads[t].status = Status::Waiting;
-                let State { layer, threads, .. } = state;
-                self.layer.stepped(code, layer, threads, t, at.instr, woken);
+                self.waits(state, at, woken);
                 return Ok(());
             }
             Act::Take { dst, lane } => {
@@ -587,7 +383,7 @@ impl<B: Backend> Machine<'_, B> {
             }
             Act::Branch { cond, target } => {
                 let taken = eval(cond, &thread.regs) != 0;
-                cx.log.note(Event::Jump(at.spot(), taken));
+                cx.log.note(RunEvent::Jump(at.spot(), taken));
                 if taken {
                     next = *target;
                 }
@@ -597,11 +393,222 @@ impl<B: Backend> Machine<'_, B> {
         Ok(())
     }
 
+    /// Executes a call of the runtime or a query; `false` if the instruction is neither.
+    fn call_runtime(
+        &self,
+        state: &mut MachineState<B>,
+        at: At,
+        cx: &mut Context<'_>,
+        woken: &mut Vec<usize>,
+    ) -> Result<bool> {
+        match self.code.threads[at.thread].acts[at.instr] {
+            Act::Call(call) => {
+                if !self.call(state, cx, woken, at, call)? {
+                    state.threads[at.thread].status = ThreadStatus::Held;
+                    return Ok(true);
+                }
+            }
+            Act::Enqueue(command) => self.enqueue_child(state, cx, woken, at, command)?,
+            Act::Status { dst, of } => {
+                let complete = self.asks(state, cx, at, of);
+                state.threads[at.thread].regs[dst.0 as usize] = i64::from(!complete);
+            }
+            _ => return Ok(false),
+        }
+        self.go(state, at.thread, at.instr + 1, woken);
+        Ok(true)
+    }
+
+    /// Begins agents, or executes a mark about groups of them or about dependent commands; `false`
+    /// if the instruction does neither.
+    fn run_agents(
+        &self,
+        state: &mut MachineState<B>,
+        at: At,
+        cx: &mut Context<'_>,
+        woken: &mut Vec<usize>,
+    ) -> bool {
+        let (code, t) = (self.code, at.thread);
+        if code.begins(t, at.instr).next().is_some() {
+            let next = self.begin(state, at, woken);
+            code.begins(t, at.instr)
+                .for_each(|(a, _)| cx.log.note(RunEvent::Begin(at.spot(), a)));
+            self.go(state, t, next, woken);
+            return true;
+        }
+        let Act::Mark { mark, .. } = code.threads[t].acts[at.instr] else {
+            return false;
+        };
+        match mark {
+            Fence::Commit(group) => {
+                for (a, agent) in code.all_agents() {
+                    let of = &mut state.threads[a];
+                    if agent.owner == t && agent.group == Some(group) {
+                        of.age = (of.age + 1).min(MOST_GROUPS);
+                    }
+                }
+                cx.log.note(RunEvent::Fence(at.spot()));
+            }
+            Fence::Trigger => self.trigger(state, cx.log, at, woken),
+            Fence::GridWait => self.passes_grid(state, cx.log, at),
+            Fence::Await(wait) => {
+                let done: Vec<usize> = self.awaited(state, t, wait).collect();
+                for a in done {
+                    self.memory.complete(&mut state.memory, t, a, wait.reads);
+                    cx.log.note(RunEvent::Complete(at.spot(), a, wait.reads));
+                }
+                cx.log.note(RunEvent::Fence(at.spot()));
+            }
+            _ => return false,
+        }
+        self.go(state, t, at.instr + 1, woken);
+        true
+    }
+
+    /// A thread waits at its instruction.
+    fn waits(&self, state: &mut MachineState<B>, at: At, woken: &mut Vec<usize>) {
+        state.threads[at.thread].status = ThreadStatus::Waiting;
+        let MachineState { layer, threads, .. } = state;
+        self.layer
+            .stepped(self.code, layer, threads, at.thread, at.instr, woken);
+    }
+
+    /// Executes a load, a store or a read-modify-write.
+    fn access(&self, state: &mut MachineState<B>, at: At, cx: &mut Context<'_>) -> Result {
+        let (code, t) = (self.code, at.thread);
+        let regs = &state.threads[t].regs;
+        let m = &mut state.memory;
+        let act = &code.threads[t].acts[at.instr];
+        let address = eval(act.address().expect("an access has an address"), regs);
+        match act {
+            Act::Load { dst, access, .. } => {
+                let place = code.place(t, address, access.ty, false).ok_or_else(|| {
+                    match code.program.threads[t].code[at.instr].op.aborts() {
+                        true => fault(at, FaultKind::Stray, "ends the program"),
+                        false => stray(at, "reads"),
+                    }
+                })?;
+                let access = *access;
+                let value = self
+                    .memory
+                    .load(cx, m, MemoryAccess { at, place, access })?;
+                state.threads[t].regs[dst.0 as usize] = access.ty.wrap(value);
+            }
+            Act::Store { value, access, .. } => {
+                let place = code
+                    .place(t, address, access.ty, true)
+                    .ok_or_else(|| stray(at, "writes"))?;
+                let (access, value) = (*access, access.ty.wrap(eval(value, regs)));
+                self.memory
+                    .store(cx, m, MemoryAccess { at, place, access }, value)?;
+            }
+            Act::Rmw {
+                dst,
+                update,
+                read,
+                write,
+                ..
+            } => {
+                let place = code
+                    .place(t, address, read.ty, true)
+                    .ok_or_else(|| stray(at, "updates"))?;
+                let new = |old: i64| {
+                    let old = read.ty.wrap(old);
+                    let mut regs = regs.clone();
+                    if let (Update::When { .. }, Some(dst)) = (update, dst) {
+                        regs[dst.0 as usize] = old;
+                    }
+                    new_value(update, old, read.ty, write.ty, &|e| Some(eval(e, &regs)))?
+                };
+                let [from, to] = [*read, *write].map(|access| MemoryAccess { at, place, access });
+                let old = self.memory.rmw(cx, m, from, to, &new)?;
+                if let Some(dst) = dst {
+                    state.threads[t].regs[dst.0 as usize] = read.ty.wrap(old);
+                }
+            }
+            _ => unreachable!("an access"),
+        }
+        Ok(())
+    }
+
+    /// Executes a barrier instruction; `false` if the thread waits.
+    fn barrier(
+        &self,
+        state: &mut MachineState<B>,
+        at: At,
+        b: &Barrier,
+        cx: &mut Context<'_>,
+    ) -> Result<bool> {
+        let (code, t, m) = (self.code, at.thread, &mut state.memory);
+        let mut carried = B::Carried::default();
+        if b.action != BarrierAction::Wait {
+            self.layer
+                .arrives(code, &state.layer, &state.threads, t, b)?;
+            if let Some(other) = state.barriers.elsewhere(code, at.spot(), b, &state.threads) {
+                let line = code
+                    .line(other, state.threads[other].pc)
+                    .cloned()
+                    .unwrap_or_default();
+                let name = &code.program.threads[other].name;
+                let what = format!(
+                    "is not where {name} waits, at line {line}: the threads must meet at one call"
+                );
+                return Err(fault(at, FaultKind::Barrier, &what));
+            }
+            carried = self.memory.arrive(cx, m, at, b)?;
+        }
+        let regs = &state.threads[t].regs;
+        let (came, phase) = state
+            .barriers
+            .execute(code, at.spot(), b, regs, &carried, B::join)?;
+        if b.action != BarrierAction::Wait {
+            cx.log.note(RunEvent::Arrive(at.spot(), phase));
+        }
+        match came {
+            BarrierStep::On(Some(carried)) => {
+                self.memory.pass(code, m, at, &carried);
+                cx.log.note(RunEvent::Pass(at.spot(), phase));
+            }
+            BarrierStep::On(None) => {}
+            BarrierStep::Waits => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Hands values over among the threads that are at this instruction now, or to the thread
+    /// alone: a choice, if there are others.
+    fn give_at_once(
+        &self,
+        state: &mut MachineState<B>,
+        at: At,
+        cx: &mut Context<'_>,
+        woken: &mut Vec<usize>,
+    ) {
+        let t = at.thread;
+        let mut group = beside(self.code, t, |u| {
+            let other = &state.threads[u];
+            (other.status == ThreadStatus::Running).then_some((other.pc, other.regs.as_slice()))
+        });
+        if group.len() > 1 && cx.chooser.choose(2) == 1 {
+            group.retain(|one| one.0 == t);
+        }
+        let all = group.iter().fold(0, |all, one| all | one.2);
+        for &(u, rank, _) in &group {
+            state.threads[u].brought = vec![0; i64::BITS as usize];
+            state.threads[u].brought[rank] = all;
+        }
+        for &(u, ..) in group.iter().filter(|one| one.0 != t) {
+            self.go(state, u, at.instr + 1, woken);
+            woken.push(u);
+        }
+    }
+
     /// Executes an operation on several cells at once, and returns the new values of registers;
     /// `None`: it is outside memory.
     fn several(
         &self,
-        (cx, m): (&mut Context<'_>, &mut B::Memory),
+        cx: &mut Context<'_>,
+        m: &mut B::Memory,
         at: At,
         regs: &[i64],
         ops: u8,
@@ -625,7 +632,7 @@ impl<B: Backend> Machine<'_, B> {
                     instr: at.instr + i,
                     ..at
                 };
-                let to = |access: &Access| Target {
+                let to = |access: &Access| MemoryAccess {
                     at,
                     place,
                     access: Access {
@@ -681,14 +688,15 @@ impl<B: Backend> Machine<'_, B> {
                 .flatten(),
                 _ => None,
             });
-            let cut = |value: Option<i64>| {
-                (0..of).map(move |k| {
-                    value.map(|v| piece.wrap((unsigned.wrap(v) as u64 >> shift(k)) as i64))
+            values
+                .flat_map(|value| {
+                    (0..of).map(move |k| {
+                        value.map(|v| piece.wrap((unsigned.wrap(v) as u64 >> shift(k)) as i64))
+                    })
                 })
-            };
-            values.flat_map(cut).collect()
+                .collect()
         };
-        let old = match self.memory.several(cx, m, (&reads, &writes), &new) {
+        let old = match self.memory.several(cx, m, &reads, &writes, &new) {
             Ok(old) => old,
             Err(halt) => return Some(Err(halt)),
         };
@@ -701,7 +709,13 @@ impl<B: Backend> Machine<'_, B> {
     }
 
     /// Moves a thread to its next instruction.
-    pub(super) fn go(&self, state: &mut State<B>, t: usize, next: usize, woken: &mut Vec<usize>) {
+    pub(super) fn go(
+        &self,
+        state: &mut MachineState<B>,
+        t: usize,
+        next: usize,
+        woken: &mut Vec<usize>,
+    ) {
         let agent = self.code.agent(t).map(|a| a.owner);
         let value = self.code.threads[t].acts[state.threads[t].pc]
             .defines()
@@ -711,9 +725,9 @@ impl<B: Backend> Machine<'_, B> {
         thread.pc = next;
         thread.clock += 1;
         thread.status = if next == self.code.threads[t].acts.len() {
-            Status::Ended
+            ThreadStatus::Ended
         } else {
-            Status::Running
+            ThreadStatus::Running
         };
         self.layer
             .stepped(self.code, &mut state.layer, &state.threads, t, from, woken);
@@ -731,7 +745,12 @@ impl<B: Backend> Machine<'_, B> {
 
     /// Executes everything that commutes with all other steps. Only the threads of `todo` can have
     /// such actions; the last one comes first.
-    fn settle(&self, state: &mut State<B>, mut todo: Vec<usize>, log: &mut dyn Log) -> Result {
+    fn settle(
+        &self,
+        state: &mut MachineState<B>,
+        mut todo: Vec<usize>,
+        log: &mut dyn Log,
+    ) -> Result {
         let mut steps: SmallVec<[(usize, usize); 4]> = SmallVec::new();
         // Whether a thread has arrived or ended since the last look at the barriers.
         let mut arrivals = true;
@@ -741,14 +760,14 @@ impl<B: Backend> Machine<'_, B> {
                     steps.push((t, 0));
                     steps.len() - 1
                 });
-                while state.threads[t].status == Status::Running
+                while state.threads[t].status == ThreadStatus::Running
                     && self
                         .layer
                         .may_step(self.code, &state.layer, &state.threads, t)
                     && self.layer.decides_nothing(&state.layer, t)
                 {
                     if steps[at].1 == MAX_LOCAL_STEPS {
-                        state.threads[t].status = Status::Lost;
+                        state.threads[t].status = ThreadStatus::Lost;
                         break;
                     }
                     if !self.by_itself(state, t, log, &mut todo)? {
@@ -756,7 +775,7 @@ impl<B: Backend> Machine<'_, B> {
                     }
                     steps[at].1 += 1;
                 }
-                arrivals |= state.threads[t].status != Status::Running;
+                arrivals |= state.threads[t].status != ThreadStatus::Running;
             }
             if !std::mem::take(&mut arrivals) {
                 return Ok(());
@@ -771,7 +790,7 @@ impl<B: Backend> Machine<'_, B> {
     /// Executes a thread's next instruction if it commutes with all other steps.
     fn by_itself(
         &self,
-        state: &mut State<B>,
+        state: &mut MachineState<B>,
         t: usize,
         log: &mut dyn Log,
         woken: &mut Vec<usize>,
@@ -819,15 +838,20 @@ impl<B: Backend> Machine<'_, B> {
         // A fence may have to wait for an early bind: it is then left for later, and changes
         // nothing.
         match self.execute(state, t, &mut cx, woken) {
-            Err(Halt::Blocked) => Ok(false),
+            Err(StepHalt::Blocked) => Ok(false),
             other => other.map(|()| true),
         }
     }
 
     /// Releases the threads that wait at completed barriers.
-    fn complete(&self, state: &mut State<B>, log: &mut dyn Log, woken: &mut Vec<usize>) -> bool {
+    fn complete(
+        &self,
+        state: &mut MachineState<B>,
+        log: &mut dyn Log,
+        woken: &mut Vec<usize>,
+    ) -> bool {
         let mut free = Vec::new();
-        let State {
+        let MachineState {
             threads,
             barriers,
             memory,
@@ -843,15 +867,14 @@ impl<B: Backend> Machine<'_, B> {
                     clock: threads[t].clock,
                 };
                 self.memory.pass(self.code, memory, at, carried);
-                log.note(Event::Pass(at.spot(), phase));
+                log.note(RunEvent::Pass(at.spot(), phase));
                 free.push(t);
             },
         );
-        let stands = |t: usize| {
+        for (group, brought) in meetings(self.code, &|t| {
             let thread = &threads[t];
-            (thread.status == Status::Waiting).then_some((thread.pc, thread.regs.as_slice()))
-        };
-        for (group, brought) in meetings(self.code, &stands) {
+            (thread.status == ThreadStatus::Waiting).then_some((thread.pc, thread.regs.as_slice()))
+        }) {
             group
                 .iter()
                 .for_each(|&t| threads[t].brought.clone_from(&brought));
@@ -871,7 +894,7 @@ impl<B: Backend> Machine<'_, B> {
     }
 
     /// Whether every thread has run to its end.
-    pub(super) fn is_finished(&self, state: &State<B>) -> bool {
+    pub(super) fn is_finished(&self, state: &MachineState<B>) -> bool {
         let absent = |t: usize| {
             let host = self.code.program.host.as_deref();
             let command = host.and_then(|h| h.command_of(ThreadId(t as u16)));
@@ -886,7 +909,7 @@ impl<B: Backend> Machine<'_, B> {
     }
 
     /// Brings a state into normal form; returns `false` if the history reached its bound.
-    pub(super) fn tidy(&self, state: &mut State<B>) -> bool {
+    pub(super) fn tidy(&self, state: &mut MachineState<B>) -> bool {
         let Barriers {
             phases, granted, ..
         } = &mut state.barriers;
@@ -899,8 +922,8 @@ impl<B: Backend> Machine<'_, B> {
     }
 
     /// The fingerprint of a state in normal form.
-    pub(super) fn fingerprint(&self, state: &State<B>) -> u128 {
-        let mut f = Fingerprint::default();
+    pub(super) fn fingerprint(&self, state: &MachineState<B>) -> u128 {
+        let mut f = Hasher128::default();
         for (t, thread) in state.threads.iter().enumerate() {
             thread.hash_into(&self.code.threads[t].live, &mut f);
         }
@@ -929,11 +952,25 @@ impl<B: Backend> Machine<'_, B> {
     }
 }
 
+fn fault(at: At, kind: FaultKind, what: &str) -> StepHalt {
+    StepHalt::Fault {
+        kind,
+        thread: at.thread,
+        instr: at.instr,
+        what: what.to_owned(),
+    }
+}
+
+/// The fault of an access outside memory.
+fn stray(at: At, what: &str) -> StepHalt {
+    fault(at, FaultKind::Stray, &format!("{what} outside memory"))
+}
+
 /// Whether a step was possible.
 fn possible(step: Result<Age>) -> Result<bool> {
     match step {
         Ok(_) => Ok(true),
-        Err(Halt::Refused | Halt::Blocked) => Ok(false),
+        Err(StepHalt::Refused | StepHalt::Blocked) => Ok(false),
         Err(halt) => Err(halt),
     }
 }

@@ -8,7 +8,7 @@ use super::code::Code;
 
 /// The status of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Status {
+pub(super) enum ThreadStatus {
     /// It executes the instruction at `pc` next.
     Running,
     /// It has arrived at the barrier at `pc` and waits there.
@@ -23,9 +23,9 @@ pub(super) enum Status {
 
 /// One thread.
 #[derive(Clone, Debug)]
-pub(super) struct Thread {
+pub(super) struct ThreadState {
     pub(super) pc: usize,
-    pub(super) status: Status,
+    pub(super) status: ThreadStatus,
     /// The number of executed micro-ops; early binds are numbered by it.
     pub(super) clock: u32,
     pub(super) regs: SmallVec<[i64; 8]>,
@@ -37,9 +37,9 @@ pub(super) struct Thread {
     pub(super) after: Vec<usize>,
 }
 
-impl Thread {
+impl ThreadState {
     pub(super) fn is_over(&self) -> bool {
-        self.status == Status::Ended
+        self.status == ThreadStatus::Ended
     }
 
     /// Hashes everything that can still matter; registers that no instruction reads any more do
@@ -58,15 +58,15 @@ impl Thread {
 }
 
 /// The threads before their first instruction.
-pub(super) fn threads(code: &Code) -> Vec<Thread> {
+pub(super) fn threads(code: &Code) -> Vec<ThreadState> {
     let of = code.threads.iter().enumerate();
     of.map(|(i, t)| {
         let status = if t.acts.is_empty() || code.agent(i).is_some() {
-            Status::Ended
+            ThreadStatus::Ended
         } else {
-            Status::Running
+            ThreadStatus::Running
         };
-        Thread {
+        ThreadState {
             pc: 0,
             status,
             clock: 0,

@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 
 use super::agents::taken_apart;
 use super::place::place;
-use super::record::{Event, Source};
-use program::ThreadId;
+use super::record::{RunEvent, Spot, WriteId};
 use program::litmus::LitmusTest;
 use program::memory::{CellId, Memory};
+use program::{Program, ThreadId};
 
-/// The names of the locations, as [`Event::Read`] numbers them.
+/// The names of the locations, as [`RunEvent::Read`] numbers them.
 pub fn location_names(test: &LitmusTest) -> Vec<String> {
     let memory = Memory::new(&test.program);
     let own = memory
@@ -24,34 +24,11 @@ pub fn location_names(test: &LitmusTest) -> Vec<String> {
 }
 
 /// The events of a run as lines: thread, instruction, effect.
-pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
+pub fn trace(test: &LitmusTest, events: &[RunEvent]) -> String {
     // The indices of instructions refer to the code that ran.
     let ran = taken_apart(test).ok().and_then(|(apart, _)| apart);
     let program = &ran.as_ref().unwrap_or(test).program;
-    let memory = Memory::new(program);
-    let names = location_names(test);
-    // For each write: its location and value.
-    let mut writes: Vec<(Source, usize, i64)> = Vec::new();
-    for e in events {
-        if let Event::Write {
-            source, loc, value, ..
-        } = e
-        {
-            writes.push((*source, *loc, *value));
-        }
-    }
-    let cells: Vec<CellId> = memory
-        .cells
-        .iter()
-        .enumerate()
-        .filter(|(i, c)| c.memory.0 as usize == *i)
-        .map(|(_, c)| c.memory)
-        .collect();
-    let show = |loc: usize, v: i64| memory.show_in(program, cells[loc], v);
-    let whose = |s: Source| match s {
-        Source::Initial(_) => "initially".to_owned(),
-        Source::Write(t, n) => format!("from {}'s write {}", program.threads[t].name, n + 1),
-    };
+    let effects = Effects::new(test, program, events);
     let width = program
         .threads
         .iter()
@@ -60,102 +37,42 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
         .unwrap_or(0);
     // Lanes are shown if any turn has them.
     let masks = events.iter().filter_map(|e| match e {
-        Event::Turn { active, .. } => *active,
+        RunEvent::Turn { active, .. } => *active,
         _ => None,
     });
     let lanes = masks.fold(0, |all, mask| all | mask);
     let lanes = (u64::BITS - lanes.leading_zeros()) as usize;
-    let mut turn = (0, None);
-    // The index of the first step of a livelock's round.
-    let mut way = 0;
-    let mut lines: Vec<String> = Vec::new();
     let texts = program
         .threads
         .iter()
         .flat_map(|t| &t.code)
         .map(|i| i.text.chars().count());
     let code_width = texts.max().unwrap_or(0).clamp(MIN_CODE, MAX_CODE);
+    let mut lines: Vec<String> = Vec::new();
     if lanes > 0 {
         let turns = events.iter().filter_map(|e| match e {
-            Event::Turn { thread, .. } => Some(*thread),
+            RunEvent::Turn { thread, .. } => Some(*thread),
             _ => None,
         });
         for t in turns.collect::<BTreeSet<usize>>() {
-            lines.push(format!(
-                "  {}: {}",
-                program.threads[t].name,
-                place(program, t)
-            ));
+            let name = &program.threads[t].name;
+            lines.push(format!("  {name}: {}", place(program, t)));
         }
     }
+    let mut turn = (0, None);
+    // The index of the first step of a livelock's round.
+    let mut way = 0;
     for e in events {
-        let (thread, instr, what) = match e {
-            Event::Read {
-                thread,
-                instr,
-                loc,
-                source,
-                value,
-            } => (
-                *thread,
-                Some(*instr),
-                format!(
-                    "{} = {} ({})",
-                    names[*loc],
-                    show(*loc, *value),
-                    whose(*source)
-                ),
-            ),
-            Event::Write {
-                source: Source::Write(t, n),
-                instr,
-                loc,
-                value,
-            } => (
-                *t,
-                Some(*instr),
-                format!(
-                    "{} := {} (write {})",
-                    names[*loc],
-                    show(*loc, *value),
-                    n + 1
-                ),
-            ),
-            Event::Early(s) => (s.thread, Some(s.instr), "before its turn:".to_owned()),
-            Event::Fence(s) => (s.thread, Some(s.instr), String::new()),
-            Event::Arrive(s, _) => (s.thread, Some(s.instr), "arrives".to_owned()),
-            Event::Pass(s, _) => (s.thread, Some(s.instr), "passes".to_owned()),
-            Event::After(loc, a, b) => {
-                let (Source::Write(t, _), false) = (*b, matches!(a, Source::Initial(_))) else {
-                    continue;
-                };
-                let value = |s: &Source| writes.iter().find(|w| w.0 == *s).map_or(0, |w| w.2);
-                let order = format!(
-                    "coherence of {}: {} before {}",
-                    names[*loc],
-                    show(*loc, value(a)),
-                    show(*loc, value(b))
-                );
-                (t, None, order)
-            }
-            Event::Turn { thread, active } => {
-                turn = (*thread, *active);
-                continue;
-            }
-            Event::Hand(..)
-            | Event::HandReleased(..)
-            | Event::Pour(..)
-            | Event::Tell(..)
-            | Event::Begin(..)
-            | Event::Complete(..) => {
-                continue;
-            }
-            Event::Round => {
+        match e {
+            RunEvent::Turn { thread, active } => turn = (*thread, *active),
+            RunEvent::Round => {
                 (way, turn) = (lines.len(), (0, None));
                 lines.push("  … and from here on again and again:".into());
-                continue;
             }
-            Event::Commit(_) | Event::Write { .. } | Event::Jump(..) => continue,
+            _ => {}
+        }
+        let Some((thread, instr, what)) = effects.of(e) else {
+            continue;
         };
         let shown = match turn {
             (t, Some(active)) if t == thread => {
@@ -166,14 +83,11 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
         let gap = if lanes > 0 { "  " } else { "" };
         let thread = &program.threads[thread];
         let code = instr.map_or("", |i| thread.code[i].text.as_str());
-        lines.push(
-            format!(
-                "  {:width$}{gap}{shown}  {code:<code_width$}  {what}",
-                thread.name
-            )
-            .trim_end()
-            .to_owned(),
+        let line = format!(
+            "  {:width$}{gap}{shown}  {code:<code_width$}  {what}",
+            thread.name
         );
+        lines.push(line.trim_end().to_owned());
     }
     let round = lines.split_off(if way > 0 { way } else { lines.len() });
     fold(lines)
@@ -183,14 +97,101 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
             .collect::<String>()
 }
 
+/// The effects of events, in words.
+struct Effects<'p> {
+    program: &'p Program,
+    memory: Memory,
+    names: Vec<String>,
+    cells: Vec<CellId>,
+    /// The value of each write.
+    writes: Vec<(WriteId, i64)>,
+}
+
+impl<'p> Effects<'p> {
+    fn new(test: &LitmusTest, program: &'p Program, events: &[RunEvent]) -> Effects<'p> {
+        let memory = Memory::new(program);
+        let cells = memory
+            .cells
+            .iter()
+            .enumerate()
+            .filter(|(i, c)| c.memory.0 as usize == *i)
+            .map(|(_, c)| c.memory)
+            .collect();
+        let writes = events.iter().filter_map(|e| match e {
+            RunEvent::Write { source, value, .. } => Some((*source, *value)),
+            _ => None,
+        });
+        Effects {
+            program,
+            cells,
+            names: location_names(test),
+            writes: writes.collect(),
+            memory,
+        }
+    }
+
+    fn show(&self, loc: usize, value: i64) -> String {
+        self.memory.show_in(self.program, self.cells[loc], value)
+    }
+
+    /// The thread, the instruction and the effect of an event; `None` if no line shows it.
+    fn of(&self, event: &RunEvent) -> Option<(usize, Option<usize>, String)> {
+        let at = |s: &Spot, what: &str| Some((s.thread, Some(s.instr), what.to_owned()));
+        match event {
+            RunEvent::Read {
+                thread,
+                instr,
+                loc,
+                source,
+                value,
+            } => {
+                let source = match source {
+                    WriteId::Initial(_) => "initially".to_owned(),
+                    WriteId::Write(t, n) => {
+                        format!("from {}'s write {}", self.program.threads[*t].name, n + 1)
+                    }
+                };
+                let (name, value) = (&self.names[*loc], self.show(*loc, *value));
+                let what = format!("{name} = {value} ({source})");
+                Some((*thread, Some(*instr), what))
+            }
+            RunEvent::Write {
+                source: WriteId::Write(t, n),
+                instr,
+                loc,
+                value,
+            } => {
+                let (name, value) = (&self.names[*loc], self.show(*loc, *value));
+                let what = format!("{name} := {value} (write {})", n + 1);
+                Some((*t, Some(*instr), what))
+            }
+            RunEvent::Early(s) => at(s, "before its turn:"),
+            RunEvent::Fence(s) => at(s, ""),
+            RunEvent::Arrive(s, _) => at(s, "arrives"),
+            RunEvent::Pass(s, _) => at(s, "passes"),
+            RunEvent::After(loc, a @ WriteId::Write(..), b @ WriteId::Write(t, _)) => {
+                let value = |s: &WriteId| {
+                    let write = self.writes.iter().find(|w| w.0 == *s);
+                    self.show(*loc, write.map_or(0, |w| w.1))
+                };
+                let name = &self.names[*loc];
+                let what = format!("coherence of {name}: {} before {}", value(a), value(b));
+                Some((*t, None, what))
+            }
+            _ => None,
+        }
+    }
+}
+
 /// The lanes of a warp: the one that steps, those active with it, the others.
 fn mask(lane: u32, active: u64, lanes: usize) -> String {
-    let sign = |l: usize| match () {
-        () if l == lane as usize => '*',
-        () if active >> l & 1 != 0 => '#',
-        () => '.',
-    };
-    (0..lanes).map(sign).collect()
+    (0..lanes)
+        .map(|l| match () {
+            () if l == lane as usize => '*',
+            () if active >> l & 1 != 0 => '#',
+            () => '.',
+        })
+        .collect()
 }
 
 /// The width of the column with the code.

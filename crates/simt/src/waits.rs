@@ -1,17 +1,19 @@
-//! Finds the threads for which each thread waits, in a run that does not go on. The engines
-//! describe a hanging execution in the same form.
+//! Finds the obstacle of each thread, and the threads for which it waits, in a run that does not go
+//! on. The engines describe a hanging execution in the same form.
 //!
 //! # Invariants
 //! - The result covers only programs with few threads: a picture of more shows nothing.
 
+use std::ops::RangeInclusive;
+
 use super::agents;
-use super::explain::{innermost, missing_of};
+use super::code::{Act, Code};
 use super::host;
 use super::memory::Backend;
 use super::set::Set;
-use super::state::State;
+use super::state::MachineState;
 use super::step::Machine;
-use super::thread::Status;
+use super::thread::{ThreadState, ThreadStatus};
 use program::waiting::{Scene, Walk};
 use program::{LocId, ThreadId};
 use verdict::hang::{self, Goal, Site, Wait};
@@ -24,7 +26,7 @@ const MAX_THREADS: usize = 16;
 /// that still step, if known. Empty for programs of many threads.
 pub(super) fn ends<B: Backend>(
     machine: &Machine<'_, B>,
-    state: &State<B>,
+    state: &MachineState<B>,
     turning: Option<&Set>,
 ) -> Vec<ThreadEnd> {
     if state.threads.len() > MAX_THREADS {
@@ -35,22 +37,63 @@ pub(super) fn ends<B: Backend>(
         .collect()
 }
 
+/// The reason why a thread does not go on.
+pub(super) enum Obstacle {
+    /// The thread has ended.
+    Ended,
+    /// It waits at a barrier or a meeting until other threads arrive.
+    Arrivals,
+    /// It runs in a loop without access to memory.
+    Lost,
+    /// It is an agent that waits for the accesses of its operation.
+    Agents,
+    /// Its command has not begun, or it is in a call (`calling`).
+    Host { why: String, calling: bool },
+    /// It is at an instruction, which is not executed.
+    Turn {
+        /// Whether it waits to arrive again at a barrier.
+        held_up: bool,
+        /// The reason of the scheduler layer, if it has one.
+        layer: Option<String>,
+    },
+}
+
+/// The obstacle of a thread.
+pub(super) fn obstacle<B: Backend>(
+    machine: &Machine<'_, B>,
+    state: &MachineState<B>,
+    t: usize,
+) -> Obstacle {
+    let (code, threads) = (machine.code, &state.threads);
+    match threads[t].status {
+        ThreadStatus::Ended => Obstacle::Ended,
+        ThreadStatus::Waiting => Obstacle::Arrivals,
+        ThreadStatus::Lost => Obstacle::Lost,
+        ThreadStatus::Held if !threads[t].after.is_empty() => Obstacle::Agents,
+        ThreadStatus::Held => Obstacle::Host {
+            why: host::unmet(code, &state.host, threads, t),
+            calling: state.host.is_calling(t),
+        },
+        ThreadStatus::Running => Obstacle::Turn {
+            held_up: state.barriers.holds_up(code, t, &threads[t]),
+            layer: machine.layer.obstacle(code, &state.layer, threads, t),
+        },
+    }
+}
+
 fn end<B: Backend>(
     machine: &Machine<'_, B>,
-    state: &State<B>,
+    state: &MachineState<B>,
     turning: Option<&Set>,
     t: usize,
 ) -> ThreadEnd {
     let (code, thread) = (machine.code, &state.threads[t]);
     let mut end = ThreadEnd::done(&code.program.threads[t].name);
     let turns = turning.is_none_or(|set| set.has(t));
-    let obstacle = machine
-        .layer
-        .obstacle(code, &state.layer, &state.threads, t);
     let mut at = thread.pc;
-    match thread.status {
-        Status::Ended => return end,
-        Status::Waiting => {
+    match obstacle(machine, state, t) {
+        Obstacle::Ended => return end,
+        Obstacle::Arrivals => {
             end.ending = Ending::Blocked;
             let missing = missing_of(machine, state, t);
             end.waits_for = missing.iter().map(|&u| name(machine, u)).collect();
@@ -61,50 +104,80 @@ fn end<B: Backend>(
                 &left.map(|&u| name(machine, u)).collect::<Vec<_>>(),
             ));
         }
-        Status::Running if state.barriers.holds_up(code, t, thread) => {
+        Obstacle::Turn { held_up: true, .. } => {
             end.ending = Ending::Blocked;
             end.why = "waits to arrive again: the phase in which it arrived is not over".to_owned();
         }
-        Status::Running
-            if turns
-                && obstacle.is_none()
-                && let Some(range) = innermost(code, t, thread) =>
+        Obstacle::Turn { layer: None, .. }
+            if turns && let Some(range) = innermost(code, t, thread) =>
         {
             end.ending = Ending::Looping;
             at = *range.start();
             for_values(machine, state, t, &range, &mut end);
             end.why = format!("loops for ever{}", hang::reading(&end.polls));
         }
-        Status::Held if !thread.after.is_empty() => {
+        Obstacle::Agents => {
             (end.ending, end.served) = (Ending::Stopped, false);
             end.why = agents::WAITS.to_owned();
         }
-        Status::Held => {
-            let calling = state.host.is_calling(t);
+        Obstacle::Host { why, calling } => {
             end.ending = if calling {
                 Ending::Blocked
             } else {
                 Ending::Stopped
             };
             end.served = calling;
-            end.why = host::unmet(code, &state.host, &state.threads, t);
+            end.why = why;
             end.waits = host::held(code, &state.host, &state.threads, t);
             if !calling {
                 return end;
             }
         }
-        Status::Lost => {
+        Obstacle::Lost => {
             end.ending = Ending::Looping;
             end.why = "loops for ever".to_owned();
         }
-        Status::Running => {
+        Obstacle::Turn { layer, .. } => {
             (end.ending, end.served) = (Ending::Stopped, false);
-            end.why = obstacle.unwrap_or_else(|| "is not run any more".to_owned());
+            end.why = layer.unwrap_or_else(|| "is not run any more".to_owned());
         }
     }
     let instr = &code.program.threads[t].code[at];
     (end.line, end.text) = (instr.line.clone(), instr.text.clone());
     end
+}
+
+/// The innermost loop around the next instruction.
+pub(super) fn innermost(
+    code: &Code,
+    t: usize,
+    thread: &ThreadState,
+) -> Option<RangeInclusive<usize>> {
+    let acts = &code.threads[t].acts;
+    acts.iter()
+        .enumerate()
+        .filter_map(|(pc, act)| match act {
+            Act::Branch { target, .. } if (*target..=pc).contains(&thread.pc) => {
+                Some((pc - target, *target, pc))
+            }
+            _ => None,
+        })
+        .min()
+        .map(|(_, from, to)| from..=to)
+}
+
+/// The threads that are missing at the barrier where a thread waits.
+fn missing_of<B: Backend>(
+    machine: &Machine<'_, B>,
+    state: &MachineState<B>,
+    t: usize,
+) -> Vec<usize> {
+    let mut waits = state
+        .barriers
+        .waits(machine.code, |u| state.threads[u].is_over());
+    waits
+        .find(|(_, waiting, ..)| waiting.has(t))
+        .map_or(Vec::new(), |(_, _, missing, _)| missing)
 }
 
 fn name<B: Backend>(machine: &Machine<'_, B>, t: usize) -> String {
@@ -114,9 +187,9 @@ fn name<B: Backend>(machine: &Machine<'_, B>, t: usize) -> String {
 /// Adds the values that a thread reads in a loop and waits for.
 fn for_values<B: Backend>(
     machine: &Machine<'_, B>,
-    state: &State<B>,
+    state: &MachineState<B>,
     t: usize,
-    range: &std::ops::RangeInclusive<usize>,
+    range: &RangeInclusive<usize>,
     end: &mut ThreadEnd,
 ) {
     let code = machine.code;
@@ -126,9 +199,9 @@ fn for_values<B: Backend>(
     let same = |a: i64, b: i64| place(a) == place(b);
     // A thread that waits at a barrier goes on after it, if at all.
     let rest = state.threads.iter().map(|u| match u.status {
-        Status::Ended => None,
-        Status::Waiting => Some(u.pc + 1),
-        Status::Running | Status::Lost | Status::Held => Some(u.pc),
+        ThreadStatus::Ended => None,
+        ThreadStatus::Waiting => Some(u.pc + 1),
+        ThreadStatus::Running | ThreadStatus::Lost | ThreadStatus::Held => Some(u.pc),
     });
     let scene = Scene {
         program,
@@ -161,14 +234,17 @@ fn for_values<B: Backend>(
             None if polls.iter().all(|p| p.wanted.is_none()) => Goal::Change(name),
             None => continue,
         };
-        let site = |&(u, pc): &(ThreadId, usize)| {
-            let other = program.thread(u);
-            Site {
-                thread: other.name.clone(),
-                line: other.code[pc].line.clone(),
-            }
-        };
-        let helpers = poll.writers.iter().map(site).collect();
+        let helpers = poll
+            .writers
+            .iter()
+            .map(|&(u, pc)| {
+                let other = program.thread(u);
+                Site {
+                    thread: other.name.clone(),
+                    line: other.code[pc].line.clone(),
+                }
+            })
+            .collect();
         end.waits.push(Wait {
             goal,
             helpers,

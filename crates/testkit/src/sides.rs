@@ -13,7 +13,7 @@ use engine::{Engine, Limits};
 use front::litmus::read_path;
 use program::litmus::LitmusTest;
 use simt::record::HazardKind;
-use simt::{MachineMemory, Options, Rules, Schedule, observe};
+use simt::{MachineMemory, MemoryRules, RunOptions, Schedule, observe};
 use verdict::{State, Verdict};
 use why::Session;
 
@@ -47,14 +47,14 @@ impl Side {
         }
     }
 
-    pub fn options(&self, rules: Rules) -> Options {
+    pub fn options(&self, rules: MemoryRules) -> RunOptions {
         let timeout = Some(Duration::from_millis(timeout()));
-        Options {
+        RunOptions {
             memory: self.memory,
             rules,
             states: 400_000,
             timeout,
-            ..Options::default()
+            ..RunOptions::default()
         }
     }
 }
@@ -110,7 +110,7 @@ pub fn modelled(test: &LitmusTest, model: &Model) -> Option<Behaviour> {
 }
 
 /// The behaviour that the machine shows, and the number of its states.
-pub fn shown(test: &LitmusTest, options: &Options) -> Result<(Behaviour, u64), String> {
+pub fn shown(test: &LitmusTest, options: &RunOptions) -> Result<(Behaviour, u64), String> {
     let observation = observe(test, options, Schedule::Exhaustive)?;
     if let Some(reason) = &observation.reason {
         return Err(format!(
@@ -136,18 +136,18 @@ pub fn shown(test: &LitmusTest, options: &Options) -> Result<(Behaviour, u64), S
 }
 
 /// A rule, the way to take it out, and the memories on which its absence must show.
-pub type Mutant = (&'static str, fn(&mut Rules), &'static [MachineMemory]);
+pub type Mutant = (&'static str, fn(&mut MemoryRules), &'static [MachineMemory]);
 
 /// Requires for each rule that some program shows its absence, among the written ones of the
 /// language and random ones.
 pub fn each_is_missed(
     mutants: &[Mutant],
-    shows: &dyn Fn(&Side, &LitmusTest, Rules) -> Option<String>,
+    shows: &dyn Fn(&Side, &LitmusTest, MemoryRules) -> Option<String>,
 ) {
     let (sides, limit) = (sides(), number("FENCEPOST_MUTANTS", 4_000));
     let written = [Lang::OpenCl, Lang::Cuda, Lang::C].map(|lang| (lang, written(lang)));
     for (name, remove, memories) in mutants {
-        let mut rules = Rules::ALL;
+        let mut rules = MemoryRules::ALL;
         remove(&mut rules);
         for memory in *memories {
             let side = sides

@@ -20,11 +20,11 @@ use crate::cli::select::Selection;
 use crate::cli::settings::Settings;
 use crate::cli::terminal::Terminal;
 use crate::cli::{defect, devices, panics};
-use device::{About, Device, Histogram, Options, Trouble, word};
+use device::{Device, DeviceInfo, DeviceOptions, Histogram, Trouble, word};
 use diag::Diagnostic;
-use operational::{Faults, Held};
+use operational::{Faults, ModelComparison};
 use report::{Hazards, Observations, Observed, Subject};
-use simt::schedule::{Observation, Recorded, Seen};
+use simt::schedule::{Observation, Recorded, RunOutcome};
 use verdict::{State, Verdict};
 
 /// Instances that were not counted, of all, and the reason: a word for the report.
@@ -35,7 +35,7 @@ pub(super) fn execute(args: &RunArgs, on: &DeviceArg, terminal: &Terminal) -> Re
     let mut run = Run::new(terminal, &args.question, Subject::Others)?;
     let mut selection = run.select(&args.select)?;
     let device = find(on).map_err(|why| devices::none(terminal, &why))?;
-    let options = Options {
+    let options = DeviceOptions {
         instances: args.instances,
         seed: args.seed,
         time: args.time.and_then(|time| time.0),
@@ -97,7 +97,7 @@ fn resumed(
     file: &Path,
     units: &[Unit<'_>],
     selection: &Selection,
-    about: &About,
+    about: &DeviceInfo,
     args: &RunArgs,
 ) -> Result<BTreeMap<usize, Kept>, Box<Diagnostic>> {
     let name = file.display();
@@ -142,7 +142,7 @@ fn resumed(
 }
 
 /// The place of a test's run, in words.
-fn place(about: &About) -> String {
+fn place(about: &DeviceInfo) -> String {
     format!("on {about}")
 }
 
@@ -169,8 +169,8 @@ fn judge(
     unit: &Unit<'_>,
     settings: &Settings,
     device: &Mutex<Box<dyn Device>>,
-    about: &About,
-    options: &Options,
+    about: &DeviceInfo,
+    options: &DeviceOptions,
 ) -> Decided<(Observations, Option<Diagnostic>)> {
     let start = Instant::now();
     let test = unit.test.as_ref();
@@ -297,7 +297,7 @@ fn observation(seen: &Histogram) -> Observation {
     let outcomes = seen
         .outcomes
         .iter()
-        .map(|(state, &count)| Seen {
+        .map(|(state, &count)| RunOutcome {
             state: state.clone(),
             count,
             schedule: Recorded::default(),
@@ -309,7 +309,7 @@ fn observation(seen: &Histogram) -> Observation {
     }
 }
 
-fn fill(report: &mut Observations, held: &Held, faults: Option<&Faults>) {
+fn fill(report: &mut Observations, held: &ModelComparison, faults: Option<&Faults>) {
     let word = |of: fn(&Faults) -> &Option<Verdict>| {
         faults.and_then(|f| of(f).as_ref()).map(Verdict::word)
     };

@@ -1,7 +1,7 @@
 //! Puts the executor's observations into a report.
 
 use super::{How, Plan};
-use operational::{self, Faults, Held};
+use operational::{self, Faults, ModelComparison};
 use program::litmus::LitmusTest;
 use report::{Hazard, Hazards, Observations, Observed, Part, Raced, Stopped};
 use simt::schedule::{Observation, Recorded};
@@ -85,7 +85,7 @@ pub(super) fn fill(
     test: &LitmusTest,
     plan: &Plan,
     observation: &Observation,
-    held: &Held,
+    held: &ModelComparison,
 ) -> Option<String> {
     report.ended = observation.ended.words();
     report.complete = observation.complete;
@@ -144,7 +144,7 @@ pub(super) fn hazards(
         }
     };
     let names = simt::location_names(test);
-    let one = |h: &record::Hazard| Hazard {
+    let one = |h: &record::RunHazard| Hazard {
         kind: h.kind.name(),
         undefined: h.kind.is_undefined(),
         place: h.loc.map(|loc| names[loc].clone()),

@@ -8,5 +8,5 @@ mod source;
 pub use once::Once;
 pub(crate) use once::once;
 pub use runtime::devices;
-pub use source::Warps;
+pub use source::WarpFill;
 pub(crate) use source::source;

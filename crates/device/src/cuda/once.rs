@@ -3,7 +3,7 @@
 //! # Invariants
 //! - The kernel is launched as for a device, with one team that runs one instance and nothing else.
 
-use crate::launch::{APART, FINISHED, Shape, Word};
+use crate::launch::{APART, FINISHED, KernelShape, ResultWord};
 use front::litmus::kernel::Launch;
 use program::litmus::{LitmusTest, Observable};
 
@@ -20,7 +20,7 @@ pub struct Once {
 
 /// A single instance of a kernel whose groups have `size` threads; `None`: an object has cells of
 /// several types.
-pub(crate) fn once(test: &LitmusTest, shape: &Shape, size: usize) -> Option<Once> {
+pub(crate) fn once(test: &LitmusTest, shape: &KernelShape, size: usize) -> Option<Once> {
     let groups = shape.groups.len();
     let list = |all: Vec<i64>| all.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
     let mut args = vec![
@@ -69,7 +69,7 @@ pub(crate) fn once(test: &LitmusTest, shape: &Shape, size: usize) -> Option<Once
             format!("{name}[{at}]")
         }
     };
-    let word = |word: Word| element("told".into(), shape.results.len(), shape.word(word));
+    let word = |word: ResultWord| element("told".into(), shape.results.len(), shape.word(word));
     let place = |(i, observable): (usize, &Observable)| match *observable {
         Observable::Mem { loc, index, .. } if !shape.is_local(test.program.object(loc)) => {
             let at = shape
@@ -82,7 +82,7 @@ pub(crate) fn once(test: &LitmusTest, shape: &Shape, size: usize) -> Option<Once
                 index as usize,
             ))
         }
-        _ => Some(word(Word::Final(i))),
+        _ => Some(word(ResultWord::Final(i))),
     };
     let places = test
         .observables()
@@ -93,7 +93,7 @@ pub(crate) fn once(test: &LitmusTest, shape: &Shape, size: usize) -> Option<Once
     let ends: Vec<String> = test
         .program
         .thread_ids()
-        .map(|t| word(Word::End(t)))
+        .map(|t| word(ResultWord::End(t)))
         .collect();
     let parts = ends.iter().map(|end| format!("{end} == {FINISHED}"));
     let ask = parts

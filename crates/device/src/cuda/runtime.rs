@@ -5,8 +5,8 @@
 //! - Memory that an unfinished launch may still write to is never freed.
 //!
 //! # Sources
-//! - CUDA Driver API, *Device Management*, *Primary Context Management*, *Module Management*, *Memory
-//!   Management*, *Execution Control*.
+//! - CUDA Driver API, *Device Management*, *Primary Context Management*, *Module Management*,
+//!   *Memory Management*, *Execution Control*.
 
 #![expect(
     unsafe_code,
@@ -20,14 +20,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cudarc::driver::result::{self, DriverError, ctx, module, primary_ctx};
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUresult};
 
-use crate::device::{About, Device, Kernel, wait};
-use crate::launch::{Buffers, Grid};
+use crate::device::{Device, DeviceInfo, Kernel, wait};
+use crate::launch::{Buffers, LaunchGrid};
 use crate::trouble::Trouble;
 use program::dialect::Runtime;
 
 /// A GPU.
 struct Gpu {
-    about: About,
+    about: DeviceInfo,
     device: sys::CUdevice,
     /// Whether a launch did not end: later launches then never begin.
     lost: AtomicBool,
@@ -62,7 +62,7 @@ pub fn devices() -> Result<Vec<Box<dyn Device>>, Trouble> {
         let major = told(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
         let minor = told(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
         let units = told(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
-        let about = About {
+        let about = DeviceInfo {
             runtime: Runtime::Cuda,
             number: number as usize,
             name: result::device::get_name(device)?,
@@ -95,7 +95,7 @@ fn failed(what: &str, error: DriverError) -> Trouble {
 }
 
 impl Device for Gpu {
-    fn about(&self) -> &About {
+    fn about(&self) -> &DeviceInfo {
         &self.about
     }
 
@@ -228,7 +228,11 @@ impl Drop for Buffer<'_> {
 }
 
 impl Kernel for GpuKernel<'_> {
-    fn launch(&mut self, given: &Buffers, grid: &Grid) -> Result<(Vec<u8>, Vec<i64>), Trouble> {
+    fn launch(
+        &mut self,
+        given: &Buffers,
+        grid: &LaunchGrid,
+    ) -> Result<(Vec<u8>, Vec<i64>), Trouble> {
         // SAFETY: the context is kept. Another thread may have built the kernel.
         unsafe { ctx::set_current(self.context) }.map_err(|e| failed("context", e))?;
         let memory = Buffer::new(self.lost, &given.memory)?;

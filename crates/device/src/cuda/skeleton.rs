@@ -9,11 +9,11 @@
 use std::fmt::Write;
 
 use crate::kernel::OFTEN;
-use crate::launch::{APART, STRESSED, Shape};
+use crate::launch::{APART, KernelShape, STRESSED};
 use program::litmus::LitmusTest;
 
 /// The parts that differ between kernels.
-pub(super) struct Parts<'t> {
+pub(super) struct SkeletonParts<'t> {
     /// `.version`
     pub(super) version: (u8, u8),
     /// `.target`
@@ -27,7 +27,7 @@ pub(super) struct Parts<'t> {
 }
 
 /// The whole kernel.
-pub(super) fn text(test: &LitmusTest, shape: &Shape, parts: &Parts<'_>) -> String {
+pub(super) fn text(test: &LitmusTest, shape: &KernelShape, parts: &SkeletonParts<'_>) -> String {
     let name = |loc: program::LocId| &test.program.location(loc).name;
     let mut text = format!(
         "// {}, made by Fencepost.\n",

@@ -19,9 +19,10 @@ use std::fmt::Write;
 
 use super::skeleton;
 use crate::kernel::{
-    Final, Language, MAX_STEPS, Register, Space, Start, Who, body, slots, unbuilt,
+    KernelLanguage, KernelSpace, MAX_STEPS, RegisterStart, ResultValue, ThreadRegister,
+    ThreadSelection, body, slots, unbuilt,
 };
-use crate::launch::{FINISHED, Shape};
+use crate::launch::{FINISHED, KernelShape};
 use front::isa::ptx;
 use program::litmus::LitmusTest;
 use program::{
@@ -35,8 +36,8 @@ use program::{
 /// If the language cannot express part of the test.
 pub(crate) fn source(
     test: &LitmusTest,
-    shape: &Shape,
-    warps: Warps,
+    shape: &KernelShape,
+    warps: WarpFill,
 ) -> Result<(String, usize), String> {
     if test.program.dialect != Dialect::Ptx {
         return Err(
@@ -46,14 +47,15 @@ pub(crate) fn source(
     }
     let place = |t: ThreadId| &test.program.thread(t).place;
     let firsts = || shape.groups.iter().map(|group| place(group[0]));
-    let of_one =
-        |(at, p): (usize, &program::Place)| firsts().take(at).any(|q| q.same(p, Scope::Cluster));
-    if firsts().enumerate().any(of_one) {
+    if firsts()
+        .enumerate()
+        .any(|(at, p)| firsts().take(at).any(|q| q.same(p, Scope::Cluster)))
+    {
         return Err(unbuilt("CTAs of one cluster"));
     }
     let seats = seats(test, shape, warps)?;
     let last = seats.iter().flatten().max().copied().unwrap_or(0);
-    let size = if last > 0 && warps == Warps::Whole {
+    let size = if last > 0 && warps == WarpFill::Whole {
         (last / WARP + 1) * WARP
     } else {
         last + 1
@@ -72,7 +74,7 @@ pub(crate) fn source(
     let text = skeleton::text(
         test,
         shape,
-        &skeleton::Parts {
+        &skeleton::SkeletonParts {
             version,
             target,
             slots: slots(test, shape),
@@ -91,7 +93,7 @@ pub(crate) fn source(
 
 /// The number of threads of a launch for each warp of the test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Warps {
+pub enum WarpFill {
     /// As many as a warp of a device has; most of them only execute barriers.
     Whole,
     /// As many as in the test: for other checkers, where each thread costs.
@@ -103,7 +105,11 @@ const WARP: usize = 32;
 
 /// The seat of each thread of each group: threads of the same warp of the test are neighbours,
 /// others are in different warps.
-fn seats(test: &LitmusTest, shape: &Shape, warps: Warps) -> Result<Vec<Vec<usize>>, String> {
+fn seats(
+    test: &LitmusTest,
+    shape: &KernelShape,
+    warps: WarpFill,
+) -> Result<Vec<Vec<usize>>, String> {
     let of_group = |group: &Vec<ThreadId>| {
         let place = |t: ThreadId| &test.program.thread(t).place;
         let mut all: Vec<Vec<ThreadId>> = Vec::new();
@@ -123,10 +129,12 @@ fn seats(test: &LitmusTest, shape: &Shape, warps: Warps) -> Result<Vec<Vec<usize
             Op::Barrier(barrier) => barrier.domain == Scope::Warp,
             op => matches!(op, Op::Give { .. }),
         };
-        let code = |t: &ThreadId| test.program.thread(*t).code.iter();
-        if warps == Warps::Bare
+        if warps == WarpFill::Bare
             && all.len() > 1
-            && group.iter().flat_map(code).any(|instr| of_warp(&instr.op))
+            && group
+                .iter()
+                .flat_map(|t| test.program.thread(*t).code.iter())
+                .any(|instr| of_warp(&instr.op))
         {
             return Err(unbuilt("several warps, and what their threads do together"));
         }
@@ -136,7 +144,7 @@ fn seats(test: &LitmusTest, shape: &Shape, warps: Warps) -> Result<Vec<Vec<usize
             warp.iter()
                 .enumerate()
                 .for_each(|(lane, t)| _ = seat_of.insert(*t, next + lane));
-            next += if warps == Warps::Whole {
+            next += if warps == WarpFill::Whole {
                 WARP
             } else {
                 warp.len()
@@ -176,7 +184,7 @@ fn least(text: &str) -> ((u8, u8), u8) {
 
 /// Writes PTX.
 struct Ptx<'t> {
-    shape: &'t Shape,
+    shape: &'t KernelShape,
     /// The seat of each thread of a group, in the order of groups.
     seats: Vec<Vec<usize>>,
     /// The number of temporary registers of 32 bits so far.
@@ -209,7 +217,7 @@ impl Ptx<'_> {
     /// A value in a register of 64 bits.
     fn value(&self, out: &mut String, value: &Expr, t: ThreadId) -> Result<String, String> {
         Ok(match value {
-            Expr::Reg(r) => register(Register(t, *r)),
+            Expr::Reg(r) => register(ThreadRegister(t, *r)),
             Expr::Const(value) => {
                 let to = self.long();
                 line(out, &format!("mov.b64 {to}, {value}"));
@@ -468,7 +476,7 @@ impl Ptx<'_> {
         };
         line(out, &format!("{opcode} {old}, {place}, {operands}"));
         if let Some(dst) = dst {
-            let dst = register(Register(t, *dst));
+            let dst = register(ThreadRegister(t, *dst));
             let convert = if ty.bits == 64 {
                 "mov.b64".into()
             } else {
@@ -480,12 +488,14 @@ impl Ptx<'_> {
     }
 }
 
-impl Language for Ptx<'_> {
-    fn register(&self, to: Register, start: Start) -> Result<String, String> {
+impl KernelLanguage for Ptx<'_> {
+    fn register(&self, to: ThreadRegister, start: RegisterStart) -> Result<String, String> {
         let to = register(to);
         Ok(match start {
-            Start::Number(value) => format!("\t.reg .b64 {to};\n\tmov.b64 {to}, {value};\n"),
-            Start::Address(loc, offset) => {
+            RegisterStart::Number(value) => {
+                format!("\t.reg .b64 {to};\n\tmov.b64 {to}, {value};\n")
+            }
+            RegisterStart::Address(loc, offset) => {
                 format!(
                     "\t.reg .b64 {to};\n\tadd.s64 {to}, %M{}, {offset};\n",
                     loc.0
@@ -498,7 +508,7 @@ impl Language for Ptx<'_> {
         "\tmov.u32 %steps, 0;\n\tmov.u32 %ended, 0;\n".into()
     }
 
-    fn only(&self, who: Who, lines: &str) -> String {
+    fn only(&self, who: ThreadSelection, lines: &str) -> String {
         let mut text = String::new();
         let end = format!(
             "END_{}",
@@ -550,7 +560,7 @@ impl Language for Ptx<'_> {
         Ok(text)
     }
 
-    fn assign(&self, to: Register, value: &Expr) -> Result<String, String> {
+    fn assign(&self, to: ThreadRegister, value: &Expr) -> Result<String, String> {
         let mut text = String::new();
         let value = self.value(&mut text, value, to.0)?;
         line(&mut text, &format!("mov.b64 {}, {value}", register(to)));
@@ -567,7 +577,7 @@ impl Language for Ptx<'_> {
         Ok(text)
     }
 
-    fn take(&self, to: Register, slot: usize) -> String {
+    fn take(&self, to: ThreadRegister, slot: usize) -> String {
         format!("\tld.shared.u64 {}, [given+{}];\n", register(to), 8 * slot)
     }
 
@@ -578,7 +588,7 @@ impl Language for Ptx<'_> {
         Ok(format!("\t{opcode};\n"))
     }
 
-    fn access(&self, t: ThreadId, op: &Op, space: Space) -> Result<String, String> {
+    fn access(&self, t: ThreadId, op: &Op, space: KernelSpace) -> Result<String, String> {
         if is_unbuilt(op) {
             return Err("an operation on an mbarrier object, or an asynchronous one".into());
         }
@@ -589,15 +599,15 @@ impl Language for Ptx<'_> {
             return Err("an access through another proxy".into());
         }
         let space = match space {
-            Space::Global => "global",
-            Space::Local => "shared",
+            KernelSpace::Global => "global",
+            KernelSpace::Local => "shared",
         };
         let mut text = String::new();
         let address = self.value(&mut text, op.address().expect("an access has one"), t)?;
         let opcode = || ptx::opcode(op).ok_or("this access");
         match op {
             Op::Load { dst, access, .. } => {
-                let dst = register(Register(t, *dst));
+                let dst = register(ThreadRegister(t, *dst));
                 line(
                     &mut text,
                     &format!(
@@ -640,18 +650,18 @@ impl Language for Ptx<'_> {
         format!("\tbarrier.sync {OWN_BARRIER};\n")
     }
 
-    fn result(&self, word: usize, value: Final) -> String {
+    fn result(&self, word: usize, value: ResultValue) -> String {
         let mut text = String::new();
         let value = match value {
-            Final::End => {
+            ResultValue::End => {
                 let (q, w, to) = (self.truth(), Ptx::fresh('w', &self.words), self.long());
                 line(&mut text, &format!("setp.eq.u32 {q}, %ended, 0"));
                 line(&mut text, &format!("selp.u32 {w}, {FINISHED}, %ended, {q}"));
                 line(&mut text, &format!("cvt.u64.u32 {to}, {w}"));
                 to
             }
-            Final::Register(r) => register(r),
-            Final::Local(loc, offset, ty) => {
+            ResultValue::Register(r) => register(r),
+            ResultValue::Local(loc, offset, ty) => {
                 let (address, to) = (self.long(), self.long());
                 line(&mut text, &format!("mov.u64 {address}, L{}", loc.0));
                 line(
@@ -684,7 +694,7 @@ fn line(out: &mut String, text: &str) {
     writeln!(out, "\t{text};").expect("a string");
 }
 
-fn register(Register(t, r): Register) -> String {
+fn register(ThreadRegister(t, r): ThreadRegister) -> String {
     format!("%r{}_{}", t.0, r.0)
 }
 
@@ -745,7 +755,7 @@ fn barrier(barrier: &Barrier, all: i64) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::cuda::Warps;
+    use crate::cuda::WarpFill;
     use crate::{Trouble, prepare_ptx};
 
     /// The kernel of a test of two threads, or the reason why there is none.
@@ -765,13 +775,14 @@ mod tests {
         let test = front::litmus::parse("t.toml", text.as_bytes())
             .expect("a good test")
             .remove(0);
-        match prepare_ptx(&test, Warps::Whole) {
+        match prepare_ptx(&test, WarpFill::Whole) {
             Ok(prepared) => Ok(prepared.source),
             Err(Trouble::Refused(why) | Trouble::Failed(why)) => Err(why),
         }
     }
 
-    const MEMORY: &str = "x = { type = \"u32\" }\ny = { type = \"s64\" }\ns = { type = \"u32\", space = \"shared\" }\nh = { type = \"u16\" }\nv = { type = \"u32\", size = 2 }";
+    const MEMORY: &str = "x = { type = \"u32\" }\ny = { type = \"s64\" }\ns = { type = \"u32\", \
+        space = \"shared\" }\nh = { type = \"u16\" }\nv = { type = \"u32\", size = 2 }";
 
     #[test]
     fn every_form_becomes_the_same_form() {

@@ -21,8 +21,8 @@ use opencl3::memory::{Buffer, CL_MEM_COPY_HOST_PTR, CL_MEM_READ_WRITE};
 use opencl3::platform;
 use opencl3::program::Program;
 
-use crate::device::{About, Device, Kernel, wait};
-use crate::launch::{Buffers, Grid};
+use crate::device::{Device, DeviceInfo, Kernel, wait};
+use crate::launch::{Buffers, LaunchGrid};
 use crate::trouble::Trouble;
 use program::dialect::Runtime;
 
@@ -31,7 +31,7 @@ const NO_PLATFORM: i32 = -1001;
 
 /// A device.
 struct ClDevice {
-    about: About,
+    about: DeviceInfo,
     device: device::Device,
     /// Whether a launch did not end: later launches then never begin.
     lost: AtomicBool,
@@ -59,7 +59,7 @@ pub fn devices() -> Result<Vec<Box<dyn Device>>, Trouble> {
             let told = |text: opencl3::Result<String>| {
                 text.map(|t| t.trim().to_owned()).unwrap_or_default()
             };
-            let about = About {
+            let about = DeviceInfo {
                 runtime: Runtime::OpenCl,
                 number: all.len(),
                 name: told(device.name()),
@@ -81,8 +81,8 @@ pub fn devices() -> Result<Vec<Box<dyn Device>>, Trouble> {
 fn failed(what: &str, error: ClError) -> Trouble {
     Trouble::Failed(match error.0 {
         DLOPEN_RUNTIME_LOAD_FAILED => {
-            "there is no OpenCL here: its loader, `libOpenCL`, was not found (Debian: `ocl-icd-libopencl1`, and a \
-             driver such as `pocl-opencl-icd`)"
+            "there is no OpenCL here: its loader, `libOpenCL`, was not found (Debian: \
+             `ocl-icd-libopencl1`, and a driver such as `pocl-opencl-icd`)"
                 .into()
         }
         _ => format!("OpenCL: {what}: {error}"),
@@ -90,7 +90,7 @@ fn failed(what: &str, error: ClError) -> Trouble {
 }
 
 impl Device for ClDevice {
-    fn about(&self) -> &About {
+    fn about(&self) -> &DeviceInfo {
         &self.about
     }
 
@@ -147,7 +147,11 @@ struct ClKernel<'d> {
 }
 
 impl Kernel for ClKernel<'_> {
-    fn launch(&mut self, given: &Buffers, grid: &Grid) -> Result<(Vec<u8>, Vec<i64>), Trouble> {
+    fn launch(
+        &mut self,
+        given: &Buffers,
+        grid: &LaunchGrid,
+    ) -> Result<(Vec<u8>, Vec<i64>), Trouble> {
         let memory = self.buffer(&given.memory)?;
         let places = self.buffer(&given.places)?;
         let meeting = self.buffer(&vec![0u32; given.meeting])?;

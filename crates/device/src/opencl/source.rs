@@ -12,9 +12,10 @@
 use std::fmt::Write;
 
 use crate::kernel::{
-    Final, Language, MAX_STEPS, OFTEN, Register, Space, Start, Who, body, slots, unbuilt,
+    KernelLanguage, KernelSpace, MAX_STEPS, OFTEN, RegisterStart, ResultValue, ThreadRegister,
+    ThreadSelection, body, slots, unbuilt,
 };
-use crate::launch::{APART, FINISHED, Object, STRESSED, Shape};
+use crate::launch::{APART, FINISHED, KernelObject, KernelShape, STRESSED};
 use program::litmus::LitmusTest;
 use program::strength;
 use program::words::{FLAGS, OPENCL_SCOPES, Order};
@@ -30,7 +31,7 @@ const MEET: &str = "work_group_barrier(CLK_LOCAL_MEM_FENCE);";
 ///
 /// # Errors
 /// If the language cannot express part of the test.
-pub(crate) fn source(test: &LitmusTest, shape: &Shape) -> Result<String, String> {
+pub(crate) fn source(test: &LitmusTest, shape: &KernelShape) -> Result<String, String> {
     let program = &test.program;
     if program.dialect != Dialect::OpenCl {
         return Err("it is not in OpenCL C: `--on opencl` runs no other dialect".into());
@@ -70,7 +71,8 @@ pub(crate) fn source(test: &LitmusTest, shape: &Shape) -> Result<String, String>
     }
     text += DELAY;
     text += &body(test, shape, &OpenClC { shape })?;
-    text += "  }\n  if (get_local_id(0) == 0) atomic_fetch_add_explicit(through, 1, memory_order_relaxed, memory_scope_device);\n}\n";
+    text += "  }\n  if (get_local_id(0) == 0) atomic_fetch_add_explicit(through, 1, \
+        memory_order_relaxed, memory_scope_device);\n}\n";
     let numbers = [
         ("${groups}", shape.groups.len()),
         ("${apart}", APART),
@@ -150,7 +152,7 @@ const DELAY: &str = "
 ";
 
 /// The code by which the first work-item of a group initialises local memory before an instance.
-fn initial(local: &[Object]) -> String {
+fn initial(local: &[KernelObject]) -> String {
     let mut text = String::new();
     for object in local {
         for (offset, cell) in &object.cells {
@@ -197,14 +199,18 @@ fn literal(value: i64) -> String {
 
 /// Writes OpenCL C.
 struct OpenClC<'t> {
-    shape: &'t Shape,
+    shape: &'t KernelShape,
 }
 
-impl Language for OpenClC<'_> {
-    fn register(&self, Register(t, r): Register, start: Start) -> Result<String, String> {
+impl KernelLanguage for OpenClC<'_> {
+    fn register(
+        &self,
+        ThreadRegister(t, r): ThreadRegister,
+        start: RegisterStart,
+    ) -> Result<String, String> {
         let start = match start {
-            Start::Number(value) => literal(value),
-            Start::Address(loc, offset) => format!("(long)(ulong)(M{} + {offset})", loc.0),
+            RegisterStart::Number(value) => literal(value),
+            RegisterStart::Address(loc, offset) => format!("(long)(ulong)(M{} + {offset})", loc.0),
         };
         Ok(format!("    long r{}_{} = {start};\n", t.0, r.0))
     }
@@ -213,7 +219,7 @@ impl Language for OpenClC<'_> {
         "    uint steps = 0, ended = 0;\n".into()
     }
 
-    fn only(&self, who: Who, lines: &str) -> String {
+    fn only(&self, who: ThreadSelection, lines: &str) -> String {
         let item = who.at.filter(|_| self.shape.group_size() > 1);
         let item = item.map_or(String::new(), |at| format!(" && get_local_id(0) == {at}"));
         let running = if who.running { " && ended == 0" } else { "" };
@@ -243,7 +249,7 @@ impl Language for OpenClC<'_> {
         ))
     }
 
-    fn assign(&self, Register(t, r): Register, value: &Expr) -> Result<String, String> {
+    fn assign(&self, ThreadRegister(t, r): ThreadRegister, value: &Expr) -> Result<String, String> {
         Ok(format!(
             "      r{}_{} = {};\n",
             t.0,
@@ -259,7 +265,7 @@ impl Language for OpenClC<'_> {
         ))
     }
 
-    fn take(&self, Register(t, r): Register, slot: usize) -> String {
+    fn take(&self, ThreadRegister(t, r): ThreadRegister, slot: usize) -> String {
         format!("      r{}_{} = given[{slot}];\n", t.0, r.0)
     }
 
@@ -273,7 +279,7 @@ impl Language for OpenClC<'_> {
         ))
     }
 
-    fn access(&self, t: ThreadId, op: &Op, space: Space) -> Result<String, String> {
+    fn access(&self, t: ThreadId, op: &Op, space: KernelSpace) -> Result<String, String> {
         Ok(format!("      {}\n", self.call(t, op, space)?))
     }
 
@@ -295,11 +301,11 @@ impl Language for OpenClC<'_> {
         format!("    {MEET}\n")
     }
 
-    fn result(&self, word: usize, value: Final) -> String {
+    fn result(&self, word: usize, value: ResultValue) -> String {
         let value = match value {
-            Final::End => format!("ended == 0 ? {FINISHED} : ended"),
-            Final::Register(Register(t, r)) => format!("r{}_{}", t.0, r.0),
-            Final::Local(loc, offset, ty) => {
+            ResultValue::End => format!("ended == 0 ? {FINISHED} : ended"),
+            ResultValue::Register(ThreadRegister(t, r)) => format!("r{}_{}", t.0, r.0),
+            ResultValue::Local(loc, offset, ty) => {
                 format!(
                     "*(volatile local {} *)((local uchar *)L{} + {offset})",
                     name(ty),
@@ -316,10 +322,10 @@ impl Language for OpenClC<'_> {
 
 impl OpenClC<'_> {
     /// An access, in a space.
-    fn call(&self, t: ThreadId, op: &Op, space: Space) -> Result<String, String> {
+    fn call(&self, t: ThreadId, op: &Op, space: KernelSpace) -> Result<String, String> {
         let space = match space {
-            Space::Global => "global",
-            Space::Local => "local",
+            KernelSpace::Global => "global",
+            KernelSpace::Local => "local",
         };
         let address = self.value(op.address().expect("an access has one"), t)?;
         let access = op.read().or(op.write()).expect("it has a half");
@@ -396,7 +402,8 @@ impl OpenClC<'_> {
                         let dst = if dst.is_empty() { dst } else { dst + ";" };
                         format!(
                             "{{ {ty} expected = ({ty}){expected}; \
-                             atomic_compare_exchange_strong_explicit({place}, &expected, ({ty}){new}, {}, {}, {scope}); {dst} }}",
+                             atomic_compare_exchange_strong_explicit({place}, &expected, \
+                             ({ty}){new}, {}, {}, {scope}); {dst} }}",
                             word(order),
                             // The strongest order that it may have.
                             word(order.on_failure())
@@ -472,9 +479,10 @@ fn barrier(barrier: &Barrier) -> Result<String, String> {
 
 /// The flags of a fence or barrier.
 fn regions(tags: &Tags) -> String {
-    let named =
-        |(name, tag): &(&'static str, Option<Tag>)| tag.filter(|tag| tags.has(*tag)).map(|_| *name);
-    let all: Vec<&str> = FLAGS.iter().filter_map(named).collect();
+    let all: Vec<&str> = FLAGS
+        .iter()
+        .filter_map(|(name, tag)| tag.filter(|tag| tags.has(*tag)).map(|_| *name))
+        .collect();
     if all.is_empty() {
         "0".into()
     } else {
@@ -534,7 +542,8 @@ fn binary(op: BinOp, ty: Ty, a: &str, b: &str) -> Result<String, String> {
         }
         BinOp::Shl => {
             format!(
-                "((ulong)({plain}){b} >= {bits} ? 0l : (long)({as_is})(({plain}){a} << ({plain}){b}))"
+                "((ulong)({plain}){b} >= {bits} ? 0l : (long)({as_is})(({plain}){a} << \
+                    ({plain}){b}))"
             )
         }
         BinOp::Shr if ty.signed => {
@@ -568,7 +577,8 @@ mod tests {
         condition: &str,
     ) -> Result<String, String> {
         let mut text = format!(
-            "name = \"T\"\ndialect = \"opencl\"\n{more}\ncondition = '{condition}'\n[memory]\n{memory}\n"
+            "name = \"T\"\ndialect = \"opencl\"\n{more}\ncondition = '{condition}'\n[memory]\n\
+                {memory}\n"
         );
         for (at, code) in codes.iter().enumerate() {
             let group = if same_group { 0 } else { at };
@@ -583,7 +593,8 @@ mod tests {
         }
     }
 
-    const MEMORY: &str = "x = { type = \"atomic_int\" }\ny = { type = \"int\" }\nz = { type = \"atomic_uint\", space = \"local\" }\nu = { type = \"atomic_ulong\" }";
+    const MEMORY: &str = "x = { type = \"atomic_int\" }\ny = { type = \"int\" }\nz = { type = \
+        \"atomic_uint\", space = \"local\" }\nu = { type = \"atomic_ulong\" }";
 
     #[test]
     fn every_form_becomes_the_same_form() {
@@ -615,16 +626,20 @@ mod tests {
                 "memory_order_seq_cst, memory_scope_device);",
             ),
             (
-                "int r = atomic_exchange_explicit(x, 2, memory_order_acq_rel, memory_scope_device);",
+                "int r = atomic_exchange_explicit(x, 2, memory_order_acq_rel, \
+                    memory_scope_device);",
                 "atomic_exchange_explicit(",
             ),
             (
-                "int e = 0; int r = atomic_compare_exchange_strong_explicit(x, &e, 1, memory_order_release, memory_order_relaxed, memory_scope_device);",
+                "int e = 0; int r = atomic_compare_exchange_strong_explicit(x, &e, 1, \
+                    memory_order_release, memory_order_relaxed, memory_scope_device);",
                 "memory_order_release, memory_order_relaxed, memory_scope_device); r0_",
             ),
             (
-                "atomic_work_item_fence(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE, memory_order_acq_rel, memory_scope_work_group);",
-                "atomic_work_item_fence(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE, memory_order_acq_rel, memory_scope_work_group);",
+                "atomic_work_item_fence(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE, \
+                    memory_order_acq_rel, memory_scope_work_group);",
+                "atomic_work_item_fence(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE, \
+                    memory_order_acq_rel, memory_scope_work_group);",
             ),
             (
                 "while (atomic_load(x) == 0) { }",
@@ -697,14 +712,16 @@ mod tests {
                 .expect("no kernel")
                 .to_string()
         };
-        let ptx = "name = \"T\"\ncondition = 'x == 0'\nmemory = { x = 0 }\n[[thread]]\ncode = \"st.relaxed.gpu x, 1\"\n";
+        let ptx = "name = \"T\"\ncondition = 'x == 0'\nmemory = { x = 0 }\n[[thread]]\ncode = \
+            \"st.relaxed.gpu x, 1\"\n";
         assert!(of(ptx).contains("it is not in OpenCL C"));
         let thread = |device: u32| format!("[[thread]]\ndevice = {device}\ncode = \"*x = 1;\"\n");
         let devices =
             "name = \"T\"\ndialect = \"opencl\"\ncondition = 'x == 0'\nmemory = { x = 0 }\n"
                 .to_owned();
         assert!(of(&(devices + &thread(0) + &thread(1))).contains("several devices"));
-        let pointer = "name = \"T\"\ndialect = \"opencl\"\ncondition = 'x == 0'\nmemory = { x = 0, p = { type = \"ulong\", init = \"&x\" } }\n";
+        let pointer = "name = \"T\"\ndialect = \"opencl\"\ncondition = 'x == 0'\nmemory = { x = \
+            0, p = { type = \"ulong\", init = \"&x\" } }\n";
         assert!(of(&(pointer.to_owned() + &thread(0))).contains("`p` holds an address"));
         let name = "name = 'T\\'\ndialect = \"opencl\"\ncondition = 'x == 0'\nmemory = { x = 0 }\n"
             .to_owned()

@@ -15,8 +15,8 @@
 //! - A thread of a command is held until its command runs; a thread in a call is held until the
 //!   call returns.
 //! # Sources
-//! - OpenCL API specification, *Execution Model*: states of a command, synchronisation of commands; *Flush
-//!   and Finish*.
+//! - OpenCL API specification, *Execution Model*: states of a command, synchronisation of commands;
+//!   *Flush and Finish*.
 //! - CUDA driver API, *Stream synchronization behavior*; CUDA runtime API, cudaEventRecord,
 //!   cudaStreamWaitEvent.
 
@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
 
 use super::code::Code;
-use super::thread::Thread;
+use super::thread::ThreadState;
 use program::host::{
     Asked, CallId, ChildStart, CommandId, CommandKind, HandleId, HandleKind, HostOp, HostProgram,
     LaneId, LaneKind, Node, Origin, Query, Ref,
@@ -37,7 +37,7 @@ pub(super) use tell::{held, unmet};
 
 /// The stage that a command has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Stage {
+pub(super) enum CommandStage {
     /// Not enqueued.
     Absent,
     Queued,
@@ -52,9 +52,9 @@ pub(super) enum Stage {
 
 /// A condition that may come to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Cond {
+pub(super) enum HostCondition {
     /// A command has reached at least this stage.
-    Reached(CommandId, Stage),
+    Reached(CommandId, CommandStage),
     /// A work-group of a command has ended.
     GroupEnded(CommandId, u32),
     /// A user event exists.
@@ -69,7 +69,7 @@ pub(super) enum Cond {
 
 /// A point at which knowledge is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Point {
+pub(super) enum KnowledgePoint {
     Issue(CommandId),
     Start(CommandId),
     GroupEnd(CommandId, u32),
@@ -81,18 +81,18 @@ pub(super) enum Point {
     Trigger(CommandId, Scope),
 }
 
-impl Point {
+impl KnowledgePoint {
     /// A number that identifies the point.
     fn number(self) -> u32 {
         let (kind, index, group) = match self {
-            Point::Issue(c) => (0, c.0, 0),
-            Point::Start(c) => (1, c.0, 0),
-            Point::End(c) => (2, c.0, 0),
-            Point::Done(c) => (3, c.0, 0),
-            Point::Set(h) => (4, h.0, 0),
-            Point::Passed(i) => (5, i as u16, 0),
-            Point::GroupEnd(c, group) => (6, c.0, group),
-            Point::Trigger(c, scope) => (7, c.0, scope as u32),
+            KnowledgePoint::Issue(c) => (0, c.0, 0),
+            KnowledgePoint::Start(c) => (1, c.0, 0),
+            KnowledgePoint::End(c) => (2, c.0, 0),
+            KnowledgePoint::Done(c) => (3, c.0, 0),
+            KnowledgePoint::Set(h) => (4, h.0, 0),
+            KnowledgePoint::Passed(i) => (5, i as u16, 0),
+            KnowledgePoint::GroupEnd(c, group) => (6, c.0, group),
+            KnowledgePoint::Trigger(c, scope) => (7, c.0, scope as u32),
         };
         kind << 28 | (group & 0xfff) << 16 | u32::from(index)
     }
@@ -100,7 +100,7 @@ impl Point {
 
 /// The content of an entry of a queue or a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum What {
+enum EntryContent {
     Command(CommandId),
     /// A point of a stream that records an event or waits for one.
     Point,
@@ -108,11 +108,11 @@ enum What {
 
 /// An entry of a queue or a stream.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Item {
+struct QueueEntry {
     lane: Option<LaneId>,
-    what: What,
+    what: EntryContent,
     /// The conditions before it starts, or is passed.
-    waits: BTreeSet<Cond>,
+    waits: BTreeSet<HostCondition>,
     passed: bool,
 }
 
@@ -122,16 +122,16 @@ struct InCall {
     /// Whether the call was issued; if not, it names an event that does not exist yet.
     issued: bool,
     /// The conditions of its return.
-    waits: BTreeSet<Cond>,
+    waits: BTreeSet<HostCondition>,
 }
 
 /// The state of a host program; `C` is the knowledge at a point.
 #[derive(Clone, Debug, Default)]
-pub(super) struct HostState<C> {
+pub(super) struct HostProgress<C> {
     /// By command.
-    stages: Vec<Stage>,
+    stages: Vec<CommandStage>,
     /// In the order of their enqueueing.
-    items: Vec<Item>,
+    items: Vec<QueueEntry>,
     /// By handle: whether the event exists.
     made: Vec<bool>,
     /// By handle: whether the user event is set.
@@ -145,23 +145,23 @@ pub(super) struct HostState<C> {
     /// The work-groups of commands that have triggered their dependents.
     triggered: BTreeSet<(CommandId, u32)>,
     /// The knowledge at each point.
-    pub(super) known: BTreeMap<Point, C>,
+    pub(super) known: BTreeMap<KnowledgePoint, C>,
 }
 
-impl<C: Default> HostState<C> {
+impl<C: Default> HostProgress<C> {
     /// The state before the first call.
-    pub(super) fn new(code: &Code) -> HostState<C> {
+    pub(super) fn new(code: &Code) -> HostProgress<C> {
         let Some(host) = code.program.host.as_deref() else {
-            return HostState::default();
+            return HostProgress::default();
         };
-        HostState {
-            stages: vec![Stage::Absent; host.commands.len()],
+        HostProgress {
+            stages: vec![CommandStage::Absent; host.commands.len()],
             made: (0..host.handles.len() as u16)
                 .map(|h| !makes(host, HandleId(h)))
                 .collect(),
             set: vec![false; host.handles.len()],
             recorded: vec![None; host.handles.len()],
-            ..HostState::default()
+            ..HostProgress::default()
         }
     }
 
@@ -183,42 +183,44 @@ impl<C: Default> HostState<C> {
     pub(super) fn is_over(&self) -> bool {
         self.stages
             .iter()
-            .all(|s| matches!(s, Stage::Absent | Stage::Complete))
+            .all(|s| matches!(s, CommandStage::Absent | CommandStage::Complete))
     }
 
     /// Whether a command was never enqueued.
     pub(super) fn is_absent(&self, command: CommandId) -> bool {
-        self.stage(command) == Stage::Absent
+        self.stage(command) == CommandStage::Absent
     }
 
-    fn stage(&self, command: CommandId) -> Stage {
+    fn stage(&self, command: CommandId) -> CommandStage {
         self.stages[usize::from(command.0)]
     }
 
-    fn set_stage(&mut self, command: CommandId, stage: Stage) {
+    fn set_stage(&mut self, command: CommandId, stage: CommandStage) {
         self.stages[usize::from(command.0)] = stage;
     }
 
     /// The entry of a command that was enqueued.
-    fn item(&self, command: CommandId) -> Option<&Item> {
-        self.items.iter().find(|i| i.what == What::Command(command))
+    fn item(&self, command: CommandId) -> Option<&QueueEntry> {
+        self.items
+            .iter()
+            .find(|i| i.what == EntryContent::Command(command))
     }
 
-    fn holds(&self, code: &Code, threads: &[Thread], cond: Cond) -> bool {
+    fn holds(&self, code: &Code, threads: &[ThreadState], cond: HostCondition) -> bool {
         match cond {
-            Cond::Reached(c, stage) => self.stage(c) >= stage,
-            Cond::GroupEnded(c, group) => {
-                self.stage(c) >= Stage::Running
+            HostCondition::Reached(c, stage) => self.stage(c) >= stage,
+            HostCondition::GroupEnded(c, group) => {
+                self.stage(c) >= CommandStage::Running
                     && members(code, c, group).all(|t| threads[t].is_over())
             }
-            Cond::Made(h) => self.made[usize::from(h.0)],
-            Cond::Set(h) => self.set[usize::from(h.0)],
-            Cond::Passed(i) => self.items[i].passed,
-            Cond::Triggered(c) => {
+            HostCondition::Made(h) => self.made[usize::from(h.0)],
+            HostCondition::Set(h) => self.set[usize::from(h.0)],
+            HostCondition::Passed(i) => self.items[i].passed,
+            HostCondition::Triggered(c) => {
                 let over = |group| members(code, c, group).all(|t| threads[t].is_over());
-                let lets = |group| self.triggered.contains(&(c, group)) || over(group);
-                self.stage(c) >= Stage::Running
-                    && (0..host(code).command(c).group_count()).all(lets)
+                self.stage(c) >= CommandStage::Running
+                    && (0..host(code).command(c).group_count())
+                        .all(|group| self.triggered.contains(&(c, group)) || over(group))
             }
         }
     }
@@ -226,15 +228,20 @@ impl<C: Default> HostState<C> {
     /// Whether a thread may go on behind a `griddepcontrol.wait`.
     pub(super) fn may_pass(&self, code: &Code, thread: usize) -> bool {
         self.depends_on(code, thread)
-            .is_none_or(|before| self.stage(before) == Stage::Complete)
+            .is_none_or(|before| self.stage(before) == CommandStage::Complete)
     }
 
     /// The command in front on the stream, if the command that is enqueued now depends on it.
     fn in_front(&self, host: &HostProgram, id: CommandId) -> Option<CommandId> {
         let command = host.command(id);
-        let here = |item: &&Item| item.lane == command.lane;
-        match self.items.iter().rev().find(here)?.what {
-            What::Command(before) if command.programmatic => Some(before),
+        match self
+            .items
+            .iter()
+            .rev()
+            .find(|item| item.lane == command.lane)?
+            .what
+        {
+            EntryContent::Command(before) if command.programmatic => Some(before),
             _ => None,
         }
     }
@@ -250,29 +257,33 @@ impl<C: Default> HostState<C> {
     }
 
     /// The point whose knowledge comes with a condition.
-    fn point(cond: Cond) -> Option<Point> {
+    fn point(cond: HostCondition) -> Option<KnowledgePoint> {
         match cond {
-            Cond::Reached(c, Stage::Complete) => Some(Point::Done(c)),
-            Cond::Reached(c, Stage::Ended) => Some(Point::End(c)),
+            HostCondition::Reached(c, CommandStage::Complete) => Some(KnowledgePoint::Done(c)),
+            HostCondition::Reached(c, CommandStage::Ended) => Some(KnowledgePoint::End(c)),
             // A command on its way says nothing about memory.
-            Cond::Reached(..) | Cond::Made(_) | Cond::Triggered(_) => None,
-            Cond::GroupEnded(c, group) => Some(Point::GroupEnd(c, group)),
-            Cond::Set(h) => Some(Point::Set(h)),
-            Cond::Passed(i) => Some(Point::Passed(i)),
+            HostCondition::Reached(..) | HostCondition::Made(_) | HostCondition::Triggered(_) => {
+                None
+            }
+            HostCondition::GroupEnded(c, group) => Some(KnowledgePoint::GroupEnd(c, group)),
+            HostCondition::Set(h) => Some(KnowledgePoint::Set(h)),
+            HostCondition::Passed(i) => Some(KnowledgePoint::Passed(i)),
         }
     }
 
     /// The condition that an event denotes now.
-    fn event(&self, host: &HostProgram, r: Ref) -> Option<Cond> {
+    fn event(&self, host: &HostProgram, r: Ref) -> Option<HostCondition> {
         match r {
-            Ref::Command(c) => Some(Cond::Reached(c, Stage::Complete)),
-            Ref::Handle(h) if host.handle(h).kind == HandleKind::User => Some(Cond::Set(h)),
-            Ref::Handle(h) => self.recorded[usize::from(h.0)].map(Cond::Passed),
+            Ref::Command(c) => Some(HostCondition::Reached(c, CommandStage::Complete)),
+            Ref::Handle(h) if host.handle(h).kind == HandleKind::User => {
+                Some(HostCondition::Set(h))
+            }
+            Ref::Handle(h) => self.recorded[usize::from(h.0)].map(HostCondition::Passed),
         }
     }
 
     /// The conditions under which a query that is made now answers "complete".
-    pub(super) fn asked(&self, host: &HostProgram, query: &Query) -> BTreeSet<Cond> {
+    pub(super) fn asked(&self, host: &HostProgram, query: &Query) -> BTreeSet<HostCondition> {
         match query.of {
             Asked::Event(r) => self.event(host, r).into_iter().collect(),
             Asked::Lane(lane) => self.before(host, lane, true),
@@ -281,7 +292,7 @@ impl<C: Default> HostState<C> {
 
     /// The conditions of an entry of a lane that follow from the earlier entries there. `all`:
     /// regardless of the kind of queue.
-    fn before(&self, host: &HostProgram, lane: LaneId, all: bool) -> BTreeSet<Cond> {
+    fn before(&self, host: &HostProgram, lane: LaneId, all: bool) -> BTreeSet<HostCondition> {
         self.before_where(host, lane, all, &|_| true)
     }
 
@@ -290,10 +301,10 @@ impl<C: Default> HostState<C> {
         host: &HostProgram,
         lane: LaneId,
         all: bool,
-        asked: &dyn Fn(&Item) -> bool,
-    ) -> BTreeSet<Cond> {
+        asked: &dyn Fn(&QueueEntry) -> bool,
+    ) -> BTreeSet<HostCondition> {
         let own = host.lane(lane);
-        let counts = |item: &Item| {
+        let counts = |item: &QueueEntry| {
             let Some(of) = item.lane.filter(|_| asked(item)) else {
                 return false;
             };
@@ -301,7 +312,10 @@ impl<C: Default> HostState<C> {
             match own.kind {
                 LaneKind::InOrder => of == lane,
                 LaneKind::OutOfOrder | LaneKind::OnDevice => {
-                    let barrier = matches!(item.what, What::Command(c) if host.command(c).kind == CommandKind::Barrier);
+                    let barrier = match item.what {
+                        EntryContent::Command(c) => host.command(c).kind == CommandKind::Barrier,
+                        EntryContent::Point => false,
+                    };
                     of == lane && (all || barrier)
                 }
                 LaneKind::Stream { blocking } => {
@@ -314,22 +328,21 @@ impl<C: Default> HostState<C> {
                 }
             }
         };
-        let cond = |(i, item): (usize, &Item)| match item.what {
-            What::Command(c) => Cond::Reached(c, Stage::Complete),
-            What::Point => Cond::Passed(i),
-        };
         self.items
             .iter()
             .enumerate()
             .filter(|(_, item)| counts(item))
-            .map(cond)
+            .map(|(i, item)| match item.what {
+                EntryContent::Command(c) => HostCondition::Reached(c, CommandStage::Complete),
+                EntryContent::Point => HostCondition::Passed(i),
+            })
             .collect()
     }
 
     /// The conditions of a command that is enqueued now.
-    fn needs(&self, host: &HostProgram, id: CommandId) -> BTreeSet<Cond> {
+    fn needs(&self, host: &HostProgram, id: CommandId) -> BTreeSet<HostCondition> {
         let command = host.command(id);
-        let mut needs: BTreeSet<Cond> = command
+        let mut needs: BTreeSet<HostCondition> = command
             .waits
             .iter()
             .filter_map(|&r| self.event(host, r))
@@ -343,7 +356,7 @@ impl<C: Default> HostState<C> {
                 },
                 _,
             ) => {
-                needs.insert(Cond::Reached(c, Stage::Submitted));
+                needs.insert(HostCondition::Reached(c, CommandStage::Submitted));
             }
             (
                 _,
@@ -353,7 +366,7 @@ impl<C: Default> HostState<C> {
                     ..
                 },
             ) => {
-                needs.insert(Cond::Reached(parent, Stage::Ended));
+                needs.insert(HostCondition::Reached(parent, CommandStage::Ended));
             }
             (
                 _,
@@ -369,7 +382,7 @@ impl<C: Default> HostState<C> {
                     .iter()
                     .position(|t| *t == thread)
                     .map_or(0, |at| of.groups[at]);
-                needs.insert(Cond::GroupEnded(parent, group));
+                needs.insert(HostCondition::GroupEnded(parent, group));
             }
             (
                 _,
@@ -379,7 +392,7 @@ impl<C: Default> HostState<C> {
                     ..
                 },
             ) => {
-                needs.insert(Cond::Reached(parent, Stage::Ended));
+                needs.insert(HostCondition::Reached(parent, CommandStage::Ended));
                 // It waits for every other launch of the parent, but only for earlier tail
                 // launches. One thread makes all launches, in the order of their numbers.
                 let first = |other: CommandId| match host.command(other).origin {
@@ -389,7 +402,7 @@ impl<C: Default> HostState<C> {
                     _ => false,
                 };
                 let others = host.command_ids().filter(|c| *c != id && first(*c));
-                needs.extend(others.map(|c| Cond::Reached(c, Stage::Complete)));
+                needs.extend(others.map(|c| HostCondition::Reached(c, CommandStage::Complete)));
             }
             _ => {}
         }
@@ -397,9 +410,8 @@ impl<C: Default> HostState<C> {
             return needs;
         };
         if let Some(&before) = self.depends.get(&id) {
-            let others = |item: &Item| item.lane != Some(lane);
-            needs.extend(self.before_where(host, lane, false, &others));
-            needs.insert(Cond::Triggered(before));
+            needs.extend(self.before_where(host, lane, false, &|item| item.lane != Some(lane)));
+            needs.insert(HostCondition::Triggered(before));
             return needs;
         }
         let gathers = matches!(command.kind, CommandKind::Marker | CommandKind::Barrier)
@@ -410,13 +422,13 @@ impl<C: Default> HostState<C> {
             let before = host
                 .command_ids()
                 .filter(|c| host.command(*c).kind == CommandKind::Initializer { device });
-            needs.extend(before.map(|c| Cond::Reached(c, Stage::Complete)));
+            needs.extend(before.map(|c| HostCondition::Reached(c, CommandStage::Complete)));
         }
         needs
     }
 
     /// The conditions before a call can be issued: the events that it names exist.
-    fn names(host: &HostProgram, op: &HostOp) -> BTreeSet<Cond> {
+    fn names(host: &HostProgram, op: &HostOp) -> BTreeSet<HostCondition> {
         let refs = match op {
             HostOp::Wait(refs) => refs.clone(),
             HostOp::Enqueue { command, .. } => {
@@ -430,23 +442,26 @@ impl<C: Default> HostState<C> {
             HostOp::SetUser(h) => vec![Ref::Handle(*h)],
             _ => Vec::new(),
         };
-        let exists = |r: &Ref| match r {
-            Ref::Command(c) => Cond::Reached(*c, Stage::Queued),
-            Ref::Handle(h) => Cond::Made(*h),
-        };
-        refs.iter().map(exists).collect()
+        refs.iter()
+            .map(|r| match r {
+                Ref::Command(c) => HostCondition::Reached(*c, CommandStage::Queued),
+                Ref::Handle(h) => HostCondition::Made(*h),
+            })
+            .collect()
     }
 
     /// The conditions under which a call returns.
-    fn returns(&self, host: &HostProgram, op: &HostOp) -> BTreeSet<Cond> {
-        let complete = |c: CommandId| Cond::Reached(c, Stage::Complete);
-        let commands = |of: &dyn Fn(LaneId) -> bool| -> BTreeSet<Cond> {
-            let here = |i: &&Item| i.lane.is_some_and(of);
-            let command = |i: &Item| match i.what {
-                What::Command(c) => Some(complete(c)),
-                What::Point => None,
-            };
-            self.items.iter().filter(here).filter_map(command).collect()
+    fn returns(&self, host: &HostProgram, op: &HostOp) -> BTreeSet<HostCondition> {
+        let complete = |c: CommandId| HostCondition::Reached(c, CommandStage::Complete);
+        let commands = |of: &dyn Fn(LaneId) -> bool| -> BTreeSet<HostCondition> {
+            self.items
+                .iter()
+                .filter(|i| i.lane.is_some_and(of))
+                .filter_map(|i| match i.what {
+                    EntryContent::Command(c) => Some(complete(c)),
+                    EntryContent::Point => None,
+                })
+                .collect()
         };
         match op {
             HostOp::Enqueue {
@@ -473,13 +488,13 @@ impl<C: Default> HostState<C> {
             HostOp::Finish(lane) | HostOp::Flush(lane) | HostOp::Release(lane) => {
                 BTreeSet::from([*lane])
             }
-            HostOp::Wait(refs) => {
-                let lane = |r: &Ref| match r {
+            HostOp::Wait(refs) => refs
+                .iter()
+                .filter_map(|r| match r {
                     Ref::Command(c) => host.command(*c).lane,
                     Ref::Handle(_) => None,
-                };
-                refs.iter().filter_map(lane).collect()
-            }
+                })
+                .collect(),
             _ => BTreeSet::new(),
         }
     }

@@ -2,20 +2,23 @@
 
 use std::collections::BTreeSet;
 
-use super::{Cond, HostState, InCall, Item, Point, Stage, What, host, members};
+use super::{
+    CommandStage, EntryContent, HostCondition, HostProgress, InCall, KnowledgePoint, QueueEntry,
+    host, members,
+};
 use crate::Result;
 use crate::memory::{At, Backend, Context};
-use crate::record::{Event, Log, Spot};
-use crate::state::State;
+use crate::record::{Log, RunEvent, Spot};
+use crate::state::MachineState;
 use crate::step::Machine;
-use crate::thread::Status;
+use crate::thread::ThreadStatus;
 use program::host::{CallId, CommandId, CommandKind, HostOp, LaneKind, Origin, QueryId, Ref};
 use program::{Scope, ThreadId};
 
 impl<B: Backend> Machine<'_, B> {
     /// Holds the threads of all commands, and enqueues the command that runs before everything
     /// else.
-    pub(crate) fn start_host(&self, state: &mut State<B>) {
+    pub(crate) fn start_host(&self, state: &mut MachineState<B>) {
         let Some(host) = self.code.program.host.as_deref() else {
             return;
         };
@@ -23,7 +26,7 @@ impl<B: Backend> Machine<'_, B> {
             command
                 .threads
                 .iter()
-                .for_each(|t| state.threads[usize::from(t.0)].status = Status::Held);
+                .for_each(|t| state.threads[usize::from(t.0)].status = ThreadStatus::Held);
         }
         for id in host
             .command_ids()
@@ -36,14 +39,15 @@ impl<B: Backend> Machine<'_, B> {
     /// A thread calls the runtime; `false` if the call does not return yet.
     pub(crate) fn call(
         &self,
-        state: &mut State<B>,
-        (cx, woken): (&mut Context<'_>, &mut Vec<usize>),
+        state: &mut MachineState<B>,
+        cx: &mut Context<'_>,
+        woken: &mut Vec<usize>,
         at: At,
         call: CallId,
     ) -> Result<bool> {
         let host = host(self.code);
         let op = &host.call(call).op;
-        let waits = HostState::<B::Carried>::names(host, op);
+        let waits = HostProgress::<B::Carried>::names(host, op);
         if !self.all(state, &waits) {
             state.host.calls.insert(
                 at.thread,
@@ -59,19 +63,19 @@ impl<B: Backend> Machine<'_, B> {
             HostOp::Enqueue { command, .. } => {
                 // A callback learns from its event, not from the call that registers it.
                 if !matches!(host.command(*command).kind, CommandKind::Callback { .. }) {
-                    self.hand(state, cx, at, Point::Issue(*command))?;
+                    self.hand(state, cx, at, KnowledgePoint::Issue(*command))?;
                 }
                 self.enqueue(state, *command);
             }
             HostOp::SetUser(handle) => {
-                self.hand(state, cx, at, Point::Set(*handle))?;
+                self.hand(state, cx, at, KnowledgePoint::Set(*handle))?;
                 state.host.set[usize::from(handle.0)] = true;
             }
             HostOp::Record(handle, lane) => {
                 let waits = state.host.before(host, *lane, true);
-                state.host.items.push(Item {
+                state.host.items.push(QueueEntry {
                     lane: Some(*lane),
-                    what: What::Point,
+                    what: EntryContent::Point,
                     waits,
                     passed: false,
                 });
@@ -80,9 +84,9 @@ impl<B: Backend> Machine<'_, B> {
             HostOp::LaneWait(lane, handle) => {
                 let mut waits = state.host.before(host, *lane, true);
                 waits.extend(state.host.event(host, Ref::Handle(*handle)));
-                state.host.items.push(Item {
+                state.host.items.push(QueueEntry {
                     lane: Some(*lane),
-                    what: What::Point,
+                    what: EntryContent::Point,
                     waits,
                     passed: false,
                 });
@@ -93,20 +97,22 @@ impl<B: Backend> Machine<'_, B> {
             | HostOp::SyncDevice(_)
             | HostOp::Release(_) => {}
         }
-        for lane in HostState::<B::Carried>::flushes(host, op) {
+        for lane in HostProgress::<B::Carried>::flushes(host, op) {
             for id in host
                 .command_ids()
                 .filter(|c| host.command(*c).lane == Some(lane))
             {
-                if state.host.stage(id) == Stage::Queued {
-                    state.host.set_stage(id, Stage::Submitted);
+                if state.host.stage(id) == CommandStage::Queued {
+                    state.host.set_stage(id, CommandStage::Submitted);
                 }
             }
         }
         let returns = state.host.returns(host, op);
         self.advance(state, cx.log, woken);
-        let open = |c: &Cond| !state.host.holds(self.code, &state.threads, *c);
-        if returns.iter().any(open) {
+        if returns
+            .iter()
+            .any(|c| !state.host.holds(self.code, &state.threads, *c))
+        {
             state.host.calls.insert(
                 at.thread,
                 InCall {
@@ -123,13 +129,14 @@ impl<B: Backend> Machine<'_, B> {
     /// A thread of a kernel enqueues a command.
     pub(crate) fn enqueue_child(
         &self,
-        state: &mut State<B>,
-        (cx, woken): (&mut Context<'_>, &mut Vec<usize>),
+        state: &mut MachineState<B>,
+        cx: &mut Context<'_>,
+        woken: &mut Vec<usize>,
         at: At,
         command: CommandId,
     ) -> Result {
         if self.code.calls_hand_over {
-            self.hand(state, cx, at, Point::Issue(command))?;
+            self.hand(state, cx, at, KnowledgePoint::Issue(command))?;
         }
         self.enqueue(state, command);
         self.advance(state, cx.log, woken);
@@ -140,7 +147,7 @@ impl<B: Backend> Machine<'_, B> {
     /// a wait.
     pub(crate) fn asks(
         &self,
-        state: &mut State<B>,
+        state: &mut MachineState<B>,
         cx: &mut Context<'_>,
         at: At,
         query: QueryId,
@@ -159,12 +166,12 @@ impl<B: Backend> Machine<'_, B> {
     /// fences cover.
     pub(crate) fn trigger(
         &self,
-        state: &mut State<B>,
+        state: &mut MachineState<B>,
         log: &mut dyn Log,
         at: At,
         woken: &mut Vec<usize>,
     ) {
-        log.note(Event::Fence(at.spot()));
+        log.note(RunEvent::Fence(at.spot()));
         let Some(host) = self.code.program.host.as_deref() else {
             return;
         };
@@ -181,41 +188,41 @@ impl<B: Backend> Machine<'_, B> {
             return;
         }
         for scope in [Scope::Gpu, Scope::Sys] {
-            let point = Point::Trigger(id, scope);
+            let point = KnowledgePoint::Trigger(id, scope);
             let carried = self.memory.hand_released(&state.memory, at.thread, scope);
             B::join(state.host.known.entry(point).or_default(), &carried);
-            log.note(Event::HandReleased(at.spot(), point.number(), scope));
+            log.note(RunEvent::HandReleased(at.spot(), point.number(), scope));
         }
         self.advance(state, log, woken);
     }
 
     /// A thread passes a `griddepcontrol.wait`.
-    pub(crate) fn passes_grid(&self, state: &mut State<B>, log: &mut dyn Log, at: At) {
-        log.note(Event::Fence(at.spot()));
+    pub(crate) fn passes_grid(&self, state: &mut MachineState<B>, log: &mut dyn Log, at: At) {
+        log.note(RunEvent::Fence(at.spot()));
         if let Some(before) = state.host.depends_on(self.code, at.thread) {
-            self.tell(state, log, at, Point::Done(before));
+            self.tell(state, log, at, KnowledgePoint::Done(before));
         }
     }
 
-    fn enqueue(&self, state: &mut State<B>, id: CommandId) {
+    fn enqueue(&self, state: &mut MachineState<B>, id: CommandId) {
         let host = host(self.code);
         if let Some(before) = state.host.in_front(host, id) {
             state.host.depends.insert(id, before);
         }
         let waits = state.host.needs(host, id);
         let lane = host.command(id).lane;
-        state.host.items.push(Item {
+        state.host.items.push(QueueEntry {
             lane,
-            what: What::Command(id),
+            what: EntryContent::Command(id),
             waits,
             passed: false,
         });
         let queue = lane
             .is_some_and(|l| matches!(host.lane(l).kind, LaneKind::InOrder | LaneKind::OutOfOrder));
         let stage = if queue && self.lazy {
-            Stage::Queued
+            CommandStage::Queued
         } else {
-            Stage::Submitted
+            CommandStage::Submitted
         };
         state.host.set_stage(id, stage);
     }
@@ -224,7 +231,7 @@ impl<B: Backend> Machine<'_, B> {
     /// step now.
     pub(crate) fn advance(
         &self,
-        state: &mut State<B>,
+        state: &mut MachineState<B>,
         log: &mut dyn Log,
         woken: &mut Vec<usize>,
     ) -> bool {
@@ -239,12 +246,13 @@ impl<B: Backend> Machine<'_, B> {
             }
             for i in 0..state.host.items.len() {
                 let item = &state.host.items[i];
-                if item.what != What::Point || item.passed || !self.all(state, &item.waits) {
+                if item.what != EntryContent::Point || item.passed || !self.all(state, &item.waits)
+                {
                     continue;
                 }
                 let waits = item.waits.clone();
                 state.host.items[i].passed = true;
-                self.gather(state, log, &waits, Point::Passed(i));
+                self.gather(state, log, &waits, KnowledgePoint::Passed(i));
                 changed = true;
             }
             let returned = state
@@ -258,7 +266,7 @@ impl<B: Backend> Machine<'_, B> {
                     state.host.calls.remove(&t).expect("it is in a call");
                 changed = true;
                 if !issued {
-                    state.threads[t].status = Status::Running;
+                    state.threads[t].status = ThreadStatus::Running;
                     continue;
                 }
                 let at = At {
@@ -277,7 +285,7 @@ impl<B: Backend> Machine<'_, B> {
         }
     }
 
-    fn all(&self, state: &State<B>, conds: &BTreeSet<Cond>) -> bool {
+    fn all(&self, state: &MachineState<B>, conds: &BTreeSet<HostCondition>) -> bool {
         conds
             .iter()
             .all(|&c| state.host.holds(self.code, &state.threads, c))
@@ -286,172 +294,218 @@ impl<B: Backend> Machine<'_, B> {
     /// Moves a command to its next stage, if it can.
     fn further(
         &self,
-        state: &mut State<B>,
+        state: &mut MachineState<B>,
         log: &mut dyn Log,
         woken: &mut Vec<usize>,
         id: CommandId,
     ) -> bool {
-        let host = host(self.code);
-        let command = host.command(id);
-        let mut changed = false;
         match state.host.stage(id) {
-            Stage::Submitted => {
-                let Some(waits) = state.host.item(id).map(|item| item.waits.clone()) else {
-                    return false;
+            CommandStage::Submitted => self.start_command(state, log, woken, id),
+            CommandStage::Running => {
+                let ended = self.end_groups(state, log, id);
+                self.end_command(state, log, id) || ended
+            }
+            CommandStage::Ended => self.complete_command(state, log, id),
+            CommandStage::Absent | CommandStage::Queued | CommandStage::Complete => false,
+        }
+    }
+
+    /// Starts a submitted command, if its conditions hold; its threads learn the knowledge that
+    /// comes with these and with its call.
+    fn start_command(
+        &self,
+        state: &mut MachineState<B>,
+        log: &mut dyn Log,
+        woken: &mut Vec<usize>,
+        id: CommandId,
+    ) -> bool {
+        let Some(waits) = state.host.item(id).map(|item| item.waits.clone()) else {
+            return false;
+        };
+        if !self.all(state, &waits) {
+            return false;
+        }
+        let start = KnowledgePoint::Start(id);
+        self.gather(state, log, &waits, start);
+        self.pour(state, log, KnowledgePoint::Issue(id), start);
+        state.host.set_stage(id, CommandStage::Running);
+        let command = host(self.code).command(id);
+        for thread in command.threads.iter().map(|t| usize::from(t.0)) {
+            state.threads[thread].status = match self.code.threads[thread].acts.is_empty() {
+                true => ThreadStatus::Ended,
+                false => ThreadStatus::Running,
+            };
+            let at = At {
+                thread,
+                instr: 0,
+                clock: 0,
+            };
+            self.tell(state, log, at, start);
+            if let Some(before) = state.host.depends.get(&id).copied() {
+                self.starts_behind(state, log, before, thread);
+            }
+            woken.push(thread);
+        }
+        let MachineState { layer, threads, .. } = state;
+        self.layer.started(layer, threads);
+        true
+    }
+
+    /// Keeps the knowledge of the work-groups of a running command that have ended; returns whether
+    /// there is a new one.
+    fn end_groups(&self, state: &mut MachineState<B>, log: &mut dyn Log, id: CommandId) -> bool {
+        let mut changed = false;
+        for group in 0..host(self.code).command(id).group_count() {
+            let point = KnowledgePoint::GroupEnd(id, group);
+            let over = members(self.code, id, group).all(|t| state.threads[t].is_over());
+            if !over || state.host.known.contains_key(&point) {
+                continue;
+            }
+            state.host.known.insert(point, B::Carried::default());
+            for t in members(self.code, id, group) {
+                let at = At {
+                    thread: t,
+                    instr: self.code.threads[t].acts.len().saturating_sub(1),
+                    clock: state.threads[t].clock,
                 };
-                if !self.all(state, &waits) {
-                    return false;
-                }
-                self.gather(state, log, &waits, Point::Start(id));
-                self.pour(state, log, Point::Issue(id), Point::Start(id));
-                state.host.set_stage(id, Stage::Running);
-                for t in command.threads.iter().map(|t| usize::from(t.0)) {
-                    let empty = self.code.threads[t].acts.is_empty();
-                    state.threads[t].status = if empty {
-                        Status::Ended
-                    } else {
-                        Status::Running
-                    };
-                    self.tell(
-                        state,
-                        log,
-                        At {
-                            thread: t,
-                            instr: 0,
-                            clock: 0,
-                        },
-                        Point::Start(id),
-                    );
-                    if let Some(before) = state.host.depends.get(&id).copied() {
-                        self.starts_behind(state, log, before, t);
-                    }
-                    woken.push(t);
-                }
-                let State { layer, threads, .. } = state;
-                self.layer.started(layer, threads);
-                changed = true;
+                let carried = self.memory.hand(self.code, &mut state.memory, at);
+                B::join(state.host.known.entry(point).or_default(), &carried);
+                log.note(RunEvent::Hand(at.spot(), point.number()));
             }
-            Stage::Running => {
-                for group in 0..command.group_count() {
-                    let point = Point::GroupEnd(id, group);
-                    let over = members(self.code, id, group).all(|t| state.threads[t].is_over());
-                    if !over || state.host.known.contains_key(&point) {
-                        continue;
-                    }
-                    state.host.known.insert(point, B::Carried::default());
-                    for t in members(self.code, id, group) {
-                        let thread = &state.threads[t];
-                        let instr = self.code.threads[t].acts.len().saturating_sub(1);
-                        let at = At {
-                            thread: t,
-                            instr,
-                            clock: thread.clock,
-                        };
-                        let carried = self.memory.hand(self.code, &mut state.memory, at);
-                        B::join(state.host.known.entry(point).or_default(), &carried);
-                        log.note(Event::Hand(at.spot(), point.number()));
-                    }
-                    changed = true;
-                }
-                let mut groups = 0..command.group_count();
-                if groups.all(|g| members(self.code, id, g).all(|t| state.threads[t].is_over())) {
-                    self.pour(state, log, Point::Start(id), Point::End(id));
-                    for group in 0..command.group_count() {
-                        self.pour(state, log, Point::GroupEnd(id, group), Point::End(id));
-                    }
-                    state.host.set_stage(id, Stage::Ended);
-                    changed = true;
-                }
-            }
-            Stage::Ended => {
-                let all = self.code.commands[usize::from(id.0)]
-                    .children
-                    .iter()
-                    .copied();
-                let children: Vec<CommandId> = all
-                    .filter(|c| state.host.stage(*c) != Stage::Absent)
-                    .collect();
-                if children
-                    .iter()
-                    .all(|c| state.host.stage(*c) == Stage::Complete)
-                {
-                    self.pour(state, log, Point::End(id), Point::Done(id));
-                    children
-                        .iter()
-                        .for_each(|c| self.pour(state, log, Point::Done(*c), Point::Done(id)));
-                    state.host.set_stage(id, Stage::Complete);
-                    changed = true;
-                }
-            }
-            Stage::Absent | Stage::Queued | Stage::Complete => {}
+            changed = true;
         }
         changed
     }
 
+    /// Ends a running command, if all its work-groups have ended.
+    fn end_command(&self, state: &mut MachineState<B>, log: &mut dyn Log, id: CommandId) -> bool {
+        let groups = 0..host(self.code).command(id).group_count();
+        for group in groups.clone() {
+            if !members(self.code, id, group).all(|t| state.threads[t].is_over()) {
+                return false;
+            }
+        }
+        let end = KnowledgePoint::End(id);
+        self.pour(state, log, KnowledgePoint::Start(id), end);
+        for group in groups {
+            self.pour(state, log, KnowledgePoint::GroupEnd(id, group), end);
+        }
+        state.host.set_stage(id, CommandStage::Ended);
+        true
+    }
+
+    /// Completes a command that has ended, if all its children are complete.
+    fn complete_command(
+        &self,
+        state: &mut MachineState<B>,
+        log: &mut dyn Log,
+        id: CommandId,
+    ) -> bool {
+        let children = &self.code.commands[usize::from(id.0)].children;
+        let children: Vec<(CommandId, CommandStage)> = children
+            .iter()
+            .map(|c| (*c, state.host.stage(*c)))
+            .filter(|c| c.1 != CommandStage::Absent)
+            .collect();
+        if children.iter().any(|c| c.1 != CommandStage::Complete) {
+            return false;
+        }
+        let done = KnowledgePoint::Done(id);
+        self.pour(state, log, KnowledgePoint::End(id), done);
+        for (child, _) in children {
+            self.pour(state, log, KnowledgePoint::Done(child), done);
+        }
+        state.host.set_stage(id, CommandStage::Complete);
+        true
+    }
+
     /// Adds the knowledge of a thread to a point.
-    fn hand(&self, state: &mut State<B>, cx: &mut Context<'_>, at: At, point: Point) -> Result {
+    fn hand(
+        &self,
+        state: &mut MachineState<B>,
+        cx: &mut Context<'_>,
+        at: At,
+        point: KnowledgePoint,
+    ) -> Result {
         self.memory.shut(cx, &mut state.memory, at.thread)?;
         let carried = self.memory.hand(self.code, &mut state.memory, at);
         B::join(state.host.known.entry(point).or_default(), &carried);
-        cx.log.note(Event::Hand(at.spot(), point.number()));
+        cx.log.note(RunEvent::Hand(at.spot(), point.number()));
         Ok(())
     }
 
     /// A dependent thread starts: it learns the knowledge published for it.
     fn starts_behind(
         &self,
-        state: &mut State<B>,
+        state: &mut MachineState<B>,
         log: &mut dyn Log,
         before: CommandId,
         thread: usize,
     ) {
-        let one_gpu = |t: &ThreadId| self.code.holds(usize::from(t.0), Scope::Gpu, thread);
         let near = host(self.code)
             .command(before)
             .threads
             .first()
-            .is_some_and(one_gpu);
-        let point = Point::Trigger(before, if near { Scope::Gpu } else { Scope::Sys });
+            .is_some_and(|t| self.code.holds(usize::from(t.0), Scope::Gpu, thread));
+        let point = KnowledgePoint::Trigger(before, if near { Scope::Gpu } else { Scope::Sys });
         let Some(carried) = state.host.known.get(&point) else {
             return;
         };
         self.memory.learn(&mut state.memory, thread, carried);
-        log.note(Event::Tell(Spot { thread, instr: 0 }, point.number()));
+        log.note(RunEvent::Tell(Spot { thread, instr: 0 }, point.number()));
     }
 
     /// Adds the knowledge at one point to another.
-    fn pour(&self, state: &mut State<B>, log: &mut dyn Log, from: Point, into: Point) {
+    fn pour(
+        &self,
+        state: &mut MachineState<B>,
+        log: &mut dyn Log,
+        from: KnowledgePoint,
+        into: KnowledgePoint,
+    ) {
         let Some(carried) = state.host.known.get(&from).cloned() else {
             return;
         };
         B::join(state.host.known.entry(into).or_default(), &carried);
-        log.note(Event::Pour(from.number(), into.number()));
+        log.note(RunEvent::Pour(from.number(), into.number()));
     }
 
     /// Adds to a point the knowledge that comes with conditions.
-    fn gather(&self, state: &mut State<B>, log: &mut dyn Log, conds: &BTreeSet<Cond>, into: Point) {
+    fn gather(
+        &self,
+        state: &mut MachineState<B>,
+        log: &mut dyn Log,
+        conds: &BTreeSet<HostCondition>,
+        into: KnowledgePoint,
+    ) {
         for point in conds
             .iter()
-            .filter_map(|&c| HostState::<B::Carried>::point(c))
+            .filter_map(|&c| HostProgress::<B::Carried>::point(c))
         {
             self.pour(state, log, point, into);
         }
     }
 
     /// A thread learns the knowledge at a point.
-    fn tell(&self, state: &mut State<B>, log: &mut dyn Log, at: At, point: Point) {
+    fn tell(&self, state: &mut MachineState<B>, log: &mut dyn Log, at: At, point: KnowledgePoint) {
         let Some(carried) = state.host.known.get(&point) else {
             return;
         };
         self.memory.tell(self.code, &mut state.memory, at, carried);
-        log.note(Event::Tell(at.spot(), point.number()));
+        log.note(RunEvent::Tell(at.spot(), point.number()));
     }
 
     /// A thread learns the knowledge that comes with conditions.
-    fn learn(&self, state: &mut State<B>, log: &mut dyn Log, at: At, conds: &BTreeSet<Cond>) {
+    fn learn(
+        &self,
+        state: &mut MachineState<B>,
+        log: &mut dyn Log,
+        at: At,
+        conds: &BTreeSet<HostCondition>,
+    ) {
         for point in conds
             .iter()
-            .filter_map(|&c| HostState::<B::Carried>::point(c))
+            .filter_map(|&c| HostProgress::<B::Carried>::point(c))
         {
             self.tell(state, log, at, point);
         }

@@ -1,21 +1,25 @@
 //! Describes host programs in words: the conditions that a held thread waits for, and the threads
 //! that could bring them about.
 
-use super::{Cond, HostState, Stage, What, call_site, host};
+use std::collections::BTreeSet;
+
+use super::{CommandStage, EntryContent, HostCondition, HostProgress, call_site, host};
 use crate::code::Code;
-use crate::thread::Thread;
-use program::Op;
+use crate::thread::ThreadState;
 use program::host::{CommandId, CommandKind, HostOp, Node, Origin};
+use program::{Op, SourceLine};
 use verdict::hang::{Goal, Site, Wait};
 
 /// Chains of waits longer than this are cut, so that a circle appears once.
 const MAX_DEPTH: usize = 8;
 
+static NO_CONDITIONS: BTreeSet<HostCondition> = BTreeSet::new();
+
 /// The conditions that a held thread waits for, each with the threads that could bring it about.
 pub(crate) fn held<C: Default>(
     code: &Code,
-    state: &HostState<C>,
-    threads: &[Thread],
+    state: &HostProgress<C>,
+    threads: &[ThreadState],
     t: usize,
 ) -> Vec<Wait> {
     let mut waits: Vec<Wait> = Vec::new();
@@ -37,64 +41,68 @@ pub(crate) fn held<C: Default>(
 /// The conditions of a thread that do not hold yet, in words.
 pub(crate) fn unmet<C: Default>(
     code: &Code,
-    state: &HostState<C>,
-    threads: &[Thread],
+    state: &HostProgress<C>,
+    threads: &[ThreadState],
     t: usize,
 ) -> String {
-    let texts: Vec<String> = open(code, state, threads, t)
-        .into_iter()
-        .map(|c| text(code, c))
-        .collect();
+    let waits = texts(code, &open(code, state, threads, t));
     let command = host(code).command_of(program::ThreadId(t as u16));
-    match (command, texts.as_slice()) {
-        (Some(c), _) if state.stage(c) == Stage::Absent => "is not enqueued".into(),
-        (Some(c), _) if state.stage(c) == Stage::Queued => {
+    match command {
+        Some(c) if state.stage(c) == CommandStage::Absent => "is not enqueued".into(),
+        Some(c) if state.stage(c) == CommandStage::Queued => {
             "is queued, and nothing submits it".into()
         }
-        (Some(_), []) => "has not begun".into(),
-        (Some(_), some) => format!("has not begun: it waits for {}", some.join(" and ")),
-        (None, some) => format!("waits for {}", some.join(" and ")),
+        Some(_) if waits.is_empty() => "has not begun".into(),
+        Some(_) => format!("has not begun: it waits for {waits}"),
+        None => format!("waits for {waits}"),
     }
 }
 
-fn open<C: Default>(code: &Code, state: &HostState<C>, threads: &[Thread], t: usize) -> Vec<Cond> {
-    let conds = match (
-        state.calls.get(&t),
-        host(code).command_of(program::ThreadId(t as u16)),
-    ) {
-        (Some(call), _) => call.waits.clone(),
-        (None, Some(c)) => state.item(c).map(|i| i.waits.clone()).unwrap_or_default(),
-        (None, None) => Default::default(),
+/// Conditions in words, joined by `and`.
+fn texts(code: &Code, conds: &[HostCondition]) -> String {
+    let texts: Vec<String> = conds.iter().map(|&c| text(code, c)).collect();
+    texts.join(" and ")
+}
+
+/// The conditions that a thread waits for and that do not hold yet.
+fn open<C: Default>(
+    code: &Code,
+    state: &HostProgress<C>,
+    threads: &[ThreadState],
+    t: usize,
+) -> Vec<HostCondition> {
+    let command = host(code).command_of(program::ThreadId(t as u16));
+    let conds = match (state.calls.get(&t), command) {
+        (Some(call), _) => &call.waits,
+        (None, Some(c)) => state.conditions(c),
+        (None, None) => &NO_CONDITIONS,
     };
-    conds
-        .into_iter()
-        .filter(|&c| !state.holds(code, threads, c))
-        .collect()
+    state.open(code, threads, conds).collect()
 }
 
 /// `K1 to complete`.
-fn text(code: &Code, cond: Cond) -> String {
+fn text(code: &Code, cond: HostCondition) -> String {
     let host = host(code);
     let name = |c: CommandId| format!("`{}`", host.name_of(c));
     match cond {
-        Cond::Reached(c, Stage::Complete) => format!("{} to complete", name(c)),
-        Cond::Reached(c, Stage::Ended) => format!("{} to end", name(c)),
-        Cond::Reached(c, Stage::Queued) => format!("{} to be enqueued", name(c)),
-        Cond::Reached(c, _) => format!("{} to be submitted", name(c)),
-        Cond::GroupEnded(c, group) => format!("group {group} of {} to end", name(c)),
-        Cond::Made(h) => format!("`{}` to be made", host.handle(h).name),
-        Cond::Set(h) => format!("`{}` to be set", host.handle(h).name),
-        Cond::Passed(_) => "earlier work of the stream".to_owned(),
-        Cond::Triggered(c) => format!("{} to let it start", name(c)),
+        HostCondition::Reached(c, CommandStage::Complete) => format!("{} to complete", name(c)),
+        HostCondition::Reached(c, CommandStage::Ended) => format!("{} to end", name(c)),
+        HostCondition::Reached(c, CommandStage::Queued) => format!("{} to be enqueued", name(c)),
+        HostCondition::Reached(c, _) => format!("{} to be submitted", name(c)),
+        HostCondition::GroupEnded(c, group) => format!("group {group} of {} to end", name(c)),
+        HostCondition::Made(h) => format!("`{}` to be made", host.handle(h).name),
+        HostCondition::Set(h) => format!("`{}` to be set", host.handle(h).name),
+        HostCondition::Passed(_) => "earlier work of the stream".to_owned(),
+        HostCondition::Triggered(c) => format!("{} to let it start", name(c)),
     }
 }
 
 /// The threads that could make a condition hold.
 fn bringers<C: Default>(
     code: &Code,
-    state: &HostState<C>,
-    threads: &[Thread],
-    cond: Cond,
+    state: &HostProgress<C>,
+    threads: &[ThreadState],
+    cond: HostCondition,
     depth: usize,
     found: &mut Vec<Site>,
 ) {
@@ -102,147 +110,151 @@ fn bringers<C: Default>(
     if depth > MAX_DEPTH || state.holds(code, threads, cond) {
         return;
     }
-    let name = |t: usize| code.program.threads[t].name.clone();
-    let alive = |t: usize| !threads[t].is_over();
     match cond {
-        Cond::Set(h) | Cond::Made(h) => {
-            let makes = [HostOp::SetUser(h), HostOp::CreateUser(h)];
-            let op = &makes[usize::from(matches!(cond, Cond::Made(_)))];
-            for call in host.call_ids().filter(|c| host.call(*c).op == *op) {
+        HostCondition::Set(h) | HostCondition::Made(h) => {
+            let op = match cond {
+                HostCondition::Made(_) => HostOp::CreateUser(h),
+                _ => HostOp::SetUser(h),
+            };
+            for call in host.call_ids().filter(|c| host.call(*c).op == op) {
                 let (t, line) = call_site(code, call);
-                if alive(t) {
-                    found.push(Site {
-                        thread: name(t),
-                        line,
-                    });
+                if !threads[t].is_over() {
+                    found.push(site(code, t, line));
                 }
             }
         }
-        Cond::Passed(i) => {
-            let waits = state.items[i].waits.clone();
-            waits
-                .into_iter()
-                .for_each(|c| bringers(code, state, threads, c, depth + 1, found));
+        HostCondition::Passed(i) => {
+            for &c in &state.items[i].waits {
+                bringers(code, state, threads, c, depth + 1, found);
+            }
         }
-        Cond::Reached(c, _) | Cond::GroupEnded(c, _) | Cond::Triggered(c) => match state.stage(c) {
-            Stage::Absent => match host.command(c).origin {
-                Origin::Call(call) => {
-                    let (t, line) = call_site(code, call);
-                    found.push(Site {
-                        thread: name(t),
-                        line,
-                    });
-                }
-                Origin::Device { thread, .. } => {
-                    let at = Node::Enqueue(c).site(&code.program);
-                    found.push(Site {
-                        thread: name(usize::from(thread.0)),
-                        line: at.map_or(0.into(), |(_, i)| i.line.clone()),
-                    });
-                }
-                Origin::Start => {}
-            },
-            Stage::Queued => {
-                // Any thread that still flushes the queue.
-                let lane = host.command(c).lane;
-                for call in host.call_ids() {
-                    let (t, line) = call_site(code, call);
-                    let op = &host.call(call).op;
-                    let ahead = code.program.threads[t].code
-                        [threads[t].pc.min(code.program.threads[t].code.len())..]
-                        .iter()
-                        .any(|i| matches!(i.op, Op::Call(id) if id == call));
-                    if ahead
-                        && HostState::<C>::flushes(host, op)
-                            .into_iter()
-                            .any(|l| Some(l) == lane)
-                    {
-                        found.push(Site {
-                            thread: name(t),
-                            line,
-                        });
-                    }
-                }
-            }
-            Stage::Submitted => match host.command(c).threads.first() {
-                // Its own threads show its conditions.
-                Some(t) => found.push(Site {
-                    thread: name(usize::from(t.0)),
-                    line: 0.into(),
-                }),
-                None => {
-                    let waits = state.item(c).map(|i| i.waits.clone()).unwrap_or_default();
-                    waits
-                        .into_iter()
-                        .for_each(|w| bringers(code, state, threads, w, depth + 1, found));
-                }
-            },
-            Stage::Running => {
-                let own = host
-                    .command(c)
-                    .threads
-                    .iter()
-                    .map(|t| usize::from(t.0))
-                    .filter(|&t| alive(t));
-                found.extend(own.map(|t| Site {
-                    thread: name(t),
-                    line: 0.into(),
-                }));
-            }
-            Stage::Ended | Stage::Complete => {
-                let child = |d: &CommandId| matches!(host.command(*d).origin, Origin::Device { parent, .. } if parent == c);
-                for d in host.command_ids().filter(child) {
-                    bringers(
-                        code,
-                        state,
-                        threads,
-                        Cond::Reached(d, Stage::Complete),
-                        depth + 1,
-                        found,
-                    );
-                }
-            }
-        },
+        HostCondition::Reached(c, _)
+        | HostCondition::GroupEnded(c, _)
+        | HostCondition::Triggered(c) => advancers(code, state, threads, c, depth, found),
     }
 }
 
-impl<C: Default> HostState<C> {
+/// The threads that could take a command to its next stage.
+fn advancers<C: Default>(
+    code: &Code,
+    state: &HostProgress<C>,
+    threads: &[ThreadState],
+    c: CommandId,
+    depth: usize,
+    found: &mut Vec<Site>,
+) {
+    let host = host(code);
+    let command = host.command(c);
+    match state.stage(c) {
+        CommandStage::Absent => match command.origin {
+            Origin::Call(call) => {
+                let (t, line) = call_site(code, call);
+                found.push(site(code, t, line));
+            }
+            Origin::Device { thread, .. } => {
+                let at = Node::Enqueue(c).site(&code.program);
+                let line = at.map_or(0.into(), |(_, i)| i.line.clone());
+                found.push(site(code, usize::from(thread.0), line));
+            }
+            Origin::Start => {}
+        },
+        CommandStage::Queued => {
+            // Any thread that still flushes the queue.
+            for call in host.call_ids() {
+                let (t, line) = call_site(code, call);
+                let all = &code.program.threads[t].code;
+                let is_ahead = all[threads[t].pc.min(all.len())..]
+                    .iter()
+                    .any(|i| matches!(i.op, Op::Call(id) if id == call));
+                let flushed = HostProgress::<C>::flushes(host, &host.call(call).op);
+                if is_ahead && flushed.into_iter().any(|l| Some(l) == command.lane) {
+                    found.push(site(code, t, line));
+                }
+            }
+        }
+        CommandStage::Submitted => match command.threads.first() {
+            // Its own threads show its conditions.
+            Some(t) => found.push(site(code, usize::from(t.0), 0.into())),
+            None => {
+                for &w in state.conditions(c) {
+                    bringers(code, state, threads, w, depth + 1, found);
+                }
+            }
+        },
+        CommandStage::Running => {
+            let own = command.threads.iter().map(|t| usize::from(t.0));
+            let alive = own.filter(|&t| !threads[t].is_over());
+            found.extend(alive.map(|t| site(code, t, 0.into())));
+        }
+        CommandStage::Ended | CommandStage::Complete => {
+            for d in host.command_ids() {
+                let origin = &host.command(d).origin;
+                if matches!(origin, Origin::Device { parent, .. } if *parent == c) {
+                    let end = HostCondition::Reached(d, CommandStage::Complete);
+                    bringers(code, state, threads, end, depth + 1, found);
+                }
+            }
+        }
+    }
+}
+
+fn site(code: &Code, t: usize, line: SourceLine) -> Site {
+    Site {
+        thread: code.program.threads[t].name.clone(),
+        line,
+    }
+}
+
+impl<C: Default> HostProgress<C> {
+    /// The conditions of a command; none, if it was never enqueued.
+    fn conditions(&self, command: CommandId) -> &BTreeSet<HostCondition> {
+        self.item(command).map_or(&NO_CONDITIONS, |i| &i.waits)
+    }
+
+    /// Those conditions that do not hold yet.
+    fn open(
+        &self,
+        code: &Code,
+        threads: &[ThreadState],
+        conds: &BTreeSet<HostCondition>,
+    ) -> impl Iterator<Item = HostCondition> {
+        conds
+            .iter()
+            .copied()
+            .filter(move |&c| !self.holds(code, threads, c))
+    }
+
     /// Whether a thread is in a call that has not returned.
     pub(crate) fn is_calling(&self, t: usize) -> bool {
         self.calls.contains_key(&t)
     }
 
     /// Commands that have no threads and never complete, in words.
-    pub(crate) fn pending(&self, code: &Code, threads: &[Thread]) -> Vec<String> {
+    pub(crate) fn pending(&self, code: &Code, threads: &[ThreadState]) -> Vec<String> {
         let Some(host) = code.program.host.as_deref() else {
             return Vec::new();
         };
         let mut lines = Vec::new();
         for item in &self.items {
-            let What::Command(c) = item.what else {
+            let EntryContent::Command(c) = item.what else {
                 continue;
             };
             let command = host.command(c);
-            if self.stage(c) == Stage::Queued {
+            if self.stage(c) == CommandStage::Queued {
                 lines.push(format!(
                     "`{}` is queued, and nothing submits it",
                     host.name_of(c)
                 ));
-            } else if command.threads.is_empty() && self.stage(c) < Stage::Complete {
+            } else if command.threads.is_empty() && self.stage(c) < CommandStage::Complete {
                 let what = if command.kind == CommandKind::Barrier {
                     "barrier"
                 } else {
                     "command"
                 };
-                let open = item
-                    .waits
-                    .iter()
-                    .filter(|&&w| !self.holds(code, threads, w));
-                let waits: Vec<String> = open.map(|&w| text(code, w)).collect();
-                let why = if waits.is_empty() {
-                    String::new()
-                } else {
-                    format!(": it waits for {}", waits.join(" and "))
+                let open: Vec<HostCondition> = self.open(code, threads, &item.waits).collect();
+                let why = match texts(code, &open) {
+                    none if none.is_empty() => none,
+                    some => format!(": it waits for {some}"),
                 };
                 lines.push(format!(
                     "the {what} `{}` never completes{why}",

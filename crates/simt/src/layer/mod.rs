@@ -6,7 +6,7 @@
 //! | File | What |
 //! |---|---|
 //! | `residency` | blocks that wait for a free multiprocessor |
-//! | `warps`, `flow` | warps that share a program counter: reconvergence stack; the control-flow graph it rests on |
+//! | `warps`, `flow` | warps that share a program counter; the control-flow graph |
 //! | `turns` | threads of a group one after the other, groups one after the other (OpenCL) |
 //!
 //! [`Layers`] combines them: residency works with any order of threads.
@@ -23,20 +23,20 @@ mod turns;
 mod warps;
 
 use super::code::Code;
-use super::thread::Thread;
+use super::thread::ThreadState;
 use super::{Launch, Result, Scheduling};
 use program::{Barrier, Scope};
 use residency::Residency;
 use turns::Turns;
-use warps::{Warp, Warps};
+use warps::{LockstepWarps, Warp};
 
 /// The order in which resident threads step.
 #[derive(Clone, Debug)]
-enum Order {
+enum StepOrder {
     /// Any: PTX for sm_70 and later.
     Any,
     /// Warps share a program counter.
-    Lockstep(Warps),
+    Lockstep(LockstepWarps),
     /// One after the other.
     Turns(Turns),
 }
@@ -45,7 +45,7 @@ enum Order {
 #[derive(Clone, Debug)]
 pub(super) struct Layers {
     residency: Option<Residency>,
-    order: Order,
+    order: StepOrder,
 }
 
 /// The state of all layers.
@@ -69,13 +69,13 @@ impl Layers {
         launch: &Launch,
     ) -> Result<Layers, String> {
         let order = match scheduling {
-            Scheduling::Independent => Order::Any,
-            Scheduling::Lockstep => Order::Lockstep(Warps::new(code)?),
-            Scheduling::SerialGroups => Order::Turns(Turns {
+            Scheduling::Independent => StepOrder::Any,
+            Scheduling::Lockstep => StepOrder::Lockstep(LockstepWarps::new(code)?),
+            Scheduling::SerialGroups => StepOrder::Turns(Turns {
                 scope: Scope::Cta,
                 alone: true,
             }),
-            Scheduling::Subgroups => Order::Turns(Turns {
+            Scheduling::Subgroups => StepOrder::Turns(Turns {
                 scope: Scope::Warp,
                 alone: false,
             }),
@@ -87,14 +87,14 @@ impl Layers {
     }
 
     /// The state before the first step.
-    pub(super) fn start(&self, code: &Code, threads: &[Thread]) -> LayersState {
+    pub(super) fn start(&self, code: &Code, threads: &[ThreadState]) -> LayersState {
         LayersState {
             admitted: self
                 .residency
                 .as_ref()
                 .map_or(Vec::new(), |r| r.start(threads)),
             warps: match &self.order {
-                Order::Lockstep(warps) => warps.start(code, threads),
+                StepOrder::Lockstep(warps) => warps.start(code, threads),
                 _ => Vec::new(),
             },
             turn: None,
@@ -106,7 +106,7 @@ impl Layers {
         &self,
         code: &Code,
         state: &LayersState,
-        threads: &[Thread],
+        threads: &[ThreadState],
         thread: usize,
     ) -> bool {
         // Threads of the host are not work-items.
@@ -116,9 +116,9 @@ impl Layers {
                 .as_ref()
                 .is_none_or(|r| r.may_enter(&state.admitted, threads, thread))
                 && match &self.order {
-                    Order::Any => true,
-                    Order::Lockstep(warps) => warps.is_active(&state.warps, thread),
-                    Order::Turns(turns) => turns.is_next(code, state.turn, threads, thread),
+                    StepOrder::Any => true,
+                    StepOrder::Lockstep(warps) => warps.is_active(&state.warps, thread),
+                    StepOrder::Turns(turns) => turns.is_next(code, state.turn, threads, thread),
                 }
     }
 
@@ -128,14 +128,14 @@ impl Layers {
             .as_ref()
             .is_none_or(|r| r.is_in(&state.admitted, thread))
             && match &self.order {
-                Order::Any => true,
-                Order::Lockstep(warps) => !warps.is_split(&state.warps, thread),
-                Order::Turns(turns) => !turns.alone || state.turn.is_some(),
+                StepOrder::Any => true,
+                StepOrder::Lockstep(warps) => !warps.is_split(&state.warps, thread),
+                StepOrder::Turns(turns) => !turns.alone || state.turn.is_some(),
             }
     }
 
     /// A command has started, and its threads are no longer held.
-    pub(super) fn started(&self, state: &mut LayersState, threads: &[Thread]) {
+    pub(super) fn started(&self, state: &mut LayersState, threads: &[ThreadState]) {
         if let Some(residency) = &self.residency {
             residency.started(&mut state.admitted, threads);
         }
@@ -147,7 +147,7 @@ impl Layers {
         &self,
         code: &Code,
         state: &mut LayersState,
-        threads: &[Thread],
+        threads: &[ThreadState],
         thread: usize,
         from: usize,
         woken: &mut Vec<usize>,
@@ -156,11 +156,11 @@ impl Layers {
             residency.stepped(&mut state.admitted, threads, thread, woken);
         }
         match &self.order {
-            Order::Any => {}
-            Order::Lockstep(warps) => {
-                warps.stepped(code, &mut state.warps, threads, (thread, from), woken)
+            StepOrder::Any => {}
+            StepOrder::Lockstep(warps) => {
+                warps.stepped(code, &mut state.warps, threads, thread, from, woken)
             }
-            Order::Turns(turns) => turns.stepped(code, &mut state.turn, threads, thread, woken),
+            StepOrder::Turns(turns) => turns.stepped(code, &mut state.turn, threads, thread, woken),
         }
     }
 
@@ -172,13 +172,15 @@ impl Layers {
         &self,
         code: &Code,
         state: &LayersState,
-        threads: &[Thread],
+        threads: &[ThreadState],
         thread: usize,
         barrier: &Barrier,
     ) -> Result {
         match &self.order {
-            Order::Lockstep(warps) => warps.arrives(code, &state.warps, threads, (thread, barrier)),
-            Order::Any | Order::Turns(_) => Ok(()),
+            StepOrder::Lockstep(warps) => {
+                warps.arrives(code, &state.warps, threads, thread, barrier)
+            }
+            StepOrder::Any | StepOrder::Turns(_) => Ok(()),
         }
     }
 
@@ -187,7 +189,7 @@ impl Layers {
         &self,
         code: &Code,
         state: &LayersState,
-        threads: &[Thread],
+        threads: &[ThreadState],
         thread: usize,
     ) -> Option<String> {
         if self
@@ -198,17 +200,17 @@ impl Layers {
             return Some("its block is not resident: it waits for another block to finish".into());
         }
         match &self.order {
-            Order::Any => None,
-            Order::Lockstep(warps) => warps.obstacle(code, &state.warps, threads, thread),
-            Order::Turns(turns) => turns.obstacle(code, state.turn, threads, thread),
+            StepOrder::Any => None,
+            StepOrder::Lockstep(warps) => warps.obstacle(code, &state.warps, threads, thread),
+            StepOrder::Turns(turns) => turns.obstacle(code, state.turn, threads, thread),
         }
     }
 
     /// The lanes that are active together with a thread, for trace lines.
     pub(super) fn active(&self, state: &LayersState, thread: usize) -> Option<u64> {
         match &self.order {
-            Order::Lockstep(warps) => Some(warps.active(&state.warps, thread)),
-            Order::Any | Order::Turns(_) => None,
+            StepOrder::Lockstep(warps) => Some(warps.active(&state.warps, thread)),
+            StepOrder::Any | StepOrder::Turns(_) => None,
         }
     }
 }

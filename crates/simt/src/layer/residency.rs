@@ -20,7 +20,7 @@
 
 use crate::Launch;
 use crate::code::Code;
-use crate::thread::{Status, Thread};
+use crate::thread::{ThreadState, ThreadStatus};
 use program::host::{CommandId, CommandKind};
 use program::{Scope, ThreadId};
 
@@ -28,7 +28,7 @@ use program::{Scope, ThreadId};
 #[derive(Clone, Debug)]
 pub(super) struct Residency {
     capacity: usize,
-    launches: Vec<Group>,
+    launches: Vec<LaunchBlocks>,
     /// By GPU: its launches, as indices of `launches`.
     gpus: Vec<Vec<usize>>,
     /// By thread: launch and block, as indices of `launches` and of its blocks; `None` if the
@@ -38,7 +38,7 @@ pub(super) struct Residency {
 
 /// The blocks of one launch.
 #[derive(Clone, Debug)]
-struct Group {
+struct LaunchBlocks {
     /// An index of [`Residency::gpus`].
     gpu: usize,
     /// In the order of their numbers, with their threads.
@@ -93,7 +93,7 @@ impl Residency {
             let n = keys.iter().position(|&x| x == key).unwrap_or_else(|| {
                 keys.push(key);
                 all.gpus[g].push(all.launches.len());
-                all.launches.push(Group {
+                all.launches.push(LaunchBlocks {
                     gpu: g,
                     blocks: Vec::new(),
                     cooperative: false,
@@ -117,7 +117,7 @@ impl Residency {
     }
 
     /// The number of blocks of each launch that enter first.
-    pub(super) fn start(&self, threads: &[Thread]) -> Vec<u32> {
+    pub(super) fn start(&self, threads: &[ThreadState]) -> Vec<u32> {
         let mut admitted = vec![0; self.launches.len()];
         for g in 0..self.gpus.len() {
             self.fill(&mut admitted, threads, g);
@@ -126,30 +126,35 @@ impl Residency {
     }
 
     /// A command has started.
-    pub(super) fn started(&self, admitted: &mut [u32], threads: &[Thread]) {
+    pub(super) fn started(&self, admitted: &mut [u32], threads: &[ThreadState]) {
         (0..self.gpus.len()).for_each(|g| self.fill(admitted, threads, g));
     }
 
     /// The number of further blocks that a GPU has room for.
-    fn room(&self, admitted: &[u32], threads: &[Thread], gpu: usize) -> usize {
-        let inside = |&n: &usize| {
-            self.launches[n].blocks[..admitted[n] as usize]
+    fn room(&self, admitted: &[u32], threads: &[ThreadState], gpu: usize) -> usize {
+        self.capacity.saturating_sub(
+            self.gpus[gpu]
                 .iter()
-                .filter(|b| stays(b, threads))
-                .count()
-        };
-        self.capacity
-            .saturating_sub(self.gpus[gpu].iter().map(inside).sum())
+                .map(|&n| {
+                    self.launches[n].blocks[..admitted[n] as usize]
+                        .iter()
+                        .filter(|b| stays(b, threads))
+                        .count()
+                })
+                .sum(),
+        )
     }
 
     /// Admits blocks while there is room, if only one launch can take it.
-    fn fill(&self, admitted: &mut [u32], threads: &[Thread], gpu: usize) {
+    fn fill(&self, admitted: &mut [u32], threads: &[ThreadState], gpu: usize) {
         let &[n] = self.gpus[gpu].as_slice() else {
             return;
         };
-        let started = |b: &Vec<usize>| b.iter().all(|&t| threads[t].status != Status::Held);
         let next = |admitted: &[u32]| self.launches[n].blocks.get(admitted[n] as usize);
-        while next(admitted).is_some_and(started) && self.room(admitted, threads, gpu) > 0 {
+        while next(admitted)
+            .is_some_and(|b| b.iter().all(|&t| threads[t].status != ThreadStatus::Held))
+            && self.room(admitted, threads, gpu) > 0
+        {
             admitted[n] += 1;
         }
     }
@@ -160,7 +165,12 @@ impl Residency {
     }
 
     /// Whether the block of a thread has entered, or would enter by a step of the thread.
-    pub(super) fn may_enter(&self, admitted: &[u32], threads: &[Thread], thread: usize) -> bool {
+    pub(super) fn may_enter(
+        &self,
+        admitted: &[u32],
+        threads: &[ThreadState],
+        thread: usize,
+    ) -> bool {
         let Some((n, b)) = self.place[thread] else {
             return true;
         };
@@ -181,7 +191,7 @@ impl Residency {
     pub(super) fn stepped(
         &self,
         admitted: &mut [u32],
-        threads: &[Thread],
+        threads: &[ThreadState],
         thread: usize,
         woken: &mut Vec<usize>,
     ) {
@@ -209,6 +219,6 @@ impl Residency {
 }
 
 /// Whether an admitted block still takes room.
-fn stays(block: &[usize], threads: &[Thread]) -> bool {
+fn stays(block: &[usize], threads: &[ThreadState]) -> bool {
     !block.iter().all(|&t| threads[t].is_over())
 }

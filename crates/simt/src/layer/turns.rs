@@ -10,7 +10,7 @@
 //!   sub-groups may have independent forward progress.
 
 use crate::code::Code;
-use crate::thread::{Status, Thread};
+use crate::thread::{ThreadState, ThreadStatus};
 use program::Scope;
 
 /// The threads of a group take turns.
@@ -23,19 +23,21 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    fn first(self, code: &Code, threads: &[Thread], thread: usize) -> Option<usize> {
+    fn first(self, code: &Code, threads: &[ThreadState], thread: usize) -> Option<usize> {
         let group = code.members(code.group(thread, self.scope), self.scope);
-        group
-            .iter()
-            .copied()
-            .find(|&u| matches!(threads[u].status, Status::Running | Status::Lost))
+        group.iter().copied().find(|&u| {
+            matches!(
+                threads[u].status,
+                ThreadStatus::Running | ThreadStatus::Lost
+            )
+        })
     }
 
     pub(super) fn is_next(
         self,
         code: &Code,
         turn: Option<u32>,
-        threads: &[Thread],
+        threads: &[ThreadState],
         thread: usize,
     ) -> bool {
         turn.is_none_or(|g| g as usize == code.group(thread, self.scope))
@@ -46,7 +48,7 @@ impl Turns {
         self,
         code: &Code,
         turn: &mut Option<u32>,
-        threads: &[Thread],
+        threads: &[ThreadState],
         thread: usize,
         woken: &mut Vec<usize>,
     ) {
@@ -66,7 +68,7 @@ impl Turns {
         self,
         code: &Code,
         turn: Option<u32>,
-        threads: &[Thread],
+        threads: &[ThreadState],
         thread: usize,
     ) -> Option<String> {
         let name = |t: usize| &code.program.threads[t].name;

@@ -23,8 +23,8 @@ use std::mem::discriminant;
 use super::flow::reconvergence;
 use crate::code::{Act, Code, eval};
 use crate::set::bits;
-use crate::thread::{Status, Thread};
-use crate::{Fault, Halt, Result};
+use crate::thread::{ThreadState, ThreadStatus};
+use crate::{FaultKind, Result, StepHalt};
 use program::{Barrier, Scope};
 
 /// A set of lanes.
@@ -32,7 +32,7 @@ type Lanes = u64;
 
 /// The warp of each thread.
 #[derive(Clone, Debug)]
-pub(super) struct Warps {
+pub(super) struct LockstepWarps {
     /// Lanes by warp, as threads.
     warps: Vec<Vec<usize>>,
     /// By thread: warp and lane.
@@ -44,7 +44,7 @@ pub(super) struct Warps {
 /// The state of a warp.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Warp {
-    stack: Vec<Frame>,
+    stack: Vec<WarpFrame>,
     /// Active lanes that have not executed the current instruction.
     todo: Lanes,
     /// Whether the two top frames are sides whose order is still open.
@@ -53,18 +53,18 @@ pub(super) struct Warp {
 
 /// Lanes that run together.
 #[derive(Clone, Debug, Hash)]
-struct Frame {
+struct WarpFrame {
     lanes: Lanes,
     /// The instruction at which they meet the others again; `None` for the whole warp.
     until: Option<usize>,
 }
 
-impl Warps {
+impl LockstepWarps {
     /// The warps of a program.
     ///
     /// # Errors
     /// If the threads of a warp run different code.
-    pub(super) fn new(code: &Code) -> Result<Warps, String> {
+    pub(super) fn new(code: &Code) -> Result<LockstepWarps, String> {
         let mut warps: Vec<Vec<usize>> = Vec::new();
         let mut place = vec![(0, 0); code.threads.len()];
         for t in (0..code.threads.len()).filter(|&t| code.group(t, Scope::Warp) == t) {
@@ -80,7 +80,8 @@ impl Warps {
                 if !same_code(&code.threads[t].acts, &code.threads[u].acts) {
                     let names = [t, u].map(|x| code.program.threads[x].name.clone());
                     return Err(format!(
-                        "not in this machine: {} and {} share a warp, but run different code; a warp with one program counter runs one code",
+                        "not in this machine: {} and {} share a warp, but run different code; a \
+                            warp with one program counter runs one code",
                         names[0], names[1]
                     ));
                 }
@@ -91,11 +92,11 @@ impl Warps {
             .iter()
             .map(|w| reconvergence(&code.threads[w[0]].acts))
             .collect();
-        Ok(Warps { warps, place, meet })
+        Ok(LockstepWarps { warps, place, meet })
     }
 
-    pub(super) fn start(&self, code: &Code, threads: &[Thread]) -> Vec<Warp> {
-        let whole = |w: &Vec<usize>| Frame {
+    pub(super) fn start(&self, code: &Code, threads: &[ThreadState]) -> Vec<Warp> {
+        let whole = |w: &Vec<usize>| WarpFrame {
             lanes: u64::MAX >> (64 - w.len()),
             until: None,
         };
@@ -109,7 +110,7 @@ impl Warps {
             })
             .collect();
         for (w, warp) in state.iter_mut().enumerate() {
-            self.issue(code, warp, threads, (w, 0));
+            self.issue(code, warp, threads, w, 0);
         }
         state
     }
@@ -130,7 +131,7 @@ impl Warps {
     }
 
     /// The frame that would run if this lane stepped now.
-    fn side<'a>(&self, warp: &'a Warp, lane: usize) -> Option<&'a Frame> {
+    fn side<'a>(&self, warp: &'a Warp, lane: usize) -> Option<&'a WarpFrame> {
         let top = warp.stack.len().checked_sub(1)?;
         if warp.split && warp.stack[top].lanes >> lane & 1 == 0 {
             return warp.stack.get(top.checked_sub(1)?);
@@ -143,8 +144,9 @@ impl Warps {
         &self,
         code: &Code,
         state: &mut [Warp],
-        threads: &[Thread],
-        (thread, from): (usize, usize),
+        threads: &[ThreadState],
+        thread: usize,
+        from: usize,
         woken: &mut Vec<usize>,
     ) {
         let (w, lane) = self.place[thread];
@@ -159,19 +161,19 @@ impl Warps {
             warp.todo = warp.stack[top].lanes;
             woken.extend(bits(warp.todo).map(|l| self.warps[w][l]));
         }
-        if threads[thread].status == Status::Waiting {
+        if threads[thread].status == ThreadStatus::Waiting {
             // The instruction is executed once the barrier lets the lane pass.
             return;
         }
         warp.todo &= !(1 << lane);
         if warp.todo == 0 {
-            self.issue(code, warp, threads, (w, from));
+            self.issue(code, warp, threads, w, from);
             woken.extend(bits(warp.todo).map(|l| self.warps[w][l]));
         }
     }
 
     /// All active lanes have executed the instruction at `from`: finds the lanes that step next.
-    fn issue(&self, code: &Code, warp: &mut Warp, threads: &[Thread], (w, from): (usize, usize)) {
+    fn issue(&self, code: &Code, warp: &mut Warp, threads: &[ThreadState], w: usize, from: usize) {
         let at = |lane: usize| threads[self.warps[w][lane]].pc;
         let over = bits(warp.stack[0].lanes).filter(|&l| threads[self.warps[w][l]].is_over());
         let over = over.fold(0, |set, l| set | 1 << l);
@@ -205,8 +207,8 @@ impl Warps {
             let sides = [here, there]
                 .into_iter()
                 .filter(|&s| bits(s).next().map(at) != Some(meet));
-            let sides: Vec<Frame> = sides
-                .map(|lanes| Frame {
+            let sides: Vec<WarpFrame> = sides
+                .map(|lanes| WarpFrame {
                     lanes,
                     until: Some(meet),
                 })
@@ -223,8 +225,9 @@ impl Warps {
         &self,
         code: &Code,
         state: &[Warp],
-        threads: &[Thread],
-        (thread, barrier): (usize, &Barrier),
+        threads: &[ThreadState],
+        thread: usize,
+        barrier: &Barrier,
     ) -> Result {
         let (w, lane) = self.place[thread];
         let named = barrier.lanes.as_ref().map_or(Lanes::MAX, |mask| {
@@ -243,12 +246,13 @@ impl Warps {
             .map(|&u| code.program.threads[u].name.as_str())
             .collect();
         let more = if missing.len() > 4 { ", …" } else { "" };
-        Err(Halt::Fault {
-            kind: Fault::Barrier,
+        Err(StepHalt::Fault {
+            kind: FaultKind::Barrier,
             thread,
             instr: threads[thread].pc,
             what: format!(
-                "is reached by part of a warp: {}{more} took another side of a branch, and barriers count whole warps",
+                "is reached by part of a warp: {}{more} took another side of a branch, and \
+                    barriers count whole warps",
                 names.join(", ")
             ),
         })
@@ -258,7 +262,7 @@ impl Warps {
         &self,
         code: &Code,
         state: &[Warp],
-        threads: &[Thread],
+        threads: &[ThreadState],
         thread: usize,
     ) -> Option<String> {
         let (w, lane) = self.place[thread];
@@ -270,7 +274,6 @@ impl Warps {
         let active = bits(runs.lanes & warp.todo)
             .next()
             .map(|l| self.warps[w][l]);
-        let line = |pc: usize| code.line(thread, pc);
         if runs.lanes >> lane & 1 != 0 {
             let other = active
                 .map(|u| code.program.threads[u].name.as_str())
@@ -282,7 +285,7 @@ impl Warps {
         // The missing lane waits at the meeting point, or for its side's turn.
         let meet = |until: Option<usize>| {
             until
-                .and_then(line)
+                .and_then(|pc| code.line(thread, pc))
                 .map_or("the end".into(), |l| format!("line {l}"))
         };
         let mine = warp
@@ -314,7 +317,8 @@ impl Warps {
 /// Whether two threads run the same code: the same kinds of instructions, and branches with the
 /// same targets.
 fn same_code(a: &[Act], b: &[Act]) -> bool {
-    let same =
-        |(x, y): (&Act, &Act)| discriminant(x) == discriminant(y) && x.target() == y.target();
-    a.len() == b.len() && a.iter().zip(b).all(same)
+    a.len() == b.len()
+        && a.iter()
+            .zip(b)
+            .all(|(x, y)| discriminant(x) == discriminant(y) && x.target() == y.target())
 }

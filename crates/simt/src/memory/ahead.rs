@@ -15,14 +15,13 @@
 //!   itself.
 //! - The look passes a barrier only in programs without branches: then no value decides whether the
 //!   barrier lets a thread pass.
-//!   no value's doing.
 
 use super::Context;
 use crate::code::new_value;
-use crate::code::{Access, Act, Code, Fence, Place};
-use crate::record::{Event, Spot};
-use crate::thread::Thread;
-use crate::{Early, Halt, Result};
+use crate::code::{Access, AccessPlace, Act, Code, Fence};
+use crate::record::{RunEvent, Spot};
+use crate::thread::ThreadState;
+use crate::{Early, Result, StepHalt};
 use program::{BinOp, Expr, Proxy, RegId, Scope, Update};
 
 /// The accesses, fences and barriers that a look may pass.
@@ -32,7 +31,7 @@ const MAX_WALK: usize = 100;
 
 /// The parts of an instruction that can be bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum BindKind {
     Read,
     Write,
     Both,
@@ -53,11 +52,11 @@ pub(super) struct Release {
 
 /// A bind that is possible now.
 #[derive(Clone, Debug)]
-pub(super) struct Candidate {
+pub(super) struct BindCandidate {
     pub(super) instr: usize,
     pub(super) clock: u32,
-    pub(super) what: What,
-    pub(super) place: Place,
+    pub(super) what: BindKind,
+    pub(super) place: AccessPlace,
     /// A store's value.
     pub(super) value: i64,
     /// Releases before or at it whose turn has not come, if they could head a release pattern
@@ -67,18 +66,18 @@ pub(super) struct Candidate {
     pub(super) regs: Vec<Option<i64>>,
 }
 
-impl Candidate {
+impl BindCandidate {
     /// Chooses one of the candidates, and logs it.
     pub(super) fn choose(
-        mut all: Vec<Candidate>,
+        mut all: Vec<BindCandidate>,
         cx: &mut Context<'_>,
         thread: usize,
-    ) -> Result<Candidate> {
+    ) -> Result<BindCandidate> {
         if all.is_empty() {
-            return Err(Halt::Refused);
+            return Err(StepHalt::Refused);
         }
         let chosen = all.swap_remove(cx.chooser.choose(all.len()));
-        cx.log.note(Event::Early(Spot {
+        cx.log.note(RunEvent::Early(Spot {
             thread,
             instr: chosen.instr,
         }));
@@ -95,17 +94,17 @@ impl Candidate {
             ..
         } = atomic
         else {
-            return Err(Halt::Refused);
+            return Err(StepHalt::Refused);
         };
         let old = from.ty.wrap(read);
         let regs = once_read(update, *dst, &self.regs, old);
-        new_value(update, old, from.ty, to.ty, &|e| known(e, &regs)).ok_or(Halt::Refused)
+        new_value(update, old, from.ty, to.ty, &|e| known(e, &regs)).ok_or(StepHalt::Refused)
     }
 }
 
 /// The earlier bind of an instruction.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bound {
+pub(super) struct EarlierBind {
     /// The value that its read took, if the read has a source.
     pub(super) read: Option<i64>,
     /// Whether its write is visible.
@@ -113,14 +112,14 @@ pub(super) struct Bound {
 }
 
 /// The position and the limits of a look.
-pub(super) struct Look<'a> {
+pub(super) struct LookAhead<'a> {
     pub(super) code: &'a Code,
     pub(super) early: Early,
     /// The thread's number.
     pub(super) t: usize,
-    pub(super) thread: &'a Thread,
+    pub(super) thread: &'a ThreadState,
     /// The binds of its instructions, by clock.
-    pub(super) bound: &'a dyn Fn(u32) -> Option<Bound>,
+    pub(super) bound: &'a dyn Fn(u32) -> Option<EarlierBind>,
     /// The number of binds that the thread has.
     pub(super) binds: usize,
     /// Whether the memory lets a thread publish an exchange's write alone.
@@ -169,22 +168,22 @@ struct Passed {
 }
 
 /// A look ahead over a thread's code.
-struct Walk {
+struct AheadWalk {
     early: Early,
     pc: usize,
     clock: u32,
     /// The known registers.
     regs: Vec<Option<i64>>,
     passed: Passed,
-    found: Vec<Candidate>,
+    found: Vec<BindCandidate>,
 }
 
-impl Walk {
+impl AheadWalk {
     /// Adds a candidate, if the mode allows it there.
     fn offer(
         &mut self,
-        what: What,
-        place: Option<Place>,
+        what: BindKind,
+        place: Option<AccessPlace>,
         value: i64,
         plain: bool,
         releases: Vec<Release>,
@@ -192,7 +191,7 @@ impl Walk {
         let Some(place) = place else { return };
         if self.early != Early::Local || plain && !self.passed.addresses.contains(&place.va) {
             let (instr, clock, regs) = (self.pc, self.clock, self.regs.clone());
-            self.found.push(Candidate {
+            self.found.push(BindCandidate {
                 instr,
                 clock,
                 what,
@@ -205,7 +204,7 @@ impl Walk {
     }
 
     /// The instruction in view releases; without a place, through every later write.
-    fn release(&mut self, scope: Scope, place: Option<Place>) {
+    fn release(&mut self, scope: Scope, place: Option<AccessPlace>) {
         let release = Release {
             clock: self.clock,
             instr: self.pc,
@@ -242,22 +241,13 @@ fn operands_known(update: &Update, dst: Option<RegId>, regs: &[Option<i64>]) -> 
     update.operands().iter().all(|e| ready(e))
 }
 
-impl Look<'_> {
+impl LookAhead<'_> {
     /// The binds that are possible for the thread now.
-    pub(super) fn candidates(&self) -> Vec<Candidate> {
-        let Look {
-            code,
-            early,
-            t,
-            thread,
-            bound,
-            binds,
-            halves,
-            fences,
-        } = *self;
-        let acts = &code.threads[t].acts;
-        let mut walk = Walk {
-            early,
+    pub(super) fn candidates(&self) -> Vec<BindCandidate> {
+        let thread = self.thread;
+        let acts = &self.code.threads[self.t].acts;
+        let mut walk = AheadWalk {
+            early: self.early,
             pc: thread.pc,
             clock: thread.clock,
             regs: thread.regs.iter().copied().map(Some).collect(),
@@ -267,144 +257,170 @@ impl Look<'_> {
         let mut seen = 0;
         for _ in 0..MAX_WALK {
             let Some(act) = acts.get(walk.pc) else { break };
-            if seen == WINDOW || walk.passed.wall && early == Early::Local {
+            if seen == WINDOW || walk.passed.wall && self.early == Early::Local {
                 break;
             }
             seen += usize::from(!matches!(act, Act::Assign { .. } | Act::Branch { .. }));
-            let bind = bound(walk.clock);
-            let first = walk.clock == thread.clock;
-            let place = |addr: &Expr, access: &Access, write| {
-                known(addr, &walk.regs).and_then(|a| code.place(t, a, access.ty, write))
+            let Some(next) = self.pass(&mut walk, act) else {
+                break;
             };
-            // The value that its read took, if it was bound.
-            let taken = bind.and_then(|b| b.read);
-            let mut next = walk.pc + 1;
-            match act {
-                Act::Load { dst, addr, access } => {
-                    let place = place(addr, access, false);
-                    let value = taken.map(|v| access.ty.wrap(v));
-                    let needed = code.threads[t].used[next][dst.0 as usize];
-                    if bind.is_none() && (!first && needed || first && access.acquire) {
-                        walk.offer(What::Read, place, 0, !access.acquire, Vec::new());
-                    }
-                    walk.passed.access(place, access, access.acquire);
-                    walk.set(*dst, value);
-                }
-                Act::Store {
-                    addr,
-                    value,
-                    access,
-                } => {
-                    let place = place(addr, access, true);
-                    let value = known(value, &walk.regs).map(|v| access.ty.wrap(v));
-                    if access.release {
-                        walk.release(access.scope, place);
-                    }
-                    if let (None, false, Some(value)) = (bind, first, value) {
-                        let releases = walk.passed.releases_for(place);
-                        walk.offer(What::Write, place, value, !access.release, releases);
-                    }
-                    walk.passed.access(place, access, access.release);
-                }
-                Act::Rmw {
-                    dst,
-                    addr,
-                    update,
-                    read,
-                    write,
-                } => {
-                    let place = place(addr, read, true);
-                    let old = taken.map(|v| read.ty.wrap(v));
-                    if write.release {
-                        walk.release(write.scope, place);
-                    }
-                    let releases = walk.passed.releases_for(place);
-                    let plain = !read.acquire && !write.release;
-                    match bind {
-                        // Operations on an mbarrier object happen in the order of their turns.
-                        None if read.object.is_some() => {}
-                        None if operands_known(update, *dst, &walk.regs) => {
-                            if !first || read.acquire {
-                                walk.offer(What::Both, place, 0, plain, releases.clone());
-                            }
-                            if let (Update::Exchange(e), Early::Full(_), true) =
-                                (update, early, halves)
-                            {
-                                let value = known(e, &walk.regs).map_or(0, |v| write.ty.wrap(v));
-                                walk.offer(What::Publish, place, value, plain, releases);
-                            }
-                        }
-                        Some(b) if b.read.is_none() && b.write => {
-                            walk.offer(What::Catch, place, 0, plain, Vec::new());
-                        }
-                        _ => {}
-                    }
-                    walk.passed.access(place, read, !plain);
-                    if let Some(dst) = dst {
-                        walk.set(*dst, old);
-                    }
-                }
-                Act::Mark { mark: fence, .. } => {
-                    walk.passed.wall = true;
-                    for fence in fence.in_turn() {
-                        if let Fence::Thread {
-                            release: true,
-                            scope,
-                            ..
-                        } = fence
-                        {
-                            walk.release(scope, None);
-                        }
-                    }
-                }
-                Act::Barrier(_) if code.branches => break,
-                Act::Barrier(b) => {
-                    walk.passed.wall = true;
-                    if fences {
-                        walk.release(b.scope.unwrap_or(Scope::Thread), None);
-                    }
-                }
-                // A value from the runtime or from another lane is never bound early.
-                Act::Call(_) | Act::Enqueue(_) | Act::Give { .. } | Act::Take { .. } => break,
-                Act::Status { of, .. }
-                    if code
-                        .program
-                        .host
-                        .as_deref()
-                        .is_some_and(|h| h.query(*of).orders(h)) =>
-                {
-                    break;
-                }
-                Act::Choice { dst, .. } | Act::Status { dst, .. } => walk.set(*dst, None),
-                Act::Assign { dst, value } => {
-                    let value = known(value, &walk.regs);
-                    walk.set(*dst, value);
-                }
-                Act::Branch { cond, target } => match known(cond, &walk.regs) {
-                    Some(0) => {}
-                    Some(_) => next = *target,
-                    None => break,
-                },
-            }
             walk.pc = next;
             walk.clock += 1;
         }
-        if binds >= early.limit() {
+        if self.binds >= self.early.limit() {
             // Keeps only the candidates that complete an existing bind.
-            walk.found.retain(|c| c.what == What::Catch);
+            walk.found.retain(|c| c.what == BindKind::Catch);
         }
         walk.found
+    }
+
+    /// Adds the binds of an instruction, and passes it; returns the next instruction, or `None` if
+    /// the look ends here.
+    fn pass(&self, walk: &mut AheadWalk, act: &Act) -> Option<usize> {
+        let code = self.code;
+        let mut next = walk.pc + 1;
+        match act {
+            Act::Load { dst, addr, access } => {
+                let first = walk.clock == self.thread.clock;
+                let bind = (self.bound)(walk.clock);
+                let place = self.place(walk, addr, access, false);
+                let value = bind.and_then(|b| b.read).map(|v| access.ty.wrap(v));
+                let needed = code.threads[self.t].used[next][dst.0 as usize];
+                if bind.is_none() && (!first && needed || first && access.acquire) {
+                    walk.offer(BindKind::Read, place, 0, !access.acquire, Vec::new());
+                }
+                walk.passed.access(place, access, access.acquire);
+                walk.set(*dst, value);
+            }
+            Act::Store {
+                addr,
+                value,
+                access,
+            } => {
+                let first = walk.clock == self.thread.clock;
+                let bind = (self.bound)(walk.clock);
+                let place = self.place(walk, addr, access, true);
+                let value = known(value, &walk.regs).map(|v| access.ty.wrap(v));
+                if access.release {
+                    walk.release(access.scope, place);
+                }
+                if let (None, false, Some(value)) = (bind, first, value) {
+                    let releases = walk.passed.releases_for(place);
+                    walk.offer(BindKind::Write, place, value, !access.release, releases);
+                }
+                walk.passed.access(place, access, access.release);
+            }
+            Act::Rmw { .. } => self.pass_atomic(walk, act),
+            Act::Mark { mark: fence, .. } => {
+                walk.passed.wall = true;
+                for fence in fence.in_turn() {
+                    if let Fence::Thread {
+                        release: true,
+                        scope,
+                        ..
+                    } = fence
+                    {
+                        walk.release(scope, None);
+                    }
+                }
+            }
+            Act::Barrier(_) if code.branches => return None,
+            Act::Barrier(b) => {
+                walk.passed.wall = true;
+                if self.fences {
+                    walk.release(b.scope.unwrap_or(Scope::Thread), None);
+                }
+            }
+            // A value from the runtime or from another lane is never bound early.
+            Act::Call(_) | Act::Enqueue(_) | Act::Give { .. } | Act::Take { .. } => return None,
+            Act::Status { of, .. }
+                if code
+                    .program
+                    .host
+                    .as_deref()
+                    .is_some_and(|h| h.query(*of).orders(h)) =>
+            {
+                return None;
+            }
+            Act::Choice { dst, .. } | Act::Status { dst, .. } => walk.set(*dst, None),
+            Act::Assign { dst, value } => {
+                let value = known(value, &walk.regs);
+                walk.set(*dst, value);
+            }
+            Act::Branch { cond, target } => {
+                if known(cond, &walk.regs)? != 0 {
+                    next = *target;
+                }
+            }
+        }
+        Some(next)
+    }
+
+    /// Adds the binds of a read-modify-write, and passes it.
+    fn pass_atomic(&self, walk: &mut AheadWalk, act: &Act) {
+        let Act::Rmw {
+            dst,
+            addr,
+            update,
+            read,
+            write,
+        } = act
+        else {
+            unreachable!("a read-modify-write")
+        };
+        let bind = (self.bound)(walk.clock);
+        let place = self.place(walk, addr, read, true);
+        let old = bind.and_then(|b| b.read).map(|v| read.ty.wrap(v));
+        if write.release {
+            walk.release(write.scope, place);
+        }
+        let releases = walk.passed.releases_for(place);
+        let plain = !read.acquire && !write.release;
+        match bind {
+            // Operations on an mbarrier object happen in the order of their turns.
+            None if read.object.is_some() => {}
+            None if operands_known(update, *dst, &walk.regs) => {
+                if walk.clock != self.thread.clock || read.acquire {
+                    walk.offer(BindKind::Both, place, 0, plain, releases.clone());
+                }
+                if let (Update::Exchange(e), Early::Full(_), true) =
+                    (update, self.early, self.halves)
+                {
+                    let value = known(e, &walk.regs).map_or(0, |v| write.ty.wrap(v));
+                    walk.offer(BindKind::Publish, place, value, plain, releases);
+                }
+            }
+            Some(b) if b.read.is_none() && b.write => {
+                walk.offer(BindKind::Catch, place, 0, plain, Vec::new());
+            }
+            _ => {}
+        }
+        walk.passed.access(place, read, !plain);
+        if let Some(dst) = dst {
+            walk.set(*dst, old);
+        }
+    }
+
+    fn place(
+        &self,
+        walk: &AheadWalk,
+        addr: &Expr,
+        access: &Access,
+        write: bool,
+    ) -> Option<AccessPlace> {
+        let address = known(addr, &walk.regs)?;
+        self.code.place(self.t, address, access.ty, write)
     }
 }
 
 impl Passed {
-    fn access(&mut self, place: Option<Place>, access: &Access, wall: bool) {
+    fn access(&mut self, place: Option<AccessPlace>, access: &Access, wall: bool) {
         self.addresses.extend(place.map(|p| p.va));
         self.wall |= wall || place.is_none() || access.proxy != Proxy::Generic;
     }
 
     /// The releases that could head a release pattern through a write to that place.
-    fn releases_for(&self, place: Option<Place>) -> Vec<Release> {
+    fn releases_for(&self, place: Option<AccessPlace>) -> Vec<Release> {
         let matters = |va: &Option<u16>| va.is_none_or(|va| place.is_none_or(|p| p.va == va));
         self.releases
             .iter()

@@ -9,11 +9,11 @@
 //! - Binds happen in an order that contains reads-from and value dependencies: no value justifies
 //!   itself.
 
-use super::ahead::{Bound, Candidate, Look, Release, What};
-use super::{At, Backend, Context, Target};
+use super::ahead::{BindCandidate, BindKind, EarlierBind, LookAhead, Release};
+use super::{At, Backend, Context, MemoryAccess};
 use crate::code::{Access, Act, Code};
-use crate::thread::Thread;
-use crate::{Early, Halt, Result};
+use crate::thread::ThreadState;
+use crate::{Early, Result, StepHalt};
 
 /// The bind of an instruction. The memory assigns the numbers of reads and writes.
 #[derive(Clone, Debug)]
@@ -89,7 +89,7 @@ pub(super) enum Half {
     /// The write belongs to an exchange whose read is bound later.
     Open,
     /// The write belongs to a read-modify-write with this read.
-    Of(Target, usize),
+    Of(MemoryAccess, usize),
 }
 
 /// A memory that can bind instructions before their turn.
@@ -114,40 +114,47 @@ pub(super) trait Binding: Backend {
     fn taken(m: &Self::Memory, loc: usize, read: usize) -> i64;
 
     /// Gives a read its source.
-    fn source(&self, cx: &mut Context<'_>, m: &mut Self::Memory, t: Target) -> Result<usize>;
+    fn source(&self, cx: &mut Context<'_>, m: &mut Self::Memory, t: MemoryAccess) -> Result<usize>;
 
     /// Makes a write visible.
     fn show(
         &self,
         cx: &mut Context<'_>,
         m: &mut Self::Memory,
-        t: Target,
+        t: MemoryAccess,
         value: i64,
         half: Half,
     ) -> Result<usize>;
 
     /// Gives a source to the read of an exchange whose write is visible.
-    fn catch(&self, code: &Code, m: &mut Self::Memory, write: usize, half: (Target, usize));
+    fn catch(
+        &self,
+        code: &Code,
+        m: &mut Self::Memory,
+        write: usize,
+        read: MemoryAccess,
+        source: usize,
+    );
 
     /// The binds that are possible for a thread now.
     fn candidates(
         &self,
         code: &Code,
         m: &Self::Memory,
-        threads: &[Thread],
+        threads: &[ThreadState],
         t: usize,
-    ) -> Vec<Candidate> {
+    ) -> Vec<BindCandidate> {
         let mine = || Self::bound(m).of(t);
         let bound = |clock: u32| {
             let bind = mine().find(|b| b.clock == clock)?;
-            Some(Bound {
+            Some(EarlierBind {
                 read: bind.read.map(|r| Self::taken(m, bind.loc, r)),
                 write: bind.write.is_some(),
             })
         };
         let (early, thread, binds) = (self.early(), &threads[t], mine().count());
         let (halves, fences) = (Self::HALVES, self.arrivals_release());
-        let mut found = Look {
+        let mut found = LookAhead {
             code,
             early,
             t,
@@ -158,7 +165,7 @@ pub(super) trait Binding: Backend {
             fences,
         }
         .candidates();
-        found.retain(|c| c.what == What::Read || self.may_publish(code, c.place.loc));
+        found.retain(|c| c.what == BindKind::Read || self.may_publish(code, c.place.loc));
         found
     }
 
@@ -167,16 +174,16 @@ pub(super) trait Binding: Backend {
         &self,
         cx: &mut Context<'_>,
         m: &mut Self::Memory,
-        threads: &[Thread],
+        threads: &[ThreadState],
         t: usize,
     ) -> Result {
-        let chosen = Candidate::choose(self.candidates(cx.code, m, threads, t), cx, t)?;
+        let chosen = BindCandidate::choose(self.candidates(cx.code, m, threads, t), cx, t)?;
         let at = At {
             thread: t,
             instr: chosen.instr,
             clock: chosen.clock,
         };
-        let target = |access: &Access| Target {
+        let target = |access: &Access| MemoryAccess {
             at,
             place: chosen.place,
             access: *access,
@@ -195,23 +202,29 @@ pub(super) trait Binding: Backend {
             Act::Store { access, .. } => {
                 bind.write = Some(self.show(cx, m, target(access), chosen.value, Half::None)?);
             }
-            Act::Rmw { write, .. } if chosen.what == What::Publish => {
+            Act::Rmw { write, .. } if chosen.what == BindKind::Publish => {
                 bind.write = Some(self.show(cx, m, target(write), chosen.value, Half::Open)?);
             }
             atomic @ Act::Rmw { read, write, .. } => {
-                let half = (target(read), self.source(cx, m, target(read))?);
-                if chosen.what == What::Catch {
-                    bind = Self::bound_mut(m).take(at).ok_or(Halt::Refused)?;
-                    self.catch(cx.code, m, bind.write.ok_or(Halt::Refused)?, half);
-                } else if let Some(new) = chosen.written(atomic, Self::taken(m, loc, half.1))? {
-                    bind.write =
-                        Some(self.show(cx, m, target(write), new, Half::Of(half.0, half.1))?);
+                let source = self.source(cx, m, target(read))?;
+                if chosen.what == BindKind::Catch {
+                    bind = Self::bound_mut(m).take(at).ok_or(StepHalt::Refused)?;
+                    let publication = bind.write.ok_or(StepHalt::Refused)?;
+                    self.catch(cx.code, m, publication, target(read), source);
+                } else if let Some(new) = chosen.written(atomic, Self::taken(m, loc, source))? {
+                    bind.write = Some(self.show(
+                        cx,
+                        m,
+                        target(write),
+                        new,
+                        Half::Of(target(read), source),
+                    )?);
                 }
-                bind.read = Some(half.1);
+                bind.read = Some(source);
             }
-            _ => return Err(Halt::Refused),
+            _ => return Err(StepHalt::Refused),
         }
-        if chosen.what != What::Catch {
+        if chosen.what != BindKind::Catch {
             bind.releases = chosen.releases;
         }
         Self::bound_mut(m).add(bind);

@@ -1,8 +1,8 @@
 //! The interface between the machine and its memories.
 //!
 //! A memory carries out accesses, fences and the handover at barriers. If it could go on in several
-//! ways, it takes a choice. If it cannot go on, it returns a [`Halt`], and the machine gives up the
-//! whole step (the caller works on a copy).
+//! ways, it takes a choice. If it cannot go on, it returns a [`StepHalt`], and the machine gives up
+//! the whole step (the caller works on a copy).
 
 mod ahead;
 pub(super) mod clike;
@@ -15,10 +15,10 @@ use std::fmt::Debug;
 use std::hash::Hasher;
 
 use super::choice::Chooser;
-use super::code::{Access, Code, Fence, Place};
-use super::record::{Hazard, Log, Spot};
-use super::thread::Thread;
-use super::{Halt, Result};
+use super::code::{Access, AccessPlace, Code, Fence};
+use super::record::{Log, RunHazard, Spot};
+use super::thread::ThreadState;
+use super::{Result, StepHalt};
 use program::{Barrier, Scope};
 
 /// The place and time of a step.
@@ -42,9 +42,9 @@ impl At {
 
 /// An access of a thread: time, place and attributes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Target {
+pub(super) struct MemoryAccess {
     pub(super) at: At,
-    pub(super) place: Place,
+    pub(super) place: AccessPlace,
     pub(super) access: Access,
 }
 
@@ -77,7 +77,7 @@ impl Context<'_> {
     /// Refused, if there are none.
     pub(super) fn pick<T: Copy>(&mut self, all: &[T]) -> Result<T> {
         if all.is_empty() {
-            Err(Halt::Refused)
+            Err(StepHalt::Refused)
         } else {
             Ok(all[self.chooser.choose(all.len())])
         }
@@ -118,17 +118,24 @@ pub(super) trait Backend: Clone {
     fn start(&self, code: &Code) -> Self::Memory;
 
     /// Reads and returns the value as stored.
-    fn load(&self, cx: &mut Context<'_>, m: &mut Self::Memory, t: Target) -> Result<i64>;
+    fn load(&self, cx: &mut Context<'_>, m: &mut Self::Memory, t: MemoryAccess) -> Result<i64>;
 
     /// Writes.
-    fn store(&self, cx: &mut Context<'_>, m: &mut Self::Memory, t: Target, value: i64) -> Result;
+    fn store(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Self::Memory,
+        t: MemoryAccess,
+        value: i64,
+    ) -> Result;
 
     /// Reads and writes, by the two halves of an instruction; returns the old value as stored.
     fn rmw(
         &self,
         cx: &mut Context<'_>,
         m: &mut Self::Memory,
-        halves: (Target, Target),
+        read: MemoryAccess,
+        write: MemoryAccess,
         new: NewValue<'_>,
     ) -> Result<i64>;
 
@@ -138,7 +145,8 @@ pub(super) trait Backend: Clone {
         &self,
         cx: &mut Context<'_>,
         m: &mut Self::Memory,
-        (reads, writes): (&[Target], &[Target]),
+        reads: &[MemoryAccess],
+        writes: &[MemoryAccess],
         new: NewValues<'_>,
     ) -> Result<Vec<i64>> {
         let old = reads
@@ -218,7 +226,13 @@ pub(super) trait Backend: Clone {
     }
 
     /// Whether the thread may bind an instruction early now.
-    fn may_bind_early(&self, _: &Code, _: &Self::Memory, _: &[Thread], _thread: usize) -> bool {
+    fn may_bind_early(
+        &self,
+        _: &Code,
+        _: &Self::Memory,
+        _: &[ThreadState],
+        _thread: usize,
+    ) -> bool {
         false
     }
 
@@ -227,10 +241,10 @@ pub(super) trait Backend: Clone {
         &self,
         _: &mut Context<'_>,
         _: &mut Self::Memory,
-        _: &[Thread],
+        _: &[ThreadState],
         _: usize,
     ) -> Result {
-        Err(Halt::Refused)
+        Err(StepHalt::Refused)
     }
 
     /// Whether some early bind has not had its turn: a state without successors is then not a hang.
@@ -251,7 +265,7 @@ pub(super) trait Backend: Clone {
     }
 
     /// The undefined behaviour of a run that has come to its end.
-    fn hazards(&self, _: &Code, _: &Self::Memory) -> Vec<Hazard> {
+    fn hazards(&self, _: &Code, _: &Self::Memory) -> Vec<RunHazard> {
         Vec::new()
     }
 
@@ -271,7 +285,7 @@ pub(super) trait Backend: Clone {
     fn hash(
         &self,
         m: &Self::Memory,
-        threads: &[Thread],
+        threads: &[ThreadState],
         carried: &mut dyn Iterator<Item = &Self::Carried>,
         hasher: &mut dyn Hasher,
     );

@@ -8,20 +8,20 @@ macro_rules! rules {
     ($($(#[$doc:meta])* $rule:ident,)*) => {
         /// The rules in force.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub struct Rules {
+        pub struct MemoryRules {
             $($(#[$doc])* pub $rule: bool,)*
         }
 
-        impl Rules {
+        impl MemoryRules {
             /// All rules.
-            pub const ALL: Rules = Rules { $($rule: true,)* };
+            pub const ALL: MemoryRules = MemoryRules { $($rule: true,)* };
 
             /// The names of the rules.
             pub const NAMES: &'static [&'static str] = &[$(stringify!($rule)),*];
 
             /// The rules without the one of that name, in every memory that has it; `None` if there
             /// is no such rule.
-            pub fn without(mut self, name: &str) -> Option<Rules> {
+            pub fn without(mut self, name: &str) -> Option<MemoryRules> {
                 match name {
                     $(stringify!($rule) => self.$rule = false,)*
                     _ => return None,

@@ -6,11 +6,11 @@
 
 use std::hash::{Hash, Hasher};
 
-use super::{At, Backend, Context, NewValue, Target};
+use super::{At, Backend, Context, MemoryAccess, NewValue};
 use crate::Result;
 use crate::code::{Code, Fence};
-use crate::record::{Event, Source};
-use crate::thread::Thread;
+use crate::record::{RunEvent, WriteId};
+use crate::thread::ThreadState;
 use program::Barrier;
 
 /// The rules of a sequentially consistent memory.
@@ -20,33 +20,38 @@ pub(crate) struct Sc;
 /// The contents.
 #[derive(Clone, Debug)]
 pub(crate) struct Store {
-    cells: Vec<Cell>,
+    cells: Vec<ScCell>,
     /// By thread: the number of its writes; for the log alone.
     writes: Vec<u32>,
 }
 
 /// One location.
 #[derive(Clone, Copy, Debug)]
-struct Cell {
+struct ScCell {
     value: i64,
     /// The last write; for the log alone.
-    by: Source,
+    by: WriteId,
 }
 
 impl Sc {
-    fn write(cx: &mut Context<'_>, m: &mut Store, Target { at, place, .. }: Target, value: i64) {
-        let source = Source::Write(at.thread, m.writes[at.thread]);
+    fn write(
+        cx: &mut Context<'_>,
+        m: &mut Store,
+        MemoryAccess { at, place, .. }: MemoryAccess,
+        value: i64,
+    ) {
+        let source = WriteId::Write(at.thread, m.writes[at.thread]);
         m.writes[at.thread] += 1;
-        cx.log.note(Event::Write {
+        cx.log.note(RunEvent::Write {
             source,
             instr: at.instr,
             loc: place.loc,
             value,
         });
         cx.log
-            .note(Event::After(place.loc, m.cells[place.loc].by, source));
-        cx.log.note(Event::Commit(source));
-        m.cells[place.loc] = Cell { value, by: source };
+            .note(RunEvent::After(place.loc, m.cells[place.loc].by, source));
+        cx.log.note(RunEvent::Commit(source));
+        m.cells[place.loc] = ScCell { value, by: source };
     }
 }
 
@@ -61,12 +66,16 @@ impl Backend for Sc {
     fn restore(&self, _: &mut Store, (): ()) {}
 
     fn start(&self, code: &Code) -> Store {
-        let cell = |(i, l): (usize, &crate::code::Location)| Cell {
-            value: l.init,
-            by: Source::Initial(i),
-        };
         Store {
-            cells: code.locations.iter().enumerate().map(cell).collect(),
+            cells: code
+                .locations
+                .iter()
+                .enumerate()
+                .map(|(i, l)| ScCell {
+                    value: l.init,
+                    by: WriteId::Initial(i),
+                })
+                .collect(),
             writes: vec![0; code.threads.len()],
         }
     }
@@ -75,10 +84,10 @@ impl Backend for Sc {
         &self,
         cx: &mut Context<'_>,
         m: &mut Store,
-        Target { at, place, .. }: Target,
+        MemoryAccess { at, place, .. }: MemoryAccess,
     ) -> Result<i64> {
-        let Cell { value, by } = m.cells[place.loc];
-        cx.log.note(Event::Read {
+        let ScCell { value, by } = m.cells[place.loc];
+        cx.log.note(RunEvent::Read {
             thread: at.thread,
             instr: at.instr,
             loc: place.loc,
@@ -88,7 +97,7 @@ impl Backend for Sc {
         Ok(value)
     }
 
-    fn store(&self, cx: &mut Context<'_>, m: &mut Store, t: Target, value: i64) -> Result {
+    fn store(&self, cx: &mut Context<'_>, m: &mut Store, t: MemoryAccess, value: i64) -> Result {
         Sc::write(cx, m, t, value);
         Ok(())
     }
@@ -97,7 +106,8 @@ impl Backend for Sc {
         &self,
         cx: &mut Context<'_>,
         m: &mut Store,
-        (read, write): (Target, Target),
+        read: MemoryAccess,
+        write: MemoryAccess,
         new: NewValue<'_>,
     ) -> Result<i64> {
         let old = self.load(cx, m, read)?;
@@ -108,7 +118,7 @@ impl Backend for Sc {
     }
 
     fn fence(&self, cx: &mut Context<'_>, _: &mut Store, at: At, _: Fence) -> Result {
-        cx.log.note(Event::Fence(at.spot()));
+        cx.log.note(RunEvent::Fence(at.spot()));
         Ok(())
     }
 
@@ -127,7 +137,7 @@ impl Backend for Sc {
     fn hash(
         &self,
         m: &Store,
-        _: &[Thread],
+        _: &[ThreadState],
         _: &mut dyn Iterator<Item = &()>,
         mut hasher: &mut dyn Hasher,
     ) {

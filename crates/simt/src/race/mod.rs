@@ -22,14 +22,14 @@ use std::fmt;
 
 use super::code::{Access, Code};
 use super::place::place;
-use super::record::{Event, Hazard, HazardKind};
+use super::record::{HazardKind, RunEvent, RunHazard};
 use super::schedule::Recorded;
-use order::{Asked, Order, Touch};
+use order::{Requirement, RunOrder, Touch};
 use program::{Proxy, SourceLine};
 
 /// One of the two accesses of a race.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Side {
+pub struct RacingAccess {
     /// The thread's number.
     pub thread: usize,
     /// Its name.
@@ -52,9 +52,9 @@ pub struct Race {
     /// Its address space, as in the test format.
     pub space: &'static str,
     /// The earlier one in the run.
-    pub first: Side,
+    pub first: RacingAccess,
     /// The later one.
-    pub second: Side,
+    pub second: RacingAccess,
     /// The missing condition.
     pub why: String,
     /// The number of pairs of threads and locations that race at these two instructions, over all
@@ -64,7 +64,7 @@ pub struct Race {
     pub schedule: Recorded,
 }
 
-impl fmt::Display for Side {
+impl fmt::Display for RacingAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let does = if self.write { "writes" } else { "reads" };
         write!(
@@ -93,23 +93,20 @@ pub(super) fn applies(code: &Code) -> Result<(), String> {
 /// Whether every location is accessed by its own name, through the generic proxy or, by
 /// asynchronous operations, through the async proxy.
 fn has_no_other_proxy(code: &Code) -> bool {
-    let known =
-        |access: &Access| !access.map && matches!(access.proxy, Proxy::Generic | Proxy::Async);
     code.memory
         .cells
         .iter()
         .enumerate()
         .all(|(i, cell)| cell.memory.0 as usize == i)
-        && code
-            .threads
-            .iter()
-            .flat_map(|t| &t.acts)
-            .all(|act| act.accesses().all(known))
+        && code.threads.iter().flat_map(|t| &t.acts).all(|act| {
+            act.accesses()
+                .all(|access| !access.map && matches!(access.proxy, Proxy::Generic | Proxy::Async))
+        })
 }
 
 /// An access that is kept for comparison with later ones.
 #[derive(Clone, Copy, Debug)]
-struct Past {
+struct PastAccess {
     touch: Touch,
     /// Its number among the events of its thread.
     time: u32,
@@ -119,9 +116,17 @@ struct Past {
 
 /// A race by thread and instruction.
 #[derive(Clone, Copy, Debug)]
-struct Found {
-    first: Past,
-    second: Past,
+struct RacePair {
+    first: PastAccess,
+    second: PastAccess,
+}
+
+impl RacePair {
+    /// Whether another race is between the same threads and instructions, at the same location.
+    fn is_at_the_same_places(&self, other: &RacePair) -> bool {
+        let place = |p: &PastAccess| (p.touch.thread, p.touch.instr, p.touch.loc);
+        place(&self.first) == place(&other.first) && place(&self.second) == place(&other.second)
+    }
 }
 
 /// The message when time ran out.
@@ -129,7 +134,7 @@ pub(super) const NOT_ALL: &str = "not all runs were looked through for races: ou
 
 /// The part of a run that was examined for races.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Looked {
+pub(super) enum RaceCoverage {
     /// The whole run.
     Through,
     /// A first part, until the time was over.
@@ -141,13 +146,13 @@ pub(super) enum Looked {
 /// Examines a run for races, and adds them to the known ones.
 pub(super) fn find(
     code: &Code,
-    events: &[Event],
+    events: &[RunEvent],
     recorded: &Recorded,
     known: &mut Vec<Race>,
     late: &dyn Fn() -> bool,
-) -> Looked {
+) -> RaceCoverage {
     let (pairs, looked) = pairs(code, events, late);
-    if looked != Looked::Open {
+    if looked != RaceCoverage::Open {
         add(code, events, recorded, known, pairs);
     }
     looked
@@ -156,13 +161,14 @@ pub(super) fn find(
 /// Like [`find`], but only explains the races that the memory found.
 pub(super) fn explain(
     code: &Code,
-    events: &[Event],
-    (recorded, hazards): (&Recorded, &[Hazard]),
+    events: &[RunEvent],
+    recorded: &Recorded,
+    hazards: &[RunHazard],
     known: &mut Vec<Race>,
     late: &dyn Fn() -> bool,
 ) {
-    let at = |p: &Past| (p.touch.thread, p.touch.instr);
-    let found = |f: &Found| {
+    let at = |p: &PastAccess| (p.touch.thread, p.touch.instr);
+    let found = |f: &RacePair| {
         let (a, b) = (
             at(&f.first).min(at(&f.second)),
             at(&f.first).max(at(&f.second)),
@@ -180,10 +186,10 @@ pub(super) fn explain(
 
 fn add(
     code: &Code,
-    events: &[Event],
+    events: &[RunEvent],
     recorded: &Recorded,
     known: &mut Vec<Race>,
-    pairs: Vec<Found>,
+    pairs: Vec<RacePair>,
 ) {
     for found in pairs {
         let sides = [side(code, &found.first), side(code, &found.second)];
@@ -219,49 +225,51 @@ const EVENTS_PER_LOOK: usize = 256;
 
 /// The races of a run, once for each pair of instructions and threads, and the part that was
 /// examined.
-fn pairs(code: &Code, events: &[Event], late: &dyn Fn() -> bool) -> (Vec<Found>, Looked) {
-    let mut order = Order::new(code, Asked::All);
-    let mut past: Vec<Vec<Past>> = vec![Vec::new(); code.locations.len()];
+fn pairs(
+    code: &Code,
+    events: &[RunEvent],
+    late: &dyn Fn() -> bool,
+) -> (Vec<RacePair>, RaceCoverage) {
+    let mut order = RunOrder::new(code, Requirement::All);
+    let mut past: Vec<Vec<PastAccess>> = vec![Vec::new(); code.locations.len()];
     let mut epochs = vec![0; code.threads.len()];
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<RacePair> = Vec::new();
     for (i, event) in events.iter().enumerate() {
         if i.is_multiple_of(EVENTS_PER_LOOK) && late() {
-            return (found, Looked::Late);
+            return (found, RaceCoverage::Late);
         }
-        if let Event::Pass(at, _) = event {
+        if let RunEvent::Pass(at, _) = event {
             epochs[at.thread] += 1;
         }
         order.event(event, &mut |order, touch| {
             let clock = &order.clocks[touch.thread];
-            let now = Past {
+            let now = PastAccess {
                 touch,
                 time: clock[touch.thread],
                 epoch: epochs[touch.thread],
             };
-            let before = |p: &Past| clock[p.touch.thread] >= p.time;
-            let observed = |p: &Past| order.observed(clock, touch.loc, (p.touch.thread, p.time));
+            let before = |p: &PastAccess| clock[p.touch.thread] >= p.time;
             let list = &mut past[touch.loc];
             for p in list.iter().filter(|p| p.touch.thread != touch.thread) {
                 let same =
                     code.same_value && p.touch.value.is_some() && p.touch.value == touch.value;
                 let harmless =
                     !(p.touch.write || touch.write) || together(code, &p.touch, &touch) || same;
-                if !harmless && !before(p) && !observed(p) {
-                    let again = |f: &Found| {
-                        let key = |p: &Past| (p.touch.thread, p.touch.instr, p.touch.loc);
-                        key(&f.first) == key(p) && key(&f.second) == key(&now)
-                    };
-                    if !found.iter().any(again) {
-                        found.push(Found {
-                            first: *p,
-                            second: now,
-                        });
-                    }
+                let pair = RacePair {
+                    first: *p,
+                    second: now,
+                };
+                if !harmless
+                    && !before(p)
+                    && !order.observed(clock, touch.loc, p.touch.thread, p.time)
+                    && !found.iter().any(|f| f.is_at_the_same_places(&pair))
+                {
+                    found.push(pair);
                 }
             }
             // An access before a plain write races with nothing that does not race with the write.
             let covers = touch.write && !touch.access.strong;
-            let stands_for = |p: &Past| {
+            let stands_for = |p: &PastAccess| {
                 let half = !p.touch.write && order.is_half(p.touch.thread, p.time);
                 let observable = half || p.touch.write && p.touch.access.strong;
                 let other = code.same_value && p.touch.write && p.touch.value != touch.value;
@@ -278,9 +286,9 @@ fn pairs(code: &Code, events: &[Event], late: &dyn Fn() -> bool) -> (Vec<Found>,
     (
         found,
         if order.open {
-            Looked::Open
+            RaceCoverage::Open
         } else {
-            Looked::Through
+            RaceCoverage::Through
         },
     )
 }
@@ -296,10 +304,10 @@ fn together(code: &Code, a: &Touch, b: &Touch) -> bool {
         return true;
     }
     let fit = |a: &Access, b: &Access| a.strong && b.strong;
-    fit(&a.access, &b.access) && code.mutual((a.thread, a.access.scope), (b.thread, b.access.scope))
+    fit(&a.access, &b.access) && code.mutual(a.thread, a.access.scope, b.thread, b.access.scope)
 }
 
-fn side(code: &Code, past: &Past) -> Side {
+fn side(code: &Code, past: &PastAccess) -> RacingAccess {
     let Touch {
         thread,
         instr,
@@ -308,7 +316,7 @@ fn side(code: &Code, past: &Past) -> Side {
     } = past.touch;
     let t = &code.program.threads[thread];
     let instr = &t.code[instr];
-    Side {
+    RacingAccess {
         thread,
         name: t.name.clone(),
         place: place(&code.program, thread),

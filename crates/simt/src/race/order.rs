@@ -2,13 +2,13 @@
 //!
 //! A thread's clock gives, for each thread, the number of its events that come before the next
 //! event of the first. Handovers between threads follow the release and acquire patterns of the
-//! model, barriers, and in PTX `fence.sc`. The same rules with weaker requirements ([`Asked`])
-//! explain why two accesses have no order. In PTX, an observed access also comes before later
-//! accesses to the same location, without any of these: [`Order::observed`].
+//! model, barriers, and in PTX `fence.sc`. The same rules with weaker requirements
+//! ([`Requirement`]) explain why two accesses have no order. In PTX, an observed access also comes
+//! before later accesses to the same location, without any of these: [`RunOrder::observed`].
 //!
 //! # Sources
-//! - PTX ISA, Memory Consistency Model: *Release and Acquire Patterns*, *Synchronizes-with*, *Fence-SC*, *Observation
-//!   Order*, *Causality Order*.
+//! - PTX ISA, Memory Consistency Model: *Release and Acquire Patterns*, *Synchronizes-with*,
+//!   *Fence-SC*, *Observation Order*, *Causality Order*.
 //! - ISO C++, *Data races*: in CUDA C++ a release sequence continues only through
 //!   read-modify-writes, and `fence.sc` order does not synchronize threads.
 //! - Vector clocks: C. Flanagan, S. Freund, "FastTrack: Efficient and Precise Dynamic Race
@@ -21,14 +21,14 @@ use std::rc::Rc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::code::{Access, Act, Code, Fence, OnObject};
-use crate::record::{Event, Source, Spot};
+use crate::record::{RunEvent, Spot, WriteId};
 use program::Scope;
 use program::dialect::RaceRules;
 use program::mbarrier::{PHASES, phase_of};
 
 /// The requirements for one event to come before another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum Requirement {
     /// The requirements of the model.
     All,
     /// Those of the model, as if all scopes were wide enough.
@@ -38,11 +38,11 @@ pub(super) enum Asked {
 }
 
 /// By thread: the number of its events that come before.
-pub(super) type Clock = Vec<u32>;
+pub(super) type VectorClock = Vec<u32>;
 
 /// A handover: one thread passes on everything that comes before one of its events.
 #[derive(Clone, Debug)]
-pub(super) struct Link {
+pub(super) struct Handover {
     /// The thread and instruction that hand over.
     pub(super) from: (usize, usize),
     /// The thread and instruction that take over.
@@ -50,21 +50,21 @@ pub(super) struct Link {
     /// The scopes of the two.
     pub(super) scopes: (Scope, Scope),
     /// The clock handed over.
-    pub(super) clock: Rc<Clock>,
+    pub(super) clock: Rc<VectorClock>,
 }
 
 /// The first operation of a release pattern.
 #[derive(Clone, Debug)]
-struct Head {
+struct ReleaseHead {
     thread: usize,
     instr: usize,
     scope: Scope,
-    clock: Rc<Clock>,
+    clock: Rc<VectorClock>,
 }
 
 /// A writing operation, in the chain of atomics through which its value is observed.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct ChainWrite {
     thread: usize,
     /// The numbers of its read (if it is an atomic) and of its write among the events of its
     /// thread.
@@ -78,63 +78,63 @@ struct Step {
 struct Observer {
     thread: usize,
     time: u32,
-    source: Source,
+    source: WriteId,
     /// The last operation of the chain; `None` until the write is committed.
     last: Option<usize>,
 }
 
 /// A committed write.
 #[derive(Clone, Debug)]
-struct Written {
+struct CommittedWrite {
     /// Its index among the operations that can be observed.
     step: usize,
     thread: usize,
     instr: usize,
     access: Access,
-    heads: Rc<Vec<Head>>,
+    heads: Rc<Vec<ReleaseHead>>,
     /// The events before it, including itself.
-    clock: Rc<Clock>,
+    clock: Rc<VectorClock>,
     value: i64,
     /// For an mbarrier object: the arrivals of the current phase and of the previous one, each with
     /// its scope.
-    arrivals: [Rc<Vec<(Head, Scope)>>; 2],
+    arrivals: [Rc<Vec<(ReleaseHead, Scope)>>; 2],
 }
 
 /// The order of the run so far.
-pub(super) struct Order<'a> {
+pub(super) struct RunOrder<'a> {
     code: &'a Code,
-    asked: Asked,
+    asked: Requirement,
     /// Whether PTX's rules apply: early exits, fence-SC and release sequences within a thread.
     ptx: bool,
-    pub(super) clocks: Vec<Clock>,
+    pub(super) clocks: Vec<VectorClock>,
     /// By thread: its release fences by scope.
-    fences: Vec<BTreeMap<Scope, Head>>,
+    fences: Vec<BTreeMap<Scope, ReleaseHead>>,
     /// By thread: its release writes by location and scope.
-    releases: Vec<BTreeMap<(usize, Scope), Head>>,
+    releases: Vec<BTreeMap<(usize, Scope), ReleaseHead>>,
     /// By thread: strong reads that a later acquire may complete.
-    pending: Vec<Vec<(usize, Source)>>,
+    pending: Vec<Vec<(usize, WriteId)>>,
     /// By thread: heads of arrivals at mbarrier objects that a wait has observed; a later acquire
     /// fence takes them over.
-    seen: Vec<Vec<Head>>,
-    writes: FxHashMap<Source, Written>,
-    fence_sc: BTreeMap<(usize, Scope), Rc<Clock>>,
-    phases: FxHashMap<u32, Clock>,
+    seen: Vec<Vec<ReleaseHead>>,
+    writes: FxHashMap<WriteId, CommittedWrite>,
+    fence_sc: BTreeMap<(usize, Scope), Rc<VectorClock>>,
+    phases: FxHashMap<u32, VectorClock>,
     /// By point of the host program: the events before it.
-    points: FxHashMap<u32, Clock>,
+    points: FxHashMap<u32, VectorClock>,
     /// By thread: the number of its events up to its last read.
     last_reads: Vec<u32>,
     /// By thread: the source and time of an atomic's read, until its write comes.
-    read: Vec<Option<(Source, u32)>>,
+    read: Vec<Option<(WriteId, u32)>>,
     /// The operations that can be observed.
-    steps: Vec<Step>,
+    steps: Vec<ChainWrite>,
     /// The reads of atomics that have written, by thread and number.
     halves: FxHashSet<(usize, u32)>,
     /// By location: its observers.
     observers: FxHashMap<usize, Vec<Observer>>,
     /// Visible writes that are not committed: location, instruction, value.
-    visible: FxHashMap<Source, (usize, usize, i64)>,
+    visible: FxHashMap<WriteId, (usize, usize, i64)>,
     /// The handovers, in order; kept only for weaker requirements.
-    pub(super) links: Vec<Link>,
+    pub(super) links: Vec<Handover>,
     /// Whether a thread took over from a write that was bound early and is committed later. That
     /// handover is known too late: events may then only seem to have no order.
     pub(super) open: bool,
@@ -152,16 +152,16 @@ pub(super) struct Touch {
     pub(super) access: Access,
 }
 
-fn join(into: &mut Clock, other: &Clock) {
+fn join(into: &mut VectorClock, other: &VectorClock) {
     into.iter_mut()
         .zip(other)
         .for_each(|(a, &b)| *a = (*a).max(b));
 }
 
-impl<'a> Order<'a> {
-    pub(super) fn new(code: &'a Code, asked: Asked) -> Order<'a> {
+impl<'a> RunOrder<'a> {
+    pub(super) fn new(code: &'a Code, asked: Requirement) -> RunOrder<'a> {
         let n = code.threads.len();
-        Order {
+        RunOrder {
             code,
             asked,
             ptx: code.program.dialect.row().race_rules == Some(RaceRules::Patterns),
@@ -192,35 +192,22 @@ impl<'a> Order<'a> {
 
     /// Processes an event. Calls `touch` for every access, before the access hands over or takes
     /// over.
-    pub(super) fn event(&mut self, event: &Event, touch: &mut dyn FnMut(&Order<'_>, Touch)) {
+    pub(super) fn event(&mut self, event: &RunEvent, touch: &mut dyn FnMut(&RunOrder<'_>, Touch)) {
         match *event {
-            Event::Read {
+            RunEvent::Read {
                 thread,
                 instr,
                 loc,
                 source,
                 ..
             } => {
-                let Some(access) = self.half(thread, instr, false) else {
-                    return;
-                };
-                self.clocks[thread][thread] += 1;
-                self.last_reads[thread] = self.clocks[thread][thread];
-                self.looks_early(thread, loc);
-                touch(
-                    self,
-                    Touch {
-                        thread,
-                        instr,
-                        loc,
-                        write: false,
-                        value: None,
-                        access,
-                    },
-                );
-                self.reads((thread, instr), loc, source, &access);
+                let at = Spot { thread, instr };
+                if let Some(access) = self.half(thread, instr, false) {
+                    self.touched(at, loc, None, access, touch);
+                    self.reads(at, loc, source, &access);
+                }
             }
-            Event::Write {
+            RunEvent::Write {
                 source,
                 instr,
                 loc,
@@ -228,100 +215,35 @@ impl<'a> Order<'a> {
             } => {
                 self.visible.insert(source, (loc, instr, value));
             }
-            Event::Commit(source) => {
-                let (Source::Write(thread, _), Some((loc, instr, value))) =
+            RunEvent::Commit(source) => {
+                if let (WriteId::Write(thread, _), Some((loc, instr, value))) =
                     (source, self.visible.remove(&source))
-                else {
-                    return;
-                };
-                let Some(access) = self.half(thread, instr, true) else {
-                    return;
-                };
-                self.clocks[thread][thread] += 1;
-                self.looks_early(thread, loc);
-                touch(
-                    self,
-                    Touch {
-                        thread,
-                        instr,
-                        loc,
-                        write: true,
-                        value: Some(value),
-                        access,
-                    },
-                );
-                self.writes((thread, instr), loc, (source, value), access);
-            }
-            Event::Fence(Spot { thread, instr }) => {
-                self.clocks[thread][thread] += 1;
-                if let Act::Mark { mark: fence, .. } = self.code.threads[thread].acts[instr] {
-                    self.fences((thread, instr), fence);
+                    && let Some(access) = self.half(thread, instr, true)
+                {
+                    let at = Spot { thread, instr };
+                    self.touched(at, loc, Some(value), access, touch);
+                    self.writes(at, loc, source, value, access);
                 }
             }
-            Event::Arrive(Spot { thread, instr }, phase) => {
-                self.clocks[thread][thread] += 1;
-                let relaxed = matches!(&self.code.threads[thread].acts[instr],
-                    Act::Barrier(b) if b.arrive.has(Tag::Relaxed))
-                    && self.asked != Asked::Communication;
-                let given: Vec<&Clock> = if relaxed {
-                    self.fences[thread].values().map(|h| &*h.clock).collect()
-                } else {
-                    vec![&self.clocks[thread]]
-                };
-                let into = self
-                    .phases
-                    .entry(phase)
-                    .or_insert_with(|| vec![0; self.clocks.len()]);
-                given.into_iter().for_each(|c| join(into, c));
+            RunEvent::Fence(at) => {
+                self.tick(at.thread);
+                if let Act::Mark { mark: fence, .. } = self.code.threads[at.thread].acts[at.instr] {
+                    self.fences(at, fence);
+                }
             }
-            Event::Pass(Spot { thread, .. }, phase) => {
+            RunEvent::Arrive(at, phase) => self.arrives(at, phase),
+            RunEvent::Pass(Spot { thread, .. }, phase) => {
                 if let Some(given) = self.phases.get(&phase) {
                     join(&mut self.clocks[thread], given);
                 }
-                self.clocks[thread][thread] += 1;
+                self.tick(thread);
             }
-            Event::Hand(Spot { thread, .. }, point) => {
-                self.clocks[thread][thread] += 1;
-                let into = self
-                    .points
-                    .entry(point)
-                    .or_insert_with(|| vec![0; self.clocks.len()]);
-                join(into, &self.clocks[thread]);
-            }
-            Event::HandReleased(Spot { thread, .. }, point, scope) => {
-                self.clocks[thread][thread] += 1;
-                let into = self
-                    .points
-                    .entry(point)
-                    .or_insert_with(|| vec![0; self.clocks.len()]);
-                let wide = |h: &&Head| h.scope == scope || h.scope == Scope::Sys;
-                self.fences[thread]
-                    .values()
-                    .filter(wide)
-                    .for_each(|h| join(into, &h.clock));
-            }
-            Event::Pour(from, into) => {
-                if let Some(given) = self.points.get(&from).cloned() {
-                    join(
-                        self.points
-                            .entry(into)
-                            .or_insert_with(|| vec![0; given.len()]),
-                        &given,
-                    );
-                }
-            }
-            Event::Tell(Spot { thread, .. }, point) => {
-                if let Some(given) = self.points.get(&point) {
-                    join(&mut self.clocks[thread], given);
-                }
-                self.clocks[thread][thread] += 1;
-            }
-            Event::Begin(Spot { thread, .. }, agent) => {
+            RunEvent::Begin(Spot { thread, .. }, agent) => {
                 let known = self.clocks[thread].clone();
                 join(&mut self.clocks[agent], &known);
-                self.clocks[thread][thread] += 1;
+                self.tick(thread);
             }
-            Event::Complete(Spot { thread, .. }, agent, reads) => {
+            RunEvent::Complete(Spot { thread, .. }, agent, reads) => {
                 let own = if reads {
                     self.last_reads[agent]
                 } else {
@@ -330,22 +252,117 @@ impl<'a> Order<'a> {
                 let known = &mut self.clocks[thread][agent];
                 *known = own.max(*known);
             }
-            Event::Early(_)
-            | Event::After(..)
-            | Event::Turn { .. }
-            | Event::Jump(..)
-            | Event::Round => {}
+            RunEvent::Hand(..)
+            | RunEvent::HandReleased(..)
+            | RunEvent::Pour(..)
+            | RunEvent::Tell(..) => self.host_event(event),
+            RunEvent::Early(_)
+            | RunEvent::After(..)
+            | RunEvent::Turn { .. }
+            | RunEvent::Jump(..)
+            | RunEvent::Round => {}
         }
     }
 
-    fn mutual(&self, (t, a): (usize, Scope), (u, b): (usize, Scope)) -> bool {
-        self.asked == Asked::AnyScope || self.code.mutual((t, a), (u, b))
+    /// Counts an event of a thread.
+    fn tick(&mut self, thread: usize) {
+        self.clocks[thread][thread] += 1;
+    }
+
+    /// Counts an access, which writes `value` if there is one, and reports it.
+    fn touched(
+        &mut self,
+        at: Spot,
+        loc: usize,
+        value: Option<i64>,
+        access: Access,
+        touch: &mut dyn FnMut(&RunOrder<'_>, Touch),
+    ) {
+        let Spot { thread, instr } = at;
+        self.tick(thread);
+        if value.is_none() {
+            self.last_reads[thread] = self.clocks[thread][thread];
+        }
+        self.looks_early(thread, loc);
+        touch(
+            self,
+            Touch {
+                thread,
+                instr,
+                loc,
+                write: value.is_some(),
+                value,
+                access,
+            },
+        );
+    }
+
+    /// A thread arrives at a barrier, and hands over to the phase.
+    fn arrives(&mut self, at: Spot, phase: u32) {
+        let thread = at.thread;
+        self.tick(thread);
+        let relaxed = matches!(&self.code.threads[thread].acts[at.instr],
+            Act::Barrier(b) if b.arrive.has(Tag::Relaxed))
+            && self.asked != Requirement::Communication;
+        let given: Vec<&VectorClock> = if relaxed {
+            self.fences[thread].values().map(|h| &*h.clock).collect()
+        } else {
+            vec![&self.clocks[thread]]
+        };
+        let into = self
+            .phases
+            .entry(phase)
+            .or_insert_with(|| vec![0; self.clocks.len()]);
+        given.into_iter().for_each(|c| join(into, c));
+    }
+
+    /// Hands over to a point of the host program, or from one.
+    fn host_event(&mut self, event: &RunEvent) {
+        let n = self.clocks.len();
+        match *event {
+            RunEvent::Hand(Spot { thread, .. }, point) => {
+                self.tick(thread);
+                let into = self.points.entry(point).or_insert_with(|| vec![0; n]);
+                join(into, &self.clocks[thread]);
+            }
+            RunEvent::HandReleased(Spot { thread, .. }, point, scope) => {
+                self.tick(thread);
+                let into = self.points.entry(point).or_insert_with(|| vec![0; n]);
+                self.fences[thread]
+                    .values()
+                    .filter(|h| h.scope == scope || h.scope == Scope::Sys)
+                    .for_each(|h| join(into, &h.clock));
+            }
+            RunEvent::Pour(from, into) => {
+                if let Some(given) = self.points.get(&from).cloned() {
+                    let into = self.points.entry(into).or_insert_with(|| vec![0; n]);
+                    join(into, &given);
+                }
+            }
+            RunEvent::Tell(Spot { thread, .. }, point) => {
+                if let Some(given) = self.points.get(&point) {
+                    join(&mut self.clocks[thread], given);
+                }
+                self.tick(thread);
+            }
+            _ => {}
+        }
+    }
+
+    fn mutual(&self, t: usize, a: Scope, u: usize, b: Scope) -> bool {
+        self.asked == Requirement::AnyScope || self.code.mutual(t, a, u, b)
     }
 
     /// Whether an access to a location (event `time` of `thread`) comes before the next access
     /// there by a thread with this clock. It does if that thread's next event follows a read that
     /// observes the operation of the access.
-    pub(super) fn observed(&self, clock: &Clock, loc: usize, (thread, time): (usize, u32)) -> bool {
+    pub(super) fn observed(
+        &self,
+        clock: &VectorClock,
+        loc: usize,
+        thread: usize,
+        time: u32,
+    ) -> bool {
         let holds = |last: Option<usize>| {
             let chain = std::iter::successors(last, |&at| self.steps[at].from);
             chain
@@ -377,31 +394,32 @@ impl<'a> Order<'a> {
     /// known too late.
     fn looks_early(&mut self, thread: usize, loc: usize) {
         let clock = &self.clocks[thread];
-        let early = |o: &Observer| {
+        self.open |= self.observers.get(&loc).into_iter().flatten().any(|o| {
             o.last.is_none() && clock[o.thread] >= o.time && self.visible.contains_key(&o.source)
-        };
-        self.open |= self.observers.get(&loc).into_iter().flatten().any(early);
+        });
     }
 
     /// Records that a read observes its source, if the two are morally strong.
-    fn observes(&mut self, t: usize, loc: usize, source: Source, access: &Access) {
+    fn observes(&mut self, t: usize, loc: usize, source: WriteId, access: &Access) {
         let time = self.clocks[t][t];
-        let early = || match (source, self.visible.get(&source)?) {
-            (Source::Write(u, _), &(_, i, _)) => Some((u, self.half(u, i, true)?, None)),
-            _ => None,
-        };
         let written = self
             .writes
             .get(&source)
             .map(|w| (w.thread, w.access, Some(w.step)));
-        let Some((u, w, last)) = written.or_else(early) else {
+        let Some((u, w, last)) = written.or_else(|| match (source, self.visible.get(&source)?) {
+            (WriteId::Write(u, _), &(_, i, _)) => Some((u, self.half(u, i, true)?, None)),
+            _ => None,
+        }) else {
             return;
         };
         let strong =
-            u == t || access.strong && w.strong && self.mutual((u, w.scope), (t, access.scope));
-        let known = |o: &Observer| (o.thread, o.source, o.last) == (t, source, last);
+            u == t || access.strong && w.strong && self.mutual(u, w.scope, t, access.scope);
         let observers = self.observers.entry(loc).or_default();
-        if strong && !observers.iter().any(known) {
+        if strong
+            && !observers
+                .iter()
+                .any(|o| (o.thread, o.source, o.last) == (t, source, last))
+        {
             observers.push(Observer {
                 thread: t,
                 time,
@@ -411,24 +429,25 @@ impl<'a> Order<'a> {
         }
     }
 
-    fn reads(&mut self, (t, instr): (usize, usize), loc: usize, source: Source, access: &Access) {
+    fn reads(&mut self, at: Spot, loc: usize, source: WriteId, access: &Access) {
+        let Spot { thread: t, instr } = at;
         self.read[t] = Some((source, self.clocks[t][t]));
-        if self.ptx && self.asked == Asked::All {
+        if self.ptx && self.asked == Requirement::All {
             self.observes(t, loc, source, access);
         }
         // A write that was bound early is visible but not committed: its handover is known at the
         // commit.
         let early = || match (source, self.visible.get(&source)?) {
-            (Source::Write(u, _), &(_, i, _)) => Some((u, self.half(u, i, true)?)),
+            (WriteId::Write(u, _), &(_, i, _)) => Some((u, self.half(u, i, true)?)),
             _ => None,
         };
         let committed = self.writes.get(&source);
         let Some((u, w)) = committed.map(|w| (w.thread, w.access)).or_else(early) else {
             return;
         };
-        if self.asked == Asked::Communication {
+        if self.asked == Requirement::Communication {
             if let Some(w) = committed.filter(|w| w.thread != t) {
-                let link = Link {
+                let link = Handover {
                     from: (w.thread, w.instr),
                     to: (t, instr),
                     scopes: (w.access.scope, access.scope),
@@ -443,18 +462,19 @@ impl<'a> Order<'a> {
             && access.object.is_none()
             && w.strong
             && !(access.red && self.ptx)
-            && (u == t || self.mutual((u, w.scope), (t, access.scope)));
+            && (u == t || self.mutual(u, w.scope, t, access.scope));
         if observes && !self.pending[t].contains(&(loc, source)) {
             self.pending[t].push((loc, source));
         }
         if access.acquire && !(access.red && self.ptx) {
-            self.acquire((t, instr), access.scope, Some(loc));
+            self.acquire(at, access.scope, Some(loc));
         }
     }
 
     /// Performs the last operation of acquire patterns.
-    fn acquire(&mut self, (t, instr): (usize, usize), scope: Scope, loc: Option<usize>) {
-        let pending: Vec<(usize, Source)> = self.pending[t]
+    fn acquire(&mut self, at: Spot, scope: Scope, loc: Option<usize>) {
+        let Spot { thread: t, instr } = at;
+        let pending: Vec<(usize, WriteId)> = self.pending[t]
             .iter()
             .filter(|p| loc.is_none_or(|l| l == p.0))
             .copied()
@@ -467,11 +487,11 @@ impl<'a> Order<'a> {
                 .map(|w| w.heads.clone())
                 .unwrap_or_default();
             for head in heads.iter().filter(|h| h.thread != t) {
-                if !self.mutual((head.thread, head.scope), (t, scope)) {
+                if !self.mutual(head.thread, head.scope, t, scope) {
                     continue;
                 }
-                if self.asked == Asked::AnyScope {
-                    self.links.push(Link {
+                if self.asked == Requirement::AnyScope {
+                    self.links.push(Handover {
                         from: (head.thread, head.instr),
                         to: (t, instr),
                         scopes: (head.scope, scope),
@@ -484,26 +504,32 @@ impl<'a> Order<'a> {
         // Clocks only grow, and a thread that knows an event knows all events before it. So
         // patterns once taken need no second look.
         let (clock, writes) = (&self.clocks[t], &self.writes);
-        let new = |h: &Head| h.thread != t && clock[h.thread] < h.clock[h.thread];
-        self.pending[t]
-            .retain(|(_, source)| writes.get(source).is_none_or(|w| w.heads.iter().any(new)));
+        self.pending[t].retain(|(_, source)| {
+            writes.get(source).is_none_or(|w| {
+                w.heads
+                    .iter()
+                    .any(|h| h.thread != t && clock[h.thread] < h.clock[h.thread])
+            })
+        });
     }
 
     /// The arrivals at an mbarrier object after an operation that has read `read`; a wait takes
     /// over the completed ones.
     fn on_object(
         &mut self,
-        (t, instr): (usize, usize),
-        (loc, value): (usize, i64),
-        read: Option<Source>,
+        at: Spot,
+        loc: usize,
+        value: i64,
+        read: Option<WriteId>,
         access: &Access,
-    ) -> [Rc<Vec<(Head, Scope)>>; 2] {
+    ) -> [Rc<Vec<(ReleaseHead, Scope)>>; 2] {
+        let Spot { thread: t, instr } = at;
         let from = read.and_then(|s| self.writes.get(&s));
         let before = phase_of(from.map_or(self.code.locations[loc].init, |w| w.value));
         let [mut current, complete] = from.map_or_else(Default::default, |w| w.arrivals.clone());
         if access.object == Some(OnObject::Arrive) {
             let clock = Rc::new(self.clocks[t].clone());
-            let own = access.release.then_some(Head {
+            let own = access.release.then_some(ReleaseHead {
                 thread: t,
                 instr,
                 scope: access.scope,
@@ -523,7 +549,7 @@ impl<'a> Order<'a> {
             told.iter()
                 .chain([&t])
                 .for_each(|&a| clock[a] = self.clocks[a][a]);
-            let head = Head {
+            let head = ReleaseHead {
                 thread: t,
                 instr,
                 scope: access.scope,
@@ -532,11 +558,11 @@ impl<'a> Order<'a> {
             Rc::make_mut(&mut current).push((head, access.scope));
         }
         if access.object == Some(OnObject::Wait) {
-            let of_agent = |h: &Head| self.code.agent(h.thread).is_some();
+            let of_agent = |h: &ReleaseHead| self.code.agent(h.thread).is_some();
             let met = complete.iter().filter(|(h, s)| {
-                h.thread != t && (of_agent(h) || self.mutual((h.thread, *s), (t, access.scope)))
+                h.thread != t && (of_agent(h) || self.mutual(h.thread, *s, t, access.scope))
             });
-            let heads: Vec<Head> = met.map(|(h, _)| h.clone()).collect();
+            let heads: Vec<ReleaseHead> = met.map(|(h, _)| h.clone()).collect();
             for head in heads {
                 // A thread that observes the completion of an asynchronous operation knows all of
                 // its accesses.
@@ -544,9 +570,9 @@ impl<'a> Order<'a> {
                     join(&mut self.clocks[t], &head.clock);
                     continue;
                 }
-                if access.acquire && self.mutual((head.thread, head.scope), (t, access.scope)) {
-                    if self.asked == Asked::AnyScope {
-                        self.links.push(Link {
+                if access.acquire && self.mutual(head.thread, head.scope, t, access.scope) {
+                    if self.asked == Requirement::AnyScope {
+                        self.links.push(Handover {
                             from: (head.thread, head.instr),
                             to: (t, instr),
                             scopes: (head.scope, access.scope),
@@ -565,21 +591,16 @@ impl<'a> Order<'a> {
         }
     }
 
-    fn writes(
-        &mut self,
-        (t, instr): (usize, usize),
-        loc: usize,
-        (source, value): (Source, i64),
-        access: Access,
-    ) {
+    fn writes(&mut self, at: Spot, loc: usize, source: WriteId, value: i64, access: Access) {
+        let Spot { thread: t, instr } = at;
         let rmw = matches!(self.code.threads[t].acts[instr], Act::Rmw { .. });
         let now = self.clocks[t][t];
         let (read, began) = self.read[t].take().filter(|_| rmw).unzip();
         let from = read.and_then(|s| self.writes.get(&s)).filter(|w| {
             let strong = w.access.strong && access.strong;
-            w.thread == t || strong && self.mutual((w.thread, w.access.scope), (t, access.scope))
+            w.thread == t || strong && self.mutual(w.thread, w.access.scope, t, access.scope)
         });
-        self.steps.push(Step {
+        self.steps.push(ChainWrite {
             thread: t,
             times: [began.unwrap_or(now), now],
             from: from.map(|w| w.step),
@@ -589,12 +610,12 @@ impl<'a> Order<'a> {
         self.open |= read.is_some_and(|source| self.visible.contains_key(&source));
         let mut arrivals = Default::default();
         if access.object.is_some() {
-            arrivals = self.on_object((t, instr), (loc, value), read, &access);
+            arrivals = self.on_object(at, loc, value, read, &access);
         }
         let clock = Rc::new(self.clocks[t].clone());
-        let mut heads: Vec<Head> = Vec::new();
+        let mut heads: Vec<ReleaseHead> = Vec::new();
         if access.strong && access.object.is_none() {
-            let own = Head {
+            let own = ReleaseHead {
                 thread: t,
                 instr,
                 scope: access.scope,
@@ -618,7 +639,7 @@ impl<'a> Order<'a> {
             // An atomic hands on the releases that it read.
             if let Some(w) = read.and_then(|s| self.writes.get(&s))
                 && w.access.strong
-                && (w.thread == t || self.mutual((w.thread, w.access.scope), (t, access.scope)))
+                && (w.thread == t || self.mutual(w.thread, w.access.scope, t, access.scope))
             {
                 for head in w.heads.iter() {
                     heads.retain(|h| {
@@ -637,7 +658,7 @@ impl<'a> Order<'a> {
         }
         self.writes.insert(
             source,
-            Written {
+            CommittedWrite {
                 step,
                 thread: t,
                 instr,
@@ -650,7 +671,8 @@ impl<'a> Order<'a> {
         );
     }
 
-    fn fences(&mut self, (t, instr): (usize, usize), fence: Fence) {
+    fn fences(&mut self, at: Spot, fence: Fence) {
+        let Spot { thread: t, instr } = at;
         // Exactly one of its parts is a fence of memory.
         let of_memory = fence.in_turn().find(|f| matches!(f, Fence::Thread { .. }));
         let Some(Fence::Thread {
@@ -664,18 +686,21 @@ impl<'a> Order<'a> {
             return;
         };
         if acquire {
-            self.acquire((t, instr), scope, None);
-            let reaches = |h: &&Head| self.mutual((h.thread, h.scope), (t, scope));
-            let seen: Vec<Head> = self.seen[t].iter().filter(reaches).cloned().collect();
+            self.acquire(at, scope, None);
+            let seen: Vec<ReleaseHead> = self.seen[t]
+                .iter()
+                .filter(|h| self.mutual(h.thread, h.scope, t, scope))
+                .cloned()
+                .collect();
             for head in &seen {
                 join(&mut self.clocks[t], &head.clock);
             }
         }
         if sc && self.ptx {
-            let earlier: Vec<Rc<Clock>> = self
+            let earlier: Vec<Rc<VectorClock>> = self
                 .fence_sc
                 .iter()
-                .filter(|(k, _)| k.0 == t || self.mutual(**k, (t, scope)))
+                .filter(|(k, _)| k.0 == t || self.mutual(k.0, k.1, t, scope))
                 .map(|(_, c)| c.clone())
                 .collect();
             earlier.iter().for_each(|c| join(&mut self.clocks[t], c));
@@ -686,7 +711,7 @@ impl<'a> Order<'a> {
             let clock = Rc::new(self.clocks[t].clone());
             self.fences[t].insert(
                 scope,
-                Head {
+                ReleaseHead {
                     thread: t,
                     instr,
                     scope,

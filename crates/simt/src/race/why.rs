@@ -1,13 +1,13 @@
 //! Explains why two accesses race: finds the weaker requirement that would order them.
 
-use super::order::{Asked, Link, Order};
-use super::{Found, Past};
+use super::order::{Handover, Requirement, RunOrder};
+use super::{PastAccess, RacePair};
 use crate::code::Code;
-use crate::record::Event;
+use crate::record::RunEvent;
 use program::{Scope, ThreadId};
 
 /// The reason, in words.
-pub(super) fn why(code: &Code, events: &[Event], found: &Found) -> String {
+pub(super) fn why(code: &Code, events: &[RunEvent], found: &RacePair) -> String {
     let (a, b) = (&found.first, &found.second);
     if a.touch.access.strong && b.touch.access.strong {
         return format!(
@@ -18,7 +18,7 @@ pub(super) fn why(code: &Code, events: &[Event], found: &Found) -> String {
             "the other thread"
         );
     }
-    if let Some(link) = ordered(code, events, Asked::AnyScope, found) {
+    if let Some(link) = ordered(code, events, Requirement::AnyScope, found) {
         let (t, u) = (link.from.0, link.to.0);
         let small = scope(code, t, link.scopes.0, u).or_else(|| scope(code, u, link.scopes.1, t));
         let what = small.unwrap_or_else(|| "a scope on the way".into());
@@ -29,16 +29,17 @@ pub(super) fn why(code: &Code, events: &[Event], found: &Found) -> String {
         };
         return format!(
             "scope too small: {} hands over to {}, but {what} does not hold {}",
-            at(code, link.from),
-            at(code, link.to),
+            at(code, link.from.0, link.from.1),
+            at(code, link.to.0, link.to.1),
             code.program.threads[held].name
         );
     }
-    if let Some(link) = ordered(code, events, Asked::Communication, found) {
+    if let Some(link) = ordered(code, events, Requirement::Communication, found) {
         return format!(
-            "fence missing: {} reads what {} wrote, but without a release before the one and an acquire after the other nothing else is handed over",
-            at(code, link.to),
-            at(code, link.from)
+            "fence missing: {} reads what {} wrote, but without a release before the one and an \
+                acquire after the other nothing else is handed over",
+            at(code, link.to.0, link.to.1),
+            at(code, link.from.0, link.from.1)
         );
     }
     let [t, u] = [a, b].map(|p| ThreadId(p.touch.thread as u16));
@@ -60,10 +61,15 @@ pub(super) fn why(code: &Code, events: &[Event], found: &Found) -> String {
 
 /// The link that hands over from the first access to the second, if weaker requirements order the
 /// two.
-fn ordered(code: &Code, events: &[Event], asked: Asked, found: &Found) -> Option<Link> {
+fn ordered(
+    code: &Code,
+    events: &[RunEvent],
+    asked: Requirement,
+    found: &RacePair,
+) -> Option<Handover> {
     let (a, b) = (found.first, found.second);
-    let key = |p: &Past| (p.touch.thread, p.touch.instr, p.touch.loc, p.touch.write);
-    let mut order = Order::new(code, asked);
+    let key = |p: &PastAccess| (p.touch.thread, p.touch.instr, p.touch.loc, p.touch.write);
+    let mut order = RunOrder::new(code, asked);
     let mut yes = false;
     for event in events {
         order.event(event, &mut |order, touch| {
@@ -80,22 +86,21 @@ fn ordered(code: &Code, events: &[Event], asked: Asked, found: &Found) -> Option
     if !yes {
         return None;
     }
-    let covers = |l: &&Link| l.clock[a.touch.thread] >= a.time;
-    let direct = |l: &&Link| {
-        covers(l)
-            && l.to.0 == b.touch.thread
-            && !code.mutual((l.from.0, l.scopes.0), (l.to.0, l.scopes.1))
-    };
-    let small = |l: &&Link| covers(l) && !code.mutual((l.from.0, l.scopes.0), (l.to.0, l.scopes.1));
+    let covers = |l: &&Handover| l.clock[a.touch.thread] >= a.time;
     let links = order.links;
-    let to_second = |l: &&Link| covers(l) && l.to.0 == b.touch.thread;
-    let choices: [Option<&Link>; 4] = [
-        links.iter().find(direct),
-        links.iter().find(small),
-        links.iter().find(to_second),
+    let choices: [Option<&Handover>; 4] = [
+        links.iter().find(|l| {
+            covers(l)
+                && l.to.0 == b.touch.thread
+                && !code.mutual(l.from.0, l.scopes.0, l.to.0, l.scopes.1)
+        }),
+        links
+            .iter()
+            .find(|l| covers(l) && !code.mutual(l.from.0, l.scopes.0, l.to.0, l.scopes.1)),
+        links.iter().find(|l| covers(l) && l.to.0 == b.touch.thread),
         links.iter().find(covers),
     ];
-    let first = if asked == Asked::AnyScope { 0 } else { 2 };
+    let first = if asked == Requirement::AnyScope { 0 } else { 2 };
     choices[first..]
         .iter()
         .flatten()
@@ -120,7 +125,7 @@ fn scope(code: &Code, t: usize, scope: Scope, u: usize) -> Option<String> {
     Some(format!("{name} of {}", code.program.threads[t].name))
 }
 
-fn at(code: &Code, (thread, instr): (usize, usize)) -> String {
+fn at(code: &Code, thread: usize, instr: usize) -> String {
     let thread = &code.program.threads[thread];
     format!(
         "{} at line {} (`{}`)",

@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use super::Recorded;
 use super::graph::{Graph, components};
 use crate::memory::Age;
-use crate::thread::Status;
+use crate::thread::ThreadStatus;
 use program::Program;
 use program::progress::{ProgressModel, Stand, serve, tree};
 
@@ -37,7 +37,7 @@ pub struct Endless {
 }
 
 /// A state, and the set of threads that have taken a step before it.
-type Point = (u32, u32);
+type StartedState = (u32, u32);
 
 /// A step from one point to another, by their numbers: the thread, and the age of its reads.
 type Move = (usize, usize, u32, Age);
@@ -62,20 +62,23 @@ pub(super) fn find(graph: &Graph, program: &Program) -> Result<Vec<Endless>, Str
             let statuses = &graph.stands[state as usize];
             let runs = |t: usize| running >> t & 1 != 0;
             let stopped: Vec<bool> = (0..threads)
-                .map(|t| !runs(t) && statuses[t] == Status::Running)
+                .map(|t| !runs(t) && statuses[t] == ThreadStatus::Running)
                 .collect();
-            let lasts = |t: usize| {
-                runs(t) || matches!(statuses[t], Status::Waiting | Status::Held | Status::Lost)
-            };
-            if !(0..threads).any(lasts) {
+            if !(0..threads).any(|t| {
+                runs(t)
+                    || matches!(
+                        statuses[t],
+                        ThreadStatus::Waiting | ThreadStatus::Held | ThreadStatus::Lost
+                    )
+            }) {
                 continue;
             }
             let stand = |t: usize| Stand {
-                live: runs(t) || matches!(statuses[t], Status::Running | Status::Lost),
+                live: runs(t) || matches!(statuses[t], ThreadStatus::Running | ThreadStatus::Lost),
                 stopped: stopped[t],
                 // A thread that ended or got lost without a step has still executed something.
                 started: started >> t & 1 != 0
-                    || statuses[t] != Status::Running && !program.threads[t].code.is_empty(),
+                    || statuses[t] != ThreadStatus::Running && !program.threads[t].code.is_empty(),
             };
             let stands: Vec<Stand> = (0..threads).map(stand).collect();
             for model in ProgressModel::ALL {
@@ -102,14 +105,14 @@ pub(super) fn find(graph: &Graph, program: &Program) -> Result<Vec<Endless>, Str
 }
 
 /// States with the sets of started threads, and the steps between them.
-fn points(graph: &Graph) -> (Vec<Point>, Vec<Move>) {
+fn points(graph: &Graph) -> (Vec<StartedState>, Vec<Move>) {
     let mut out: Vec<Vec<usize>> = vec![Vec::new(); graph.stands.len()];
     graph
         .edges
         .iter()
         .enumerate()
         .for_each(|(i, e)| out[e.from as usize].push(i));
-    let mut numbers: FxHashMap<Point, usize> = FxHashMap::default();
+    let mut numbers: FxHashMap<StartedState, usize> = FxHashMap::default();
     let (mut points, mut edges) = (vec![(0, 0)], Vec::new());
     numbers.insert((0, 0), 0);
     let mut todo: VecDeque<usize> = [0].into();

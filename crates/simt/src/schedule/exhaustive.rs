@@ -15,16 +15,17 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::graph::Graph;
 use super::{
-    Clock, How, Limits, Observation, Reason, Recorded, Seeing, Step, endless, replay, rounds,
+    Observation, Recorded, ScheduleStep, SearchLimits, Seeing, StopKind, StopReason, TimeLimit,
+    endless, replay, rounds,
 };
 use crate::choice::Script;
 use crate::code::Act;
 use crate::memory::{Age, Backend};
 use crate::record::{HazardKind, Silent};
-use crate::state::State;
+use crate::state::MachineState;
 use crate::step::{Action, Machine};
-use crate::thread::Status;
-use crate::{Halt, explain, race};
+use crate::thread::ThreadStatus;
+use crate::{StepHalt, explain, race};
 
 /// The largest number of explained cycles; those reached first count.
 const MAX_EXPLAINED: usize = 16;
@@ -36,7 +37,7 @@ const MAX_COMBINATIONS: usize = 100_000;
 const MAX_JUDGED_STEPS: usize = 1_000;
 
 /// A state on the stack, and its next successor to visit.
-struct Frame<S> {
+struct SearchFrame<S> {
     state: S,
     number: u32,
     actions: Vec<Action>,
@@ -51,99 +52,155 @@ struct Frame<S> {
 /// Visits all states.
 pub(super) fn explore<B: Backend>(
     machine: &Machine<'_, B>,
-    start: State<B>,
-    limits: &Limits,
+    start: MachineState<B>,
+    limits: &SearchLimits,
 ) -> Result<Observation, String> {
-    let mut seen: FxHashMap<u128, u32> = FxHashMap::default();
-    let (mut seeing, mut graph) = (Seeing::default(), Graph::default());
-    let mut clock = Clock::new(limits.timeout);
-    let (mut whole, mut steps) = (true, 0u64);
-    let mut stack: Vec<Frame<State<B>>> = Vec::new();
-    let mut path: Vec<Step> = Vec::new();
-    let mut enter = Some(start);
-    let keeps = machine.code.loops || limits.progress;
+    let mut search = Search {
+        machine,
+        limits,
+        numbers: FxHashMap::default(),
+        seeing: Seeing::default(),
+        graph: Graph::default(),
+        clock: TimeLimit::new(limits.timeout),
+        whole: true,
+        steps: 0,
+        stack: Vec::new(),
+        path: Vec::new(),
+    };
+    let mut next = Some(start);
     loop {
-        if let Some(mut state) = enter.take() {
-            whole &= machine.tidy(&mut state);
-            let number = seen.len() as u32;
-            let known = *seen.entry(machine.fingerprint(&state)).or_insert(number);
-            if keeps {
-                if known == number {
-                    let found = machine.memory.hazards(machine.code, &state.memory);
-                    let races = found.into_iter().filter(|h| h.kind == HazardKind::Race);
-                    graph.races.extend(races.map(|h| (number, h)));
-                    graph.enter(
-                        stack
-                            .last()
-                            .zip(path.last())
-                            .map(|(f, step)| (f.number, step.clone())),
-                    );
-                    if limits.progress {
-                        let holds =
-                            |t: usize| state.barriers.holds_up(machine.code, t, &state.threads[t]);
-                        let status = |t: usize| match state.threads[t].status {
-                            Status::Running if holds(t) => Status::Waiting,
-                            status => status,
-                        };
-                        graph.stand((0..state.threads.len()).map(status).collect());
-                    }
-                }
-                if let (Some(from), Some(step)) = (stack.last(), path.last()) {
-                    graph.can_step(from.number, step.thread);
-                    graph.connect((from.number, known), step.thread, from.age);
-                }
-            }
-            if known != number {
-                path.pop();
-            } else if machine.is_finished(&state) {
-                finish(machine, &state, &path, &mut seeing)?;
-                graph.ends.push(number);
-                path.pop();
-            } else if stack.len() >= limits.steps {
-                seeing.ended.count(How::Limit, 1);
-                seeing.reason = Some(format!(
-                    "step limit: a run takes more than {} steps",
-                    limits.steps
-                ));
-                path.pop();
+        if let Some(state) = next.take() {
+            search.enter(state)?;
+        }
+        if search.is_cut() || search.stack.is_empty() {
+            break;
+        }
+        next = search.step()?;
+    }
+    search.conclude()
+}
+
+/// An exploration in progress.
+struct Search<'s, 'm, B: Backend> {
+    machine: &'s Machine<'m, B>,
+    limits: &'s SearchLimits,
+    /// By fingerprint: the number of a state.
+    numbers: FxHashMap<u128, u32>,
+    seeing: Seeing,
+    graph: Graph,
+    clock: TimeLimit,
+    /// Whether no history reached its bound.
+    whole: bool,
+    steps: u64,
+    stack: Vec<SearchFrame<MachineState<B>>>,
+    /// The steps to the state that is entered next.
+    path: Vec<ScheduleStep>,
+}
+
+impl<B: Backend> Search<'_, '_, B> {
+    /// Enters a state, and puts it on the stack if it is new and has successors to visit.
+    fn enter(&mut self, mut state: MachineState<B>) -> Result<(), String> {
+        let machine = self.machine;
+        self.whole &= machine.tidy(&mut state);
+        let number = self.numbers.len() as u32;
+        let known = *self
+            .numbers
+            .entry(machine.fingerprint(&state))
+            .or_insert(number);
+        if machine.code.loops || self.limits.progress {
+            self.keep(&state, known, known == number);
+        }
+        if known != number {
+            self.path.pop();
+        } else if machine.is_finished(&state) {
+            finish(machine, &state, &self.path, &mut self.seeing)?;
+            self.graph.ends.push(number);
+            self.path.pop();
+        } else if self.stack.len() >= self.limits.steps {
+            self.seeing.ended.count(StopKind::Limit, 1);
+            self.seeing.reason = Some(format!(
+                "step limit: a run takes more than {} steps",
+                self.limits.steps
+            ));
+            self.path.pop();
+        } else {
+            let actions = if self.limits.progress {
+                machine.actions(&state)
             } else {
-                let actions = if limits.progress {
-                    machine.actions(&state)
-                } else {
-                    picks(machine, &state)
+                picks(machine, &state)
+            };
+            self.stack.push(SearchFrame {
+                state,
+                number,
+                actions,
+                next: 0,
+                script: Script::default(),
+                alive: false,
+                age: Age::New,
+            });
+        }
+        Ok(())
+    }
+
+    /// Records a state, if it is new, and the step to it in the graph.
+    fn keep(&mut self, state: &MachineState<B>, number: u32, is_new: bool) {
+        let (machine, graph) = (self.machine, &mut self.graph);
+        if is_new {
+            let found = machine.memory.hazards(machine.code, &state.memory);
+            let races = found.into_iter().filter(|h| h.kind == HazardKind::Race);
+            graph.races.extend(races.map(|h| (number, h)));
+            let parent = self.stack.last().zip(self.path.last());
+            graph.enter(parent.map(|(f, step)| (f.number, step.clone())));
+            if self.limits.progress {
+                let status = |t: usize| {
+                    let thread = &state.threads[t];
+                    let is_held_up = thread.status == ThreadStatus::Running
+                        && state.barriers.holds_up(machine.code, t, thread);
+                    match is_held_up {
+                        true => ThreadStatus::Waiting,
+                        false => thread.status,
+                    }
                 };
-                let script = Script::default();
-                stack.push(Frame {
-                    state,
-                    number,
-                    actions,
-                    next: 0,
-                    script,
-                    alive: false,
-                    age: Age::New,
-                });
+                graph.stand((0..state.threads.len()).map(status).collect());
             }
         }
-        if seen.len() >= limits.states {
-            seeing.reason = Some(format!("state limit: more than {} states", limits.states));
-            break;
+        if let (Some(from), Some(step)) = (self.stack.last(), self.path.last()) {
+            graph.can_step(from.number, step.thread);
+            graph.connect(from.number, number, step.thread, from.age);
         }
-        if clock.is_over() {
-            seeing.reason = Some(super::over().into());
-            break;
+    }
+
+    /// Whether a limit ends the exploration.
+    fn is_cut(&mut self) -> bool {
+        let limit = self.limits.states;
+        if self.numbers.len() >= limit {
+            self.seeing.reason = Some(format!("state limit: more than {limit} states"));
+        } else if self.clock.is_over() {
+            self.seeing.reason = Some(super::over().into());
+        } else {
+            return false;
         }
-        let Some(frame) = stack.last_mut() else { break };
+        true
+    }
+
+    /// Takes the next step of the state on top of the stack; returns the state to enter, if the
+    /// step leads to one. Removes the state from the stack after its last step.
+    fn step(&mut self) -> Result<Option<MachineState<B>>, String> {
+        let (machine, seeing) = (self.machine, &mut self.seeing);
+        let Some(frame) = self.stack.last_mut() else {
+            return Ok(None);
+        };
         let Some(&action) = frame.actions.get(frame.next) else {
             if !frame.alive {
-                seeing.stuck(machine, &frame.state, || Recorded::whole(path.clone()));
+                seeing.stuck(machine, &frame.state, || Recorded::whole(self.path.clone()));
             }
-            stack.pop();
-            path.pop();
-            continue;
+            self.stack.pop();
+            self.path.pop();
+            return Ok(None);
         };
         let mut state = frame.state.clone();
         frame.script.rewind();
-        steps += 1;
+        self.steps += 1;
         let result = machine.step(&mut state, action, &mut frame.script, &mut Silent);
         let answers = frame.script.taken();
         if !frame.script.advance() {
@@ -154,129 +211,144 @@ pub(super) fn explore<B: Backend>(
             Ok(age) => {
                 frame.alive = true;
                 frame.age = age;
-                path.push(Step::new(action, answers));
-                enter = Some(state);
+                self.path.push(ScheduleStep::new(action, answers));
+                return Ok(Some(state));
             }
-            Err(Halt::Refused | Halt::Blocked) => {}
+            Err(StepHalt::Refused | StepHalt::Blocked) => {}
             // An early bind may be the cause of the fault, and may turn out to be wrong.
-            Err(Halt::Fault { .. }) if machine.memory.is_pending(&frame.state.memory) => {
+            Err(StepHalt::Fault { .. }) if machine.memory.is_pending(&frame.state.memory) => {
                 frame.alive = true;
                 seeing.ended.discarded += 1;
             }
-            Err(halt @ (Halt::Fault { .. } | Halt::Limit(_))) => {
+            Err(halt @ (StepHalt::Fault { .. } | StepHalt::Limit(_))) => {
                 frame.alive = true;
-                let mut steps = path.clone();
-                steps.push(Step::new(action, answers));
+                let mut steps = self.path.clone();
+                steps.push(ScheduleStep::new(action, answers));
                 seeing.fault(machine, &halt, Recorded::whole(steps));
             }
-            Err(halt @ Halt::Unsupported(_)) => return Err(machine.why(&halt)),
+            Err(halt @ StepHalt::Unsupported(_)) => return Err(machine.why(&halt)),
         }
+        Ok(None)
     }
-    if !whole {
-        seeing.reason.get_or_insert_with(|| {
-            "history bound: a thread wrote much that another never looked at".into()
-        });
+
+    /// Turns the exploration into the observation: explains its livelocks and its races.
+    fn conclude(mut self) -> Result<Observation, String> {
+        let (machine, limits) = (self.machine, self.limits);
+        if !self.whole {
+            self.seeing.reason.get_or_insert_with(|| {
+                "history bound: a thread wrote much that another never looked at".into()
+            });
+        }
+        if machine.code.loops && !machine.binds() {
+            self.explain_cycles();
+        }
+        let states = self.numbers.len() as u64;
+        drop(self.numbers);
+        let complete = self.seeing.reason.is_none();
+        if complete && machine.code.loops {
+            for (state, hazard) in self.graph.endless_races() {
+                let recorded = || Recorded::whole(self.graph.path(state));
+                self.seeing.hazard(hazard, None, recorded);
+            }
+        }
+        let mut seen = Observation {
+            complete,
+            states,
+            steps: self.steps,
+            ..self.seeing.into()
+        };
+        if limits.progress && complete {
+            seen.endless = endless::find(&self.graph, &machine.code.program)?;
+        }
+        if limits.races {
+            find_races(machine, limits, &mut seen)?;
+        }
+        if limits.explain {
+            for undefined in seen.hazards.iter().take(MAX_EXPLAINED) {
+                seen.races
+                    .extend(replay::play(machine, &undefined.schedule, limits)?.races);
+            }
+        }
+        Ok(seen)
     }
-    let states = seen.len() as u64;
-    if machine.code.loops && !machine.binds() {
+
+    /// Reports the fair cycles of the graph as livelocks, each with a round.
+    fn explain_cycles(&mut self) {
+        let (machine, graph, seeing) = (self.machine, &self.graph, &mut self.seeing);
         let cycles = graph.fair_cycles(Age::New);
-        seeing.ended.count(How::Livelock, cycles.len() as u64);
+        seeing.ended.count(StopKind::Livelock, cycles.len() as u64);
         let stale = graph.fair_cycles(Age::Stale);
         let stale = stale
             .iter()
             .filter(|c| !cycles.iter().any(|new| c.has(new)));
-        seeing.ended.count(How::Stale, stale.clone().count() as u64);
-        let fresh = cycles.iter().map(|c| (How::Livelock, Age::New, c));
-        let all = fresh.chain(stale.map(|c| (How::Stale, Age::Stale, c)));
+        seeing
+            .ended
+            .count(StopKind::Stale, stale.clone().count() as u64);
+        let fresh = cycles.iter().map(|c| (StopKind::Livelock, Age::New, c));
+        let all = fresh.chain(stale.map(|c| (StopKind::Stale, Age::Stale, c)));
         for (how, oldest, cycle) in all.take(MAX_EXPLAINED) {
             let mut recorded = Recorded::whole(graph.path(cycle.first));
             let why = match replay::state_after(machine, &recorded) {
                 Ok(state) => {
                     let why = explain::spinning(machine, &state, Some(&cycle.threads));
                     let ways = graph.within(cycle, oldest);
-                    let round =
-                        rounds::round(machine, state, (ways, cycle), &seen).unwrap_or_default();
+                    let round = rounds::round(machine, state, &ways, cycle, &self.numbers)
+                        .unwrap_or_default();
                     recorded.round = round.len();
                     recorded.steps.extend(round);
                     why
                 }
-                Err(why) => Reason::line(why),
+                Err(why) => StopReason::line(why),
             };
             seeing.stops.add(how, || why, recorded);
         }
     }
-    drop(seen);
-    let complete = seeing.reason.is_none();
-    if complete && machine.code.loops {
-        for (state, hazard) in graph.endless_races() {
-            seeing.hazard(hazard, None, || Recorded::whole(graph.path(state)));
+}
+
+/// Examines one run for each outcome and each way to stop. The time limit starts anew: chains of
+/// read-modify-writes take long.
+fn find_races<B: Backend>(
+    machine: &Machine<'_, B>,
+    limits: &SearchLimits,
+    seen: &mut Observation,
+) -> Result<(), String> {
+    let clock = TimeLimit::new(limits.timeout);
+    let runs = seen
+        .outcomes
+        .iter()
+        .map(|o| &o.schedule)
+        .chain(seen.stops.iter().map(|s| &s.schedule));
+    for recorded in runs {
+        if recorded.steps.len() > MAX_JUDGED_STEPS {
+            seen.not_judged.get_or_insert_with(|| {
+                format!(
+                    "runs of more than {MAX_JUDGED_STEPS} steps were not looked through for races"
+                )
+            });
+            continue;
         }
-    }
-    let mut seen = Observation {
-        complete,
-        states,
-        steps,
-        ..seeing.into()
-    };
-    if limits.progress && complete {
-        seen.endless = endless::find(&graph, &machine.code.program)?;
-    }
-    if limits.races {
-        // Examines one run for each outcome and each way to stop. The time limit starts anew:
-        // chains of read-modify-writes take long.
-        let clock = Clock::new(limits.timeout);
-        let runs = seen
-            .outcomes
-            .iter()
-            .map(|o| &o.schedule)
-            .chain(seen.stops.iter().map(|s| &s.schedule));
-        for recorded in runs {
-            if recorded.steps.len() > MAX_JUDGED_STEPS {
-                let why = || {
-                    format!(
-                        "runs of more than {MAX_JUDGED_STEPS} steps were not looked through for races"
-                    )
-                };
-                seen.not_judged.get_or_insert_with(why);
-                continue;
-            }
-            if clock.is_past() {
-                seen.not_judged.get_or_insert_with(|| race::NOT_ALL.into());
-                break;
-            }
-            let played = replay::play(
-                machine,
-                recorded,
-                &Limits {
-                    races: false,
-                    explain: false,
-                    ..*limits
-                },
-            )?;
-            let looked = race::find(
-                machine.code,
-                &played.events,
-                recorded,
-                &mut seen.races,
-                &|| false,
-            );
-            seen.judged += u64::from(looked == race::Looked::Through);
+        if clock.is_past() {
+            seen.not_judged.get_or_insert_with(|| race::NOT_ALL.into());
+            break;
         }
+        let silent = SearchLimits {
+            races: false,
+            explain: false,
+            ..*limits
+        };
+        let events = replay::play(machine, recorded, &silent)?.events;
+        let races = &mut seen.races;
+        let looked = race::find(machine.code, &events, recorded, races, &|| false);
+        seen.judged += u64::from(looked == race::RaceCoverage::Through);
     }
-    if limits.explain {
-        for undefined in seen.hazards.iter().take(MAX_EXPLAINED) {
-            seen.races
-                .extend(replay::play(machine, &undefined.schedule, limits)?.races);
-        }
-    }
-    Ok(seen)
+    Ok(())
 }
 
 /// Counts the outcomes of a finished state.
 fn finish<B: Backend>(
     machine: &Machine<'_, B>,
-    state: &State<B>,
-    path: &[Step],
+    state: &MachineState<B>,
+    path: &[ScheduleStep],
     seeing: &mut Seeing,
 ) -> Result<(), String> {
     if !machine.memory.is_whole(&state.memory) {
@@ -319,7 +391,7 @@ fn finish<B: Backend>(
 }
 
 /// The picks worth trying.
-fn picks<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> Vec<Action> {
+fn picks<B: Backend>(machine: &Machine<'_, B>, state: &MachineState<B>) -> Vec<Action> {
     let actions = machine.actions(state);
     let wide = machine.code.several && machine.memory.may_refuse();
     if wide

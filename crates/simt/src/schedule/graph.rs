@@ -14,16 +14,16 @@
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 
-use super::Step;
+use super::ScheduleStep;
 use super::rounds::Ways;
 use crate::memory::Age;
-use crate::record::Hazard;
+use crate::record::RunHazard;
 use crate::set::Set;
-use crate::thread::Status;
+use crate::thread::ThreadStatus;
 
 /// One step from a state to another.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Edge {
+pub(super) struct StateEdge {
     pub(super) from: u32,
     pub(super) to: u32,
     pub(super) thread: u32,
@@ -33,17 +33,17 @@ pub(super) struct Edge {
 /// The states visited; only kept for programs with loops.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
-    pub(super) edges: Vec<Edge>,
+    pub(super) edges: Vec<StateEdge>,
     /// By state: the threads that can step.
     able: Vec<Set>,
     /// By state: the first state that led to it, and the step.
-    parents: Vec<Option<(u32, Step)>>,
+    parents: Vec<Option<(u32, ScheduleStep)>>,
     /// By state: the status of each thread, if an option requests that.
-    pub(super) stands: Vec<Vec<Status>>,
+    pub(super) stands: Vec<Vec<ThreadStatus>>,
     /// States in which a run has ended.
     pub(super) ends: Vec<u32>,
     /// Races, and the states that have seen them.
-    pub(super) races: Vec<(u32, Hazard)>,
+    pub(super) races: Vec<(u32, RunHazard)>,
 }
 
 /// States between which a fair run may continue forever.
@@ -66,14 +66,14 @@ impl Cycle {
 
 impl Graph {
     /// A state is visited for the first time.
-    pub(super) fn enter(&mut self, parent: Option<(u32, Step)>) {
+    pub(super) fn enter(&mut self, parent: Option<(u32, ScheduleStep)>) {
         self.parents.push(parent);
         self.able.push(Set::default());
     }
 
     /// A step of a thread leads from one state to another.
-    pub(super) fn connect(&mut self, (from, to): (u32, u32), thread: usize, age: Age) {
-        self.edges.push(Edge {
+    pub(super) fn connect(&mut self, from: u32, to: u32, thread: usize, age: Age) {
+        self.edges.push(StateEdge {
             from,
             to,
             thread: thread as u32,
@@ -82,7 +82,7 @@ impl Graph {
     }
 
     /// Records the status of each thread in the state visited last.
-    pub(super) fn stand(&mut self, statuses: Vec<Status>) {
+    pub(super) fn stand(&mut self, statuses: Vec<ThreadStatus>) {
         self.stands.push(statuses);
     }
 
@@ -93,7 +93,7 @@ impl Graph {
 
     /// Races in states from which no end is reachable. A run that goes on forever has no outcome,
     /// but its races count. Fairness does not matter: models count all executions that spin.
-    pub(super) fn endless_races(&mut self) -> Vec<(u32, Hazard)> {
+    pub(super) fn endless_races(&mut self) -> Vec<(u32, RunHazard)> {
         let mut before: Vec<Vec<u32>> = vec![Vec::new(); self.parents.len()];
         self.edges
             .iter()
@@ -110,7 +110,7 @@ impl Graph {
     }
 
     /// The steps that lead to a state.
-    pub(super) fn path(&self, mut state: u32) -> Vec<Step> {
+    pub(super) fn path(&self, mut state: u32) -> Vec<ScheduleStep> {
         let mut path = Vec::new();
         while let Some((from, step)) = &self.parents[state as usize] {
             path.push(step.clone());
@@ -151,9 +151,10 @@ impl Graph {
         for (set, threads) in sets.into_iter().zip(steps) {
             let Some(threads) = threads else { continue };
             let first = set[0];
-            let left_out =
-                |t: usize| !threads.has(t) && set.iter().all(|&s| self.able[s as usize].has(t));
-            if !self.able[first as usize].iter().any(left_out) {
+            if !self.able[first as usize]
+                .iter()
+                .any(|t| !threads.has(t) && set.iter().all(|&s| self.able[s as usize].has(t)))
+            {
                 cycles.push(Cycle {
                     first,
                     threads,
@@ -203,7 +204,7 @@ mod tests {
         }
         edges
             .iter()
-            .for_each(|&(a, b, t)| g.connect((a, b), t, Age::New));
+            .for_each(|&(a, b, t)| g.connect(a, b, t, Age::New));
         g
     }
 

@@ -21,18 +21,18 @@ use std::time::{Duration, Instant};
 use super::choice::Chooser;
 use super::memory::Backend;
 use super::race::{self, Race};
-use super::record::{Event, Hazard};
-use super::state::State;
+use super::record::{RunEvent, RunHazard};
+use super::state::MachineState;
 use super::step::{Action, Machine};
-use super::thread::Status;
-use super::{Halt, Result, explain};
+use super::thread::ThreadStatus;
+use super::{Result, StepHalt, explain};
 pub use endless::Endless;
 use program::litmus::Observable;
-pub use recorded::{Recorded, Step};
+pub use recorded::{Recorded, ScheduleStep};
 use stop;
-pub(crate) use stops::Reason;
+pub(crate) use stops::StopReason;
 use stops::Stops;
-pub use stops::{Ended, How, Stop};
+pub use stops::{EndCounts, StopKind, StopReport};
 
 /// The source of all choices.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +52,7 @@ pub enum Schedule<'a> {
 
 /// The limits and tasks of an exploration.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(super) struct SearchLimits {
     pub(super) steps: usize,
     pub(super) states: usize,
     pub(super) timeout: Option<Duration>,
@@ -66,7 +66,7 @@ pub(super) struct Limits {
 
 /// An outcome that was observed.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct RunOutcome {
     /// Final values, in the order of the test's observables.
     pub state: Vec<i64>,
     /// The number of runs, or of final states.
@@ -79,9 +79,9 @@ pub struct Seen {
 #[derive(Clone, Debug, Default)]
 pub struct Observation {
     /// Sorted by state.
-    pub outcomes: Vec<Seen>,
+    pub outcomes: Vec<RunOutcome>,
     /// The numbers of runs by their kind of end.
-    pub ended: Ended,
+    pub ended: EndCounts,
     /// Whether the machine can show no other outcome.
     pub complete: bool,
     /// The reason why an exhaustive exploration is not complete.
@@ -91,7 +91,7 @@ pub struct Observation {
     /// Steps taken.
     pub steps: u64,
     /// Runs that did not finish, one of each kind.
-    pub stops: Vec<Stop>,
+    pub stops: Vec<StopReport>,
     /// Races in the runs examined.
     pub races: Vec<Race>,
     /// The number of runs examined for races.
@@ -99,19 +99,19 @@ pub struct Observation {
     /// The reason why none was examined, although an option requested it.
     pub not_judged: Option<String>,
     /// The events of a replayed run.
-    pub events: Vec<Event>,
+    pub events: Vec<RunEvent>,
     /// For each progress model under which some run never ends, one. Empty unless an option
     /// requests it.
     pub endless: Vec<Endless>,
     /// Undefined behaviour that the memory reports, sorted.
-    pub hazards: Vec<Undefined>,
+    pub hazards: Vec<ObservedHazard>,
 }
 
 /// Undefined behaviour that was observed.
 #[derive(Clone, Debug)]
-pub struct Undefined {
+pub struct ObservedHazard {
     /// The behaviour.
-    pub hazard: Hazard,
+    pub hazard: RunHazard,
     /// The outcome of the run, if the test has a filter and the run ended.
     pub state: Option<Vec<i64>>,
     /// A run that shows it.
@@ -120,17 +120,17 @@ pub struct Undefined {
 
 /// Outcomes while they are collected.
 #[derive(Default)]
-struct Outcomes(BTreeMap<Vec<i64>, (u64, Recorded)>);
+struct OutcomeCounts(BTreeMap<Vec<i64>, (u64, Recorded)>);
 
-impl Outcomes {
+impl OutcomeCounts {
     fn add(&mut self, state: Vec<i64>, schedule: impl FnOnce() -> Recorded) {
         self.0.entry(state).or_insert_with(|| (0, schedule())).0 += 1;
     }
 
-    fn into_list(self) -> Vec<Seen> {
+    fn into_list(self) -> Vec<RunOutcome> {
         self.0
             .into_iter()
-            .map(|(state, (count, schedule))| Seen {
+            .map(|(state, (count, schedule))| RunOutcome {
                 state,
                 count,
                 schedule,
@@ -147,8 +147,8 @@ impl Observation {
             ..Seeing::default()
         };
         seeing.stop(
-            How::Launch,
-            || Reason::line(why),
+            StopKind::Launch,
+            || StopReason::line(why),
             Recorded::whole(Vec::new()),
         );
         seeing.into()
@@ -156,19 +156,18 @@ impl Observation {
 
     /// Whether the launch succeeds.
     pub fn launches(&self) -> bool {
-        !self.stops.iter().any(|s| s.how == How::Launch)
+        !self.stops.iter().any(|s| s.how == StopKind::Launch)
     }
 
     /// The reason why the exploration is not complete, if it is a limit (of time, steps, states or
     /// history) and not an action of a run.
     pub fn limit(&self) -> Option<&str> {
-        let own = |why: &&str| {
+        self.reason.as_deref().filter(|why| {
             !self
                 .stops
                 .iter()
-                .any(|s| s.how != How::Limit && s.why.iter().any(|w| w == why))
-        };
-        self.reason.as_deref().filter(own)
+                .any(|s| s.how != StopKind::Limit && s.why.iter().any(|w| w == why))
+        })
     }
 
     /// Adds the observations of another exploration of the same test.
@@ -207,7 +206,7 @@ impl Observation {
         self.reason = self.reason.take().or(other.reason);
         self.events.extend(other.events);
         for new in other.hazards {
-            let key = |u: &Undefined| (u.hazard.clone(), u.state.clone());
+            let key = |u: &ObservedHazard| (u.hazard.clone(), u.state.clone());
             if let Err(at) = self.hazards.binary_search_by_key(&key(&new), key) {
                 self.hazards.insert(at, new);
             }
@@ -218,10 +217,10 @@ impl Observation {
 /// The observations so far.
 #[derive(Default)]
 struct Seeing {
-    outcomes: Outcomes,
-    ended: Ended,
+    outcomes: OutcomeCounts,
+    ended: EndCounts,
     stops: Stops,
-    hazards: BTreeMap<(Hazard, Option<Vec<i64>>), Recorded>,
+    hazards: BTreeMap<(RunHazard, Option<Vec<i64>>), Recorded>,
     races: Vec<Race>,
     judged: u64,
     reason: Option<String>,
@@ -229,18 +228,18 @@ struct Seeing {
 
 impl Seeing {
     /// Records how a run ended.
-    fn stop(&mut self, how: How, reason: impl FnOnce() -> Reason, schedule: Recorded) {
+    fn stop(&mut self, how: StopKind, reason: impl FnOnce() -> StopReason, schedule: Recorded) {
         self.ended.count(how, 1);
         self.stops.add(how, reason, schedule);
     }
 
     /// Records that a run ended with a fault, or reached a limit.
-    fn fault<B: Backend>(&mut self, machine: &Machine<'_, B>, halt: &Halt, schedule: Recorded) {
+    fn fault<B: Backend>(&mut self, machine: &Machine<'_, B>, halt: &StepHalt, schedule: Recorded) {
         let how = match halt {
-            Halt::Fault { kind, .. } => How::Fault(*kind),
-            _ => How::Limit,
+            StepHalt::Fault { kind, .. } => StopKind::Fault(*kind),
+            _ => StopKind::Limit,
         };
-        self.stop(how, || Reason::line(machine.why(halt)), schedule);
+        self.stop(how, || StopReason::line(machine.why(halt)), schedule);
         self.reason.get_or_insert_with(|| machine.why(halt));
     }
 
@@ -248,7 +247,7 @@ impl Seeing {
     fn stuck<B: Backend>(
         &mut self,
         machine: &Machine<'_, B>,
-        state: &State<B>,
+        state: &MachineState<B>,
         schedule: impl FnOnce() -> Recorded,
     ) {
         if is_no_hang(machine, state) {
@@ -256,11 +255,15 @@ impl Seeing {
             return;
         }
         let schedule = schedule();
-        let lost = state.threads.iter().any(|t| t.status == Status::Lost);
+        let lost = state.threads.iter().any(|t| t.status == ThreadStatus::Lost);
         if !lost {
             self.hazards(machine, state, None, || schedule.clone());
         }
-        let how = if lost { How::Livelock } else { How::Deadlock };
+        let how = if lost {
+            StopKind::Livelock
+        } else {
+            StopKind::Deadlock
+        };
         self.stop(how, || explain::stuck(machine, state), schedule);
     }
 
@@ -269,7 +272,7 @@ impl Seeing {
     fn hazards<B: Backend>(
         &mut self,
         machine: &Machine<'_, B>,
-        state: &State<B>,
+        state: &MachineState<B>,
         outcome: Option<&[i64]>,
         run: impl Fn() -> Recorded,
     ) {
@@ -281,7 +284,7 @@ impl Seeing {
 
     fn hazard(
         &mut self,
-        hazard: Hazard,
+        hazard: RunHazard,
         outcome: Option<Vec<i64>>,
         run: impl FnOnce() -> Recorded,
     ) {
@@ -291,9 +294,13 @@ impl Seeing {
 
 /// Whether an earlier choice, not the program, led to a state without successors in which not every
 /// thread has ended.
-fn is_no_hang<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> bool {
+fn is_no_hang<B: Backend>(machine: &Machine<'_, B>, state: &MachineState<B>) -> bool {
     let memory = &machine.memory;
-    let refused = memory.may_refuse() && state.threads.iter().any(|t| t.status == Status::Running);
+    let refused = memory.may_refuse()
+        && state
+            .threads
+            .iter()
+            .any(|t| t.status == ThreadStatus::Running);
     refused || memory.is_pending(&state.memory) || !memory.is_whole(&state.memory)
 }
 
@@ -308,16 +315,18 @@ impl From<Seeing> for Observation {
             judged,
             reason,
         } = seeing;
-        let undefined = |((hazard, state), schedule)| Undefined {
-            hazard,
-            state,
-            schedule,
-        };
         Observation {
             outcomes: outcomes.into_list(),
             ended,
             stops: stops.into_list(),
-            hazards: hazards.into_iter().map(undefined).collect(),
+            hazards: hazards
+                .into_iter()
+                .map(|((hazard, state), schedule)| ObservedHazard {
+                    hazard,
+                    state,
+                    schedule,
+                })
+                .collect(),
             races,
             judged,
             reason,
@@ -327,14 +336,14 @@ impl From<Seeing> for Observation {
 }
 
 /// A limit of wall time that is cheap to check.
-struct Clock {
+struct TimeLimit {
     end: Option<Instant>,
     asked: u32,
 }
 
-impl Clock {
-    fn new(timeout: Option<Duration>) -> Clock {
-        Clock {
+impl TimeLimit {
+    fn new(timeout: Option<Duration>) -> TimeLimit {
+        TimeLimit {
             end: timeout.map(|t| Instant::now() + t),
             asked: 0,
         }
@@ -365,12 +374,12 @@ fn over() -> &'static str {
 pub(super) fn run<B: Backend>(
     machine: &Machine<'_, B>,
     schedule: Schedule<'_>,
-    limits: &Limits,
+    limits: &SearchLimits,
 ) -> Result<Observation, String> {
-    let mut begun: Vec<Event> = Vec::new();
+    let mut begun: Vec<RunEvent> = Vec::new();
     let start = match machine.start(&mut begun) {
         Ok(start) => start,
-        Err(halt @ Halt::Fault { .. }) => {
+        Err(halt @ StepHalt::Fault { .. }) => {
             // This happens before the first choice, whatever the schedule.
             let mut seeing = Seeing::default();
             seeing.fault(machine, &halt, machine.recorded());
@@ -386,7 +395,7 @@ pub(super) fn run<B: Backend>(
         limits.races && judged.is_ok(),
         limits.explain && judged.is_ok(),
     );
-    let limits = Limits {
+    let limits = SearchLimits {
         races,
         explain,
         ..*limits
@@ -394,7 +403,7 @@ pub(super) fn run<B: Backend>(
     let mut observation = match schedule {
         Schedule::Exhaustive => exhaustive::explore(machine, start, &limits)?,
         Schedule::Random { runs, seed } => {
-            random::sample(machine, (&start, &begun), (runs, seed), &limits)?
+            random::sample(machine, &start, &begun, runs, seed, &limits)?
         }
         Schedule::Replay(recorded) => replay::play(machine, recorded, &limits)?,
     };
@@ -406,12 +415,12 @@ pub(super) fn run<B: Backend>(
 
 impl<B: Backend> Machine<'_, B> {
     /// Describes a halt in words.
-    pub(super) fn why(&self, halt: &Halt) -> String {
+    pub(super) fn why(&self, halt: &StepHalt) -> String {
         match halt {
-            Halt::Refused | Halt::Blocked => "a step is not possible".into(),
-            Halt::Unsupported(what) => what.clone(),
-            Halt::Limit(what) => (*what).to_owned(),
-            Halt::Fault {
+            StepHalt::Refused | StepHalt::Blocked => "a step is not possible".into(),
+            StepHalt::Unsupported(what) => what.clone(),
+            StepHalt::Limit(what) => (*what).to_owned(),
+            StepHalt::Fault {
                 thread,
                 instr,
                 what,
@@ -428,7 +437,7 @@ impl<B: Backend> Machine<'_, B> {
     }
 
     /// The possible final values of the observed locations, in order of first mention.
-    fn final_values(&self, state: &State<B>) -> Vec<(usize, Vec<i64>)> {
+    fn final_values(&self, state: &MachineState<B>) -> Vec<(usize, Vec<i64>)> {
         let mut values: Vec<(usize, Vec<i64>)> = Vec::new();
         for o in &self.code.observed {
             if let Some(loc) = self.code.observed_location(*o)
@@ -441,7 +450,12 @@ impl<B: Backend> Machine<'_, B> {
     }
 
     /// The outcome of a finished state, with the given choice of final values.
-    fn outcome(&self, state: &State<B>, values: &[(usize, Vec<i64>)], picks: &[u32]) -> Vec<i64> {
+    fn outcome(
+        &self,
+        state: &MachineState<B>,
+        values: &[(usize, Vec<i64>)],
+        picks: &[u32],
+    ) -> Vec<i64> {
         let value = |o: &Observable| match o {
             Observable::Reg(t, r) => {
                 let (t, r) = (usize::from(t.0), usize::from(r.0));
@@ -459,7 +473,7 @@ impl<B: Backend> Machine<'_, B> {
     }
 
     /// Draws one outcome of a finished state.
-    fn draw(&self, state: &State<B>, chooser: &mut dyn Chooser) -> (Vec<i64>, Vec<u32>) {
+    fn draw(&self, state: &MachineState<B>, chooser: &mut dyn Chooser) -> (Vec<i64>, Vec<u32>) {
         let values = self.final_values(state);
         let picks: Vec<u32> = values
             .iter()
@@ -470,7 +484,7 @@ impl<B: Backend> Machine<'_, B> {
 
     /// Whether some thread has no way to go on because of an early bind or an assumption. The run
     /// is then not the beginning of an execution, and does not count.
-    fn is_astray(&self, state: &State<B>) -> bool {
+    fn is_astray(&self, state: &MachineState<B>) -> bool {
         let pending = self.memory.is_pending(&state.memory);
         let has_no_way = |thread: usize| {
             let action = Action {
@@ -479,10 +493,10 @@ impl<B: Backend> Machine<'_, B> {
             };
             let results = || self.ways(state, action).map(|(_, result, _)| result);
             // A thread that has to wait may wait for something other than memory.
-            let is_no_way = |r: Result<_>| matches!(r, Err(Halt::Refused | Halt::Blocked));
+            let is_no_way = |r: Result<_>| matches!(r, Err(StepHalt::Refused | StepHalt::Blocked));
             self.may(state, action)
                 && results().all(is_no_way)
-                && (pending || results().any(|r| matches!(r, Err(Halt::Refused))))
+                && (pending || results().any(|r| matches!(r, Err(StepHalt::Refused))))
         };
         (pending || self.memory.may_refuse()) && (0..state.threads.len()).any(has_no_way)
     }
@@ -510,9 +524,9 @@ impl<B: Backend> Machine<'_, B> {
     }
 }
 
-impl Step {
-    fn new(action: Action, answers: Vec<u32>) -> Step {
-        Step {
+impl ScheduleStep {
+    fn new(action: Action, answers: Vec<u32>) -> ScheduleStep {
+        ScheduleStep {
             thread: action.thread,
             early: action.early,
             answers,

@@ -7,15 +7,18 @@
 //! # Invariants
 //! - Run number `i` of a seed depends only on the seed and `i`.
 
-use super::{Clock, How, Limits, Observation, Reason, Recorded, Seeing, Step, is_no_hang};
+use super::{
+    Observation, Recorded, ScheduleStep, SearchLimits, Seeing, StopKind, StopReason, TimeLimit,
+    is_no_hang,
+};
 use crate::choice::Dice;
 use crate::memory::Backend;
-use crate::race::{self, Looked};
-use crate::record::{Event, HazardKind, Log, Silent};
-use crate::state::State;
+use crate::race::{self, RaceCoverage};
+use crate::record::{HazardKind, Log, RunEvent, Silent};
+use crate::state::MachineState;
 use crate::step::{Action, Machine};
-use crate::thread::Status;
-use crate::{Halt, explain};
+use crate::thread::ThreadStatus;
+use crate::{StepHalt, explain};
 
 /// The number of consecutive refused choices, per thread that may step, after which all successors
 /// are computed.
@@ -34,56 +37,58 @@ const LARGE: usize = 512;
 const MAX_JUDGED: u64 = 1_000;
 
 /// The end of a run.
-enum End {
+enum RunEnd {
     Finished(Vec<i64>, Vec<u32>),
     Stuck,
     /// The limit that was reached, and whether a thread that goes on forever may be the reason.
     Limit(String, bool),
-    Fault(Halt),
+    Fault(StepHalt),
 }
 
 /// Draws runs.
 pub(super) fn sample<B: Backend>(
     machine: &Machine<'_, B>,
-    (start, begun): (&State<B>, &[Event]),
-    (runs, seed): (u64, u64),
-    limits: &Limits,
+    start: &MachineState<B>,
+    begun: &[RunEvent],
+    runs: u64,
+    seed: u64,
+    limits: &SearchLimits,
 ) -> Result<Observation, String> {
     let (mut seeing, mut steps, mut looked, mut not_judged) = (Seeing::default(), 0, 0, None);
-    let clock = Clock::new(limits.timeout);
+    let clock = TimeLimit::new(limits.timeout);
     for run in 0..runs {
         let judge = (limits.races || limits.explain) && looked < MAX_JUDGED;
         let mut events = begun.to_vec();
         let dice = Dice::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d).wrapping_add(run));
-        let mut one = Run {
+        let mut one = RandomRun {
             machine,
             state: start.clone(),
             dice,
             recorded: machine.recorded(),
         };
-        let log: Option<&mut Vec<Event>> = judge.then_some(&mut events);
+        let log: Option<&mut Vec<RunEvent>> = judge.then_some(&mut events);
         let end = one.finish(limits.steps, log, &clock)?;
-        let Run {
+        let RandomRun {
             state,
             mut recorded,
             ..
         } = one;
         steps += recorded.steps.len() as u64;
         let discarded = match &end {
-            End::Finished(..) => !machine.memory.is_whole(&state.memory),
-            End::Stuck => is_no_hang(machine, &state),
+            RunEnd::Finished(..) => !machine.memory.is_whole(&state.memory),
+            RunEnd::Stuck => is_no_hang(machine, &state),
             // The other threads may go on, but no execution of the program begins so.
-            End::Limit(..) => machine.is_astray(&state),
+            RunEnd::Limit(..) => machine.is_astray(&state),
             // An early bind may be the cause of the fault, and may turn out to be wrong.
-            End::Fault(_) => machine.memory.is_pending(&state.memory),
+            RunEnd::Fault(_) => machine.memory.is_pending(&state.memory),
         };
         if judge && !discarded {
             let late = || clock.is_past();
             if limits.races {
                 match race::find(machine.code, &events, &recorded, &mut seeing.races, &late) {
-                    Looked::Through => looked += 1,
-                    Looked::Late => not_judged = Some(race::NOT_ALL.into()),
-                    Looked::Open => {}
+                    RaceCoverage::Through => looked += 1,
+                    RaceCoverage::Late => not_judged = Some(race::NOT_ALL.into()),
+                    RaceCoverage::Open => {}
                 }
             } else {
                 looked += 1;
@@ -91,7 +96,8 @@ pub(super) fn sample<B: Backend>(
                 race::explain(
                     machine.code,
                     &events,
-                    (&recorded, &found),
+                    &recorded,
+                    &found,
                     &mut seeing.races,
                     &late,
                 );
@@ -99,14 +105,14 @@ pub(super) fn sample<B: Backend>(
         }
         match end {
             _ if discarded => seeing.ended.discarded += 1,
-            End::Finished(outcome, finals) => {
+            RunEnd::Finished(outcome, finals) => {
                 seeing.ended.finished += 1;
                 recorded.finals = finals;
                 seeing.hazards(machine, &state, Some(&outcome), || recorded.clone());
                 seeing.outcomes.add(outcome, || recorded);
             }
-            End::Stuck => seeing.stuck(machine, &state, || recorded),
-            End::Limit(what, endless) => {
+            RunEnd::Stuck => seeing.stuck(machine, &state, || recorded),
+            RunEnd::Limit(what, endless) => {
                 // The run may go on forever; its races count all the same.
                 let found = machine.memory.hazards(machine.code, &state.memory);
                 for hazard in found.into_iter().filter(|h| h.kind == HazardKind::Race) {
@@ -116,14 +122,14 @@ pub(super) fn sample<B: Backend>(
                     let mut reason = if endless {
                         explain::spinning(machine, &state, None)
                     } else {
-                        Reason::default()
+                        StopReason::default()
                     };
                     reason.why.insert(0, what);
                     reason
                 };
-                seeing.stop(How::Limit, reason, recorded);
+                seeing.stop(StopKind::Limit, reason, recorded);
             }
-            End::Fault(halt) => seeing.fault(machine, &halt, recorded),
+            RunEnd::Fault(halt) => seeing.fault(machine, &halt, recorded),
         }
         if clock.is_past() && run + 1 < runs {
             seeing.reason = Some(super::over().into());
@@ -140,20 +146,20 @@ pub(super) fn sample<B: Backend>(
 }
 
 /// A run in progress.
-struct Run<'m, 'c, B: Backend> {
+struct RandomRun<'m, 'c, B: Backend> {
     machine: &'m Machine<'c, B>,
-    state: State<B>,
+    state: MachineState<B>,
     dice: Dice,
     recorded: Recorded,
 }
 
-impl<B: Backend> Run<'_, '_, B> {
+impl<B: Backend> RandomRun<'_, '_, B> {
     fn finish(
         &mut self,
         limit: usize,
-        mut log: Option<&mut Vec<Event>>,
-        clock: &Clock,
-    ) -> Result<End, String> {
+        mut log: Option<&mut Vec<RunEvent>>,
+        clock: &TimeLimit,
+    ) -> Result<RunEnd, String> {
         let machine = self.machine;
         let (mut last, mut tries, mut alive) = (None, 0, 0);
         let period = machine.period();
@@ -170,10 +176,10 @@ impl<B: Backend> Run<'_, '_, B> {
             if over {
                 self.dice.taken.clear();
                 let (outcome, finals) = machine.draw(&self.state, &mut self.dice);
-                return Ok(End::Finished(outcome, finals));
+                return Ok(RunEnd::Finished(outcome, finals));
             }
             if self.recorded.steps.len() >= limit {
-                return Ok(End::Limit(
+                return Ok(RunEnd::Limit(
                     format!("did not end within {limit} steps"),
                     true,
                 ));
@@ -186,7 +192,7 @@ impl<B: Backend> Run<'_, '_, B> {
                 STEPS_PER_LOOK / 1024
             };
             if n > 0 && n.is_multiple_of(look) && clock.is_past() {
-                return Ok(End::Limit("did not end within the time".into(), false));
+                return Ok(RunEnd::Limit("did not end within the time".into(), false));
             }
             let pick = if tries < MAX_TRIES.max(self.state.threads.len() / 4) {
                 self.pick(last)
@@ -195,40 +201,15 @@ impl<B: Backend> Run<'_, '_, B> {
             };
             let mark = log.as_ref().map_or(0, |events| events.len());
             let done = match pick {
-                Some(thread) => {
-                    let State {
-                        memory, threads, ..
-                    } = &self.state;
-                    let may = || {
-                        machine
-                            .memory
-                            .may_bind_early(machine.code, memory, threads, thread)
-                    };
-                    let early = machine.binds() && self.dice.below(5) == 0 && may();
-                    let action = Action { thread, early };
-                    self.dice.taken.clear();
-                    let log: &mut dyn Log = match &mut log {
-                        Some(events) => *events,
-                        None => &mut Silent,
-                    };
-                    match machine.attempt(&mut self.state, action, &mut self.dice, log) {
-                        Ok(true) => Some(Step::new(action, std::mem::take(&mut self.dice.taken))),
-                        Ok(false) => None,
-                        Err(halt @ Halt::Fault { .. }) => {
-                            self.recorded
-                                .steps
-                                .push(Step::new(action, std::mem::take(&mut self.dice.taken)));
-                            return Ok(End::Fault(halt));
-                        }
-                        Err(Halt::Limit(what)) => return Ok(End::Limit(what.into(), false)),
-                        Err(halt) => return Err(machine.why(&halt)),
-                    }
-                }
+                Some(thread) => match self.attempt(thread, &mut log) {
+                    Ok(step) => step,
+                    Err(end) => return end,
+                },
                 None => {
                     // Random choices found no way on; checks whether there is one.
                     let mut all = successors(machine, &self.state)?;
                     if all.is_empty() {
-                        return Ok(End::Stuck);
+                        return Ok(RunEnd::Stuck);
                     }
                     let (step, next, happened) = all.swap_remove(self.dice.below(all.len()));
                     self.state = next;
@@ -253,11 +234,51 @@ impl<B: Backend> Run<'_, '_, B> {
         }
     }
 
+    /// Attempts a step of a thread with random choices; `None` if they are not possible.
+    ///
+    /// # Errors
+    /// The end of the run, if the step ends it.
+    fn attempt(
+        &mut self,
+        thread: usize,
+        log: &mut Option<&mut Vec<RunEvent>>,
+    ) -> Result<Option<ScheduleStep>, Result<RunEnd, String>> {
+        let machine = self.machine;
+        let MachineState {
+            memory, threads, ..
+        } = &self.state;
+        let early = machine.binds()
+            && self.dice.below(5) == 0
+            && machine
+                .memory
+                .may_bind_early(machine.code, memory, threads, thread);
+        let action = Action { thread, early };
+        self.dice.taken.clear();
+        let log: &mut dyn Log = match log {
+            Some(events) => *events,
+            None => &mut Silent,
+        };
+        let result = machine.attempt(&mut self.state, action, &mut self.dice, log);
+        if let Ok(false) = result {
+            return Ok(None);
+        }
+        let step = ScheduleStep::new(action, std::mem::take(&mut self.dice.taken));
+        match result {
+            Ok(_) => Ok(Some(step)),
+            Err(halt @ StepHalt::Fault { .. }) => {
+                self.recorded.steps.push(step);
+                Err(Ok(RunEnd::Fault(halt)))
+            }
+            Err(StepHalt::Limit(what)) => Err(Ok(RunEnd::Limit(what.into(), false))),
+            Err(halt) => Err(Err(machine.why(&halt))),
+        }
+    }
+
     /// Draws a thread that may step.
     fn pick(&mut self, last: Option<usize>) -> Option<usize> {
         let (machine, state) = (self.machine, &self.state);
         let able = |t: usize| {
-            state.threads[t].status == Status::Running
+            state.threads[t].status == ThreadStatus::Running
                 && machine
                     .layer
                     .may_step(machine.code, &state.layer, &state.threads, t)
@@ -284,15 +305,20 @@ impl<B: Backend> Run<'_, '_, B> {
 #[allow(clippy::type_complexity)] // one triple, used once
 fn successors<B: Backend>(
     machine: &Machine<'_, B>,
-    state: &State<B>,
-) -> Result<Vec<(Step, State<B>, Vec<Event>)>, String> {
+    state: &MachineState<B>,
+) -> Result<Vec<(ScheduleStep, MachineState<B>, Vec<RunEvent>)>, String> {
     let mut all = Vec::new();
     for action in machine.actions(state) {
         for (answers, result, events) in machine.ways(state, action) {
             match result {
-                Ok(next) => all.push((Step::new(action, answers), next, events)),
-                Err(Halt::Refused | Halt::Blocked | Halt::Fault { .. } | Halt::Limit(_)) => {}
-                Err(halt @ Halt::Unsupported(_)) => return Err(machine.why(&halt)),
+                Ok(next) => all.push((ScheduleStep::new(action, answers), next, events)),
+                Err(
+                    StepHalt::Refused
+                    | StepHalt::Blocked
+                    | StepHalt::Fault { .. }
+                    | StepHalt::Limit(_),
+                ) => {}
+                Err(halt @ StepHalt::Unsupported(_)) => return Err(machine.why(&halt)),
             }
         }
     }

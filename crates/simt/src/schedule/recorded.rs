@@ -6,7 +6,7 @@ use crate::Launch;
 
 /// One step of a recorded run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
+pub struct ScheduleStep {
     /// The thread.
     pub thread: usize,
     /// Whether it bound an instruction before its turn.
@@ -43,7 +43,7 @@ pub struct Recorded {
     #[serde(default = "every")]
     pub period: usize,
     /// The steps, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ScheduleStep>,
     /// The number of steps at the end that return to the state before them: the run may repeat them
     /// forever.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -55,7 +55,7 @@ pub struct Recorded {
 
 impl Recorded {
     /// A recording of those steps, with the normal form after each.
-    pub(super) fn whole(steps: Vec<Step>) -> Recorded {
+    pub(super) fn whole(steps: Vec<ScheduleStep>) -> Recorded {
         Recorded {
             period: 1,
             steps,

@@ -1,12 +1,12 @@
 //! Replays the steps and choices of a recording, and logs every event.
 
-use super::{Ended, How, Limits, Observation, Recorded, Seeing};
+use super::{EndCounts, Observation, Recorded, SearchLimits, Seeing, StopKind};
 use crate::choice::Tape;
 use crate::memory::Backend;
-use crate::record::{Event, Silent};
-use crate::state::State;
+use crate::record::{RunEvent, Silent};
+use crate::state::MachineState;
 use crate::step::Machine;
-use crate::{Halt, explain, race};
+use crate::{StepHalt, explain, race};
 
 /// Plays a recording.
 ///
@@ -15,9 +15,9 @@ use crate::{Halt, explain, race};
 pub(super) fn play<B: Backend>(
     machine: &Machine<'_, B>,
     recorded: &Recorded,
-    limits: &Limits,
+    limits: &SearchLimits,
 ) -> Result<Observation, String> {
-    let mut events: Vec<Event> = Vec::new();
+    let mut events: Vec<RunEvent> = Vec::new();
     let mut state = machine
         .start(&mut events)
         .map_err(|halt| machine.why(&halt))?;
@@ -31,7 +31,7 @@ pub(super) fn play<B: Backend>(
     for (i, step) in recorded.steps.iter().enumerate() {
         if before == Some(i) {
             begun = Some(fingerprint(machine, &state));
-            events.push(Event::Round);
+            events.push(RunEvent::Round);
         }
         let misfit = |why: &str| {
             format!(
@@ -43,7 +43,7 @@ pub(super) fn play<B: Backend>(
             return Err(misfit("its thread cannot step"));
         }
         let active = machine.layer.active(&state.layer, step.thread);
-        events.push(Event::Turn {
+        events.push(RunEvent::Turn {
             thread: step.thread,
             active,
         });
@@ -55,7 +55,9 @@ pub(super) fn play<B: Backend>(
         match result {
             Ok(_) => {}
             // A fault or a limit ends the run, so it is the last step.
-            Err(halt @ (Halt::Fault { .. } | Halt::Limit(_))) if i + 1 == recorded.steps.len() => {
+            Err(halt @ (StepHalt::Fault { .. } | StepHalt::Limit(_)))
+                if i + 1 == recorded.steps.len() =>
+            {
                 seeing.fault(machine, &halt, recorded.clone());
             }
             Err(halt) => return Err(misfit(&machine.why(&halt))),
@@ -64,70 +66,40 @@ pub(super) fn play<B: Backend>(
             machine.tidy(&mut state);
         }
     }
-    let open = seeing.ended == Ended::default();
-    if machine.is_finished(&state) {
-        let values = machine.final_values(&state);
-        let picks = if recorded.finals.is_empty() {
-            vec![0; values.len()]
-        } else {
-            recorded.finals.clone()
-        };
-        let fits = picks.len() == values.len()
-            && picks
+    match begun {
+        _ if machine.is_finished(&state) => finished(machine, &state, recorded, &mut seeing)?,
+        _ if seeing.ended != EndCounts::default() => {}
+        Some(begun) => {
+            if begun != fingerprint(machine, &state) {
+                return Err(
+                    "the recorded schedule does not fit this test: its last steps do not come back"
+                        .into(),
+                );
+            }
+            let turning = recorded.steps[recorded.steps.len() - recorded.round..]
                 .iter()
-                .zip(&values)
-                .all(|(p, v)| (*p as usize) < v.1.len());
-        if !fits {
-            return Err(
-                "the recorded schedule does not fit this test: its final values are others".into(),
-            );
-        }
-        seeing.ended.finished = 1;
-        let outcome = machine.outcome(&state, &values, &picks);
-        seeing.hazards(machine, &state, Some(&outcome), || recorded.clone());
-        seeing.outcomes.add(outcome, || recorded.clone());
-    } else if begun.is_some() && open {
-        if begun != Some(fingerprint(machine, &state)) {
-            return Err(
-                "the recorded schedule does not fit this test: its last steps do not come back"
-                    .into(),
-            );
-        }
-        let turning = recorded.steps[recorded.steps.len() - recorded.round..]
-            .iter()
-            .map(|s| s.thread)
-            .collect();
-        seeing.stop(
-            How::Livelock,
-            || explain::spinning(machine, &state, Some(&turning)),
-            recorded.clone(),
-        );
-    } else if open {
-        if machine.actions(&state).is_empty() {
-            seeing.stuck(machine, &state, || recorded.clone());
-        }
-        if seeing.stops.is_empty() {
-            seeing
-                .ended
-                .count(How::Limit, u64::from(seeing.ended == Ended::default()));
-            seeing.stops.add(
-                How::Limit,
-                || explain::spinning(machine, &state, None),
+                .map(|s| s.thread)
+                .collect();
+            seeing.stop(
+                StopKind::Livelock,
+                || explain::spinning(machine, &state, Some(&turning)),
                 recorded.clone(),
             );
         }
+        None => unfinished(machine, &state, recorded, &mut seeing),
     }
     if limits.races {
         let looked = race::find(machine.code, &events, recorded, &mut seeing.races, &|| {
             false
         });
-        seeing.judged = u64::from(looked == race::Looked::Through);
+        seeing.judged = u64::from(looked == race::RaceCoverage::Through);
     } else if limits.explain {
         let found = machine.memory.hazards(machine.code, &state.memory);
         race::explain(
             machine.code,
             &events,
-            (recorded, &found),
+            recorded,
+            &found,
             &mut seeing.races,
             &|| false,
         );
@@ -143,8 +115,64 @@ pub(super) fn play<B: Backend>(
     })
 }
 
+/// Records the outcome of a run that ended, with the final values that the recording picks.
+///
+/// # Errors
+/// If the recording does not fit.
+fn finished<B: Backend>(
+    machine: &Machine<'_, B>,
+    state: &MachineState<B>,
+    recorded: &Recorded,
+    seeing: &mut Seeing,
+) -> Result<(), String> {
+    let values = machine.final_values(state);
+    let picks = if recorded.finals.is_empty() {
+        vec![0; values.len()]
+    } else {
+        recorded.finals.clone()
+    };
+    let fits = picks.len() == values.len()
+        && picks
+            .iter()
+            .zip(&values)
+            .all(|(p, v)| (*p as usize) < v.1.len());
+    if !fits {
+        return Err(
+            "the recorded schedule does not fit this test: its final values are others".into(),
+        );
+    }
+    seeing.ended.finished = 1;
+    let outcome = machine.outcome(state, &values, &picks);
+    seeing.hazards(machine, state, Some(&outcome), || recorded.clone());
+    seeing.outcomes.add(outcome, || recorded.clone());
+    Ok(())
+}
+
+/// Records a run that has not ended: it is stuck, or a limit cut it.
+fn unfinished<B: Backend>(
+    machine: &Machine<'_, B>,
+    state: &MachineState<B>,
+    recorded: &Recorded,
+    seeing: &mut Seeing,
+) {
+    if machine.actions(state).is_empty() {
+        seeing.stuck(machine, state, || recorded.clone());
+    }
+    if seeing.stops.is_empty() {
+        seeing.ended.count(
+            StopKind::Limit,
+            u64::from(seeing.ended == EndCounts::default()),
+        );
+        seeing.stops.add(
+            StopKind::Limit,
+            || explain::spinning(machine, state, None),
+            recorded.clone(),
+        );
+    }
+}
+
 /// The fingerprint of a state that need not be in normal form.
-fn fingerprint<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> u128 {
+fn fingerprint<B: Backend>(machine: &Machine<'_, B>, state: &MachineState<B>) -> u128 {
     let mut state = state.clone();
     machine.tidy(&mut state);
     machine.fingerprint(&state)
@@ -157,7 +185,7 @@ fn fingerprint<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> u128 {
 pub(super) fn state_after<B: Backend>(
     machine: &Machine<'_, B>,
     recorded: &Recorded,
-) -> Result<State<B>, String> {
+) -> Result<MachineState<B>, String> {
     let mut state = machine
         .start(&mut Silent)
         .map_err(|halt| machine.why(&halt))?;

@@ -11,10 +11,10 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use super::Step;
+use super::ScheduleStep;
 use super::graph::Cycle;
 use crate::memory::Backend;
-use crate::state::State;
+use crate::state::MachineState;
 use crate::step::{Action, Machine};
 
 /// Longer rounds are not shown.
@@ -23,13 +23,14 @@ const MAX_STEPS: usize = 200;
 /// A round of a cycle, from its first state; `None` if it takes too many steps.
 pub(super) fn round<B: Backend>(
     machine: &Machine<'_, B>,
-    mut state: State<B>,
-    (ways, cycle): (Ways, &Cycle),
+    mut state: MachineState<B>,
+    ways: &Ways,
+    cycle: &Cycle,
     seen: &FxHashMap<u128, u32>,
-) -> Option<Vec<Step>> {
+) -> Option<Vec<ScheduleStep>> {
     machine.tidy(&mut state);
     let mut steps = Vec::new();
-    for (to, thread) in walk(&ways, cycle)? {
+    for (to, thread) in walk(ways, cycle)? {
         let (step, next) = step_to(machine, &state, thread, |fingerprint| {
             seen.get(&fingerprint) == Some(&to)
         })?;
@@ -89,10 +90,10 @@ fn shortest(
 /// A step of a thread to a wanted state, identified by its fingerprint.
 fn step_to<B: Backend>(
     machine: &Machine<'_, B>,
-    state: &State<B>,
+    state: &MachineState<B>,
     thread: usize,
     is_wanted: impl Fn(u128) -> bool,
-) -> Option<(Step, State<B>)> {
+) -> Option<(ScheduleStep, MachineState<B>)> {
     let action = Action {
         thread,
         early: false,
@@ -100,7 +101,7 @@ fn step_to<B: Backend>(
     machine.ways(state, action).find_map(|(answers, next, _)| {
         let mut next = next.ok()?;
         machine.tidy(&mut next);
-        is_wanted(machine.fingerprint(&next)).then(|| (Step::new(action, answers), next))
+        is_wanted(machine.fingerprint(&next)).then(|| (ScheduleStep::new(action, answers), next))
     })
 }
 

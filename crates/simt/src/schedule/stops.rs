@@ -1,12 +1,12 @@
 //! Describes runs that did not finish.
 
 use super::recorded::Recorded;
-use crate::Fault;
+use crate::FaultKind;
 use verdict::ThreadEnd;
 
 /// The way in which a run ended without finishing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum How {
+pub enum StopKind {
     /// Threads wait for each other at barriers.
     Deadlock,
     /// Threads repeat the same steps, although every thread that may step does so again and again.
@@ -17,26 +17,26 @@ pub enum How {
     /// The run reached a limit.
     Limit,
     /// An action of a thread has no meaning.
-    Fault(Fault),
+    Fault(FaultKind),
     /// The launch failed: nothing ran.
     Launch,
 }
 
-impl How {
+impl StopKind {
     /// All of them, with their names in reports.
-    const ALL: [(How, &'static str); 8] = [
-        (How::Deadlock, "deadlock"),
-        (How::Livelock, "livelock"),
-        (How::Stale, "stale-livelock"),
-        (How::Limit, "step-limit"),
-        (How::Fault(Fault::Stray), "stray"),
-        (How::Fault(Fault::Barrier), "divergence"),
-        (How::Fault(Fault::Division), "division"),
-        (How::Launch, "launch-failure"),
+    const ALL: [(StopKind, &'static str); 8] = [
+        (StopKind::Deadlock, "deadlock"),
+        (StopKind::Livelock, "livelock"),
+        (StopKind::Stale, "stale-livelock"),
+        (StopKind::Limit, "step-limit"),
+        (StopKind::Fault(FaultKind::Stray), "stray"),
+        (StopKind::Fault(FaultKind::Barrier), "divergence"),
+        (StopKind::Fault(FaultKind::Division), "division"),
+        (StopKind::Launch, "launch-failure"),
     ];
 
     fn number(self) -> usize {
-        How::ALL
+        StopKind::ALL
             .iter()
             .position(|how| how.0 == self)
             .expect("all are listed")
@@ -44,41 +44,41 @@ impl How {
 
     /// The name in reports.
     pub fn name(self) -> &'static str {
-        How::ALL[self.number()].1
+        StopKind::ALL[self.number()].1
     }
 }
 
 /// The numbers of runs by their end; for an exhaustive exploration, the numbers of end states.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ended {
+pub struct EndCounts {
     /// Every thread ran to its end.
     pub finished: u64,
     /// Runs that could not commit an early bind, which do not count.
     pub discarded: u64,
-    /// The others, in the order of [`How::ALL`].
-    stopped: [u64; How::ALL.len()],
+    /// The others, in the order of [`StopKind::ALL`].
+    stopped: [u64; StopKind::ALL.len()],
 }
 
-impl Ended {
+impl EndCounts {
     /// The number of runs that ended in this way.
-    pub fn by(&self, how: How) -> u64 {
+    pub fn by(&self, how: StopKind) -> u64 {
         self.stopped[how.number()]
     }
 
-    pub(super) fn count(&mut self, how: How, times: u64) {
+    pub(super) fn count(&mut self, how: StopKind, times: u64) {
         self.stopped[how.number()] += times;
     }
 
     /// Only the runs that finished or do not count.
-    pub(crate) fn without_stops(self) -> Ended {
-        Ended {
+    pub(crate) fn without_stops(self) -> EndCounts {
+        EndCounts {
             stopped: Default::default(),
             ..self
         }
     }
 
     /// Adds the numbers of another exploration.
-    pub(super) fn add(&mut self, other: &Ended) {
+    pub(super) fn add(&mut self, other: &EndCounts) {
         self.finished += other.finished;
         self.discarded += other.discarded;
         self.stopped
@@ -89,7 +89,10 @@ impl Ended {
 
     /// The ends with their numbers, in words; without zeros.
     pub fn words(&self) -> Vec<(&'static str, u64)> {
-        let stopped = How::ALL.iter().zip(self.stopped).map(|(how, n)| (how.1, n));
+        let stopped = StopKind::ALL
+            .iter()
+            .zip(self.stopped)
+            .map(|(how, n)| (how.1, n));
         let all = [("finished", self.finished)]
             .into_iter()
             .chain(stopped)
@@ -99,27 +102,32 @@ impl Ended {
 
     /// Whether no run finished or otherwise showed the program's behaviour: all wait or go on.
     pub fn only_hangs(&self) -> bool {
-        let hangs = [How::Deadlock, How::Livelock, How::Stale, How::Limit]
-            .map(|how| self.by(how))
-            .iter()
-            .sum::<u64>();
+        let hangs = [
+            StopKind::Deadlock,
+            StopKind::Livelock,
+            StopKind::Stale,
+            StopKind::Limit,
+        ]
+        .map(|how| self.by(how))
+        .iter()
+        .sum::<u64>();
         self.finished == 0 && hangs > 0 && hangs == self.stopped.iter().sum::<u64>()
     }
 }
 
 /// The reason why a run ended without finishing.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Reason {
+pub(crate) struct StopReason {
     /// Line by line.
     pub(crate) why: Vec<String>,
     /// The situation of each thread, if that is informative.
     pub(crate) ends: Vec<ThreadEnd>,
 }
 
-impl Reason {
+impl StopReason {
     /// A reason of one line.
-    pub(super) fn line(why: String) -> Reason {
-        Reason {
+    pub(super) fn line(why: String) -> StopReason {
+        StopReason {
             why: vec![why],
             ends: Vec::new(),
         }
@@ -128,9 +136,9 @@ impl Reason {
 
 /// Runs that ended in the same way for the same reason.
 #[derive(Clone, Debug)]
-pub struct Stop {
+pub struct StopReport {
     /// The way in which they ended.
-    pub how: How,
+    pub how: StopKind,
     /// The reason, line by line.
     pub why: Vec<String>,
     /// The situation of each thread, if the program has few.
@@ -146,19 +154,24 @@ const MAX_REASONS: usize = 16;
 
 /// The stops collected so far.
 #[derive(Default)]
-pub(super) struct Stops(Vec<Stop>);
+pub(super) struct Stops(Vec<StopReport>);
 
 impl Stops {
-    pub(super) fn add(&mut self, how: How, reason: impl FnOnce() -> Reason, schedule: Recorded) {
+    pub(super) fn add(
+        &mut self,
+        how: StopKind,
+        reason: impl FnOnce() -> StopReason,
+        schedule: Recorded,
+    ) {
         let full = self.0.len() >= MAX_REASONS;
         if let Some(known) = self.0.iter_mut().rev().find(|s| full && s.how == how) {
             known.count += 1;
             return;
         }
-        let Reason { why, ends } = reason();
+        let StopReason { why, ends } = reason();
         match self.0.iter_mut().find(|s| s.how == how && s.why == why) {
             Some(known) => known.count += 1,
-            None => self.0.push(Stop {
+            None => self.0.push(StopReport {
                 how,
                 why,
                 ends,
@@ -172,7 +185,7 @@ impl Stops {
         self.0.is_empty()
     }
 
-    pub(super) fn into_list(self) -> Vec<Stop> {
+    pub(super) fn into_list(self) -> Vec<StopReport> {
         self.0
     }
 }

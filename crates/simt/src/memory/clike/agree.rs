@@ -19,19 +19,19 @@
 
 use rustc_hash::FxHashMap;
 
-use super::graph::{Contents, Event, Kind};
-use super::language::{Agreement, Scopes};
+use super::graph::{History, HistoryEvent, HistoryKind};
+use super::language::{Agreement, ScopeRule};
 use super::{Clike, GLOBAL};
 use crate::code::Code;
-use crate::set::{Relation, Set};
+use crate::set::{BitMatrix, Set};
 
 impl Clike {
     /// Whether the sequentially consistent operations satisfy the axiom.
-    pub(super) fn agrees(&self, code: &Code, m: &Contents) -> bool {
+    pub(super) fn agrees(&self, code: &Code, m: &History) -> bool {
         if !self.rules.agreement {
             return true;
         }
-        let is_strong = |e: &Event| e.sc && (self.rules.agreement_fences || !e.is_fence());
+        let is_strong = |e: &HistoryEvent| e.sc && (self.rules.agreement_fences || !e.is_fence());
         // No event precedes initial writes, so they are on no cycle.
         let first = code.locations.len();
         let strong: Vec<usize> = (first..m.events.len())
@@ -42,7 +42,7 @@ impl Clike {
         if strong.len() < least {
             return true;
         }
-        let images = Images {
+        let images = RelationImages {
             memory: self,
             code,
             m,
@@ -55,7 +55,7 @@ impl Clike {
                 Agreement::Partial => images.partial(a, &strong),
             })
             .collect();
-        let scoped = self.language.scopes != Scopes::Everywhere;
+        let scoped = self.language.scopes != ScopeRule::Everywhere;
         let inclusive = |a: usize, b: usize| {
             self.inclusive(code, &m.events[strong[a]], &m.events[strong[b]], GLOBAL)
         };
@@ -67,20 +67,20 @@ impl Clike {
                 !simple || a != b
             }
         };
-        Relation::from_fn(strong.len(), |a, b| rows[a].has(strong[b]) && counts(a, b)).is_acyclic()
+        BitMatrix::from_fn(strong.len(), |a, b| rows[a].has(strong[b]) && counts(a, b)).is_acyclic()
     }
 }
 
 /// Follows relations from sets of events.
-struct Images<'a> {
+struct RelationImages<'a> {
     memory: &'a Clike,
     code: &'a Code,
-    m: &'a Contents,
+    m: &'a History,
     /// The first event after the initial writes.
     first: usize,
 }
 
-impl Images<'_> {
+impl RelationImages<'_> {
     /// The strong events that event `a` must precede: no cycle of happens-before and communication
     /// (Overhauling).
     fn simple(&self, a: usize, strong: &[usize]) -> Set {
@@ -124,7 +124,7 @@ impl Images<'_> {
         events.iter().copied().filter(|&e| keep(e)).collect()
     }
 
-    fn all(&self) -> impl Iterator<Item = (usize, &Event)> {
+    fn all(&self) -> impl Iterator<Item = (usize, &HistoryEvent)> {
         self.m
             .events
             .iter()
@@ -135,10 +135,10 @@ impl Images<'_> {
 
     /// Whether a strong event is a fence, and not half of a barrier.
     fn is_fence(&self, event: usize) -> bool {
-        self.m.events[event].kind == Kind::Fence
+        self.m.events[event].kind == HistoryKind::Fence
     }
 
-    fn filter(&self, keep: impl Fn(&Event) -> bool) -> Set {
+    fn filter(&self, keep: impl Fn(&HistoryEvent) -> bool) -> Set {
         self.all()
             .filter(|(_, e)| keep(e))
             .map(|(i, _)| i)
@@ -156,7 +156,7 @@ impl Images<'_> {
         for i in from.iter().filter(|&i| self.m.events[i].is_access()) {
             of.entry(self.m.events[i].loc).or_default().insert(i);
         }
-        let same = |e: &Event| {
+        let same = |e: &HistoryEvent| {
             of.get(&e.loc)
                 .is_some_and(|set| e.past.iter().any(|p| p.meets(set)))
         };
@@ -200,7 +200,7 @@ impl Images<'_> {
 
     /// The reads that read from one of these.
     fn rf(&self, from: &Set) -> Set {
-        self.filter(|e| e.kind == Kind::Read && from.has(e.source))
+        self.filter(|e| e.kind == HistoryKind::Read && from.has(e.source))
     }
 
     /// The writes that come later in modification order than one of these, or than the write that

@@ -2,12 +2,12 @@
 
 use std::rc::Rc;
 
-use super::graph::{Contents, Event, Kind};
+use super::graph::{History, HistoryEvent, HistoryKind};
 use super::{Clike, GLOBAL, REGIONS};
-use crate::code::{Code, Failure, Location, Place, Regions};
-use crate::memory::{Age, Context, Target};
-use crate::record::{self, Hazard, HazardKind};
-use crate::{Halt, Result};
+use crate::code::{AccessPlace, Code, Failure, PhysicalLocation, Regions};
+use crate::memory::{Age, Context, MemoryAccess};
+use crate::record::{self, HazardKind, RunHazard};
+use crate::{Result, StepHalt};
 use program::Scope;
 
 /// The largest number of events in a history.
@@ -21,7 +21,7 @@ impl Clike {
 
     /// Adds to an event's past, in the regions that it belongs to, its thread's earlier events and
     /// the initial writes.
-    pub(super) fn follow(&self, code: &Code, m: &Contents, e: &mut Event) {
+    pub(super) fn follow(&self, code: &Code, m: &History, e: &mut HistoryEvent) {
         for g in REGIONS {
             if !e.regions.has(g) {
                 continue;
@@ -37,7 +37,7 @@ impl Clike {
     }
 
     /// Performs the acquire fence of the wait that a thread has just passed.
-    pub(super) fn close(&self, cx: &mut Context<'_>, m: &mut Contents, thread: usize) -> Result {
+    pub(super) fn close(&self, cx: &mut Context<'_>, m: &mut History, thread: usize) -> Result {
         let Some(&last) = m.threads[thread].last().filter(|&&i| m.events[i].open) else {
             return Ok(());
         };
@@ -52,13 +52,14 @@ impl Clike {
     pub(super) fn append(
         &self,
         code: &Code,
-        m: &mut Contents,
-        e: Event,
+        m: &mut History,
+        e: HistoryEvent,
         early: Option<usize>,
     ) -> Result<usize> {
         if m.events.len() >= MAX_EVENTS {
-            return Err(Halt::Limit(
-                "a history of more than 8,192 events, which is all that this memory holds (`--model ptx` runs it as PTX)",
+            return Err(StepHalt::Limit(
+                "a history of more than 8,192 events, which is all that this memory holds \
+                    (`--model ptx` runs it as PTX)",
             ));
         }
         if e.is_access() {
@@ -78,8 +79,8 @@ impl Clike {
     pub(super) fn read(
         &self,
         cx: &mut Context<'_>,
-        m: &mut Contents,
-        make: &dyn Fn(i64) -> Event,
+        m: &mut History,
+        make: &dyn Fn(i64) -> HistoryEvent,
         (loc, bound): (usize, Option<usize>),
     ) -> Result<usize> {
         let code = cx.code;
@@ -104,14 +105,14 @@ impl Clike {
         (e.source, e.past) = (source, start.past);
         self.acquire(code, cx.chooser, m, &mut e)?;
         if !self.coherent_read(code, m, &e) || !self.sees(code, m, &e) {
-            return Err(Halt::Refused);
+            return Err(StepHalt::Refused);
         }
         let (thread, instr, value) = (e.thread, e.instr, e.value);
         let index = self.append(code, m, e, bound)?;
         if m.order[loc].last() != Some(&source) && !self.agrees(code, m) {
-            return Err(Halt::Refused);
+            return Err(StepHalt::Refused);
         }
-        cx.log.note(record::Event::Read {
+        cx.log.note(record::RunEvent::Read {
             thread,
             instr,
             loc,
@@ -123,7 +124,7 @@ impl Clike {
 
     /// Whether a read's source is at least as new as the writes and reads that happen before the
     /// read.
-    fn coherent_read(&self, code: &Code, m: &Contents, e: &Event) -> bool {
+    fn coherent_read(&self, code: &Code, m: &History, e: &HistoryEvent) -> bool {
         self.least(code, m, e)
             .is_none_or(|least| m.position(e.source) >= least)
     }
@@ -131,7 +132,7 @@ impl Clike {
     /// The position of the latest write that an access has in its past, directly or through a read.
     /// Without a modification order the list only serves the final value: a write follows the
     /// writes in its past.
-    pub(super) fn least(&self, code: &Code, m: &Contents, e: &Event) -> Option<usize> {
+    pub(super) fn least(&self, code: &Code, m: &History, e: &HistoryEvent) -> Option<usize> {
         let ordered = self.ordered(code, e.loc);
         if !self.rules.coherence || !(ordered || e.is_write()) {
             return None;
@@ -147,18 +148,18 @@ impl Clike {
 
     /// Whether the source of a read is visible, at a location without modification order. It
     /// happens before the read, and no other write comes between.
-    fn sees(&self, code: &Code, m: &Contents, e: &Event) -> bool {
+    fn sees(&self, code: &Code, m: &History, e: &HistoryEvent) -> bool {
         if !self.rules.visible || self.ordered(code, e.loc) {
             return true;
         }
         let home = m.events[e.loc].regions;
         REGIONS.into_iter().filter(|&g| home.has(g)).all(|g| {
             let past = &e.past[g];
-            let hides = |w: usize| {
-                let x = &m.events[w];
-                x.is_write() && x.loc == e.loc && x.past[g].has(e.source)
-            };
-            past.has(e.source) && !past.iter().any(hides)
+            past.has(e.source)
+                && !past.iter().any(|w| {
+                    let x = &m.events[w];
+                    x.is_write() && x.loc == e.loc && x.past[g].has(e.source)
+                })
         })
     }
 
@@ -167,8 +168,8 @@ impl Clike {
     pub(super) fn write(
         &self,
         cx: &mut Context<'_>,
-        m: &mut Contents,
-        mut e: Event,
+        m: &mut History,
+        mut e: HistoryEvent,
         bound: Option<usize>,
     ) -> Result {
         if let Some(index) = bound {
@@ -188,18 +189,18 @@ impl Clike {
         cx.ages(at < len, Age::Old);
         m.place_at(index, at);
         if at < len && !self.agrees(code, m) {
-            return Err(Halt::Refused);
+            return Err(StepHalt::Refused);
         }
         self.note_place(cx, m, index);
-        cx.log.note(record::Event::Commit(m.name(index)));
+        cx.log.note(record::RunEvent::Commit(m.name(index)));
         Ok(())
     }
 
     /// Logs a write and its place in its location's list.
-    pub(super) fn note_place(&self, cx: &mut Context<'_>, m: &Contents, index: usize) {
+    pub(super) fn note_place(&self, cx: &mut Context<'_>, m: &History, index: usize) {
         let (source, at, e) = (m.name(index), m.position(index), &m.events[index]);
         let (loc, list) = (e.loc, &m.order[e.loc]);
-        cx.log.note(record::Event::Write {
+        cx.log.note(record::RunEvent::Write {
             source,
             instr: e.instr,
             loc,
@@ -207,9 +208,10 @@ impl Clike {
         });
         if !self.loose[loc] {
             cx.log
-                .note(record::Event::After(loc, m.name(list[at - 1]), source));
+                .note(record::RunEvent::After(loc, m.name(list[at - 1]), source));
             if let Some(&next) = list.get(at + 1) {
-                cx.log.note(record::Event::After(loc, source, m.name(next)));
+                cx.log
+                    .note(record::RunEvent::After(loc, source, m.name(next)));
             }
         }
     }
@@ -217,7 +219,7 @@ impl Clike {
     /// The possible places of a new write in its location's list, from `least` on. No write of
     /// another thread comes between the halves of a read-modify-write. No foreign write comes into
     /// a release sequence that an acquire relied on.
-    pub(super) fn places(&self, m: &Contents, e: &Event, least: usize) -> Vec<usize> {
+    pub(super) fn places(&self, m: &History, e: &HistoryEvent, least: usize) -> Vec<usize> {
         let list = &m.order[e.loc];
         let mut free = vec![true; list.len() + 1];
         if self.rules.atomicity {
@@ -251,11 +253,11 @@ impl Clike {
     }
 
     /// Records the first race.
-    fn race(&self, code: &Code, m: &mut Contents, e: &Event) {
+    fn race(&self, code: &Code, m: &mut History, e: &HistoryEvent) {
         if m.race.is_some() {
             return;
         }
-        let races = |(i, x): &(usize, &Event)| {
+        let races = |(i, x): &(usize, &HistoryEvent)| {
             x.is_access()
                 && x.loc == e.loc
                 && (x.is_write() || e.is_write())
@@ -268,7 +270,7 @@ impl Clike {
         let found = others
             .flat_map(|t| m.of(t))
             .find(races)
-            .map(|(_, x)| Hazard {
+            .map(|(_, x)| RunHazard {
                 kind: HazardKind::Race,
                 first: (x.thread, x.instr).min((e.thread, e.instr)),
                 second: Some((x.thread, x.instr).max((e.thread, e.instr))),
@@ -281,17 +283,18 @@ impl Clike {
     pub(super) fn access(
         &self,
         code: &Code,
-        t: Target,
-        (kind, value): (Kind, i64),
+        t: MemoryAccess,
+        kind: HistoryKind,
+        value: i64,
         failed: bool,
-    ) -> Event {
-        let Target {
+    ) -> HistoryEvent {
+        let MemoryAccess {
             at,
-            place: Place { loc, .. },
+            place: AccessPlace { loc, .. },
             access,
         } = t;
         let location = &code.locations[loc];
-        let read = kind == Kind::Read;
+        let read = kind == HistoryKind::Read;
         let (mut acquire, mut sc) = (
             read && (access.acquire || access.sc || access.consume),
             access.sc,
@@ -319,8 +322,8 @@ impl Clike {
             [access.scope; 2]
         };
         let release = !read && (access.release || access.sc);
-        let e = Event::new(kind, at.spot(), self.home(location));
-        Event {
+        let e = HistoryEvent::new(kind, at.spot(), self.home(location));
+        HistoryEvent {
             loc,
             value,
             acquire,
@@ -333,7 +336,7 @@ impl Clike {
     }
 
     /// The regions of a location.
-    pub(super) fn home(&self, location: &Location) -> Regions {
+    pub(super) fn home(&self, location: &PhysicalLocation) -> Regions {
         match () {
             () if !self.language.regions => Regions::one(GLOBAL),
             () if !self.rules.regions => Regions::of(true, true),

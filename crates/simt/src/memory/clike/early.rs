@@ -12,7 +12,7 @@
 //! the model, because commits check each of these:
 //! - *Happens-before.* An event's past is final at its commit, and program order and barriers
 //!   follow the order of commits. If an acquire finds an early write in its release sequence, it
-//!   knows all releases behind that write, or waits ([`Halt::Blocked`]). The bind lists the
+//!   knows all releases behind that write, or waits ([`StepHalt::Blocked`]). The bind lists the
 //!   releases between the thread's next instruction and its early write, arrivals at barriers
 //!   included. The list shrinks as they have their turn. An acquire does not wait for releases
 //!   whose scope does not reach it. So the order of commits extends happens-before, which has no
@@ -42,15 +42,15 @@
 //! Unlike there, nothing is certified: a run that breaks its promises does not count.
 
 use super::Clike;
-use super::graph::{Contents, Event, Kind};
-use super::language::Meeting;
-use crate::code::{Act, Code, Fence, Place};
+use super::graph::{History, HistoryEvent, HistoryKind};
+use super::language::BarrierMeaning;
+use crate::code::{AccessPlace, Act, Code, Fence};
 use crate::memory::ahead::Release;
 use crate::memory::early::{Binding, Binds, Half};
-use crate::memory::{At, Context, Target};
-use crate::{Early, Halt, Result, record};
+use crate::memory::{At, Context, MemoryAccess};
+use crate::{Early, Result, StepHalt, record};
 
-impl Contents {
+impl History {
     /// Whether a write is early and belongs to this thread.
     pub(super) fn is_own_early(&self, write: usize, thread: usize) -> bool {
         self.early.of(thread).any(|b| b.write == Some(write))
@@ -73,29 +73,29 @@ impl Binding for Clike {
     }
 
     fn arrivals_release(&self) -> bool {
-        self.language.meeting == Meeting::Fences
+        self.language.meeting == BarrierMeaning::Fences
     }
 
     fn may_publish(&self, code: &Code, loc: usize) -> bool {
         self.ordered(code, loc)
     }
 
-    fn bound(m: &Contents) -> &Binds {
+    fn bound(m: &History) -> &Binds {
         &m.early
     }
 
-    fn bound_mut(m: &mut Contents) -> &mut Binds {
+    fn bound_mut(m: &mut History) -> &mut Binds {
         &mut m.early
     }
 
-    fn taken(m: &Contents, _: usize, read: usize) -> i64 {
+    fn taken(m: &History, _: usize, read: usize) -> i64 {
         m.events[read].value
     }
 
     /// Picks a source among the writes that coherence lets the thread's next event read, and the
     /// thread's earlier early writes.
-    fn source(&self, cx: &mut Context<'_>, m: &mut Contents, t: Target) -> Result<usize> {
-        let mut e = self.access(cx.code, t, (Kind::Read, 0), false);
+    fn source(&self, cx: &mut Context<'_>, m: &mut History, t: MemoryAccess) -> Result<usize> {
+        let mut e = self.access(cx.code, t, HistoryKind::Read, 0, false);
         let mut now = e.clone();
         self.follow(cx.code, m, &mut now);
         let least = self.least(cx.code, m, &now).unwrap_or(0);
@@ -117,12 +117,12 @@ impl Binding for Clike {
     fn show(
         &self,
         cx: &mut Context<'_>,
-        m: &mut Contents,
-        t: Target,
+        m: &mut History,
+        t: MemoryAccess,
         value: i64,
         half: Half,
     ) -> Result<usize> {
-        let mut e = self.access(cx.code, t, (Kind::Write, value), false);
+        let mut e = self.access(cx.code, t, HistoryKind::Write, value, false);
         if let Half::Of(_, read) = half {
             e.read = Some(read);
         }
@@ -136,7 +136,7 @@ impl Binding for Clike {
         Ok(index)
     }
 
-    fn catch(&self, _: &Code, _: &mut Contents, _: usize, _: (Target, usize)) {
+    fn catch(&self, _: &Code, _: &mut History, _: usize, _: MemoryAccess, _: usize) {
         unreachable!("no write is published alone");
     }
 }
@@ -146,9 +146,10 @@ impl Clike {
     pub(super) fn awaits(
         &self,
         code: &Code,
-        m: &Contents,
+        m: &History,
         write: usize,
-        (e, region): (&Event, usize),
+        e: &HistoryEvent,
+        region: usize,
     ) -> bool {
         let Some(bind) = m.early.of_write(m.events[write].loc, write) else {
             return false;
@@ -169,22 +170,23 @@ impl Clike {
                             ..
                         },
                     ..
-                } => self.strait(code, at, Kind::Fence, (*regions, *capped, *scope)),
-                Act::Barrier(b) => self.half(code, at, Kind::Arrive, b),
+                } => self.strait(code, at, HistoryKind::Fence, *regions, *capped, *scope),
+                Act::Barrier(b) => self.half(code, at, HistoryKind::Arrive, b),
                 // A release at the write's own location.
                 Act::Store { access, .. } | Act::Rmw { write: access, .. } => {
-                    let place = Place {
+                    let place = AccessPlace {
                         loc: bind.loc,
                         va: 0,
                     };
                     self.access(
                         code,
-                        Target {
+                        MemoryAccess {
                             at,
                             place,
                             access: *access,
                         },
-                        (Kind::Write, 0),
+                        HistoryKind::Write,
+                        0,
                         false,
                     )
                 }
@@ -199,20 +201,23 @@ impl Clike {
     pub(super) fn keep(
         &self,
         cx: &mut Context<'_>,
-        m: &mut Contents,
-        mut e: Event,
+        m: &mut History,
+        mut e: HistoryEvent,
         index: usize,
     ) -> Result {
         self.follow(cx.code, m, &mut e);
-        let behind = |least| m.position(index) > least;
-        if self.rules.early_places && !self.least(cx.code, m, &e).is_none_or(behind) {
-            return Err(Halt::Refused);
+        if self.rules.early_places
+            && self
+                .least(cx.code, m, &e)
+                .is_some_and(|least| m.position(index) <= least)
+        {
+            return Err(StepHalt::Refused);
         }
         self.append(cx.code, m, e, Some(index))?;
         if self.rules.early_agreement && !self.agrees(cx.code, m) {
-            return Err(Halt::Refused);
+            return Err(StepHalt::Refused);
         }
-        cx.log.note(record::Event::Commit(m.name(index)));
+        cx.log.note(record::RunEvent::Commit(m.name(index)));
         Ok(())
     }
 }

@@ -13,13 +13,13 @@ use std::rc::Rc;
 
 use crate::code::{Code, Regions};
 use crate::memory::early::Binds;
-use crate::record::{Hazard, Source, Spot};
+use crate::record::{RunHazard, Spot, WriteId};
 use crate::set::Set;
 use program::Scope;
 
 /// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(super) enum HistoryKind {
     Initial,
     Read,
     Write,
@@ -32,17 +32,17 @@ pub(super) enum Kind {
     Tell,
 }
 
-impl Kind {
+impl HistoryKind {
     /// Whether it hands knowledge to others.
     pub(super) fn gives(self) -> bool {
-        matches!(self, Kind::Arrive | Kind::Hand)
+        matches!(self, HistoryKind::Arrive | HistoryKind::Hand)
     }
 }
 
 /// One event.
 #[derive(Clone, Debug)]
-pub(super) struct Event {
-    pub(super) kind: Kind,
+pub(super) struct HistoryEvent {
+    pub(super) kind: HistoryKind,
     /// Meaningless for initial writes.
     pub(super) thread: usize,
     pub(super) instr: usize,
@@ -68,10 +68,14 @@ pub(super) struct Event {
     pub(super) past: [Set; 2],
 }
 
-impl Event {
+impl HistoryEvent {
     /// An event that neither accesses nor synchronizes yet.
-    pub(super) fn new(kind: Kind, Spot { thread, instr }: Spot, regions: Regions) -> Event {
-        Event {
+    pub(super) fn new(
+        kind: HistoryKind,
+        Spot { thread, instr }: Spot,
+        regions: Regions,
+    ) -> HistoryEvent {
+        HistoryEvent {
             kind,
             thread,
             instr,
@@ -91,11 +95,14 @@ impl Event {
     }
 
     pub(super) fn is_write(&self) -> bool {
-        matches!(self.kind, Kind::Initial | Kind::Write)
+        matches!(self.kind, HistoryKind::Initial | HistoryKind::Write)
     }
 
     pub(super) fn is_access(&self) -> bool {
-        matches!(self.kind, Kind::Initial | Kind::Read | Kind::Write)
+        matches!(
+            self.kind,
+            HistoryKind::Initial | HistoryKind::Read | HistoryKind::Write
+        )
     }
 
     pub(super) fn is_fence(&self) -> bool {
@@ -114,8 +121,8 @@ pub(super) struct Pin {
 
 /// The contents.
 #[derive(Clone, Debug)]
-pub(crate) struct Contents {
-    pub(super) events: Vec<Rc<Event>>,
+pub(crate) struct History {
+    pub(super) events: Vec<Rc<HistoryEvent>>,
     /// By thread: its events, in program order.
     pub(super) threads: Vec<Vec<usize>>,
     /// By thread: its release fences.
@@ -129,29 +136,29 @@ pub(crate) struct Contents {
     /// Early events, which are in no thread's list yet.
     pub(super) early: Binds,
     /// The first race found.
-    pub(super) race: Option<Hazard>,
+    pub(super) race: Option<RunHazard>,
     /// The first library call whose precondition did not hold: thread and instruction.
     pub(super) misuse: Option<(usize, usize)>,
 }
 
-impl Contents {
-    pub(super) fn new(code: &Code, regions: impl Fn(usize) -> Regions) -> Contents {
-        let initial = |(loc, location): (usize, &crate::code::Location)| {
-            let initial = Event::new(
-                Kind::Initial,
+impl History {
+    pub(super) fn new(code: &Code, regions: impl Fn(usize) -> Regions) -> History {
+        let initial = |(loc, location): (usize, &crate::code::PhysicalLocation)| {
+            let initial = HistoryEvent::new(
+                HistoryKind::Initial,
                 Spot {
                     thread: usize::MAX,
                     instr: 0,
                 },
                 regions(loc),
             );
-            Rc::new(Event {
+            Rc::new(HistoryEvent {
                 loc,
                 value: location.init,
                 ..initial
             })
         };
-        Contents {
+        History {
             events: code.locations.iter().enumerate().map(initial).collect(),
             threads: vec![Vec::new(); code.threads.len()],
             fences: vec![Vec::new(); code.threads.len()],
@@ -165,7 +172,10 @@ impl Contents {
     }
 
     /// The events of a thread, in program order.
-    pub(super) fn of(&self, thread: usize) -> impl DoubleEndedIterator<Item = (usize, &Event)> {
+    pub(super) fn of(
+        &self,
+        thread: usize,
+    ) -> impl DoubleEndedIterator<Item = (usize, &HistoryEvent)> {
         self.threads[thread].iter().map(|&i| (i, &*self.events[i]))
     }
 
@@ -175,7 +185,7 @@ impl Contents {
     }
 
     /// Appends an event to its thread and returns its number. A write is in no list yet.
-    pub(super) fn push(&mut self, event: Event) -> usize {
+    pub(super) fn push(&mut self, event: HistoryEvent) -> usize {
         let (thread, releases) = (event.thread, event.is_fence() && event.release);
         let index = self.number(event);
         self.threads[thread].push(index);
@@ -186,10 +196,12 @@ impl Contents {
     }
 
     /// Assigns a number to an event.
-    pub(super) fn number(&mut self, event: Event) -> usize {
+    pub(super) fn number(&mut self, event: HistoryEvent) -> usize {
         let mut made = 0;
         if event.is_write() {
-            let committed = self.of(event.thread).filter(|(_, e)| e.kind == Kind::Write);
+            let committed = self
+                .of(event.thread)
+                .filter(|(_, e)| e.kind == HistoryKind::Write);
             let early = self.early.of(event.thread).filter(|b| b.write.is_some());
             made = committed.count() + early.count();
         }
@@ -199,7 +211,7 @@ impl Contents {
     }
 
     /// Appends an early event to its thread.
-    pub(super) fn settle(&mut self, event: Event, index: usize) {
+    pub(super) fn settle(&mut self, event: HistoryEvent, index: usize) {
         self.threads[event.thread].push(index);
         self.events[index] = Rc::new(event);
     }
@@ -232,11 +244,11 @@ impl Contents {
     }
 
     /// The name of a write for the log.
-    pub(super) fn name(&self, write: usize) -> Source {
+    pub(super) fn name(&self, write: usize) -> WriteId {
         let event = &self.events[write];
         match event.kind {
-            Kind::Initial => Source::Initial(event.loc),
-            _ => Source::Write(event.thread, self.rank[write].1),
+            HistoryKind::Initial => WriteId::Initial(event.loc),
+            _ => WriteId::Write(event.thread, self.rank[write].1),
         }
     }
 
@@ -246,13 +258,15 @@ impl Contents {
         let thread = self.events[event].thread;
         match self.threads.get(thread) {
             Some(list) => {
-                let early = || list.len() + 1 + self.rank_of_bind(event);
                 // The list is in order, except for events that were early.
                 let at = list
                     .binary_search(&event)
                     .ok()
                     .or_else(|| list.iter().rposition(|&i| i == event));
-                (thread, at.unwrap_or_else(early))
+                (
+                    thread,
+                    at.unwrap_or_else(|| list.len() + 1 + self.rank_of_bind(event)),
+                )
             }
             None => (usize::MAX, event),
         }

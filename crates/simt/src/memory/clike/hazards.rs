@@ -7,33 +7,33 @@
 use rustc_hash::FxHashMap;
 
 use super::Clike;
-use super::graph::{Contents, Kind};
+use super::graph::{History, HistoryKind};
 use super::language::Uniform;
 use crate::code::{Code, eval};
-use crate::record::{Hazard, HazardKind};
+use crate::record::{HazardKind, RunHazard};
 use program::{Barrier, BarrierAction, BarrierNaming, Expr, Scope, Tag, ThreadId};
 
 /// An execution of a barrier: its thread, its instruction and its phase.
-struct Call<'a> {
+struct BarrierCall<'a> {
     thread: usize,
     instr: usize,
     barrier: &'a Barrier,
     /// All calls of one phase share this: the barrier and, if it has phases, the number of earlier
     /// calls in the thread.
-    phase: (Key, usize),
+    phase: (NamingKey, usize),
 }
 
 /// The calls of each phase.
-type Phases<'c, 'a> = FxHashMap<(Key, usize), Vec<&'c Call<'a>>>;
+type Phases<'c, 'a> = FxHashMap<(NamingKey, usize), Vec<&'c BarrierCall<'a>>>;
 
-type Key = (Scope, Option<i64>, Option<i64>, Option<i64>);
+type NamingKey = (Scope, Option<i64>, Option<i64>, Option<i64>);
 
 /// The mask of a warp's barrier; it is a constant in this memory.
 fn mask(b: &Barrier) -> Option<i64> {
     b.lanes.as_ref().map(|mask| eval(mask, &[]))
 }
 
-fn key(b: &Barrier) -> Key {
+fn key(b: &Barrier) -> NamingKey {
     let constant = |e: &Expr| match e {
         Expr::Const(v) => Some(*v),
         _ => None,
@@ -50,10 +50,10 @@ fn key(b: &Barrier) -> Key {
 }
 
 /// The calls of one half, by thread.
-fn calls<'a>(code: &'a Code, m: &Contents, kind: Kind) -> Vec<Call<'a>> {
-    let mut list: Vec<Call<'a>> = Vec::new();
+fn calls<'a>(code: &'a Code, m: &History, kind: HistoryKind) -> Vec<BarrierCall<'a>> {
+    let mut list: Vec<BarrierCall<'a>> = Vec::new();
     for thread in 0..m.threads.len() {
-        let mut earlier: FxHashMap<Key, usize> = FxHashMap::default();
+        let mut earlier: FxHashMap<NamingKey, usize> = FxHashMap::default();
         for (_, e) in m.of(thread).filter(|(_, e)| e.kind == kind) {
             let Some(barrier) = code.threads[thread].acts[e.instr].barrier() else {
                 continue;
@@ -61,7 +61,7 @@ fn calls<'a>(code: &'a Code, m: &Contents, kind: Kind) -> Vec<Call<'a>> {
             let key = key(barrier);
             let number = earlier.entry(key).or_default();
             let instance = matches!(barrier.naming, BarrierNaming::Instance { .. });
-            list.push(Call {
+            list.push(BarrierCall {
                 thread,
                 instr: e.instr,
                 barrier,
@@ -78,7 +78,7 @@ fn arguments(b: &Barrier) -> (bool, bool, Option<Scope>) {
 }
 
 /// Whether a call's barrier is also for the given thread.
-fn invites(code: &Code, call: &Call<'_>, thread: usize) -> bool {
+fn invites(code: &Code, call: &BarrierCall<'_>, thread: usize) -> bool {
     let group = |t: usize| code.group(t, call.barrier.domain);
     thread != call.thread
         && group(thread) == group(call.thread)
@@ -92,10 +92,10 @@ fn excludes(code: &Code, b: &Barrier, thread: usize) -> bool {
 
 impl Clike {
     /// The undefined behaviour of a history in which every thread has ended or waits forever.
-    pub(super) fn undefined(&self, code: &Code, m: &Contents) -> Vec<Hazard> {
-        let mut found: Vec<Hazard> = m.race.iter().cloned().collect();
+    pub(super) fn undefined(&self, code: &Code, m: &History) -> Vec<RunHazard> {
+        let mut found: Vec<RunHazard> = m.race.iter().cloned().collect();
         found.extend(self.misused_objects(code, m));
-        let hazard = |kind, first, second| Hazard {
+        let hazard = |kind, first, second| RunHazard {
             kind,
             first,
             second,
@@ -105,21 +105,23 @@ impl Clike {
         if self.language.uniform == Uniform::Free {
             return found;
         }
-        let (arrivals, waits) = (calls(code, m, Kind::Arrive), calls(code, m, Kind::Wait));
+        let (arrivals, waits) = (
+            calls(code, m, HistoryKind::Arrive),
+            calls(code, m, HistoryKind::Wait),
+        );
         let mut phases: Phases<'_, '_> = FxHashMap::default();
         arrivals
             .iter()
             .for_each(|a| phases.entry(a.phase).or_default().push(a));
-        let met = |c: &Call<'_>| phases.get(&c.phase).map_or(&[][..], Vec::as_slice);
-        let place = |c: &Call<'_>| (c.thread, c.instr);
+        let met = |c: &BarrierCall<'_>| phases.get(&c.phase).map_or(&[][..], Vec::as_slice);
+        let place = |c: &BarrierCall<'_>| (c.thread, c.instr);
         for w in waits
             .iter()
             .filter(|_| self.language.uniform == Uniform::Everyone)
         {
-            let differs = |a: &&&Call<'_>| {
+            let other = met(w).iter().find(|a| {
                 invites(code, a, w.thread) && arguments(a.barrier) != arguments(w.barrier)
-            };
-            let other = met(w).iter().find(differs);
+            });
             found.extend(
                 other.map(|a| hazard(HazardKind::BarrierArguments, place(a), Some(place(w)))),
             );
@@ -134,7 +136,7 @@ impl Clike {
         let blocked = |t: usize| {
             m.of(t)
                 .next_back()
-                .is_some_and(|(_, e)| e.kind == Kind::Arrive && waits_at(t, e.instr))
+                .is_some_and(|(_, e)| e.kind == HistoryKind::Arrive && waits_at(t, e.instr))
         };
         let over = |t: usize| self.language.uniform == Uniform::Everyone || blocked(t);
         for a in &arrivals {
@@ -174,7 +176,7 @@ impl Clike {
 
     /// Whether a thread of the block that runs the same code is at a different call, in the phase
     /// of `a`.
-    fn elsewhere(&self, code: &Code, met: &[&Call<'_>], a: &Call<'_>) -> bool {
+    fn elsewhere(&self, code: &Code, met: &[&BarrierCall<'_>], a: &BarrierCall<'_>) -> bool {
         let counted = matches!(a.barrier.naming, BarrierNaming::Counted { count: None, .. });
         if !counted
             || (self.language.uniform == Uniform::Waiting && a.barrier.domain == Scope::Warp)

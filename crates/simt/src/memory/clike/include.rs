@@ -3,10 +3,10 @@
 //! Source: Khronos, OpenCL API specification, Memory Model, Overview of Atomic and Fence
 //! Operations; NVIDIA, libcu++, "Memory model", Atomicity.
 
-use super::graph::{Event, Kind};
-use super::language::Scopes;
+use super::graph::{HistoryEvent, HistoryKind};
+use super::language::ScopeRule;
 use super::{Clike, GLOBAL};
-use crate::code::{Code, Location};
+use crate::code::{Code, PhysicalLocation};
 use program::Scope;
 
 impl Clike {
@@ -16,7 +16,7 @@ impl Clike {
         &self,
         code: &Code,
         thread: usize,
-        location: &Location,
+        location: &PhysicalLocation,
         scope: Scope,
     ) -> [Scope; 2] {
         let memory = location.opencl;
@@ -53,27 +53,37 @@ impl Clike {
     }
 
     /// Whether two operations include each other, in the memory of a region.
-    pub(super) fn inclusive(&self, code: &Code, a: &Event, b: &Event, region: usize) -> bool {
-        if a.kind == Kind::Initial || b.kind == Kind::Initial || !a.atomic || !b.atomic {
+    pub(super) fn inclusive(
+        &self,
+        code: &Code,
+        a: &HistoryEvent,
+        b: &HistoryEvent,
+        region: usize,
+    ) -> bool {
+        if a.kind == HistoryKind::Initial
+            || b.kind == HistoryKind::Initial
+            || !a.atomic
+            || !b.atomic
+        {
             return false;
         }
         let (x, y) = (a.scope[region], b.scope[region]);
-        let host = |e: &Event| code.program.threads[e.thread].place.host;
+        let host = |e: &HistoryEvent| code.program.threads[e.thread].place.host;
         let holds = |scope| scope != Scope::Thread && code.holds(a.thread, scope, b.thread);
         match self.language.scopes {
             _ if !self.rules.scopes => true,
-            Scopes::Everywhere => true,
-            Scopes::Mutual => a.thread == b.thread || code.mutual((a.thread, x), (b.thread, y)),
+            ScopeRule::Everywhere => true,
+            ScopeRule::Mutual => a.thread == b.thread || code.mutual(a.thread, x, b.thread, y),
             // Host threads use the atomic operations of their own language.
-            Scopes::Equal | Scopes::AtLeast if host(a) && host(b) => true,
-            Scopes::Equal => x == y && holds(x),
-            Scopes::AtLeast => holds(x.min(y)),
+            ScopeRule::Equal | ScopeRule::AtLeast if host(a) && host(b) => true,
+            ScopeRule::Equal => x == y && holds(x),
+            ScopeRule::AtLeast => holds(x.min(y)),
         }
     }
 
     /// Whether two accesses of different threads cannot race: both are atomic, with inclusive
     /// scopes.
-    pub(super) fn exempt(&self, code: &Code, a: &Event, b: &Event) -> bool {
+    pub(super) fn exempt(&self, code: &Code, a: &HistoryEvent, b: &HistoryEvent) -> bool {
         self.inclusive(code, a, b, GLOBAL)
     }
 }

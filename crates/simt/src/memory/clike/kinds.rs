@@ -6,7 +6,7 @@
 //!
 //! Source: NVIDIA, libcu++, "Memory model", Atomicity.
 
-use crate::code::{Access, Code};
+use crate::code::Code;
 use program::{MemoryKind, Scope};
 
 /// The operations that are atomic at system scope.
@@ -31,12 +31,11 @@ impl Atomicity {
 /// If it depends on the execution.
 pub(super) fn all(code: &Code) -> Result<Vec<Atomicity>, String> {
     let machine = &code.program.machine;
-    let wide = |a: &Access| a.atomic && a.scope == Scope::Sys;
     let asks = code
         .threads
         .iter()
         .flat_map(|t| &t.acts)
-        .any(|a| a.accesses().any(wide));
+        .any(|a| a.accesses().any(|a| a.atomic && a.scope == Scope::Sys));
     let when = |all: bool| {
         if all {
             Atomicity::Everything
@@ -44,11 +43,10 @@ pub(super) fn all(code: &Code) -> Result<Vec<Atomicity>, String> {
             Atomicity::Nothing
         }
     };
-    let one = |(loc, l): (usize, &crate::code::Location)| {
+    let one = |(loc, l): (usize, &crate::code::PhysicalLocation)| {
         let users = || {
-            let reaches = |&t: &usize| loc >= 128 || code.threads[t].reach[0] >> loc & 1 != 0;
             (0..code.threads.len())
-                .filter(reaches)
+                .filter(|&t| loc >= 128 || code.threads[t].reach[0] >> loc & 1 != 0)
                 .map(|t| &code.program.threads[t].place)
         };
         Ok(match l.kind {
@@ -74,8 +72,8 @@ pub(super) fn all(code: &Code) -> Result<Vec<Atomicity>, String> {
                 let several = users().any(|p| users().any(|q| p.gpu != q.gpu));
                 if asks && (host || (several && machine.p2p.is_some())) {
                     return Err(
-                        "not in this machine: operations at system scope on memory of a GPU that the host, or \
-                                a GPU without native atomics, may access"
+                        "not in this machine: operations at system scope on memory of a GPU that \
+                            the host, or a GPU without native atomics, may access"
                             .into(),
                     );
                 }

@@ -8,7 +8,7 @@
 
 /// The rule by which two atomic operations include each other's threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scopes {
+pub(crate) enum ScopeRule {
     /// Always.
     Everywhere,
     /// Each scope holds the other thread.
@@ -32,7 +32,7 @@ pub(crate) enum Sequence {
 
 /// The effect of a barrier on memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Meeting {
+pub(crate) enum BarrierMeaning {
     /// Nothing.
     Nothing,
     /// Events before the barrier happen before the events after it.
@@ -63,12 +63,12 @@ pub(crate) enum Uniform {
 
 /// The rules of a language for memory.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Language {
-    pub(crate) scopes: Scopes,
+pub(crate) struct LanguageRules {
+    pub(crate) scopes: ScopeRule,
     /// Global and local memory are ordered apart.
     pub(crate) regions: bool,
     pub(crate) sequence: Sequence,
-    pub(crate) meeting: Meeting,
+    pub(crate) meeting: BarrierMeaning,
     pub(crate) agreement: Agreement,
     /// Locations declared non-atomic have no modification order: a read takes a visible write.
     pub(crate) visible: bool,
@@ -82,11 +82,11 @@ pub(crate) struct Language {
     pub(crate) in_order: bool,
 }
 
-pub(crate) const OPENCL: Language = Language {
-    scopes: Scopes::Equal,
+pub(crate) const OPENCL: LanguageRules = LanguageRules {
+    scopes: ScopeRule::Equal,
     regions: true,
     sequence: Sequence::Run,
-    meeting: Meeting::Fences,
+    meeting: BarrierMeaning::Fences,
     agreement: Agreement::Simple,
     visible: true,
     failure: false,
@@ -95,16 +95,16 @@ pub(crate) const OPENCL: Language = Language {
     in_order: false,
 };
 
-pub(crate) const OPENCL_3_1: Language = Language {
-    scopes: Scopes::AtLeast,
+pub(crate) const OPENCL_3_1: LanguageRules = LanguageRules {
+    scopes: ScopeRule::AtLeast,
     ..OPENCL
 };
 
-pub(crate) const CUDA: Language = Language {
-    scopes: Scopes::Mutual,
+pub(crate) const CUDA: LanguageRules = LanguageRules {
+    scopes: ScopeRule::Mutual,
     regions: false,
     sequence: Sequence::Chain,
-    meeting: Meeting::Order,
+    meeting: BarrierMeaning::Order,
     agreement: Agreement::Partial,
     visible: false,
     failure: true,
@@ -113,16 +113,16 @@ pub(crate) const CUDA: Language = Language {
     in_order: false,
 };
 
-pub(crate) const CUDA_17: Language = Language {
+pub(crate) const CUDA_17: LanguageRules = LanguageRules {
     sequence: Sequence::LaterChain,
     ..CUDA
 };
 
-pub(crate) const C11: Language = Language {
-    scopes: Scopes::Everywhere,
+pub(crate) const C11: LanguageRules = LanguageRules {
+    scopes: ScopeRule::Everywhere,
     regions: false,
     sequence: Sequence::Run,
-    meeting: Meeting::Nothing,
+    meeting: BarrierMeaning::Nothing,
     agreement: Agreement::Simple,
     visible: true,
     failure: false,
@@ -131,11 +131,11 @@ pub(crate) const C11: Language = Language {
     in_order: false,
 };
 
-pub(crate) const RC11: Language = Language {
-    scopes: Scopes::Everywhere,
+pub(crate) const RC11: LanguageRules = LanguageRules {
+    scopes: ScopeRule::Everywhere,
     regions: false,
     sequence: Sequence::LaterChain,
-    meeting: Meeting::Nothing,
+    meeting: BarrierMeaning::Nothing,
     agreement: Agreement::Partial,
     visible: false,
     failure: false,

@@ -40,18 +40,18 @@ mod tidy;
 
 use std::hash::Hasher;
 
-use graph::{Contents, Event, Kind};
-use language::{Language, Meeting, Sequence};
-use objects::Objects;
+use graph::{History, HistoryEvent, HistoryKind};
+use language::{BarrierMeaning, LanguageRules, Sequence};
+use objects::ObjectUses;
 use smallvec::SmallVec;
 
 use super::early::Binding;
-use super::rules::Rules;
-use super::{At, Backend, Context, NewValue, Target};
+use super::rules::MemoryRules;
+use super::{At, Backend, Context, MemoryAccess, NewValue};
 use crate::code::{Act, Code, Fence, Regions};
-use crate::record::{self, Hazard};
-use crate::thread::Thread;
-use crate::{Early, Halt, Result};
+use crate::record::{self, RunHazard};
+use crate::thread::ThreadState;
+use crate::{Early, Result, StepHalt};
 use program::{Barrier, Scope, Tag};
 
 /// The region of global memory; the only region in languages without regions.
@@ -62,8 +62,8 @@ const REGIONS: [usize; 2] = [GLOBAL, LOCAL];
 /// The rules of this memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Clike {
-    language: Language,
-    rules: Rules,
+    language: LanguageRules,
+    rules: MemoryRules,
     early: Early,
     /// By location: whether its writes need no order at all.
     loose: Vec<bool>,
@@ -71,7 +71,7 @@ pub(crate) struct Clike {
     /// scope.
     kinds: Vec<kinds::Atomicity>,
     /// If the language has memory objects: the uses of memory that is shared by whole objects.
-    objects: Option<Objects>,
+    objects: Option<ObjectUses>,
 }
 
 impl Clike {
@@ -80,8 +80,9 @@ impl Clike {
     /// # Errors
     /// If the memory cannot run the program.
     pub(crate) fn new(
-        language: Language,
-        (rules, early): (Rules, Early),
+        language: LanguageRules,
+        rules: MemoryRules,
+        early: Early,
         code: &Code,
     ) -> Result<Clike, String> {
         let updated = |loc: usize| {
@@ -100,7 +101,7 @@ impl Clike {
         let loose = (0..code.locations.len())
             .map(|loc| language.visible && !code.locations[loc].atomic && !updated(loc))
             .collect();
-        let objects = language.regions.then(|| Objects::new(code));
+        let objects = language.regions.then(|| ObjectUses::new(code));
         let kinds = if language.kinds {
             kinds::all(code)?
         } else {
@@ -121,9 +122,11 @@ impl Clike {
         &self,
         code: &Code,
         at: At,
-        kind: Kind,
-        (regions, capped, scope): (Regions, bool, Scope),
-    ) -> Event {
+        kind: HistoryKind,
+        regions: Regions,
+        capped: bool,
+        scope: Scope,
+    ) -> HistoryEvent {
         let regions = match () {
             () if !self.language.regions => Regions::one(GLOBAL),
             () if !self.rules.regions => Regions::of(true, true),
@@ -135,16 +138,16 @@ impl Clike {
         } else {
             [scope; 2]
         };
-        Event {
+        HistoryEvent {
             atomic: true,
             scope,
-            ..Event::new(kind, at.spot(), regions)
+            ..HistoryEvent::new(kind, at.spot(), regions)
         }
     }
 
     /// Half of a barrier as an event; it is a fence if the language's barriers are fences.
-    fn half(&self, code: &Code, at: At, kind: Kind, b: &Barrier) -> Event {
-        let tags = if kind == Kind::Arrive {
+    fn half(&self, code: &Code, at: At, kind: HistoryKind, b: &Barrier) -> HistoryEvent {
+        let tags = if kind == HistoryKind::Arrive {
             &b.arrive
         } else {
             &b.wait
@@ -154,26 +157,27 @@ impl Clike {
             code,
             at,
             kind,
-            (
-                regions,
-                tags.has(Tag::Capped),
-                b.scope.unwrap_or(Scope::Thread),
-            ),
+            regions,
+            tags.has(Tag::Capped),
+            b.scope.unwrap_or(Scope::Thread),
         );
-        let fences = self.language.meeting == Meeting::Fences;
-        (e.release, e.acquire) = (fences && kind == Kind::Arrive, fences && kind == Kind::Wait);
+        let fences = self.language.meeting == BarrierMeaning::Fences;
+        (e.release, e.acquire) = (
+            fences && kind == HistoryKind::Arrive,
+            fences && kind == HistoryKind::Wait,
+        );
         e.atomic = fences;
         e
     }
 
     /// An event by which the runtime orders actions of two threads in global memory.
-    fn edge(&self, code: &Code, at: At, kind: Kind) -> Event {
-        self.strait(code, at, kind, (Regions::one(GLOBAL), false, Scope::Sys))
+    fn edge(&self, code: &Code, at: At, kind: HistoryKind) -> HistoryEvent {
+        self.strait(code, at, kind, Regions::one(GLOBAL), false, Scope::Sys)
     }
 
     /// Whether the thread's next action may first have to choose which release sequences to rely
     /// on.
-    fn is_open(&self, m: &Contents, thread: usize) -> bool {
+    fn is_open(&self, m: &History, thread: usize) -> bool {
         m.threads[thread].last().is_some_and(|&i| m.events[i].open)
     }
 }
@@ -182,50 +186,56 @@ impl Clike {
 type Arrivals = SmallVec<[(u16, u16); 4]>;
 
 /// The next arrival of a thread.
-fn next(m: &Contents, thread: usize) -> Arrivals {
+fn next(m: &History, thread: usize) -> Arrivals {
     let earlier = m.of(thread).filter(|(_, e)| e.kind.gives()).count();
     SmallVec::from_slice(&[(thread as u16, earlier as u16)])
 }
 
 /// The events of the arrivals.
-fn given(m: &Contents, carried: &Arrivals) -> Vec<usize> {
-    let event = |&(t, n): &(u16, u16)| {
-        let mut of = m.of(usize::from(t)).filter(|(_, e)| e.kind.gives());
-        of.nth(usize::from(n)).map(|(i, _)| i)
-    };
-    carried.iter().filter_map(event).collect()
+fn given(m: &History, carried: &Arrivals) -> Vec<usize> {
+    carried
+        .iter()
+        .filter_map(|&(t, n)| {
+            let mut of = m.of(usize::from(t)).filter(|(_, e)| e.kind.gives());
+            of.nth(usize::from(n)).map(|(i, _)| i)
+        })
+        .collect()
 }
 
 impl Backend for Clike {
-    type Memory = Contents;
+    type Memory = History;
     type Carried = Arrivals;
 
-    type Saved = Contents;
+    type Saved = History;
 
-    fn save(&self, m: &Contents, _: usize, _: Option<usize>) -> Contents {
+    fn save(&self, m: &History, _: usize, _: Option<usize>) -> History {
         m.clone()
     }
 
-    fn restore(&self, m: &mut Contents, saved: Contents) {
+    fn restore(&self, m: &mut History, saved: History) {
         *m = saved;
     }
 
-    fn start(&self, code: &Code) -> Contents {
-        Contents::new(code, |loc| self.home(&code.locations[loc]))
+    fn start(&self, code: &Code) -> History {
+        History::new(code, |loc| self.home(&code.locations[loc]))
     }
 
-    fn load(&self, cx: &mut Context<'_>, m: &mut Contents, t: Target) -> Result<i64> {
+    fn load(&self, cx: &mut Context<'_>, m: &mut History, t: MemoryAccess) -> Result<i64> {
         self.close(cx, m, t.at.thread)?;
         let code = cx.code;
         let bound = m.early.take(t.at).and_then(|b| b.read);
-        let make = |value| self.access(code, t, (Kind::Read, value), false);
-        let read = self.read(cx, m, &make, (t.place.loc, bound))?;
+        let read = self.read(
+            cx,
+            m,
+            &|value| self.access(code, t, HistoryKind::Read, value, false),
+            (t.place.loc, bound),
+        )?;
         Ok(m.events[read].value)
     }
 
-    fn store(&self, cx: &mut Context<'_>, m: &mut Contents, t: Target, value: i64) -> Result {
+    fn store(&self, cx: &mut Context<'_>, m: &mut History, t: MemoryAccess, value: i64) -> Result {
         self.close(cx, m, t.at.thread)?;
-        let e = self.access(cx.code, t, (Kind::Write, value), false);
+        let e = self.access(cx.code, t, HistoryKind::Write, value, false);
         let bound = m.early.take(t.at).and_then(|b| b.write);
         self.write(cx, m, e, bound)?;
         m.early.had_turn(t.at);
@@ -235,23 +245,23 @@ impl Backend for Clike {
     fn rmw(
         &self,
         cx: &mut Context<'_>,
-        m: &mut Contents,
-        (read, write): (Target, Target),
+        m: &mut History,
+        read: MemoryAccess,
+        write: MemoryAccess,
         new: NewValue<'_>,
     ) -> Result<i64> {
         self.close(cx, m, read.at.thread)?;
         let code = cx.code;
         let bind = m.early.take(read.at);
-        let make = |value| self.access(code, read, (Kind::Read, value), new(value).is_none());
         let half = self.read(
             cx,
             m,
-            &make,
+            &|value| self.access(code, read, HistoryKind::Read, value, new(value).is_none()),
             (read.place.loc, bind.as_ref().and_then(|b| b.read)),
         )?;
         let old = m.events[half].value;
         if let Some(value) = new(old) {
-            let mut e = self.access(code, write, (Kind::Write, value), false);
+            let mut e = self.access(code, write, HistoryKind::Write, value, false);
             e.read = Some(half);
             self.write(cx, m, e, bind.and_then(|b| b.write))?;
         }
@@ -259,7 +269,7 @@ impl Backend for Clike {
         Ok(old)
     }
 
-    fn fence(&self, cx: &mut Context<'_>, m: &mut Contents, at: At, fence: Fence) -> Result {
+    fn fence(&self, cx: &mut Context<'_>, m: &mut History, at: At, fence: Fence) -> Result {
         let Fence::Thread {
             acquire,
             release,
@@ -270,13 +280,13 @@ impl Backend for Clike {
             misuse,
         } = fence
         else {
-            return Err(Halt::Unsupported(
+            return Err(StepHalt::Unsupported(
                 "not in this machine: a proxy fence outside PTX".into(),
             ));
         };
         if acquire || release {
             self.close(cx, m, at.thread)?;
-            let mut e = self.strait(cx.code, at, Kind::Fence, (regions, capped, scope));
+            let mut e = self.strait(cx.code, at, HistoryKind::Fence, regions, capped, scope);
             (e.acquire, e.release, e.sc) = (acquire, release, sc);
             self.follow(cx.code, m, &mut e);
             self.acquire(cx.code, cx.chooser, m, &mut e)?;
@@ -287,11 +297,11 @@ impl Backend for Clike {
             m.misuse.get_or_insert((at.thread, at.instr));
         }
         m.early.had_turn(at);
-        cx.log.note(record::Event::Fence(at.spot()));
+        cx.log.note(record::RunEvent::Fence(at.spot()));
         Ok(())
     }
 
-    fn fence_commutes(&self, m: &Contents, thread: usize, fence: Fence) -> bool {
+    fn fence_commutes(&self, m: &History, thread: usize, fence: Fence) -> bool {
         // If release sequences may break, the time of an acquire matters.
         let acquires = matches!(fence, Fence::Thread { acquire: true, .. });
         !(self.is_open(m, thread) || acquires && self.language.sequence == Sequence::Run)
@@ -300,19 +310,19 @@ impl Backend for Clike {
     fn arrive(
         &self,
         cx: &mut Context<'_>,
-        m: &mut Contents,
+        m: &mut History,
         at: At,
         b: &Barrier,
     ) -> Result<Arrivals> {
         self.close(cx, m, at.thread)?;
-        let mut e = self.half(cx.code, at, Kind::Arrive, b);
+        let mut e = self.half(cx.code, at, HistoryKind::Arrive, b);
         self.follow(cx.code, m, &mut e);
         let arrivals = next(m, at.thread);
         self.append(cx.code, m, e, None)?;
         Ok(arrivals)
     }
 
-    fn arrival_commutes(&self, m: &Contents, thread: usize) -> bool {
+    fn arrival_commutes(&self, m: &History, thread: usize) -> bool {
         !self.is_open(m, thread)
     }
 
@@ -322,31 +332,31 @@ impl Backend for Clike {
         into.dedup();
     }
 
-    fn pass(&self, code: &Code, m: &mut Contents, at: At, carried: &Arrivals) {
+    fn pass(&self, code: &Code, m: &mut History, at: At, carried: &Arrivals) {
         let Some(b) = code.threads[at.thread].acts[at.instr].barrier() else {
             return;
         };
-        let mut e = self.half(code, at, Kind::Wait, b);
+        let mut e = self.half(code, at, HistoryKind::Wait, b);
         self.follow(code, m, &mut e);
         self.take(m, &mut e, given(m, carried).into_iter());
         e.open = e.acquire;
         m.push(e);
     }
 
-    fn shut(&self, cx: &mut Context<'_>, m: &mut Contents, thread: usize) -> Result {
+    fn shut(&self, cx: &mut Context<'_>, m: &mut History, thread: usize) -> Result {
         self.close(cx, m, thread)
     }
 
-    fn hand(&self, code: &Code, m: &mut Contents, at: At) -> Arrivals {
+    fn hand(&self, code: &Code, m: &mut History, at: At) -> Arrivals {
         let arrivals = next(m, at.thread);
-        let mut e = self.edge(code, at, Kind::Hand);
+        let mut e = self.edge(code, at, HistoryKind::Hand);
         self.follow(code, m, &mut e);
         m.push(e);
         arrivals
     }
 
-    fn tell(&self, code: &Code, m: &mut Contents, at: At, carried: &Arrivals) {
-        let mut e = self.edge(code, at, Kind::Tell);
+    fn tell(&self, code: &Code, m: &mut History, at: At, carried: &Arrivals) {
+        let mut e = self.edge(code, at, HistoryKind::Tell);
         self.follow(code, m, &mut e);
         self.take(m, &mut e, given(m, carried).into_iter());
         m.push(e);
@@ -356,21 +366,27 @@ impl Backend for Clike {
         self.early != Early::None && !(self.language.in_order && self.rules.in_order)
     }
 
-    fn may_bind_early(&self, code: &Code, m: &Contents, threads: &[Thread], thread: usize) -> bool {
+    fn may_bind_early(
+        &self,
+        code: &Code,
+        m: &History,
+        threads: &[ThreadState],
+        thread: usize,
+    ) -> bool {
         self.binds() && !self.candidates(code, m, threads, thread).is_empty()
     }
 
     fn bind_early(
         &self,
         cx: &mut Context<'_>,
-        m: &mut Contents,
-        all: &[Thread],
+        m: &mut History,
+        all: &[ThreadState],
         t: usize,
     ) -> Result {
         self.bind(cx, m, all, t)
     }
 
-    fn is_pending(&self, m: &Contents) -> bool {
+    fn is_pending(&self, m: &History) -> bool {
         !m.early.is_empty()
     }
 
@@ -381,7 +397,7 @@ impl Backend for Clike {
     fn tidy(
         &self,
         code: &Code,
-        m: &mut Contents,
+        m: &mut History,
         _: &mut dyn Iterator<Item = &mut Arrivals>,
     ) -> bool {
         self.clean(code, m);
@@ -390,8 +406,8 @@ impl Backend for Clike {
 
     fn hash(
         &self,
-        m: &Contents,
-        threads: &[Thread],
+        m: &History,
+        threads: &[ThreadState],
         carried: &mut dyn Iterator<Item = &Arrivals>,
         hasher: &mut dyn Hasher,
     ) {
@@ -403,7 +419,7 @@ impl Backend for Clike {
         });
     }
 
-    fn finals(&self, m: &Contents, loc: usize) -> Vec<i64> {
+    fn finals(&self, m: &History, loc: usize) -> Vec<i64> {
         let value = |&w: &usize| m.events[w].value;
         let list = &m.order[loc];
         if !self.loose[loc] || list.len() == 1 {
@@ -424,11 +440,11 @@ impl Backend for Clike {
         values
     }
 
-    fn is_whole(&self, m: &Contents) -> bool {
+    fn is_whole(&self, m: &History) -> bool {
         !self.is_pending(m) && m.pins.iter().all(|p| p.holds || !m.is_run(*p))
     }
 
-    fn hazards(&self, code: &Code, m: &Contents) -> Vec<Hazard> {
+    fn hazards(&self, code: &Code, m: &History) -> Vec<RunHazard> {
         // Early events have not happened: the history so far is not the beginning of an execution.
         if self.is_pending(m) {
             Vec::new()

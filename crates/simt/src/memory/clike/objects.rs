@@ -13,16 +13,16 @@
 
 use std::collections::BTreeSet;
 
-use super::graph::{Contents, Event};
+use super::graph::{History, HistoryEvent};
 use super::{Clike, GLOBAL};
-use crate::code::{Access, Code};
-use crate::record::{Hazard, HazardKind};
+use crate::code::Code;
+use crate::record::{HazardKind, RunHazard};
 use program::host::{CommandId, CommandKind};
 use program::{LocId, MemoryKind, ThreadId};
 
 /// The program's uses of memory that is not fine-grained.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Objects {
+pub(super) struct ObjectUses {
     /// By location: its object, if it is shared by whole objects.
     whole: Vec<Option<LocId>>,
     /// By location: whether it is in a buffer.
@@ -38,9 +38,9 @@ pub(super) struct Objects {
     together: bool,
 }
 
-impl Objects {
+impl ObjectUses {
     /// The uses in a program.
-    pub(super) fn new(code: &Code) -> Objects {
+    pub(super) fn new(code: &Code) -> ObjectUses {
         let program = &code.program;
         let object =
             |loc: usize| program.object(code.memory.cell(code.locations[loc].cell).location.0);
@@ -51,22 +51,19 @@ impl Objects {
                 MemoryKind::Buffer | MemoryKind::SvmCoarse
             )
         };
-        let mut objects = Objects {
+        let mut objects = ObjectUses {
             whole: all().map(|loc| shared(loc).then(|| object(loc))).collect(),
             buffer: all()
                 .map(|loc| code.locations[loc].kind == MemoryKind::Buffer)
                 .collect(),
-            ..Objects::default()
+            ..ObjectUses::default()
         };
         if let Some(host) = program.host.as_deref() {
             let thread = |c: CommandId| host.command(c).threads.first().map(|t| usize::from(t.0));
-            let pair = |(begin, end): (CommandId, Option<CommandId>)| {
-                Some((thread(begin)?, end.and_then(thread)))
-            };
             objects.mappings = host
                 .mappings(program)
                 .into_iter()
-                .filter_map(pair)
+                .filter_map(|(begin, end)| Some((thread(begin)?, end.and_then(thread))))
                 .collect();
             let maps = host
                 .commands
@@ -85,8 +82,10 @@ impl Objects {
                     .is_some_and(|r| r >> loc & 1 != 0)
         };
         let atomic = |t: usize| {
-            let wide = |a: &Access| a.scope != program::Scope::Thread;
-            code.threads[t].acts.iter().any(|a| a.accesses().any(wide))
+            code.threads[t]
+                .acts
+                .iter()
+                .any(|a| a.accesses().any(|a| a.scope != program::Scope::Thread))
         };
         let threads = code.threads.len();
         for (t, u) in (0..threads).flat_map(|t| (0..t).map(move |u| (t, u))) {
@@ -131,27 +130,27 @@ fn are_instances(code: &Code, t: usize, u: usize) -> bool {
 }
 
 /// Whether one event of a history happens before the other, in either order.
-fn are_ordered(m: &Contents, a: usize, b: usize) -> bool {
+fn are_ordered(m: &History, a: usize, b: usize) -> bool {
     is_before(m, a, b) || is_before(m, b, a)
 }
 
-fn is_before(m: &Contents, a: usize, b: usize) -> bool {
+fn is_before(m: &History, a: usize, b: usize) -> bool {
     m.events[b].past[GLOBAL].has(a)
 }
 
-fn place(e: &Event) -> (usize, usize) {
+fn place(e: &HistoryEvent) -> (usize, usize) {
     (e.thread, e.instr)
 }
 
 impl Clike {
     /// The misuse of whole objects in a finished history, and the uses that are left to
     /// implementations.
-    pub(super) fn misused_objects(&self, code: &Code, m: &Contents) -> BTreeSet<Hazard> {
+    pub(super) fn misused_objects(&self, code: &Code, m: &History) -> BTreeSet<RunHazard> {
         let mut found = BTreeSet::new();
         let Some(objects) = self.objects.as_ref().filter(|o| o.is_asked()) else {
             return found;
         };
-        let is_whole = |e: &Event| e.is_access() && objects.whole[e.loc].is_some();
+        let is_whole = |e: &HistoryEvent| e.is_access() && objects.whole[e.loc].is_some();
         let accesses: Vec<usize> = (0..m.threads.len())
             .flat_map(|t| m.of(t).filter(|(_, e)| is_whole(e)).map(|(i, _)| i))
             .collect();
@@ -166,7 +165,7 @@ impl Clike {
                 if !apart {
                     continue;
                 }
-                let pair = |kind| Hazard {
+                let pair = |kind| RunHazard {
                     kind,
                     first: place(a).min(place(b)),
                     second: Some(place(a).max(place(b))),
@@ -208,7 +207,7 @@ impl Clike {
                 };
                 if !begins().any(|b| fits(&b)) {
                     let (first, loc) = (place(e), Some(e.loc));
-                    found.insert(Hazard {
+                    found.insert(RunHazard {
                         kind: HazardKind::Unmapped,
                         first,
                         second: None,
@@ -226,7 +225,7 @@ impl Clike {
                 if conflict && !is_before(m, i, begin) && !ends(end).any(|u| is_before(m, u, i)) {
                     let (a, b) = (place(e), place(event(begin)));
                     let kind = HazardKind::WhileMapped;
-                    found.insert(Hazard {
+                    found.insert(RunHazard {
                         kind,
                         first: a.min(b),
                         second: Some(a.max(b)),

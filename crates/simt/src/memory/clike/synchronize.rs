@@ -6,17 +6,24 @@
 
 use rustc_hash::FxHashSet;
 
-use super::graph::{Contents, Event, Kind, Pin};
-use super::language::{Meeting, Sequence};
+use super::graph::{History, HistoryEvent, HistoryKind, Pin};
+use super::language::{BarrierMeaning, Sequence};
 use super::{Clike, LOCAL, REGIONS};
 use crate::choice::Chooser;
 use crate::code::Code;
-use crate::{Halt, Result};
+use crate::{Result, StepHalt};
 use program::Scope;
 
 /// Writes that an acquire has passed, each with the scope and atomicity of the read through which
 /// it passed. A second read of the same kind finds nothing new behind them.
 type Met = FxHashSet<(usize, Scope, bool)>;
+
+/// A read through which an acquire synchronizes in a region.
+#[derive(Clone, Copy)]
+struct ReadInRegion<'r> {
+    read: &'r HistoryEvent,
+    region: usize,
+}
 
 impl Clike {
     /// Adds to the past of an event everything that its acquires take over. The event is not in the
@@ -25,8 +32,8 @@ impl Clike {
         &self,
         code: &Code,
         chooser: &mut dyn Chooser,
-        m: &mut Contents,
-        e: &mut Event,
+        m: &mut History,
+        e: &mut HistoryEvent,
     ) -> Result {
         if !e.acquire || !self.rules.synchronization {
             return Ok(());
@@ -35,20 +42,30 @@ impl Clike {
             if !e.regions.has(region) {
                 continue;
             }
-            if e.kind == Kind::Read {
+            if e.kind == HistoryKind::Read {
                 let read = e.clone();
-                self.meet(code, chooser, m, e, (&read, region), &mut Met::default())?;
-            } else if self.rules.acquire_fence {
-                let before = |i: &usize| {
-                    let y = &m.events[*i];
-                    y.kind == Kind::Read && y.regions.has(region)
+                let through = ReadInRegion {
+                    read: &read,
+                    region,
                 };
-                let reads: Vec<usize> =
-                    m.threads[e.thread].iter().copied().filter(before).collect();
+                self.meet(code, chooser, m, e, through, &mut Met::default())?;
+            } else if self.rules.acquire_fence {
+                let reads: Vec<usize> = m.threads[e.thread]
+                    .iter()
+                    .copied()
+                    .filter(|i| {
+                        let y = &m.events[*i];
+                        y.kind == HistoryKind::Read && y.regions.has(region)
+                    })
+                    .collect();
                 let mut met = Met::default();
                 for y in reads {
                     let read = m.events[y].clone();
-                    self.meet(code, chooser, m, e, (&read, region), &mut met)?;
+                    let through = ReadInRegion {
+                        read: &read,
+                        region,
+                    };
+                    self.meet(code, chooser, m, e, through, &mut met)?;
                 }
             }
         }
@@ -60,16 +77,17 @@ impl Clike {
         &self,
         code: &Code,
         chooser: &mut dyn Chooser,
-        m: &mut Contents,
-        e: &mut Event,
-        (read, region): (&Event, usize),
+        m: &mut History,
+        e: &mut HistoryEvent,
+        through: ReadInRegion<'_>,
         met: &mut Met,
     ) -> Result {
+        let ReadInRegion { read, region } = through;
         let source = read.source;
         if !read.atomic || !m.events[source].atomic {
             return Ok(());
         }
-        for head in self.heads(code, m, read, (e, region), met)? {
+        for head in self.heads(code, m, through, e, met)? {
             let mut ends: Vec<usize> = Vec::new();
             let h = &*m.events[head];
             if h.release && h.regions.has(region) {
@@ -81,9 +99,9 @@ impl Clike {
                     .iter()
                     .copied()
                     .take_while(|&s| m.place(s) < at);
-                let counts =
-                    |s: &usize| self.rules.release_fence && m.events[*s].regions.has(region);
-                ends.extend(before.filter(counts));
+                ends.extend(
+                    before.filter(|s| self.rules.release_fence && m.events[*s].regions.has(region)),
+                );
             }
             ends.retain(|&s| {
                 let s = &m.events[s];
@@ -114,15 +132,20 @@ impl Clike {
     }
 
     /// The regions for which synchronization in one of them counts.
-    fn regions(&self, s: &Event, e: &Event, region: usize) -> impl Iterator<Item = usize> + use<> {
-        let both = |e: &Event| e.is_fence() && REGIONS.iter().all(|&g| e.regions.has(g));
+    fn regions(
+        &self,
+        s: &HistoryEvent,
+        e: &HistoryEvent,
+        region: usize,
+    ) -> impl Iterator<Item = usize> + use<> {
+        let both = |e: &HistoryEvent| e.is_fence() && REGIONS.iter().all(|&g| e.regions.has(g));
         let cross =
             self.rules.cross && self.language.regions && ((s.sc && e.sc) || (both(s) && both(e)));
         REGIONS.into_iter().filter(move |&g| g == region || cross)
     }
 
     /// Adds another event and its past to an event, by synchronization in a region.
-    pub(super) fn know(&self, m: &Contents, e: &mut Event, s: usize, region: usize) {
+    pub(super) fn know(&self, m: &History, e: &mut HistoryEvent, s: usize, region: usize) {
         let from = &m.events[s];
         for g in self.regions(from, e, region).collect::<Vec<_>>() {
             e.past[g].insert(s);
@@ -139,25 +162,26 @@ impl Clike {
     fn heads(
         &self,
         code: &Code,
-        m: &Contents,
-        read: &Event,
-        acquire: (&Event, usize),
+        m: &History,
+        through: ReadInRegion<'_>,
+        acquire: &HistoryEvent,
         met: &mut Met,
     ) -> Result<Vec<usize>> {
+        let ReadInRegion { read, region } = through;
         let source = read.source;
-        let waits = |w: usize| self.awaits(code, m, w, acquire);
+        let waits = |w: usize| self.awaits(code, m, w, acquire, region);
         if self.language.sequence == Sequence::Run {
             let loc = m.events[source].loc;
             if !self.rules.sequence || !self.ordered(code, loc) {
                 return if waits(source) {
-                    Err(Halt::Blocked)
+                    Err(StepHalt::Blocked)
                 } else {
                     Ok(vec![source])
                 };
             }
             let list = &m.order[loc];
             let run = |&h: &usize| {
-                m.events[h].kind == Kind::Write
+                m.events[h].kind == HistoryKind::Write
                     && m.is_member(source, m.events[h].thread)
                     && m.is_run(Pin {
                         head: h,
@@ -171,7 +195,7 @@ impl Clike {
                 .filter(run)
                 .collect();
             if heads.iter().any(|&h| waits(h)) {
-                return Err(Halt::Blocked);
+                return Err(StepHalt::Blocked);
             }
             heads.retain(|&h| m.events[h].atomic);
             return Ok(heads);
@@ -179,20 +203,22 @@ impl Clike {
         // Goes back through read-modify-writes; every link joins operations that include each
         // other.
         let (mut heads, mut at, mut reader) = (Vec::new(), source, read);
-        while m.events[at].kind == Kind::Write
+        while m.events[at].kind == HistoryKind::Write
             && self.inclusive(code, &m.events[at], reader, 0)
             && met.insert((at, read.scope[0], read.atomic))
         {
             if waits(at) {
-                return Err(Halt::Blocked);
+                return Err(StepHalt::Blocked);
             }
             heads.push(at);
             let x = &m.events[at];
             if self.language.sequence == Sequence::LaterChain && self.rules.sequence {
                 let before = m.of(x.thread).take_while(|(i, _)| *i != at);
-                let earlier =
-                    |(_, h): &(usize, &Event)| h.kind == Kind::Write && h.loc == x.loc && h.atomic;
-                heads.extend(before.filter(earlier).map(|(i, _)| i));
+                heads.extend(
+                    before
+                        .filter(|(_, h)| h.kind == HistoryKind::Write && h.loc == x.loc && h.atomic)
+                        .map(|(i, _)| i),
+                );
             }
             let Some(half) = x.read.filter(|_| self.rules.sequence) else {
                 break;
@@ -206,7 +232,7 @@ impl Clike {
 
     /// Whether the acquire relies on a release sequence; an open question becomes a choice, which
     /// is recorded.
-    fn relies(&self, chooser: &mut dyn Chooser, m: &mut Contents, pin: Pin) -> bool {
+    fn relies(&self, chooser: &mut dyn Chooser, m: &mut History, pin: Pin) -> bool {
         if self.language.sequence != Sequence::Run || pin.head == pin.last {
             return true;
         }
@@ -244,7 +270,12 @@ impl Clike {
     }
 
     /// Adds to the past of a wait the events that arrivals hand on.
-    pub(super) fn take(&self, m: &Contents, e: &mut Event, arrivals: impl Iterator<Item = usize>) {
+    pub(super) fn take(
+        &self,
+        m: &History,
+        e: &mut HistoryEvent,
+        arrivals: impl Iterator<Item = usize>,
+    ) {
         if !self.rules.barriers {
             return;
         }
@@ -254,9 +285,9 @@ impl Clike {
                 continue;
             }
             match self.language.meeting {
-                Meeting::Nothing => {}
-                Meeting::Order => self.know(m, e, a, 0),
-                Meeting::Fences => {
+                BarrierMeaning::Nothing => {}
+                BarrierMeaning::Order => self.know(m, e, a, 0),
+                BarrierMeaning::Fences => {
                     for g in REGIONS {
                         if from.regions.has(g) && e.regions.has(g) {
                             self.know(m, e, a, g);

@@ -3,9 +3,9 @@
 use std::hash::{Hash, Hasher};
 
 use super::Clike;
-use super::graph::{Contents, Event, Kind};
+use super::graph::{History, HistoryEvent, HistoryKind};
 use crate::code::Code;
-use crate::thread::Thread;
+use crate::thread::ThreadState;
 
 impl Clike {
     /// Forgets promises that came true and, in programs with loops, events that a later round
@@ -15,7 +15,7 @@ impl Clike {
     /// fence by a later one of the same instruction. The thread must only have read between the
     /// two. Then no other thread has the earlier event in its past. The later one rules out at
     /// least as much, and the earlier one synchronized with nothing more.
-    pub(super) fn clean(&self, code: &Code, m: &mut Contents) {
+    pub(super) fn clean(&self, code: &Code, m: &mut History) {
         let kept = m.pins.iter().copied().filter(|p| p.holds || m.is_run(*p));
         m.pins = kept.collect();
         if !code.loops {
@@ -29,15 +29,15 @@ impl Clike {
     }
 
     /// Hashes everything that matters, with names that do not depend on the order of events.
-    pub(super) fn digest(&self, m: &Contents, threads: &[Thread], mut hasher: &mut dyn Hasher) {
+    pub(super) fn digest(&self, m: &History, threads: &[ThreadState], mut hasher: &mut dyn Hasher) {
         hasher.write_u8(u8::from(m.race.is_some()) | u8::from(m.misuse.is_some()) << 1);
         for thread in 0..m.threads.len() {
             hasher.write_usize(m.threads[thread].len());
             for (_, e) in m.of(thread) {
                 (e.kind, e.instr, e.open).hash(&mut hasher);
                 match e.kind {
-                    Kind::Read => m.place(e.source).hash(&mut hasher),
-                    Kind::Write => (e.loc, e.value, e.read.is_some()).hash(&mut hasher),
+                    HistoryKind::Read => m.place(e.source).hash(&mut hasher),
+                    HistoryKind::Write => (e.loc, e.value, e.read.is_some()).hash(&mut hasher),
                     _ => {}
                 }
             }
@@ -71,15 +71,18 @@ impl Clike {
 }
 
 /// An event of a thread that a later event repeats.
-fn repeated(m: &Contents, thread: usize) -> Option<usize> {
-    let quiet = |e: &Event| match e.kind {
-        Kind::Read => true,
-        Kind::Fence => !e.release && !e.sc,
+fn repeated(m: &History, thread: usize) -> Option<usize> {
+    let quiet = |e: &HistoryEvent| match e.kind {
+        HistoryKind::Read => true,
+        HistoryKind::Fence => !e.release && !e.sc,
         _ => false,
     };
-    let tail: Vec<(usize, &Event)> = m.of(thread).rev().take_while(|(_, e)| quiet(e)).collect();
-    let same = |a: &Event, b: &Event| {
-        a.kind == b.kind && a.instr == b.instr && (a.kind != Kind::Read || a.source == b.source)
+    let tail: Vec<(usize, &HistoryEvent)> =
+        m.of(thread).rev().take_while(|(_, e)| quiet(e)).collect();
+    let same = |a: &HistoryEvent, b: &HistoryEvent| {
+        a.kind == b.kind
+            && a.instr == b.instr
+            && (a.kind != HistoryKind::Read || a.source == b.source)
     };
     tail.iter()
         .enumerate()

@@ -5,26 +5,26 @@
 use std::rc::Rc;
 
 use super::tags::Tag;
-use super::tail::Pending;
-use super::view::{Key, Row, View};
-use super::write::{Head, Origin, Write};
-use super::{Contents, Weak};
-use crate::code::{Access, Code, Place};
-use crate::memory::{Age, At, Context, Target};
-use crate::record::{Event, Source};
+use super::tail::PendingRead;
+use super::view::{ViewKey, WriteSet, WriteView};
+use super::write::{PatternHead, ReadOrigin, Write};
+use super::{Weak, WeakContents};
+use crate::code::{Access, AccessPlace, Code};
+use crate::memory::{Age, At, Context, MemoryAccess};
+use crate::record::{RunEvent, WriteId};
 use crate::set::bits;
-use crate::{Halt, Result};
+use crate::{Result, StepHalt};
 use program::Scope;
 
 impl Weak {
     /// Whether an access is morally strong with a write of its location. Both are by one thread, or
     /// strong with scopes that include each other; they use one proxy and one address. Initial
     /// writes never are.
-    pub(super) fn strong_with(code: &Code, write: &Write, t: Target) -> bool {
+    pub(super) fn strong_with(code: &Code, write: &Write, t: MemoryAccess) -> bool {
         let Some(u) = write.thread() else {
             return false;
         };
-        let Target {
+        let MemoryAccess {
             at: At { thread, .. },
             place,
             access,
@@ -34,13 +34,13 @@ impl Weak {
             && (u == thread
                 || write.strong
                     && access.strong
-                    && code.mutual((u, write.scope), (thread, access.scope)))
+                    && code.mutual(u, write.scope, thread, access.scope))
     }
 
     /// Whether coherence orders an access with a write of its location. They are morally strong,
     /// operations on one mbarrier object, or atomics that overlap in part.
-    pub(super) fn coherent_with(code: &Code, write: &Write, t: Target) -> bool {
-        let alike = Target {
+    pub(super) fn coherent_with(code: &Code, write: &Write, t: MemoryAccess) -> bool {
+        let alike = MemoryAccess {
             access: Access {
                 part: write.part,
                 ..t.access
@@ -52,18 +52,24 @@ impl Weak {
     }
 
     /// The origin of a read-modify-write's write, whose read reads from `source`.
-    pub(super) fn origin(m: &Contents, code: &Code, read: Target, source: usize) -> Origin {
+    pub(super) fn origin(
+        m: &WeakContents,
+        code: &Code,
+        read: MemoryAccess,
+        source: usize,
+    ) -> ReadOrigin {
         let from = m.locations[read.place.loc].get(source);
-        Origin::From(source as u8, Self::strong_with(code, from, read))
+        ReadOrigin::From(source as u8, Self::strong_with(code, from, read))
     }
 
     /// Adds an entry to the thread's view and, for an agent, to its own accesses.
     pub(super) fn knows(
         &self,
-        m: &mut Contents,
+        m: &mut WeakContents,
         code: &Code,
-        t: Target,
-        (slot, token): (usize, bool),
+        t: MemoryAccess,
+        slot: usize,
+        token: bool,
     ) {
         let me = &mut m.threads[t.at.thread];
         Self::know(code, &mut me.known, t, slot, token);
@@ -76,9 +82,15 @@ impl Weak {
     }
 
     /// Adds the entry that a thread makes by this access.
-    pub(super) fn know(code: &Code, known: &mut View, t: Target, slot: usize, token: bool) {
+    pub(super) fn know(
+        code: &Code,
+        known: &mut WriteView,
+        t: MemoryAccess,
+        slot: usize,
+        token: bool,
+    ) {
         let cta = code.cta[t.at.thread] as u16;
-        let key = |tag| Key {
+        let key = |tag| ViewKey {
             loc: t.place.loc as u16,
             va: t.place.va,
             tag,
@@ -93,9 +105,14 @@ impl Weak {
     }
 
     /// The writes of the location in `K`, as known or as tokens, that apply to the access.
-    pub(super) fn applying(m: &Contents, code: &Code, t: Target, token: Option<bool>) -> Row {
+    pub(super) fn applying(
+        m: &WeakContents,
+        code: &Code,
+        t: MemoryAccess,
+        token: Option<bool>,
+    ) -> WriteSet {
         let cta = code.cta[t.at.thread] as u16;
-        let fits = |k: &Key| {
+        let fits = |k: &ViewKey| {
             usize::from(k.loc) == t.place.loc
                 && token.is_none_or(|token| k.token == token)
                 && match t.access.map {
@@ -111,7 +128,13 @@ impl Weak {
     }
 
     /// Whether reading that write would hide a known write from the thread (Causality, from-reads).
-    pub(super) fn hides(&self, m: &Contents, place: Place, slot: usize, known: Row) -> bool {
+    pub(super) fn hides(
+        &self,
+        m: &WeakContents,
+        place: AccessPlace,
+        slot: usize,
+        known: WriteSet,
+    ) -> bool {
         self.rules.hidden && m.locations[place.loc].get(slot).co_after & known & !(1 << slot) != 0
     }
 
@@ -120,14 +143,14 @@ impl Weak {
     pub(super) fn read(
         &self,
         cx: &mut Context<'_>,
-        m: &mut Contents,
-        t: Target,
+        m: &mut WeakContents,
+        t: MemoryAccess,
         bound: Option<usize>,
     ) -> Result<usize> {
-        let (code, Target { at, place, access }) = (cx.code, t);
+        let (code, MemoryAccess { at, place, access }) = (cx.code, t);
         let known = Self::applying(m, code, t, Some(false));
         let slot = match bound {
-            Some(slot) if self.hides(m, place, slot, known) => return Err(Halt::Refused),
+            Some(slot) if self.hides(m, place, slot, known) => return Err(StepHalt::Refused),
             Some(slot) => slot,
             None => {
                 let own_later = |w: &Write| !w.committed && w.thread() == Some(at.thread);
@@ -145,14 +168,14 @@ impl Weak {
         let strong = Self::strong_with(code, write, t);
         // Observation order: later events are causally after the write.
         if strong && self.rules.observation {
-            self.knows(m, code, t, (slot, false));
+            self.knows(m, code, t, slot, false);
             let siblings = if self.rules.wholes {
                 m.siblings(place.loc, slot)
             } else {
                 Vec::new()
             };
             for (place, slot) in siblings {
-                self.knows(m, code, Target { place, ..t }, (slot, false));
+                self.knows(m, code, MemoryAccess { place, ..t }, slot, false);
             }
         }
         let write = m.locations[place.loc].get_mut(slot);
@@ -164,10 +187,10 @@ impl Weak {
                 && write.va == place.va
                 && write.proxy == access.proxy;
             if own && self.rules.tokens {
-                return Err(Halt::Refused);
+                return Err(StepHalt::Refused);
             }
             if self.rules.tokens {
-                self.knows(m, code, t, (slot, true));
+                self.knows(m, code, t, slot, true);
             }
         }
         let write = m.locations[place.loc].get(slot);
@@ -178,14 +201,14 @@ impl Weak {
             m.pend(
                 at.thread,
                 place.va,
-                Pending::Write(place.loc as u16, slot as u8),
+                PendingRead::Write(place.loc as u16, slot as u8),
             );
         }
         if access.acquire && !(access.red && self.rules.reductions) {
             self.tail(m, code, at.thread, access.scope, Some(place.va))?;
         }
         self.done(m, code, t, (false, slot))?;
-        cx.log.note(Event::Read {
+        cx.log.note(RunEvent::Read {
             thread: at.thread,
             instr: at.instr,
             loc: place.loc,
@@ -199,11 +222,12 @@ impl Weak {
     pub(super) fn publish(
         &self,
         cx: &mut Context<'_>,
-        m: &mut Contents,
-        t: Target,
-        (value, origin): (i64, Origin),
+        m: &mut WeakContents,
+        t: MemoryAccess,
+        value: i64,
+        origin: ReadOrigin,
     ) -> Result<usize> {
-        let (code, Target { at, place, access }) = (cx.code, t);
+        let (code, MemoryAccess { at, place, access }) = (cx.code, t);
         let number = m.threads[at.thread].writes;
         m.threads[at.thread].writes += 1;
         let (
@@ -225,24 +249,23 @@ impl Weak {
             object,
             part: access.part,
             atomic: access.updates,
-            ..Write::new(Source::Write(at.thread, number), value)
+            ..Write::new(WriteId::Write(at.thread, number), value)
         };
-        cx.log.note(Event::Write {
+        cx.log.note(RunEvent::Write {
             source: write.source,
             instr: at.instr,
             loc: place.loc,
             value,
         });
-        let ordered = |other: &Write| Self::coherent_with(code, other, t);
-        m.locations[place.loc].insert(write, ordered)
+        m.locations[place.loc].insert(write, |other| Self::coherent_with(code, other, t))
     }
 
     /// Commits a visible write.
     pub(super) fn commit(
         &self,
         cx: &mut Context<'_>,
-        m: &mut Contents,
-        t: Target,
+        m: &mut WeakContents,
+        t: MemoryAccess,
         slot: usize,
     ) -> Result {
         self.comes(cx, m, t, slot)?;
@@ -256,14 +279,14 @@ impl Weak {
     pub(super) fn comes(
         &self,
         cx: &mut Context<'_>,
-        m: &mut Contents,
-        t: Target,
+        m: &mut WeakContents,
+        t: MemoryAccess,
         slot: usize,
     ) -> Result {
-        let (code, Target { at, place, .. }) = (cx.code, t);
+        let (code, MemoryAccess { at, place, .. }) = (cx.code, t);
         let either = Self::applying(m, code, t, None);
         if self.rules.tokens && either >> slot & 1 != 0 {
-            return Err(Halt::Refused);
+            return Err(StepHalt::Refused);
         }
         let known = Self::applying(m, code, t, Some(false));
         let location = &mut m.locations[place.loc];
@@ -293,44 +316,56 @@ impl Weak {
         if write.co_after & location.sealed != 0
             || write.co_after & location.sealed_ms & write.ms != 0
         {
-            return Err(Halt::Refused);
+            return Err(StepHalt::Refused);
         }
         cx.ages(write.co_after != 0, Age::Old);
         let write = location.get_mut(slot);
         write.committed = true;
         let source = write.source;
         for before in bits(location.co_before(slot)) {
-            cx.log
-                .note(Event::After(place.loc, location.get(before).source, source));
+            cx.log.note(RunEvent::After(
+                place.loc,
+                location.get(before).source,
+                source,
+            ));
         }
         for after in bits(location.get(slot).co_after) {
-            cx.log
-                .note(Event::After(place.loc, source, location.get(after).source));
+            cx.log.note(RunEvent::After(
+                place.loc,
+                source,
+                location.get(after).source,
+            ));
         }
-        cx.log.note(Event::Commit(source));
+        cx.log.note(RunEvent::Commit(source));
         if self.early != crate::Early::None {
             m.drop_tokens(place.loc, slot);
         }
         m.early.had_turn(at);
-        self.knows(m, code, t, (slot, false));
+        self.knows(m, code, t, slot, false);
         Ok(())
     }
 
     /// The handover of a write that has had its turn.
-    pub(super) fn hands_on(&self, m: &mut Contents, code: &Code, t: Target, slot: usize) -> Result {
-        let Target { at, place, access } = t;
+    pub(super) fn hands_on(
+        &self,
+        m: &mut WeakContents,
+        code: &Code,
+        t: MemoryAccess,
+        slot: usize,
+    ) -> Result {
+        let MemoryAccess { at, place, access } = t;
         let write = m.locations[place.loc].get(slot);
         let (strong, origin) = (write.strong, write.origin);
         let me = &mut m.threads[at.thread];
         if let Some(does) = access.object {
-            self.on_object(m, code, t, (slot, origin), does);
+            self.on_object(m, code, t, slot, origin, does);
             return self.done(m, code, t, (true, slot));
         }
         if access.release {
             let known = me.known.clone();
             me.release_writes.insert((place.va, access.scope), known);
         }
-        let mut heads: Vec<Head> = Vec::new();
+        let mut heads: Vec<PatternHead> = Vec::new();
         if strong {
             let thread = at.thread as u16;
             let fences = me
@@ -347,13 +382,13 @@ impl Weak {
                 self.rules.release_write || access.release && *s == access.scope
             });
             let all = fences.chain(writes.map(|((_, s), v)| (*s, v)));
-            heads.extend(all.map(|(scope, view)| Head {
+            heads.extend(all.map(|(scope, view)| PatternHead {
                 thread,
                 scope,
                 view: view.clone(),
             }));
-            if me.made_known != View::default() {
-                heads.push(Head {
+            if me.made_known != WriteView::default() {
+                heads.push(PatternHead {
                     thread,
                     scope: Scope::Cluster,
                     view: me.made_known.clone(),
@@ -362,7 +397,7 @@ impl Weak {
         }
         let write = m.locations[place.loc].get_mut(slot);
         write.heads = Rc::new(heads);
-        write.flat = matches!(origin, Origin::None);
+        write.flat = matches!(origin, ReadOrigin::None);
         if !self.rules.chains {
             write.flat = true;
         }

@@ -1,10 +1,10 @@
 //! Binds instructions before their turn: picks sources of reads and publishes writes.
 
-use super::write::{Origin, Write};
-use super::{Contents, Weak};
+use super::write::{ReadOrigin, Write};
+use super::{Weak, WeakContents};
 use crate::code::Code;
 use crate::memory::early::{Binding, Binds, Half};
-use crate::memory::{Context, Target};
+use crate::memory::{Context, MemoryAccess};
 use crate::{Early, Result};
 use program::Scope;
 
@@ -23,19 +23,19 @@ impl Binding for Weak {
         true
     }
 
-    fn bound(m: &Contents) -> &Binds {
+    fn bound(m: &WeakContents) -> &Binds {
         &m.early
     }
 
-    fn bound_mut(m: &mut Contents) -> &mut Binds {
+    fn bound_mut(m: &mut WeakContents) -> &mut Binds {
         &mut m.early
     }
 
-    fn taken(m: &Contents, loc: usize, read: usize) -> i64 {
+    fn taken(m: &WeakContents, loc: usize, read: usize) -> i64 {
         m.locations[loc].get(read).value
     }
 
-    fn source(&self, cx: &mut Context<'_>, m: &mut Contents, t: Target) -> Result<usize> {
+    fn source(&self, cx: &mut Context<'_>, m: &mut WeakContents, t: MemoryAccess) -> Result<usize> {
         let known = Self::applying(m, cx.code, t, Some(false));
         let (at, place) = (t.at, t.place);
         let visible = |slot: usize, w: &Write| {
@@ -58,20 +58,27 @@ impl Binding for Weak {
     fn show(
         &self,
         cx: &mut Context<'_>,
-        m: &mut Contents,
-        t: Target,
+        m: &mut WeakContents,
+        t: MemoryAccess,
         value: i64,
         half: Half,
     ) -> Result<usize> {
         let origin = match half {
-            Half::None => Origin::None,
-            Half::Open => Origin::Unbound,
+            Half::None => ReadOrigin::None,
+            Half::Open => ReadOrigin::Unbound,
             Half::Of(read, source) => Self::origin(m, cx.code, read, source),
         };
-        self.publish(cx, m, t, (value, origin))
+        self.publish(cx, m, t, value, origin)
     }
 
-    fn catch(&self, code: &Code, m: &mut Contents, write: usize, (read, source): (Target, usize)) {
+    fn catch(
+        &self,
+        code: &Code,
+        m: &mut WeakContents,
+        write: usize,
+        read: MemoryAccess,
+        source: usize,
+    ) {
         m.locations[read.place.loc].get_mut(write).origin = Self::origin(m, code, read, source);
     }
 }
@@ -80,7 +87,7 @@ impl Weak {
     /// The scopes of the releases that could still head a pattern through a write that was
     /// published early.
     pub(super) fn releases_to_come(
-        m: &Contents,
+        m: &WeakContents,
         loc: usize,
         slot: usize,
     ) -> impl Iterator<Item = Scope> {

@@ -18,7 +18,7 @@
 //! | `tail` | release and acquire patterns |
 //! | `several` | operations on several cells at once |
 //! | `objects` | mbarrier objects: the handover from arrivals to waits |
-//! | `per_location` | program order of an address used through several proxies, and of mbarrier objects |
+//! | `per_location` | program order through several proxies, and of mbarrier objects |
 //! | `early` | binding before commit: see [`memory::early`](super::early) |
 //! | `tidy` | normal form, dead writes, fingerprints |
 //!
@@ -71,22 +71,22 @@ use std::hash::Hasher;
 use std::rc::Rc;
 
 use super::early::{Binding, Binds};
-use super::rules::Rules;
-use super::{Age, At, Backend, Context, NewValue, NewValues, Target};
+use super::rules::MemoryRules;
+use super::{Age, At, Backend, Context, MemoryAccess, NewValue, NewValues};
 use crate::code::{Code, Fence};
-use crate::record::{Event, Source};
-use crate::thread::Thread;
-use crate::{Early, Halt, Result};
+use crate::record::{RunEvent, WriteId};
+use crate::thread::ThreadState;
+use crate::{Early, Result, StepHalt};
 use program::{Barrier, Scope, Tag};
-use tail::Pending;
-use view::{Key, Row, View};
-use write::{Location, Origin, Write};
+use tail::PendingRead;
+use view::{ViewKey, WriteSet, WriteView};
+use write::{LocationWrites, ReadOrigin, Write};
 
 /// The rules of a weak memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Weak {
     pub(crate) early: Early,
-    pub(crate) rules: Rules,
+    pub(crate) rules: MemoryRules,
     /// Whether to forget dead writes, so that loops come back to the same state.
     pub(crate) collect: bool,
     /// Whether some operation accesses several cells at once.
@@ -97,22 +97,22 @@ pub(crate) struct Weak {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Knowledge {
     /// Every write base-causality before its next event.
-    known: View,
+    known: WriteView,
     /// By scope: the view at its latest release fence.
-    release_fences: BTreeMap<Scope, View>,
+    release_fences: BTreeMap<Scope, WriteView>,
     /// By address and scope: the view at its latest release write, including that write.
-    release_writes: BTreeMap<(u16, Scope), View>,
+    release_writes: BTreeMap<(u16, Scope), WriteView>,
     /// Its initializations of mbarrier objects.
-    inits: View,
+    inits: WriteView,
     /// The initializations before its latest `fence.mbarrier_init`.
-    made_known: View,
+    made_known: WriteView,
     /// Strong reads by address, which a later acquire may complete.
-    pending: Vec<(u16, Pending)>,
+    pending: Vec<(u16, PendingRead)>,
     /// The number of its writes.
     writes: u32,
     /// For an agent: the entries of its accesses, and of its reads alone.
-    own: View,
-    own_reads: View,
+    own: WriteView,
+    own_reads: WriteView,
     /// Whether it is an agent. Its strong reads count for a thread that learns of its completion,
     /// whatever the agent's other knowledge.
     agent: bool,
@@ -122,11 +122,11 @@ pub(crate) struct Knowledge {
 
 /// The contents of a weak memory.
 #[derive(Clone, Debug)]
-pub(crate) struct Contents {
-    locations: Vec<Location>,
+pub(crate) struct WeakContents {
+    locations: Vec<LocationWrites>,
     threads: Vec<Knowledge>,
     /// By thread and scope: the view after its latest `fence.sc`.
-    fence_sc: BTreeMap<(u16, Scope), View>,
+    fence_sc: BTreeMap<(u16, Scope), WriteView>,
     early: Binds,
 }
 
@@ -135,16 +135,16 @@ pub(crate) struct Contents {
 pub(crate) struct Saved {
     thread: usize,
     knowledge: Knowledge,
-    location: Option<(usize, Location)>,
+    location: Option<(usize, LocationWrites)>,
 }
 
-impl Contents {
+impl WeakContents {
     /// The views of all threads.
-    fn views_of_threads(&mut self) -> impl Iterator<Item = &mut View> {
+    fn views_of_threads(&mut self) -> impl Iterator<Item = &mut WriteView> {
         let of_threads = self.threads.iter_mut().flat_map(|t| {
             let pending = t.pending.iter_mut().filter_map(|p| match &mut p.1 {
-                Pending::Head(h) => Some(&mut h.view),
-                Pending::Write(..) => None,
+                PendingRead::Head(h) => Some(&mut h.view),
+                PendingRead::Write(..) => None,
             });
             [
                 &mut t.known,
@@ -162,13 +162,13 @@ impl Contents {
     }
 
     /// Replaces the writes in every view.
-    fn update_views(&mut self, new: impl Fn(&Key, Row) -> Row) {
+    fn update_views(&mut self, new: impl Fn(&ViewKey, WriteSet) -> WriteSet) {
         for w in self
             .locations
             .iter_mut()
             .flat_map(|l| l.slots.iter_mut().flatten())
         {
-            let changes = |v: &View| {
+            let changes = |v: &WriteView| {
                 v.entries()
                     .iter()
                     .any(|e| new(&e.key, e.writes) != e.writes)
@@ -190,14 +190,13 @@ impl Contents {
     /// A write was committed: forgets the tokens of earlier reads of it.
     fn drop_tokens(&mut self, loc: usize, slot: usize) {
         if self.has_tokens() {
-            let without = |k: &Key, row: Row| {
+            self.update_views(|k, row| {
                 if k.token && usize::from(k.loc) == loc {
                     row & !(1 << slot)
                 } else {
                     row
                 }
-            };
-            self.update_views(without);
+            });
         }
     }
 
@@ -209,11 +208,11 @@ impl Contents {
 }
 
 impl Backend for Weak {
-    type Memory = Contents;
-    type Carried = View;
+    type Memory = WeakContents;
+    type Carried = WriteView;
     type Saved = Saved;
 
-    fn save(&self, m: &Contents, thread: usize, loc: Option<usize>) -> Saved {
+    fn save(&self, m: &WeakContents, thread: usize, loc: Option<usize>) -> Saved {
         Saved {
             thread,
             knowledge: m.threads[thread].clone(),
@@ -221,26 +220,26 @@ impl Backend for Weak {
         }
     }
 
-    fn restore(&self, m: &mut Contents, saved: Saved) {
+    fn restore(&self, m: &mut WeakContents, saved: Saved) {
         m.threads[saved.thread] = saved.knowledge;
         if let Some((loc, location)) = saved.location {
             m.locations[loc] = location;
         }
     }
 
-    fn start(&self, code: &Code) -> Contents {
-        let initial = |(i, l): (usize, &crate::code::Location)| {
+    fn start(&self, code: &Code) -> WeakContents {
+        let initial = |(i, l): (usize, &crate::code::PhysicalLocation)| {
             let write = Write {
                 committed: true,
                 flat: true,
-                ..Write::new(Source::Initial(i), l.init)
+                ..Write::new(WriteId::Initial(i), l.init)
             };
-            Location {
+            LocationWrites {
                 slots: vec![Some(write)],
-                ..Location::default()
+                ..LocationWrites::default()
             }
         };
-        Contents {
+        WeakContents {
             locations: code.locations.iter().enumerate().map(initial).collect(),
             threads: (0..code.threads.len())
                 .map(|t| code.agent(t).is_some())
@@ -255,7 +254,7 @@ impl Backend for Weak {
         }
     }
 
-    fn load(&self, cx: &mut Context<'_>, m: &mut Contents, t: Target) -> Result<i64> {
+    fn load(&self, cx: &mut Context<'_>, m: &mut WeakContents, t: MemoryAccess) -> Result<i64> {
         let bound = m.early.take(t.at).and_then(|b| b.read);
         let slot = self.read(cx, m, t, bound)?;
         let write = m.locations[t.place.loc].get(slot);
@@ -270,15 +269,21 @@ impl Backend for Weak {
         Ok(write.value)
     }
 
-    fn store(&self, cx: &mut Context<'_>, m: &mut Contents, t: Target, value: i64) -> Result {
+    fn store(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut WeakContents,
+        t: MemoryAccess,
+        value: i64,
+    ) -> Result {
         let slot = match m.early.take(t.at).and_then(|b| b.write) {
             // No thread has read this early write: the run that does not publish it early is the
             // same.
             Some(slot) if !m.locations[t.place.loc].get(slot).read_early => {
-                return Err(Halt::Refused);
+                return Err(StepHalt::Refused);
             }
             Some(slot) => slot,
-            None => self.publish(cx, m, t, (value, Origin::None))?,
+            None => self.publish(cx, m, t, value, ReadOrigin::None)?,
         };
         self.commit(cx, m, t, slot)
     }
@@ -286,8 +291,9 @@ impl Backend for Weak {
     fn rmw(
         &self,
         cx: &mut Context<'_>,
-        m: &mut Contents,
-        (read, write): (Target, Target),
+        m: &mut WeakContents,
+        read: MemoryAccess,
+        write: MemoryAccess,
         new: NewValue<'_>,
     ) -> Result<i64> {
         let bind = m.early.take(read.at);
@@ -305,7 +311,7 @@ impl Backend for Weak {
                 m.locations[read.place.loc].get_mut(slot).origin = origin;
                 slot
             }
-            None => self.publish(cx, m, write, (value, origin))?,
+            None => self.publish(cx, m, write, value, origin)?,
         };
         self.commit(cx, m, write, slot)?;
         Ok(old)
@@ -314,55 +320,56 @@ impl Backend for Weak {
     fn several(
         &self,
         cx: &mut Context<'_>,
-        m: &mut Contents,
-        (reads, writes): (&[Target], &[Target]),
+        m: &mut WeakContents,
+        reads: &[MemoryAccess],
+        writes: &[MemoryAccess],
         new: NewValues<'_>,
     ) -> Result<Vec<i64>> {
-        self.at_once(cx, m, (reads, writes), new)
+        self.at_once(cx, m, reads, writes, new)
     }
 
-    fn fence(&self, cx: &mut Context<'_>, m: &mut Contents, at: At, fence: Fence) -> Result {
+    fn fence(&self, cx: &mut Context<'_>, m: &mut WeakContents, at: At, fence: Fence) -> Result {
         for fence in fence.in_turn() {
             self.fence_in_turn(cx.code, m, at, fence)?;
         }
-        cx.log.note(Event::Fence(at.spot()));
+        cx.log.note(RunEvent::Fence(at.spot()));
         Ok(())
     }
 
-    fn fence_commutes(&self, _: &Contents, _: usize, fence: Fence) -> bool {
+    fn fence_commutes(&self, _: &WeakContents, _: usize, fence: Fence) -> bool {
         !matches!(fence, Fence::Thread { sc: true, .. })
     }
 
     fn arrive(
         &self,
         _: &mut Context<'_>,
-        m: &mut Contents,
+        m: &mut WeakContents,
         at: At,
         barrier: &Barrier,
-    ) -> Result<View> {
+    ) -> Result<WriteView> {
         let me = &m.threads[at.thread];
         if !self.rules.barriers {
-            return Ok(View::default());
+            return Ok(WriteView::default());
         }
         if !barrier.arrive.has(Tag::Relaxed) {
             return Ok(me.known.clone());
         }
         // A relaxed arrival hands on only the knowledge that an earlier release fence published.
-        let mut view = View::default();
+        let mut view = WriteView::default();
         me.release_fences.values().for_each(|v| view.join(v));
         view.join(&me.made_known);
         Ok(view)
     }
 
-    fn join(into: &mut View, other: &View) {
+    fn join(into: &mut WriteView, other: &WriteView) {
         into.join(other);
     }
 
-    fn pass(&self, _: &Code, m: &mut Contents, at: At, carried: &View) {
+    fn pass(&self, _: &Code, m: &mut WeakContents, at: At, carried: &WriteView) {
         m.threads[at.thread].known.join(carried);
     }
 
-    fn hand(&self, code: &Code, m: &mut Contents, at: At) -> View {
+    fn hand(&self, code: &Code, m: &mut WeakContents, at: At) -> WriteView {
         let mut view = m.threads[at.thread].known.clone();
         // Adds the agent's accesses of earlier rounds.
         view.join(&m.threads[at.thread].own);
@@ -372,8 +379,8 @@ impl Backend for Weak {
         view
     }
 
-    fn hand_released(&self, m: &Contents, thread: usize, scope: Scope) -> View {
-        let mut view = View::default();
+    fn hand_released(&self, m: &WeakContents, thread: usize, scope: Scope) -> WriteView {
+        let mut view = WriteView::default();
         let wide = |of: &&Scope| **of == scope || **of == Scope::Sys;
         let fences = &m.threads[thread].release_fences;
         fences
@@ -383,11 +390,11 @@ impl Backend for Weak {
         view
     }
 
-    fn learn(&self, m: &mut Contents, thread: usize, carried: &View) {
+    fn learn(&self, m: &mut WeakContents, thread: usize, carried: &WriteView) {
         m.threads[thread].known.join(carried);
     }
 
-    fn tell(&self, code: &Code, m: &mut Contents, at: At, carried: &View) {
+    fn tell(&self, code: &Code, m: &mut WeakContents, at: At, carried: &WriteView) {
         let mut view = carried.clone();
         if !code.plain && self.rules.kernels {
             tags::enter(&mut view, code.cta[at.thread] as u16);
@@ -396,7 +403,7 @@ impl Backend for Weak {
     }
 
     /// The agent comes after everything that precedes the instruction.
-    fn begin(&self, m: &mut Contents, owner: usize, agent: usize) {
+    fn begin(&self, m: &mut WeakContents, owner: usize, agent: usize) {
         let Knowledge {
             known,
             release_fences,
@@ -416,7 +423,7 @@ impl Backend for Weak {
         it.idle = false;
     }
 
-    fn gather(&self, m: &mut Contents, of: &[usize], agent: usize) {
+    fn gather(&self, m: &mut WeakContents, of: &[usize], agent: usize) {
         for &a in of {
             let Knowledge { own, pending, .. } = m.threads[a].clone();
             m.threads[agent].own.join(&own);
@@ -424,12 +431,12 @@ impl Backend for Weak {
         }
     }
 
-    fn ended(&self, m: &mut Contents, agent: usize) {
+    fn ended(&self, m: &mut WeakContents, agent: usize) {
         m.threads[agent].idle = true;
     }
 
     /// Only the agent's accesses come before the thread's next event.
-    fn complete(&self, m: &mut Contents, thread: usize, agent: usize, reads: bool) {
+    fn complete(&self, m: &mut WeakContents, thread: usize, agent: usize, reads: bool) {
         let it = &m.threads[agent];
         let mut view = if reads {
             it.own_reads.clone()
@@ -448,21 +455,27 @@ impl Backend for Weak {
         self.early != Early::None
     }
 
-    fn may_bind_early(&self, code: &Code, m: &Contents, threads: &[Thread], thread: usize) -> bool {
+    fn may_bind_early(
+        &self,
+        code: &Code,
+        m: &WeakContents,
+        threads: &[ThreadState],
+        thread: usize,
+    ) -> bool {
         self.early != Early::None && !self.candidates(code, m, threads, thread).is_empty()
     }
 
     fn bind_early(
         &self,
         cx: &mut Context<'_>,
-        m: &mut Contents,
-        all: &[Thread],
+        m: &mut WeakContents,
+        all: &[ThreadState],
         t: usize,
     ) -> Result {
         self.bind(cx, m, all, t)
     }
 
-    fn is_pending(&self, m: &Contents) -> bool {
+    fn is_pending(&self, m: &WeakContents) -> bool {
         !m.early.is_empty()
     }
 
@@ -474,23 +487,23 @@ impl Backend for Weak {
     fn tidy(
         &self,
         code: &Code,
-        m: &mut Contents,
-        carried: &mut dyn Iterator<Item = &mut View>,
+        m: &mut WeakContents,
+        carried: &mut dyn Iterator<Item = &mut WriteView>,
     ) -> bool {
         self.normalise(code, m, carried)
     }
 
     fn hash(
         &self,
-        m: &Contents,
-        threads: &[Thread],
-        carried: &mut dyn Iterator<Item = &View>,
+        m: &WeakContents,
+        threads: &[ThreadState],
+        carried: &mut dyn Iterator<Item = &WriteView>,
         hasher: &mut dyn Hasher,
     ) {
         m.hash_into(threads, carried, hasher);
     }
 
-    fn finals(&self, m: &Contents, loc: usize) -> Vec<i64> {
+    fn finals(&self, m: &WeakContents, loc: usize) -> Vec<i64> {
         let mut values: Vec<i64> = m.locations[loc].maximal().map(|(_, w)| w.value).collect();
         values.sort_unstable();
         values.dedup();
@@ -500,7 +513,7 @@ impl Backend for Weak {
 
 impl Weak {
     /// Performs one part of a fence.
-    fn fence_in_turn(&self, code: &Code, m: &mut Contents, at: At, fence: Fence) -> Result {
+    fn fence_in_turn(&self, code: &Code, m: &mut WeakContents, at: At, fence: Fence) -> Result {
         match fence {
             Fence::Thread {
                 acquire,
@@ -516,7 +529,7 @@ impl Weak {
                     let me = &mut m.threads[at.thread];
                     for (&(u, s), view) in m.fence_sc.iter().filter(|_| self.rules.fence_sc) {
                         let u = usize::from(u);
-                        if u == at.thread || code.mutual((u, s), (at.thread, scope)) {
+                        if u == at.thread || code.mutual(u, s, at.thread, scope) {
                             me.known.join(view);
                         }
                     }
@@ -534,17 +547,17 @@ impl Weak {
                 me.made_known = me.inits.clone();
             }
             Fence::Async(part) => {
-                let covers = |loc: u16| code.is_in(usize::from(loc), part, at.thread);
                 let cta = code.cta[at.thread] as u16;
                 tags::cross_async(
                     &mut m.threads[at.thread].known,
-                    (cta, code.local_fences),
-                    covers,
+                    cta,
+                    code.local_fences,
+                    |loc: u16| code.is_in(usize::from(loc), part, at.thread),
                 );
             }
             Fence::Map { acquire, scope, va } => {
                 let cta = code.cta[at.thread] as u16;
-                tags::map(&mut m.threads[at.thread].known, (acquire, scope, va), cta);
+                tags::map(&mut m.threads[at.thread].known, acquire, scope, va, cta);
             }
             Fence::Matrices
             | Fence::Commit(_)

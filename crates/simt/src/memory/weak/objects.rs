@@ -9,11 +9,11 @@
 
 use std::rc::Rc;
 
-use super::tail::Pending;
-use super::write::{Arrival, Arrivals, Head, Origin};
-use super::{Contents, Weak};
+use super::tail::PendingRead;
+use super::write::{ObjectArrival, ObjectArrivals, PatternHead, ReadOrigin};
+use super::{Weak, WeakContents};
 use crate::code::{Code, OnObject};
-use crate::memory::Target;
+use crate::memory::MemoryAccess;
 use program::Scope;
 use program::mbarrier::{PHASES, phase_of};
 
@@ -21,15 +21,16 @@ impl Weak {
     /// An operation on an object, just after the commit of its write.
     pub(super) fn on_object(
         &self,
-        m: &mut Contents,
+        m: &mut WeakContents,
         code: &Code,
-        t: Target,
-        (slot, origin): (usize, Origin),
+        t: MemoryAccess,
+        slot: usize,
+        origin: ReadOrigin,
         does: OnObject,
     ) {
-        let Target { at, place, access } = t;
+        let MemoryAccess { at, place, access } = t;
         let location = &m.locations[place.loc];
-        let Origin::From(source, _) = origin else {
+        let ReadOrigin::From(source, _) = origin else {
             unreachable!("every operation reads what it changes")
         };
         let from = location.get(usize::from(source));
@@ -48,35 +49,37 @@ impl Weak {
                     .filter(|_| self.rules.release_fence);
                 let own = access.release.then_some((&access.scope, &me.known));
                 let heads = fences.chain(own);
-                arrivals.current.extend(heads.map(|(&scope, view)| Arrival {
-                    head: Head {
-                        thread: at.thread as u16,
-                        scope,
-                        view: view.clone(),
-                    },
-                    scope: access.scope,
-                    told: false,
-                    read: false,
-                }));
+                arrivals
+                    .current
+                    .extend(heads.map(|(&scope, view)| ObjectArrival {
+                        head: PatternHead {
+                            thread: at.thread as u16,
+                            scope,
+                            view: view.clone(),
+                        },
+                        scope: access.scope,
+                        told: false,
+                        read: false,
+                    }));
             }
             OnObject::Complete => {
                 let mut view = m.threads[at.thread].own.clone();
                 super::tags::complete(&mut view);
-                let head = Head {
+                let head = PatternHead {
                     thread: at.thread as u16,
                     scope: access.scope,
                     view,
                 };
                 let scope = access.scope;
-                arrivals.current.push(Arrival {
+                arrivals.current.push(ObjectArrival {
                     head,
                     scope,
                     told: true,
                     read: false,
                 });
                 for (_, pending) in &m.threads[at.thread].pending {
-                    if let Pending::Head(head) = pending {
-                        arrivals.current.push(Arrival {
+                    if let PendingRead::Head(head) = pending {
+                        arrivals.current.push(ObjectArrival {
                             head: head.clone(),
                             scope,
                             told: true,
@@ -103,14 +106,20 @@ impl Weak {
     }
 
     /// A wait has observed the phase complete.
-    fn take_over(&self, m: &mut Contents, code: &Code, t: Target, arrivals: &Arrivals) {
+    fn take_over(
+        &self,
+        m: &mut WeakContents,
+        code: &Code,
+        t: MemoryAccess,
+        arrivals: &ObjectArrivals,
+    ) {
         if !self.rules.synchronization {
             return;
         }
-        let Target { at, place, access } = t;
+        let MemoryAccess { at, place, access } = t;
         let joins = |u: u16, s: Scope| {
             let u = usize::from(u);
-            !self.rules.scopes || u == at.thread || code.mutual((u, s), (at.thread, access.scope))
+            !self.rules.scopes || u == at.thread || code.mutual(u, s, at.thread, access.scope)
         };
         let met = arrivals
             .complete
@@ -118,11 +127,11 @@ impl Weak {
             .filter(|a| a.told || joins(a.head.thread, a.scope));
         for a in met {
             if a.read {
-                m.pend(at.thread, place.va, Pending::Head(a.head.clone()));
+                m.pend(at.thread, place.va, PendingRead::Head(a.head.clone()));
                 continue;
             }
             // Makes it the waiting thread's, so that every later fence acquires it.
-            let own = Head {
+            let own = PatternHead {
                 thread: at.thread as u16,
                 ..a.head.clone()
             };
@@ -130,7 +139,7 @@ impl Weak {
             if access.acquire && joins(head.thread, head.scope) {
                 m.threads[at.thread].known.join(&head.view);
             }
-            m.pend(at.thread, place.va, Pending::Head(head.clone()));
+            m.pend(at.thread, place.va, PendingRead::Head(head.clone()));
         }
     }
 }

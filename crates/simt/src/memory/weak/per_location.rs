@@ -15,18 +15,18 @@
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 
-use super::view::Row;
-use super::write::Location;
-use super::{Contents, Weak};
+use super::view::WriteSet;
+use super::write::LocationWrites;
+use super::{Weak, WeakContents};
 use crate::code::{Access, Code};
-use crate::memory::{At, Target};
-use crate::set::Relation;
-use crate::{Halt, Result};
+use crate::memory::{At, MemoryAccess};
+use crate::set::BitMatrix;
+use crate::{Result, StepHalt};
 use program::{Proxy, Scope};
 
 /// A committed access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Done {
+pub(super) struct CommittedAccess {
     thread: usize,
     va: u16,
     proxy: Proxy,
@@ -48,13 +48,13 @@ impl Weak {
     /// Records a committed access, and checks the axiom.
     pub(super) fn done(
         &self,
-        m: &mut Contents,
+        m: &mut WeakContents,
         code: &Code,
-        Target {
+        MemoryAccess {
             at: At { thread, clock, .. },
             place,
             access,
-        }: Target,
+        }: MemoryAccess,
         (write, slot): (bool, usize),
     ) -> Result {
         let Access {
@@ -68,7 +68,7 @@ impl Weak {
         if !(code.proxies || object || self.several) || !self.rules.per_location {
             return Ok(());
         }
-        let done = Done {
+        let done = CommittedAccess {
             thread,
             va: place.va,
             proxy,
@@ -97,18 +97,22 @@ impl Weak {
                 together_acyclic(code, &m.locations, self.rules.wholes)
             } else {
                 let (location, n) = (&m.locations[place.loc], m.locations[place.loc].done.len());
-                Relation::from_fn(n, |i, j| location.comes_before(code, i, j)).is_acyclic()
+                BitMatrix::from_fn(n, |i, j| location.comes_before(code, i, j)).is_acyclic()
             };
-        if acyclic { Ok(()) } else { Err(Halt::Refused) }
+        if acyclic {
+            Ok(())
+        } else {
+            Err(StepHalt::Refused)
+        }
     }
 }
 
 /// Whether program order of addresses and communication are acyclic; `as_wholes` treats an
 /// operation as one node.
-fn together_acyclic(code: &Code, locations: &[Location], as_wholes: bool) -> bool {
+fn together_acyclic(code: &Code, locations: &[LocationWrites], as_wholes: bool) -> bool {
     let mut wholes: BTreeMap<_, usize> = BTreeMap::new();
     let mut count = 0;
-    let mut number = |d: &Done| {
+    let mut number = |d: &CommittedAccess| {
         let new = count;
         let number = match d.whole().filter(|_| as_wholes) {
             Some(whole) => *wholes.entry(whole).or_insert(new),
@@ -129,19 +133,19 @@ fn together_acyclic(code: &Code, locations: &[Location], as_wholes: bool) -> boo
             }
         }
     }
-    Relation::from_fn(count, |a, b| edges[a * count + b]).is_acyclic()
+    BitMatrix::from_fn(count, |a, b| edges[a * count + b]).is_acyclic()
 }
 
-impl Done {
+impl CommittedAccess {
     /// Whether it belongs to this thread and address.
     pub(super) fn is_of(&self, thread: usize, va: u16) -> bool {
         self.thread == thread && self.va == va
     }
 
     /// Whether it equals another access, except for the time.
-    pub(super) fn repeats(&self, other: &Done) -> bool {
+    pub(super) fn repeats(&self, other: &CommittedAccess) -> bool {
         *self
-            == Done {
+            == CommittedAccess {
                 clock: self.clock,
                 ..*other
             }
@@ -153,7 +157,7 @@ impl Done {
     }
 }
 
-impl Location {
+impl LocationWrites {
     /// Whether the access kept as number `i` comes before number `j`, by program order of its
     /// address or communication.
     pub(super) fn comes_before(&self, code: &Code, i: usize, j: usize) -> bool {
@@ -164,9 +168,7 @@ impl Location {
         let strong = a.object && b.object
             || (a.va, a.proxy, a.part) == (b.va, b.proxy, b.part)
                 && (a.thread == b.thread
-                    || a.strong
-                        && b.strong
-                        && code.mutual((a.thread, a.scope), (b.thread, b.scope)));
+                    || a.strong && b.strong && code.mutual(a.thread, a.scope, b.thread, b.scope));
         let after = |w: usize| self.get(w).co_after;
         i != j
             && strong
@@ -178,14 +180,14 @@ impl Location {
     }
 
     /// Forgets the accesses of dead writes: none that is new can come before them.
-    pub(super) fn forget(&mut self, dead: Row) {
+    pub(super) fn forget(&mut self, dead: WriteSet) {
         self.done.retain(|d| dead >> d.slot & 1 == 0);
     }
 
     /// Hashes the accesses kept, thread by thread. `turns`: those of operations on several cells,
     /// in order.
     pub(super) fn hash_done(&self, names: &[u8], turns: &[(usize, u32)], mut out: &mut dyn Hasher) {
-        let mut order: Vec<&Done> = self.done.iter().collect();
+        let mut order: Vec<&CommittedAccess> = self.done.iter().collect();
         order.sort_by_key(|d| d.thread);
         out.write_usize(order.len());
         for d in order {

@@ -22,16 +22,16 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::write::{Head, Location, Origin};
-use super::{Contents, Weak};
-use crate::code::Place;
-use crate::memory::{Age, Context, NewValues, Target};
-use crate::record::Event;
-use crate::{Halt, Result};
+use super::write::{PatternHead, ReadOrigin};
+use super::{Weak, WeakContents};
+use crate::code::AccessPlace;
+use crate::memory::{Age, Context, MemoryAccess, NewValues};
+use crate::record::RunEvent;
+use crate::{Result, StepHalt};
 
-impl Contents {
+impl WeakContents {
     /// The other cells of a write's operation: their places and writes.
-    pub(super) fn siblings(&self, loc: usize, slot: usize) -> Vec<(Place, usize)> {
+    pub(super) fn siblings(&self, loc: usize, slot: usize) -> Vec<(AccessPlace, usize)> {
         let write = self.locations[loc].get(slot);
         let Some(operation) = write.operation().filter(|_| write.part.1 > 1) else {
             return Vec::new();
@@ -41,18 +41,20 @@ impl Contents {
             .iter()
             .enumerate()
             .filter(|(other, _)| *other != loc);
-        let of = |(loc, l): (usize, &Location)| {
-            let mut live = l.live();
-            let (slot, w) = live.find(|(_, w)| w.part.1 > 1 && w.operation() == Some(operation))?;
-            Some((Place { loc, va: w.va }, slot))
-        };
-        others.filter_map(of).collect()
+        others
+            .filter_map(|(loc, l)| {
+                let mut live = l.live();
+                let (slot, w) =
+                    live.find(|(_, w)| w.part.1 > 1 && w.operation() == Some(operation))?;
+                Some((AccessPlace { loc, va: w.va }, slot))
+            })
+            .collect()
     }
 
     /// Forgets a read of several cells that found the same as the previous one, as in a waiting
     /// loop.
-    fn forget_repeated(&mut self, reads: &[Target]) {
-        let two = |t: &Target| {
+    fn forget_repeated(&mut self, reads: &[MemoryAccess]) {
+        let two = |t: &MemoryAccess| {
             let list = self.locations[t.place.loc].done.iter().rev();
             let mut own = list.filter(|d| d.is_of(t.at.thread, t.place.va));
             own.next()
@@ -78,8 +80,9 @@ impl Weak {
     pub(super) fn at_once(
         &self,
         cx: &mut Context<'_>,
-        m: &mut Contents,
-        (reads, writes): (&[Target], &[Target]),
+        m: &mut WeakContents,
+        reads: &[MemoryAccess],
+        writes: &[MemoryAccess],
         new: NewValues<'_>,
     ) -> Result<Vec<i64>> {
         let mut sources = Vec::with_capacity(reads.len());
@@ -93,7 +96,7 @@ impl Weak {
         for (t, &slot) in reads.iter().zip(&sources) {
             let known = Self::applying(m, cx.code, *t, Some(false));
             if self.hides(m, t.place, slot, known) {
-                return Err(Halt::Refused);
+                return Err(StepHalt::Refused);
             }
             if self.rules.never_before {
                 m.locations[t.place.loc].get_mut(slot).never |= known & !(1 << slot);
@@ -115,9 +118,9 @@ impl Weak {
             let Some(value) = value else { continue };
             let origin = match reads.get(i) {
                 Some(read) => Self::origin(m, cx.code, *read, sources[i]),
-                None => Origin::None,
+                None => ReadOrigin::None,
             };
-            written.push((*t, self.publish(cx, m, *t, (value, origin))?));
+            written.push((*t, self.publish(cx, m, *t, value, origin)?));
         }
         for &(t, slot) in &written {
             self.comes(cx, m, t, slot)?;
@@ -128,9 +131,10 @@ impl Weak {
         }
         // A release pattern continues through any cell of an atomic.
         if written.iter().any(|(t, _)| t.access.updates) {
-            let heads =
-                |&(t, slot): &(Target, usize)| m.locations[t.place.loc].get(slot).heads.clone();
-            let mut all: Vec<Head> = Vec::new();
+            let heads = |&(t, slot): &(MemoryAccess, usize)| {
+                m.locations[t.place.loc].get(slot).heads.clone()
+            };
+            let mut all: Vec<PatternHead> = Vec::new();
             for head in written
                 .iter()
                 .map(heads)
@@ -153,12 +157,13 @@ impl Weak {
     /// Checks that no read is torn. If it takes one cell from a write, its source in another cell
     /// of that write may differ. But it must not be a write that the first one overwrites, nor one
     /// that writes both cells.
-    fn untorn(m: &mut Contents, reads: &[Target], sources: &[usize]) -> Result {
+    fn untorn(m: &mut WeakContents, reads: &[MemoryAccess], sources: &[usize]) -> Result {
         for (one, &from) in reads.iter().zip(sources) {
             let siblings = m.siblings(one.place.loc, from);
             for (other, &taken) in reads.iter().zip(sources) {
-                let here =
-                    |all: &[(Place, usize)], loc| all.iter().find(|s| s.0.loc == loc).map(|s| s.1);
+                let here = |all: &[(AccessPlace, usize)], loc| {
+                    all.iter().find(|s| s.0.loc == loc).map(|s| s.1)
+                };
                 let Some(whole) = here(&siblings, other.place.loc).filter(|whole| *whole != taken)
                 else {
                     continue;
@@ -166,7 +171,7 @@ impl Weak {
                 let both = here(&m.siblings(other.place.loc, taken), one.place.loc).is_some();
                 let write = m.locations[other.place.loc].get_mut(taken);
                 if both || write.co_after >> whole & 1 != 0 {
-                    return Err(Halt::Refused);
+                    return Err(StepHalt::Refused);
                 }
                 write.never |= 1 << whole;
             }
@@ -178,7 +183,7 @@ impl Weak {
     ///
     /// # Errors
     /// Refused, if that is impossible.
-    pub(super) fn as_wholes(&self, cx: &mut Context<'_>, m: &mut Contents) -> Result {
+    pub(super) fn as_wholes(&self, cx: &mut Context<'_>, m: &mut WeakContents) -> Result {
         if !self.rules.wholes {
             return Ok(());
         }
@@ -212,7 +217,7 @@ impl Weak {
                     for (loc, a, b) in shared {
                         let location = &mut m.locations[loc];
                         location.add_co(a, b, self.rules.atomicity)?;
-                        cx.log.note(Event::After(
+                        cx.log.note(RunEvent::After(
                             loc,
                             location.get(a).source,
                             location.get(b).source,

@@ -9,7 +9,7 @@
 //! | `InAlias(p, c)` | `GenericAlias`, then `fence.proxy.p` in `c` | by `p` in `c` |
 //! | `Mapped` | `Generic`, then a release half of `fence.proxy.tensormap` | none |
 //! | `Launched` | `Generic`, then the start of a kernel | none |
-//! | `OfMap(c)` | `Mapped` or `Launched`, then an acquire half for that map in `c` | none but reads of maps in `c` |
+//! | `OfMap(c)` | `Mapped` or `Launched`, then an acquire half in `c` | reads of that map in `c` |
 //! | `Of(c)` | any access in CTA `c` | none |
 //! | `Over` | `Of(c)`, then the end of the kernel of `c` | none |
 //!
@@ -33,12 +33,13 @@
 //!
 //! # Sources
 //! - PTX ISA, Memory Consistency Model, Proxy-preserved base causality order; D. Lustig, S.
-//!   Cooksey, O. Giroux, "Mixed-Proxy Extensions for the NVIDIA PTX Memory Consistency Model", ISCA 2022.
+//!   Cooksey, O. Giroux, "Mixed-Proxy Extensions for the NVIDIA PTX Memory Consistency Model", ISCA
+//!   2022.
 //! - PTX ISA, Memory Consistency Model, Causality order, API synchronization; CUDA C++ Programming
 //!   Guide, *Texture and Surface Memory*, Read/Write Coherency, and *Virtual Aliasing Support*, for
 //!   the ends and starts of kernels.
 
-use super::view::{Key, View};
+use super::view::{ViewKey, WriteView};
 use crate::code::Fence;
 use program::{Proxy, Scope};
 
@@ -91,7 +92,7 @@ impl Tag {
 
 /// The knowledge that a thread of that CTA hands to the runtime: its accesses have left their
 /// proxies.
-pub(super) fn leave(view: &mut View, cta: u16) {
+pub(super) fn leave(view: &mut WriteView, cta: u16) {
     extend(view, |tag, add| match tag {
         Tag::Raw(_, c) if c == cta => add(Tag::Generic),
         Tag::Of(c) if c == cta => add(Tag::Over),
@@ -101,7 +102,7 @@ pub(super) fn leave(view: &mut View, cta: u16) {
 
 /// The knowledge that a thread of that CTA learns from the runtime: later accesses by any proxy
 /// follow it.
-pub(super) fn enter(view: &mut View, cta: u16) {
+pub(super) fn enter(view: &mut WriteView, cta: u16) {
     extend(view, |tag, add| match tag {
         Tag::Generic => {
             SPECIAL.iter().for_each(|p| add(Tag::In(*p, cta)));
@@ -117,7 +118,7 @@ pub(super) fn enter(view: &mut View, cta: u16) {
 }
 
 /// Applies a proxy fence of a thread of that CTA.
-pub(super) fn cross(view: &mut View, fence: Fence, cta: u16) {
+pub(super) fn cross(view: &mut WriteView, fence: Fence, cta: u16) {
     extend(view, |tag, add| match (fence, tag) {
         (Fence::Alias, Tag::Generic) => add(Tag::GenericAlias),
         (Fence::Proxy(Proxy::Generic), _) => {}
@@ -129,8 +130,8 @@ pub(super) fn cross(view: &mut View, fence: Fence, cta: u16) {
 }
 
 /// Applies half of a `fence.proxy.tensormap` of a thread of that CTA.
-pub(super) fn map(view: &mut View, (acquire, scope, va): (bool, Scope, Option<u16>), cta: u16) {
-    let mut added: Vec<(Key, u128)> = Vec::new();
+pub(super) fn map(view: &mut WriteView, acquire: bool, scope: Scope, va: Option<u16>, cta: u16) {
+    let mut added: Vec<(ViewKey, u128)> = Vec::new();
     for e in view.entries() {
         let tag = match e.key.tag {
             Tag::Generic if !acquire => Tag::Mapped,
@@ -140,7 +141,7 @@ pub(super) fn map(view: &mut View, (acquire, scope, va): (bool, Scope, Option<u1
             }
             _ => continue,
         };
-        added.push((Key { tag, ..e.key }, e.writes));
+        added.push((ViewKey { tag, ..e.key }, e.writes));
     }
     added
         .into_iter()
@@ -153,14 +154,15 @@ const EVERYWHERE: u16 = u16::MAX;
 /// Applies a `fence.proxy.async` of a thread of that CTA to the memory that `covers` selects. It
 /// relates accesses ordered with it or, if `local`, only those of the async proxy of its CTA.
 pub(super) fn cross_async(
-    view: &mut View,
-    (cta, local): (u16, bool),
+    view: &mut WriteView,
+    cta: u16,
+    local: bool,
     covers: impl Fn(u16) -> bool,
 ) {
     let to = if local { cta } else { EVERYWHERE };
-    let mut added: Vec<(Key, u128)> = Vec::new();
+    let mut added: Vec<(ViewKey, u128)> = Vec::new();
     for e in view.entries().iter().filter(|e| covers(e.key.loc)) {
-        let mut add = |tag| added.push((Key { tag, ..e.key }, e.writes));
+        let mut add = |tag| added.push((ViewKey { tag, ..e.key }, e.writes));
         match e.key.tag {
             Tag::Generic => add(Tag::In(Proxy::Async, to)),
             Tag::Raw(Proxy::Async, c) => {
@@ -178,7 +180,7 @@ pub(super) fn cross_async(
 }
 
 /// Converts the accesses of a complete asynchronous operation, as if a proxy fence had followed it.
-pub(super) fn complete(view: &mut View) {
+pub(super) fn complete(view: &mut WriteView) {
     extend(view, |tag, add| {
         if let Tag::Raw(Proxy::Async, _) = tag {
             add(Tag::Generic);
@@ -187,11 +189,11 @@ pub(super) fn complete(view: &mut View) {
 }
 
 /// Adds entries derived from the existing ones; computes all before it adds any.
-fn extend(view: &mut View, of: impl Fn(Tag, &mut dyn FnMut(Tag))) {
-    let mut added: Vec<(Key, u128)> = Vec::new();
+fn extend(view: &mut WriteView, of: impl Fn(Tag, &mut dyn FnMut(Tag))) {
+    let mut added: Vec<(ViewKey, u128)> = Vec::new();
     for e in view.entries() {
         of(e.key.tag, &mut |tag| {
-            added.push((Key { tag, ..e.key }, e.writes))
+            added.push((ViewKey { tag, ..e.key }, e.writes))
         });
     }
     for (key, writes) in added {

@@ -3,38 +3,38 @@
 
 use std::rc::Rc;
 
-use super::view::View;
-use super::write::{Head, Origin};
-use super::{Contents, Weak};
+use super::view::WriteView;
+use super::write::{PatternHead, ReadOrigin};
+use super::{Weak, WeakContents};
 use crate::code::Code;
-use crate::{Halt, Result};
+use crate::{Result, StepHalt};
 use program::Scope;
 
 /// A strong read that a later acquire may turn into an acquire pattern.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Pending {
+pub(super) enum PendingRead {
     /// The write read: location and slot.
     Write(u16, u8),
     /// A release pattern that the read completes; only the acquire is missing.
-    Head(Head),
+    Head(PatternHead),
 }
 
-impl Contents {
+impl WeakContents {
     /// Records a strong read.
-    pub(super) fn pend(&mut self, thread: usize, va: u16, what: Pending) {
+    pub(super) fn pend(&mut self, thread: usize, va: u16, what: PendingRead) {
         let mut new = vec![what];
-        if let [Pending::Write(loc, slot)] = new[..] {
+        if let [PendingRead::Write(loc, slot)] = new[..] {
             let write = self.locations[usize::from(loc)].get(usize::from(slot));
             if write.committed && write.flat {
-                new = write.heads.iter().cloned().map(Pending::Head).collect();
+                new = write.heads.iter().cloned().map(PendingRead::Head).collect();
             }
         }
         let me = &mut self.threads[thread];
         for p in new {
             let entry = (va, p);
             let beaten = match &entry.1 {
-                Pending::Head(h) => !me.agent && h.view.is_within(&me.known),
-                Pending::Write(..) => false,
+                PendingRead::Head(h) => !me.agent && h.view.is_within(&me.known),
+                PendingRead::Write(..) => false,
             };
             if !beaten && !me.pending.contains(&entry) {
                 me.pending.push(entry);
@@ -51,13 +51,13 @@ impl Contents {
                     return None;
                 }
                 match w.origin {
-                    Origin::From(s, strong) => {
+                    ReadOrigin::From(s, strong) => {
                         let source = location.get(usize::from(s));
                         (source.thread().is_none() || source.committed && source.flat)
                             .then(|| (i, strong.then(|| source.heads.clone())))
                     }
-                    Origin::None | Origin::Gone => Some((i, None)),
-                    Origin::Unbound => None,
+                    ReadOrigin::None | ReadOrigin::Gone => Some((i, None)),
+                    ReadOrigin::Unbound => None,
                 }
             });
             let Some((slot, heads)) = ready else { return };
@@ -83,7 +83,7 @@ impl Weak {
     /// changed.
     pub(super) fn tail(
         &self,
-        m: &mut Contents,
+        m: &mut WeakContents,
         code: &Code,
         thread: usize,
         scope: Scope,
@@ -93,10 +93,10 @@ impl Weak {
             return Ok(());
         }
         let joins = |t: usize, s: Scope| {
-            !self.rules.scopes || t == thread || code.mutual((t, s), (thread, scope))
+            !self.rules.scopes || t == thread || code.mutual(t, s, thread, scope)
         };
-        let mut gained: Vec<View> = Vec::new();
-        let mut take = |h: &Head| {
+        let mut gained: Vec<WriteView> = Vec::new();
+        let mut take = |h: &PatternHead| {
             if joins(usize::from(h.thread), h.scope) {
                 gained.push(h.view.clone());
             }
@@ -107,11 +107,11 @@ impl Weak {
             .filter(|p| va.is_none_or(|va| p.0 == va))
         {
             let (loc, mut slot) = match pending {
-                Pending::Head(h) => {
+                PendingRead::Head(h) => {
                     take(h);
                     continue;
                 }
-                Pending::Write(loc, slot) => (usize::from(*loc), usize::from(*slot)),
+                PendingRead::Write(loc, slot) => (usize::from(*loc), usize::from(*slot)),
             };
             // Follows the atomics that the write continues. Exchanges that were published early can
             // form a ring.
@@ -125,11 +125,11 @@ impl Weak {
                         break;
                     }
                 } else {
-                    self.uncommitted(m, (loc, slot), &joins, &mut take)?;
+                    self.uncommitted(m, loc, slot, &joins, &mut take)?;
                 }
                 match write.origin {
-                    Origin::From(source, true) => slot = usize::from(source),
-                    Origin::Unbound if self.rules.waiting => return Err(Halt::Blocked),
+                    ReadOrigin::From(source, true) => slot = usize::from(source),
+                    ReadOrigin::Unbound if self.rules.waiting => return Err(StepHalt::Blocked),
                     _ => break,
                 }
             }
@@ -143,21 +143,22 @@ impl Weak {
     /// come.
     fn uncommitted(
         &self,
-        m: &Contents,
-        (loc, slot): (usize, usize),
+        m: &WeakContents,
+        loc: usize,
+        slot: usize,
         joins: &dyn Fn(usize, Scope) -> bool,
-        take: &mut dyn FnMut(&Head),
+        take: &mut dyn FnMut(&PatternHead),
     ) -> Result {
         let write = m.locations[loc].get(slot);
         let Some(u) = write.thread() else {
             return Ok(());
         };
         if self.rules.waiting && Self::releases_to_come(m, loc, slot).any(|s| joins(u, s)) {
-            return Err(Halt::Blocked);
+            return Err(StepHalt::Blocked);
         }
         let them = &m.threads[u];
         for (scope, view) in &them.release_fences {
-            take(&Head {
+            take(&PatternHead {
                 thread: u as u16,
                 scope: *scope,
                 view: view.clone(),
@@ -168,7 +169,7 @@ impl Weak {
             .iter()
             .filter(|((va, _), _)| *va == write.va)
         {
-            take(&Head {
+            take(&PatternHead {
                 thread: u as u16,
                 scope: *scope,
                 view: view.clone(),

@@ -16,17 +16,17 @@
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
-use super::per_location::Done;
+use super::per_location::CommittedAccess;
 use super::tags::Tag;
-use super::tail::Pending;
-use super::view::{Key, Row, View};
-use super::write::{Arrival, Head, Origin};
-use super::{Contents, Weak};
+use super::tail::PendingRead;
+use super::view::{ViewKey, WriteSet, WriteView};
+use super::write::{LocationWrites, PatternHead, ReadOrigin};
+use super::{Knowledge, Weak, WeakContents};
 use crate::code::Code;
-use crate::fingerprint::Fingerprint;
-use crate::record::Source;
+use crate::fingerprint::Hasher128;
+use crate::record::WriteId;
 use crate::set::bits;
-use crate::thread::Thread;
+use crate::thread::ThreadState;
 use program::Proxy;
 
 /// The number of live writes of one thread past which every thread learns its latest one.
@@ -37,10 +37,10 @@ impl Weak {
     pub(super) fn normalise(
         &self,
         code: &Code,
-        m: &mut Contents,
-        carried: &mut dyn Iterator<Item = &mut View>,
+        m: &mut WeakContents,
+        carried: &mut dyn Iterator<Item = &mut WriteView>,
     ) -> bool {
-        let mut carried: Vec<&mut View> = carried.collect();
+        let mut carried: Vec<&mut WriteView> = carried.collect();
         let mut whole = true;
         for loc in 0..m.locations.len() {
             m.flatten(loc);
@@ -64,10 +64,10 @@ impl Weak {
     }
 }
 
-impl Contents {
+impl WeakContents {
     /// Drops known writes if a coherence-later one under the same key is known.
-    fn reduce(&mut self, carried: &mut [&mut View]) {
-        let after: Vec<Vec<Row>> = self
+    fn reduce(&mut self, carried: &mut [&mut WriteView]) {
+        let after: Vec<Vec<WriteSet>> = self
             .locations
             .iter()
             .map(|l| {
@@ -77,7 +77,7 @@ impl Contents {
                     .collect()
             })
             .collect();
-        let reduced = |key: &Key, row: Row| {
+        let reduced = |key: &ViewKey, row: WriteSet| {
             if key.token || row.count_ones() < 2 {
                 return row;
             }
@@ -97,19 +97,19 @@ impl Contents {
             for (va, p) in pending {
                 let me = &self.threads[t];
                 let gone =
-                    matches!(&p, Pending::Head(h) if !me.agent && h.view.is_within(&me.known));
+                    matches!(&p, PendingRead::Head(h) if !me.agent && h.view.is_within(&me.known));
                 if !gone {
                     self.pend(t, va, p);
                 }
             }
             let pending = &mut self.threads[t].pending;
-            let beaten = |i: usize, list: &[(u16, Pending)]| {
-                let (va, Pending::Head(a)) = &list[i] else {
+            let beaten = |i: usize, list: &[(u16, PendingRead)]| {
+                let (va, PendingRead::Head(a)) = &list[i] else {
                     return false;
                 };
                 list.iter().enumerate().any(|(j, (other, p))| match p {
-                    Pending::Head(b) => i != j && va == other && below(a, b, i, j),
-                    Pending::Write(..) => false,
+                    PendingRead::Head(b) => i != j && va == other && below(a, b, i, j),
+                    PendingRead::Write(..) => false,
                 })
             };
             let keep: Vec<bool> = (0..pending.len()).map(|i| !beaten(i, pending)).collect();
@@ -129,7 +129,7 @@ impl Contents {
                     .any(|(j, b)| i != j && below(&heads[i], b, i, j))
             };
             if (0..heads.len()).any(beaten) {
-                let kept: Vec<Head> = (0..heads.len())
+                let kept: Vec<PatternHead> = (0..heads.len())
                     .filter(|&i| !beaten(i))
                     .map(|i| heads[i].clone())
                     .collect();
@@ -139,18 +139,17 @@ impl Contents {
     }
 
     /// Committed writes that no thread can read any more and that nothing references.
-    fn dead(&self, loc: usize) -> Row {
+    fn dead(&self, loc: usize) -> WriteSet {
         let location = &self.locations[loc];
-        let mut known_to_all = Row::MAX;
+        let mut known_to_all = WriteSet::MAX;
         for t in self.threads.iter().filter(|t| !t.idle) {
-            let of_loc = |e: &&super::view::Entry| {
-                usize::from(e.key.loc) == loc && e.key.tag == Tag::Generic && !e.key.token
-            };
             let known = t
                 .known
                 .entries()
                 .iter()
-                .filter(of_loc)
+                .filter(|e| {
+                    usize::from(e.key.loc) == loc && e.key.tag == Tag::Generic && !e.key.token
+                })
                 .fold(0, |row, e| row | e.writes);
             // Every write before one that this thread knows.
             known_to_all &= bits(known).fold(0, |row, k| row | location.co_before(k));
@@ -158,7 +157,7 @@ impl Contents {
         let mut named = 0;
         for t in &self.threads {
             for (_, p) in &t.pending {
-                if let Pending::Write(l, slot) = p
+                if let PendingRead::Write(l, slot) = p
                     && usize::from(*l) == loc
                 {
                     named |= 1 << slot;
@@ -180,7 +179,7 @@ impl Contents {
                 .fold(0, |row, s| row | 1 << s);
         }
         for (_, w) in location.live() {
-            if let (Origin::From(s, _), false) = (w.origin, w.flat) {
+            if let (ReadOrigin::From(s, _), false) = (w.origin, w.flat) {
                 named |= 1 << s;
             }
         }
@@ -192,7 +191,7 @@ impl Contents {
     }
 
     /// Removes dead writes; their constraints stay as seals.
-    fn bury(&mut self, loc: usize, dead: Row, carried: &mut [&mut View]) {
+    fn bury(&mut self, loc: usize, dead: WriteSet, carried: &mut [&mut WriteView]) {
         let location = &mut self.locations[loc];
         let mut sealed = 0;
         let mut sealed_ms = 0;
@@ -200,7 +199,7 @@ impl Contents {
             let source = location.get(s);
             sealed |= source.never;
             for (u, w) in location.live() {
-                if matches!(w.origin, Origin::From(o, _) if usize::from(o) == s) {
+                if matches!(w.origin, ReadOrigin::From(o, _) if usize::from(o) == s) {
                     // Every new write comes after the source. So a new write that is morally strong
                     // with the atomic must not come before the atomic. No new write may come before
                     // an older one that would thereby be between source and atomic.
@@ -213,7 +212,7 @@ impl Contents {
         location.sealed_ms |= sealed_ms;
         location.remove(dead);
         location.forget(dead);
-        let without = |k: &Key, row: Row| {
+        let without = |k: &ViewKey, row: WriteSet| {
             if usize::from(k.loc) == loc {
                 row & !dead
             } else {
@@ -238,7 +237,7 @@ impl Contents {
             if all <= HISTORY {
                 continue;
             }
-            let count = |l: &super::write::Location| l.live().filter(|(_, w)| of(w)).count();
+            let count = |l: &super::write::LocationWrites| l.live().filter(|(_, w)| of(w)).count();
             let Some(loc) = (0..self.locations.len()).max_by_key(|&l| count(&self.locations[l]))
             else {
                 continue;
@@ -251,7 +250,7 @@ impl Contents {
                 .filter(|(_, w)| of(w))
                 .max_by_key(|(_, w)| w.source);
             if let Some((slot, w)) = latest {
-                let key = Key {
+                let key = ViewKey {
                     loc: loc as u16,
                     va: w.va,
                     tag: Tag::of(Proxy::Generic, 0),
@@ -269,130 +268,139 @@ impl Contents {
     /// Hashes everything that can matter, with writes named by thread and order.
     pub(super) fn hash_into(
         &self,
-        threads: &[Thread],
-        carried: &mut dyn Iterator<Item = &View>,
+        threads: &[ThreadState],
+        carried: &mut dyn Iterator<Item = &WriteView>,
         mut out: &mut dyn Hasher,
     ) {
-        // By location and slot: the number of the write, in the order of threads and of their
-        // writes.
-        let names: Vec<Vec<u8>> = self
-            .locations
-            .iter()
-            .map(|l| {
-                let mut order: Vec<(Source, usize)> =
-                    l.live().map(|(i, w)| (w.source, i)).collect();
-                order.sort_unstable();
-                let mut names = vec![0; l.slots.len()];
-                order
-                    .iter()
-                    .enumerate()
-                    .for_each(|(name, &(_, slot))| names[slot] = name as u8);
-                names
-            })
-            .collect();
-        let row = |loc: usize, r: Row| {
-            bits(r).fold(0, |renamed: Row, slot| renamed | 1 << names[loc][slot])
-        };
-        let view = |v: &View, out: &mut dyn Hasher| {
-            let mut out = out;
-            out.write_usize(v.entries().len());
-            for e in v.entries() {
-                (e.key, row(usize::from(e.key.loc), e.writes)).hash(&mut out);
-            }
-        };
-        let head = |h: &Head| {
-            let mut f = Fingerprint::default();
-            (h.thread, h.scope).hash(&mut f);
-            view(&h.view, &mut f);
-            f.value()
-        };
+        let names = Names::new(&self.locations);
         let wide = self
             .locations
             .iter()
             .flat_map(|l| &l.done)
-            .filter_map(Done::whole);
+            .filter_map(CommittedAccess::whole);
         let mut turns: Vec<(usize, u32)> = wide.map(|(thread, clock, _)| (thread, clock)).collect();
         turns.sort_unstable();
         turns.dedup();
         for (loc, l) in self.locations.iter().enumerate() {
-            let mut order: Vec<usize> = l.live().map(|(i, _)| i).collect();
-            order.sort_by_key(|&i| names[loc][i]);
-            out.write_usize(order.len());
-            for w in order.into_iter().map(|i| l.get(i)) {
-                (w.thread(), w.va, w.proxy, w.strong, w.scope, w.value).hash(&mut out);
-                (w.committed, !w.committed && w.read_early, w.flat).hash(&mut out);
-                (w.part, w.atomic, w.operation().filter(|_| w.part.1 > 1)).hash(&mut out);
-                (row(loc, w.co_after), row(loc, w.never)).hash(&mut out);
-                match w.origin {
-                    Origin::From(s, strong) => {
-                        (1u8, names[loc][usize::from(s)], strong).hash(&mut out)
-                    }
-                    Origin::Unbound => 2u8.hash(&mut out),
-                    Origin::None | Origin::Gone => 3u8.hash(&mut out),
-                }
-                let heads = w
-                    .heads
-                    .iter()
-                    .fold(0u128, |sum, h| sum.wrapping_add(head(h)));
-                (w.heads.len(), heads).hash(&mut out);
-                for list in [&w.arrivals.current, &w.arrivals.complete] {
-                    let arrival =
-                        |a: &Arrival| Fingerprint::of(&(head(&a.head), a.scope, a.told, a.read));
-                    let sum = list
-                        .iter()
-                        .fold(0u128, |sum, a| sum.wrapping_add(arrival(a)));
-                    (list.len(), sum).hash(&mut out);
-                }
-            }
-            (row(loc, l.sealed), row(loc, l.sealed_ms)).hash(&mut out);
-            l.hash_done(&names[loc], &turns, out);
+            names.hash_location(loc, l, out);
+            l.hash_done(&names.0[loc], &turns, out);
         }
         for t in &self.threads {
-            t.idle.hash(&mut out);
-            [&t.known, &t.inits, &t.made_known, &t.own, &t.own_reads]
-                .into_iter()
-                .for_each(|v| view(v, out));
-            for (scope, v) in &t.release_fences {
-                scope.hash(&mut out);
-                view(v, out);
-            }
-            for (key, v) in &t.release_writes {
-                key.hash(&mut out);
-                view(v, out);
-            }
-            let pending = t.pending.iter().fold(0u128, |sum, (va, p)| {
-                sum.wrapping_add(match p {
-                    Pending::Head(h) => Fingerprint::of(&(*va, head(h))),
-                    Pending::Write(l, s) => {
-                        Fingerprint::of(&(*va, *l, names[usize::from(*l)][usize::from(*s)], 7u8))
-                    }
-                })
-            });
-            (t.pending.len(), pending).hash(&mut out);
+            names.hash_thread(t, out);
         }
         out.write_usize(self.early.iter().count());
         for b in self.early.iter() {
             let clock = threads[b.thread].clock;
             (b.thread, b.clock - clock, b.loc).hash(&mut out);
-            (
-                b.read.map(|s| names[b.loc][s]),
-                b.write.map(|s| names[b.loc][s]),
-            )
-                .hash(&mut out);
+            let name = |slot: usize| names.0[b.loc][slot];
+            (b.read.map(name), b.write.map(name)).hash(&mut out);
             b.releases
                 .iter()
                 .for_each(|r| (r.clock - clock, r.scope).hash(&mut out));
         }
         for (key, v) in &self.fence_sc {
             key.hash(&mut out);
-            view(v, out);
+            names.hash_view(v, out);
         }
-        carried.for_each(|v| view(v, out));
+        carried.for_each(|v| names.hash_view(v, out));
+    }
+}
+
+/// By location and slot: the number of the write, in the order of threads and of their writes.
+struct Names(Vec<Vec<u8>>);
+
+impl Names {
+    fn new(locations: &[LocationWrites]) -> Names {
+        let of = |l: &LocationWrites| {
+            let mut order: Vec<(WriteId, usize)> = l.live().map(|(i, w)| (w.source, i)).collect();
+            order.sort_unstable();
+            let mut names = vec![0; l.slots.len()];
+            for (name, &(_, slot)) in order.iter().enumerate() {
+                names[slot] = name as u8;
+            }
+            names
+        };
+        Names(locations.iter().map(of).collect())
+    }
+
+    /// The set of a location's writes, by number.
+    fn row(&self, loc: usize, r: WriteSet) -> WriteSet {
+        bits(r).fold(0, |renamed, slot| renamed | 1 << self.0[loc][slot])
+    }
+
+    fn hash_view(&self, v: &WriteView, mut out: &mut dyn Hasher) {
+        out.write_usize(v.entries().len());
+        for e in v.entries() {
+            (e.key, self.row(usize::from(e.key.loc), e.writes)).hash(&mut out);
+        }
+    }
+
+    fn head(&self, h: &PatternHead) -> u128 {
+        let mut f = Hasher128::default();
+        (h.thread, h.scope).hash(&mut f);
+        self.hash_view(&h.view, &mut f);
+        f.value()
+    }
+
+    fn hash_location(&self, loc: usize, l: &LocationWrites, mut out: &mut dyn Hasher) {
+        let mut order: Vec<usize> = l.live().map(|(i, _)| i).collect();
+        order.sort_by_key(|&i| self.0[loc][i]);
+        out.write_usize(order.len());
+        for w in order.into_iter().map(|i| l.get(i)) {
+            (w.thread(), w.va, w.proxy, w.strong, w.scope, w.value).hash(&mut out);
+            (w.committed, !w.committed && w.read_early, w.flat).hash(&mut out);
+            (w.part, w.atomic, w.operation().filter(|_| w.part.1 > 1)).hash(&mut out);
+            (self.row(loc, w.co_after), self.row(loc, w.never)).hash(&mut out);
+            match w.origin {
+                ReadOrigin::From(s, strong) => {
+                    (1u8, self.0[loc][usize::from(s)], strong).hash(&mut out)
+                }
+                ReadOrigin::Unbound => 2u8.hash(&mut out),
+                ReadOrigin::None | ReadOrigin::Gone => 3u8.hash(&mut out),
+            }
+            let heads = w
+                .heads
+                .iter()
+                .fold(0u128, |sum, h| sum.wrapping_add(self.head(h)));
+            (w.heads.len(), heads).hash(&mut out);
+            for list in [&w.arrivals.current, &w.arrivals.complete] {
+                let sum = list.iter().fold(0u128, |sum, a| {
+                    let arrival = (self.head(&a.head), a.scope, a.told, a.read);
+                    sum.wrapping_add(Hasher128::of(&arrival))
+                });
+                (list.len(), sum).hash(&mut out);
+            }
+        }
+        (self.row(loc, l.sealed), self.row(loc, l.sealed_ms)).hash(&mut out);
+    }
+
+    fn hash_thread(&self, t: &Knowledge, mut out: &mut dyn Hasher) {
+        t.idle.hash(&mut out);
+        for v in [&t.known, &t.inits, &t.made_known, &t.own, &t.own_reads] {
+            self.hash_view(v, out);
+        }
+        for (scope, v) in &t.release_fences {
+            scope.hash(&mut out);
+            self.hash_view(v, out);
+        }
+        for (key, v) in &t.release_writes {
+            key.hash(&mut out);
+            self.hash_view(v, out);
+        }
+        let pending = t.pending.iter().fold(0u128, |sum, (va, p)| {
+            sum.wrapping_add(match p {
+                PendingRead::Head(h) => Hasher128::of(&(*va, self.head(h))),
+                PendingRead::Write(l, s) => {
+                    Hasher128::of(&(*va, *l, self.0[usize::from(*l)][usize::from(*s)], 7u8))
+                }
+            })
+        });
+        (t.pending.len(), pending).hash(&mut out);
     }
 }
 
 /// Whether head `i` adds nothing to head `j`; if both are equal, the later is below the earlier.
-fn below(a: &Head, b: &Head, i: usize, j: usize) -> bool {
+fn below(a: &PatternHead, b: &PatternHead, i: usize, j: usize) -> bool {
     a.thread == b.thread
         && a.scope == b.scope
         && a.view.is_within(&b.view)

@@ -13,11 +13,11 @@ use std::rc::Rc;
 use super::tags::Tag;
 
 /// A set of writes of one location, by slot.
-pub(super) type Row = u128;
+pub(super) type WriteSet = u128;
 
 /// The key of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Key {
+pub(super) struct ViewKey {
     pub(super) loc: u16,
     pub(super) va: u16,
     pub(super) tag: Tag,
@@ -26,31 +26,31 @@ pub(super) struct Key {
 
 /// Some writes under a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Entry {
-    pub(super) key: Key,
-    pub(super) writes: Row,
+pub(super) struct ViewEntry {
+    pub(super) key: ViewKey,
+    pub(super) writes: WriteSet,
 }
 
 /// The knowledge of a thread or of a pattern. Cheap to copy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct View(Rc<Vec<Entry>>);
+pub(crate) struct WriteView(Rc<Vec<ViewEntry>>);
 
-impl View {
-    pub(super) fn entries(&self) -> &[Entry] {
+impl WriteView {
+    pub(super) fn entries(&self) -> &[ViewEntry] {
         &self.0
     }
 
     /// Adds writes under a key.
-    pub(super) fn add(&mut self, key: Key, writes: Row) {
+    pub(super) fn add(&mut self, key: ViewKey, writes: WriteSet) {
         match self.0.binary_search_by(|e| e.key.cmp(&key)) {
             Ok(at) if self.0[at].writes & writes == writes => {}
             Ok(at) => Rc::make_mut(&mut self.0)[at].writes |= writes,
-            Err(at) => Rc::make_mut(&mut self.0).insert(at, Entry { key, writes }),
+            Err(at) => Rc::make_mut(&mut self.0).insert(at, ViewEntry { key, writes }),
         }
     }
 
     /// Whether `other` contains every entry.
-    pub(super) fn is_within(&self, other: &View) -> bool {
+    pub(super) fn is_within(&self, other: &WriteView) -> bool {
         if Rc::ptr_eq(&self.0, &other.0) {
             return true;
         }
@@ -63,7 +63,7 @@ impl View {
     }
 
     /// Adds all entries of `other`.
-    pub(super) fn join(&mut self, other: &View) {
+    pub(super) fn join(&mut self, other: &WriteView) {
         if self.0.is_empty() {
             *self = other.clone();
         } else if !other.is_within(self) {
@@ -72,7 +72,7 @@ impl View {
             loop {
                 match (a.peek(), b.peek()) {
                     (Some(x), Some(y)) if x.key == y.key => {
-                        both.push(Entry {
+                        both.push(ViewEntry {
                             key: x.key,
                             writes: x.writes | y.writes,
                         });
@@ -90,7 +90,7 @@ impl View {
     }
 
     /// Replaces the writes of every entry; removes entries that become empty.
-    pub(super) fn update(&mut self, new: impl Fn(&Key, Row) -> Row) {
+    pub(super) fn update(&mut self, new: impl Fn(&ViewKey, WriteSet) -> WriteSet) {
         if self.0.iter().any(|e| new(&e.key, e.writes) != e.writes) {
             let entries = Rc::make_mut(&mut self.0);
             entries
@@ -105,8 +105,8 @@ impl View {
 mod tests {
     use super::*;
 
-    fn key(loc: u16) -> Key {
-        Key {
+    fn key(loc: u16) -> ViewKey {
+        ViewKey {
             loc,
             va: loc,
             tag: Tag::Generic,
@@ -114,8 +114,8 @@ mod tests {
         }
     }
 
-    fn view(entries: &[(u16, Row)]) -> View {
-        let mut v = View::default();
+    fn view(entries: &[(u16, WriteSet)]) -> WriteView {
+        let mut v = WriteView::default();
         entries
             .iter()
             .for_each(|&(loc, writes)| v.add(key(loc), writes));
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn joining_is_union() {
-        let lists: [&[(u16, Row)]; 6] = [
+        let lists: [&[(u16, WriteSet)]; 6] = [
             &[],
             &[(0, 1)],
             &[(1, 2)],

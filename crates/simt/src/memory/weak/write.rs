@@ -7,27 +7,27 @@
 
 use std::rc::Rc;
 
-use super::per_location::Done;
-use super::view::{Row, View};
-use crate::record::Source;
+use super::per_location::CommittedAccess;
+use super::view::{WriteSet, WriteView};
+use crate::record::WriteId;
 use crate::set::bits;
-use crate::{Halt, Result};
+use crate::{Result, StepHalt};
 use program::{Proxy, Scope};
 
 /// The largest number of live writes of a location.
-pub(super) const MAX_SLOTS: usize = Row::BITS as usize;
+pub(super) const MAX_SLOTS: usize = WriteSet::BITS as usize;
 
 /// The first operation of a release pattern, with every write base-causality before or equal to it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Head {
+pub(super) struct PatternHead {
     pub(super) thread: u16,
     pub(super) scope: Scope,
-    pub(super) view: View,
+    pub(super) view: WriteView,
 }
 
 /// The source of the read half of a read-modify-write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Origin {
+pub(super) enum ReadOrigin {
     /// The write is not part of a read-modify-write.
     None,
     /// The source is still open (an exchange whose write was published alone).
@@ -40,8 +40,8 @@ pub(super) enum Origin {
 
 /// An arrival at an mbarrier object: the knowledge for waiting threads, and its scope.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Arrival {
-    pub(super) head: Head,
+pub(super) struct ObjectArrival {
+    pub(super) head: PatternHead,
     pub(super) scope: Scope,
     /// Whether it reports an asynchronous operation; then every wait learns from it.
     pub(super) told: bool,
@@ -51,19 +51,19 @@ pub(super) struct Arrival {
 
 /// The arrivals at an mbarrier object.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Arrivals {
+pub(super) struct ObjectArrivals {
     /// In the current phase.
-    pub(super) current: Vec<Arrival>,
+    pub(super) current: Vec<ObjectArrival>,
     /// In the previous phase, which is complete.
-    pub(super) complete: Vec<Arrival>,
+    pub(super) complete: Vec<ObjectArrival>,
 }
 
-impl Arrivals {
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Arrival> {
+impl ObjectArrivals {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &ObjectArrival> {
         self.current.iter().chain(&self.complete)
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Arrival> {
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut ObjectArrival> {
         self.current.iter_mut().chain(&mut self.complete)
     }
 }
@@ -71,7 +71,7 @@ impl Arrivals {
 /// One write.
 #[derive(Clone, Debug)]
 pub(super) struct Write {
-    pub(super) source: Source,
+    pub(super) source: WriteId,
     pub(super) va: u16,
     pub(super) proxy: Proxy,
     pub(super) strong: bool,
@@ -80,29 +80,29 @@ pub(super) struct Write {
     pub(super) committed: bool,
     /// Whether some thread read it before its commit.
     pub(super) read_early: bool,
-    pub(super) origin: Origin,
+    pub(super) origin: ReadOrigin,
     /// Which cell of its operation it writes, and how many cells there are.
     pub(super) part: (u8, u8),
     /// Whether it is half of an atomic.
     pub(super) atomic: bool,
-    pub(super) heads: Rc<Vec<Head>>,
+    pub(super) heads: Rc<Vec<PatternHead>>,
     /// Whether it is an operation on an mbarrier object.
     pub(super) object: bool,
     /// The arrivals at the object up to here.
-    pub(super) arrivals: Rc<Arrivals>,
+    pub(super) arrivals: Rc<ObjectArrivals>,
     /// Whether `heads` includes those of the atomics that it continues.
     pub(super) flat: bool,
-    pub(super) co_after: Row,
+    pub(super) co_after: WriteSet,
     /// Writes that it must never precede in coherence order, by from-reads and causality.
-    pub(super) never: Row,
+    pub(super) never: WriteSet,
     /// Writes with which coherence orders it: those morally strong with it, those of the same
     /// mbarrier object, and atomics that overlap with it in part.
-    pub(super) ms: Row,
+    pub(super) ms: WriteSet,
 }
 
 impl Write {
     /// A weak write of the generic proxy, without any relations yet.
-    pub(super) fn new(source: Source, value: i64) -> Write {
+    pub(super) fn new(source: WriteId, value: i64) -> Write {
         Write {
             source,
             va: 0,
@@ -112,7 +112,7 @@ impl Write {
             value,
             committed: false,
             read_early: false,
-            origin: Origin::None,
+            origin: ReadOrigin::None,
             part: (0, 1),
             atomic: false,
             heads: Rc::default(),
@@ -129,33 +129,33 @@ impl Write {
     /// `None` for initial writes.
     pub(super) fn operation(&self) -> Option<(usize, u32)> {
         match self.source {
-            Source::Initial(_) => None,
-            Source::Write(t, n) => Some((t, n - u32::from(self.part.0))),
+            WriteId::Initial(_) => None,
+            WriteId::Write(t, n) => Some((t, n - u32::from(self.part.0))),
         }
     }
 
     /// Its thread; `None` for initial writes.
     pub(super) fn thread(&self) -> Option<usize> {
         match self.source {
-            Source::Initial(_) => None,
-            Source::Write(t, _) => Some(t),
+            WriteId::Initial(_) => None,
+            WriteId::Write(t, _) => Some(t),
         }
     }
 }
 
 /// The writes of one location.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Location {
+pub(super) struct LocationWrites {
     pub(super) slots: Vec<Option<Write>>,
     /// Committed accesses, in programs with several proxies and for mbarrier objects.
-    pub(super) done: Vec<Done>,
+    pub(super) done: Vec<CommittedAccess>,
     /// Writes before which no new write may come.
-    pub(super) sealed: Row,
+    pub(super) sealed: WriteSet,
     /// Writes before which no new write may come that is morally strong with them.
-    pub(super) sealed_ms: Row,
+    pub(super) sealed_ms: WriteSet,
 }
 
-impl Location {
+impl LocationWrites {
     pub(super) fn get(&self, slot: usize) -> &Write {
         self.slots[slot].as_ref().expect("slots in rows are taken")
     }
@@ -185,7 +185,7 @@ impl Location {
                 self.slots.len() - 1
             }
             None => {
-                return Err(Halt::Limit(
+                return Err(StepHalt::Limit(
                     "history bound: too many writes of one location",
                 ));
             }
@@ -204,7 +204,7 @@ impl Location {
     }
 
     /// Frees slots, and removes them from all sets here.
-    pub(super) fn remove(&mut self, gone: Row) {
+    pub(super) fn remove(&mut self, gone: WriteSet) {
         for (i, w) in self.slots.iter_mut().enumerate() {
             if gone >> i & 1 != 0 {
                 *w = None;
@@ -212,10 +212,10 @@ impl Location {
                 w.co_after &= !gone;
                 w.never &= !gone;
                 w.ms &= !gone;
-                if let Origin::From(slot, _) = w.origin
+                if let ReadOrigin::From(slot, _) = w.origin
                     && gone >> slot & 1 != 0
                 {
-                    w.origin = Origin::Gone;
+                    w.origin = ReadOrigin::Gone;
                 }
             }
         }
@@ -227,7 +227,7 @@ impl Location {
     }
 
     /// The writes coherence-before one.
-    pub(super) fn co_before(&self, slot: usize) -> Row {
+    pub(super) fn co_before(&self, slot: usize) -> WriteSet {
         self.live()
             .filter(|(_, w)| w.co_after >> slot & 1 != 0)
             .fold(0, |row, (i, _)| row | 1 << i)
@@ -241,7 +241,7 @@ impl Location {
     /// Makes `b` coherence-after `a`, and closes transitively.
     pub(super) fn add_co(&mut self, a: usize, b: usize, check_atomicity: bool) -> Result {
         if a == b || self.get(b).co_after >> a & 1 != 0 {
-            return Err(Halt::Refused);
+            return Err(StepHalt::Refused);
         }
         if self.get(a).co_after >> b & 1 != 0 {
             return Ok(());
@@ -252,7 +252,7 @@ impl Location {
             let w = self.get_mut(x);
             w.co_after |= after;
             if w.co_after & w.never != 0 {
-                return Err(Halt::Refused);
+                return Err(StepHalt::Refused);
             }
         }
         if check_atomicity {
@@ -266,12 +266,12 @@ impl Location {
     /// and its write half.
     fn check_atomicity(&self) -> Result {
         for (u, w) in self.live() {
-            let Origin::From(s, _) = w.origin else {
+            let ReadOrigin::From(s, _) = w.origin else {
                 continue;
             };
             let s = usize::from(s);
             if self.get(s).co_after & self.co_before(u) & w.ms & !(1 << s | 1 << u) != 0 {
-                return Err(Halt::Refused);
+                return Err(StepHalt::Refused);
             }
         }
         Ok(())
