@@ -319,7 +319,7 @@ pub(super) fn parse(file: &Arc<SourceFile>, known: &[Mapping]) -> Result<Mapping
     let mapping = document::parse(&file.text, &mut sink).and_then(|root| {
         let top = Span::new(0, file.text.find('\n').unwrap_or(file.text.len()));
         document::table(root.get_ref(), top, KEYS, None, "a mapping", &mut sink);
-        let mut reader = Reader {
+        let mut reader = MappingReader {
             file,
             known,
             sink: &mut sink,
@@ -332,7 +332,7 @@ pub(super) fn parse(file: &Arc<SourceFile>, known: &[Mapping]) -> Result<Mapping
     }
 }
 
-struct Reader<'a, 's> {
+struct MappingReader<'a, 's> {
     file: &'a SourceFile,
     known: &'a [Mapping],
     sink: &'s mut Sink,
@@ -364,7 +364,7 @@ fn sub<'t, 'a>(table: &'t DeTable<'a>, key: &str) -> Option<&'t DeTable<'a>> {
     }
 }
 
-impl Reader<'_, '_> {
+impl MappingReader<'_, '_> {
     fn mapping(&mut self, root: &DeTable<'_>) -> Option<Mapping> {
         let stem = Path::new(&self.file.name)
             .file_stem()

@@ -36,7 +36,7 @@ pub use table::{
 };
 
 use diag::Span;
-use objects::Objects;
+use objects::BarrierObjects;
 use program::litmus::LitmusTest;
 use program::{
     Dialect, Instr, LocationKind, Machine, MemoryKind, Op, Program, Register, Tag, ThreadId,
@@ -120,7 +120,7 @@ impl Mapping {
             ..program.clone()
         };
         let mut unmapped = Vec::new();
-        let objects = Objects::new(program);
+        let objects = BarrierObjects::new(program);
         for (t, thread) in program
             .thread_ids()
             .zip(&mut mapped.threads)
@@ -163,7 +163,7 @@ impl Mapping {
     /// One thread's code.
     fn code(
         &self,
-        objects: &Objects,
+        objects: &BarrierObjects,
         t: ThreadId,
         regs: &mut Vec<Register>,
     ) -> Result<Vec<Instr>, Vec<Unmapped>> {

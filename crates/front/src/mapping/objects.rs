@@ -24,7 +24,7 @@ use program::{
 };
 
 /// The objects of a program, and the addresses that may reach them.
-pub(super) struct Objects<'a> {
+pub(super) struct BarrierObjects<'a> {
     pub(super) program: &'a Program,
     /// The possible targets of addresses; `None` if the program has no objects.
     points: Option<Points>,
@@ -81,12 +81,12 @@ pub(super) fn mark(program: &mut Program, unmapped: &mut Vec<Unmapped>) {
     }
 }
 
-impl Objects<'_> {
-    pub(super) fn new(program: &Program) -> Objects<'_> {
+impl BarrierObjects<'_> {
+    pub(super) fn new(program: &Program) -> BarrierObjects<'_> {
         let any = program
             .instrs()
             .any(|(_, _, instr)| instr.op.has(Tag::Object));
-        Objects {
+        BarrierObjects {
             program,
             points: any.then(|| Points::compute(program)),
         }

@@ -24,7 +24,7 @@
 
 use super::atomics::{RED_OPS, SEM, acquires_nothing, updated_by};
 use super::copies::{
-    Accesses, TRACKED, UNIT, aligned, end, mark, of_units, one_address, one_type, reduction,
+    AsyncAccess, TRACKED, UNIT, aligned, end, mark, of_units, one_address, one_type, reduction,
     wait_group,
 };
 use super::lower::{Arg, Call, Emit};
@@ -237,9 +237,9 @@ fn store(e: &mut Emit<'_, '_>, c: &Call) {
         );
         return;
     }
-    let how = Accesses {
+    let how = AsyncAccess {
         strong: c.quals.scope().filter(|_| release),
-        ..Accesses::weak(Tag::Generic)
+        ..AsyncAccess::weak(Tag::Generic)
     };
     let Some(all) = addresses(e, c, c.expr(0)) else {
         return;
@@ -307,10 +307,10 @@ fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
     let Some(update) = updated_by(e, c, operand) else {
         return;
     };
-    let how = Accesses {
+    let how = AsyncAccess {
         strong: c.quals.scope(),
         away: !release,
-        ..Accesses::weak(Tag::Generic)
+        ..AsyncAccess::weak(Tag::Generic)
     };
     e.push(how.reduction(
         if release { Tag::Release } else { Tag::Relaxed },
@@ -336,7 +336,7 @@ fn multiply(e: &mut Emit<'_, '_>, c: &Call) {
         return;
     };
     let from = aligned(c.expr(1), UNIT);
-    let mut access = Accesses::weak(Tag::AsyncProxy).source(ty);
+    let mut access = AsyncAccess::weak(Tag::AsyncProxy).source(ty);
     access.tags.insert(Tag::Wgmma);
     for k in 0..bytes / i64::from(ty.bytes()) {
         let first = c.dst(0).filter(|_| k == 0);

@@ -12,7 +12,9 @@ use super::arith::{assign, double, op as bin, wide_product};
 use super::floats::{absolute_value, flushed, suits};
 use super::lower::{Call, Emit};
 use super::table::{DATA, FLUSH, Group, GroupKind, NUMBERS, ResultTy, Role, Row, TYPES};
-use crate::isa::bits::{Stage, Step, absolute, count_ones, count_zeros, reverse, smear, unsigned};
+use crate::isa::bits::{
+    RegisterStep, StepFn, absolute, count_ones, count_zeros, reverse, smear, unsigned,
+};
 use program::{BinOp, CmpOp, Expr, FloatOp, Format, Op, Ty};
 
 const UNARY: &[Role] = &[Role::Dst, Role::Val];
@@ -84,7 +86,7 @@ pub(super) const ROWS: &[Row] = &[
         &[TYPES],
         UNARY,
         |e, c| {
-            let distance: Step = |d, ty| {
+            let distance: StepFn = |d, ty| {
                 let none = Expr::Cmp(
                     CmpOp::Eq,
                     Ty::U32,
@@ -94,7 +96,7 @@ pub(super) const ROWS: &[Row] = &[
                 let far = bin(BinOp::Sub, Ty::U32, int(i64::from(ty.bits) - 1), d.clone());
                 Expr::Select(none.into(), d.into(), far.into())
             };
-            let stages = [leading_one(e, c), vec![Stage::Of(distance)]].concat();
+            let stages = [leading_one(e, c), vec![RegisterStep::Of(distance)]].concat();
             run(e, c, stages);
         },
     )
@@ -517,8 +519,8 @@ fn permute(e: &mut Emit<'_, '_>, c: &Call) {
 }
 
 /// Finds the position of the leading one; for a negative number, of the leading zero.
-fn leading_one(e: &Emit<'_, '_>, c: &Call) -> Vec<Stage> {
-    let flip: Step = |d, ty| {
+fn leading_one(e: &Emit<'_, '_>, c: &Call) -> Vec<RegisterStep> {
+    let flip: StepFn = |d, ty| {
         let negative = Expr::Cmp(CmpOp::Lt, ty, d.clone().into(), int(0).into());
         Expr::Select(
             negative.into(),
@@ -527,17 +529,17 @@ fn leading_one(e: &Emit<'_, '_>, c: &Call) -> Vec<Stage> {
         )
     };
     let flipped = if c.ty.signed {
-        vec![Stage::Of(flip)]
+        vec![RegisterStep::Of(flip)]
     } else {
         Vec::new()
     };
-    let place: Step = |d, _| bin(BinOp::Sub, Ty::U32, d, int(1));
+    let place: StepFn = |d, _| bin(BinOp::Sub, Ty::U32, d, int(1));
     [
         start(e, c),
         flipped,
         smear(),
         count_ones(),
-        vec![Stage::Of(place)],
+        vec![RegisterStep::Of(place)],
     ]
     .concat()
 }
@@ -591,12 +593,12 @@ fn products(e: &mut Emit<'_, '_>, c: &Call, parts: &[[(u8, i64); 2]]) {
     );
 }
 
-fn start(e: &Emit<'_, '_>, c: &Call) -> Vec<Stage> {
-    vec![Stage::First(e.fit(c.expr(1), c.ty))]
+fn start(e: &Emit<'_, '_>, c: &Call) -> Vec<RegisterStep> {
+    vec![RegisterStep::First(e.fit(c.expr(1), c.ty))]
 }
 
 /// Computes the steps in the destination register.
-fn run(e: &mut Emit<'_, '_>, c: &Call, stages: Vec<Stage>) {
+fn run(e: &mut Emit<'_, '_>, c: &Call, stages: Vec<RegisterStep>) {
     let Some(dst) = c.dst(0) else {
         return assign(e, c, int(0));
     };

@@ -19,7 +19,9 @@
 //! - The text does not list requests among asynchronous operations; we treat them like the rest.
 
 use super::arith::op;
-use super::copies::{Accesses, TRACKED, UNIT, aligned, end, in_ctas, mark, one_address, one_type};
+use super::copies::{
+    AsyncAccess, TRACKED, UNIT, aligned, end, in_ctas, mark, one_address, one_type,
+};
 use super::lower::{Arg, Call, Emit};
 use super::mbarrier::{self, misused_unless};
 use super::operands::plus;
@@ -140,7 +142,7 @@ fn request(e: &mut Emit<'_, '_>, c: &Call) {
         Expr::Const(GRANTED).into(),
         Expr::Const(REFUSED).into(),
     );
-    let mut access = Accesses::weak(Tag::AsyncProxy).target(Tag::Relaxed, ty);
+    let mut access = AsyncAccess::weak(Tag::AsyncProxy).target(Tag::Relaxed, ty);
     access.tags.insert(Tag::LaunchControl);
     if !everywhere {
         access.tags.insert(Tag::OwnCta);

@@ -30,7 +30,7 @@ const DEEPEST: usize = 32;
 
 /// Reads the constant expression at the cursor, if there is one.
 pub(super) fn constant(text: &str, tokens: &mut Cursor<Kind>) -> Option<i64> {
-    let mut reader = Reader { tokens, at: 0 };
+    let mut reader = ConstantReader { tokens, at: 0 };
     let value = reader.level(0, 0)?;
     let read = reader.at;
     // Operators do not accept floating-point constants, which are written as bits (`0f…`).
@@ -46,13 +46,13 @@ pub(super) fn constant(text: &str, tokens: &mut Cursor<Kind>) -> Option<i64> {
     Some(value)
 }
 
-struct Reader<'a> {
+struct ConstantReader<'a> {
     tokens: &'a Cursor<Kind>,
     /// The number of tokens read.
     at: usize,
 }
 
-impl Reader<'_> {
+impl ConstantReader<'_> {
     fn is(&self, c: char, ahead: usize) -> bool {
         self.tokens.peek_at(self.at + ahead) == Kind::Punct(c)
     }

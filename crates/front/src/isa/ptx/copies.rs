@@ -478,7 +478,7 @@ fn copy(e: &mut Emit<'_, '_>, c: &Call) {
         if elements(
             e,
             c,
-            &Accesses::weak(Tag::Generic),
+            &AsyncAccess::weak(Tag::Generic),
             ty,
             (ends.0.clone(), ends.1.clone(), of_source),
         )
@@ -504,12 +504,12 @@ fn zero(to: &Expr, k: i64, ty: Ty) -> Op {
     Op::Store {
         addr: plus(to.clone(), k, ty),
         value: Expr::Const(0),
-        access: Accesses::weak(Tag::Generic).target(Tag::Relaxed, ty),
+        access: AsyncAccess::weak(Tag::Generic).target(Tag::Relaxed, ty),
     }
 }
 
 /// The direction of a bulk operation.
-struct Way {
+struct CopyDirection {
     to: Space,
     from: Space,
     /// An mbarrier object tracks it.
@@ -519,7 +519,7 @@ struct Way {
 }
 
 /// The direction that the qualifiers give. The short form has no qualifiers.
-fn way(e: &mut Emit<'_, '_>, c: &Call, reduces: bool) -> Option<Way> {
+fn way(e: &mut Emit<'_, '_>, c: &Call, reduces: bool) -> Option<CopyDirection> {
     let words: Vec<&str> = c.quals.all(GroupKind::Ignored).collect();
     let has = |word: &str| words.contains(&word);
     let spaces: Vec<&str> = words
@@ -551,7 +551,7 @@ fn way(e: &mut Emit<'_, '_>, c: &Call, reduces: bool) -> Option<Way> {
     } else {
         Space::Global
     };
-    Some(Way {
+    Some(CopyDirection {
         to,
         from: if tracked && !away {
             Space::Global
@@ -581,7 +581,7 @@ pub(super) fn of_units(e: &mut Emit<'_, '_>, c: &Call) -> Option<i64> {
 }
 
 /// The common element type of source and destination of a bulk operation.
-fn ends(e: &mut Emit<'_, '_>, c: &Call, way: &Way, bytes: i64) -> Option<Ty> {
+fn ends(e: &mut Emit<'_, '_>, c: &Call, way: &CopyDirection, bytes: i64) -> Option<Ty> {
     let source = end(e, c, 1, way.from, (bytes, UNIT))?;
     let destination = end(e, c, 0, way.to, (bytes, UNIT))?;
     one_address(e, c, source)?;
@@ -633,10 +633,10 @@ fn bulk(e: &mut Emit<'_, '_>, c: &Call) {
     let Some(ty) = ends(e, c, &way, bytes) else {
         return;
     };
-    let how = Accesses {
+    let how = AsyncAccess {
         strong,
         away: way.away,
-        ..Accesses::weak(Tag::AsyncProxy)
+        ..AsyncAccess::weak(Tag::AsyncProxy)
     };
     let Some(targets) = targets(e, c, c.given(4).is_some()) else {
         return;
@@ -702,7 +702,7 @@ fn tensor(e: &mut Emit<'_, '_>, c: &Call) {
     let Some(at) = e.temporary(c, "tensor map", Ty::U64) else {
         return;
     };
-    let mut access = Accesses::weak(Tag::TensormapProxy).source(Ty::U64);
+    let mut access = AsyncAccess::weak(Tag::TensormapProxy).source(Ty::U64);
     access.tags.insert(Tag::Asynchronous);
     e.push(Op::Load {
         dst: at,
@@ -714,7 +714,7 @@ fn tensor(e: &mut Emit<'_, '_>, c: &Call) {
     if elements(
         e,
         c,
-        &Accesses::weak(Tag::AsyncProxy),
+        &AsyncAccess::weak(Tag::AsyncProxy),
         ty,
         (to, from, bytes),
     )
@@ -750,10 +750,10 @@ fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
         return;
     }
     let ends = (aligned(c.expr(0), UNIT), aligned(c.expr(1), UNIT));
-    let how = Accesses {
+    let how = AsyncAccess {
         strong: Some(scope),
         away: way.away,
-        ..Accesses::weak(Tag::AsyncProxy)
+        ..AsyncAccess::weak(Tag::AsyncProxy)
     };
     if reductions(e, c, &how, ends, bytes).is_none() {
         return;
@@ -796,7 +796,7 @@ fn reduce_tensor(e: &mut Emit<'_, '_>, c: &Call) {
     let Some(at) = e.temporary(c, "tensor map", Ty::U64) else {
         return;
     };
-    let mut access = Accesses::weak(Tag::TensormapProxy).source(Ty::U64);
+    let mut access = AsyncAccess::weak(Tag::TensormapProxy).source(Ty::U64);
     access.tags.insert(Tag::Asynchronous);
     e.push(Op::Load {
         dst: at,
@@ -807,9 +807,9 @@ fn reduce_tensor(e: &mut Emit<'_, '_>, c: &Call) {
     reductions(
         e,
         c,
-        &Accesses {
+        &AsyncAccess {
             strong: Some(Scope::Gpu),
-            ..Accesses::weak(Tag::AsyncProxy)
+            ..AsyncAccess::weak(Tag::AsyncProxy)
         },
         ends,
         bytes,
@@ -835,7 +835,7 @@ fn of_elements(e: &mut Emit<'_, '_>, c: &Call, ty: Ty) -> Option<()> {
 fn reductions(
     e: &mut Emit<'_, '_>,
     c: &Call,
-    how: &Accesses,
+    how: &AsyncAccess,
     (to, from): (Expr, Expr),
     bytes: i64,
 ) -> Option<()> {
@@ -845,7 +845,7 @@ fn reductions(
         e.push(Op::Load {
             dst,
             addr: plus(from.clone(), k, c.ty),
-            access: Accesses::weak(Tag::AsyncProxy).source(c.ty),
+            access: AsyncAccess::weak(Tag::AsyncProxy).source(c.ty),
         });
         e.push(how.reduction(Tag::Relaxed, c.ty, plus(to.clone(), k, c.ty), update));
     }
@@ -948,7 +948,7 @@ pub(super) fn in_ctas(
 
 /// Properties of the accesses of an asynchronous operation.
 #[derive(Clone, Copy)]
-pub(super) struct Accesses {
+pub(super) struct AsyncAccess {
     /// The tag of their proxy.
     pub(super) proxy: Tag,
     /// The scope of strong accesses; `None` for weak ones.
@@ -957,10 +957,10 @@ pub(super) struct Accesses {
     pub(super) away: bool,
 }
 
-impl Accesses {
+impl AsyncAccess {
     /// Weak accesses through a proxy.
-    pub(super) const fn weak(proxy: Tag) -> Accesses {
-        Accesses {
+    pub(super) const fn weak(proxy: Tag) -> AsyncAccess {
+        AsyncAccess {
             proxy,
             strong: None,
             away: false,
@@ -969,7 +969,7 @@ impl Accesses {
 
     /// An access that reads the source.
     pub(super) fn source(self, ty: Ty) -> Access {
-        Accesses {
+        AsyncAccess {
             away: false,
             ..self
         }
@@ -1020,7 +1020,7 @@ impl Accesses {
 fn elements(
     e: &mut Emit<'_, '_>,
     c: &Call,
-    how: &Accesses,
+    how: &AsyncAccess,
     ty: Ty,
     (to, from, bytes): (Expr, Expr, i64),
 ) -> Option<()> {
@@ -1068,7 +1068,7 @@ fn elements(
 
 /// Source or destination of a copy.
 #[derive(Clone, Copy)]
-pub(super) enum End {
+pub(super) enum CopyEnd {
     /// A known location.
     Of(LocId),
     /// Some location in this state space.
@@ -1077,7 +1077,7 @@ pub(super) enum End {
 
 /// The possible element types of one end of a copy. Empty means any type: accesses decide the types
 /// of such memory.
-fn types_of(e: &Emit<'_, '_>, end: End) -> Vec<Ty> {
+fn types_of(e: &Emit<'_, '_>, end: CopyEnd) -> Vec<Ty> {
     let any = |o: &Object| o.cut || o.fields.is_some();
     // A structure has the types of its members.
     let members = |o: &Object| -> Option<Vec<Ty>> {
@@ -1089,9 +1089,11 @@ fn types_of(e: &Emit<'_, '_>, end: End) -> Vec<Ty> {
         )
     };
     match end {
-        End::Of(loc) if any(e.symbols.object(loc).1) => Vec::new(),
-        End::Of(loc) => members(e.symbols.object(loc).1).unwrap_or_else(|| vec![e.symbols.ty(loc)]),
-        End::In(space) => {
+        CopyEnd::Of(loc) if any(e.symbols.object(loc).1) => Vec::new(),
+        CopyEnd::Of(loc) => {
+            members(e.symbols.object(loc).1).unwrap_or_else(|| vec![e.symbols.ty(loc)])
+        }
+        CopyEnd::In(space) => {
             let in_space = e
                 .symbols
                 .objects()
@@ -1106,7 +1108,7 @@ fn types_of(e: &Emit<'_, '_>, end: End) -> Vec<Ty> {
 }
 
 /// The common element type of both ends.
-pub(super) fn one_type(e: &mut Emit<'_, '_>, c: &Call, to: End, from: End) -> Option<Ty> {
+pub(super) fn one_type(e: &mut Emit<'_, '_>, c: &Call, to: CopyEnd, from: CopyEnd) -> Option<Ty> {
     let narrowest = |types: &[Ty]| types.iter().copied().min_by_key(|ty| ty.bits);
     let (to, from) = (types_of(e, to), types_of(e, from));
     let (Some(ty), Some(other)) = (narrowest(&to), narrowest(&from)) else {
@@ -1130,10 +1132,10 @@ pub(super) fn one_type(e: &mut Emit<'_, '_>, c: &Call, to: End, from: End) -> Op
 }
 
 /// Reports memory with several addresses.
-pub(super) fn one_address(e: &mut Emit<'_, '_>, c: &Call, end: End) -> Option<()> {
+pub(super) fn one_address(e: &mut Emit<'_, '_>, c: &Call, end: CopyEnd) -> Option<()> {
     let all: Vec<LocId> = match end {
-        End::Of(loc) => vec![e.symbols.object(loc).0],
-        End::In(space) => e
+        CopyEnd::Of(loc) => vec![e.symbols.object(loc).0],
+        CopyEnd::In(space) => e
             .symbols
             .objects()
             .filter(|(_, o)| o.space == space)
@@ -1167,7 +1169,7 @@ pub(super) fn end(
     at: usize,
     space: Space,
     (bytes, unit): (i64, i64),
-) -> Option<End> {
+) -> Option<CopyEnd> {
     let (loc, offset) = match c.expr(at) {
         Expr::Address(loc) => (loc, 0),
         Expr::Bin(BinOp::Add, _, base, offset) => match (*base, *offset) {
@@ -1228,11 +1230,11 @@ pub(super) fn end(
             format!("expected a location of at least {end} bytes"),
         );
     }
-    Some(End::Of(loc))
+    Some(CopyEnd::Of(loc))
 }
 
 /// An end with an unknown location; a second pass may learn it.
-fn unknown(e: &mut Emit<'_, '_>, space: Space) -> End {
+fn unknown(e: &mut Emit<'_, '_>, space: Space) -> CopyEnd {
     e.ask();
-    End::In(space)
+    CopyEnd::In(space)
 }

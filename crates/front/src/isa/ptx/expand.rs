@@ -97,7 +97,7 @@ pub(super) fn expand(text: &MappedText, sink: &mut Sink) -> Option<MappedText> {
             full: false,
         };
         let main = expander.functions();
-        expander.scopes.push(Scope::default());
+        expander.scopes.push(BlockScope::default());
         for range in main {
             expander.labels(range.clone());
             expander.walk(range);
@@ -154,7 +154,7 @@ struct Formal {
 }
 
 #[derive(Clone)]
-struct Function {
+struct FuncDefinition {
     returns: Vec<Formal>,
     params: Vec<Formal>,
     /// The range of its tokens between the braces; `None` for a declaration without a body.
@@ -163,7 +163,7 @@ struct Function {
 
 /// The names that a block declares.
 #[derive(Default)]
-struct Scope {
+struct BlockScope {
     /// The block's number, which becomes part of its names. 0 is the outermost block; its names
     /// stay.
     number: usize,
@@ -171,12 +171,12 @@ struct Scope {
     function: bool,
     /// Registers, labels and parameters. `families` maps the stem of a family such as `%r<9>` to
     /// its size and kind.
-    names: HashMap<String, Declared>,
-    families: HashMap<String, (i64, Declared)>,
+    names: HashMap<String, NameDeclaration>,
+    families: HashMap<String, (i64, NameDeclaration)>,
 }
 
 #[derive(Clone)]
-enum Declared {
+enum NameDeclaration {
     Name,
     /// A register of 128 bits.
     Wide,
@@ -187,7 +187,7 @@ enum Declared {
 }
 
 /// A call whose code is being inserted.
-struct Called {
+struct OpenCall {
     name: String,
     /// The label that `ret` jumps to.
     end: String,
@@ -198,11 +198,11 @@ struct Expander<'a> {
     tokens: &'a [Token<Kind>],
     sink: &'a mut Sink,
     out: MappedText,
-    functions: HashMap<String, Function>,
+    functions: HashMap<String, FuncDefinition>,
     /// The text between a name and the number of its block.
     separator: String,
-    scopes: Vec<Scope>,
-    calls: Vec<Called>,
+    scopes: Vec<BlockScope>,
+    calls: Vec<OpenCall>,
     /// The accessed pieces of each parameter, as offset and size.
     pieces: HashMap<String, Vec<(i64, i64)>>,
     /// Names that instructions take the address of.
@@ -350,7 +350,7 @@ impl<'a> Expander<'a> {
         if body.is_some() || !self.functions.contains_key(&name) {
             self.functions.insert(
                 name,
-                Function {
+                FuncDefinition {
                     returns,
                     params,
                     body,
@@ -450,7 +450,7 @@ impl<'a> Expander<'a> {
                 Kind::Punct('}') => depth -= 1,
                 Kind::Word if begins && depth == 0 && self.is(at + 1, ':') => {
                     let name = self.word(at).to_owned();
-                    self.declare(name, Declared::Name);
+                    self.declare(name, NameDeclaration::Name);
                 }
                 _ => {}
             }
@@ -461,7 +461,7 @@ impl<'a> Expander<'a> {
         }
     }
 
-    fn declare(&mut self, name: String, what: Declared) {
+    fn declare(&mut self, name: String, what: NameDeclaration) {
         if let Some(scope) = self.scopes.last_mut() {
             scope.names.insert(name, what);
         }
@@ -469,15 +469,15 @@ impl<'a> Expander<'a> {
 
     fn enter(&mut self, function: bool) {
         self.fresh += 1;
-        self.scopes.push(Scope {
+        self.scopes.push(BlockScope {
             number: self.fresh,
             function,
-            ..Scope::default()
+            ..BlockScope::default()
         });
     }
 
     /// The name in the resulting text for a name in the source, and its declaration in a block.
-    fn resolve(&self, name: &str) -> (String, Option<Declared>) {
+    fn resolve(&self, name: &str) -> (String, Option<NameDeclaration>) {
         for scope in self.scopes.iter().rev() {
             let family = || {
                 let digits = &name[stem(name).len()..];
@@ -493,8 +493,10 @@ impl<'a> Expander<'a> {
             };
             if let Some(found) = scope.names.get(name).cloned().or_else(family) {
                 let called = match &found {
-                    Declared::Bound(actual, _) => actual.clone(),
-                    Declared::Wide => format!("{{{}}}", self.halves(name, scope.number).join(", ")),
+                    NameDeclaration::Bound(actual, _) => actual.clone(),
+                    NameDeclaration::Wide => {
+                        format!("{{{}}}", self.halves(name, scope.number).join(", "))
+                    }
                     _ => self.numbered(name, scope.number),
                 };
                 return (called, Some(found));
@@ -699,8 +701,10 @@ impl<'a> Expander<'a> {
                 at = end;
                 continue;
             }
-            if matches!(self.resolve(self.word(at)), (_, Some(Declared::Wide)))
-                && !word.contains(WIDE)
+            if matches!(
+                self.resolve(self.word(at)),
+                (_, Some(NameDeclaration::Wide))
+            ) && !word.contains(WIDE)
             {
                 let message = format!("`{}` is a register of 128 bits", self.word(at));
                 return Err(self.error(
@@ -721,7 +725,7 @@ impl<'a> Expander<'a> {
     fn in_memory(&self, at: usize) -> bool {
         let name = self.word(at);
         match self.resolve(name).1 {
-            Some(Declared::Name) => true,
+            Some(NameDeclaration::Name) => true,
             Some(_) => false,
             None => name.starts_with('%') || self.addressed.contains(name),
         }
@@ -778,7 +782,7 @@ impl<'a> Expander<'a> {
         let name = at + 1;
         // Parameters of the kernel have no declaration in this text.
         let (called, declared) = self.resolve(self.word(name));
-        if self.word(name).starts_with('%') || matches!(declared, Some(Declared::Name)) {
+        if self.word(name).starts_with('%') || matches!(declared, Some(NameDeclaration::Name)) {
             let message = "a parameter through a register is not supported".into();
             return Err(self.error(
                 "unsupported-address",
@@ -795,7 +799,8 @@ impl<'a> Expander<'a> {
                 return Err(self.error("syntax", name, message, "expected `[name]` or `[name+8]`"));
             }
         };
-        if matches!(declared, Some(Declared::Bound(_, false))) && opcode(instruction) == "st" {
+        if matches!(declared, Some(NameDeclaration::Bound(_, false))) && opcode(instruction) == "st"
+        {
             let message = format!(
                 "`{}` is a parameter that the function is given",
                 self.word(name)
@@ -846,9 +851,9 @@ impl<'a> Expander<'a> {
         for (at, count) in &names {
             let name = self.word(*at).to_owned();
             let what = match (param, wide) {
-                (true, _) => Declared::Param,
-                (_, true) => Declared::Wide,
-                _ => Declared::Name,
+                (true, _) => NameDeclaration::Param,
+                (_, true) => NameDeclaration::Wide,
+                _ => NameDeclaration::Name,
             };
             match count {
                 Some(count) => {
@@ -941,7 +946,7 @@ impl<'a> Expander<'a> {
         if name == PRINT && !defined {
             return self.printed(range.start..opcode, span, &returns);
         }
-        let Some(Function {
+        let Some(FuncDefinition {
             returns: out,
             params: formals,
             body: Some(body),
@@ -1008,7 +1013,12 @@ impl<'a> Expander<'a> {
             } else {
                 called
             };
-            if formal.param != matches!(what, Some(Declared::Param | Declared::Bound(..))) {
+            if formal.param
+                != matches!(
+                    what,
+                    Some(NameDeclaration::Param | NameDeclaration::Bound(..))
+                )
+            {
                 let message = format!("`{}` of `{name}` is passed in another way", formal.name);
                 let expected = if formal.param {
                     "expected a `.param` variable"
@@ -1018,13 +1028,15 @@ impl<'a> Expander<'a> {
                 return Err(self.error("wrong-operand", *actual, message, expected));
             }
             match (formal.param, writes) {
-                (true, _) => bound.push((formal.name.clone(), Declared::Bound(called, writes))),
+                (true, _) => {
+                    bound.push((formal.name.clone(), NameDeclaration::Bound(called, writes)))
+                }
                 (false, true) => after.push((formal.clone(), called)),
                 (false, false) => before.push((formal.clone(), called)),
             }
         }
         self.enter(true);
-        self.calls.push(Called {
+        self.calls.push(OpenCall {
             name: name.clone(),
             end: end.clone(),
         });
@@ -1032,7 +1044,7 @@ impl<'a> Expander<'a> {
             .into_iter()
             .for_each(|(name, declared)| self.declare(name, declared));
         for (formal, _) in before.iter().chain(&after) {
-            self.declare(formal.name.clone(), Declared::Name);
+            self.declare(formal.name.clone(), NameDeclaration::Name);
         }
         let of = |this: &Self, formal: &Formal| this.resolve(&formal.name).0;
         for (formal, actual) in &before {
@@ -1082,7 +1094,7 @@ impl<'a> Expander<'a> {
         for at in returns {
             let (called, declared) = self.resolve(self.word(*at));
             match declared {
-                Some(Declared::Param) => _ = self.returned.insert(called),
+                Some(NameDeclaration::Param) => _ = self.returned.insert(called),
                 // An undeclared register needs an instruction that writes it.
                 None => _ = self.unset.insert(called),
                 Some(_) => {}
@@ -1132,7 +1144,7 @@ impl<'a> Expander<'a> {
         let value = self.numbered("%printed", self.fresh);
         for at in returns {
             let (called, declared) = self.resolve(self.word(*at));
-            if !matches!(declared, Some(Declared::Param)) {
+            if !matches!(declared, Some(NameDeclaration::Param)) {
                 let message = format!("`{PRINT}` returns a parameter");
                 return Err(self.error(
                     "wrong-operand",

@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use super::copies::mark;
 use super::known::{self, Values};
-use super::names::Name;
+use super::names::NameMeaning;
 use super::operands::plus;
 use super::parse::OperandKind;
 use super::regs::{Regs, bare, is_half};
@@ -117,15 +117,15 @@ pub(super) struct Emit<'a, 's> {
     /// branch since.
     together: bool,
     /// The known values of registers before the items that need them.
-    known: &'a HashMap<usize, Known>,
+    known: &'a HashMap<usize, KnownRegisters>,
     /// The items that need known values of registers.
-    asking: Vec<Asking>,
+    asking: Vec<ConstantRequest>,
     /// The current item needs known addresses, too.
     asks: bool,
 }
 
 /// An item that needs the known values of registers: it could not be lowered, or needs addresses.
-struct Asking {
+struct ConstantRequest {
     item: usize,
     /// The index of its first micro-op.
     first: usize,
@@ -135,7 +135,7 @@ struct Asking {
 
 /// The known values of registers before an item.
 #[derive(PartialEq)]
-pub(super) struct Known {
+pub(super) struct KnownRegisters {
     values: Values,
     /// Whether the values include addresses.
     addresses: bool,
@@ -148,7 +148,7 @@ const END: usize = usize::MAX;
 
 pub(super) fn lower(unit: &Unit, env: &Env, symbols: &Symbols, sink: &mut Sink) -> Lowered {
     let before = (sink.kept(), sink.errors());
-    let mut known: HashMap<usize, Known> = HashMap::new();
+    let mut known: HashMap<usize, KnownRegisters> = HashMap::new();
     // The known values of one instruction may determine those of the next, so repeat until nothing
     // changes.
     for _ in 0..unit.items.len() {
@@ -168,14 +168,14 @@ pub(super) fn lower(unit: &Unit, env: &Env, symbols: &Symbols, sink: &mut Sink) 
             values.retain(|_, value| a.addresses || matches!(value, Expr::Const(_)));
             (
                 a.item,
-                Known {
+                KnownRegisters {
                     values,
                     addresses: a.addresses,
                     reached,
                 },
             )
         });
-        let found: HashMap<usize, Known> = found.collect();
+        let found: HashMap<usize, KnownRegisters> = found.collect();
         if found == known {
             return lowered;
         }
@@ -220,8 +220,8 @@ fn lower_with(
     env: &Env,
     symbols: &Symbols,
     sink: &mut Sink,
-    known: &HashMap<usize, Known>,
-) -> (Lowered, Vec<Asking>) {
+    known: &HashMap<usize, KnownRegisters>,
+) -> (Lowered, Vec<ConstantRequest>) {
     let mut emit = Emit {
         unit,
         env,
@@ -405,7 +405,7 @@ impl<'a> Emit<'a, '_> {
             .find_map(|(role, operand)| match &operand.kind {
                 OperandKind::Name(n) if *role == Role::Addr => {
                     match self.classify(self.str(&n.name), Role::Addr) {
-                        Name::Location(loc) => Some(loc),
+                        NameMeaning::Location(loc) => Some(loc),
                         _ => None,
                     }
                 }
@@ -467,7 +467,7 @@ impl<'a> Emit<'a, '_> {
                             })
                         );
                         let first = first + usize::from(m.raw.pred.is_some() && around);
-                        self.asking.push(Asking {
+                        self.asking.push(ConstantRequest {
                             item: at,
                             first,
                             addresses: self.asks,

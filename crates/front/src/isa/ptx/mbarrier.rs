@@ -72,7 +72,7 @@ pub(super) const ROWS: &[Row] = &[
         |e, c| {
             let Some(count) = counted(e, c, c.expr(1), MOST_ARRIVALS) else { return };
             let ok = |old: &Expr| dead(old);
-            let what = Operation { own: true, role: Some(Tag::MbarrierInit), ..Operation::of(Tag::Weak) };
+            let what = MbarrierOp { own: true, role: Some(Tag::MbarrierInit), ..MbarrierOp::of(Tag::Weak) };
             operation(e, c, &what, &count, ok, |old| object::init(old, count.clone()));
         },
     )
@@ -84,7 +84,7 @@ pub(super) const ROWS: &[Row] = &[
         &[OWN, B64],
         &[Role::Addr],
         |e, c| {
-            let what = Operation { own: true, ..Operation::of(Tag::Weak) };
+            let what = MbarrierOp { own: true, ..MbarrierOp::of(Tag::Weak) };
             operation(e, c, &what, &Expr::Const(1), |old| object::live(old.clone()), object::inval);
         },
     )
@@ -95,7 +95,7 @@ pub(super) const ROWS: &[Row] = &[
         "arrives; `d` receives the phase, or is `_`",
         ARRIVE,
         COUNT,
-        |e, c| arrive(e, c, &Arrival::default()),
+        |e, c| arrive(e, c, &ArrivalVariant::default()),
     )
     .keyed(&["arrive"])
     .optional(1),
@@ -105,7 +105,7 @@ pub(super) const ROWS: &[Row] = &[
         "expects bytes, then arrives",
         ARRIVE,
         COUNT,
-        |e, c| arrive(e, c, &Arrival { bytes: true, ..Arrival::default() }),
+        |e, c| arrive(e, c, &ArrivalVariant { bytes: true, ..ArrivalVariant::default() }),
     )
     .keyed(&["arrive", "expect_tx"]),
     Row::new(
@@ -114,7 +114,7 @@ pub(super) const ROWS: &[Row] = &[
         "arrives; that the phase completes with it is undefined",
         ARRIVE,
         COUNT,
-        |e, c| arrive(e, c, &Arrival { incomplete: true, ..Arrival::default() }),
+        |e, c| arrive(e, c, &ArrivalVariant { incomplete: true, ..ArrivalVariant::default() }),
     )
     .keyed(&["arrive", "noComplete"]),
     Row::new(
@@ -123,7 +123,7 @@ pub(super) const ROWS: &[Row] = &[
         "arrives, and later phases expect so many arrivals less",
         ARRIVE,
         COUNT,
-        |e, c| arrive(e, c, &Arrival { leaves: true, ..Arrival::default() }),
+        |e, c| arrive(e, c, &ArrivalVariant { leaves: true, ..ArrivalVariant::default() }),
     )
     .keyed(&["arrive_drop"])
     .optional(1),
@@ -133,7 +133,7 @@ pub(super) const ROWS: &[Row] = &[
         "expects bytes, then arrives, and later phases expect an arrival less",
         ARRIVE,
         COUNT,
-        |e, c| arrive(e, c, &Arrival { leaves: true, bytes: true, ..Arrival::default() }),
+        |e, c| arrive(e, c, &ArrivalVariant { leaves: true, bytes: true, ..ArrivalVariant::default() }),
     )
     .keyed(&["arrive_drop", "expect_tx"]),
     Row::new(
@@ -142,7 +142,7 @@ pub(super) const ROWS: &[Row] = &[
         "as `mbarrier.arrive_drop`; that the phase completes with it is undefined",
         ARRIVE,
         COUNT,
-        |e, c| arrive(e, c, &Arrival { leaves: true, incomplete: true, ..Arrival::default() }),
+        |e, c| arrive(e, c, &ArrivalVariant { leaves: true, incomplete: true, ..ArrivalVariant::default() }),
     )
     .keyed(&["arrive_drop", "noComplete"]),
     Row::new(
@@ -268,7 +268,7 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 /// What an operation is, besides what it does to the word.
-struct Operation {
+struct MbarrierOp {
     /// The order of its write half.
     order: Tag,
     /// The object must be in the thread's own CTA.
@@ -283,10 +283,10 @@ struct Operation {
     asynchronous: bool,
 }
 
-impl Operation {
+impl MbarrierOp {
     /// An operation of the thread, at its first operand, without a role.
-    const fn of(order: Tag) -> Operation {
-        Operation {
+    const fn of(order: Tag) -> MbarrierOp {
+        MbarrierOp {
             order,
             own: false,
             at: 0,
@@ -299,7 +299,7 @@ impl Operation {
 
 /// The variants of an arrival.
 #[derive(Default)]
-struct Arrival {
+struct ArrivalVariant {
     /// The operand is a number of bytes, which the arrival first adds to the expected bytes.
     bytes: bool,
     /// It reduces the arrivals that later phases expect.
@@ -322,7 +322,7 @@ fn dead(old: &Expr) -> Expr {
 fn operation(
     e: &mut Emit<'_, '_>,
     c: &Call,
-    what: &Operation,
+    what: &MbarrierOp,
     operand: &Expr,
     ok: impl Fn(&Expr) -> Expr,
     new: impl Fn(Expr) -> Expr,
@@ -336,7 +336,7 @@ fn operation(
 fn attempt(
     e: &mut Emit<'_, '_>,
     c: &Call,
-    what: &Operation,
+    what: &MbarrierOp,
     operand: &Expr,
     writes: impl Fn(&Expr) -> Expr,
     new: impl Fn(Expr) -> Expr,
@@ -423,9 +423,9 @@ pub(super) fn misused_unless(e: &mut Emit<'_, '_>, ok: Expr) {
 /// the current phase expects one more arrival.
 pub(super) fn track(e: &mut Emit<'_, '_>, c: &Call, adds: bool) {
     let one = Expr::Const(1);
-    let by_thread = Operation {
+    let by_thread = MbarrierOp {
         own: true,
-        ..Operation::of(Tag::Weak)
+        ..MbarrierOp::of(Tag::Weak)
     };
     if adds {
         let ok = |old: &Expr| {
@@ -445,7 +445,7 @@ pub(super) fn track(e: &mut Emit<'_, '_>, c: &Call, adds: bool) {
             return;
         }
     }
-    let later = Operation {
+    let later = MbarrierOp {
         order: Tag::Relaxed,
         role: Some(Tag::MbarrierArrive),
         asynchronous: true,
@@ -465,12 +465,12 @@ pub(super) fn track(e: &mut Emit<'_, '_>, c: &Call, adds: bool) {
 /// operand.
 pub(super) fn complete(e: &mut Emit<'_, '_>, c: &Call, at: usize, address: Expr, bytes: i64) {
     let bytes = Expr::Const(bytes);
-    let what = Operation {
+    let what = MbarrierOp {
         at,
         role: Some(Tag::MbarrierBytes),
         address: Some(address),
         asynchronous: true,
-        ..Operation::of(Tag::Relaxed)
+        ..MbarrierOp::of(Tag::Relaxed)
     };
     let ok = |old: &Expr| {
         object::both(
@@ -488,7 +488,7 @@ pub(super) fn complete(e: &mut Emit<'_, '_>, c: &Call, at: usize, address: Expr,
 fn signal(
     e: &mut Emit<'_, '_>,
     c: &Call,
-    what: &Operation,
+    what: &MbarrierOp,
     operand: &Expr,
     ok: impl Fn(&Expr) -> Expr,
     new: impl Fn(Expr) -> Expr,
@@ -501,7 +501,7 @@ fn signal(
     e.push(Op::fence(Tags::of(&[Tag::Asynchronous, Tag::Misuse]), None));
 }
 
-fn arrive(e: &mut Emit<'_, '_>, c: &Call, how: &Arrival) {
+fn arrive(e: &mut Emit<'_, '_>, c: &Call, how: &ArrivalVariant) {
     let remote = c.quals.get(GroupKind::Space) == Some("shared::cluster");
     let order = if c.quals.get(GroupKind::Sem) == Some("relaxed") {
         Tag::Relaxed
@@ -588,11 +588,11 @@ fn arrive(e: &mut Emit<'_, '_>, c: &Call, how: &Arrival) {
         c.quals.get(GroupKind::Space),
         Some("shared" | "shared::cta")
     ) || c.dst(0).is_some();
-    let what = Operation {
+    let what = MbarrierOp {
         own,
         at: 1,
         role: Some(Tag::MbarrierArrive),
-        ..Operation::of(order)
+        ..MbarrierOp::of(order)
     };
     let Some(old) = operation(e, c, &what, &operand, ok, |old| {
         object::settled(arrived(&old))
@@ -621,9 +621,9 @@ fn bytes(e: &mut Emit<'_, '_>, c: &Call, sign: i64) {
         c.quals.get(GroupKind::Space),
         Some("shared" | "shared::cta")
     );
-    let what = Operation {
+    let what = MbarrierOp {
         own,
-        ..Operation::of(Tag::Relaxed)
+        ..MbarrierOp::of(Tag::Relaxed)
     };
     operation(e, c, &what, &operand, ok, |old| {
         object::settled(object::expect(old, operand.clone(), sign))
@@ -681,11 +681,11 @@ fn look(e: &mut Emit<'_, '_>, c: &Call, at: usize, parity: bool) -> Option<(RegI
     } else {
         Tag::Acquire
     };
-    let what = Operation {
+    let what = MbarrierOp {
         own: true,
         at,
         role: Some(Tag::MbarrierWait),
-        ..Operation::of(order)
+        ..MbarrierOp::of(order)
     };
     let old = attempt(e, c, &what, &Expr::Const(0), both, |old| old)?;
     let old_word = Expr::Reg(old);

@@ -74,7 +74,7 @@ mod unknown;
 
 use super::Symbols;
 use origin::Origins;
-use parse::{Operand, OperandKind, Stmt};
+use parse::{OperandKind, PtxOperand, PtxStmt};
 use table::{Matched, Role};
 
 pub use asynchronous::refuse_accumulators;
@@ -174,14 +174,14 @@ impl Unit {
         let incomplete = sink.errors() > errors;
         for stmt in stmts {
             match stmt {
-                Stmt::Label(range) => items.push(Item::Label(range)),
-                Stmt::Reg { ty, name, count } => items.push(Item::Reg { ty, name, count }),
-                Stmt::Targets(labels) => items.push(Item::Targets(labels)),
-                Stmt::Instr(raw) => {
+                PtxStmt::Label(range) => items.push(Item::Label(range)),
+                PtxStmt::Reg { ty, name, count } => items.push(Item::Reg { ty, name, count }),
+                PtxStmt::Targets(labels) => items.push(Item::Targets(labels)),
+                PtxStmt::Instr(raw) => {
                     let names = raw
                         .operands
                         .iter()
-                        .flat_map(Operand::elements)
+                        .flat_map(PtxOperand::elements)
                         .filter_map(|o| match &o.kind {
                             OperandKind::Name(n) => {
                                 Some(regs::bare(&text.as_str()[n.name.clone()]).to_string())

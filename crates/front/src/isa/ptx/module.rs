@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use super::constant::constant;
 use super::lex::{Kind, lex};
-use super::needs::Made;
+use super::needs::ModuleTarget;
 use super::origin;
 use super::table::bits_named;
 use diag::{Cursor, Sink, Span};
@@ -26,7 +26,7 @@ pub struct Module {
     /// The operand of `.target`: `sm_90`.
     pub target: String,
     /// The version and target of the module, if it gives them.
-    pub made: Option<Made>,
+    pub made: Option<ModuleTarget>,
     /// Kernels, in file order.
     pub kernels: Vec<Kernel>,
     /// Functions with a body, in file order.
@@ -131,7 +131,7 @@ pub fn parse(text: &str, sink: &mut Sink) -> Module {
         .into_iter()
         .filter(|t| t.kind != Kind::Newline)
         .collect();
-    let mut reader = Reader {
+    let mut reader = ModuleReader {
         text,
         tokens: Cursor::new(tokens),
         sink,
@@ -149,7 +149,7 @@ pub fn parse(text: &str, sink: &mut Sink) -> Module {
 /// An error was reported.
 struct Failed;
 
-struct Reader<'a> {
+struct ModuleReader<'a> {
     text: &'a str,
     tokens: Cursor<Kind>,
     sink: &'a mut Sink,
@@ -180,7 +180,7 @@ const SPACES: [(&str, &str); 4] = [
     (".local", "local"),
 ];
 
-impl Reader<'_> {
+impl ModuleReader<'_> {
     fn word(&self) -> &str {
         if self.tokens.peek() == Kind::Word {
             &self.text[self.tokens.range()]
@@ -325,7 +325,8 @@ impl Reader<'_> {
                 match number {
                     Some(Ok(target)) if target >= 70 => {
                         self.module.target = name;
-                        self.module.made = self.version.map(|version| Made { version, target });
+                        self.module.made =
+                            self.version.map(|version| ModuleTarget { version, target });
                     }
                     _ => {
                         let message = format!("`{name}` is no target that the memory model covers");

@@ -15,7 +15,7 @@ use diag::Span;
 use program::{Expr, LocId, Op, Ty};
 
 /// The meaning of a name.
-pub(super) enum Name {
+pub(super) enum NameMeaning {
     Location(LocId),
     Register,
     Special(i64),
@@ -258,7 +258,7 @@ impl<'a> Emit<'a, '_> {
 
     fn note_read(&mut self, range: &Range<usize>, role: Role, ty: Ty) {
         let name = self.str(range);
-        if !matches!(self.classify(name, role), Name::Register) {
+        if !matches!(self.classify(name, role), NameMeaning::Register) {
             return;
         }
         if !self.env.strict && self.symbols.find(name).is_some() {
@@ -285,18 +285,18 @@ impl<'a> Emit<'a, '_> {
     }
 
     /// The meaning of a name in an operand with that role.
-    pub(super) fn classify(&self, name: &str, role: Role) -> Name {
+    pub(super) fn classify(&self, name: &str, role: Role) -> NameMeaning {
         if name.starts_with('%') {
             if let Some((_, value)) = self.env.specials.iter().find(|s| s.0 == name) {
-                return Name::Special(*value);
+                return NameMeaning::Special(*value);
             }
             // A special register that the test sets is an input, such as a timer.
             let set = || self.env.regs.iter().any(|r| bare(&r.name) == bare(name));
             let said = || SIZES.contains(&bare(name)) || set();
             return if is_special(name) && !said() {
-                Name::UnknownSpecial
+                NameMeaning::UnknownSpecial
             } else {
-                Name::Register
+                NameMeaning::Register
             };
         }
         // The published suites distinguish registers from locations only by their position.
@@ -304,23 +304,23 @@ impl<'a> Emit<'a, '_> {
             return if role == Role::Addr {
                 self.symbols
                     .find(name)
-                    .map_or(Name::Unknown, Name::Location)
+                    .map_or(NameMeaning::Unknown, NameMeaning::Location)
             } else {
-                Name::Register
+                NameMeaning::Register
             };
         }
         if role != Role::Pred
             && !self.env.nameless
             && let Some(loc) = self.symbols.find(name)
         {
-            return Name::Location(loc);
+            return NameMeaning::Location(loc);
         }
         let register =
             role != Role::Addr || self.written.contains(name) || self.declared_ty(name).is_some();
         if register {
-            Name::Register
+            NameMeaning::Register
         } else {
-            Name::Unknown
+            NameMeaning::Unknown
         }
     }
 }

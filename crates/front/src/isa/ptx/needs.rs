@@ -13,7 +13,7 @@ use super::{Item, Unit};
 use diag::Sink;
 
 /// The requirement of some instructions.
-struct Need {
+struct Requirement {
     /// The opcode; if empty, any opcode.
     opcode: &'static str,
     /// Qualifiers that the instruction must have.
@@ -29,8 +29,8 @@ const fn need(
     words: &'static [&'static str],
     version: (u32, u32),
     target: u32,
-) -> Need {
-    Need {
+) -> Requirement {
+    Requirement {
         opcode,
         words,
         without: &[],
@@ -39,14 +39,14 @@ const fn need(
     }
 }
 
-impl Need {
-    const fn without(self, without: &'static [&'static str]) -> Need {
-        Need { without, ..self }
+impl Requirement {
+    const fn without(self, without: &'static [&'static str]) -> Requirement {
+        Requirement { without, ..self }
     }
 }
 
 /// If several rows match an instruction, it needs all of them.
-const NEEDS: &[Need] = &[
+const NEEDS: &[Requirement] = &[
     need("activemask", &[], (6, 2), 70),
     need("nanosleep", &[], (6, 2), 70),
     need("redux", &[], (7, 0), 80),
@@ -212,7 +212,7 @@ pub(super) fn of_any() -> String {
 /// Requirements of an opcode that none of the given texts about its rows mentions.
 #[cfg(test)]
 pub(super) fn told_of_none(told: &[String]) -> Vec<String> {
-    let missing = |n: &&Need| {
+    let missing = |n: &&Requirement| {
         let of = super::rows()
             .zip(told)
             .filter(|(row, _)| row.opcode == n.opcode);
@@ -237,7 +237,7 @@ const OF_CLUSTERS: [&str; 3] = ["%cluster", "%nclusterid", "%is_explicit_cluster
 
 /// The version and target of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Made {
+pub struct ModuleTarget {
     /// `.version`.
     pub version: (u32, u32),
     /// `.target`: the number.
@@ -246,7 +246,7 @@ pub struct Made {
 
 impl Unit {
     /// Reports instructions that are newer than their module.
-    pub fn newer(&self, made: Made, sink: &mut Sink) {
+    pub fn newer(&self, made: ModuleTarget, sink: &mut Sink) {
         for item in &self.items {
             let Item::Instr(m) = item else { continue };
             let Some((version, target)) = self.needs(m) else {
@@ -285,7 +285,7 @@ impl Unit {
         let text = self.text.as_str();
         let opcode = &text[m.raw.opcode.clone()];
         let written = |word: &&'static str| m.raw.quals.iter().any(|q| text[q.clone()] == **word);
-        let applies = |n: &&Need| {
+        let applies = |n: &&Requirement| {
             (n.opcode.is_empty() || n.opcode == opcode)
                 && n.words.iter().all(written)
                 && !n.without.iter().any(written)

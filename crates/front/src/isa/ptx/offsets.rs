@@ -292,16 +292,16 @@ fn gcd(a: i64, b: i64) -> i64 {
 
 /// A number or, with a base, an address at that offset in an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Value {
+struct OffsetValue {
     base: Option<LocId>,
     at: Range,
 }
 
 /// A possible value; `None`: any value.
-type Known = Option<Value>;
+type KnownOffset = Option<OffsetValue>;
 
-fn number(at: Range) -> Known {
-    Some(Value { base: None, at })
+fn number(at: Range) -> KnownOffset {
+    Some(OffsetValue { base: None, at })
 }
 
 /// The offsets of each access, by object. `unknown` lists accesses that may be anywhere.
@@ -321,7 +321,7 @@ impl Offsets {
             steps: STEPS,
         };
         for t in threads {
-            let mut run = Run {
+            let mut run = OffsetRun {
                 program,
                 thread: t,
                 offsets: &mut offsets,
@@ -371,13 +371,13 @@ impl Offsets {
 }
 
 /// The run of one thread.
-struct Run<'a> {
+struct OffsetRun<'a> {
     program: &'a Program,
     thread: usize,
     offsets: &'a mut Offsets,
 }
 
-impl Run<'_> {
+impl OffsetRun<'_> {
     /// Follows all paths; `None` if there are too many.
     fn all(&mut self) -> Option<()> {
         let program = self.program;
@@ -390,7 +390,7 @@ impl Run<'_> {
         let start = |init: &Init| match init {
             Init::Int(n) => number(Range::one(*n)),
             Init::Unknown => None,
-            Init::Address { loc, index } => Some(Value {
+            Init::Address { loc, index } => Some(OffsetValue {
                 base: Some(program.object(*loc)),
                 at: Range::one(program.layout(*loc).offset(*index)),
             }),
@@ -401,10 +401,10 @@ impl Run<'_> {
                 .regs
                 .iter()
                 .map(|r| start(&r.init))
-                .collect::<Vec<Known>>(),
+                .collect::<Vec<KnownOffset>>(),
         )];
-        let mut seen: HashMap<usize, HashSet<Vec<Known>>> = HashMap::new();
-        let mut wide: HashMap<usize, Vec<Known>> = HashMap::new();
+        let mut seen: HashMap<usize, HashSet<Vec<KnownOffset>>> = HashMap::new();
+        let mut wide: HashMap<usize, Vec<KnownOffset>> = HashMap::new();
         while let Some((mut at, mut regs)) = open.pop() {
             while let Some(instr) = thread.code.get(at) {
                 self.offsets.steps = self.offsets.steps.checked_sub(1)?;
@@ -455,12 +455,12 @@ impl Run<'_> {
         Some(())
     }
 
-    fn note(&mut self, at: usize, instr: &Instr, regs: &[Known]) {
+    fn note(&mut self, at: usize, instr: &Instr, regs: &[KnownOffset]) {
         let Some((addr, _)) = access_of(&instr.op) else {
             return;
         };
         match self.value(addr, regs) {
-            Some(Value {
+            Some(OffsetValue {
                 base: Some(object),
                 at: range,
             }) => {
@@ -468,7 +468,7 @@ impl Run<'_> {
                 of.entry(object).or_default().insert(range);
             }
             // A constant that is not an address: the access faults.
-            Some(Value {
+            Some(OffsetValue {
                 base: None,
                 at: range,
             }) if range.is_one().is_some() => {}
@@ -478,12 +478,12 @@ impl Run<'_> {
         }
     }
 
-    fn value(&self, e: &Expr, regs: &[Known]) -> Known {
+    fn value(&self, e: &Expr, regs: &[KnownOffset]) -> KnownOffset {
         let of = |e: &Expr| self.value(e, regs);
         match e {
             Expr::Const(n) => number(Range::one(*n)),
             Expr::Reg(r) => regs[usize::from(r.0)],
-            Expr::Address(loc) => Some(Value {
+            Expr::Address(loc) => Some(OffsetValue {
                 base: Some(self.program.object(*loc)),
                 at: Range::one(0),
             }),
@@ -491,8 +491,8 @@ impl Run<'_> {
                 // An unknown operand may be any number, but next to an address it counts as a
                 // number.
                 let (a, b) = (of(a), of(b));
-                let range = |v: Known| v.map_or(Range::ANY, |v| v.at);
-                let base = |v: Known| v.and_then(|v| v.base);
+                let range = |v: KnownOffset| v.map_or(Range::ANY, |v| v.at);
+                let base = |v: KnownOffset| v.and_then(|v| v.base);
                 match (base(a), base(b)) {
                     (None, None) if a.is_none() && b.is_none() => None,
                     (None, None) => number(match (range(a).is_one(), range(b).is_one()) {
@@ -519,12 +519,12 @@ impl Run<'_> {
                             }
                             _ => return number(Range::apply(*op, *ty, range(a), range(b))),
                         };
-                        Some(Value {
+                        Some(OffsetValue {
                             base: Some(loc),
                             at,
                         })
                     }
-                    (None, Some(loc)) if *op == BinOp::Add => Some(Value {
+                    (None, Some(loc)) if *op == BinOp::Add => Some(OffsetValue {
                         base: Some(loc),
                         at: range(a).plus(range(b)),
                     }),
@@ -536,7 +536,7 @@ impl Run<'_> {
             }
             Expr::Fused(..) => number(Range::ANY),
             Expr::Cmp(op, ty, a, b) => number(match (of(a)?, of(b)?) {
-                (Value { base: None, at: a }, Value { base: None, at: b }) => {
+                (OffsetValue { base: None, at: a }, OffsetValue { base: None, at: b }) => {
                     match (a.is_one(), b.is_one()) {
                         (Some(a), Some(b)) => Range::one(i64::from(op.holds(*ty, a, b))),
                         _ => Range::BIT,
@@ -550,7 +550,7 @@ impl Run<'_> {
                 None => either(of(a), of(b)),
             },
             Expr::Cast(ty, inner) => match of(inner)? {
-                Value { base: None, at } => number(at.cast(*ty)),
+                OffsetValue { base: None, at } => number(at.cast(*ty)),
                 address => Some(address),
             },
         }
@@ -558,18 +558,18 @@ impl Run<'_> {
 }
 
 /// A value that is one of two.
-fn either(a: Known, b: Known) -> Known {
+fn either(a: KnownOffset, b: KnownOffset) -> KnownOffset {
     let (a, b) = (a?, b?);
-    (a.base == b.base).then(|| Value {
+    (a.base == b.base).then(|| OffsetValue {
         at: a.at.or(b.at),
         ..a
     })
 }
 
 /// A register's value, widened for further iterations of a loop.
-fn widened(a: Known, b: Known) -> Known {
+fn widened(a: KnownOffset, b: KnownOffset) -> KnownOffset {
     let (a, b) = (a?, b?);
-    (a.base == b.base).then(|| Value {
+    (a.base == b.base).then(|| OffsetValue {
         at: a.at.widened(b.at),
         ..a
     })

@@ -1,8 +1,8 @@
 //! Checks operands against the instruction table and resolves them.
 
 use super::lower::{Arg, Emit, truth};
-use super::names::Name;
-use super::parse::{NameOperand, Operand, OperandKind};
+use super::names::NameMeaning;
+use super::parse::{NameOperand, OperandKind, PtxOperand};
 use super::table::{GroupKind, Matched, Role};
 use crate::isa::SymbolKind;
 use diag::Diagnostic;
@@ -14,7 +14,7 @@ impl Emit<'_, '_> {
         &mut self,
         m: &Matched,
         role: Role,
-        operand: &Operand,
+        operand: &PtxOperand,
         ty: Ty,
         loc: &mut Option<LocId>,
     ) -> Option<Arg> {
@@ -74,7 +74,7 @@ impl Emit<'_, '_> {
         &mut self,
         m: &Matched,
         role: Role,
-        operand: &Operand,
+        operand: &PtxOperand,
         ty: Ty,
         loc: &mut Option<LocId>,
     ) -> Option<Arg> {
@@ -181,9 +181,9 @@ impl Emit<'_, '_> {
     fn value(&mut self, n: &NameOperand, ty: Ty) -> Option<Arg> {
         let name = self.str(&n.name);
         match self.classify(name, Role::Val) {
-            Name::Special(v) => Some(Arg::Expr(Expr::Const(v))),
-            Name::UnknownSpecial => self.unknown_special(n),
-            Name::Location(id) => {
+            NameMeaning::Special(v) => Some(Arg::Expr(Expr::Const(v))),
+            NameMeaning::UnknownSpecial => self.unknown_special(n),
+            NameMeaning::Location(id) => {
                 // Shared memory is a window of 32 bits (PTX ISA, Generic Addressing).
                 let window = self.symbols.object(id).1.space == Space::Shared;
                 if ty.bits != 64 && !(window && ty.bits == 32) {
@@ -195,7 +195,7 @@ impl Emit<'_, '_> {
                 }
                 Some(Arg::Expr(self.named(n, id)?))
             }
-            Name::Register | Name::Unknown => {
+            NameMeaning::Register | NameMeaning::Unknown => {
                 let reg = self.regs.find(name)?;
                 if n.offset != 0 || n.index != 0 {
                     let message = format!(
@@ -276,20 +276,20 @@ impl Emit<'_, '_> {
     ) -> Option<Arg> {
         let name = self.str(&n.name);
         match self.classify(name, Role::Addr) {
-            Name::Location(id) => {
+            NameMeaning::Location(id) => {
                 *loc = Some(id);
                 self.check_space(m, n, id);
                 let address = self.named(n, id)?;
                 self.check_extent(m, n, id)?;
                 Some(Arg::Expr(address))
             }
-            Name::Register => {
+            NameMeaning::Register => {
                 let reg = self.regs.find(name)?;
                 let element = self.element(n, ty)?;
                 self.through_register = m.quals.ty().is_none();
                 Some(Arg::Expr(plus(Expr::Reg(reg), element, ty)))
             }
-            Name::Special(_) | Name::UnknownSpecial => {
+            NameMeaning::Special(_) | NameMeaning::UnknownSpecial => {
                 self.error(
                     "wrong-operand",
                     n.name.clone(),
@@ -298,7 +298,7 @@ impl Emit<'_, '_> {
                 );
                 None
             }
-            Name::Unknown => {
+            NameMeaning::Unknown => {
                 let full = self.sink.full();
                 let known = self.symbols.names().filter(|_| !full);
                 let span = self.unit.text.span(n.name.clone());

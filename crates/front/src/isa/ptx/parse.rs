@@ -16,7 +16,7 @@ use super::outside;
 use diag::{Cursor, MappedText, Sink};
 
 #[derive(Clone, Debug)]
-pub(super) enum Stmt {
+pub(super) enum PtxStmt {
     /// A label, `name:`.
     Label(Range<usize>),
     Instr(RawInstr),
@@ -41,12 +41,12 @@ pub(super) struct RawInstr {
     pub(super) opcode: Range<usize>,
     /// The qualifiers, without their dots.
     pub(super) quals: Vec<Range<usize>>,
-    pub(super) operands: Vec<Operand>,
+    pub(super) operands: Vec<PtxOperand>,
 }
 
 /// An operand with its place.
 #[derive(Clone, Debug)]
-pub(super) struct Operand {
+pub(super) struct PtxOperand {
     pub(super) range: Range<usize>,
     pub(super) kind: OperandKind,
 }
@@ -61,14 +61,14 @@ pub(super) enum OperandKind {
     /// `_`, which discards a result.
     Discard,
     /// The elements of a vector, `{a, b}`.
-    Vector(Vec<Operand>),
+    Vector(Vec<PtxOperand>),
     /// Two destinations, `d|p`.
-    Pair(Vec<Operand>),
+    Pair(Vec<PtxOperand>),
 }
 
-impl Operand {
+impl PtxOperand {
     /// The elements of a vector; any other operand is its own single element.
-    pub(super) fn elements(&self) -> &[Operand] {
+    pub(super) fn elements(&self) -> &[PtxOperand] {
         match &self.kind {
             OperandKind::Vector(all) | OperandKind::Pair(all) => all,
             _ => std::slice::from_ref(self),
@@ -103,8 +103,8 @@ impl NameOperand {
     }
 }
 
-pub(super) fn parse(text: &MappedText, sink: &mut Sink) -> Vec<Stmt> {
-    let mut parser = Parser {
+pub(super) fn parse(text: &MappedText, sink: &mut Sink) -> Vec<PtxStmt> {
+    let mut parser = PtxParser {
         text,
         tokens: Cursor::new(lex(text.as_str())),
         sink,
@@ -114,17 +114,17 @@ pub(super) fn parse(text: &MappedText, sink: &mut Sink) -> Vec<Stmt> {
     parser.out
 }
 
-struct Parser<'a> {
+struct PtxParser<'a> {
     text: &'a MappedText,
     tokens: Cursor<Kind>,
     sink: &'a mut Sink,
-    out: Vec<Stmt>,
+    out: Vec<PtxStmt>,
 }
 
 /// A statement was reported as malformed.
 struct Malformed;
 
-impl Parser<'_> {
+impl PtxParser<'_> {
     fn run(&mut self) {
         loop {
             match self.tokens.peek() {
@@ -209,7 +209,7 @@ impl Parser<'_> {
         if self.tokens.peek() == Kind::Word && self.tokens.peek_at(1) == Kind::Punct(':') {
             let name = self.tokens.advance().range;
             self.tokens.advance();
-            self.out.push(Stmt::Label(name));
+            self.out.push(PtxStmt::Label(name));
             return Ok(());
         }
         let start = self.tokens.range().start;
@@ -257,7 +257,7 @@ impl Parser<'_> {
                         offset: 0,
                         index: 0,
                     };
-                    operands.push(Operand {
+                    operands.push(PtxOperand {
                         range,
                         kind: OperandKind::Name(name),
                     });
@@ -277,7 +277,7 @@ impl Parser<'_> {
             return self.fail("`,`, `;` or the end of the line");
         }
         let end = self.tokens.last().range.end;
-        self.out.push(Stmt::Instr(RawInstr {
+        self.out.push(PtxStmt::Instr(RawInstr {
             range: start..end,
             pred,
             opcode,
@@ -331,7 +331,7 @@ impl Parser<'_> {
                     } else {
                         None
                     };
-                    self.out.push(Stmt::Reg {
+                    self.out.push(PtxStmt::Reg {
                         ty: ty.clone(),
                         name,
                         count,
@@ -357,7 +357,7 @@ impl Parser<'_> {
                         break;
                     }
                 }
-                self.out.push(Stmt::Targets(labels));
+                self.out.push(PtxStmt::Targets(labels));
                 if self.at_end() {
                     Ok(())
                 } else {
@@ -382,11 +382,11 @@ impl Parser<'_> {
         constant(self.text.as_str(), &mut self.tokens)
     }
 
-    fn operand(&mut self) -> Result<Operand, Malformed> {
+    fn operand(&mut self) -> Result<PtxOperand, Malformed> {
         let start = self.tokens.range().start;
         let kind = self.operand_kind()?;
         let end = self.tokens.last().range.end.max(start);
-        Ok(Operand {
+        Ok(PtxOperand {
             range: start..end,
             kind,
         })
@@ -446,14 +446,14 @@ impl Parser<'_> {
             Kind::Word if self.str(&self.tokens.range()) == "_" => {
                 let range = self.tokens.range();
                 self.tokens.advance();
-                self.perhaps_pair(Operand {
+                self.perhaps_pair(PtxOperand {
                     range,
                     kind: OperandKind::Discard,
                 })
             }
             Kind::Word => {
                 let name = self.name(true)?;
-                self.perhaps_pair(Operand {
+                self.perhaps_pair(PtxOperand {
                     range: name.name.clone(),
                     kind: OperandKind::Name(name),
                 })
@@ -463,12 +463,12 @@ impl Parser<'_> {
     }
 
     /// The operand, or a pair if `|` and a second one follow.
-    fn perhaps_pair(&mut self, first: Operand) -> Result<OperandKind, Malformed> {
+    fn perhaps_pair(&mut self, first: PtxOperand) -> Result<OperandKind, Malformed> {
         if !self.eat('|') {
             return Ok(first.kind);
         }
         let second = self.name(false)?;
-        let second = Operand {
+        let second = PtxOperand {
             range: second.name.clone(),
             kind: OperandKind::Name(second),
         };

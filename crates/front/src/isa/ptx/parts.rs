@@ -23,7 +23,7 @@ use program::{Field, Init, Layout, LocId, LocationKind, Program, Tag, Ty, mbarri
 pub(super) type Cells = HashMap<(usize, usize), u8>;
 
 /// An access to an object through a register, with its possible places.
-pub(super) struct Access {
+pub(super) struct RegisterAccess {
     /// Its thread and micro-op.
     pub(super) at: (usize, usize),
     span: Span,
@@ -83,8 +83,8 @@ pub(super) fn accesses(
     program: &Program,
     points: &Points,
     objects: &[LocId],
-) -> BTreeMap<LocId, Vec<Access>> {
-    let mut all: BTreeMap<LocId, Vec<Access>> = BTreeMap::new();
+) -> BTreeMap<LocId, Vec<RegisterAccess>> {
+    let mut all: BTreeMap<LocId, Vec<RegisterAccess>> = BTreeMap::new();
     let mut threads: HashSet<usize> = HashSet::new();
     for (t, i, instr) in program.instrs() {
         let t = usize::from(t.0);
@@ -98,7 +98,7 @@ pub(super) fn accesses(
         {
             threads.insert(t);
             let of_object = instr.op.has(Tag::Mbarrier);
-            let access = Access {
+            let access = RegisterAccess {
                 at: (t, i),
                 span: instr.span,
                 size: ty.bytes(),
@@ -118,7 +118,7 @@ pub(super) fn accesses(
 }
 
 /// The layout with the coarsest cells such that each access covers whole cells.
-fn whole(program: &Program, object: LocId, accesses: &[Access], sink: &mut Sink) -> Layout {
+fn whole(program: &Program, object: LocId, accesses: &[RegisterAccess], sink: &mut Sink) -> Layout {
     let bytes = match &program.location(object).kind {
         LocationKind::Object { init, .. } => init.len(),
         LocationKind::Alias { .. } => 0,
@@ -305,7 +305,7 @@ fn lay(program: &mut Program, object: LocId, new: Layout) {
 }
 
 /// Marks words that code uses as mbarrier objects as such, whatever their declaration says.
-fn marked(program: &mut Program, object: LocId, accesses: &[Access]) {
+fn marked(program: &mut Program, object: LocId, accesses: &[RegisterAccess]) {
     let LocationKind::Object { layout, .. } = &mut program.locations[usize::from(object.0)].kind
     else {
         return;
@@ -321,7 +321,7 @@ fn marked(program: &mut Program, object: LocId, accesses: &[Access]) {
 
 /// The number of cells that an access covers, if it is the same at all places where it covers whole
 /// cells. `cells` maps the offset of each cell to its size.
-fn counted(cells: &HashMap<i64, u32>, access: &Access) -> Option<u8> {
+fn counted(cells: &HashMap<i64, u32>, access: &RegisterAccess) -> Option<u8> {
     let count = |place: &i64| {
         let size = *cells.get(place)?;
         let n = (access.size.is_multiple_of(size)).then_some(access.size / size)?;
@@ -337,7 +337,13 @@ fn counted(cells: &HashMap<i64, u32>, access: &Access) -> Option<u8> {
     counts.all(|other| other == first).then_some(first)
 }
 
-fn refuse(program: &Program, object: LocId, access: &Access, differs: bool, sink: &mut Sink) {
+fn refuse(
+    program: &Program,
+    object: LocId,
+    access: &RegisterAccess,
+    differs: bool,
+    sink: &mut Sink,
+) {
     let name = &program.location(object).name;
     let bits = 8 * access.size;
     let layout = program.layout(object);

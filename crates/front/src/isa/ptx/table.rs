@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use super::lower::{Call, Emit};
-use super::parse::{Operand, OperandKind, RawInstr};
+use super::parse::{OperandKind, PtxOperand, RawInstr};
 use super::{
     arith, asynchronous, atomics, barriers, bits, carry, clusters, control, copies, fences, lanes,
     matrices, mbarrier, memory, multimem, outside, tensormap, unknown,
@@ -497,7 +497,7 @@ pub(super) struct Matched {
 impl Matched {
     /// The operands with their roles, each with the number of parts of its value. Elements of a
     /// vector have the role of the vector.
-    pub(super) fn operands(&self) -> impl Iterator<Item = (Role, &Operand, u8)> {
+    pub(super) fn operands(&self) -> impl Iterator<Item = (Role, &PtxOperand, u8)> {
         let operands = self.row.operands.iter().zip(&self.raw.operands);
         operands.flat_map(|(role, operand)| {
             let (roles, pieces) = match (role, &operand.kind) {
@@ -648,7 +648,7 @@ pub(super) fn find(text: &MappedText, mut raw: RawInstr, sink: &mut Sink) -> Opt
     if quals.all(GroupKind::Cache).any(|word| word == POLICY) {
         // A cache policy changes no value that is read (PTX ISA, Cache Eviction Priority Hints).
         let policy = raw.operands.pop();
-        let is_register = |o: &Operand| matches!(&o.kind, OperandKind::Name(n) if !n.brackets);
+        let is_register = |o: &PtxOperand| matches!(&o.kind, OperandKind::Name(n) if !n.brackets);
         if !policy.as_ref().is_some_and(is_register) {
             let place = policy.map_or(raw.opcode.clone(), |o| o.range);
             sink.error(

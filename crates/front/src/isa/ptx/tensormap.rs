@@ -11,7 +11,7 @@
 //! - A copy by a warp with several threads in the test is refused: no source says which of them
 //!   makes it.
 
-use super::copies::{End, one_address};
+use super::copies::{CopyEnd, one_address};
 use super::lower::{Call, Emit};
 use super::memory::is_ordinary;
 use super::table::{Group, GroupKind, Role, Row, SCOPES};
@@ -212,7 +212,7 @@ pub(super) fn tensor_map(
         return None;
     };
     is_ordinary(e, loc, &c.opcode)?;
-    one_address(e, c, End::Of(loc))?;
+    one_address(e, c, CopyEnd::Of(loc))?;
     let space = e.symbols.object(loc).1.space;
     let symbol = e.symbols.get(loc);
     let (name, place) = (symbol.name.clone(), symbol.span);

@@ -39,7 +39,7 @@ pub(super) fn finish<'b>(
 ) -> Vec<Lowered> {
     let errors = sink.errors();
     let mut threads: Vec<Lowered> = Vec::new();
-    let mut lanes = Lanes::default();
+    let mut lanes = DeviceLanes::default();
     for depth in 0.. {
         let round = bodies.lower(threads.len(), sink);
         if round.is_empty() || sink.errors() > errors {
@@ -73,7 +73,7 @@ pub(super) fn finish<'b>(
 
 /// The lanes of devices, created when a thread first enqueues to them.
 #[derive(Default)]
-struct Lanes {
+struct DeviceLanes {
     /// OpenCL: each device's queue.
     queues: HashMap<u32, LaneId>,
     /// CUDA: each block's stream, by command and block, with the thread that launches into it.
@@ -97,7 +97,7 @@ impl Part<'_, '_> {
         id: ThreadId,
         thread: &mut Thread,
         requests: &[Request],
-        lanes: &mut Lanes,
+        lanes: &mut DeviceLanes,
     ) {
         let Some(command) = self.host.command_of(id).filter(|_| !requests.is_empty()) else {
             return;
@@ -147,7 +147,7 @@ impl Part<'_, '_> {
         &mut self,
         caller: Caller,
         request: &Request,
-        lanes: &mut Lanes,
+        lanes: &mut DeviceLanes,
         made: &HashMap<String, CommandId>,
     ) -> Option<()> {
         let waits = self.waits(request, made)?;
@@ -216,7 +216,12 @@ impl Part<'_, '_> {
 
     /// CUDA: the stream of a launch. Every fire-and-forget launch and every tail launch gets a new
     /// stream.
-    fn stream(&mut self, caller: Caller, request: &Request, lanes: &mut Lanes) -> Option<LaneId> {
+    fn stream(
+        &mut self,
+        caller: Caller,
+        request: &Request,
+        lanes: &mut DeviceLanes,
+    ) -> Option<LaneId> {
         let Caller {
             command,
             thread,

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use ::toml::de::{DeTable, DeValue};
 
-use super::Reader;
+use super::TestReader;
 use super::memory::is_identifier;
 use super::template::Choice;
 use crate::document::{Value, span_of};
@@ -22,7 +22,7 @@ use diag::{Sink, Span};
 use program::dialect::Allocation;
 use program::{Class, Dialect, MemoryKind, OpenClMemory, SVM_ATOMICS, Seat, Space, Ty};
 
-impl Reader<'_, '_> {
+impl TestReader<'_, '_> {
     /// Reads the keys of an object that only C-like dialects have.
     pub(super) fn c_object(
         &mut self,

@@ -6,7 +6,7 @@
 use ::toml::de::{DeTable, DeValue};
 
 use super::template::Choice;
-use super::{Reader, integer};
+use super::{TestReader, integer};
 use crate::document::{Value, entries, span_of};
 use crate::isa::clike::{class_initial, class_named};
 use crate::isa::{Object, Symbols};
@@ -16,7 +16,7 @@ use program::{
     ATTRIBUTES, Class, Dialect, Init, LocId, Machine, MemoryKind, SVM_ATOMICS, Space, Ty,
 };
 
-impl Reader<'_, '_> {
+impl TestReader<'_, '_> {
     pub(super) fn cuda_memory(
         &mut self,
         table: &DeTable<'_>,

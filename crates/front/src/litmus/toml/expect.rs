@@ -3,7 +3,7 @@
 use ::toml::de::DeTable;
 use indexmap::IndexMap;
 
-use super::Reader;
+use super::TestReader;
 use super::template::{Choice, tables};
 use crate::document::{entries, span_of};
 use crate::litmus::keys;
@@ -11,7 +11,7 @@ use diag::Span;
 use program::litmus::{Expectation, Reachability};
 use program::options::{OPTIONS, Setting};
 
-impl Reader<'_, '_> {
+impl TestReader<'_, '_> {
     /// The expectations of the file, then those of the instance.
     pub(super) fn expectations(&mut self, choice: &Choice) -> IndexMap<String, Expectation> {
         let mut all = super::no_expectations();
@@ -68,7 +68,7 @@ impl Reader<'_, '_> {
     }
 }
 
-impl Reader<'_, '_> {
+impl TestReader<'_, '_> {
     /// Expected answers under readings of the source, by option and value.
     fn readings(&mut self, table: &DeTable<'_>, choice: &Choice) -> Vec<(Setting, Reachability)> {
         let mut all = Vec::new();

@@ -3,7 +3,7 @@
 
 use ::toml::de::DeTable;
 
-use super::Reader;
+use super::TestReader;
 use super::memory::MBARRIER;
 use super::template::Choice;
 use crate::document::{entries, span_of};
@@ -25,7 +25,7 @@ const MAX_BYTES: u32 = 65_536;
 /// The maximum number of elements of an array in a structure.
 const MAX_ELEMENTS: u32 = 16_384;
 
-impl Reader<'_, '_> {
+impl TestReader<'_, '_> {
     /// Reads `fields`; each begins at a multiple of its size, as in C.
     pub(super) fn fields(&mut self, table: &DeTable<'_>, choice: &Choice) -> Option<Layout> {
         let given = table.get("fields")?;

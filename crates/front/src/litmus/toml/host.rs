@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use ::toml::de::{DeTable, DeValue};
 
-use super::Reader;
+use super::TestReader;
 use super::memory::is_identifier;
 use super::template::{Choice, tables};
 use crate::document::{Value, entries, span_of};
@@ -39,7 +39,7 @@ const CALLS_IN_KERNEL: &str =
 /// The name of the default context.
 const CONTEXT: &str = "context";
 
-impl Reader<'_, '_> {
+impl TestReader<'_, '_> {
     /// Reads a program with host threads. `assembly`: settings for reading kernels in PTX.
     pub(super) fn host_program(
         &mut self,

@@ -168,7 +168,7 @@ fn one(table: &DeTable<'_>, template: &Template, file: &str, sink: &mut Sink) ->
     let letters = letters(table, &property, sink);
     let grid = table.get("table")?;
     let grid = map_string(file, grid.span(), grid.get_ref().as_str()?);
-    let cells = Grid {
+    let cells = MatrixGrid {
         text: &grid,
         letters: &letters,
         property: &property,
@@ -259,14 +259,14 @@ fn letters(table: &DeTable<'_>, property: &str, sink: &mut Sink) -> Vec<(String,
     letters
 }
 
-struct Grid<'a> {
+struct MatrixGrid<'a> {
     text: &'a MappedText,
     letters: &'a [(String, String)],
     property: &'a str,
     sink: &'a mut Sink,
 }
 
-impl Grid<'_> {
+impl MatrixGrid<'_> {
     fn read(mut self, rows: &Axis, columns: Option<&Axis>) -> Vec<(usize, usize, String, Span)> {
         let text = self.text;
         let mut cells = Vec::new();

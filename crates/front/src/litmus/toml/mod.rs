@@ -55,7 +55,7 @@ pub(super) fn read(sink: &mut Sink, only: Option<&str>) -> Vec<LitmusTest> {
         None => matrix::read(root, &template, &file.text, sink),
         Some(_) => Vec::new(),
     };
-    let mut reader = Reader {
+    let mut reader = TestReader {
         file: &file.text,
         root,
         template,
@@ -90,7 +90,7 @@ pub(super) fn read(sink: &mut Sink, only: Option<&str>) -> Vec<LitmusTest> {
             break;
         }
     }
-    let Reader { template, sink, .. } = reader;
+    let TestReader { template, sink, .. } = reader;
     if only.is_none() {
         template.report_unused(sink);
     }
@@ -98,14 +98,14 @@ pub(super) fn read(sink: &mut Sink, only: Option<&str>) -> Vec<LitmusTest> {
 }
 
 /// Reads the tests of a file one after another.
-struct Reader<'a, 's> {
+struct TestReader<'a, 's> {
     file: &'a str,
     root: &'a DeTable<'a>,
     template: Template,
     sink: &'s mut Sink,
 }
 
-impl Reader<'_, '_> {
+impl TestReader<'_, '_> {
     /// A string with its placeholders filled in.
     fn text(&mut self, value: &Value<'_>, choice: &Choice) -> Option<MappedText> {
         let decoded = value.get_ref().as_str()?;

@@ -9,7 +9,7 @@
 use ::toml::de::{DeTable, DeValue};
 
 use super::template::Choice;
-use super::{Reader, integer};
+use super::{TestReader, integer};
 use crate::document::{Value, span_of};
 use crate::isa::clike::Coordinates;
 use crate::litmus::fronts::Front;
@@ -26,7 +26,7 @@ struct Extent {
     span: Span,
 }
 
-impl Reader<'_, '_> {
+impl TestReader<'_, '_> {
     /// The threads of a kernel, by their places. Reports an error and returns none if the index
     /// space is invalid or too large. An index space of OpenCL may be empty.
     pub(super) fn grid(

@@ -2,13 +2,13 @@
 
 use ::toml::de::DeTable;
 
-use super::Reader;
+use super::TestReader;
 use super::template::{Choice, tables};
 use crate::document::span_of;
 use crate::litmus::keys;
 use program::litmus::RunExpectation;
 
-impl Reader<'_, '_> {
+impl TestReader<'_, '_> {
     pub(super) fn runs(&mut self, choice: &Choice) -> Vec<RunExpectation> {
         let list = tables(self.root, "run");
         list.into_iter()

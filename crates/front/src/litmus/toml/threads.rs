@@ -6,7 +6,7 @@ use ::toml::de::{DeTable, DeValue};
 
 use super::memory::is_identifier;
 use super::template::{Choice, tables};
-use super::{Reader, integer};
+use super::{TestReader, integer};
 use crate::document::span_of;
 use crate::isa::Symbols;
 use crate::isa::ptx::Unit;
@@ -16,7 +16,7 @@ use crate::litmus::places::{MAX_THREADS, special_registers};
 use diag::Span;
 use program::{Dialect, Place, Scope};
 
-impl Reader<'_, '_> {
+impl TestReader<'_, '_> {
     /// The threads of the kernel, followed by the listed ones.
     pub(super) fn threads(
         &mut self,
