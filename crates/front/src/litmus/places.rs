@@ -8,7 +8,7 @@ pub(super) const MAX_THREADS: usize = 4096;
 
 /// The layout of a kernel's threads on a device.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Layout {
+pub(super) struct GridLayout {
     pub(super) gpu: u32,
     pub(super) domain: u32,
     /// The number of threads in a warp.
@@ -19,7 +19,7 @@ pub(super) struct Layout {
     pub(super) cooperative: bool,
 }
 
-impl Layout {
+impl GridLayout {
     /// All threads of an index space, in order of their places; the caller has checked its size.
     pub(super) fn threads(&self, range: NdRange) -> Vec<(Coordinates, Place)> {
         let place = |at: Coordinates| {

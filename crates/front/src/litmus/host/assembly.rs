@@ -17,13 +17,13 @@ use diag::{Sink, Span};
 use program::{Expr, LocId, LocationKind, Program, Proxy, Space, ThreadId};
 
 /// The code of kernels in PTX.
-pub(in crate::litmus) struct Assembly {
+pub(in crate::litmus) struct PtxKernels {
     pub(in crate::litmus) units: Vec<Unit>,
     /// The settings for reading the code.
     pub(in crate::litmus) env: ptx::Env,
 }
 
-impl Assembly {
+impl PtxKernels {
     /// Memory gets the type of the kernels' accesses; the host's accesses follow it.
     pub(super) fn settle_types(&self, symbols: &mut Symbols, sink: &mut Sink) {
         for unit in &self.units {

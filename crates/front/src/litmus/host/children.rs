@@ -15,9 +15,9 @@
 
 use std::collections::HashMap;
 
-use super::bodies::{Bodies, Lowered};
-use super::events::Events;
-use super::{Declared, Part};
+use super::bodies::{Bodies, CommandThread};
+use super::events::HostEvents;
+use super::{HostBuilder, HostDeclarations};
 use crate::isa::clike::host::{Does, Request};
 use diag::Sink;
 use program::dialect::Runtime;
@@ -31,14 +31,14 @@ const MAX_DEPTH: usize = 24;
 
 /// Lowers and names all threads of commands, including those of children.
 pub(super) fn finish<'b>(
-    declared: &'b Declared,
-    events: &Events,
+    declared: &'b HostDeclarations,
+    events: &HostEvents,
     host: &mut HostProgram,
     mut bodies: Bodies<'b>,
     sink: &mut Sink,
-) -> Vec<Lowered> {
+) -> Vec<CommandThread> {
     let errors = sink.errors();
-    let mut threads: Vec<Lowered> = Vec::new();
+    let mut threads: Vec<CommandThread> = Vec::new();
     let mut lanes = DeviceLanes::default();
     for depth in 0.. {
         let round = bodies.lower(threads.len(), sink);
@@ -49,7 +49,7 @@ pub(super) fn finish<'b>(
         for mut lowered in round {
             let requests = std::mem::take(&mut lowered.requests);
             let id = bodies.id(threads.len());
-            let mut part = Part {
+            let mut part = HostBuilder {
                 declared,
                 events,
                 host,
@@ -90,7 +90,7 @@ struct Caller {
     device: u32,
 }
 
-impl Part<'_, '_> {
+impl HostBuilder<'_, '_> {
     /// Adds the commands that one thread of a kernel enqueues.
     fn children(
         &mut self,

@@ -6,7 +6,7 @@
 //! - CUDA runtime API, *Execution Control*; CUDA driver API, *API synchronization behavior*,
 //!   Memcpy.
 
-use super::Part;
+use super::HostBuilder;
 use super::events::enqueues;
 use crate::isa::clike::host::{Does, Request};
 use crate::litmus::places::MAX_THREADS;
@@ -14,7 +14,7 @@ use program::dialect::Runtime;
 use program::host::{CallId, Command, CommandId, CommandKind, HostOp, Origin};
 use program::{LocId, MemoryKind, NdRange, RangeError, ThreadId};
 
-impl Part<'_, '_> {
+impl HostBuilder<'_, '_> {
     /// Lowers a call that enqueues a command.
     pub(super) fn enqueue(
         &mut self,

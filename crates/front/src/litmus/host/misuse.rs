@@ -12,7 +12,7 @@
 //!   are the same for all current devices.
 //! - CUDA runtime API, cudaMemcpy: the kind of a copy.
 
-use super::Declared;
+use super::HostDeclarations;
 use crate::isa::Symbols;
 use crate::isa::clike::host::{Does, Name, Request};
 use diag::{Diagnostic, Sink, Span};
@@ -27,7 +27,7 @@ const BLOCK_Z: u64 = 64;
 
 /// Reports all misuses.
 pub(super) fn report(
-    declared: &Declared,
+    declared: &HostDeclarations,
     requests: &[Vec<Request>],
     symbols: &Symbols,
     sink: &mut Sink,
@@ -70,7 +70,7 @@ struct Misuse<'a> {
 impl Misuse<'_> {
     /// Streams with programmatically dependent launches may contain only kernels: CUDA does not
     /// define what such a launch depends on otherwise.
-    fn dependent(&mut self, declared: &Declared, requests: &[Vec<Request>]) {
+    fn dependent(&mut self, declared: &HostDeclarations, requests: &[Vec<Request>]) {
         let kernel = |r: &Request| r.kernel.map(|k| &declared.kernels[k]);
         let all = || requests.iter().flatten();
         for launch in all().filter(|r| kernel(r).is_some_and(|k| k.programmatic)) {
@@ -170,7 +170,7 @@ impl Misuse<'_> {
     }
 
     /// A launch into a stream of a device other than the current one.
-    fn device(&mut self, declared: &Declared, request: &Request) {
+    fn device(&mut self, declared: &HostDeclarations, request: &Request) {
         let Some(lane) = request.lane.map(|l| &declared.lanes[usize::from(l.0)]) else {
             return;
         };

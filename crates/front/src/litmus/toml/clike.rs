@@ -11,7 +11,7 @@ use ::toml::de::{DeTable, DeValue};
 
 use super::TestReader;
 use super::memory::is_identifier;
-use super::template::Choice;
+use super::template::TemplateChoice;
 use crate::document::{Value, span_of};
 use crate::isa::clike::{Env, Language, Record, Unit};
 use crate::isa::{SymbolKind, Symbols};
@@ -29,7 +29,7 @@ impl TestReader<'_, '_> {
         dialect: Dialect,
         value: &Value<'_>,
         kind: &mut SymbolKind,
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) {
         let empty = DeTable::new();
         let table = value.get_ref().as_table().unwrap_or(&empty);
@@ -148,7 +148,7 @@ impl TestReader<'_, '_> {
         &mut self,
         dialect: Dialect,
         table: &DeTable<'_>,
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) -> Option<Record> {
         let text = self.string(table, "type", choice)?;
         let name = text.as_str().trim();
@@ -182,7 +182,7 @@ impl TestReader<'_, '_> {
 
     /// How an OpenCL object is allocated: a buffer, unless `kind`, or `svm` as another notation,
     /// says otherwise.
-    fn opencl_kind(&mut self, table: &DeTable<'_>, choice: &Choice) -> MemoryKind {
+    fn opencl_kind(&mut self, table: &DeTable<'_>, choice: &TemplateChoice) -> MemoryKind {
         let svm = self.word(table, "svm", keys::SVM, choice);
         let kind = self.word(table, "kind", keys::OPENCL_KINDS, choice);
         let place = ["svm", "regions", "space"]
@@ -234,7 +234,7 @@ impl TestReader<'_, '_> {
         &mut self,
         dialect: Dialect,
         symbols: &Symbols,
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) -> Vec<CThreadDraft> {
         let mut threads = Vec::new();
         if let Some(kernel) = self.root.get("kernel").and_then(|v| v.get_ref().as_table()) {
@@ -267,7 +267,7 @@ impl TestReader<'_, '_> {
         dialect: Dialect,
         table: &DeTable<'_>,
         symbols: &Symbols,
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) -> Env {
         let regs = self
             .regs(table, symbols, choice)
@@ -298,7 +298,7 @@ impl TestReader<'_, '_> {
         dialect: Dialect,
         table: &DeTable<'_>,
         symbols: &Symbols,
-        choice: &Choice,
+        choice: &TemplateChoice,
         threads: &mut Vec<CThreadDraft>,
     ) {
         if dialect.row().levels.is_empty() {

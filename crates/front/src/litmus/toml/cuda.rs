@@ -5,7 +5,7 @@
 
 use ::toml::de::{DeTable, DeValue};
 
-use super::template::Choice;
+use super::template::TemplateChoice;
 use super::{TestReader, integer};
 use crate::document::{Value, entries, span_of};
 use crate::isa::clike::{class_initial, class_named};
@@ -21,7 +21,7 @@ impl TestReader<'_, '_> {
         &mut self,
         table: &DeTable<'_>,
         object: &mut Object,
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) {
         let kind = self.word(table, "kind", keys::KINDS, choice);
         let gpu = self.count(table, &["gpu"], choice);
@@ -61,7 +61,7 @@ impl TestReader<'_, '_> {
     pub(super) fn class(
         &mut self,
         table: &DeTable<'_>,
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) -> Option<Option<(Ty, Class)>> {
         let text = self.string(table, "type", choice)?;
         let name = text.as_str();

@@ -11,7 +11,7 @@ use ::toml::de::{DeTable, DeValue};
 
 use super::TestReader;
 use super::memory::is_identifier;
-use super::template::{Choice, tables};
+use super::template::{TemplateChoice, tables};
 use crate::document::{Value, entries, span_of};
 use crate::isa::clike::host::Names;
 use crate::isa::clike::{Env, Unit};
@@ -19,7 +19,7 @@ use crate::isa::ptx;
 use crate::isa::{SymbolKind, Symbols};
 use crate::litmus::build::{CThreadDraft, declare_votes};
 use crate::litmus::fronts::{Front, Syntax, language};
-use crate::litmus::host::{Assembly, Code, Declared, Text, assemble};
+use crate::litmus::host::{HostDeclarations, PtxKernels, Routine, RoutineCode, assemble};
 use crate::litmus::keys;
 use crate::litmus::places::host_place;
 use diag::{MappedText, Sink, Span};
@@ -46,7 +46,7 @@ impl TestReader<'_, '_> {
         dialect: Dialect,
         mut symbols: Symbols,
         assembly: ptx::Env,
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) -> Program {
         let errors = self.sink.errors();
         self.host_keys(dialect);
@@ -54,12 +54,12 @@ impl TestReader<'_, '_> {
         // further errors.
         let runtime = dialect.row().runtime.unwrap_or(Runtime::OpenCl);
         let in_ptx = matches!(Front::of(dialect).syntax, Syntax::Ptx);
-        let mut declared = Declared {
+        let mut declared = HostDeclarations {
             runtime,
-            ..Declared::default()
+            ..HostDeclarations::default()
         };
         if in_ptx {
-            declared.assembly = Some(Assembly {
+            declared.assembly = Some(PtxKernels {
                 units: Vec::new(),
                 env: assembly,
             });
@@ -121,7 +121,7 @@ impl TestReader<'_, '_> {
             (&mut declared.kernels, of_kernel),
         ] {
             for code in codes {
-                if let Text::C(_, env) = &mut code.text {
+                if let RoutineCode::C(_, env) = &mut code.text {
                     env.host = Some(names.clone());
                 }
             }
@@ -181,8 +181,8 @@ impl TestReader<'_, '_> {
             });
         }
         let units = declared.kernels.iter().filter_map(|k| match &k.text {
-            Text::C(unit, _) => Some(&**unit),
-            Text::Ptx { .. } => None,
+            RoutineCode::C(unit, _) => Some(&**unit),
+            RoutineCode::Ptx { .. } => None,
         });
         declare_votes(dialect, units, &mut symbols, self.sink);
         if self.sink.errors() > errors {
@@ -276,8 +276,8 @@ impl TestReader<'_, '_> {
         &mut self,
         runtime: Runtime,
         symbols: &Symbols,
-        choice: &Choice,
-        declared: &mut Declared,
+        choice: &TemplateChoice,
+        declared: &mut HostDeclarations,
     ) {
         let key = if runtime == Runtime::Cuda {
             "streams"
@@ -331,7 +331,7 @@ impl TestReader<'_, '_> {
     }
 
     /// The number of devices, from those of streams and of memory.
-    fn devices(&self, symbols: &Symbols, declared: &Declared) -> u32 {
+    fn devices(&self, symbols: &Symbols, declared: &HostDeclarations) -> u32 {
         let of_memory = symbols
             .names()
             .filter_map(|n| symbols.find(n))
@@ -359,9 +359,9 @@ impl TestReader<'_, '_> {
         runtime: Runtime,
         key: &str,
         symbols: &Symbols,
-        assembly: &mut Option<Assembly>,
-        choice: &Choice,
-    ) -> Vec<Code> {
+        assembly: &mut Option<PtxKernels>,
+        choice: &TemplateChoice,
+    ) -> Vec<Routine> {
         let mut all = Vec::new();
         for table in tables(self.root, key) {
             let (Some(name), Some(code)) = (
@@ -375,7 +375,7 @@ impl TestReader<'_, '_> {
             let text = match assembly {
                 Some(assembly) => {
                     assembly.units.push(self.ptx_code(code));
-                    Text::Ptx {
+                    RoutineCode::Ptx {
                         unit: assembly.units.len() - 1,
                         regs: self.regs(table, symbols, choice),
                     }
@@ -383,7 +383,7 @@ impl TestReader<'_, '_> {
                 None => {
                     let may_be_ptx = key == "kernel" && runtime == Runtime::Cuda;
                     let unit = self.c_code(runtime.dialect(), code, may_be_ptx, WRONG_KERNEL);
-                    Text::C(
+                    RoutineCode::C(
                         unit.into(),
                         self.env(runtime.dialect(), table, symbols, choice),
                     )
@@ -418,7 +418,7 @@ impl TestReader<'_, '_> {
                 );
             }
             let name = name.as_str().to_string();
-            all.push(Code {
+            all.push(Routine {
                 name,
                 span,
                 text,

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use ::toml::de::{DeTable, DeValue};
 
-use super::template::Choice;
+use super::template::TemplateChoice;
 use super::{TestReader, integer};
 use crate::document::{Value, entries, span_of};
 use crate::isa::clike::{is_boolean, type_named as c_type_named};
@@ -33,7 +33,7 @@ const MAX_ELEMENTS: u32 = 16_384;
 
 impl TestReader<'_, '_> {
     /// Reads the `[memory]` table.
-    pub(super) fn memory(&mut self, dialect: Dialect, choice: &Choice) -> Symbols {
+    pub(super) fn memory(&mut self, dialect: Dialect, choice: &TemplateChoice) -> Symbols {
         let mut symbols = Symbols::default();
         let Some(table) = self.root.get("memory").and_then(|v| v.get_ref().as_table()) else {
             return symbols;
@@ -119,7 +119,7 @@ impl TestReader<'_, '_> {
         &mut self,
         table: &DeTable<'_>,
         symbols: &Symbols,
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) -> Option<LocId> {
         for (key, span, _) in entries(table).into_iter().filter(|(key, ..)| *key != "at") {
             let message = format!("a further name of an address has no `{key}` of its own");
@@ -136,7 +136,7 @@ impl TestReader<'_, '_> {
         &mut self,
         table: &DeTable<'_>,
         symbols: &Symbols,
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) -> Option<SymbolKind> {
         for key in ["init", "type", "space", "bytes", "fields"] {
             if let Some(value) = table.get(key) {
@@ -161,7 +161,7 @@ impl TestReader<'_, '_> {
         table: &DeTable<'_>,
         key: &str,
         symbols: &Symbols,
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) -> Option<LocId> {
         let target = self.string(table, key, choice)?;
         let name = target.as_str();
@@ -199,7 +199,7 @@ impl TestReader<'_, '_> {
         &mut self,
         dialect: Dialect,
         table: &DeTable<'_>,
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) -> (SymbolKind, Vec<InitialValue>) {
         if let Some(proxy) = table.get("proxy") {
             self.sink.error(
@@ -356,7 +356,7 @@ impl TestReader<'_, '_> {
     }
 
     /// The initial values given by a value or a list.
-    fn starts(&mut self, value: &Value<'_>, choice: &Choice) -> Vec<InitialValue> {
+    fn starts(&mut self, value: &Value<'_>, choice: &TemplateChoice) -> Vec<InitialValue> {
         match value.get_ref() {
             DeValue::Array(items) => {
                 if items.is_empty() {
@@ -373,7 +373,7 @@ impl TestReader<'_, '_> {
         }
     }
 
-    fn start(&mut self, value: &Value<'_>, choice: &Choice) -> InitialValue {
+    fn start(&mut self, value: &Value<'_>, choice: &TemplateChoice) -> InitialValue {
         if let DeValue::Integer(_) = value.get_ref() {
             return InitialValue::Int(self.checked_integer(value));
         }
@@ -488,7 +488,7 @@ impl TestReader<'_, '_> {
         &mut self,
         table: &DeTable<'_>,
         symbols: &Symbols,
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) -> Vec<RegInit> {
         let Some(regs) = table.get("regs").and_then(|v| v.get_ref().as_table()) else {
             return Vec::new();

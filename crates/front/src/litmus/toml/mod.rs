@@ -37,7 +37,7 @@ mod threads;
 
 pub(super) use memory::{UNKNOWN, is_identifier};
 use strings::map_string;
-use template::{Choice, Template};
+use template::{Template, TemplateChoice};
 
 /// Reads the tests of a TOML file. With `only`, reads the test of that name alone: keys that only
 /// other tests use are not reported, and matrices are skipped.
@@ -107,23 +107,28 @@ struct TestReader<'a, 's> {
 
 impl TestReader<'_, '_> {
     /// A string with its placeholders filled in.
-    fn text(&mut self, value: &Value<'_>, choice: &Choice) -> Option<MappedText> {
+    fn text(&mut self, value: &Value<'_>, choice: &TemplateChoice) -> Option<MappedText> {
         let decoded = value.get_ref().as_str()?;
         let text = map_string(self.file, value.span(), decoded);
         Some(self.template.fill(text, choice, self.sink))
     }
 
-    fn string(&mut self, table: &DeTable<'_>, key: &str, choice: &Choice) -> Option<MappedText> {
+    fn string(
+        &mut self,
+        table: &DeTable<'_>,
+        key: &str,
+        choice: &TemplateChoice,
+    ) -> Option<MappedText> {
         self.text(table.get(key)?, choice)
     }
 
-    fn plain(&mut self, table: &DeTable<'_>, key: &str, choice: &Choice) -> String {
+    fn plain(&mut self, table: &DeTable<'_>, key: &str, choice: &TemplateChoice) -> String {
         self.string(table, key, choice)
             .map_or(String::new(), |t| t.as_str().to_string())
     }
 
     /// The strings of a list, with their placeholders filled in.
-    fn list(&mut self, key: &str, choice: &Choice) -> Vec<MappedText> {
+    fn list(&mut self, key: &str, choice: &TemplateChoice) -> Vec<MappedText> {
         let Some(DeValue::Array(items)) = self.root.get(key).map(Value::get_ref) else {
             return Vec::new();
         };
@@ -140,7 +145,7 @@ impl TestReader<'_, '_> {
         table: &DeTable<'_>,
         key: &str,
         words: &[&'static str],
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) -> Option<&'static str> {
         let text = self.string(table, key, choice)?;
         let word = text.as_str();
@@ -160,7 +165,7 @@ impl TestReader<'_, '_> {
         found
     }
 
-    fn test(&mut self, choice: &Choice) -> Option<(LitmusTest, Span)> {
+    fn test(&mut self, choice: &TemplateChoice) -> Option<(LitmusTest, Span)> {
         let root = self.root;
         let word = self.word(root, "dialect", keys::DIALECTS, choice);
         let dialect = dialects()
@@ -263,7 +268,7 @@ impl TestReader<'_, '_> {
 
     /// The test's name. If the file's name has no placeholders, the names of the chosen values are
     /// appended.
-    fn name(&mut self, choice: &Choice) -> Option<(String, Span)> {
+    fn name(&mut self, choice: &TemplateChoice) -> Option<(String, Span)> {
         let value = self.root.get("name")?;
         let span = span_of(value);
         let written = self.text(value, choice)?;
@@ -303,7 +308,7 @@ impl TestReader<'_, '_> {
         Some((name, span))
     }
 
-    fn options(&mut self, choice: &Choice) -> Vec<Setting> {
+    fn options(&mut self, choice: &TemplateChoice) -> Vec<Setting> {
         let Some(table) = self
             .root
             .get("options")
@@ -317,7 +322,7 @@ impl TestReader<'_, '_> {
         OPTIONS.iter().filter_map(read).collect()
     }
 
-    fn bound(&mut self, choice: &Choice) -> Option<u32> {
+    fn bound(&mut self, choice: &TemplateChoice) -> Option<u32> {
         let bound = self.count(self.root, &["bound"], choice)?;
         if bound > MAX_BOUND {
             let span = self.root.get("bound").map_or(Span::default(), span_of);

@@ -8,12 +8,12 @@
 
 use ::toml::de::{DeTable, DeValue};
 
-use super::template::Choice;
+use super::template::TemplateChoice;
 use super::{TestReader, integer};
 use crate::document::{Value, span_of};
 use crate::isa::clike::Coordinates;
 use crate::litmus::fronts::Front;
-use crate::litmus::places::{Layout, MAX_THREADS};
+use crate::litmus::places::{GridLayout, MAX_THREADS};
 use diag::Span;
 use program::{Dialect, NdRange, Place, RangeError};
 
@@ -33,7 +33,7 @@ impl TestReader<'_, '_> {
         &mut self,
         dialect: Dialect,
         table: &DeTable<'_>,
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) -> Vec<(Coordinates, Place)> {
         let layout = self.layout(table, choice);
         self.uniform(dialect, table);
@@ -55,7 +55,11 @@ impl TestReader<'_, '_> {
     }
 
     /// The layout of a kernel's threads. Reports an error and returns `None` if a size is 0.
-    pub(super) fn layout(&mut self, table: &DeTable<'_>, choice: &Choice) -> Option<Layout> {
+    pub(super) fn layout(
+        &mut self,
+        table: &DeTable<'_>,
+        choice: &TemplateChoice,
+    ) -> Option<GridLayout> {
         let warp = self
             .count(table, &["warp", "sub_group"], choice)
             .unwrap_or(32);
@@ -79,7 +83,7 @@ impl TestReader<'_, '_> {
             self.cannot_be_zero("cluster", cluster.span);
             return None;
         }
-        Some(Layout {
+        Some(GridLayout {
             gpu,
             domain,
             warp,
@@ -94,7 +98,7 @@ impl TestReader<'_, '_> {
         &mut self,
         dialect: Dialect,
         table: &DeTable<'_>,
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) -> Option<NdRange> {
         let given = OF_OPENCL
             .into_iter()
@@ -210,7 +214,7 @@ impl TestReader<'_, '_> {
     }
 
     /// A grid of full blocks; sizes that are not given are 1.
-    fn grid_of_blocks(&mut self, table: &DeTable<'_>, choice: &Choice) -> Option<NdRange> {
+    fn grid_of_blocks(&mut self, table: &DeTable<'_>, choice: &TemplateChoice) -> Option<NdRange> {
         if !table.contains_key("block") {
             let at = table.get("code").map_or(Span::default(), span_of);
             self.sink
@@ -268,7 +272,12 @@ impl TestReader<'_, '_> {
 
     /// A number, or a list of one to three. `None` if the key is absent; reports an error and
     /// returns `None` if the value is invalid.
-    fn extent(&mut self, table: &DeTable<'_>, key: &str, choice: &Choice) -> Option<Extent> {
+    fn extent(
+        &mut self,
+        table: &DeTable<'_>,
+        key: &str,
+        choice: &TemplateChoice,
+    ) -> Option<Extent> {
         let value = table.get(key)?;
         let items: Vec<&Value<'_>> = match value.get_ref() {
             DeValue::Array(items) => items.iter().collect(),
@@ -292,7 +301,7 @@ impl TestReader<'_, '_> {
         })
     }
 
-    fn size(&mut self, value: &Value<'_>, key: &str, choice: &Choice) -> Option<u64> {
+    fn size(&mut self, value: &Value<'_>, key: &str, choice: &TemplateChoice) -> Option<u64> {
         let number = match value.get_ref() {
             // The check of keys has already reported negative numbers and values of other kinds.
             DeValue::Integer(i) if i.as_str().starts_with('-') => return None,
