@@ -20,10 +20,10 @@ mod together;
 mod visible;
 
 pub use cursor::{Cursor, MAX_NESTING, Token};
-pub use line::{Origin, SourceLine};
+pub use line::{SourceLine, SourceOrigin};
 pub use mapped::MappedText;
 pub use render::{Style, render};
-pub use sink::Sink;
+pub use sink::{ErrorReported, Sink};
 pub use together::together;
 pub use visible::{harmless, visible, visible_lines};
 

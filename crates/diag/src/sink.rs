@@ -12,6 +12,10 @@ use super::{Diagnostic, Severity, SourceFile, Span};
 /// The number of diagnostics of one file that are kept.
 const LIMIT: usize = 100;
 
+/// An error is in the [`Sink`]; the caller gives up without another one.
+#[derive(Debug)]
+pub struct ErrorReported;
+
 /// Collects the diagnostics of one file.
 #[derive(Debug)]
 pub struct Sink {

@@ -121,7 +121,7 @@ impl Object {
 
 /// Objects whose declarations leave something open.
 #[derive(Clone, Debug, Default)]
-pub struct Open {
+pub struct OpenObjects {
     /// Objects without a type.
     pub untyped: Vec<LocId>,
     /// Arrays of bytes; accesses decide the types of their contents.
@@ -372,14 +372,14 @@ impl Symbols {
 
     /// The objects whose declarations leave something open, which accesses through registers have
     /// to decide.
-    pub fn open(&self) -> Open {
+    pub fn open(&self) -> OpenObjects {
         let of = |is: fn(&Object) -> bool| {
             self.objects()
                 .filter(|(_, o)| is(o))
                 .map(|(id, _)| id)
                 .collect()
         };
-        Open {
+        OpenObjects {
             untyped: self.untyped(),
             bytes: of(|o| o.cut),
             watched: of(|o| o.watched),

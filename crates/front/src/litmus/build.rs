@@ -8,7 +8,7 @@ use super::program_scope;
 use crate::isa::Symbols;
 use crate::isa::clike;
 use crate::isa::ptx::{
-    Env, RegInit, Unit, pointers, refuse_accumulators, warn_of_empty_waits, warn_of_lost_bytes,
+    PtxEnv, RegInit, Unit, pointers, refuse_accumulators, warn_of_empty_waits, warn_of_lost_bytes,
 };
 use diag::{Sink, Span};
 use program::{
@@ -92,7 +92,7 @@ pub(super) fn build(
     threads: Vec<ThreadDraft>,
     units: &[Unit],
     mut symbols: Symbols,
-    env: &Env,
+    env: &PtxEnv,
     sink: &mut Sink,
 ) -> Program {
     for unit in units {
@@ -129,7 +129,7 @@ pub(super) fn lower_ptx(
     threads: Vec<ThreadDraft>,
     units: &[Unit],
     symbols: &Symbols,
-    env: &Env,
+    env: &PtxEnv,
     sink: &mut Sink,
 ) -> Vec<(Thread, Vec<usize>)> {
     let places: Vec<Place> = threads.iter().map(|t| t.place.clone()).collect();
@@ -138,7 +138,7 @@ pub(super) fn lower_ptx(
     let lower = |(t, thread): (usize, ThreadDraft)| {
         let (warp, block) = (warps[t], blocks[t]);
         let cluster = clusters.around(&thread.place);
-        let env = Env {
+        let env = PtxEnv {
             regs: thread.regs,
             specials: thread.specials,
             warp,

@@ -21,7 +21,7 @@ use indexmap::IndexMap;
 use super::build::{CThreadDraft, ThreadDraft, build, build_clike};
 use super::condition::{self, Resolver, Unknown};
 use super::fronts::{Front, Syntax};
-use crate::isa::ptx::{Env, RegInit, Unit};
+use crate::isa::ptx::{PtxEnv, RegInit, Unit};
 use crate::isa::{Object, SymbolKind, Symbols};
 use diag::{MappedText, Sink, Span};
 use program::litmus::{LitmusTest, Observable, Prop, Quantifier};
@@ -72,10 +72,10 @@ pub(super) fn read(sink: &mut Sink) -> Option<LitmusTest> {
     let LitmusReader { sink, symbols, .. } = reader;
     let mut program = match threads {
         Threads::Ptx(threads, units) => {
-            let env = Env {
+            let env = PtxEnv {
                 instance_barriers: true,
                 acquiring_red: true,
-                ..Env::default()
+                ..PtxEnv::default()
             };
             build(dialect, threads, &units, symbols, &env, sink)
         }

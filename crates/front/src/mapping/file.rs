@@ -15,42 +15,50 @@ use models::MODELS;
 
 use super::gaps::{Gap, Told};
 use super::table::{KINDS, Kind, Mapping, ORDERS, Order, Reach, Row, SEMANTICS, Semantics, Step};
-use crate::document::{self, Key, Shape, Value, entries, key, required, span_of};
+use crate::document::{self, TableKey, Value, ValueShape, entries, key, required, span_of};
 use crate::litmus::dialects;
 use diag::{Diagnostic, Sink, SourceFile, Span, file};
 use program::words::SCOPES;
 use program::{Dialect, Scope};
 
 /// The target sequence of an operation: the same for all scopes, or a table by scope.
-const BECOMES: Shape = Shape::OneOf(&[Shape::Text, Shape::Table(BY_SCOPE)]);
+const BECOMES: ValueShape = ValueShape::OneOf(&[ValueShape::Text, ValueShape::Table(BY_SCOPE)]);
 
-const BY_SCOPE: &[Key] = &[
-    key("thread", Shape::Text, "what it becomes at thread scope"),
+const BY_SCOPE: &[TableKey] = &[
+    key(
+        "thread",
+        ValueShape::Text,
+        "what it becomes at thread scope",
+    ),
     key(
         "warp",
-        Shape::Text,
+        ValueShape::Text,
         "what it becomes at the scope of a warp or sub-group",
     ),
     key(
         "cta",
-        Shape::Text,
+        ValueShape::Text,
         "what it becomes at the scope of a CTA, block or work-group",
     ),
-    key("cluster", Shape::Text, "what it becomes at cluster scope"),
-    key("gpu", Shape::Text, "what it becomes at device scope"),
-    key("sys", Shape::Text, "what it becomes at system scope"),
+    key(
+        "cluster",
+        ValueShape::Text,
+        "what it becomes at cluster scope",
+    ),
+    key("gpu", ValueShape::Text, "what it becomes at device scope"),
+    key("sys", ValueShape::Text, "what it becomes at system scope"),
     key(
         "other",
-        Shape::Text,
+        ValueShape::Text,
         "what it becomes at every scope that is not named",
     ),
 ];
 
-const fn rows(name: &'static str, keys: &'static [Key]) -> Key {
-    key(name, Shape::Table(keys), "what each order becomes")
+const fn rows(name: &'static str, keys: &'static [TableKey]) -> TableKey {
+    key(name, ValueShape::Table(keys), "what each order becomes")
 }
 
-const fn order(name: &'static str) -> Key {
+const fn order(name: &'static str) -> TableKey {
     key(
         name,
         BECOMES,
@@ -59,23 +67,23 @@ const fn order(name: &'static str) -> Key {
 }
 
 const SCOPE_WORDS: &[&str] = &["thread", "warp", "cta", "cluster", "gpu", "sys"];
-const SCOPE: Shape = Shape::Word(SCOPE_WORDS);
-const TARGET: Shape = Shape::Word(&["cta", "cluster", "gpu", "sys"]);
-const LOADS: &[Key] = &[
+const SCOPE: ValueShape = ValueShape::Word(SCOPE_WORDS);
+const TARGET: ValueShape = ValueShape::Word(&["cta", "cluster", "gpu", "sys"]);
+const LOADS: &[TableKey] = &[
     order("plain"),
     order("volatile"),
     order("relaxed"),
     order("acquire"),
     order("seq_cst"),
 ];
-const STORES: &[Key] = &[
+const STORES: &[TableKey] = &[
     order("plain"),
     order("volatile"),
     order("relaxed"),
     order("release"),
     order("seq_cst"),
 ];
-const OTHERS: &[Key] = &[
+const OTHERS: &[TableKey] = &[
     order("relaxed"),
     order("acquire"),
     order("release"),
@@ -84,37 +92,37 @@ const OTHERS: &[Key] = &[
 ];
 
 /// The keys of a file.
-const KEYS: &[Key] = &[
+const KEYS: &[TableKey] = &[
     required(
         "from",
-        Shape::Word(&["c", "cuda", "opencl"]),
+        ValueShape::Word(&["c", "cuda", "opencl"]),
         "the language it maps from",
     ),
-    required("to", Shape::Word(&["ptx"]), "the language it maps to"),
+    required("to", ValueShape::Word(&["ptx"]), "the language it maps to"),
     key(
         "base",
-        Shape::Text,
+        ValueShape::Text,
         "the shipped mapping whose rows hold where this one has none",
     ),
     key(
         "gaps",
-        Shape::List(&Shape::Text),
+        ValueShape::List(&ValueShape::Text),
         "which known gaps of the base it has, too",
     ),
     key(
         "current",
-        Shape::Bool,
+        ValueShape::Bool,
         "whether it is taken where nobody names one, if it is shipped",
     ),
-    required("doc", Shape::Text, "what it is"),
+    required("doc", ValueShape::Text, "what it is"),
     required(
         "sources",
-        Shape::List(&Shape::Text),
+        ValueShape::List(&ValueShape::Text),
         "what says so: document and section",
     ),
     key(
         "scopes",
-        Shape::Table(&[
+        ValueShape::Table(&[
             key("thread", TARGET, "what thread scope becomes"),
             key(
                 "warp",
@@ -141,15 +149,15 @@ const KEYS: &[Key] = &[
     rows("wait", &[order("acquire")]),
     key(
         "barrier",
-        Shape::Table(&[
+        ValueShape::Table(&[
             required(
                 "groups",
-                Shape::List(&SCOPE),
+                ValueShape::List(&SCOPE),
                 "the groups whose barriers PTX has",
             ),
             required(
                 "wider",
-                Shape::Text,
+                ValueShape::Text,
                 "the fences on both sides of a barrier of a scope wider than its group",
             ),
         ]),
@@ -157,17 +165,17 @@ const KEYS: &[Key] = &[
     ),
     key(
         "gap",
-        Shape::List(&Shape::Table(&[
-            required("name", Shape::Text, "what reports call it"),
+        ValueShape::List(&ValueShape::Table(&[
+            required("name", ValueShape::Text, "what reports call it"),
             required(
                 "lost",
-                Shape::Text,
+                ValueShape::Text,
                 "what the mapping does not keep: the end of a sentence",
             ),
-            required("source", Shape::Text, "what says so"),
+            required("source", ValueShape::Text, "what says so"),
             key(
                 "mended",
-                Shape::Text,
+                ValueShape::Text,
                 "the shipped mapping that has no such gap; without: told by the source model",
             ),
         ])),

@@ -10,40 +10,74 @@
 
 use super::arith::{assign, double, op as bin, wide_product};
 use super::floats::{absolute_value, flushed, suits};
-use super::lower::{Call, Emit};
-use super::table::{DATA, FLUSH, Group, GroupKind, NUMBERS, ResultTy, Role, Row, TYPES};
+use super::lower::{Emit, PtxInstr};
+use super::table::{
+    DATA, FLUSH, InstrRow, NUMBERS, OperandRole, QualGroup, QualKind, ResultTy, TYPES,
+};
 use crate::isa::bits::{
     RegisterStep, StepFn, absolute, count_ones, count_zeros, reverse, smear, unsigned,
 };
 use program::{BinOp, CmpOp, Expr, FloatOp, Format, Op, Ty};
 
-const UNARY: &[Role] = &[Role::Dst, Role::Val];
-const TERNARY: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Val];
-const FIELD: &[Role] = &[Role::Dst, Role::Val, Role::Loose, Role::Loose];
-const INSERT: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Loose, Role::Loose];
-const LOOKUP: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Val, Role::Loose];
-const LOOKUP_ONE: &[Role] = &[Role::Dst, Role::Loose, Role::Loose, Role::Loose];
-const SHIFT: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Loose];
-const FIELD_END: &[Role] = &[Role::Dst, Role::Loose, Role::Loose];
-const B32: Group = Group {
-    kind: GroupKind::Type,
+const UNARY: &[OperandRole] = &[OperandRole::Dst, OperandRole::Val];
+const TERNARY: &[OperandRole] = &[
+    OperandRole::Dst,
+    OperandRole::Val,
+    OperandRole::Val,
+    OperandRole::Val,
+];
+const FIELD: &[OperandRole] = &[
+    OperandRole::Dst,
+    OperandRole::Val,
+    OperandRole::Loose,
+    OperandRole::Loose,
+];
+const INSERT: &[OperandRole] = &[
+    OperandRole::Dst,
+    OperandRole::Val,
+    OperandRole::Val,
+    OperandRole::Loose,
+    OperandRole::Loose,
+];
+const LOOKUP: &[OperandRole] = &[
+    OperandRole::Dst,
+    OperandRole::Val,
+    OperandRole::Val,
+    OperandRole::Val,
+    OperandRole::Loose,
+];
+const LOOKUP_ONE: &[OperandRole] = &[
+    OperandRole::Dst,
+    OperandRole::Loose,
+    OperandRole::Loose,
+    OperandRole::Loose,
+];
+const SHIFT: &[OperandRole] = &[
+    OperandRole::Dst,
+    OperandRole::Val,
+    OperandRole::Val,
+    OperandRole::Loose,
+];
+const FIELD_END: &[OperandRole] = &[OperandRole::Dst, OperandRole::Loose, OperandRole::Loose];
+const B32: QualGroup = QualGroup {
+    kind: QualKind::Type,
     words: &["b32"],
 };
-const BYTES: Group = Group {
-    kind: GroupKind::Types,
+const BYTES: QualGroup = QualGroup {
+    kind: QualKind::Types,
     words: &["u32", "s32"],
 };
-const PERMUTATIONS: Group = Group {
-    kind: GroupKind::Op,
+const PERMUTATIONS: QualGroup = QualGroup {
+    kind: QualKind::Op,
     words: &["f4e", "b4e", "rc8", "ecl", "ecr", "rc16"],
 };
-const MODE: Group = Group {
-    kind: GroupKind::Op,
+const MODE: QualGroup = QualGroup {
+    kind: QualKind::Op,
     words: &["wrap", "clamp"],
 };
 
-pub(super) const ROWS: &[Row] = &[
-    Row::new(
+pub(super) const ROWS: &[InstrRow] = &[
+    InstrRow::new(
         "popc",
         "`popc{.type} d, a`",
         "number of ones",
@@ -55,7 +89,7 @@ pub(super) const ROWS: &[Row] = &[
         },
     )
     .result(ResultTy::U32),
-    Row::new(
+    InstrRow::new(
         "clz",
         "`clz{.type} d, a`",
         "number of zeros in front",
@@ -67,7 +101,7 @@ pub(super) const ROWS: &[Row] = &[
         },
     )
     .result(ResultTy::U32),
-    Row::new(
+    InstrRow::new(
         "bfind",
         "`bfind{.type} d, a`",
         "the place of the leading one; of a negative number, zero",
@@ -79,7 +113,7 @@ pub(super) const ROWS: &[Row] = &[
         },
     )
     .result(ResultTy::U32),
-    Row::new(
+    InstrRow::new(
         "bfind",
         "`bfind.shiftamt{.type} d, a`",
         "how far the leading one (of a negative number, zero) is from the highest place",
@@ -102,7 +136,7 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["shiftamt"])
     .result(ResultTy::U32),
-    Row::new(
+    InstrRow::new(
         "brev",
         "`brev{.type} d, a`",
         "the bits in reverse",
@@ -113,7 +147,7 @@ pub(super) const ROWS: &[Row] = &[
             run(e, c, stages);
         },
     ),
-    Row::new(
+    InstrRow::new(
         "bfe",
         "`bfe{.type} d, a, pos, len`",
         "a field of bits, extended by its sign where the type has one",
@@ -146,7 +180,7 @@ pub(super) const ROWS: &[Row] = &[
             assign(e, c, value);
         },
     ),
-    Row::new(
+    InstrRow::new(
         "bfi",
         "`bfi{.type} d, a, b, pos, len`",
         "`b` with a field of bits from `a`",
@@ -173,7 +207,7 @@ pub(super) const ROWS: &[Row] = &[
             assign(e, c, bin(BinOp::Or, ty, kept, put));
         },
     ),
-    Row::new(
+    InstrRow::new(
         "lop3",
         "`lop3{.type} d, a, b, c, lut`",
         "any function of three bits, given by its table",
@@ -202,7 +236,7 @@ pub(super) const ROWS: &[Row] = &[
             assign(e, c, value);
         },
     ),
-    Row::new(
+    InstrRow::new(
         "prmt",
         "`prmt{.type}{.f4e|.b4e|.rc8|.ecl|.ecr|.rc16} d, a, b, selector`",
         "bytes of two words, or what their signs fill; in a mode, those that two bits of the selector choose",
@@ -210,7 +244,7 @@ pub(super) const ROWS: &[Row] = &[
         SHIFT,
         permute,
     ),
-    Row::new(
+    InstrRow::new(
         "fns",
         "`fns.b32 d, mask, base, offset`",
         "the place of a one: of those from `base` on, upwards or, where `offset` is negative, downwards, the one of that number",
@@ -218,7 +252,7 @@ pub(super) const ROWS: &[Row] = &[
         LOOKUP_ONE,
         find_one,
     ),
-    Row::new(
+    InstrRow::new(
         "shf",
         "`shf.l{.wrap|.clamp}{.type} d, a, b, n`",
         "the upper word of `b:a`, shifted left",
@@ -245,7 +279,7 @@ pub(super) const ROWS: &[Row] = &[
         },
     )
     .keyed(&["l"]),
-    Row::new(
+    InstrRow::new(
         "shf",
         "`shf.r{.wrap|.clamp}{.type} d, a, b, n`",
         "the lower word of `b:a`, shifted right",
@@ -272,7 +306,7 @@ pub(super) const ROWS: &[Row] = &[
         },
     )
     .keyed(&["r"]),
-    Row::new(
+    InstrRow::new(
         "abs",
         "`abs{.ftz}{.type} d, a`",
         "absolute value",
@@ -288,7 +322,7 @@ pub(super) const ROWS: &[Row] = &[
             }
         },
     ),
-    Row::new(
+    InstrRow::new(
         "sad",
         "`sad{.type} d, a, b, c`",
         "`c` plus the absolute difference",
@@ -305,7 +339,7 @@ pub(super) const ROWS: &[Row] = &[
             assign(e, c, bin(BinOp::Add, c.ty, c.expr(3), difference));
         },
     ),
-    Row::new(
+    InstrRow::new(
         "szext",
         "`szext.{clamp|wrap}.type d, a, n`",
         "the lowest `n` bits, extended by their sign where the type has one",
@@ -318,7 +352,7 @@ pub(super) const ROWS: &[Row] = &[
             assign(e, c, bin(BinOp::Shr, c.ty, up, above));
         },
     ),
-    Row::new(
+    InstrRow::new(
         "bmsk",
         "`bmsk.{clamp|wrap}.b32 d, pos, len`",
         "ones in a field of bits",
@@ -331,38 +365,53 @@ pub(super) const ROWS: &[Row] = &[
             assign(e, c, bin(BinOp::Shl, Ty::U32, ones(Ty::U32, len), pos));
         },
     ),
-    Row::new(
+    InstrRow::new(
         "dp4a",
         "`dp4a.type.type d, a, b, c`",
         "`c` plus the products of the bytes of `a` and `b`",
         &[BYTES],
-        &[Role::Dst, Role::Loose, Role::Loose, Role::Loose],
+        &[
+            OperandRole::Dst,
+            OperandRole::Loose,
+            OperandRole::Loose,
+            OperandRole::Loose,
+        ],
         |e, c| products(e, c, &[0, 8, 16, 24].map(|from| [(8, from); 2])),
     ),
-    Row::new(
+    InstrRow::new(
         "dp2a",
         "`dp2a.lo.type.type d, a, b, c`",
         "`c` plus the products of the halves of `a` and the two lower bytes of `b`",
         &[BYTES],
-        &[Role::Dst, Role::Loose, Role::Loose, Role::Loose],
+        &[
+            OperandRole::Dst,
+            OperandRole::Loose,
+            OperandRole::Loose,
+            OperandRole::Loose,
+        ],
         |e, c| products(e, c, &[[(16, 0), (8, 0)], [(16, 16), (8, 8)]]),
     )
     .keyed(&["lo"]),
-    Row::new(
+    InstrRow::new(
         "dp2a",
         "`dp2a.hi.type.type d, a, b, c`",
         "`c` plus the products of the halves of `a` and the two upper bytes of `b`",
         &[BYTES],
-        &[Role::Dst, Role::Loose, Role::Loose, Role::Loose],
+        &[
+            OperandRole::Dst,
+            OperandRole::Loose,
+            OperandRole::Loose,
+            OperandRole::Loose,
+        ],
         |e, c| products(e, c, &[[(16, 0), (8, 16)], [(16, 16), (8, 24)]]),
     )
     .keyed(&["hi"]),
-    Row::new(
+    InstrRow::new(
         "mul24",
         "`mul24.lo.type d, a, b`",
         "product of the lowest 24 bits, lower half",
         &[TYPES],
-        &[Role::Dst, Role::Val, Role::Val],
+        &[OperandRole::Dst, OperandRole::Val, OperandRole::Val],
         |e, c| {
             if is_word(e, c) {
                 assign(e, c, low_product(c));
@@ -370,7 +419,7 @@ pub(super) const ROWS: &[Row] = &[
         },
     )
     .keyed(&["lo"]),
-    Row::new(
+    InstrRow::new(
         "mad24",
         "`mad24.lo.type d, a, b, c`",
         "product of the lowest 24 bits, lower half, plus `c`",
@@ -383,18 +432,23 @@ pub(super) const ROWS: &[Row] = &[
         },
     )
     .keyed(&["lo"]),
-    Row::new(
+    InstrRow::new(
         "slct",
         "`slct{.ftz}.type.{s32|f32} d, a, b, c`",
         "`a` if `c` is not negative, else `b`; what is no number counts as negative",
         &[
             FLUSH,
-            Group {
-                kind: GroupKind::Types,
+            QualGroup {
+                kind: QualKind::Types,
                 words: DATA.words,
             },
         ],
-        &[Role::Dst, Role::Val, Role::Val, Role::Loose],
+        &[
+            OperandRole::Dst,
+            OperandRole::Val,
+            OperandRole::Val,
+            OperandRole::Loose,
+        ],
         |e, c| {
             let holds = match c.quals.conversion() {
                 Some((_, "s32")) => Expr::Cmp(CmpOp::Ge, Ty::S32, c.expr(3).into(), int(0).into()),
@@ -421,7 +475,7 @@ pub(super) const ROWS: &[Row] = &[
             assign(e, c, Expr::Select(holds.into(), a.into(), b.into()));
         },
     ),
-    Row::new(
+    InstrRow::new(
         "cnot",
         "`cnot{.type} d, a`",
         "1 if `a` is 0, else 0",
@@ -435,19 +489,19 @@ pub(super) const ROWS: &[Row] = &[
             );
         },
     ),
-    Row::new(
+    InstrRow::new(
         "mul",
         "`mul.hi{.type} d, a, b`",
         "product, upper half",
         &[TYPES],
-        &[Role::Dst, Role::Val, Role::Val],
+        &[OperandRole::Dst, OperandRole::Val, OperandRole::Val],
         |e, c| {
             let value = upper(e, c);
             assign(e, c, value);
         },
     )
     .keyed(&["hi"]),
-    Row::new(
+    InstrRow::new(
         "mad",
         "`mad.hi{.type} d, a, b, c`",
         "product, upper half, plus `c`",
@@ -463,9 +517,9 @@ pub(super) const ROWS: &[Row] = &[
 
 /// Selects bytes of two words. Each byte of the result has a selector of four bits: a byte number,
 /// and a bit that fills the byte with the selected byte's sign.
-fn permute(e: &mut Emit<'_, '_>, c: &Call) {
+fn permute(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     // For each mode, the selectors for its four values, the first one lowest (PTX ISA, prmt).
-    let of_mode: Option<u64> = c.quals.get(GroupKind::Op).map(|mode| match mode {
+    let of_mode: Option<u64> = c.quals.get(QualKind::Op).map(|mode| match mode {
         "f4e" => 0x6543_5432_4321_3210,
         "b4e" => 0x0123_7012_6701_5670,
         "rc8" => 0x3333_2222_1111_0000,
@@ -519,7 +573,7 @@ fn permute(e: &mut Emit<'_, '_>, c: &Call) {
 }
 
 /// Finds the position of the leading one; for a negative number, of the leading zero.
-fn leading_one(e: &Emit<'_, '_>, c: &Call) -> Vec<RegisterStep> {
+fn leading_one(e: &Emit<'_, '_>, c: &PtxInstr) -> Vec<RegisterStep> {
     let flip: StepFn = |d, ty| {
         let negative = Expr::Cmp(CmpOp::Lt, ty, d.clone().into(), int(0).into());
         Expr::Select(
@@ -545,14 +599,14 @@ fn leading_one(e: &Emit<'_, '_>, c: &Call) -> Vec<RegisterStep> {
 }
 
 /// The lower half of the product of the lowest 24 bits.
-fn low_product(c: &Call) -> Expr {
+fn low_product(c: &PtxInstr) -> Expr {
     let low = |a: Expr| bin(BinOp::Shr, c.ty, bin(BinOp::Shl, c.ty, a, int(8)), int(8));
     bin(BinOp::Mul, c.ty, low(c.expr(1)), low(c.expr(2)))
 }
 
 /// The third operand plus products of parts of the first two. Each part is given by its number of
 /// bits and its lowest bit.
-fn products(e: &mut Emit<'_, '_>, c: &Call, parts: &[[(u8, i64); 2]]) {
+fn products(e: &mut Emit<'_, '_>, c: &PtxInstr, parts: &[[(u8, i64); 2]]) {
     let Some((of_a, of_b)) = c.quals.conversion() else {
         e.error(
             "missing-type",
@@ -593,12 +647,12 @@ fn products(e: &mut Emit<'_, '_>, c: &Call, parts: &[[(u8, i64); 2]]) {
     );
 }
 
-fn start(e: &Emit<'_, '_>, c: &Call) -> Vec<RegisterStep> {
+fn start(e: &Emit<'_, '_>, c: &PtxInstr) -> Vec<RegisterStep> {
     vec![RegisterStep::First(e.fit(c.expr(1), c.ty))]
 }
 
 /// Computes the steps in the destination register.
-fn run(e: &mut Emit<'_, '_>, c: &Call, stages: Vec<RegisterStep>) {
+fn run(e: &mut Emit<'_, '_>, c: &PtxInstr, stages: Vec<RegisterStep>) {
     let Some(dst) = c.dst(0) else {
         return assign(e, c, int(0));
     };
@@ -608,7 +662,7 @@ fn run(e: &mut Emit<'_, '_>, c: &Call, stages: Vec<RegisterStep>) {
     }
 }
 
-fn constant(e: &mut Emit<'_, '_>, c: &Call, what: &str) {
+fn constant(e: &mut Emit<'_, '_>, c: &PtxInstr, what: &str) {
     e.error(
         "wrong-operand",
         c.opcode.clone(),
@@ -617,7 +671,7 @@ fn constant(e: &mut Emit<'_, '_>, c: &Call, what: &str) {
     );
 }
 
-pub(super) fn upper(e: &mut Emit<'_, '_>, c: &Call) -> Expr {
+pub(super) fn upper(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Expr {
     if c.ty.bits == 64 {
         return upper_half(c);
     }
@@ -629,7 +683,7 @@ pub(super) fn upper(e: &mut Emit<'_, '_>, c: &Call) -> Expr {
 }
 
 /// The upper 64 bits of a product of 128 bits, from products of halves that fit 64 bits.
-fn upper_half(c: &Call) -> Expr {
+fn upper_half(c: &PtxInstr) -> Expr {
     let u64 = |op, a: &Expr, b: &Expr| bin(op, Ty::U64, a.clone(), b.clone());
     let low = |a: &Expr| u64(BinOp::And, a, &int(0xffff_ffff));
     let high = |a: &Expr| u64(BinOp::Shr, a, &int(32));
@@ -665,7 +719,7 @@ fn upper_half(c: &Call) -> Expr {
 }
 
 /// Lowers `fns`: looks for a one bit from a position on, bit by bit.
-fn find_one(e: &mut Emit<'_, '_>, c: &Call) {
+fn find_one(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let (Expr::Const(base), Expr::Const(offset)) = (c.expr(2), c.expr(3)) else {
         return constant(e, c, "where `fns` looks");
     };
@@ -728,17 +782,17 @@ fn find_one(e: &mut Emit<'_, '_>, c: &Call) {
 }
 
 /// The distance of `shf`: modulo 32, or limited to 32.
-fn amount(c: &Call) -> Expr {
-    match c.quals.get(GroupKind::Op) {
+fn amount(c: &PtxInstr) -> Expr {
+    match c.quals.get(QualKind::Op) {
         Some("clamp") => bin(BinOp::Min, Ty::U32, c.expr(3), int(32)),
         _ => bin(BinOp::And, Ty::U32, c.expr(3), int(31)),
     }
 }
 
 /// A number of bits, limited to 32 or taken modulo 32; the instruction must say which.
-fn width(e: &mut Emit<'_, '_>, c: &Call, operand: usize) -> Option<Expr> {
+fn width(e: &mut Emit<'_, '_>, c: &PtxInstr, operand: usize) -> Option<Expr> {
     let is_word = is_word(e, c);
-    match c.quals.get(GroupKind::Op) {
+    match c.quals.get(QualKind::Op) {
         Some("clamp") => is_word.then(|| bin(BinOp::Min, Ty::U32, c.expr(operand), int(32))),
         Some(_) => is_word.then(|| bin(BinOp::And, Ty::U32, c.expr(operand), int(31))),
         None => {
@@ -754,7 +808,7 @@ fn width(e: &mut Emit<'_, '_>, c: &Call, operand: usize) -> Option<Expr> {
 }
 
 /// Whether the type has 32 bits; if not, reports an error.
-fn is_word(e: &mut Emit<'_, '_>, c: &Call) -> bool {
+fn is_word(e: &mut Emit<'_, '_>, c: &PtxInstr) -> bool {
     if c.ty.bits != 32 {
         let message = format!("`{}` has 32 bits", c.row.opcode);
         e.error("unsupported-type", c.opcode.clone(), message, |d| {

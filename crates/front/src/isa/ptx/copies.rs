@@ -34,11 +34,13 @@
 use super::arith::op;
 use super::atomics::{self, RED_OPS, acquires_nothing, updated_by};
 use super::control;
-use super::lower::{Call, Emit, truth};
+use super::lower::{Emit, PtxInstr, truth};
 use super::mbarrier;
 use super::memory::is_ordinary;
 use super::operands::plus;
-use super::table::{B128, Group, GroupKind, HINT, NOFTZ, NUMBERS, PRED, Role, Row, SCOPES};
+use super::table::{
+    B128, HINT, InstrRow, NOFTZ, NUMBERS, OperandRole, PRED, QualGroup, QualKind, SCOPES,
+};
 use super::tensormap::{PLACES, tensor_map};
 use crate::isa::Object;
 use diag::{Sink, Span};
@@ -47,28 +49,28 @@ use program::{
     Tags, Thread, Ty, Update,
 };
 
-const CACHE: Group = Group {
-    kind: GroupKind::Cache,
+const CACHE: QualGroup = QualGroup {
+    kind: QualKind::Cache,
     words: &["ca", "cg"],
 };
-const TO: Group = Group {
-    kind: GroupKind::Ignored,
+const TO: QualGroup = QualGroup {
+    kind: QualKind::Ignored,
     words: &["shared", "shared::cta"],
 };
-const FROM: Group = Group {
-    kind: GroupKind::Ignored,
+const FROM: QualGroup = QualGroup {
+    kind: QualKind::Ignored,
     words: &["global"],
 };
-const PREFETCH: Group = Group {
-    kind: GroupKind::Ignored,
+const PREFETCH: QualGroup = QualGroup {
+    kind: QualKind::Ignored,
     words: &["L2::64B", "L2::128B", "L2::256B"],
 };
-const OWN: Group = Group {
-    kind: GroupKind::Space,
+const OWN: QualGroup = QualGroup {
+    kind: QualKind::Space,
     words: &["shared", "shared::cta"],
 };
-const BULK: Group = Group {
-    kind: GroupKind::Ignored,
+const BULK: QualGroup = QualGroup {
+    kind: QualKind::Ignored,
     words: &[
         "shared::cta",
         "shared::cluster",
@@ -78,21 +80,21 @@ const BULK: Group = Group {
         MULTICAST,
     ],
 };
-const DIMENSIONS: Group = Group {
-    kind: GroupKind::Op,
+const DIMENSIONS: QualGroup = QualGroup {
+    kind: QualKind::Op,
     words: &["1d", "2d", "3d", "4d", "5d"],
 };
 /// The dimensions of a tensor, for an instruction that also has an operation.
-const AXES: Group = Group {
-    kind: GroupKind::Round,
+const AXES: QualGroup = QualGroup {
+    kind: QualKind::Round,
     ..DIMENSIONS
 };
-const STRONG: Group = Group {
-    kind: GroupKind::Sem,
+const STRONG: QualGroup = QualGroup {
+    kind: QualKind::Sem,
     words: &["relaxed"],
 };
-const WIDE_TYPE: Group = Group {
-    kind: GroupKind::Type,
+const WIDE_TYPE: QualGroup = QualGroup {
+    kind: QualKind::Type,
     words: &[B128],
 };
 /// The qualifier of an operation that an mbarrier object tracks.
@@ -101,8 +103,8 @@ pub(super) const TRACKED: &str = "mbarrier::complete_tx::bytes";
 const GROUPED: &str = "bulk_group";
 /// The qualifier of a bulk copy to several CTAs.
 const MULTICAST: &str = "multicast::cluster";
-const B64: Group = Group {
-    kind: GroupKind::Type,
+const B64: QualGroup = QualGroup {
+    kind: QualKind::Type,
     words: &["b64"],
 };
 
@@ -112,19 +114,19 @@ pub(super) const UNIT: i64 = 16;
 /// The largest number of incomplete groups in a wait; there are never more.
 const MOST_GROUPS: i64 = 1 << 16;
 
-pub(super) const ROWS: &[Row] = &[
-    Row::new(
+pub(super) const ROWS: &[InstrRow] = &[
+    InstrRow::new(
         "cp",
         "`cp.async{.ca|.cg}{.shared{::cta}}{.global} [dst], [src], bytes{, src-bytes|ignore-src}`",
         "begins to copy 4, 8 or 16 bytes from global to shared memory; of fewer bytes, or if the predicate says that the source is not \
          read, the rest are zeros",
         &[CACHE, HINT, TO, FROM, PREFETCH],
-        &[Role::Addr, Role::Addr, Role::Loose, Role::Loose],
+        &[OperandRole::Addr, OperandRole::Addr, OperandRole::Loose, OperandRole::Loose],
         copy,
     )
     .keyed(&["async"])
     .optional(1),
-    Row::new(
+    InstrRow::new(
         "cp",
         "`cp.async.commit_group`",
         "makes the thread's copies since the last group a group",
@@ -133,16 +135,16 @@ pub(super) const ROWS: &[Row] = &[
         |e, _| e.push(mark(&[Tag::CommitGroup], None)),
     )
     .keyed(&["async", "commit_group"]),
-    Row::new(
+    InstrRow::new(
         "cp",
         "`cp.async.wait_group n`",
         "waits until all groups of the thread but the `n` last ones are complete",
         &[],
-        &[Role::Loose],
+        &[OperandRole::Loose],
         |e, c| wait_group(e, c, &[Tag::WaitGroup]),
     )
     .keyed(&["async", "wait_group"]),
-    Row::new(
+    InstrRow::new(
         "cp",
         "`cp.async.wait_all`",
         "waits until all copies of the thread are complete",
@@ -154,26 +156,26 @@ pub(super) const ROWS: &[Row] = &[
         },
     )
     .keyed(&["async", "wait_all"]),
-    Row::new(
+    InstrRow::new(
         "cp",
         "`cp.async.mbarrier.arrive{.noinc}{.shared{::cta}}.b64 [a]`",
         "arrives at an mbarrier object when the thread's copies so far are complete; without `.noinc`, the phase expects that \
          arrival in addition",
         &[OWN, B64],
-        &[Role::Addr],
+        &[OperandRole::Addr],
         |e, c| mbarrier::track(e, c, true),
     )
     .keyed(&["async", "mbarrier", "arrive"]),
-    Row::new(
+    InstrRow::new(
         "cp",
         "`cp.async.mbarrier.arrive.noinc{.shared{::cta}}.b64 [a]`",
         "the same, one of the arrivals that the phase expects anyway",
         &[OWN, B64],
-        &[Role::Addr],
+        &[OperandRole::Addr],
         |e, c| mbarrier::track(e, c, false),
     )
     .keyed(&["async", "mbarrier", "arrive", "noinc"]),
-    Row::new(
+    InstrRow::new(
         "cp",
         "`cp.async.bulk{.relaxed.scope}.shared::cta|::cluster.global.mbarrier::complete_tx::bytes{.multicast::cluster}{.b128} [dst], \
          [src], bytes, [a]{, mask}`, the same from `.shared::cta` to `.shared::cluster`, or \
@@ -181,45 +183,45 @@ pub(super) const ROWS: &[Row] = &[
         "begins to copy a multiple of 16 bytes through the async proxy: to shared memory, where an mbarrier object tells of it, or \
          to global memory",
         &[BULK, HINT, STRONG, SCOPES, WIDE_TYPE],
-        &[Role::Addr, Role::Addr, Role::Loose, Role::Addr, Role::Loose],
+        &[OperandRole::Addr, OperandRole::Addr, OperandRole::Loose, OperandRole::Addr, OperandRole::Loose],
         bulk,
     )
     .keyed(&["async", "bulk"])
     .optional(2),
-    Row::new(
+    InstrRow::new(
         "cp",
         "`cp.async.bulk.tensor [dst], [map], bytes, [a]`, or `cp.async.bulk.tensor [map], [src], bytes`",
         "begins to copy a range of memory through the async proxy, to shared memory, where an mbarrier object tells of it, or from it; `map` \
          holds the address of the range in global memory, and is read through the tensormap proxy (short form)",
         &[DIMENSIONS, BULK, HINT],
-        &[Role::Addr, Role::Addr, Role::Loose, Role::Addr],
+        &[OperandRole::Addr, OperandRole::Addr, OperandRole::Loose, OperandRole::Addr],
         tensor,
     )
     .keyed(&["async", "bulk", "tensor"])
     .optional(1),
-    Row::new(
+    InstrRow::new(
         "cp",
         "`cp.reduce.async.bulk.global.shared::cta.bulk_group{.relaxed.scope}.op.type [dst], [src], bytes`, or \
          `cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes{.relaxed.scope}.op.type [dst], [src], bytes, [a]`",
         "begins to apply an operation (`add`, `and`, `or`, `xor`, `min`, `max`, `inc`, `dec`) to each element of memory, through the async \
          proxy",
         &[BULK, HINT, atomics::SEM, SCOPES, RED_OPS, NOFTZ, NUMBERS],
-        &[Role::Addr, Role::Addr, Role::Loose, Role::Addr],
+        &[OperandRole::Addr, OperandRole::Addr, OperandRole::Loose, OperandRole::Addr],
         reduce,
     )
     .keyed(&["reduce", "async", "bulk"])
     .optional(1),
-    Row::new(
+    InstrRow::new(
         "cp",
         "`cp.reduce.async.bulk.tensor.op.type [map], [src], bytes`",
         "begins to apply such an operation to each element of a range of global memory whose address `map` holds, `.relaxed.gpu` (short \
          form: PTX has the type in the tensor map)",
         &[AXES, BULK, RED_OPS, NOFTZ, NUMBERS],
-        &[Role::Addr, Role::Addr, Role::Loose],
+        &[OperandRole::Addr, OperandRole::Addr, OperandRole::Loose],
         reduce_tensor,
     )
     .keyed(&["reduce", "async", "bulk", "tensor"]),
-    Row::new(
+    InstrRow::new(
         "cp",
         "`cp.async.bulk.commit_group`",
         "makes the thread's bulk copies since the last bulk group a group",
@@ -228,21 +230,21 @@ pub(super) const ROWS: &[Row] = &[
         |e, _| e.push(mark(&[Tag::CommitGroup, Tag::Bulk], None)),
     )
     .keyed(&["async", "bulk", "commit_group"]),
-    Row::new(
+    InstrRow::new(
         "cp",
         "`cp.async.bulk.wait_group n`",
         "waits until all bulk groups of the thread but the `n` last ones are complete",
         &[],
-        &[Role::Loose],
+        &[OperandRole::Loose],
         |e, c| wait_group(e, c, &[Tag::WaitGroup, Tag::Bulk]),
     )
     .keyed(&["async", "bulk", "wait_group"]),
-    Row::new(
+    InstrRow::new(
         "cp",
         "`cp.async.bulk.wait_group.read n`",
         "waits until all bulk groups of the thread but the `n` last ones have read what they copy",
         &[],
-        &[Role::Loose],
+        &[OperandRole::Loose],
         |e, c| wait_group(e, c, &[Tag::WaitGroupRead, Tag::Bulk]),
     )
     .keyed(&["async", "bulk", "wait_group", "read"]),
@@ -261,7 +263,7 @@ pub(super) fn mark(tags: &[Tag], pending: Option<u32>) -> Op {
 }
 
 /// Waits until all groups except the last few are complete, or have been read.
-pub(super) fn wait_group(e: &mut Emit<'_, '_>, c: &Call, tags: &[Tag]) {
+pub(super) fn wait_group(e: &mut Emit<'_, '_>, c: &PtxInstr, tags: &[Tag]) {
     match c.expr(0) {
         Expr::Const(n) if (0..MOST_GROUPS).contains(&n) => e.push(mark(tags, Some(n as u32))),
         _ => e.error(
@@ -393,7 +395,7 @@ fn empty(thread: &Thread, at: usize, mark: &Mark) -> Option<String> {
     }
 }
 
-fn copy(e: &mut Emit<'_, '_>, c: &Call) {
+fn copy(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let bytes = match c.expr(2) {
         Expr::Const(n @ (4 | 8 | 16)) => n,
         _ => {
@@ -406,7 +408,7 @@ fn copy(e: &mut Emit<'_, '_>, c: &Call) {
             return;
         }
     };
-    if c.quals.get(GroupKind::Cache) == Some("cg") && bytes != 16 {
+    if c.quals.get(QualKind::Cache) == Some("cg") && bytes != 16 {
         e.error(
             "conflicting-qualifiers",
             c.opcode.clone(),
@@ -519,8 +521,8 @@ struct CopyDirection {
 }
 
 /// The direction that the qualifiers give. The short form has no qualifiers.
-fn way(e: &mut Emit<'_, '_>, c: &Call, reduces: bool) -> Option<CopyDirection> {
-    let words: Vec<&str> = c.quals.all(GroupKind::Ignored).collect();
+fn way(e: &mut Emit<'_, '_>, c: &PtxInstr, reduces: bool) -> Option<CopyDirection> {
+    let words: Vec<&str> = c.quals.all(QualKind::Ignored).collect();
     let has = |word: &str| words.contains(&word);
     let spaces: Vec<&str> = words
         .iter()
@@ -564,7 +566,7 @@ fn way(e: &mut Emit<'_, '_>, c: &Call, reduces: bool) -> Option<CopyDirection> {
 }
 
 /// The number of bytes of a bulk operation.
-pub(super) fn of_units(e: &mut Emit<'_, '_>, c: &Call) -> Option<i64> {
+pub(super) fn of_units(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Option<i64> {
     if let Expr::Const(n) = c.expr(2)
         && n > 0
         && n % UNIT == 0
@@ -581,7 +583,7 @@ pub(super) fn of_units(e: &mut Emit<'_, '_>, c: &Call) -> Option<i64> {
 }
 
 /// The common element type of source and destination of a bulk operation.
-fn ends(e: &mut Emit<'_, '_>, c: &Call, way: &CopyDirection, bytes: i64) -> Option<Ty> {
+fn ends(e: &mut Emit<'_, '_>, c: &PtxInstr, way: &CopyDirection, bytes: i64) -> Option<Ty> {
     let source = end(e, c, 1, way.from, (bytes, UNIT))?;
     let destination = end(e, c, 0, way.to, (bytes, UNIT))?;
     one_address(e, c, source)?;
@@ -604,13 +606,13 @@ pub(super) fn aligned(addr: Expr, unit: i64) -> Expr {
     Expr::Select(aligned.into(), addr.into(), Expr::Const(0).into())
 }
 
-fn bulk(e: &mut Emit<'_, '_>, c: &Call) {
+fn bulk(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     // The accesses have the type of the named locations.
     e.through_register = false;
     let strong = match (
-        c.quals.place(GroupKind::Sem),
+        c.quals.place(QualKind::Sem),
         c.quals.scope(),
-        c.quals.get(GroupKind::Type),
+        c.quals.get(QualKind::Type),
     ) {
         (None, None, None) => None,
         (Some(_), Some(scope), Some(_)) => Some(scope),
@@ -659,10 +661,10 @@ fn bulk(e: &mut Emit<'_, '_>, c: &Call) {
     }
 }
 
-fn tensor(e: &mut Emit<'_, '_>, c: &Call) {
+fn tensor(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     e.through_register = false;
     let loads = c.given(3).is_some();
-    let words: Vec<&str> = c.quals.all(GroupKind::Ignored).collect();
+    let words: Vec<&str> = c.quals.all(QualKind::Ignored).collect();
     let (shared, written): (_, &[&[&str]]) = match loads {
         true => (
             0,
@@ -725,13 +727,13 @@ fn tensor(e: &mut Emit<'_, '_>, c: &Call) {
     }
 }
 
-fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
+fn reduce(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     e.through_register = false;
     let Some(way) = way(e, c, true) else { return };
     if acquires_nothing(e, c).is_none() || reduction(e, c, way.to == Space::Global).is_none() {
         return;
     }
-    let scope = match (c.quals.get(GroupKind::Sem), c.quals.scope()) {
+    let scope = match (c.quals.get(QualKind::Sem), c.quals.scope()) {
         (None, None) => Scope::Sys,
         (Some("relaxed"), Some(scope)) => scope,
         _ => {
@@ -763,9 +765,9 @@ fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
     }
 }
 
-fn reduce_tensor(e: &mut Emit<'_, '_>, c: &Call) {
+fn reduce_tensor(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     e.through_register = false;
-    let words: Vec<&str> = c.quals.all(GroupKind::Ignored).collect();
+    let words: Vec<&str> = c.quals.all(QualKind::Ignored).collect();
     let written: &[&[&str]] = &[&["global", "shared::cta", GROUPED], &[GROUPED], &[]];
     if !written.contains(&words.as_slice()) {
         e.error(
@@ -817,7 +819,7 @@ fn reduce_tensor(e: &mut Emit<'_, '_>, c: &Call) {
 }
 
 /// Reports a reduction with a type that does not match the elements of the memory.
-fn of_elements(e: &mut Emit<'_, '_>, c: &Call, ty: Ty) -> Option<()> {
+fn of_elements(e: &mut Emit<'_, '_>, c: &PtxInstr, ty: Ty) -> Option<()> {
     if ty.bits == c.ty.bits {
         return Some(());
     }
@@ -834,7 +836,7 @@ fn of_elements(e: &mut Emit<'_, '_>, c: &Call, ty: Ty) -> Option<()> {
 /// Emits the accesses of a bulk reduction from `from` to `to` over `bytes` bytes.
 fn reductions(
     e: &mut Emit<'_, '_>,
-    c: &Call,
+    c: &PtxInstr,
     how: &AsyncAccess,
     (to, from): (Expr, Expr),
     bytes: i64,
@@ -854,13 +856,13 @@ fn reductions(
 
 /// Checks that an asynchronous reduction with this operation and type exists. Global memory has
 /// more of them than shared memory.
-pub(super) fn reduction(e: &mut Emit<'_, '_>, c: &Call, global: bool) -> Option<()> {
-    let (op, ty) = (c.quals.get(GroupKind::Op), c.quals.get(GroupKind::Type));
+pub(super) fn reduction(e: &mut Emit<'_, '_>, c: &PtxInstr, global: bool) -> Option<()> {
+    let (op, ty) = (c.quals.get(QualKind::Op), c.quals.get(QualKind::Type));
     let types: &[&str] = match (op, global) {
         (Some("add"), false) => &["u32", "s32", "u64"],
-        (Some("add"), true) if c.quals.get(GroupKind::Flush).is_some() => &["f16", "bf16"],
+        (Some("add"), true) if c.quals.get(QualKind::Flush).is_some() => &["f16", "bf16"],
         (Some("add"), true) => &["u32", "s32", "u64", "f32", "f64"],
-        _ if c.quals.get(GroupKind::Flush).is_some() => &[],
+        _ if c.quals.get(QualKind::Flush).is_some() => &[],
         (Some("min" | "max"), false) => &["u32", "s32"],
         (Some("min" | "max"), true) => &["u32", "s32", "u64", "s64", "f16", "bf16"],
         (Some("inc" | "dec"), _) => &["u32"],
@@ -897,7 +899,7 @@ pub(super) fn reduction(e: &mut Emit<'_, '_>, c: &Call, global: bool) -> Option<
 
 /// The destinations of a bulk copy, each with its mbarrier object: the same offset in the memory of
 /// every CTA in the mask.
-fn targets(e: &mut Emit<'_, '_>, c: &Call, multicast: bool) -> Option<Vec<(Expr, Expr)>> {
+fn targets(e: &mut Emit<'_, '_>, c: &PtxInstr, multicast: bool) -> Option<Vec<(Expr, Expr)>> {
     if !multicast {
         return Some(vec![(c.expr(0), c.expr(3))]);
     }
@@ -925,7 +927,7 @@ fn targets(e: &mut Emit<'_, '_>, c: &Call, multicast: bool) -> Option<Vec<(Expr,
 /// ranks.
 pub(super) fn in_ctas(
     e: &mut Emit<'_, '_>,
-    c: &Call,
+    c: &PtxInstr,
     object: usize,
     mut ranks: impl Iterator<Item = i64>,
 ) -> Option<Vec<(Expr, Expr)>> {
@@ -1019,7 +1021,7 @@ impl AsyncAccess {
 /// zero.
 fn elements(
     e: &mut Emit<'_, '_>,
-    c: &Call,
+    c: &PtxInstr,
     how: &AsyncAccess,
     ty: Ty,
     (to, from, bytes): (Expr, Expr, i64),
@@ -1108,7 +1110,12 @@ fn types_of(e: &Emit<'_, '_>, end: CopyEnd) -> Vec<Ty> {
 }
 
 /// The common element type of both ends.
-pub(super) fn one_type(e: &mut Emit<'_, '_>, c: &Call, to: CopyEnd, from: CopyEnd) -> Option<Ty> {
+pub(super) fn one_type(
+    e: &mut Emit<'_, '_>,
+    c: &PtxInstr,
+    to: CopyEnd,
+    from: CopyEnd,
+) -> Option<Ty> {
     let narrowest = |types: &[Ty]| types.iter().copied().min_by_key(|ty| ty.bits);
     let (to, from) = (types_of(e, to), types_of(e, from));
     let (Some(ty), Some(other)) = (narrowest(&to), narrowest(&from)) else {
@@ -1132,7 +1139,7 @@ pub(super) fn one_type(e: &mut Emit<'_, '_>, c: &Call, to: CopyEnd, from: CopyEn
 }
 
 /// Reports memory with several addresses.
-pub(super) fn one_address(e: &mut Emit<'_, '_>, c: &Call, end: CopyEnd) -> Option<()> {
+pub(super) fn one_address(e: &mut Emit<'_, '_>, c: &PtxInstr, end: CopyEnd) -> Option<()> {
     let all: Vec<LocId> = match end {
         CopyEnd::Of(loc) => vec![e.symbols.object(loc).0],
         CopyEnd::In(space) => e
@@ -1145,7 +1152,7 @@ pub(super) fn one_address(e: &mut Emit<'_, '_>, c: &Call, end: CopyEnd) -> Optio
     all.into_iter().try_for_each(|object| alone(e, c, object))
 }
 
-fn alone(e: &mut Emit<'_, '_>, c: &Call, object: LocId) -> Option<()> {
+fn alone(e: &mut Emit<'_, '_>, c: &PtxInstr, object: LocId) -> Option<()> {
     let Some(other) = e.symbols.alias_of(object) else {
         return Some(());
     };
@@ -1165,7 +1172,7 @@ fn alone(e: &mut Emit<'_, '_>, c: &Call, object: LocId) -> Option<()> {
 /// Checks one end of a copy of `bytes` bytes with alignment `unit`, and returns its location.
 pub(super) fn end(
     e: &mut Emit<'_, '_>,
-    c: &Call,
+    c: &PtxInstr,
     at: usize,
     space: Space,
     (bytes, unit): (i64, i64),

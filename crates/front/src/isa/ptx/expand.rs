@@ -26,9 +26,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 use super::indirect;
-use super::lex::{Kind, lex};
+use super::lex::{PtxToken, lex};
 use super::table::bits_named;
-use diag::{MappedText, Sink, Span, Token};
+use diag::{ErrorReported, MappedText, Sink, Span, Token};
 
 /// The form and description of `call`, for the list of instructions. It has no row, because
 /// expansion removes calls before instructions are looked up.
@@ -57,14 +57,14 @@ const LONGEST: usize = 1 << 20;
 /// The text without blocks, functions, calls and wide registers; `None` if it has none of these.
 pub(super) fn expand(text: &MappedText, sink: &mut Sink) -> Option<MappedText> {
     let tokens = lex(text.as_str());
-    let word = |t: &Token<Kind>, is: fn(&str) -> bool| {
-        t.kind == Kind::Word && is(&text.as_str()[t.range.clone()])
+    let word = |t: &Token<PtxToken>, is: fn(&str) -> bool| {
+        t.kind == PtxToken::Word && is(&text.as_str()[t.range.clone()])
     };
-    let scoped = |t: &Token<Kind>| {
-        t.kind == Kind::Punct('{') || word(t, |w| w == ".func" || opcode(w) == "call")
+    let scoped = |t: &Token<PtxToken>| {
+        t.kind == PtxToken::Punct('{') || word(t, |w| w == ".func" || opcode(w) == "call")
     };
-    let of_param = |t: &Token<Kind>| word(t, |w| w.split('.').any(is_space));
-    let wide = |t: &Token<Kind>| word(t, |w| w == WIDE);
+    let of_param = |t: &Token<PtxToken>| word(t, |w| w.split('.').any(is_space));
+    let wide = |t: &Token<PtxToken>| word(t, |w| w == WIDE);
     if !tokens.iter().any(|t| scoped(t) || of_param(t) || wide(t)) {
         return None;
     }
@@ -129,12 +129,12 @@ fn is_space(qualifier: &str) -> bool {
 }
 
 /// The second operands of `mov` and `cvta`, which may be names that code takes the address of.
-fn addressed<'a>(text: &'a MappedText, tokens: &[Token<Kind>]) -> HashSet<&'a str> {
-    let word = |t: &Token<Kind>| &text.as_str()[t.range.clone()];
-    let takes = |four: &&[Token<Kind>]| {
-        four[0].kind == Kind::Word
+fn addressed<'a>(text: &'a MappedText, tokens: &[Token<PtxToken>]) -> HashSet<&'a str> {
+    let word = |t: &Token<PtxToken>| &text.as_str()[t.range.clone()];
+    let takes = |four: &&[Token<PtxToken>]| {
+        four[0].kind == PtxToken::Word
             && ["mov", "cvta"].contains(&opcode(word(&four[0])))
-            && four[2].kind == Kind::Punct(',')
+            && four[2].kind == PtxToken::Punct(',')
     };
     tokens
         .windows(4)
@@ -195,7 +195,7 @@ struct OpenCall {
 
 struct Expander<'a> {
     text: &'a MappedText,
-    tokens: &'a [Token<Kind>],
+    tokens: &'a [Token<PtxToken>],
     sink: &'a mut Sink,
     out: MappedText,
     functions: HashMap<String, FuncDefinition>,
@@ -221,12 +221,9 @@ struct Expander<'a> {
     full: bool,
 }
 
-/// An error was reported.
-struct Failed;
-
 impl<'a> Expander<'a> {
-    fn kind(&self, at: usize) -> Kind {
-        self.tokens.get(at).map_or(Kind::End, |t| t.kind)
+    fn kind(&self, at: usize) -> PtxToken {
+        self.tokens.get(at).map_or(PtxToken::End, |t| t.kind)
     }
 
     fn range(&self, at: usize) -> Range<usize> {
@@ -234,7 +231,7 @@ impl<'a> Expander<'a> {
     }
 
     fn word(&self, at: usize) -> &'a str {
-        if self.kind(at) == Kind::Word {
+        if self.kind(at) == PtxToken::Word {
             &self.text.as_str()[self.range(at)]
         } else {
             ""
@@ -242,20 +239,26 @@ impl<'a> Expander<'a> {
     }
 
     fn is(&self, at: usize, c: char) -> bool {
-        self.kind(at) == Kind::Punct(c)
+        self.kind(at) == PtxToken::Punct(c)
     }
 
     fn skip_lines(&self, mut at: usize) -> usize {
-        while self.kind(at) == Kind::Newline {
+        while self.kind(at) == PtxToken::Newline {
             at += 1;
         }
         at
     }
 
-    fn error(&mut self, id: &'static str, at: usize, message: String, label: &str) -> Failed {
+    fn error(
+        &mut self,
+        id: &'static str,
+        at: usize,
+        message: String,
+        label: &str,
+    ) -> ErrorReported {
         let span = self.text.span(self.range(at));
         self.sink.error(id, span, message, |d| d.label(label));
-        Failed
+        ErrorReported
     }
 
     /// The position after the brace that closes the one at `at`.
@@ -263,9 +266,9 @@ impl<'a> Expander<'a> {
         let mut depth = 0;
         for i in at..self.tokens.len() {
             match self.kind(i) {
-                Kind::Punct('{') => depth += 1,
-                Kind::Punct('}') if depth == 1 => return i + 1,
-                Kind::Punct('}') => depth -= 1,
+                PtxToken::Punct('{') => depth += 1,
+                PtxToken::Punct('}') if depth == 1 => return i + 1,
+                PtxToken::Punct('}') => depth -= 1,
                 _ => {}
             }
         }
@@ -281,7 +284,7 @@ impl<'a> Expander<'a> {
     /// Finds the functions. Returns the ranges of all other code, which is the thread's.
     fn functions(&mut self) -> Vec<Range<usize>> {
         let (mut main, mut from, mut at) = (Vec::new(), 0, 0);
-        while self.kind(at) != Kind::End {
+        while self.kind(at) != PtxToken::End {
             if self.word(at) != ".func" {
                 at += 1;
                 continue;
@@ -294,9 +297,9 @@ impl<'a> Expander<'a> {
             at = match self.function(at + 1) {
                 Ok(end) => end,
                 // The error was reported; continue after the function's code.
-                Err(Failed) => {
+                Err(ErrorReported) => {
                     let mut end = at + 1;
-                    while !matches!(self.kind(end), Kind::End | Kind::Punct('{' | ';')) {
+                    while !matches!(self.kind(end), PtxToken::End | PtxToken::Punct('{' | ';')) {
                         end += 1;
                     }
                     if self.is(end, '{') {
@@ -312,7 +315,7 @@ impl<'a> Expander<'a> {
         main
     }
 
-    fn function(&mut self, at: usize) -> Result<usize, Failed> {
+    fn function(&mut self, at: usize) -> Result<usize, ErrorReported> {
         let mut at = self.skip_lines(at);
         let mut returns = Vec::new();
         if self.is(at, '(') {
@@ -334,7 +337,7 @@ impl<'a> Expander<'a> {
         if self.is(at, '(') {
             (params, at) = self.formals(at)?;
         }
-        while !matches!(self.kind(at), Kind::End | Kind::Punct('{' | ';')) {
+        while !matches!(self.kind(at), PtxToken::End | PtxToken::Punct('{' | ';')) {
             at += 1;
         }
         let (body, end) = if self.is(at, '{') {
@@ -361,7 +364,7 @@ impl<'a> Expander<'a> {
     }
 
     /// Reads a list of declarations in parentheses. Returns the position after it, too.
-    fn formals(&mut self, at: usize) -> Result<(Vec<Formal>, usize), Failed> {
+    fn formals(&mut self, at: usize) -> Result<(Vec<Formal>, usize), ErrorReported> {
         let mut all = Vec::new();
         let mut at = self.skip_lines(at + 1);
         while !self.is(at, ')') {
@@ -375,7 +378,7 @@ impl<'a> Expander<'a> {
             };
             let mut ty = String::new();
             at += 1;
-            while self.word(at).starts_with('.') || matches!(self.kind(at), Kind::Int(_)) {
+            while self.word(at).starts_with('.') || matches!(self.kind(at), PtxToken::Int(_)) {
                 let word = self.word(at);
                 if bits_named(word.trim_start_matches('.')).is_some() {
                     word.clone_into(&mut ty);
@@ -416,7 +419,7 @@ impl<'a> Expander<'a> {
     fn names(&self, at: usize) -> Vec<(usize, Option<i64>)> {
         let mut names = Vec::new();
         let mut at = at + 1;
-        while self.word(at).starts_with('.') || matches!(self.kind(at), Kind::Int(_)) {
+        while self.word(at).starts_with('.') || matches!(self.kind(at), PtxToken::Int(_)) {
             at += 1;
         }
         while !self.word(at).is_empty() {
@@ -425,7 +428,7 @@ impl<'a> Expander<'a> {
             let mut count = None;
             if self.is(at, '<') {
                 count = match self.kind(at + 1) {
-                    Kind::Int(n) => Some(n),
+                    PtxToken::Int(n) => Some(n),
                     _ => None,
                 };
                 at += 3;
@@ -446,9 +449,9 @@ impl<'a> Expander<'a> {
         let (mut depth, mut begins) = (0, true);
         for at in range {
             match self.kind(at) {
-                Kind::Punct('{') => depth += 1,
-                Kind::Punct('}') => depth -= 1,
-                Kind::Word if begins && depth == 0 && self.is(at + 1, ':') => {
+                PtxToken::Punct('{') => depth += 1,
+                PtxToken::Punct('}') => depth -= 1,
+                PtxToken::Word if begins && depth == 0 && self.is(at + 1, ':') => {
                     let name = self.word(at).to_owned();
                     self.declare(name, NameDeclaration::Name);
                 }
@@ -456,7 +459,7 @@ impl<'a> Expander<'a> {
             }
             begins = matches!(
                 self.kind(at),
-                Kind::Newline | Kind::Punct(';' | '{' | '}' | ':')
+                PtxToken::Newline | PtxToken::Punct(';' | '{' | '}' | ':')
             );
         }
     }
@@ -552,10 +555,10 @@ impl<'a> Expander<'a> {
             usize::from(opcode(self.word(first)) == "call" || self.word(first) == ".branchtargets");
         for i in at..self.tokens.len() {
             match self.kind(i) {
-                Kind::Punct('{' | '(' | '[') => depth += 1,
-                Kind::Punct('}' | ')' | ']') if depth > 0 => depth -= 1,
-                Kind::End | Kind::Punct(';' | '}') => return i,
-                Kind::Newline if depth == 0 && !self.is(i - 1, ',') => return i,
+                PtxToken::Punct('{' | '(' | '[') => depth += 1,
+                PtxToken::Punct('}' | ')' | ']') if depth > 0 => depth -= 1,
+                PtxToken::End | PtxToken::Punct(';' | '}') => return i,
+                PtxToken::Newline if depth == 0 && !self.is(i - 1, ',') => return i,
                 _ => {}
             }
         }
@@ -576,12 +579,12 @@ impl<'a> Expander<'a> {
                 return;
             }
             match self.kind(at) {
-                Kind::Newline | Kind::Punct(';' | '}') => {
+                PtxToken::Newline | PtxToken::Punct(';' | '}') => {
                     self.out
                         .push_slice(self.text, self.range(at).start..self.range(at + 1).start);
                     at += 1;
                 }
-                Kind::Punct('{') => {
+                PtxToken::Punct('{') => {
                     let end = self.closed(at).min(range.end);
                     let inner = at + 1..if self.is(end - 1, '}') { end - 1 } else { end };
                     self.enter(false);
@@ -592,7 +595,7 @@ impl<'a> Expander<'a> {
                     self.scopes.pop();
                     at = end;
                 }
-                Kind::Word if self.is(at + 1, ':') => {
+                PtxToken::Word if self.is(at + 1, ':') => {
                     self.copy(at, at + 1);
                     self.out.push_slice(
                         self.text,
@@ -609,7 +612,7 @@ impl<'a> Expander<'a> {
         }
     }
 
-    fn statement(&mut self, range: Range<usize>) -> Result<(), Failed> {
+    fn statement(&mut self, range: Range<usize>) -> Result<(), ErrorReported> {
         let first = self.word(range.start);
         match first {
             ".reg" | ".param" => return self.declaration(range),
@@ -648,7 +651,7 @@ impl<'a> Expander<'a> {
     }
 
     /// Writes an instruction that is not a call; `at` is the position of its opcode.
-    fn instruction(&mut self, range: Range<usize>, mut at: usize) -> Result<(), Failed> {
+    fn instruction(&mut self, range: Range<usize>, mut at: usize) -> Result<(), ErrorReported> {
         let word = self.word(at);
         let of_param = word.split('.').any(is_space);
         if of_param
@@ -738,7 +741,7 @@ impl<'a> Expander<'a> {
         range: Range<usize>,
         at: usize,
         (width, vector): (usize, &str),
-    ) -> Result<(), Failed> {
+    ) -> Result<(), ErrorReported> {
         let word = self.word(at);
         let one = word.replacen(&format!(".{vector}"), "", 1);
         let find = |c| range.clone().find(|i| self.is(*i, c));
@@ -778,7 +781,7 @@ impl<'a> Expander<'a> {
         at: usize,
         instruction: &str,
         element: i64,
-    ) -> Result<(String, usize), Failed> {
+    ) -> Result<(String, usize), ErrorReported> {
         let name = at + 1;
         // Parameters of the kernel have no declaration in this text.
         let (called, declared) = self.resolve(self.word(name));
@@ -792,8 +795,8 @@ impl<'a> Expander<'a> {
             ));
         }
         let (offset, end) = match (self.kind(at + 2), self.kind(at + 3)) {
-            (Kind::Punct(']'), _) => (0, at + 3),
-            (Kind::Punct('+'), Kind::Int(n)) if self.is(at + 4, ']') => (n, at + 5),
+            (PtxToken::Punct(']'), _) => (0, at + 3),
+            (PtxToken::Punct('+'), PtxToken::Int(n)) if self.is(at + 4, ']') => (n, at + 5),
             _ => {
                 let message = "expected a parameter with an offset".into();
                 return Err(self.error("syntax", name, message, "expected `[name]` or `[name+8]`"));
@@ -843,7 +846,7 @@ impl<'a> Expander<'a> {
         ))
     }
 
-    fn declaration(&mut self, range: Range<usize>) -> Result<(), Failed> {
+    fn declaration(&mut self, range: Range<usize>) -> Result<(), ErrorReported> {
         let param = self.word(range.start) == ".param";
         let names = self.names(range.start);
         let wide = !param && range.clone().any(|at| self.word(at) == WIDE);
@@ -897,7 +900,7 @@ impl<'a> Expander<'a> {
     }
 
     /// Replaces a call by the function's code.
-    fn call(&mut self, range: Range<usize>, opcode: usize) -> Result<(), Failed> {
+    fn call(&mut self, range: Range<usize>, opcode: usize) -> Result<(), ErrorReported> {
         let span = self.text.span(self.range(opcode));
         let mut at = self.skip_lines(opcode + 1);
         let mut returns = Vec::new();
@@ -1090,7 +1093,7 @@ impl<'a> Expander<'a> {
         predicate: Range<usize>,
         callee: usize,
         returns: &[usize],
-    ) -> Result<(), Failed> {
+    ) -> Result<(), ErrorReported> {
         for at in returns {
             let (called, declared) = self.resolve(self.word(*at));
             match declared {
@@ -1139,7 +1142,7 @@ impl<'a> Expander<'a> {
         predicate: Range<usize>,
         span: Span,
         returns: &[usize],
-    ) -> Result<(), Failed> {
+    ) -> Result<(), ErrorReported> {
         self.fresh += 1;
         let value = self.numbered("%printed", self.fresh);
         for at in returns {
@@ -1164,11 +1167,11 @@ impl<'a> Expander<'a> {
     }
 
     /// Reads operands in parentheses. Returns the position after them, too.
-    fn actuals(&mut self, at: usize) -> Result<(Vec<usize>, usize), Failed> {
+    fn actuals(&mut self, at: usize) -> Result<(Vec<usize>, usize), ErrorReported> {
         let mut all = Vec::new();
         let mut at = self.skip_lines(at + 1);
         while !self.is(at, ')') {
-            if !matches!(self.kind(at), Kind::Word | Kind::Int(_)) {
+            if !matches!(self.kind(at), PtxToken::Word | PtxToken::Int(_)) {
                 let message = "expected an operand of the call".into();
                 return Err(self.error("syntax", at, message, "expected a name or an integer"));
             }

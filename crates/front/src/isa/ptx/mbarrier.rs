@@ -20,55 +20,60 @@
 //! - If a count or a number of bytes in a register is too large for an object here, the operation
 //!   accesses no memory.
 
-use super::lower::{Call, Emit};
-use super::table::{Group, GroupKind, ResultTy, Role, Row, SCOPES};
+use super::lower::{Emit, PtxInstr};
+use super::table::{InstrRow, OperandRole, QualGroup, QualKind, ResultTy, SCOPES};
 use crate::isa::Symbols;
 use program::mbarrier::{self as object, MOST_ARRIVALS, MOST_BYTES};
 use program::{Access, CmpOp, Expr, LocId, Op, RegId, Scope, Tag, Tags, Ty, Update};
 
-const B64: Group = Group {
-    kind: GroupKind::Type,
+const B64: QualGroup = QualGroup {
+    kind: QualKind::Type,
     words: &["b64"],
 };
-const OWN: Group = Group {
-    kind: GroupKind::Space,
+const OWN: QualGroup = QualGroup {
+    kind: QualKind::Space,
     words: &["shared", "shared::cta"],
 };
-const ANY: Group = Group {
-    kind: GroupKind::Space,
+const ANY: QualGroup = QualGroup {
+    kind: QualKind::Space,
     words: &["shared", "shared::cta", "shared::cluster"],
 };
-const REACH: Group = Group {
-    kind: GroupKind::Scope,
+const REACH: QualGroup = QualGroup {
+    kind: QualKind::Scope,
     words: &["cta", "cluster"],
 };
-const RELEASE: Group = Group {
-    kind: GroupKind::Sem,
+const RELEASE: QualGroup = QualGroup {
+    kind: QualKind::Sem,
     words: &["release", "relaxed"],
 };
-const ACQUIRE: Group = Group {
-    kind: GroupKind::Sem,
+const ACQUIRE: QualGroup = QualGroup {
+    kind: QualKind::Sem,
     words: &["acquire", "relaxed"],
 };
-const RELAXED: Group = Group {
-    kind: GroupKind::Sem,
+const RELAXED: QualGroup = QualGroup {
+    kind: QualKind::Sem,
     words: &["relaxed"],
 };
 
-const ARRIVE: &[Group] = &[RELEASE, REACH, ANY, B64];
-const COUNT: &[Role] = &[Role::Dst, Role::Addr, Role::Loose];
-const WAIT: &[Group] = &[ACQUIRE, REACH, OWN, B64];
-const TEST: &[Role] = &[Role::Dst, Role::Addr, Role::Loose];
-const TRY: &[Role] = &[Role::Dst, Role::Addr, Role::Loose, Role::Loose];
-const BYTES: &[Group] = &[RELAXED, REACH, ANY, B64];
+const ARRIVE: &[QualGroup] = &[RELEASE, REACH, ANY, B64];
+const COUNT: &[OperandRole] = &[OperandRole::Dst, OperandRole::Addr, OperandRole::Loose];
+const WAIT: &[QualGroup] = &[ACQUIRE, REACH, OWN, B64];
+const TEST: &[OperandRole] = &[OperandRole::Dst, OperandRole::Addr, OperandRole::Loose];
+const TRY: &[OperandRole] = &[
+    OperandRole::Dst,
+    OperandRole::Addr,
+    OperandRole::Loose,
+    OperandRole::Loose,
+];
+const BYTES: &[QualGroup] = &[RELAXED, REACH, ANY, B64];
 
-pub(super) const ROWS: &[Row] = &[
-    Row::new(
+pub(super) const ROWS: &[InstrRow] = &[
+    InstrRow::new(
         "mbarrier",
         "`mbarrier.init{.shared::cta}.b64 [a], count`",
         "makes an mbarrier object whose phases expect `count` arrivals",
         &[OWN, B64],
-        &[Role::Addr, Role::Loose],
+        &[OperandRole::Addr, OperandRole::Loose],
         |e, c| {
             let Some(count) = counted(e, c, c.expr(1), MOST_ARRIVALS) else { return };
             let ok = |old: &Expr| dead(old);
@@ -77,19 +82,19 @@ pub(super) const ROWS: &[Row] = &[
         },
     )
     .keyed(&["init"]),
-    Row::new(
+    InstrRow::new(
         "mbarrier",
         "`mbarrier.inval{.shared::cta}.b64 [a]`",
         "ends an mbarrier object",
         &[OWN, B64],
-        &[Role::Addr],
+        &[OperandRole::Addr],
         |e, c| {
             let what = MbarrierOp { own: true, ..MbarrierOp::of(Tag::Weak) };
             operation(e, c, &what, &Expr::Const(1), |old| object::live(old.clone()), object::inval);
         },
     )
     .keyed(&["inval"]),
-    Row::new(
+    InstrRow::new(
         "mbarrier",
         "`mbarrier.arrive{.release|.relaxed}{.scope}{.space}.b64 d, [a]{, count}`",
         "arrives; `d` receives the phase, or is `_`",
@@ -99,7 +104,7 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["arrive"])
     .optional(1),
-    Row::new(
+    InstrRow::new(
         "mbarrier",
         "`mbarrier.arrive.expect_tx{.release|.relaxed}{.scope}{.space}.b64 d, [a], bytes`",
         "expects bytes, then arrives",
@@ -108,7 +113,7 @@ pub(super) const ROWS: &[Row] = &[
         |e, c| arrive(e, c, &ArrivalVariant { bytes: true, ..ArrivalVariant::default() }),
     )
     .keyed(&["arrive", "expect_tx"]),
-    Row::new(
+    InstrRow::new(
         "mbarrier",
         "`mbarrier.arrive.noComplete{.release}{.cta}{.shared::cta}.b64 d, [a], count`",
         "arrives; that the phase completes with it is undefined",
@@ -117,7 +122,7 @@ pub(super) const ROWS: &[Row] = &[
         |e, c| arrive(e, c, &ArrivalVariant { incomplete: true, ..ArrivalVariant::default() }),
     )
     .keyed(&["arrive", "noComplete"]),
-    Row::new(
+    InstrRow::new(
         "mbarrier",
         "`mbarrier.arrive_drop{.release|.relaxed}{.scope}{.space}.b64 d, [a]{, count}`",
         "arrives, and later phases expect so many arrivals less",
@@ -127,7 +132,7 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["arrive_drop"])
     .optional(1),
-    Row::new(
+    InstrRow::new(
         "mbarrier",
         "`mbarrier.arrive_drop.expect_tx{.release|.relaxed}{.scope}{.space}.b64 d, [a], bytes`",
         "expects bytes, then arrives, and later phases expect an arrival less",
@@ -136,7 +141,7 @@ pub(super) const ROWS: &[Row] = &[
         |e, c| arrive(e, c, &ArrivalVariant { leaves: true, bytes: true, ..ArrivalVariant::default() }),
     )
     .keyed(&["arrive_drop", "expect_tx"]),
-    Row::new(
+    InstrRow::new(
         "mbarrier",
         "`mbarrier.arrive_drop.noComplete{.release}{.cta}{.shared::cta}.b64 d, [a], count`",
         "as `mbarrier.arrive_drop`; that the phase completes with it is undefined",
@@ -145,25 +150,25 @@ pub(super) const ROWS: &[Row] = &[
         |e, c| arrive(e, c, &ArrivalVariant { leaves: true, incomplete: true, ..ArrivalVariant::default() }),
     )
     .keyed(&["arrive_drop", "noComplete"]),
-    Row::new(
+    InstrRow::new(
         "mbarrier",
         "`mbarrier.expect_tx{.relaxed}{.scope}{.space}.b64 [a], bytes`",
         "the current phase waits for so many bytes more",
         BYTES,
-        &[Role::Addr, Role::Loose],
+        &[OperandRole::Addr, OperandRole::Loose],
         |e, c| bytes(e, c, 1),
     )
     .keyed(&["expect_tx"]),
-    Row::new(
+    InstrRow::new(
         "mbarrier",
         "`mbarrier.complete_tx{.relaxed}{.scope}{.space}.b64 [a], bytes`",
         "so many bytes have come, as if a copy had brought them",
         BYTES,
-        &[Role::Addr, Role::Loose],
+        &[OperandRole::Addr, OperandRole::Loose],
         |e, c| bytes(e, c, -1),
     )
     .keyed(&["complete_tx"]),
-    Row::new(
+    InstrRow::new(
         "mbarrier",
         "`mbarrier.test_wait{.acquire|.relaxed}{.scope}{.shared::cta}.b64 p, [a], token`",
         "whether the phase of an arrival is complete",
@@ -173,7 +178,7 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["test_wait"])
     .result(ResultTy::Pred),
-    Row::new(
+    InstrRow::new(
         "mbarrier",
         "`mbarrier.test_wait.parity{.acquire|.relaxed}{.scope}{.shared::cta}.b64 p, [a], parity`",
         "whether the phase of that parity is complete",
@@ -183,7 +188,7 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["test_wait", "parity"])
     .result(ResultTy::Pred),
-    Row::new(
+    InstrRow::new(
         "mbarrier",
         "`mbarrier.try_wait{.acquire|.relaxed}{.scope}{.shared::cta}.b64 p, [a], token{, time}`",
         "as `mbarrier.test_wait`",
@@ -194,7 +199,7 @@ pub(super) const ROWS: &[Row] = &[
     .keyed(&["try_wait"])
     .optional(1)
     .result(ResultTy::Pred),
-    Row::new(
+    InstrRow::new(
         "mbarrier",
         "`mbarrier.try_wait.parity{.acquire|.relaxed}{.scope}{.shared::cta}.b64 p, [a], parity{, time}`",
         "as `mbarrier.test_wait.parity`",
@@ -205,22 +210,22 @@ pub(super) const ROWS: &[Row] = &[
     .keyed(&["try_wait", "parity"])
     .optional(1)
     .result(ResultTy::Pred),
-    Row::new(
+    InstrRow::new(
         "mbarrier",
         "`mbarrier.wait{.acquire|.relaxed}{.scope}{.shared::cta}{.b64} [a], parity`",
         "waits for the phase of that parity; short for a loop around `mbarrier.try_wait.parity`",
         WAIT,
-        &[Role::Addr, Role::Loose],
+        &[OperandRole::Addr, OperandRole::Loose],
         wait,
     )
     .keyed(&["wait"]),
-    Row::new(
+    InstrRow::new(
         "fence",
         "`fence.mbarrier_init.release.cluster`",
         "makes earlier `mbarrier.init` of the thread known to who synchronizes with it afterwards, and nothing else",
-        &[Group { kind: GroupKind::Sem, words: &["release"] }, SCOPES],
+        &[QualGroup { kind: QualKind::Sem, words: &["release"] }, SCOPES],
         &[],
-        |e, c| match (c.quals.get(GroupKind::Sem), c.quals.scope()) {
+        |e, c| match (c.quals.get(QualKind::Sem), c.quals.scope()) {
             (Some("release"), Some(Scope::Cluster)) => {
                 e.push(Op::fence(Tags::of(&[Tag::MbarrierInit, Tag::Generic]), Some(Scope::Cluster)));
             }
@@ -230,26 +235,26 @@ pub(super) const ROWS: &[Row] = &[
         },
     )
     .keyed(&["mbarrier_init"]),
-    Row::new(
+    InstrRow::new(
         "mapa",
         "`mapa{.shared::cluster}{.u32|.u64} d, a, rank`",
         "the address of the copy of `a` in another CTA of the cluster",
         &[
-            Group { kind: GroupKind::Space, words: &["shared::cluster"] },
-            Group { kind: GroupKind::Type, words: &["u32", "u64"] },
+            QualGroup { kind: QualKind::Space, words: &["shared::cluster"] },
+            QualGroup { kind: QualKind::Type, words: &["u32", "u64"] },
         ],
-        &[Role::Dst, Role::Loose, Role::Loose],
+        &[OperandRole::Dst, OperandRole::Loose, OperandRole::Loose],
         mapa,
     ),
-    Row::new(
+    InstrRow::new(
         "getctarank",
         "`getctarank{.shared::cluster}{.u32|.u64} d, a`",
         "the rank in its cluster of the CTA whose shared memory `a` is in: this one, of an address that was not mapped",
         &[
-            Group { kind: GroupKind::Space, words: &["shared::cluster"] },
-            Group { kind: GroupKind::Type, words: &["u32", "u64"] },
+            QualGroup { kind: QualKind::Space, words: &["shared::cluster"] },
+            QualGroup { kind: QualKind::Type, words: &["u32", "u64"] },
         ],
-        &[Role::Dst, Role::Loose],
+        &[OperandRole::Dst, OperandRole::Loose],
         |e, c| {
             if shared_object(e, c).is_none() {
                 return;
@@ -321,7 +326,7 @@ fn dead(old: &Expr) -> Expr {
 /// old word.
 fn operation(
     e: &mut Emit<'_, '_>,
-    c: &Call,
+    c: &PtxInstr,
     what: &MbarrierOp,
     operand: &Expr,
     ok: impl Fn(&Expr) -> Expr,
@@ -335,7 +340,7 @@ fn operation(
 /// A read-modify-write that only writes if `writes` holds for the old word.
 fn attempt(
     e: &mut Emit<'_, '_>,
-    c: &Call,
+    c: &PtxInstr,
     what: &MbarrierOp,
     operand: &Expr,
     writes: impl Fn(&Expr) -> Expr,
@@ -421,7 +426,7 @@ pub(super) fn misused_unless(e: &mut Emit<'_, '_>, ok: Expr) {
 
 /// Makes an object track the thread's copies: an arrival follows when they are complete. `adds`:
 /// the current phase expects one more arrival.
-pub(super) fn track(e: &mut Emit<'_, '_>, c: &Call, adds: bool) {
+pub(super) fn track(e: &mut Emit<'_, '_>, c: &PtxInstr, adds: bool) {
     let one = Expr::Const(1);
     let by_thread = MbarrierOp {
         own: true,
@@ -463,7 +468,7 @@ pub(super) fn track(e: &mut Emit<'_, '_>, c: &Call, adds: bool) {
 
 /// Subtracts the bytes of a complete copy from the object at `address`; `at` is the object's
 /// operand.
-pub(super) fn complete(e: &mut Emit<'_, '_>, c: &Call, at: usize, address: Expr, bytes: i64) {
+pub(super) fn complete(e: &mut Emit<'_, '_>, c: &PtxInstr, at: usize, address: Expr, bytes: i64) {
     let bytes = Expr::Const(bytes);
     let what = MbarrierOp {
         at,
@@ -487,7 +492,7 @@ pub(super) fn complete(e: &mut Emit<'_, '_>, c: &Call, at: usize, address: Expr,
 /// wait for it.
 fn signal(
     e: &mut Emit<'_, '_>,
-    c: &Call,
+    c: &PtxInstr,
     what: &MbarrierOp,
     operand: &Expr,
     ok: impl Fn(&Expr) -> Expr,
@@ -501,9 +506,9 @@ fn signal(
     e.push(Op::fence(Tags::of(&[Tag::Asynchronous, Tag::Misuse]), None));
 }
 
-fn arrive(e: &mut Emit<'_, '_>, c: &Call, how: &ArrivalVariant) {
-    let remote = c.quals.get(GroupKind::Space) == Some("shared::cluster");
-    let order = if c.quals.get(GroupKind::Sem) == Some("relaxed") {
+fn arrive(e: &mut Emit<'_, '_>, c: &PtxInstr, how: &ArrivalVariant) {
+    let remote = c.quals.get(QualKind::Space) == Some("shared::cluster");
+    let order = if c.quals.get(QualKind::Sem) == Some("relaxed") {
         Tag::Relaxed
     } else {
         Tag::Release
@@ -584,10 +589,8 @@ fn arrive(e: &mut Emit<'_, '_>, c: &Call, how: &ArrivalVariant) {
     };
     // With `.shared::cta`, or with a token as its result, the operation needs an object of its own
     // CTA.
-    let own = matches!(
-        c.quals.get(GroupKind::Space),
-        Some("shared" | "shared::cta")
-    ) || c.dst(0).is_some();
+    let own = matches!(c.quals.get(QualKind::Space), Some("shared" | "shared::cta"))
+        || c.dst(0).is_some();
     let what = MbarrierOp {
         own,
         at: 1,
@@ -607,7 +610,7 @@ fn arrive(e: &mut Emit<'_, '_>, c: &Call, how: &ArrivalVariant) {
     }
 }
 
-fn bytes(e: &mut Emit<'_, '_>, c: &Call, sign: i64) {
+fn bytes(e: &mut Emit<'_, '_>, c: &PtxInstr, sign: i64) {
     let Some(operand) = counted(e, c, c.expr(1), MOST_BYTES) else {
         return;
     };
@@ -617,10 +620,7 @@ fn bytes(e: &mut Emit<'_, '_>, c: &Call, sign: i64) {
             object::in_range(old.clone(), operand.clone(), sign),
         )
     };
-    let own = matches!(
-        c.quals.get(GroupKind::Space),
-        Some("shared" | "shared::cta")
-    );
+    let own = matches!(c.quals.get(QualKind::Space), Some("shared" | "shared::cta"));
     let what = MbarrierOp {
         own,
         ..MbarrierOp::of(Tag::Relaxed)
@@ -632,7 +632,12 @@ fn bytes(e: &mut Emit<'_, '_>, c: &Call, sign: i64) {
 
 /// Reads the word for a test or wait. Returns the old word, whether the phase is complete, and
 /// whether the operation is defined.
-fn look(e: &mut Emit<'_, '_>, c: &Call, at: usize, parity: bool) -> Option<(RegId, Expr, Expr)> {
+fn look(
+    e: &mut Emit<'_, '_>,
+    c: &PtxInstr,
+    at: usize,
+    parity: bool,
+) -> Option<(RegId, Expr, Expr)> {
     let phase = c.expr(at + 1);
     if let (true, Expr::Const(n)) = (parity, &phase)
         && !matches!(n, 0 | 1)
@@ -676,7 +681,7 @@ fn look(e: &mut Emit<'_, '_>, c: &Call, at: usize, parity: bool) -> Option<(RegI
         }
     };
     let both = |old: &Expr| object::both(done(old), may(old));
-    let order = if c.quals.get(GroupKind::Sem) == Some("relaxed") {
+    let order = if c.quals.get(QualKind::Sem) == Some("relaxed") {
         Tag::Relaxed
     } else {
         Tag::Acquire
@@ -692,7 +697,7 @@ fn look(e: &mut Emit<'_, '_>, c: &Call, at: usize, parity: bool) -> Option<(RegI
     Some((old, done(&old_word), may(&old_word)))
 }
 
-fn test(e: &mut Emit<'_, '_>, c: &Call, parity: bool) {
+fn test(e: &mut Emit<'_, '_>, c: &PtxInstr, parity: bool) {
     let Some((_, done, may)) = look(e, c, 1, parity) else {
         return;
     };
@@ -702,7 +707,7 @@ fn test(e: &mut Emit<'_, '_>, c: &Call, parity: bool) {
     }
 }
 
-fn wait(e: &mut Emit<'_, '_>, c: &Call) {
+fn wait(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let head = e.here();
     let Some((_, done, may)) = look(e, c, 0, true) else {
         return;
@@ -713,7 +718,7 @@ fn wait(e: &mut Emit<'_, '_>, c: &Call) {
 }
 
 /// Checks a constant count or number of bytes against its range.
-fn counted(e: &mut Emit<'_, '_>, c: &Call, operand: Expr, most: i64) -> Option<Expr> {
+fn counted(e: &mut Emit<'_, '_>, c: &PtxInstr, operand: Expr, most: i64) -> Option<Expr> {
     let least = i64::from(most == MOST_ARRIVALS);
     if let Expr::Const(n) = operand
         && !(least..=most).contains(&n)
@@ -735,8 +740,8 @@ fn counted(e: &mut Emit<'_, '_>, c: &Call, operand: Expr, most: i64) -> Option<E
 }
 
 /// The scope; order and scope must be given together.
-fn scope(e: &mut Emit<'_, '_>, c: &Call) -> Option<Scope> {
-    match (c.quals.place(GroupKind::Sem), c.quals.scope()) {
+fn scope(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Option<Scope> {
+    match (c.quals.place(QualKind::Sem), c.quals.scope()) {
         (Some(place), None) => {
             e.error("missing-scope", place, "an order needs a scope", |d| {
                 d.label("expected `.cta` or `.cluster` behind it")
@@ -744,7 +749,7 @@ fn scope(e: &mut Emit<'_, '_>, c: &Call) -> Option<Scope> {
             None
         }
         (None, Some(_)) => {
-            let place = c.quals.place(GroupKind::Scope).unwrap_or_default();
+            let place = c.quals.place(QualKind::Scope).unwrap_or_default();
             e.error("missing-order", place, "a scope needs an order", |d| {
                 d.label(format!("expected the form {}", c.row.syntax))
             });
@@ -755,7 +760,7 @@ fn scope(e: &mut Emit<'_, '_>, c: &Call) -> Option<Scope> {
 }
 
 /// Reports an operation on memory that is not an mbarrier object.
-pub(super) fn is_object(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Option<()> {
+pub(super) fn is_object(e: &mut Emit<'_, '_>, c: &PtxInstr, at: usize) -> Option<()> {
     // Memory becomes an mbarrier object when operations reach it through a register.
     let Some(loc) = c.expr(at).base().filter(|_| !c.is_found(at)) else {
         return Some(());
@@ -777,7 +782,7 @@ pub(super) fn is_object(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Option<()>
 }
 
 /// The location in shared memory that operand 1 points into.
-fn shared_object(e: &mut Emit<'_, '_>, c: &Call) -> Option<LocId> {
+fn shared_object(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Option<LocId> {
     let Some(loc) = c.expr(1).base() else {
         e.ask();
         let message = format!(
@@ -802,7 +807,7 @@ fn shared_object(e: &mut Emit<'_, '_>, c: &Call) -> Option<LocId> {
     Some(loc)
 }
 
-fn mapa(e: &mut Emit<'_, '_>, c: &Call) {
+fn mapa(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let Some(loc) = shared_object(e, c) else {
         return;
     };
@@ -827,7 +832,7 @@ fn mapa(e: &mut Emit<'_, '_>, c: &Call) {
 /// rank in the cluster.
 pub(super) fn of_rank(
     e: &mut Emit<'_, '_>,
-    c: &Call,
+    c: &PtxInstr,
     loc: LocId,
     address: Expr,
     rank: i64,

@@ -9,7 +9,7 @@
 //!   the previous one.
 
 use super::table::Matched;
-use super::{Item, Unit};
+use super::{CodeItem, Unit};
 use diag::Sink;
 
 /// The requirement of some instructions.
@@ -158,7 +158,7 @@ const NEEDS: &[Requirement] = &[
 /// The requirements of a row of the instruction table, and those that further qualifiers add, for
 /// the book.
 #[cfg(test)]
-pub(super) fn of_row(row: &super::table::Row) -> String {
+pub(super) fn of_row(row: &super::table::InstrRow) -> String {
     let can_have = |word: &str| row.groups.iter().any(|group| group.words.contains(&word));
     let mut always: Option<((u32, u32), u32)> = None;
     let mut further = Vec::new();
@@ -248,7 +248,7 @@ impl Unit {
     /// Reports instructions that are newer than their module.
     pub fn newer(&self, made: ModuleTarget, sink: &mut Sink) {
         for item in &self.items {
-            let Item::Instr(m) = item else { continue };
+            let CodeItem::Instr(m) = item else { continue };
             let Some((version, target)) = self.needs(m) else {
                 continue;
             };

@@ -11,9 +11,9 @@
 use std::ops::Range;
 
 use super::constant::constant;
-use super::lex::{Kind, lex};
+use super::lex::{PtxToken, lex};
 use super::outside;
-use diag::{Cursor, MappedText, Sink};
+use diag::{Cursor, ErrorReported, MappedText, Sink};
 
 #[derive(Clone, Debug)]
 pub(super) enum PtxStmt {
@@ -116,20 +116,17 @@ pub(super) fn parse(text: &MappedText, sink: &mut Sink) -> Vec<PtxStmt> {
 
 struct PtxParser<'a> {
     text: &'a MappedText,
-    tokens: Cursor<Kind>,
+    tokens: Cursor<PtxToken>,
     sink: &'a mut Sink,
     out: Vec<PtxStmt>,
 }
-
-/// A statement was reported as malformed.
-struct Malformed;
 
 impl PtxParser<'_> {
     fn run(&mut self) {
         loop {
             match self.tokens.peek() {
-                Kind::End => return,
-                Kind::Newline | Kind::Punct(';' | '{' | '}') => drop(self.tokens.advance()),
+                PtxToken::End => return,
+                PtxToken::Newline | PtxToken::Punct(';' | '{' | '}') => drop(self.tokens.advance()),
                 _ => {
                     if self.statement().is_err() {
                         self.skip_statement();
@@ -144,11 +141,11 @@ impl PtxParser<'_> {
     }
 
     fn eat(&mut self, c: char) -> bool {
-        self.tokens.eat(Kind::Punct(c))
+        self.tokens.eat(PtxToken::Punct(c))
     }
 
     fn skip_newlines(&mut self) {
-        while self.tokens.peek() == Kind::Newline {
+        while self.tokens.peek() == PtxToken::Newline {
             self.tokens.advance();
         }
     }
@@ -156,27 +153,27 @@ impl PtxParser<'_> {
     fn skip_statement(&mut self) {
         while !matches!(
             self.tokens.peek(),
-            Kind::End | Kind::Newline | Kind::Punct(';')
+            PtxToken::End | PtxToken::Newline | PtxToken::Punct(';')
         ) {
             self.tokens.advance();
         }
     }
 
-    fn fail<T>(&mut self, expected: &str) -> Result<T, Malformed> {
+    fn fail<T>(&mut self, expected: &str) -> Result<T, ErrorReported> {
         let range = self.tokens.range();
         let span = self.text.span(range.clone());
         let found = match self.tokens.peek() {
-            Kind::End | Kind::Newline => "the end of the line".to_string(),
-            Kind::OpenComment => {
+            PtxToken::End | PtxToken::Newline => "the end of the line".to_string(),
+            PtxToken::OpenComment => {
                 self.sink.error(
                     "unterminated-comment",
                     span,
                     "this comment is never closed",
                     |d| d.label("expected `*/` after it"),
                 );
-                return Err(Malformed);
+                return Err(ErrorReported);
             }
-            Kind::BadNumber => {
+            PtxToken::BadNumber => {
                 let message = format!(
                     "`{}` is not an integer of at most 64 bits",
                     self.str(&range)
@@ -184,7 +181,7 @@ impl PtxParser<'_> {
                 self.sink.error("bad-number", span, message, |d| {
                     d.label("expected an integer, or the bits of a floating-point number as in `0f3F800000`")
                 });
-                return Err(Malformed);
+                return Err(ErrorReported);
             }
             _ => format!("`{}`", self.str(&range)),
         };
@@ -194,19 +191,19 @@ impl PtxParser<'_> {
             format!("expected {expected}, found {found}"),
             |d| d.label(format!("expected {expected}")),
         );
-        Err(Malformed)
+        Err(ErrorReported)
     }
 
-    fn word(&mut self, expected: &str) -> Result<Range<usize>, Malformed> {
-        if self.tokens.peek() == Kind::Word {
+    fn word(&mut self, expected: &str) -> Result<Range<usize>, ErrorReported> {
+        if self.tokens.peek() == PtxToken::Word {
             Ok(self.tokens.advance().range)
         } else {
             self.fail(expected)
         }
     }
 
-    fn statement(&mut self) -> Result<(), Malformed> {
-        if self.tokens.peek() == Kind::Word && self.tokens.peek_at(1) == Kind::Punct(':') {
+    fn statement(&mut self) -> Result<(), ErrorReported> {
+        if self.tokens.peek() == PtxToken::Word && self.tokens.peek_at(1) == PtxToken::Punct(':') {
             let name = self.tokens.advance().range;
             self.tokens.advance();
             self.out.push(PtxStmt::Label(name));
@@ -215,10 +212,10 @@ impl PtxParser<'_> {
         let start = self.tokens.range().start;
         if self.eat('#') {
             let is_line =
-                self.tokens.peek() == Kind::Word && self.str(&self.tokens.range()) == "line";
+                self.tokens.peek() == PtxToken::Word && self.str(&self.tokens.range()) == "line";
             let numbered =
-                matches!(self.tokens.peek_at(1), Kind::Int(n) if u32::try_from(n).is_ok());
-            if !is_line || !numbered || self.tokens.peek_at(2) != Kind::Str {
+                matches!(self.tokens.peek_at(1), PtxToken::Int(n) if u32::try_from(n).is_ok());
+            if !is_line || !numbered || self.tokens.peek_at(2) != PtxToken::Str {
                 return self.fail(
                     "`line`, the number of the next line and its file, as in `#line 17 \"k.ptx\"`",
                 );
@@ -226,7 +223,7 @@ impl PtxParser<'_> {
             self.skip_statement();
             return Ok(());
         }
-        if self.tokens.peek() == Kind::Word && self.str(&self.tokens.range()).starts_with('.') {
+        if self.tokens.peek() == PtxToken::Word && self.str(&self.tokens.range()).starts_with('.') {
             return self.directive();
         }
         let pred = if self.eat('@') {
@@ -243,7 +240,7 @@ impl PtxParser<'_> {
         if outside::instruction(self.str(&opcode)).is_some() {
             while !matches!(
                 self.tokens.peek(),
-                Kind::End | Kind::Newline | Kind::Punct(';')
+                PtxToken::End | PtxToken::Newline | PtxToken::Punct(';')
             ) {
                 let range = self.tokens.advance().range;
                 if self
@@ -290,7 +287,7 @@ impl PtxParser<'_> {
     fn at_end(&self) -> bool {
         matches!(
             self.tokens.peek(),
-            Kind::End | Kind::Newline | Kind::Punct(';' | '}')
+            PtxToken::End | PtxToken::Newline | PtxToken::Punct(';' | '}')
         )
     }
 
@@ -307,7 +304,7 @@ impl PtxParser<'_> {
     }
 
     /// Reads `.reg`; skips line and pragma information.
-    fn directive(&mut self) -> Result<(), Malformed> {
+    fn directive(&mut self) -> Result<(), ErrorReported> {
         let word = self.tokens.range();
         match self.str(&word) {
             ".loc" | ".file" | ".pragma" => {
@@ -320,7 +317,7 @@ impl PtxParser<'_> {
                 loop {
                     let name = self.word("a register name")?;
                     let count = if self.eat('<') {
-                        let Kind::Int(n) = self.tokens.peek() else {
+                        let PtxToken::Int(n) = self.tokens.peek() else {
                             return self.fail("a number of registers");
                         };
                         self.tokens.advance();
@@ -373,7 +370,7 @@ impl PtxParser<'_> {
                         d.label("only `.reg` is read here")
                             .help("declare memory in the test's `[memory]` table")
                     });
-                Err(Malformed)
+                Err(ErrorReported)
             }
         }
     }
@@ -382,7 +379,7 @@ impl PtxParser<'_> {
         constant(self.text.as_str(), &mut self.tokens)
     }
 
-    fn operand(&mut self) -> Result<PtxOperand, Malformed> {
+    fn operand(&mut self) -> Result<PtxOperand, ErrorReported> {
         let start = self.tokens.range().start;
         let kind = self.operand_kind()?;
         let end = self.tokens.last().range.end.max(start);
@@ -392,21 +389,21 @@ impl PtxParser<'_> {
         })
     }
 
-    fn operand_kind(&mut self) -> Result<OperandKind, Malformed> {
+    fn operand_kind(&mut self) -> Result<OperandKind, ErrorReported> {
         if let Some(value) = self.integer() {
             return Ok(OperandKind::Int(value));
         }
         match self.tokens.peek() {
-            Kind::Fraction(v) => {
+            PtxToken::Fraction(v) => {
                 self.tokens.advance();
                 Ok(OperandKind::Fraction(v))
             }
-            Kind::Punct('{') => {
+            PtxToken::Punct('{') => {
                 self.tokens.advance();
                 let mut all = Vec::new();
                 loop {
                     self.skip_newlines();
-                    if self.tokens.peek() == Kind::Punct('{') {
+                    if self.tokens.peek() == PtxToken::Punct('{') {
                         return self.fail("an element of the vector");
                     }
                     all.push(self.operand()?);
@@ -419,7 +416,7 @@ impl PtxParser<'_> {
                     }
                 }
             }
-            Kind::Punct('[') => {
+            PtxToken::Punct('[') => {
                 self.tokens.advance();
                 self.skip_newlines();
                 if self.integer().is_some() {
@@ -427,7 +424,7 @@ impl PtxParser<'_> {
                 }
                 let mut name = self.name(true)?;
                 name.brackets = true;
-                if self.tokens.peek() == Kind::Punct(',') {
+                if self.tokens.peek() == PtxToken::Punct(',') {
                     return self.fail(
                         "`]`; coordinates of tensors are not supported, `cp.async.bulk.tensor [dst], [map], bytes, [a]` copies a range",
                     );
@@ -437,13 +434,13 @@ impl PtxParser<'_> {
                 }
                 Ok(OperandKind::Name(name))
             }
-            Kind::Punct('!') => {
+            PtxToken::Punct('!') => {
                 self.tokens.advance();
                 let mut name = self.name(false)?;
                 name.negated = true;
                 Ok(OperandKind::Name(name))
             }
-            Kind::Word if self.str(&self.tokens.range()) == "_" => {
+            PtxToken::Word if self.str(&self.tokens.range()) == "_" => {
                 let range = self.tokens.range();
                 self.tokens.advance();
                 self.perhaps_pair(PtxOperand {
@@ -451,7 +448,7 @@ impl PtxParser<'_> {
                     kind: OperandKind::Discard,
                 })
             }
-            Kind::Word => {
+            PtxToken::Word => {
                 let name = self.name(true)?;
                 self.perhaps_pair(PtxOperand {
                     range: name.name.clone(),
@@ -463,7 +460,7 @@ impl PtxParser<'_> {
     }
 
     /// The operand, or a pair if `|` and a second one follow.
-    fn perhaps_pair(&mut self, first: PtxOperand) -> Result<OperandKind, Malformed> {
+    fn perhaps_pair(&mut self, first: PtxOperand) -> Result<OperandKind, ErrorReported> {
         if !self.eat('|') {
             return Ok(first.kind);
         }
@@ -476,7 +473,7 @@ impl PtxParser<'_> {
     }
 
     /// Parses `name`, `name[2]` or `name+4`.
-    fn name(&mut self, address: bool) -> Result<NameOperand, Malformed> {
+    fn name(&mut self, address: bool) -> Result<NameOperand, ErrorReported> {
         let name = self.word("a name")?;
         let mut operand = NameOperand {
             name,
@@ -488,7 +485,7 @@ impl PtxParser<'_> {
         if !address {
             return Ok(operand);
         }
-        if self.tokens.peek() == Kind::Punct('[') {
+        if self.tokens.peek() == PtxToken::Punct('[') {
             self.tokens.advance();
             operand.index = match self.integer() {
                 Some(index) => index,
@@ -498,7 +495,7 @@ impl PtxParser<'_> {
                 return self.fail("`]`");
             }
         }
-        if let Kind::Punct(sign @ ('+' | '-')) = self.tokens.peek() {
+        if let PtxToken::Punct(sign @ ('+' | '-')) = self.tokens.peek() {
             self.tokens.advance();
             let Some(offset) = self.integer() else {
                 return self.fail("an offset in bytes");

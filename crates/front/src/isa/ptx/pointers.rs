@@ -16,14 +16,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::Lowered;
+use super::LoweredThread;
 use super::known;
 use super::memory;
 use super::parts;
 use super::private;
 use super::regs::is_half;
 use super::reuse;
-use crate::isa::Open;
+use crate::isa::OpenObjects;
 use diag::{Sink, Span};
 use program::mbarrier;
 use program::points::{Points, Targets, access_of};
@@ -41,7 +41,7 @@ const OFFSETS: &str =
 
 /// Settles accesses through addresses in registers. `untyped` lists accesses without a type, by
 /// thread; `open` lists objects with properties that no declaration decides.
-pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &Open, sink: &mut Sink) {
+pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &OpenObjects, sink: &mut Sink) {
     private::keep(program, untyped, open);
     spaces(program, untyped, sink);
     let mut points = Points::compute(program);
@@ -594,7 +594,7 @@ impl Pass<'_> {
     }
 }
 
-impl Lowered {
+impl LoweredThread {
     /// Indices of accesses through registers without a type, for [`resolve`].
     pub fn untyped(&self) -> &[usize] {
         &self.untyped

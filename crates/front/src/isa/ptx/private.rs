@@ -25,7 +25,7 @@ use super::arith::op;
 use super::known::{self, Domain};
 use super::memory::asks_space;
 use super::pointers::Untyped;
-use crate::isa::Open;
+use crate::isa::OpenObjects;
 use program::points::{Targets, access_of};
 use program::{
     BinOp, Element, Expr, Init, Instr, LocId, LocationKind, Op, Program, RegId, Register, Space, Ty,
@@ -71,7 +71,7 @@ struct LocalObjects {
 }
 
 /// Moves local memory to registers.
-pub(super) fn keep(program: &mut Program, untyped: &[Untyped], open: &Open) {
+pub(super) fn keep(program: &mut Program, untyped: &[Untyped], open: &OpenObjects) {
     let mut objects = LocalObjects {
         all: candidates(program, open),
         left: Targets::new(),
@@ -117,7 +117,7 @@ pub(super) fn keep(program: &mut Program, untyped: &[Untyped], open: &Open) {
 
 /// Candidates for registers: objects in local memory that start as zeros, and that nothing else in
 /// the test mentions.
-fn candidates(program: &Program, open: &Open) -> Targets {
+fn candidates(program: &Program, open: &OpenObjects) -> Targets {
     let plain = |object: &LocId| match &program.location(*object).kind {
         LocationKind::Object {
             space: Space::Local,

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use super::lower::{Call, Emit};
+use super::lower::{Emit, PtxInstr};
 use super::parse::{OperandKind, PtxOperand, RawInstr};
 use super::{
     arith, asynchronous, atomics, barriers, bits, carry, clusters, control, copies, fences, lanes,
@@ -20,7 +20,7 @@ use diag::{MappedText, Sink};
 use program::{Format, Scope, Ty};
 
 /// A row of the table: one instruction family.
-pub struct Row {
+pub struct InstrRow {
     /// The opcode: the first word of the instruction.
     pub opcode: &'static str,
     /// Qualifiers that select this row among those of its opcode.
@@ -32,9 +32,9 @@ pub struct Row {
     /// One line that describes the instruction and its modelling.
     pub doc: &'static str,
     /// Further qualifiers.
-    pub(super) groups: &'static [Group],
+    pub(super) groups: &'static [QualGroup],
     /// The roles of the operands, in order.
-    pub(super) operands: &'static [Role],
+    pub(super) operands: &'static [OperandRole],
     /// The number of trailing operands that may be left out.
     pub(super) optional: usize,
     /// Whether the lowering handles the predicate itself, as for branches.
@@ -42,22 +42,22 @@ pub struct Row {
     /// The type of the result.
     pub(super) result: ResultTy,
     /// Emits the micro-ops.
-    pub(super) lower: fn(&mut Emit<'_, '_>, &Call),
+    pub(super) lower: fn(&mut Emit<'_, '_>, &PtxInstr),
 }
 
-impl Row {
+impl InstrRow {
     /// A row with only the qualifiers in `groups`, and with a result of its operation's type.
     pub(super) const fn new(
         opcode: &'static str,
         syntax: &'static str,
         doc: &'static str,
-        groups: &'static [Group],
-        operands: &'static [Role],
-        lower: fn(&mut Emit<'_, '_>, &Call),
-    ) -> Row {
+        groups: &'static [QualGroup],
+        operands: &'static [OperandRole],
+        lower: fn(&mut Emit<'_, '_>, &PtxInstr),
+    ) -> InstrRow {
         let (keys, result): (&[&str], _) = (&[], ResultTy::Own);
         let one_of: &[&str] = &[];
-        Row {
+        InstrRow {
             opcode,
             keys,
             one_of,
@@ -73,31 +73,31 @@ impl Row {
     }
 
     /// Restricts the row to instructions with all of these qualifiers.
-    pub(super) const fn keyed(mut self, keys: &'static [&'static str]) -> Row {
+    pub(super) const fn keyed(mut self, keys: &'static [&'static str]) -> InstrRow {
         self.keys = keys;
         self
     }
 
     /// Restricts the row to instructions with one of these qualifiers, which `groups` lists, too.
-    pub(super) const fn one_of(mut self, words: &'static [&'static str]) -> Row {
+    pub(super) const fn one_of(mut self, words: &'static [&'static str]) -> InstrRow {
         self.one_of = words;
         self
     }
 
     /// Makes the last `n` operands optional.
-    pub(super) const fn optional(mut self, n: usize) -> Row {
+    pub(super) const fn optional(mut self, n: usize) -> InstrRow {
         self.optional = n;
         self
     }
 
     /// Marks the row as one with a lowering that handles the predicate.
-    pub(super) const fn takes_predicate(mut self) -> Row {
+    pub(super) const fn takes_predicate(mut self) -> InstrRow {
         self.takes_predicate = true;
         self
     }
 
     /// Sets the type of the result.
-    pub(super) const fn result(mut self, result: ResultTy) -> Row {
+    pub(super) const fn result(mut self, result: ResultTy) -> InstrRow {
         self.result = result;
         self
     }
@@ -123,7 +123,7 @@ pub(crate) const PRED: Ty = Ty {
 
 /// The role of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum OperandRole {
     /// A destination register; `_` discards the result.
     Dst,
     /// A destination register, optionally followed by `|` and a destination predicate.
@@ -150,30 +150,30 @@ pub(super) enum Role {
     Label,
 }
 
-impl Role {
+impl OperandRole {
     pub(super) fn expected(self) -> &'static str {
         match self {
-            Role::Dst | Role::DstAndPred => "a register to write to",
-            Role::DstPred => "a predicate to write to",
-            Role::Addr => "an address such as `[x]`, `[x+4]` or `[%rd1]`",
-            Role::Val | Role::Loose | Role::Any => "a register or a constant",
-            Role::Dsts | Role::Vals => "registers such as `{r0, r1}`",
-            Role::Pred => "a predicate register",
-            Role::Param | Role::DstParam => "a parameter such as `[name]`",
-            Role::Label => "a label",
+            OperandRole::Dst | OperandRole::DstAndPred => "a register to write to",
+            OperandRole::DstPred => "a predicate to write to",
+            OperandRole::Addr => "an address such as `[x]`, `[x+4]` or `[%rd1]`",
+            OperandRole::Val | OperandRole::Loose | OperandRole::Any => "a register or a constant",
+            OperandRole::Dsts | OperandRole::Vals => "registers such as `{r0, r1}`",
+            OperandRole::Pred => "a predicate register",
+            OperandRole::Param | OperandRole::DstParam => "a parameter such as `[name]`",
+            OperandRole::Label => "a label",
         }
     }
 }
 
 /// A set of qualifiers; an instruction has at most one of them.
-pub(super) struct Group {
-    pub(super) kind: GroupKind,
+pub(super) struct QualGroup {
+    pub(super) kind: QualKind,
     pub(super) words: &'static [&'static str],
 }
 
 /// The property that a group of qualifiers decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum GroupKind {
+pub(super) enum QualKind {
     Sem,
     Scope,
     Space,
@@ -202,12 +202,12 @@ pub(super) enum GroupKind {
     Key,
 }
 
-pub(super) const SCOPES: Group = Group {
-    kind: GroupKind::Scope,
+pub(super) const SCOPES: QualGroup = QualGroup {
+    kind: QualKind::Scope,
     words: &["cta", "cluster", "gpu", "sys"],
 };
-pub(super) const SPACES: Group = Group {
-    kind: GroupKind::Space,
+pub(super) const SPACES: QualGroup = QualGroup {
+    kind: QualKind::Space,
     words: &[
         "global",
         "shared",
@@ -217,65 +217,65 @@ pub(super) const SPACES: Group = Group {
         "local",
     ],
 };
-pub(super) const TYPES: Group = Group {
-    kind: GroupKind::Type,
+pub(super) const TYPES: QualGroup = QualGroup {
+    kind: QualKind::Type,
     words: &[
         "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64",
     ],
 };
-pub(super) const TYPES_PRED: Group = Group {
-    kind: GroupKind::Type,
+pub(super) const TYPES_PRED: QualGroup = QualGroup {
+    kind: QualKind::Type,
     words: &[
         "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "pred",
     ],
 };
 /// The types of moved values: floating-point numbers are moved as bits.
-pub(super) const DATA: Group = Group {
-    kind: GroupKind::Type,
+pub(super) const DATA: QualGroup = QualGroup {
+    kind: QualKind::Type,
     words: &[
         "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "f32",
         "f64",
     ],
 };
 /// The types of arithmetic.
-pub(super) const NUMBERS: Group = Group {
-    kind: GroupKind::Type,
+pub(super) const NUMBERS: QualGroup = QualGroup {
+    kind: QualKind::Type,
     words: &[
         "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "f32",
         "f64", "f16", "f16x2", "bf16", "bf16x2",
     ],
 };
-pub(super) const NOFTZ: Group = Group {
-    kind: GroupKind::Flush,
+pub(super) const NOFTZ: QualGroup = QualGroup {
+    kind: QualKind::Flush,
     words: &["noftz"],
 };
-pub(super) const DATA_PRED: Group = Group {
-    kind: GroupKind::Type,
+pub(super) const DATA_PRED: QualGroup = QualGroup {
+    kind: QualKind::Type,
     words: &[
         "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "f32",
         "f64", "pred",
     ],
 };
-pub(super) const ROUND: Group = Group {
-    kind: GroupKind::Round,
+pub(super) const ROUND: QualGroup = QualGroup {
+    kind: QualKind::Round,
     words: &["rn", "rz", "rm", "rp"],
 };
-pub(super) const FLUSH: Group = Group {
-    kind: GroupKind::Flush,
+pub(super) const FLUSH: QualGroup = QualGroup {
+    kind: QualKind::Flush,
     words: &["ftz"],
 };
-pub(super) const VECTORS: Group = Group {
-    kind: GroupKind::Vector,
+pub(super) const VECTORS: QualGroup = QualGroup {
+    kind: QualKind::Vector,
     words: &["v2", "v4", "v8", B128],
 };
 /// The type of 128 bits. A register of it is the vector of its halves.
 pub(super) const B128: &str = "b128";
-pub(super) const WIDE: Group = Group {
-    kind: GroupKind::Vector,
+pub(super) const WIDE: QualGroup = QualGroup {
+    kind: QualKind::Vector,
     words: &[B128],
 };
-pub(super) const CACHE: Group = Group {
-    kind: GroupKind::Cache,
+pub(super) const CACHE: QualGroup = QualGroup {
+    kind: QualKind::Cache,
     words: &[
         "ca",
         "cg",
@@ -301,14 +301,14 @@ pub(super) const CACHE: Group = Group {
 
 /// With this qualifier, the last operand is a cache policy.
 const POLICY: &str = "L2::cache_hint";
-pub(super) const HINT: Group = Group {
-    kind: GroupKind::Cache,
+pub(super) const HINT: QualGroup = QualGroup {
+    kind: QualKind::Cache,
     words: &[POLICY],
 };
 
 /// The families of the instruction set, in order of documentation: description, whether they make
 /// events for models, and rows. Families without events are computed before models see the program.
-pub(super) const FAMILIES: [(&str, bool, &[Row]); 17] = [
+pub(super) const FAMILIES: [(&str, bool, &[InstrRow]); 17] = [
     ("loads and stores", true, memory::ROWS),
     ("atomic operations", true, atomics::ROWS),
     ("fences", true, fences::ROWS),
@@ -341,12 +341,12 @@ pub(super) const FAMILIES: [(&str, bool, &[Row]); 17] = [
 ];
 
 /// The instruction set: every row, in order of documentation.
-pub fn rows() -> impl Iterator<Item = &'static Row> {
+pub fn rows() -> impl Iterator<Item = &'static InstrRow> {
     FAMILIES.into_iter().flat_map(|family| family.2)
 }
 
-fn by_opcode() -> &'static HashMap<&'static str, Vec<&'static Row>> {
-    static INDEX: OnceLock<HashMap<&'static str, Vec<&'static Row>>> = OnceLock::new();
+fn by_opcode() -> &'static HashMap<&'static str, Vec<&'static InstrRow>> {
+    static INDEX: OnceLock<HashMap<&'static str, Vec<&'static InstrRow>>> = OnceLock::new();
     INDEX.get_or_init(|| {
         let mut index: HashMap<_, Vec<_>> = HashMap::new();
         for row in rows() {
@@ -358,32 +358,32 @@ fn by_opcode() -> &'static HashMap<&'static str, Vec<&'static Row>> {
 
 /// The qualifiers of one instruction, sorted into groups.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Quals(Vec<(GroupKind, &'static str, Range<usize>)>);
+pub(super) struct Quals(Vec<(QualKind, &'static str, Range<usize>)>);
 
 impl Quals {
     /// The first qualifier of a group.
-    pub(super) fn get(&self, kind: GroupKind) -> Option<&'static str> {
+    pub(super) fn get(&self, kind: QualKind) -> Option<&'static str> {
         self.0.iter().find(|q| q.0 == kind).map(|q| q.1)
     }
 
     /// Whether the instruction has a key.
     pub(super) fn contains(&self, key: &str) -> bool {
-        self.0.iter().any(|q| q.0 == GroupKind::Key && q.1 == key)
+        self.0.iter().any(|q| q.0 == QualKind::Key && q.1 == key)
     }
 
     /// All qualifiers of a group, in order.
-    pub(super) fn all(&self, kind: GroupKind) -> impl Iterator<Item = &'static str> {
+    pub(super) fn all(&self, kind: QualKind) -> impl Iterator<Item = &'static str> {
         self.0.iter().filter(move |q| q.0 == kind).map(|q| q.1)
     }
 
     /// The place of a group's first qualifier.
-    pub(super) fn place(&self, kind: GroupKind) -> Option<Range<usize>> {
+    pub(super) fn place(&self, kind: QualKind) -> Option<Range<usize>> {
         self.0.iter().find(|q| q.0 == kind).map(|q| q.2.clone())
     }
 
     /// The scope qualifier.
     pub(super) fn scope(&self) -> Option<Scope> {
-        Some(match self.get(GroupKind::Scope)? {
+        Some(match self.get(QualKind::Scope)? {
             "cta" => Scope::Cta,
             "cluster" => Scope::Cluster,
             "gpu" | "gl" => Scope::Gpu,
@@ -393,7 +393,7 @@ impl Quals {
 
     /// The number of elements of a vector access; 1 for a scalar.
     pub(super) fn width(&self) -> usize {
-        match self.get(GroupKind::Vector) {
+        match self.get(QualKind::Vector) {
             Some("v2" | B128) => 2,
             Some("v4") => 4,
             Some(_) => 8,
@@ -406,19 +406,19 @@ impl Quals {
         let mut words = self
             .0
             .iter()
-            .filter(|q| q.0 == GroupKind::Types)
+            .filter(|q| q.0 == QualKind::Types)
             .map(|q| q.1);
         Some((words.next()?, words.next()?))
     }
 
     /// All qualifiers with their places.
-    pub(super) fn written(&self) -> impl Iterator<Item = (GroupKind, &'static str, Range<usize>)> {
+    pub(super) fn written(&self) -> impl Iterator<Item = (QualKind, &'static str, Range<usize>)> {
         self.0.iter().cloned()
     }
 
     /// The format of floating-point operands.
     pub(super) fn format(&self) -> Option<Format> {
-        self.get(GroupKind::Type).and_then(format_named)
+        self.get(QualKind::Type).and_then(format_named)
     }
 
     /// Whether the operands are floating-point numbers of 16 bits, or pairs of them.
@@ -430,7 +430,7 @@ impl Quals {
     /// them.
     pub(super) fn packed(&self) -> u8 {
         if self
-            .get(GroupKind::Type)
+            .get(QualKind::Type)
             .is_some_and(|ty| ty.ends_with("x2"))
         {
             2
@@ -441,9 +441,9 @@ impl Quals {
 
     /// The type qualifier; of a conversion, the first one.
     pub(super) fn ty(&self) -> Option<Ty> {
-        let wide = (self.get(GroupKind::Vector) == Some(B128)).then_some(Ty::U64);
-        self.get(GroupKind::Type)
-            .or(self.get(GroupKind::Types))
+        let wide = (self.get(QualKind::Vector) == Some(B128)).then_some(Ty::U64);
+        self.get(QualKind::Type)
+            .or(self.get(QualKind::Types))
             .and_then(bits_named)
             .or(wide)
     }
@@ -489,7 +489,7 @@ pub fn type_named(name: &str) -> Option<Ty> {
 /// An instruction with its row.
 #[derive(Clone)]
 pub(super) struct Matched {
-    pub(super) row: &'static Row,
+    pub(super) row: &'static InstrRow,
     pub(super) quals: Quals,
     pub(super) raw: RawInstr,
 }
@@ -497,15 +497,21 @@ pub(super) struct Matched {
 impl Matched {
     /// The operands with their roles, each with the number of parts of its value. Elements of a
     /// vector have the role of the vector.
-    pub(super) fn operands(&self) -> impl Iterator<Item = (Role, &PtxOperand, u8)> {
+    pub(super) fn operands(&self) -> impl Iterator<Item = (OperandRole, &PtxOperand, u8)> {
         let operands = self.row.operands.iter().zip(&self.raw.operands);
         operands.flat_map(|(role, operand)| {
             let (roles, pieces) = match (role, &operand.kind) {
-                (Role::DstAndPred, OperandKind::Pair(_)) => ([Role::Dst, Role::DstPred], 1),
-                (Role::Dsts, OperandKind::Vector(all)) => ([Role::Dst; 2], all.len() as u8),
-                (Role::Vals, OperandKind::Vector(all)) => ([Role::Any; 2], all.len() as u8),
-                (Role::DstAndPred | Role::Dsts, _) => ([Role::Dst; 2], 1),
-                (Role::Vals, _) => ([Role::Val; 2], 1),
+                (OperandRole::DstAndPred, OperandKind::Pair(_)) => {
+                    ([OperandRole::Dst, OperandRole::DstPred], 1)
+                }
+                (OperandRole::Dsts, OperandKind::Vector(all)) => {
+                    ([OperandRole::Dst; 2], all.len() as u8)
+                }
+                (OperandRole::Vals, OperandKind::Vector(all)) => {
+                    ([OperandRole::Any; 2], all.len() as u8)
+                }
+                (OperandRole::DstAndPred | OperandRole::Dsts, _) => ([OperandRole::Dst; 2], 1),
+                (OperandRole::Vals, _) => ([OperandRole::Val; 2], 1),
                 _ => ([*role; 2], 1),
             };
             let element = move |(i, element)| (roles[usize::from(i > 0)], element, pieces);
@@ -547,14 +553,14 @@ pub(super) fn find(text: &MappedText, mut raw: RawInstr, sink: &mut Sink) -> Opt
             raw.operands.last().map(|o| &o.kind),
             Some(OperandKind::Int(_))
         );
-    let fits = |row: &&&Row| match row.keys {
+    let fits = |row: &&&InstrRow| match row.keys {
         [BARE] => bare,
         keys => {
             keys.iter().all(|k| written(k))
                 && (row.one_of.is_empty() || row.one_of.iter().any(|k| written(k)))
         }
     };
-    let keys = |row: &&&Row| row.keys.len() + usize::from(!row.one_of.is_empty());
+    let keys = |row: &&&InstrRow| row.keys.len() + usize::from(!row.one_of.is_empty());
     let Some(row) = rows.iter().filter(fits).max_by_key(keys).copied() else {
         let known = |q: &str| {
             rows.iter()
@@ -599,7 +605,7 @@ pub(super) fn find(text: &MappedText, mut raw: RawInstr, sink: &mut Sink) -> Opt
                 .find(|k| **k == word)
                 .copied()
                 .unwrap_or_default();
-            quals.0.push((GroupKind::Key, key, range.clone()));
+            quals.0.push((QualKind::Key, key, range.clone()));
             continue;
         }
         let place = text.span(range.clone());
@@ -626,8 +632,8 @@ pub(super) fn find(text: &MappedText, mut raw: RawInstr, sink: &mut Sink) -> Opt
             }
             continue;
         };
-        let many = matches!(kind, GroupKind::Cache | GroupKind::Ignored);
-        let room = if kind == GroupKind::Types { 2 } else { 1 };
+        let many = matches!(kind, QualKind::Cache | QualKind::Ignored);
+        let room = if kind == QualKind::Types { 2 } else { 1 };
         let before = quals.0.iter().filter(|q| q.0 == kind).count();
         if !many && before >= room {
             ok = false;
@@ -645,7 +651,7 @@ pub(super) fn find(text: &MappedText, mut raw: RawInstr, sink: &mut Sink) -> Opt
         }
         quals.0.push((kind, known, range.clone()));
     }
-    if quals.all(GroupKind::Cache).any(|word| word == POLICY) {
+    if quals.all(QualKind::Cache).any(|word| word == POLICY) {
         // A cache policy changes no value that is read (PTX ISA, Cache Eviction Priority Hints).
         let policy = raw.operands.pop();
         let is_register = |o: &PtxOperand| matches!(&o.kind, OperandKind::Name(n) if !n.brackets);

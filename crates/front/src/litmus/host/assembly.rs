@@ -11,7 +11,7 @@
 
 use crate::isa::ptx;
 use crate::isa::ptx::{Unit, pointers};
-use crate::isa::{Open, Symbols};
+use crate::isa::{OpenObjects, Symbols};
 use crate::mapping::Mapping;
 use diag::{Sink, Span};
 use program::{Expr, LocId, LocationKind, Program, Proxy, Space, ThreadId};
@@ -20,7 +20,7 @@ use program::{Expr, LocId, LocationKind, Program, Proxy, Space, ThreadId};
 pub(in crate::litmus) struct PtxKernels {
     pub(in crate::litmus) units: Vec<Unit>,
     /// The settings for reading the code.
-    pub(in crate::litmus) env: ptx::Env,
+    pub(in crate::litmus) env: ptx::PtxEnv,
 }
 
 impl PtxKernels {
@@ -37,7 +37,7 @@ impl PtxKernels {
 pub(super) fn in_ptx(
     program: Program,
     untyped: &[Option<Vec<usize>>],
-    open: &Open,
+    open: &OpenObjects,
     sink: &mut Sink,
 ) -> Program {
     let errors = sink.errors();

@@ -45,7 +45,7 @@ impl TestReader<'_, '_> {
         &mut self,
         dialect: Dialect,
         mut symbols: Symbols,
-        assembly: ptx::Env,
+        assembly: ptx::PtxEnv,
         choice: &TemplateChoice,
     ) -> Program {
         let errors = self.sink.errors();

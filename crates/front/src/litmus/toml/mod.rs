@@ -16,7 +16,7 @@ use super::condition::{self, Resolver, Unknown};
 use super::fronts::{Front, Syntax, dialects};
 use super::keys;
 use crate::document::{self, Value, span_of};
-use crate::isa::ptx::Env;
+use crate::isa::ptx::PtxEnv;
 use diag::{MappedText, Sink, Span};
 use program::litmus::{LitmusTest, MAX_BOUND, Quantifier};
 use program::options::{OPTIONS, Row, Setting};
@@ -174,11 +174,11 @@ impl TestReader<'_, '_> {
         let (name, name_span) = self.name(choice)?;
         let barriers = self.word(root, "barriers", &["ptx", "litmus"], choice);
         let reductions = self.word(root, "reductions", &["ptx", "litmus"], choice);
-        let env = Env {
+        let env = PtxEnv {
             strict: true,
             instance_barriers: barriers == Some("litmus"),
             acquiring_red: reductions == Some("litmus"),
-            ..Env::default()
+            ..PtxEnv::default()
         };
         let errors = self.sink.errors();
         let mut symbols = self.memory(dialect, choice);
