@@ -13,8 +13,11 @@ use std::sync::Arc;
 use ::toml::de::{DeTable, DeValue};
 use models::MODELS;
 
-use super::gaps::{Gap, Told};
-use super::table::{KINDS, Kind, Mapping, ORDERS, Order, Reach, Row, SEMANTICS, Semantics, Step};
+use super::gaps::{Gap, GapTest};
+use super::table::{
+    KINDS, Mapping, MappingRow, MappingStep, ORDERS, OpKind, SEMANTICS, Semantics, SourceOrder,
+    StepScope,
+};
 use crate::document::{self, TableKey, Value, ValueShape, entries, key, required, span_of};
 use crate::litmus::dialects;
 use diag::{Diagnostic, Sink, SourceFile, Span, file};
@@ -235,8 +238,8 @@ impl Mapping {
         let mut mapping = parse(&SourceFile::new(&name, text), super::table::shipped())?;
         mapping.asked = name;
         if let Some(by) = mapping.gaps.iter().find_map(|gap| match &gap.told {
-            Told::Mended(by) => Mapping::named(by).is_none().then_some(by),
-            Told::Less => None,
+            GapTest::Mended(by) => Mapping::named(by).is_none().then_some(by),
+            GapTest::Less => None,
         }) {
             let message = format!(
                 "`{}`: `mended` names `{by}`, and there is no such shipped mapping",
@@ -253,7 +256,7 @@ impl Mapping {
     /// rows.
     pub fn to_toml(&self) -> String {
         let quoted = |text: &str| ::toml::Value::String(text.to_owned()).to_string();
-        let steps = |steps: &[Step]| {
+        let steps = |steps: &[MappingStep]| {
             quoted(
                 &steps
                     .iter()
@@ -276,12 +279,13 @@ impl Mapping {
             let _ = writeln!(out, "{} = {}", word(from), quoted(word(to)));
         }
         for (name, kind) in KINDS {
-            let rows: Vec<&Row> = self.rows.iter().filter(|r| r.kind == *kind).collect();
+            let rows: Vec<&MappingRow> = self.rows.iter().filter(|r| r.kind == *kind).collect();
             if !rows.is_empty() {
                 let _ = writeln!(out, "\n[{name}]");
             }
             for (name, order) in ORDERS {
-                let of_order: Vec<&&Row> = rows.iter().filter(|r| r.order == *order).collect();
+                let of_order: Vec<&&MappingRow> =
+                    rows.iter().filter(|r| r.order == *order).collect();
                 match of_order.as_slice() {
                     [] => {}
                     [one] if one.scope.is_none() => {
@@ -419,7 +423,7 @@ impl MappingReader<'_, '_> {
                 .filter_map(|g| of(SCOPES, g.0))
                 .collect();
             if let Some(value) = barrier.get("wider") {
-                mapping.wider = self.steps(Kind::Fence, value).unwrap_or_default();
+                mapping.wider = self.steps(OpKind::Fence, value).unwrap_or_default();
             }
         }
         mapping.gaps = self.gaps(root);
@@ -455,12 +459,13 @@ impl MappingReader<'_, '_> {
             );
             return None;
         };
-        let own: Vec<(Kind, Order)> = mapping.rows.iter().map(|r| (r.kind, r.order)).collect();
+        let own: Vec<(OpKind, SourceOrder)> =
+            mapping.rows.iter().map(|r| (r.kind, r.order)).collect();
         // A compare-exchange without rows in the file follows the file's read-modify-writes, not
         // the base's rows.
-        let said = |r: &&Row| {
+        let said = |r: &&MappingRow| {
             own.contains(&(r.kind, r.order))
-                || r.kind == Kind::Cas && own.contains(&(Kind::Rmw, r.order))
+                || r.kind == OpKind::Cas && own.contains(&(OpKind::Rmw, r.order))
         };
         mapping
             .rows
@@ -500,7 +505,7 @@ impl MappingReader<'_, '_> {
             let DeValue::Table(table) = item.get_ref() else {
                 return None;
             };
-            let told = text(table, "mended").map_or(Told::Less, Told::Mended);
+            let told = text(table, "mended").map_or(GapTest::Less, GapTest::Mended);
             Some(Gap {
                 name: text(table, "name")?,
                 lost: text(table, "lost")?,
@@ -511,11 +516,17 @@ impl MappingReader<'_, '_> {
     }
 
     /// The rows of one order: for all scopes, or by scope.
-    fn row(&mut self, kind: Kind, order: Order, value: &Value<'_>, rows: &mut Vec<Row>) {
+    fn row(
+        &mut self,
+        kind: OpKind,
+        order: SourceOrder,
+        value: &Value<'_>,
+        rows: &mut Vec<MappingRow>,
+    ) {
         if let DeValue::Table(by_scope) = value.get_ref() {
             for (scope, _, value) in entries(by_scope) {
                 let steps = self.steps(kind, value);
-                rows.extend(steps.map(|steps| Row {
+                rows.extend(steps.map(|steps| MappingRow {
                     kind,
                     order,
                     scope: of(SCOPES, scope),
@@ -524,7 +535,7 @@ impl MappingReader<'_, '_> {
             }
         } else {
             let steps = self.steps(kind, value);
-            rows.extend(steps.map(|steps| Row {
+            rows.extend(steps.map(|steps| MappingRow {
                 kind,
                 order,
                 scope: None,
@@ -535,7 +546,7 @@ impl MappingReader<'_, '_> {
 
     /// Parses a string into a sequence of fences. For any kind but a fence, the sequence contains
     /// the access exactly once.
-    fn steps(&mut self, kind: Kind, value: &Value<'_>) -> Option<Vec<Step>> {
+    fn steps(&mut self, kind: OpKind, value: &Value<'_>) -> Option<Vec<MappingStep>> {
         let span = span_of(value);
         let words = value.get_ref().as_str()?;
         let texts: Vec<&str> = words
@@ -558,8 +569,8 @@ impl MappingReader<'_, '_> {
                 }
             }
         }
-        let accesses = steps.iter().filter(|s| s.kind != Kind::Fence).count();
-        if kind != Kind::Fence && accesses != 1 {
+        let accesses = steps.iter().filter(|s| s.kind != OpKind::Fence).count();
+        if kind != OpKind::Fence && accesses != 1 {
             let message = format!(
                 "`{}` stands {accesses} times in what one operation becomes",
                 kind.opcode()
@@ -574,24 +585,24 @@ impl MappingReader<'_, '_> {
 }
 
 /// The orders that a PTX access or fence can have (PTX ISA, `ld`, `st`, `atom`, `fence`).
-fn semantics_of(kind: Kind) -> &'static [Semantics] {
+fn semantics_of(kind: OpKind) -> &'static [Semantics] {
     use Semantics::{AcqRel, Acquire, Relaxed, Release, Sc, Volatile, Weak};
     match kind {
-        Kind::Load => &[Weak, Volatile, Relaxed, Acquire],
-        Kind::Store => &[Weak, Volatile, Relaxed, Release],
-        Kind::Rmw | Kind::Cas => &[Relaxed, Acquire, Release, AcqRel],
-        Kind::Fence => &[Acquire, Release, AcqRel, Sc],
-        Kind::Arrive => &[Relaxed, Release],
-        Kind::Wait => &[Relaxed, Acquire],
+        OpKind::Load => &[Weak, Volatile, Relaxed, Acquire],
+        OpKind::Store => &[Weak, Volatile, Relaxed, Release],
+        OpKind::Rmw | OpKind::Cas => &[Relaxed, Acquire, Release, AcqRel],
+        OpKind::Fence => &[Acquire, Release, AcqRel, Sc],
+        OpKind::Arrive => &[Relaxed, Release],
+        OpKind::Wait => &[Relaxed, Acquire],
     }
 }
 
 /// Parses one step of a row for operations of a kind. The error says what was expected.
-fn step(kind: Kind, text: &str) -> Result<Step, String> {
-    let of_kind = |kind: Kind| Some((kind, text.strip_prefix(kind.opcode())?.strip_prefix('.')?));
-    let Some((kind, rest)) = of_kind(Kind::Fence).or_else(|| of_kind(kind)) else {
+fn step(kind: OpKind, text: &str) -> Result<MappingStep, String> {
+    let of_kind = |kind: OpKind| Some((kind, text.strip_prefix(kind.opcode())?.strip_prefix('.')?));
+    let Some((kind, rest)) = of_kind(OpKind::Fence).or_else(|| of_kind(kind)) else {
         return Err(match kind {
-            Kind::Fence => "expected `fence` with an order".into(),
+            OpKind::Fence => "expected `fence` with an order".into(),
             _ => format!("expected `{}` or `fence` with an order", kind.opcode()),
         });
     };
@@ -611,10 +622,10 @@ fn step(kind: Kind, text: &str) -> Result<Step, String> {
     let scope = parts.next();
     let bare = matches!(semantics, Semantics::Weak | Semantics::Volatile);
     let reach = match scope {
-        None if bare => Reach::None,
-        Some("s") if !bare => Reach::Mapped,
+        None if bare => StepScope::None,
+        Some("s") if !bare => StepScope::Mapped,
         Some(name) if !bare => match of(SCOPES, name).filter(|s| *s > Scope::Warp) {
-            Some(scope) => Reach::Fixed(scope),
+            Some(scope) => StepScope::Fixed(scope),
             None => return Err("expected a scope: .s, .cta, .cluster, .gpu or .sys".into()),
         },
         None => return Err("expected a scope: .s, .cta, .cluster, .gpu or .sys".into()),
@@ -623,7 +634,7 @@ fn step(kind: Kind, text: &str) -> Result<Step, String> {
     if parts.next().is_some() {
         return Err("expected nothing behind the scope".into());
     }
-    Ok(Step {
+    Ok(MappingStep {
         kind,
         semantics,
         reach,

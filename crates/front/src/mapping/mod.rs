@@ -30,9 +30,10 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use gaps::{Gap, Told};
+pub use gaps::{Gap, GapTest};
 pub use table::{
-    KINDS, Kind, Mapping, ORDERS, Order, Reach, Row, SEMANTICS, Semantics, Step, shipped,
+    KINDS, Mapping, MappingRow, MappingStep, ORDERS, OpKind, SEMANTICS, Semantics, SourceOrder,
+    StepScope, shipped,
 };
 
 use diag::Span;

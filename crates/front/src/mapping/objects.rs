@@ -15,7 +15,7 @@
 
 use super::Unmapped;
 use super::lower::{half, steps};
-use super::table::{Kind, Mapping, Order};
+use super::table::{Mapping, OpKind, SourceOrder};
 use program::mbarrier as state;
 use program::points::Points;
 use program::{
@@ -138,7 +138,7 @@ impl BarrierObjects<'_> {
             steps(mapping, kind, order, op.scope(), |step, scope| {
                 let (dst, addr, update) = update()?;
                 let (acquires, releases) = half(step.semantics);
-                let order = if kind == Kind::Wait {
+                let order = if kind == OpKind::Wait {
                     acquires
                 } else {
                     releases
@@ -156,8 +156,8 @@ impl BarrierObjects<'_> {
             Op::Rmw {
                 dst, addr, update, ..
             } => rows(
-                Kind::Arrive,
-                Order::Release,
+                OpKind::Arrive,
+                SourceOrder::Release,
                 &|| Ok((*dst, addr.clone(), update.clone())),
                 Tag::MbarrierArrive,
             ),
@@ -174,7 +174,12 @@ impl BarrierObjects<'_> {
                     };
                     Ok((Some(*dst), addr.clone(), update))
                 };
-                rows(Kind::Wait, Order::Acquire, &update, Tag::MbarrierWait)
+                rows(
+                    OpKind::Wait,
+                    SourceOrder::Acquire,
+                    &update,
+                    Tag::MbarrierWait,
+                )
             }
             Op::Store { addr, value, .. } => {
                 let old = RegId(
