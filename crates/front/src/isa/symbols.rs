@@ -322,14 +322,14 @@ impl Symbols {
                 object.ty.map_or(ty, |(known, _)| known.min(ty)).bits,
                 name = self.get(id).name,
             );
-            self.settle(id, (ty, span), sink, |d| d.help(help));
+            self.settle(id, ty, span, sink, |d| d.help(help));
         }
     }
 
     /// Records an access of type `ty`: decides the type of an undeclared object, rejects another
     /// size.
     pub fn access(&mut self, id: LocId, ty: Ty, span: Span, sink: &mut Sink) {
-        self.settle(id, (ty, span), sink, |d| {
+        self.settle(id, ty, span, sink, |d| {
             d.note("accesses of different sizes to one location are not supported")
         });
     }
@@ -337,7 +337,8 @@ impl Symbols {
     fn settle(
         &mut self,
         id: LocId,
-        (ty, span): (Ty, Span),
+        ty: Ty,
+        span: Span,
         sink: &mut Sink,
         advice: impl FnOnce(Diagnostic) -> Diagnostic,
     ) {

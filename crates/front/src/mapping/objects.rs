@@ -147,7 +147,11 @@ impl BarrierObjects<'_> {
                     dst,
                     addr,
                     update,
-                    (Tag::Relaxed, order, role),
+                    HalfTags {
+                        read: Tag::Relaxed,
+                        write: order,
+                        role,
+                    },
                     scope,
                 ))
             })
@@ -210,7 +214,11 @@ impl BarrierObjects<'_> {
                         Some(old),
                         addr.clone(),
                         update,
-                        (Tag::Weak, Tag::Weak, Tag::MbarrierInit),
+                        HalfTags {
+                            read: Tag::Weak,
+                            write: Tag::Weak,
+                            role: Tag::MbarrierInit,
+                        },
                         None,
                     ),
                     Op::Branch {
@@ -225,13 +233,20 @@ impl BarrierObjects<'_> {
     }
 }
 
+/// The orders of the halves of an operation on an mbarrier object, and its role for models.
+struct HalfTags {
+    read: Tag,
+    write: Tag,
+    role: Tag,
+}
+
 /// An operation on an mbarrier object of the thread's own CTA, with the orders and roles of its
 /// halves.
 fn operation(
     dst: Option<RegId>,
     addr: Expr,
     update: Update,
-    (read, write, role): (Tag, Tag, Tag),
+    tags: HalfTags,
     scope: Option<Scope>,
 ) -> Op {
     let half = |order, role| {
@@ -243,7 +258,7 @@ fn operation(
             ty: state::WORD,
         }
     };
-    let (read, write) = (half(read, Tag::OwnCta), half(write, role));
+    let (read, write) = (half(tags.read, Tag::OwnCta), half(tags.write, tags.role));
     Op::Rmw {
         dst,
         addr,

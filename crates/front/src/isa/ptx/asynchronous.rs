@@ -326,7 +326,7 @@ fn reduce(e: &mut Emit<'_, '_>, c: &PtxInstr) {
 fn multiply(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     e.through_register = false;
     let Some(bytes) = of_units(e, c) else { return };
-    let Some(source) = end(e, c, 1, Space::Shared, (bytes, UNIT)) else {
+    let Some(source) = end(e, c, 1, Space::Shared, bytes, UNIT) else {
         return;
     };
     if one_address(e, c, source).is_none() {

@@ -69,7 +69,7 @@ pub(super) const ROWS: &[InstrRow] = &[
                 return wide(e, c, Some(2), 3);
             }
             let (expected, new) = (e.fit(c.expr(2), c.ty), e.fit(c.expr(3), c.ty));
-            let op = rmw(e, c, (c.dst(0), c.ty), c.expr(1), Update::CompareExchange { expected, new });
+            let op = rmw(e, c, c.dst(0), c.ty, c.expr(1), Update::CompareExchange { expected, new });
             e.push(op);
         },
     )
@@ -157,7 +157,7 @@ fn update(e: &mut Emit<'_, '_>, c: &PtxInstr, addr: usize) {
             let Some(update) = updated_by(e, c, value) else {
                 return;
             };
-            ops.push(rmw(e, c, (old, ty), plus(at.clone(), k as i64, ty), update));
+            ops.push(rmw(e, c, old, ty, plus(at.clone(), k as i64, ty), update));
             pieces.extend(old);
         }
         results.extend(dst.filter(|_| packed > 1).map(|dst| (dst, pieces)));
@@ -268,7 +268,7 @@ fn wide(e: &mut Emit<'_, '_>, c: &PtxInstr, expected: Option<usize>, new: usize)
             cond: cond.clone(),
             new: e.fit(half(new, k), c.ty),
         };
-        ops.push(rmw(e, c, (Some(old), c.ty), addr, update));
+        ops.push(rmw(e, c, Some(old), c.ty, addr, update));
     }
     e.push_scalar(ops);
     for (dst, old) in c.elements(0).iter().zip([low, high]) {
@@ -385,7 +385,8 @@ fn operation(name: &str) -> Option<BinOp> {
 fn rmw(
     e: &mut Emit<'_, '_>,
     c: &PtxInstr,
-    (dst, ty): (Option<RegId>, Ty),
+    dst: Option<RegId>,
+    ty: Ty,
     addr: Expr,
     update: Update,
 ) -> Op {

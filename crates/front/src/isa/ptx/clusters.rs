@@ -114,7 +114,7 @@ fn request(e: &mut Emit<'_, '_>, c: &PtxInstr) {
         );
         return;
     }
-    let Some(response) = end(e, c, 0, Space::Shared, (UNIT, UNIT)) else {
+    let Some(response) = end(e, c, 0, Space::Shared, UNIT, UNIT) else {
         return;
     };
     let (Some(()), Some(ty)) = (

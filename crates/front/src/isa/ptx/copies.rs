@@ -420,8 +420,8 @@ fn copy(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     // The accesses have the type of the locations.
     e.through_register = false;
     let (to, from) = (
-        end(e, c, 0, Space::Shared, (bytes, bytes)),
-        end(e, c, 1, Space::Global, (bytes, bytes)),
+        end(e, c, 0, Space::Shared, bytes, bytes),
+        end(e, c, 1, Space::Global, bytes, bytes),
     );
     let (Some(to), Some(from)) = (to, from) else {
         return;
@@ -477,15 +477,12 @@ fn copy(e: &mut Emit<'_, '_>, c: &PtxInstr) {
             control::abort(e, c);
             continue;
         };
-        if elements(
-            e,
-            c,
-            &AsyncAccess::weak(Tag::Generic),
-            ty,
-            (ends.0.clone(), ends.1.clone(), of_source),
-        )
-        .is_none()
-        {
+        let range = CopyRange {
+            to: ends.0.clone(),
+            from: ends.1.clone(),
+            bytes: of_source,
+        };
+        if elements(e, c, &AsyncAccess::weak(Tag::Generic), ty, &range).is_none() {
             return;
         }
         ((of_source + size - 1) / size..bytes / size).for_each(|k| e.push(zero(&ends.0, k, ty)));
@@ -584,8 +581,8 @@ pub(super) fn of_units(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Option<i64> {
 
 /// The common element type of source and destination of a bulk operation.
 fn ends(e: &mut Emit<'_, '_>, c: &PtxInstr, way: &CopyDirection, bytes: i64) -> Option<Ty> {
-    let source = end(e, c, 1, way.from, (bytes, UNIT))?;
-    let destination = end(e, c, 0, way.to, (bytes, UNIT))?;
+    let source = end(e, c, 1, way.from, bytes, UNIT)?;
+    let destination = end(e, c, 0, way.to, bytes, UNIT)?;
     one_address(e, c, source)?;
     one_address(e, c, destination)?;
     one_type(e, c, destination, source)
@@ -644,15 +641,12 @@ fn bulk(e: &mut Emit<'_, '_>, c: &PtxInstr) {
         return;
     };
     for (to, object) in targets {
-        if elements(
-            e,
-            c,
-            &how,
-            ty,
-            (aligned(to, UNIT), aligned(c.expr(1), UNIT), bytes),
-        )
-        .is_none()
-        {
+        let range = CopyRange {
+            to: aligned(to, UNIT),
+            from: aligned(c.expr(1), UNIT),
+            bytes,
+        };
+        if elements(e, c, &how, ty, &range).is_none() {
             return;
         }
         if way.tracked {
@@ -691,7 +685,7 @@ fn tensor(e: &mut Emit<'_, '_>, c: &PtxInstr) {
         return;
     }
     let Some(bytes) = of_units(e, c) else { return };
-    let Some(range) = end(e, c, shared, Space::Shared, (bytes, UNIT)) else {
+    let Some(range) = end(e, c, shared, Space::Shared, bytes, UNIT) else {
         return;
     };
     let there = unknown(e, Space::Global);
@@ -713,16 +707,9 @@ fn tensor(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     });
     let (there, here) = (aligned(Expr::Reg(at), UNIT), aligned(c.expr(shared), UNIT));
     let (to, from) = if loads { (here, there) } else { (there, here) };
-    if elements(
-        e,
-        c,
-        &AsyncAccess::weak(Tag::AsyncProxy),
-        ty,
-        (to, from, bytes),
-    )
-    .is_some()
-        && loads
-    {
+    let range = CopyRange { to, from, bytes };
+    let copied = elements(e, c, &AsyncAccess::weak(Tag::AsyncProxy), ty, &range);
+    if copied.is_some() && loads {
         mbarrier::complete(e, c, 3, c.expr(3), bytes);
     }
 }
@@ -751,13 +738,17 @@ fn reduce(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     if of_elements(e, c, ty).is_none() {
         return;
     }
-    let ends = (aligned(c.expr(0), UNIT), aligned(c.expr(1), UNIT));
+    let range = CopyRange {
+        to: aligned(c.expr(0), UNIT),
+        from: aligned(c.expr(1), UNIT),
+        bytes,
+    };
     let how = AsyncAccess {
         strong: Some(scope),
         away: way.away,
         ..AsyncAccess::weak(Tag::AsyncProxy)
     };
-    if reductions(e, c, &how, ends, bytes).is_none() {
+    if reductions(e, c, &how, &range).is_none() {
         return;
     }
     if way.tracked {
@@ -782,7 +773,7 @@ fn reduce_tensor(e: &mut Emit<'_, '_>, c: &PtxInstr) {
         return;
     }
     let Some(bytes) = of_units(e, c) else { return };
-    let Some(source) = end(e, c, 1, Space::Shared, (bytes, UNIT)) else {
+    let Some(source) = end(e, c, 1, Space::Shared, bytes, UNIT) else {
         return;
     };
     let there = unknown(e, Space::Global);
@@ -805,17 +796,16 @@ fn reduce_tensor(e: &mut Emit<'_, '_>, c: &PtxInstr) {
         addr: c.expr(0),
         access,
     });
-    let ends = (aligned(Expr::Reg(at), UNIT), aligned(c.expr(1), UNIT));
-    reductions(
-        e,
-        c,
-        &AsyncAccess {
-            strong: Some(Scope::Gpu),
-            ..AsyncAccess::weak(Tag::AsyncProxy)
-        },
-        ends,
+    let range = CopyRange {
+        to: aligned(Expr::Reg(at), UNIT),
+        from: aligned(c.expr(1), UNIT),
         bytes,
-    );
+    };
+    let how = AsyncAccess {
+        strong: Some(Scope::Gpu),
+        ..AsyncAccess::weak(Tag::AsyncProxy)
+    };
+    reductions(e, c, &how, &range);
 }
 
 /// Reports a reduction with a type that does not match the elements of the memory.
@@ -833,23 +823,23 @@ fn of_elements(e: &mut Emit<'_, '_>, c: &PtxInstr, ty: Ty) -> Option<()> {
     None
 }
 
-/// Emits the accesses of a bulk reduction from `from` to `to` over `bytes` bytes.
+/// Emits the accesses of a bulk reduction.
 fn reductions(
     e: &mut Emit<'_, '_>,
     c: &PtxInstr,
     how: &AsyncAccess,
-    (to, from): (Expr, Expr),
-    bytes: i64,
+    range: &CopyRange,
 ) -> Option<()> {
-    for k in 0..bytes / i64::from(c.ty.bytes()) {
+    for k in 0..range.bytes / i64::from(c.ty.bytes()) {
         let dst = e.temporary(c, &format!("copy {k}"), c.ty)?;
         let update = updated_by(e, c, Expr::Reg(dst))?;
         e.push(Op::Load {
             dst,
-            addr: plus(from.clone(), k, c.ty),
+            addr: plus(range.from.clone(), k, c.ty),
             access: AsyncAccess::weak(Tag::AsyncProxy).source(c.ty),
         });
-        e.push(how.reduction(Tag::Relaxed, c.ty, plus(to.clone(), k, c.ty), update));
+        let target = plus(range.to.clone(), k, c.ty);
+        e.push(how.reduction(Tag::Relaxed, c.ty, target, update));
     }
     Some(())
 }
@@ -1016,16 +1006,23 @@ impl AsyncAccess {
     }
 }
 
-/// Emits the accesses of a copy from `from` to `to` over `bytes` bytes. Strong accesses have 128
-/// bits. If the last element is copied in part, its lower bytes are copied and the others become
+/// The bytes that a copy or reduction covers.
+struct CopyRange {
+    to: Expr,
+    from: Expr,
+    bytes: i64,
+}
+
+/// Emits the accesses of a copy. Strong accesses have 128 bits. If the last element is copied in part, its lower bytes are copied and the others become
 /// zero.
 fn elements(
     e: &mut Emit<'_, '_>,
     c: &PtxInstr,
     how: &AsyncAccess,
     ty: Ty,
-    (to, from, bytes): (Expr, Expr, i64),
+    range: &CopyRange,
 ) -> Option<()> {
+    let bytes = range.bytes;
     let size = i64::from(ty.bytes());
     let all: Vec<i64> = (0..(bytes + size - 1) / size).collect();
     let together = if how.strong.is_some() {
@@ -1039,7 +1036,7 @@ fn elements(
             let dst = e.temporary(c, &format!("copy {k}"), ty)?;
             reads.push(Op::Load {
                 dst,
-                addr: plus(from.clone(), k, ty),
+                addr: plus(range.from.clone(), k, ty),
                 access: how.source(ty),
             });
             let value = match bytes - k * size {
@@ -1051,7 +1048,7 @@ fn elements(
                 ),
                 _ => Expr::Reg(dst),
             };
-            let addr = plus(to.clone(), k, ty);
+            let addr = plus(range.to.clone(), k, ty);
             writes.push(Op::Store {
                 addr,
                 value,
@@ -1175,7 +1172,8 @@ pub(super) fn end(
     c: &PtxInstr,
     at: usize,
     space: Space,
-    (bytes, unit): (i64, i64),
+    bytes: i64,
+    unit: i64,
 ) -> Option<CopyEnd> {
     let (loc, offset) = match c.expr(at) {
         Expr::Address(loc) => (loc, 0),

@@ -75,7 +75,7 @@ pub(super) fn expand(text: &MappedText, sink: &mut Sink) -> Option<MappedText> {
         separator.push('$');
     }
     let mut unknown = HashSet::new();
-    let before = (sink.kept(), sink.errors());
+    let before = sink.mark();
     loop {
         let mut expander = Expander {
             text,
@@ -678,7 +678,7 @@ impl<'a> Expander<'a> {
                 .zip([2, 4])
                 .find_map(|(v, width)| word.split('.').any(|q| q == *v).then_some((width, *v)))
         {
-            return self.elements(range, at, (width, vector));
+            return self.elements(range, at, width, vector);
         }
         for i in range.start..at {
             self.copy(i, i + 1);
@@ -740,7 +740,8 @@ impl<'a> Expander<'a> {
         &mut self,
         range: Range<usize>,
         at: usize,
-        (width, vector): (usize, &str),
+        width: usize,
+        vector: &str,
     ) -> Result<(), ErrorReported> {
         let word = self.word(at);
         let one = word.replacen(&format!(".{vector}"), "", 1);

@@ -296,14 +296,11 @@ pub(super) fn converted(e: &mut Emit<'_, '_>, c: &PtxInstr) {
             |d| d.label("expected the form `cvt.type.type d, a`"),
         );
     };
-    let number = |word: &str| match format_named(word) {
-        Some(format) => Number::Float(format),
-        None => Number::Int(type_named(word).unwrap_or(Ty::WORD)),
-    };
-    let (to, from) = (number(to_word), number(from_word));
-    if !converts(e, c, (to_word, to), (from_word, from)) {
+    let (to, from) = (number_named(to_word), number_named(from_word));
+    if !converts(e, c, to, from) {
         return;
     }
+    let (to, from) = (to.number, from.number);
     let by = rounding(c);
     let of = |value: Expr| {
         let value = match from {
@@ -370,13 +367,24 @@ pub(super) fn saturating(e: &mut Emit<'_, '_>, c: &PtxInstr, operation: BinOp) {
     );
 }
 
+fn number_named(word: &'static str) -> NamedNumber {
+    let number = match format_named(word) {
+        Some(format) => Number::Float(format),
+        None => Number::Int(type_named(word).unwrap_or(Ty::WORD)),
+    };
+    NamedNumber { word, number }
+}
+
+/// A type of a conversion, with its name.
+#[derive(Clone, Copy)]
+struct NamedNumber {
+    word: &'static str,
+    number: Number,
+}
+
 /// Whether a conversion with these types and qualifiers exists; if not, reports an error.
-fn converts(
-    e: &mut Emit<'_, '_>,
-    c: &PtxInstr,
-    (to_word, to): (&str, Number),
-    (from_word, from): (&str, Number),
-) -> bool {
+fn converts(e: &mut Emit<'_, '_>, c: &PtxInstr, to: NamedNumber, from: NamedNumber) -> bool {
+    let (to_word, from_word) = (to.word, from.word);
     let packed = to_word.ends_with("x2");
     let round = c.quals.get(QualKind::Round);
     let whole = round.is_some_and(|word| word.ends_with('i'));
@@ -386,7 +394,7 @@ fn converts(
     let fits = |a: Format, b: Format| {
         a.fraction <= b.fraction && a.bits - a.fraction <= b.bits - b.fraction
     };
-    let (rounds, expected) = match (from, to) {
+    let (rounds, expected) = match (from.number, to.number) {
         (Number::Int(_), Number::Int(_)) => (round.is_none(), "no rounding"),
         (Number::Int(from), _) if narrow(from.bits) => (false, "an integer of at least 16 bits"),
         (_, Number::Int(to)) if narrow(to.bits) => (false, "an integer of at least 16 bits"),

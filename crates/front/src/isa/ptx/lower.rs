@@ -152,7 +152,7 @@ pub(super) fn lower(
     symbols: &Symbols,
     sink: &mut Sink,
 ) -> LoweredThread {
-    let before = (sink.kept(), sink.errors());
+    let before = sink.mark();
     let mut known: HashMap<usize, KnownRegisters> = HashMap::new();
     // The known values of one instruction may determine those of the next, so repeat until nothing
     // changes.

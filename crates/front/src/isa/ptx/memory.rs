@@ -249,7 +249,7 @@ fn discard(e: &mut Emit<'_, '_>, c: &PtxInstr) {
         return;
     }
     read_only(e, c);
-    let Some(memory) = copies::end(e, c, 0, Space::Global, (LINE, LINE)) else {
+    let Some(memory) = copies::end(e, c, 0, Space::Global, LINE, LINE) else {
         return;
     };
     let Some(ty) = copies::one_type(e, c, memory, memory) else {

@@ -335,11 +335,11 @@ impl Offsets {
     }
 
     /// The bytes of an object at which an access of a size can begin, considering only aligned
-    /// places inside the object.
+    /// places inside the object. `at` is the access: thread and micro-op.
     pub(super) fn of(
         &self,
         program: &Program,
-        (t, i): (usize, usize),
+        at: (usize, usize),
         object: LocId,
         size: u32,
     ) -> Vec<i64> {
@@ -353,10 +353,10 @@ impl Offsets {
         };
         let apart = copied.then(|| program::memory::stride(bytes));
         let bytes = bytes as i64;
-        let mut all: Vec<i64> = if self.unknown.contains(&(t, i)) {
+        let mut all: Vec<i64> = if self.unknown.contains(&at) {
             (0..bytes).collect()
         } else {
-            let ranges = self.found.get(&(t, i)).and_then(|of| of.get(&object));
+            let ranges = self.found.get(&at).and_then(|of| of.get(&object));
             ranges
                 .into_iter()
                 .flatten()

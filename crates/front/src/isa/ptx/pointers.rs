@@ -89,7 +89,7 @@ pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &OpenObjects, s
                     .accesses_mut()
                     .for_each(|access| access.ty = ty);
             }
-            if let Some(cells) = known.or_else(|| cells(program, &points, (t, i))) {
+            if let Some(cells) = known.or_else(|| cells(program, &points, t, i)) {
                 program.threads[t].code[i].element.cells = cells;
             }
         }
@@ -190,7 +190,7 @@ fn objects(program: &mut Program, points: &Points, untyped: &[Untyped], sink: &m
 }
 
 /// The number of cells that an access covers, if there are several.
-fn cells(program: &Program, points: &Points, (t, i): (usize, usize)) -> Option<u8> {
+fn cells(program: &Program, points: &Points, t: usize, i: usize) -> Option<u8> {
     let (addr, ty) = access_of(&program.threads[t].code[i].op)?;
     let object = addr
         .base()
