@@ -318,7 +318,8 @@ impl Symbols {
             |(known, _): (Ty, Span)| ty.bits > known.bits && ty.bits.is_multiple_of(known.bits);
         if !(object.declared && object.record.is_none() && object.ty.is_some_and(several)) {
             let help = format!(
-                "declare `{name}` with the smallest type that it is accessed with: `{name} = {{ init = [0, 0], type = \"u{}\" }}`",
+                "declare `{name}` with the smallest type that it is accessed with: `{name} = \
+                 {{ init = [0, 0], type = \"u{}\" }}`",
                 object.ty.map_or(ty, |(known, _)| known.min(ty)).bits,
                 name = self.get(id).name,
             );

@@ -225,7 +225,8 @@ fn in_instance(text: &str, instance: &DeTable<'_>, answer: &ExpectedAnswer<'_>) 
 mod tests {
     use super::*;
 
-    const PLAIN: &str = "# a comment\nname = \"t\"\ncondition = 'x == 1'\nmemory = { x = 0 }\n\n[expect]\nptx = { reachability = \"allowed\" } # why\n";
+    const PLAIN: &str = "# a comment\nname = \"t\"\ncondition = 'x == 1'\nmemory = { x = 0 \
+             }\n\n[expect]\nptx = { reachability = \"allowed\" } # why\n";
 
     #[test]
     fn an_answer_is_replaced_and_nothing_else() {
@@ -265,8 +266,8 @@ mod tests {
 
     #[test]
     fn cells_of_a_matrix_and_instances_are_changed_in_place() {
-        let matrix = "name = 'm'\naxis = [{ name = 'w', value = [{ name = 'a' }, { name = 'b' }] }]\n\
-                      [[matrix]]\nmodel = 'ptx'\nrows = 'w'\ntable = '''\na A\nb A\n'''\n";
+        let matrix = "name = 'm'\naxis = [{ name = 'w', value = [{ name = 'a' }, { name = 'b' }] \
+                 }]\n[[matrix]]\nmodel = 'ptx'\nrows = 'w'\ntable = '''\na A\nb A\n'''\n";
         let new = bless(matrix, "m+b", "ptx", "reachability", "forbidden");
         assert_eq!(new, Some(matrix.replace("b A", "b F")));
         assert_eq!(

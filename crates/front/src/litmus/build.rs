@@ -312,12 +312,20 @@ fn refuse_written(
         let may_be =
             |write: &&Instr| of.is_none() || object(write).is_none_or(|other| Some(other) == of);
         if let Some(write) = { all }.find(may_be) {
-            sink.error("unsupported-function", read.span, "`__ldg` of memory that may be written", |d| {
-                d.label("it reads through a cache that no memory model covers")
-                    .also(write.span, "a write, perhaps there")
-                    .note("it is for memory that nothing writes while the kernel runs (CUDA C++ Programming Guide, Read-Only Data Cache Load Function)")
-                    .help("use a plain load, or `__ldcg`")
-            });
+            sink.error(
+                "unsupported-function",
+                read.span,
+                "`__ldg` of memory that may be written",
+                |d| {
+                    d.label("it reads through a cache that no memory model covers")
+                        .also(write.span, "a write, perhaps there")
+                        .note(
+                            "it is for memory that nothing writes while the kernel runs (CUDA \
+                             C++ Programming Guide, Read-Only Data Cache Load Function)",
+                        )
+                        .help("use a plain load, or `__ldcg`")
+                },
+            );
         }
     }
 }
@@ -421,7 +429,10 @@ pub(super) fn warn_of_shared_local(program: &Program, sink: &mut Sink) {
                     sink.warn("shared-local", access.span, message, |d| {
                         d.label(format!("{} is in another work-group", thread.name))
                             .also(span, format!("{} accesses it, too", owner.name))
-                            .note("each work-group has its own local memory; it is read as one object for all")
+                            .note(
+                                "each work-group has its own local memory; it is read as \
+                                     one object for all",
+                            )
                     });
                     break;
                 }

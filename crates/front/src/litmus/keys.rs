@@ -136,7 +136,8 @@ pub(super) const TEST: &[TableKey] = &[
     key(
         "barriers",
         ValueShape::Word(&["ptx", "litmus"]),
-        "operands of barriers: ptx (barrier, thread count) or litmus (instance, id, quorum); ptx if absent",
+        "operands of barriers: ptx (barrier, thread count) or litmus (instance, id, quorum); \
+         ptx if absent",
     ),
     key(
         "reductions",
@@ -171,7 +172,8 @@ pub(super) const TEST: &[TableKey] = &[
     key(
         "bound",
         ValueShape::Count,
-        "how many iterations of a loop are looked at; `--bound` overrides it, 4 if neither is there",
+        "how many iterations of a loop are looked at; `--bound` overrides it, 4 if neither is \
+         there",
     ),
     key(
         "memory",
@@ -282,7 +284,8 @@ pub(super) const LOCATION: &[TableKey] = &[
     key(
         "init",
         VALUES,
-        "initial value, or a list with one per element, or per member of a structure; `\"unknown\"`: any value; 0 if absent",
+        "initial value, or a list with one per element, or per member of a structure; \
+         `\"unknown\"`: any value; 0 if absent",
     ),
     key(
         "size",
@@ -292,29 +295,33 @@ pub(super) const LOCATION: &[TableKey] = &[
     key(
         "type",
         ValueShape::Type(TYPES),
-        "type of an element; if absent, that of the accesses. PTX: also `mbarrier`, an object made with the count in `init`, or \
-         none yet; CUDA: also a class, such as `cuda::atomic<int>`; C family: also a structure that the code defines",
+        "type of an element; if absent, that of the accesses. PTX: also `mbarrier`, an object \
+         made with the count in `init`, or none yet; CUDA: also a class, such as \
+         `cuda::atomic<int>`; C family: also a structure that the code defines",
     ),
     key(
         "bytes",
         ValueShape::Count,
-        "PTX: an array of so many bytes, in which lies what its accesses, of several sizes, are to; instead of `type` and `size`",
+        "PTX: an array of so many bytes, in which lies what its accesses, of several sizes, \
+         are to; instead of `type` and `size`",
     ),
     key(
         "fields",
         ValueShape::Open(&[], &ValueShape::Text),
-        "PTX: what an element is made of, in order, each at a multiple of its size: `{ data = \"u32[4]\", bar = \"mbarrier\" }`; instead of `type`",
+        "PTX: what an element is made of, in order, each at a multiple of its size: `{ data = \
+         \"u32[4]\", bar = \"mbarrier\" }`; instead of `type`",
     ),
     key(
         "space",
         ValueShape::Word(SPACES),
-        "global (one copy), shared (one per CTA), const, local (one per thread; OpenCL: one per work-group)",
+        "global (one copy), shared (one per CTA), const, local (one per thread; OpenCL: one \
+         per work-group)",
     ),
     key(
         "kind",
         ValueShape::Word(ALL_KINDS),
-        "CUDA: device, managed, mapped, system, file, shared or local; managed if absent. OpenCL: buffer, svm-coarse, \
-         svm-fine, svm-fine-atomic or system; buffer if absent",
+        "CUDA: device, managed, mapped, system, file, shared or local; managed if absent. \
+         OpenCL: buffer, svm-coarse, svm-fine, svm-fine-atomic or system; buffer if absent",
     ),
     key(
         "gpu",
@@ -334,17 +341,20 @@ pub(super) const LOCATION: &[TableKey] = &[
     key(
         "regions",
         ValueShape::List(&ValueShape::Word(REGIONS)),
-        "OpenCL, as the published suites read it: one object in all of these regions, fine-grained, scopes as written",
+        "OpenCL, as the published suites read it: one object in all of these regions, \
+         fine-grained, scopes as written",
     ),
     key(
         "multimem",
         ValueShape::Bool,
-        "PTX: an alias of an array with an element for each device is the multimem address of these",
+        "PTX: an alias of an array with an element for each device is the multimem address of \
+         these",
     ),
     key(
         "at",
         ValueShape::Text,
-        "a further name of the address of this location, declared before: arrays of dynamic shared memory begin at one place",
+        "a further name of the address of this location, declared before: arrays of dynamic \
+         shared memory begin at one place",
     ),
     key(
         "alias",
@@ -524,7 +534,8 @@ pub(super) const NAMED_KERNEL: &[TableKey] = &[
     key(
         "programmatic",
         ValueShape::Bool,
-        "CUDA, PTX: launched with programmatic stream serialization: it may start before the kernel in front of it in its stream has ended",
+        "CUDA, PTX: launched with programmatic stream serialization: it may start before the \
+         kernel in front of it in its stream has ended",
     ),
     key(
         "initializer",
@@ -587,8 +598,9 @@ pub(super) const EXPECT: &[TableKey] = &[
     key(
         "readings",
         ValueShape::Open(&[], &ValueShape::Open(&[], &ValueShape::Word(REACHABILITY))),
-        "of the condition, where the answer depends on how a source is read: by option and value, as in \
-         `{ async-fence = { thread = \"allowed\" } }`; under values that are not there, it is as expected",
+        "of the condition, where the answer depends on how a source is read: by option and \
+         value, as in `{ async-fence = { thread = \"allowed\" } }`; under values that are not \
+         there, it is as expected",
     ),
     key(
         "race",
@@ -618,7 +630,8 @@ pub(super) const EXPECT: &[TableKey] = &[
     key(
         "known",
         ValueShape::Text,
-        "why the model is known to say otherwise: not met, it is told and does not fail; met, it fails",
+        "why the model is known to say otherwise: not met, it is told and does not fail; met, \
+         it fails",
     ),
 ];
 
@@ -780,7 +793,8 @@ pub(super) const MATRIX: &[TableKey] = &[
     key(
         "readings",
         ValueShape::Text,
-        "an option that chooses how a source is read: its values head the columns, and each row has an answer for each, of one test",
+        "an option that chooses how a source is read: its values head the columns, and each \
+         row has an answer for each, of one test",
     ),
     key(
         "letters",

@@ -74,11 +74,17 @@ pub fn read(source_name: &str, bytes: &[u8]) -> Result<TestFile, Vec<Diagnostic>
         .unwrap_or("");
     if extension == "ptx" || first == ".version" {
         let at = text.find(first).unwrap_or(0);
-        sink.error("ptx-module", Span::new(at, at + first.len()), "this is a module of PTX, no test", |d| {
-            d.label("expected a test").help(format!(
-                "`fencepost import {source_name}` lists its kernels; with `--kernel`, `--grid`, `--block` and `--arg` it makes a test of one"
-            ))
-        });
+        sink.error(
+            "ptx-module",
+            Span::new(at, at + first.len()),
+            "this is a module of PTX, no test",
+            |d| {
+                d.label("expected a test").help(format!(
+                    "`fencepost import {source_name}` lists its kernels; with `--kernel`, \
+                 `--grid`, `--block` and `--arg` it makes a test of one"
+                ))
+            },
+        );
         return Err(sink.into_diagnostics());
     }
     let tests = match is_litmus(&file) {

@@ -16,7 +16,10 @@ pub fn schema() -> Value {
         map.insert("title".to_string(), json!("Fencepost litmus test"));
         map.insert(
             "description".to_string(),
-            json!("A litmus test, or a template that stands for several. In templates, `${key}` in a string is a placeholder."),
+            json!(
+                "A litmus test, or a template that stands for several. In templates, \
+                     `${key}` in a string is a placeholder."
+            ),
         );
     }
     schema
@@ -53,7 +56,8 @@ fn shape(of: &ValueShape) -> Value {
         ValueShape::Type(words) => {
             let structure =
                 json!({ "type": "string", "pattern": "^(struct )?[A-Za-z_][A-Za-z0-9_]*$" });
-            json!({ "anyOf": [{ "enum": words }, { "type": "string", "pattern": "::" }, structure, placeholder()] })
+            let class = json!({ "type": "string", "pattern": "::" });
+            json!({ "anyOf": [{ "enum": words }, class, structure, placeholder()] })
         }
         ValueShape::Count => {
             json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, placeholder()] })

@@ -253,7 +253,9 @@ fn barrier(mapping: &Mapping, from: &Barrier) -> Result<Vec<Op>, String> {
         }
         Scope::Cta if from.takes_turns() && from.action != BarrierAction::Sync => {
             return Err(
-                "barrier rows: PTX has no arrival at a CTA's barrier that says no number of threads".into()
+                "barrier rows: PTX has no arrival at a CTA's barrier that says no number of \
+                 threads"
+                    .into(),
             );
         }
         Scope::Cta => (CTA_BARRIER, Scope::Cta),

@@ -62,7 +62,8 @@ pub(super) fn mark(program: &mut Program, unmapped: &mut Vec<Unmapped>) {
                 _ => {
                     let name = &program.location(object).name;
                     let rule = format!(
-                        "object rows: an mbarrier object is a word of 64 bits in shared memory, and `{name}` is not"
+                        "object rows: an mbarrier object is a word of 64 bits in shared \
+                         memory, and `{name}` is not"
                     );
                     unmapped.push(Unmapped {
                         span: instr.span,
@@ -127,8 +128,9 @@ impl BarrierObjects<'_> {
             .address()
             .is_some_and(|addr| self.becomes_mbarrier(t, addr))
         {
-            let text = "object rows: of barriers, latches, semaphores and votes of the library, the mapping covers barriers of \
-                        block scope in shared memory, which are mbarrier objects";
+            let text = "object rows: of barriers, latches, semaphores and votes of the library, \
+                     the mapping covers barriers of block scope in shared memory, which are \
+                     mbarrier objects";
             return Err(text.into());
         }
         let rows = |kind,

@@ -172,7 +172,8 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "mov",
         "`mov{.type} d, a`, `mov.type {d, e}, a` or `mov.type d, {a, b}`",
-        "copies a register, a constant or the address of a location; takes a value to pieces, or puts it together, the lowest bits first",
+        "copies a register, a constant or the address of a location; takes a value to pieces, \
+         or puts it together, the lowest bits first",
         MOVED,
         &[OperandRole::Dsts, OperandRole::Vals],
         moved,
@@ -199,32 +200,66 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "cvt",
         "`cvt{.rnd|.irnd}{.ftz}{.sat|.satfinite}{.relu}.type.type d, a{, b}`",
-        "converts between integer and floating-point types; to integers and out of range: the nearest one; two numbers `.f32` to a packed \
-         type, the first to its upper half",
+        "converts between integer and floating-point types; to integers and out of range: the \
+         nearest one; two numbers `.f32` to a packed type, the first to its upper half",
         &[CONVERSIONS, ROUNDINGS, FLUSH, LIMITS, RELU],
         &[OperandRole::Dst, OperandRole::Loose, OperandRole::Loose],
         converted,
     )
     .optional(1),
-    binary("add", "`add{.rnd}{.ftz}{.sat}{.type} d, a, b`", "sum", |e, c| bin(e, c, BinOp::Add)),
-    binary("sub", "`sub{.rnd}{.ftz}{.sat}{.type} d, a, b`", "difference", |e, c| bin(e, c, BinOp::Sub)),
-    binary("mul", "`mul{.lo}{.rnd}{.ftz}{.sat}{.type} d, a, b`", "product, lower half", |e, c| bin(e, c, BinOp::Mul)),
-    InstrRow::new("mul", "`mul.wide.type d, a, b`", "product, twice as wide", &[TYPES], BINARY, |e, c| {
-        let value = wide_product(e, c);
-        assign(e, c, value);
-    })
+    binary(
+        "add",
+        "`add{.rnd}{.ftz}{.sat}{.type} d, a, b`",
+        "sum",
+        |e, c| bin(e, c, BinOp::Add),
+    ),
+    binary(
+        "sub",
+        "`sub{.rnd}{.ftz}{.sat}{.type} d, a, b`",
+        "difference",
+        |e, c| bin(e, c, BinOp::Sub),
+    ),
+    binary(
+        "mul",
+        "`mul{.lo}{.rnd}{.ftz}{.sat}{.type} d, a, b`",
+        "product, lower half",
+        |e, c| bin(e, c, BinOp::Mul),
+    ),
+    InstrRow::new(
+        "mul",
+        "`mul.wide.type d, a, b`",
+        "product, twice as wide",
+        &[TYPES],
+        BINARY,
+        |e, c| {
+            let value = wide_product(e, c);
+            assign(e, c, value);
+        },
+    )
     .keyed(&["wide"])
     .result(ResultTy::Wide),
-    InstrRow::new("mad", "`mad{.lo}{.type} d, a, b, c`", "product, lower half, plus `c`", ARITH, TERNARY, |e, c| {
-        let product = op(BinOp::Mul, c.ty, c.expr(1), c.expr(2));
-        assign(e, c, op(BinOp::Add, c.ty, product, c.expr(3)));
-    }),
+    InstrRow::new(
+        "mad",
+        "`mad{.lo}{.type} d, a, b, c`",
+        "product, lower half, plus `c`",
+        ARITH,
+        TERNARY,
+        |e, c| {
+            let product = op(BinOp::Mul, c.ty, c.expr(1), c.expr(2));
+            assign(e, c, op(BinOp::Add, c.ty, product, c.expr(3)));
+        },
+    ),
     InstrRow::new(
         "mad",
         "`mad.wide.type d, a, b, c`",
         "product, twice as wide, plus `c`",
         &[TYPES],
-        &[OperandRole::Dst, OperandRole::Val, OperandRole::Val, OperandRole::Loose],
+        &[
+            OperandRole::Dst,
+            OperandRole::Val,
+            OperandRole::Val,
+            OperandRole::Loose,
+        ],
         |e, c| {
             let wide = double(c.ty);
             let product = wide_product(e, c);
@@ -245,46 +280,117 @@ pub(super) const ROWS: &[InstrRow] = &[
             }
         },
     ),
-    InstrRow::new("rem", "`rem{.type} d, a, b`", "remainder", ARITH, BINARY, |e, c| bin(e, c, BinOp::Rem)),
-    InstrRow::new("min", "`min{.ftz}{.NaN}{.type} d, a, b`", "smaller one", ORDERED, BINARY, |e, c| bin(e, c, BinOp::Min)),
-    InstrRow::new("max", "`max{.ftz}{.NaN}{.type} d, a, b`", "larger one", ORDERED, BINARY, |e, c| bin(e, c, BinOp::Max)),
-    InstrRow::new("and", "`and{.type} d, a, b`", "bitwise and", LOGIC, BINARY, |e, c| bin(e, c, BinOp::And)),
-    InstrRow::new("or", "`or{.type} d, a, b`", "bitwise or", LOGIC, BINARY, |e, c| {
-        // Builds a pointer from its halves if one of them is 0.
-        if c.ty.bits == 64 {
-            e.ask();
-            for (half, other) in [(1, 2), (2, 1)] {
-                if c.expr(half) == Expr::Const(0) && c.expr(other).base().is_some() {
-                    return assign(e, c, c.expr(other));
+    InstrRow::new(
+        "rem",
+        "`rem{.type} d, a, b`",
+        "remainder",
+        ARITH,
+        BINARY,
+        |e, c| bin(e, c, BinOp::Rem),
+    ),
+    InstrRow::new(
+        "min",
+        "`min{.ftz}{.NaN}{.type} d, a, b`",
+        "smaller one",
+        ORDERED,
+        BINARY,
+        |e, c| bin(e, c, BinOp::Min),
+    ),
+    InstrRow::new(
+        "max",
+        "`max{.ftz}{.NaN}{.type} d, a, b`",
+        "larger one",
+        ORDERED,
+        BINARY,
+        |e, c| bin(e, c, BinOp::Max),
+    ),
+    InstrRow::new(
+        "and",
+        "`and{.type} d, a, b`",
+        "bitwise and",
+        LOGIC,
+        BINARY,
+        |e, c| bin(e, c, BinOp::And),
+    ),
+    InstrRow::new(
+        "or",
+        "`or{.type} d, a, b`",
+        "bitwise or",
+        LOGIC,
+        BINARY,
+        |e, c| {
+            // Builds a pointer from its halves if one of them is 0.
+            if c.ty.bits == 64 {
+                e.ask();
+                for (half, other) in [(1, 2), (2, 1)] {
+                    if c.expr(half) == Expr::Const(0) && c.expr(other).base().is_some() {
+                        return assign(e, c, c.expr(other));
+                    }
                 }
             }
-        }
-        bin(e, c, BinOp::Or);
-    }),
-    InstrRow::new("xor", "`xor{.type} d, a, b`", "bitwise exclusive or", LOGIC, BINARY, |e, c| bin(e, c, BinOp::Xor)),
+            bin(e, c, BinOp::Or);
+        },
+    ),
+    InstrRow::new(
+        "xor",
+        "`xor{.type} d, a, b`",
+        "bitwise exclusive or",
+        LOGIC,
+        BINARY,
+        |e, c| bin(e, c, BinOp::Xor),
+    ),
     InstrRow::new(
         "not",
         "`not{.type} d, a`",
         "bitwise complement; of a predicate, the opposite",
         LOGIC,
         UNARY,
-        |e, c| assign(e, c, op(BinOp::Xor, c.ty, c.expr(1), Expr::Const(c.ty.wrap(-1)))),
+        |e, c| {
+            assign(
+                e,
+                c,
+                op(BinOp::Xor, c.ty, c.expr(1), Expr::Const(c.ty.wrap(-1))),
+            )
+        },
     ),
-    InstrRow::new("neg", "`neg{.ftz}{.type} d, a`", "negation", EXACT, UNARY, |e, c| {
-        if !suits(e, c) {
-            return;
-        }
-        match c.quals.format() {
-            Some(format) => negated(e, c, format),
-            None => assign(e, c, op(BinOp::Sub, c.ty, Expr::Const(0), c.expr(1))),
-        }
-    }),
-    InstrRow::new("copysign", "`copysign.type d, a, b`", "`b` with the sign of `a`", COPIED, BINARY, |e, c| {
-        let sign = Expr::Const(c.ty.wrap(1i64 << (c.ty.bits - 1)));
-        let rest = op(BinOp::Xor, c.ty, sign.clone(), Expr::Const(c.ty.wrap(-1)));
-        let signed = op(BinOp::And, c.ty, c.expr(1), sign);
-        assign(e, c, op(BinOp::Or, c.ty, signed, op(BinOp::And, c.ty, c.expr(2), rest)));
-    }),
+    InstrRow::new(
+        "neg",
+        "`neg{.ftz}{.type} d, a`",
+        "negation",
+        EXACT,
+        UNARY,
+        |e, c| {
+            if !suits(e, c) {
+                return;
+            }
+            match c.quals.format() {
+                Some(format) => negated(e, c, format),
+                None => assign(e, c, op(BinOp::Sub, c.ty, Expr::Const(0), c.expr(1))),
+            }
+        },
+    ),
+    InstrRow::new(
+        "copysign",
+        "`copysign.type d, a, b`",
+        "`b` with the sign of `a`",
+        COPIED,
+        BINARY,
+        |e, c| {
+            let sign = Expr::Const(c.ty.wrap(1i64 << (c.ty.bits - 1)));
+            let rest = op(BinOp::Xor, c.ty, sign.clone(), Expr::Const(c.ty.wrap(-1)));
+            let signed = op(BinOp::And, c.ty, c.expr(1), sign);
+            assign(
+                e,
+                c,
+                op(
+                    BinOp::Or,
+                    c.ty,
+                    signed,
+                    op(BinOp::And, c.ty, c.expr(2), rest),
+                ),
+            );
+        },
+    ),
     InstrRow::new(
         "fma",
         "`fma.rnd{.ftz}{.sat|.relu}.type d, a, b, c`",
@@ -297,22 +403,81 @@ pub(super) const ROWS: &[InstrRow] = &[
         "mad",
         "`mad.rnd{.ftz}{.sat}.type d, a, b, c`",
         "product plus `c`, rounded once",
-        &[ROUND, FLUSH, SAT, QualGroup { kind: QualKind::Type, words: &["f32", "f64"] }],
+        &[
+            ROUND,
+            FLUSH,
+            SAT,
+            QualGroup {
+                kind: QualKind::Type,
+                words: &["f32", "f64"],
+            },
+        ],
         TERNARY,
         fused,
     )
     .one_of(&["f32", "f64"]),
-    InstrRow::new("sqrt", "`sqrt.rnd{.ftz}.type d, a`", "square root", FLOATS, UNARY, root),
-    InstrRow::new("rcp", "`rcp.rnd{.ftz}.type d, a`", "reciprocal", FLOATS, UNARY, reciprocal),
-    InstrRow::new("shl", "`shl{.type} d, a, n`", "shift left", ARITH, SHIFT, |e, c| shifted(e, c, BinOp::Shl)),
-    InstrRow::new("shr", "`shr{.type} d, a, n`", "shift right, arithmetic if signed", ARITH, SHIFT, |e, c| {
-        shifted(e, c, BinOp::Shr)
-    }),
-    compares("`setp.cmp{.ftz}{.type} p{|q}, a, b`", "compares; `eq ne lt le gt ge`, unsigned `lo ls hi hs`, of floating-point numbers \
-         `equ neu ltu leu gtu geu num nan`; `q` is the opposite, of a packed type what its upper numbers give", &[], COMPARED, |e, c| set_predicates(e, c, None)),
-    compares("`setp.cmp.and{.ftz}{.type} p{|q}, a, b, r`", COMBINES, &["and"], COMBINED, |e, c| set_predicates(e, c, Some(BinOp::And))),
-    compares("`setp.cmp.or{.ftz}{.type} p{|q}, a, b, r`", COMBINES, &["or"], COMBINED, |e, c| set_predicates(e, c, Some(BinOp::Or))),
-    compares("`setp.cmp.xor{.ftz}{.type} p{|q}, a, b, r`", COMBINES, &["xor"], COMBINED, |e, c| set_predicates(e, c, Some(BinOp::Xor))),
+    InstrRow::new(
+        "sqrt",
+        "`sqrt.rnd{.ftz}.type d, a`",
+        "square root",
+        FLOATS,
+        UNARY,
+        root,
+    ),
+    InstrRow::new(
+        "rcp",
+        "`rcp.rnd{.ftz}.type d, a`",
+        "reciprocal",
+        FLOATS,
+        UNARY,
+        reciprocal,
+    ),
+    InstrRow::new(
+        "shl",
+        "`shl{.type} d, a, n`",
+        "shift left",
+        ARITH,
+        SHIFT,
+        |e, c| shifted(e, c, BinOp::Shl),
+    ),
+    InstrRow::new(
+        "shr",
+        "`shr{.type} d, a, n`",
+        "shift right, arithmetic if signed",
+        ARITH,
+        SHIFT,
+        |e, c| shifted(e, c, BinOp::Shr),
+    ),
+    compares(
+        "`setp.cmp{.ftz}{.type} p{|q}, a, b`",
+        "compares; `eq ne lt le gt ge`, unsigned `lo ls hi hs`, of floating-point numbers \
+             `equ neu ltu leu gtu geu num nan`; `q` is the opposite, of a packed type what \
+             its upper numbers give",
+        &[],
+        COMPARED,
+        |e, c| set_predicates(e, c, None),
+    ),
+    compares(
+        "`setp.cmp.and{.ftz}{.type} p{|q}, a, b, r`",
+        COMBINES,
+        &["and"],
+        COMBINED,
+        |e, c| set_predicates(e, c, Some(BinOp::And)),
+    ),
+    compares(
+        "`setp.cmp.or{.ftz}{.type} p{|q}, a, b, r`",
+        COMBINES,
+        &["or"],
+        COMBINED,
+        |e, c| set_predicates(e, c, Some(BinOp::Or)),
+    ),
+    compares(
+        "`setp.cmp.xor{.ftz}{.type} p{|q}, a, b, r`",
+        COMBINES,
+        &["xor"],
+        COMBINED,
+        |e, c| set_predicates(e, c, Some(BinOp::Xor)),
+    ),
     InstrRow::new(
         "set",
         "`set.cmp{.ftz}.type.type d, a, b`",
@@ -353,10 +518,19 @@ pub(super) const ROWS: &[InstrRow] = &[
         "`selp{.type} d, a, b, p`",
         "`a` if `p` holds, else `b`",
         MOVED,
-        &[OperandRole::Dst, OperandRole::Val, OperandRole::Val, OperandRole::Pred],
+        &[
+            OperandRole::Dst,
+            OperandRole::Val,
+            OperandRole::Val,
+            OperandRole::Pred,
+        ],
         |e, c| {
             let (a, b) = (e.fit(c.expr(1), c.ty), e.fit(c.expr(2), c.ty));
-            assign(e, c, Expr::Select(Box::new(c.expr(3)), Box::new(a), Box::new(b)));
+            assign(
+                e,
+                c,
+                Expr::Select(Box::new(c.expr(3)), Box::new(a), Box::new(b)),
+            );
         },
     ),
 ];

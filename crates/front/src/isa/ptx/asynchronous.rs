@@ -63,10 +63,10 @@ const ALIGNED: QualGroup = QualGroup {
 pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "st",
-        "`st.async{.weak}{.shared::cluster}{.mbarrier::complete_tx::bytes}{.v2|.v4}.type|.b128 [a], b, [m]`, or \
-         `st.async{.mmio}.release.gpu|.sys{.global}.type [a], b`",
-        "begins to store: weakly in shared memory of the cluster, where an mbarrier object tells of it, or, as a release, in global \
-         memory",
+        "`st.async{.weak}{.shared::cluster}{.mbarrier::complete_tx::bytes}{.v2|.v4}.type|.b128 \
+         [a], b, [m]`, or `st.async{.mmio}.release.gpu|.sys{.global}.type [a], b`",
+        "begins to store: weakly in shared memory of the cluster, where an mbarrier object \
+         tells of it, or, as a release, in global memory",
         &[STORE, SCOPES, SPACE, FLAG, TOLD, WIDTHS, DATA],
         &[OperandRole::Addr, OperandRole::Val, OperandRole::Addr],
         store,
@@ -75,10 +75,10 @@ pub(super) const ROWS: &[InstrRow] = &[
     .optional(1),
     InstrRow::new(
         "red",
-        "`red.async.relaxed.cluster{.shared::cluster}{.mbarrier::complete_tx::bytes}.op.type [a], b, [m]`, or \
-         `red.async{.mmio}.release.gpu|.sys{.global}.add.type [a], b`",
-        "begins a reduction: in shared memory of another CTA of the cluster, where an mbarrier object tells of it, or, as a release, in \
-         global memory",
+        "`red.async.relaxed.cluster{.shared::cluster}{.mbarrier::complete_tx::bytes}.op.type \
+         [a], b, [m]`, or `red.async{.mmio}.release.gpu|.sys{.global}.add.type [a], b`",
+        "begins a reduction: in shared memory of another CTA of the cluster, where an \
+         mbarrier object tells of it, or, as a release, in global memory",
         &[SEM, SCOPES, SPACE, FLAG, TOLD, RED_OPS, TYPES],
         &[OperandRole::Addr, OperandRole::Val, OperandRole::Addr],
         reduce,
@@ -88,8 +88,9 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "wgmma",
         "`wgmma.mma_async d, [x], bytes`",
-        "a matrix instruction that begins to read an operand in shared memory through the async proxy; `d`, which nothing else may name, \
-         is left with the first element read (short form)",
+        "a matrix instruction that begins to read an operand in shared memory through the \
+         async proxy; `d`, which nothing else may name, is left with the first element read \
+         (short form)",
         &[ALIGNED],
         &[OperandRole::Dst, OperandRole::Addr, OperandRole::Loose],
         multiply,

@@ -51,25 +51,40 @@ pub(super) const HALF: Ty = Ty {
 pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "atom",
-        "`atom{.order}{.scope}{.space}.op{.noftz}{.vec}{.type} d, [a], b`, or `.exch.b128 {d, e}, [a], {lo, hi}`",
-        "reads, applies an operation (`add`, `sub`, `and`, `or`, `xor`, `min`, `max`, `inc`, `dec`, `exch`), writes; `.v2.f32`, \
-         `.v4.f32`, and vectors and pairs of numbers of 16 bits, for each number",
+        "`atom{.order}{.scope}{.space}.op{.noftz}{.vec}{.type} d, [a], b`, or `.exch.b128 {d, \
+         e}, [a], {lo, hi}`",
+        "reads, applies an operation (`add`, `sub`, `and`, `or`, `xor`, `min`, `max`, `inc`, \
+         `dec`, `exch`), writes; `.v2.f32`, `.v4.f32`, and vectors and pairs of numbers of 16 \
+         bits, for each number",
         &[SEM, SCOPES, SPACES, OPS, CACHE, VECTORS, NOFTZ, NUMBERS],
         &[OperandRole::Dst, OperandRole::Addr, OperandRole::Val],
         |e, c| update(e, c, 1),
     ),
     InstrRow::new(
         "atom",
-        "`atom{.order}{.scope}{.space}.cas{.type} d, [a], expected, new`, or `.cas.b128` with halves `{lo, hi}`",
+        "`atom{.order}{.scope}{.space}.cas{.type} d, [a], expected, new`, or `.cas.b128` with \
+         halves `{lo, hi}`",
         "writes the new value if it reads the expected one",
         &[SEM, SCOPES, SPACES, CACHE, WIDE, TYPES],
-        &[OperandRole::Dst, OperandRole::Addr, OperandRole::Val, OperandRole::Val],
+        &[
+            OperandRole::Dst,
+            OperandRole::Addr,
+            OperandRole::Val,
+            OperandRole::Val,
+        ],
         |e, c| {
             if c.quals.width() > 1 {
                 return wide(e, c, Some(2), 3);
             }
             let (expected, new) = (e.fit(c.expr(2), c.ty), e.fit(c.expr(3), c.ty));
-            let op = rmw(e, c, c.dst(0), c.ty, c.expr(1), Update::CompareExchange { expected, new });
+            let op = rmw(
+                e,
+                c,
+                c.dst(0),
+                c.ty,
+                c.expr(1),
+                Update::CompareExchange { expected, new },
+            );
             e.push(op);
         },
     )
@@ -299,7 +314,10 @@ fn of_halves(e: &mut Emit<'_, '_>, c: &PtxInstr, is_vector: bool) -> Option<()> 
         (false, _) => "`.noftz` is for numbers of 16 bits",
     };
     e.error("conflicting-qualifiers", c.opcode.clone(), wrong, |d| {
-        d.label("expected `.add.noftz` on `.f16`, `.f16x2`, `.bf16` or `.bf16x2`, or `.min` or `.max` on vectors of them")
+        d.label(
+            "expected `.add.noftz` on `.f16`, `.f16x2`, `.bf16` or `.bf16x2`, or `.min` \
+                 or `.max` on vectors of them",
+        )
     });
     None
 }
@@ -316,8 +334,14 @@ fn has_vectors(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Option<()> {
     }
     let message = format!("there is no such `{}` on a vector here", c.row.opcode);
     e.error("unsupported-qualifier", place, message, |d| {
-        d.label("expected at most 16 bytes of `.f32`, `.f16`, `.f16x2`, `.bf16` or `.bf16x2`, in global memory")
-            .note("PTX ISA 9.4, atom, red: vectors are of floating-point numbers; of 128 bits, there is `atom.exch` and `atom.cas`")
+        d.label(
+            "expected at most 16 bytes of `.f32`, `.f16`, `.f16x2`, `.bf16` or `.bf16x2`, \
+                 in global memory",
+        )
+        .note(
+            "PTX ISA 9.4, atom, red: vectors are of floating-point numbers; of 128 \
+                     bits, there is `atom.exch` and `atom.cas`",
+        )
     });
     None
 }

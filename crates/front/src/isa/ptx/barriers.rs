@@ -181,7 +181,8 @@ const fn reduction(
     keys: &'static [&'static str],
     result: ResultTy,
 ) -> InstrRow {
-    let doc = "waits for the CTA's threads, of which there are no more than 64, and combines their predicates";
+    let doc = "waits for the CTA's threads, of which there are no more than 64, and combines \
+             their predicates";
     InstrRow::new(
         opcode,
         syntax,
@@ -309,11 +310,17 @@ fn instance(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Option<BarrierNaming> {
 
 fn counted(e: &mut Emit<'_, '_>, c: &PtxInstr, action: BarrierAction) -> Option<BarrierNaming> {
     if c.given(2).is_some() {
-        e.error("wrong-operands", c.opcode.clone(), "a barrier takes a number and a thread count", |d| {
-            d.label(format!("expected the form {}", c.row.syntax)).help(
-                "operands (instance, id, quorum) as in the published suites need `barriers = \"litmus\"` in the test",
-            )
-        });
+        e.error(
+            "wrong-operands",
+            c.opcode.clone(),
+            "a barrier takes a number and a thread count",
+            |d| {
+                d.label(format!("expected the form {}", c.row.syntax)).help(
+                    "operands (instance, id, quorum) as in the published suites need `barriers = \
+                 \"litmus\"` in the test",
+                )
+            },
+        );
         return None;
     }
     if let Expr::Const(id) = c.expr(0)

@@ -239,7 +239,8 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "prmt",
         "`prmt{.type}{.f4e|.b4e|.rc8|.ecl|.ecr|.rc16} d, a, b, selector`",
-        "bytes of two words, or what their signs fill; in a mode, those that two bits of the selector choose",
+        "bytes of two words, or what their signs fill; in a mode, those that two bits of the \
+         selector choose",
         &[TYPES, PERMUTATIONS],
         SHIFT,
         permute,
@@ -247,7 +248,8 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "fns",
         "`fns.b32 d, mask, base, offset`",
-        "the place of a one: of those from `base` on, upwards or, where `offset` is negative, downwards, the one of that number",
+        "the place of a one: of those from `base` on, upwards or, where `offset` is negative, \
+         downwards, the one of that number",
         &[B32],
         LOOKUP_ONE,
         find_one,

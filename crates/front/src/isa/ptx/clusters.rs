@@ -50,9 +50,11 @@ const BYTE: Ty = Ty {
 pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "clusterlaunchcontrol",
-        "`clusterlaunchcontrol.try_cancel.async{.shared::cta}.mbarrier::complete_tx::bytes{.multicast::cluster::all}.b128 [dst], [a]`",
-        "asks that a cluster that has not started be cancelled; the response of 16 bytes is written through the async proxy, and an \
-         mbarrier object tells of it. Any request can be granted or refused",
+        "`clusterlaunchcontrol.try_cancel.async{.shared::cta}\
+         .mbarrier::complete_tx::bytes{.multicast::cluster::all}.b128 [dst], [a]`",
+        "asks that a cluster that has not started be cancelled; the response of 16 bytes is \
+         written through the async proxy, and an mbarrier object tells of it. Any request can \
+         be granted or refused",
         &[REQUEST],
         &[OperandRole::Addr, OperandRole::Addr],
         request,

@@ -25,11 +25,20 @@ const COMPARE: &[OperandRole] = &[OperandRole::Val, OperandRole::Val, OperandRol
 const COMPARE_TYPES: &[QualGroup] = &[TYPES];
 
 pub(super) const ROWS: &[InstrRow] = &[
-    InstrRow::new("bra", "`{@p} bra{.uni} label`", "jumps", UNIFORM, &[OperandRole::Label], jump).takes_predicate(),
+    InstrRow::new(
+        "bra",
+        "`{@p} bra{.uni} label`",
+        "jumps",
+        UNIFORM,
+        &[OperandRole::Label],
+        jump,
+    )
+    .takes_predicate(),
     InstrRow::new(
         "brx",
         "`{@p} brx.idx{.uni} i, list`, with `list: .branchtargets a, b;`",
-        "jumps to the label of that number, from 0; beyond the last one, nothing is said of executions that come to it",
+        "jumps to the label of that number, from 0; beyond the last one, nothing is said of \
+         executions that come to it",
         UNIFORM,
         &[OperandRole::Val, OperandRole::Label],
         indexed,
@@ -43,7 +52,15 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OperandRole::Loose],
         abort,
     ),
-    InstrRow::new("goto", "`goto label`", "jumps (short form)", &[], &[OperandRole::Label], jump).takes_predicate(),
+    InstrRow::new(
+        "goto",
+        "`goto label`",
+        "jumps (short form)",
+        &[],
+        &[OperandRole::Label],
+        jump,
+    )
+    .takes_predicate(),
     InstrRow::new("ret", "`ret{.uni}`", "ends the thread", UNIFORM, &[], leave).takes_predicate(),
     InstrRow::new("exit", "`exit`", "ends the thread", &[], &[], leave).takes_predicate(),
     InstrRow::new(
@@ -62,21 +79,56 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[],
         abort,
     ),
-    InstrRow::new("beq", "`beq a, b, label`", "jumps if equal (short form)", COMPARE_TYPES, COMPARE, |e, c| {
-        compare(e, c, CmpOp::Eq);
-    }),
-    InstrRow::new("bne", "`bne a, b, label`", "jumps if different (short form)", COMPARE_TYPES, COMPARE, |e, c| {
-        compare(e, c, CmpOp::Ne);
-    }),
-    InstrRow::new("blt", "`blt a, b, label`", "jumps if less (short form)", COMPARE_TYPES, COMPARE, |e, c| {
-        compare(e, c, CmpOp::Lt);
-    }),
-    InstrRow::new("bgt", "`bgt a, b, label`", "jumps if greater (short form)", COMPARE_TYPES, COMPARE, |e, c| {
-        compare(e, c, CmpOp::Gt);
-    }),
-    InstrRow::new("ble", "`ble a, b, label`", "jumps if less or equal (short form)", COMPARE_TYPES, COMPARE, |e, c| {
-        compare(e, c, CmpOp::Le);
-    }),
+    InstrRow::new(
+        "beq",
+        "`beq a, b, label`",
+        "jumps if equal (short form)",
+        COMPARE_TYPES,
+        COMPARE,
+        |e, c| {
+            compare(e, c, CmpOp::Eq);
+        },
+    ),
+    InstrRow::new(
+        "bne",
+        "`bne a, b, label`",
+        "jumps if different (short form)",
+        COMPARE_TYPES,
+        COMPARE,
+        |e, c| {
+            compare(e, c, CmpOp::Ne);
+        },
+    ),
+    InstrRow::new(
+        "blt",
+        "`blt a, b, label`",
+        "jumps if less (short form)",
+        COMPARE_TYPES,
+        COMPARE,
+        |e, c| {
+            compare(e, c, CmpOp::Lt);
+        },
+    ),
+    InstrRow::new(
+        "bgt",
+        "`bgt a, b, label`",
+        "jumps if greater (short form)",
+        COMPARE_TYPES,
+        COMPARE,
+        |e, c| {
+            compare(e, c, CmpOp::Gt);
+        },
+    ),
+    InstrRow::new(
+        "ble",
+        "`ble a, b, label`",
+        "jumps if less or equal (short form)",
+        COMPARE_TYPES,
+        COMPARE,
+        |e, c| {
+            compare(e, c, CmpOp::Le);
+        },
+    ),
     InstrRow::new(
         "bge",
         "`bge a, b, label`",

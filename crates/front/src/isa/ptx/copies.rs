@@ -118,10 +118,15 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "cp",
         "`cp.async{.ca|.cg}{.shared{::cta}}{.global} [dst], [src], bytes{, src-bytes|ignore-src}`",
-        "begins to copy 4, 8 or 16 bytes from global to shared memory; of fewer bytes, or if the predicate says that the source is not \
-         read, the rest are zeros",
+        "begins to copy 4, 8 or 16 bytes from global to shared memory; of fewer bytes, or if \
+         the predicate says that the source is not read, the rest are zeros",
         &[CACHE, HINT, TO, FROM, PREFETCH],
-        &[OperandRole::Addr, OperandRole::Addr, OperandRole::Loose, OperandRole::Loose],
+        &[
+            OperandRole::Addr,
+            OperandRole::Addr,
+            OperandRole::Loose,
+            OperandRole::Loose,
+        ],
         copy,
     )
     .keyed(&["async"])
@@ -159,8 +164,8 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "cp",
         "`cp.async.mbarrier.arrive{.noinc}{.shared{::cta}}.b64 [a]`",
-        "arrives at an mbarrier object when the thread's copies so far are complete; without `.noinc`, the phase expects that \
-         arrival in addition",
+        "arrives at an mbarrier object when the thread's copies so far are complete; without \
+         `.noinc`, the phase expects that arrival in addition",
         &[OWN, B64],
         &[OperandRole::Addr],
         |e, c| mbarrier::track(e, c, true),
@@ -177,36 +182,58 @@ pub(super) const ROWS: &[InstrRow] = &[
     .keyed(&["async", "mbarrier", "arrive", "noinc"]),
     InstrRow::new(
         "cp",
-        "`cp.async.bulk{.relaxed.scope}.shared::cta|::cluster.global.mbarrier::complete_tx::bytes{.multicast::cluster}{.b128} [dst], \
-         [src], bytes, [a]{, mask}`, the same from `.shared::cta` to `.shared::cluster`, or \
-         `cp.async.bulk{.relaxed.scope}.global.shared::cta.bulk_group{.b128} [dst], [src], bytes`",
-        "begins to copy a multiple of 16 bytes through the async proxy: to shared memory, where an mbarrier object tells of it, or \
-         to global memory",
+        "`cp.async.bulk{.relaxed.scope}.shared::cta|\
+         ::cluster.global.mbarrier::complete_tx::bytes{.multicast::cluster}{.b128} [dst], \
+         [src], bytes, [a]{, mask}`, the same from `.shared::cta` to `.shared::cluster`, \
+         or `cp.async.bulk{.relaxed.scope}.global.shared::cta.bulk_group{.b128} [dst], \
+         [src], bytes`",
+        "begins to copy a multiple of 16 bytes through the async proxy: to shared memory, \
+         where an mbarrier object tells of it, or to global memory",
         &[BULK, HINT, STRONG, SCOPES, WIDE_TYPE],
-        &[OperandRole::Addr, OperandRole::Addr, OperandRole::Loose, OperandRole::Addr, OperandRole::Loose],
+        &[
+            OperandRole::Addr,
+            OperandRole::Addr,
+            OperandRole::Loose,
+            OperandRole::Addr,
+            OperandRole::Loose,
+        ],
         bulk,
     )
     .keyed(&["async", "bulk"])
     .optional(2),
     InstrRow::new(
         "cp",
-        "`cp.async.bulk.tensor [dst], [map], bytes, [a]`, or `cp.async.bulk.tensor [map], [src], bytes`",
-        "begins to copy a range of memory through the async proxy, to shared memory, where an mbarrier object tells of it, or from it; `map` \
-         holds the address of the range in global memory, and is read through the tensormap proxy (short form)",
+        "`cp.async.bulk.tensor [dst], [map], bytes, [a]`, or `cp.async.bulk.tensor [map], \
+         [src], bytes`",
+        "begins to copy a range of memory through the async proxy, to shared memory, where an \
+         mbarrier object tells of it, or from it; `map` holds the address of the range in \
+         global memory, and is read through the tensormap proxy (short form)",
         &[DIMENSIONS, BULK, HINT],
-        &[OperandRole::Addr, OperandRole::Addr, OperandRole::Loose, OperandRole::Addr],
+        &[
+            OperandRole::Addr,
+            OperandRole::Addr,
+            OperandRole::Loose,
+            OperandRole::Addr,
+        ],
         tensor,
     )
     .keyed(&["async", "bulk", "tensor"])
     .optional(1),
     InstrRow::new(
         "cp",
-        "`cp.reduce.async.bulk.global.shared::cta.bulk_group{.relaxed.scope}.op.type [dst], [src], bytes`, or \
-         `cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes{.relaxed.scope}.op.type [dst], [src], bytes, [a]`",
-        "begins to apply an operation (`add`, `and`, `or`, `xor`, `min`, `max`, `inc`, `dec`) to each element of memory, through the async \
-         proxy",
+        "`cp.reduce.async.bulk.global.shared::cta.bulk_group{.relaxed.scope}.op.type \
+         [dst], [src], bytes`, or \
+         `cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes\
+         {.relaxed.scope}.op.type [dst], [src], bytes, [a]`",
+        "begins to apply an operation (`add`, `and`, `or`, `xor`, `min`, `max`, `inc`, `dec`) \
+         to each element of memory, through the async proxy",
         &[BULK, HINT, atomics::SEM, SCOPES, RED_OPS, NOFTZ, NUMBERS],
-        &[OperandRole::Addr, OperandRole::Addr, OperandRole::Loose, OperandRole::Addr],
+        &[
+            OperandRole::Addr,
+            OperandRole::Addr,
+            OperandRole::Loose,
+            OperandRole::Addr,
+        ],
         reduce,
     )
     .keyed(&["reduce", "async", "bulk"])
@@ -214,8 +241,8 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "cp",
         "`cp.reduce.async.bulk.tensor.op.type [map], [src], bytes`",
-        "begins to apply such an operation to each element of a range of global memory whose address `map` holds, `.relaxed.gpu` (short \
-         form: PTX has the type in the tensor map)",
+        "begins to apply such an operation to each element of a range of global memory whose \
+         address `map` holds, `.relaxed.gpu` (short form: PTX has the type in the tensor map)",
         &[AXES, BULK, RED_OPS, NOFTZ, NUMBERS],
         &[OperandRole::Addr, OperandRole::Addr, OperandRole::Loose],
         reduce_tensor,
@@ -312,7 +339,10 @@ pub fn warn_of_empty_waits(program: &Program, sink: &mut Sink) {
         .filter_map(|(span, why)| Some((span, why?)))
     {
         sink.warn("empty-wait", span, "a wait that waits for nothing", |d| {
-            d.label(why).note("a wait for groups waits for copies that the thread has committed to one (PTX ISA 9.4, cp.async.wait_group)")
+            d.label(why).note(
+                "a wait for groups waits for copies that the thread has committed to one \
+                     (PTX ISA 9.4, cp.async.wait_group)",
+            )
         });
     }
 }
@@ -335,11 +365,19 @@ pub fn warn_of_lost_bytes(program: &Program, sink: &mut Sink) {
         .collect();
     found.dedup();
     for span in found {
-        sink.warn("lost-bytes", span, "bytes that never arrive at this object", |d| {
-            d.label("no operation of this test tells an mbarrier object of bytes")
-                .also(copy.span, "this one is complete with its bulk group")
-                .note("a copy to global memory is waited for by `cp.async.bulk.wait_group` (PTX ISA 9.4, cp.async.bulk)")
-        });
+        sink.warn(
+            "lost-bytes",
+            span,
+            "bytes that never arrive at this object",
+            |d| {
+                d.label("no operation of this test tells an mbarrier object of bytes")
+                    .also(copy.span, "this one is complete with its bulk group")
+                    .note(
+                        "a copy to global memory is waited for by `cp.async.bulk.wait_group` \
+                         (PTX ISA 9.4, cp.async.bulk)",
+                    )
+            },
+        );
     }
 }
 
@@ -927,7 +965,10 @@ pub(super) fn in_ctas(
         let message =
             "a write to several CTAs through addresses that are not known is not supported";
         e.error("unsupported-address", c.opcode.clone(), message, |d| {
-            d.label("expected the names of locations in shared memory, or registers that hold the same addresses of them on every way here")
+            d.label(
+                "expected the names of locations in shared memory, or registers that hold \
+                     the same addresses of them on every way here",
+            )
         });
         return None;
     };
@@ -1013,8 +1054,8 @@ struct CopyRange {
     bytes: i64,
 }
 
-/// Emits the accesses of a copy. Strong accesses have 128 bits. If the last element is copied in part, its lower bytes are copied and the others become
-/// zero.
+/// Emits the accesses of a copy. Strong accesses have 128 bits. If the last element is copied in
+/// part, its lower bytes are copied and the others become zero.
 fn elements(
     e: &mut Emit<'_, '_>,
     c: &PtxInstr,
@@ -1159,9 +1200,12 @@ fn alone(e: &mut Emit<'_, '_>, c: &PtxInstr, object: LocId) -> Option<()> {
     );
     let message = format!("a bulk copy of `{name}`, which has a second address, is not supported");
     e.error("unsupported-alias", c.opcode.clone(), message, |d| {
-        d.label("expected memory of one address").also(place, "the second address").note(
-            "PTX ISA 9.4, Memory Consistency Model, Causality Order: the clause of aliases does not speak of the async proxy",
-        )
+        d.label("expected memory of one address")
+            .also(place, "the second address")
+            .note(
+                "PTX ISA 9.4, Memory Consistency Model, Causality Order: the clause of aliases \
+             does not speak of the async proxy",
+            )
     });
     None
 }

@@ -53,9 +53,11 @@ const NO_OPERANDS: &[OperandRole] = &[];
 pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "fence",
-        "`fence{.sc|.acq_rel|.acquire|.release}.scope`, or `fence.release.sync_restrict::shared::cta.cluster|\
+        "`fence{.sc|.acq_rel|.acquire|.release}.scope`, or \
+         `fence.release.sync_restrict::shared::cta.cluster|\
          .acquire.sync_restrict::shared::cluster.cluster`",
-        "orders this thread's accesses, or, with a restriction, those to shared memory of the CTA or cluster; acq_rel unless it says otherwise",
+        "orders this thread's accesses, or, with a restriction, those to shared memory of the \
+         CTA or cluster; acq_rel unless it says otherwise",
         &[SEM, RESTRICTED, SCOPES],
         NO_OPERANDS,
         |e, c| {
@@ -81,9 +83,11 @@ pub(super) const ROWS: &[InstrRow] = &[
     ),
     InstrRow::new(
         "fence",
-        "`fence.proxy.alias{.release.sys|.acquire.sys}|.async{.space}|.generic|.surface|.texture|.constant`",
-        "orders accesses through different proxies, or to aliases; `.async` perhaps of one state space alone; aliases \
-         perhaps with a release in one thread and an acquire in another",
+        "`fence.proxy.alias{.release.sys|.acquire.sys}|.async{.space}|.generic|.surface|\
+         .texture|.constant`",
+        "orders accesses through different proxies, or to aliases; `.async` perhaps of one \
+         state space alone; aliases perhaps with a release in one thread and an acquire in \
+         another",
         &[PROXIES, SPACES, SEM, SCOPES],
         NO_OPERANDS,
         |e, c| match (c.quals.get(QualKind::Sem), c.quals.scope()) {
@@ -94,10 +98,12 @@ pub(super) const ROWS: &[InstrRow] = &[
     .keyed(&["proxy"]),
     InstrRow::new(
         "fence",
-        "`fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster|.release.sync_restrict::shared::cluster::read.cluster\
-         |.acquire.sync_restrict::shared::cluster.cluster`",
-        "a release in one thread and an acquire in another, which together order accesses of the generic proxy to shared memory \
-         before those of the async proxy; `::read`: reads of the own thread alone",
+        "`fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster|\
+         .release.sync_restrict::shared::cluster::read.cluster|\
+         .acquire.sync_restrict::shared::cluster.cluster`",
+        "a release in one thread and an acquire in another, which together order accesses of \
+         the generic proxy to shared memory before those of the async proxy; `::read`: reads \
+         of the own thread alone",
         &[HALVES, RESTRICTIONS, SCOPES],
         NO_OPERANDS,
         async_half,
@@ -106,8 +112,8 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "fence",
         "`fence.proxy.tensormap::generic.release.scope`, or `.acquire.scope [map], 128`",
-        "a release in one thread and an acquire in another, with which tensor copies of its CTA see the tensor map as it was written; each is \
-         a fence of memory, too",
+        "a release in one thread and an acquire in another, with which tensor copies of its \
+         CTA see the tensor map as it was written; each is a fence of memory, too",
         &[HALVES, SCOPES],
         &[OperandRole::Addr, OperandRole::Loose],
         map_half,
@@ -182,11 +188,17 @@ fn restricted(e: &mut Emit<'_, '_>, c: &PtxInstr) {
             all.extend(tags);
             e.push(Op::fence(all, Some(Scope::Cluster)));
         }
-        _ => e.error("conflicting-qualifiers", c.opcode.clone(), "this fence has no such form", |d| {
-            d.label("expected one of two forms").note(
-                "fence.release.sync_restrict::shared::cta.cluster, fence.acquire.sync_restrict::shared::cluster.cluster",
-            )
-        }),
+        _ => e.error(
+            "conflicting-qualifiers",
+            c.opcode.clone(),
+            "this fence has no such form",
+            |d| {
+                d.label("expected one of two forms").note(
+                    "fence.release.sync_restrict::shared::cta.cluster, \
+                 fence.acquire.sync_restrict::shared::cluster.cluster",
+                )
+            },
+        ),
     }
 }
 
@@ -277,9 +289,17 @@ fn half(e: &mut Emit<'_, '_>, c: &PtxInstr, order: Option<&str>, scope: Option<S
         Some("acquire") => Some(Tag::Acquire),
         _ => None,
     };
-    match (c.quals.get(QualKind::Op), c.quals.get(QualKind::Space), order, scope) {
+    match (
+        c.quals.get(QualKind::Op),
+        c.quals.get(QualKind::Space),
+        order,
+        scope,
+    ) {
         (Some("alias"), None, Some(order), Some(Scope::Sys)) => {
-            e.push(Op::fence(Tags::of(&[order, Tag::Generic, Tag::Alias, Tag::Half]), scope));
+            e.push(Op::fence(
+                Tags::of(&[order, Tag::Generic, Tag::Alias, Tag::Half]),
+                scope,
+            ));
         }
         (Some(other), ..) if other != "alias" => {
             let message = format!("`fence.proxy.{other}` has no order and no scope");
@@ -294,7 +314,10 @@ fn half(e: &mut Emit<'_, '_>, c: &PtxInstr, order: Option<&str>, scope: Option<S
             "this proxy fence has no such order and scope",
             |d| {
                 d.label("expected `fence.proxy.alias.release.sys` or `.acquire.sys`")
-                    .help("leave them out, and order memory by a fence of its own, such as `fence.acq_rel.gpu`")
+                    .help(
+                        "leave them out, and order memory by a fence of its own, such as \
+                             `fence.acq_rel.gpu`",
+                    )
             },
         ),
     }

@@ -572,7 +572,12 @@ pub(super) fn set(e: &mut Emit<'_, '_>, c: &PtxInstr, combined: Option<BinOp>) {
             "missing-type",
             c.opcode.clone(),
             "`set` names the type of its result and of what it compares",
-            |d| d.label("expected `.u32`, `.s32`, `.f32` or, of numbers of 16 bits, a type of that size, and a type to compare"),
+            |d| {
+                d.label(
+                    "expected `.u32`, `.s32`, `.f32` or, of numbers of 16 bits, a type of \
+                     that size, and a type to compare",
+                )
+            },
         );
     };
     if !suits_type(e, c, of) {

@@ -72,15 +72,22 @@ pub(super) const ROWS: &[InstrRow] = &[
         "`shfl.sync.{up|down|bfly|idx}.b32 d{|p}, a, b, c, mask`",
         "a value of another lane; orders no accesses",
         &[MODES, B32],
-        &[OperandRole::DstAndPred, OperandRole::Val, OperandRole::Loose, OperandRole::Loose, OperandRole::Loose],
+        &[
+            OperandRole::DstAndPred,
+            OperandRole::Val,
+            OperandRole::Loose,
+            OperandRole::Loose,
+            OperandRole::Loose,
+        ],
         shuffle,
     )
     .keyed(&["sync"]),
     InstrRow::new(
         "activemask",
         "`activemask.b32 d`",
-        "the lanes that are converged, as a set of bits: all of the warp, in front of labels and branches, or between these and behind a \
-         barrier of the CTA; elsewhere, any of those that come here, outside of loops",
+        "the lanes that are converged, as a set of bits: all of the warp, in front of labels \
+         and branches, or between these and behind a barrier of the CTA; elsewhere, any of \
+         those that come here, outside of loops",
         &[B32],
         &[OperandRole::Dst],
         |e, c| {
@@ -93,7 +100,12 @@ pub(super) const ROWS: &[InstrRow] = &[
                 return put(e, c, 0, all.mask);
             }
             let value = int(1 << all.seat.rank);
-            e.push(Op::Give { value, among: Scope::Warp, lanes: all.mask.clone(), converged: true });
+            e.push(Op::Give {
+                value,
+                among: Scope::Warp,
+                lanes: all.mask.clone(),
+                converged: true,
+            });
             if let Some(set) = taken(e, c, all.seat.rank, Ty::U32) {
                 put(e, c, 0, Expr::Reg(set));
             }
@@ -143,7 +155,9 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[B32],
         VOTE,
         |e, c| {
-            let Some(met) = met(e, c, 2, c.expr(1), Ty::U32) else { return };
+            let Some(met) = met(e, c, 2, c.expr(1), Ty::U32) else {
+                return;
+            };
             let set = met.set(Expr::clone);
             put(e, c, 0, set);
         },
@@ -158,7 +172,9 @@ pub(super) const ROWS: &[InstrRow] = &[
         COMBINED,
         |e, c| {
             let own = e.fit(c.expr(1), c.ty);
-            let Some(met) = met(e, c, 2, own, c.ty) else { return };
+            let Some(met) = met(e, c, 2, own, c.ty) else {
+                return;
+            };
             let own = met.own();
             let set = met.set(|value| equal(c.ty, &[value.clone(), own.clone()]));
             put(e, c, 0, set);
@@ -171,12 +187,27 @@ pub(super) const ROWS: &[InstrRow] = &[
         "`match.all.sync.{b32|b64} d{|p}, a, mask`",
         "the lanes of the mask if all bring the same value, else 0",
         &[MATCHED],
-        &[OperandRole::DstAndPred, OperandRole::Val, OperandRole::Loose],
+        &[
+            OperandRole::DstAndPred,
+            OperandRole::Val,
+            OperandRole::Loose,
+        ],
         |e, c| {
             let own = e.fit(c.expr(1), c.ty);
-            let Some(met) = met(e, c, 2, own, c.ty) else { return };
+            let Some(met) = met(e, c, 2, own, c.ty) else {
+                return;
+            };
             let same = met.same(c.ty);
-            put(e, c, 0, Expr::Select(same.clone().into(), met.lanes.mask.clone().into(), int(0).into()));
+            put(
+                e,
+                c,
+                0,
+                Expr::Select(
+                    same.clone().into(),
+                    met.lanes.mask.clone().into(),
+                    int(0).into(),
+                ),
+            );
             put(e, c, 1, same);
         },
     )
@@ -185,7 +216,8 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "elect",
         "`elect.sync d{|p}, mask`",
-        "one of the lanes of a mask, some one of them, and always the same one of this mask; orders no accesses",
+        "one of the lanes of a mask, some one of them, and always the same one of this mask; \
+         orders no accesses",
         &[],
         &[OperandRole::DstAndPred, OperandRole::Loose],
         elect,
@@ -195,7 +227,8 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "redux",
         "`redux.sync.{min|max}{.abs}{.NaN}.f32 d, a, mask`",
-        "the smallest or the largest number of all lanes, of magnitudes with `.abs`; with `.NaN`, none if one of them is none",
+        "the smallest or the largest number of all lanes, of magnitudes with `.abs`; with \
+         `.NaN`, none if one of them is none",
         &[EXTREMES, NUMBERS, MAGNITUDES, SINGLE],
         COMBINED,
         |e, c| {
@@ -203,25 +236,47 @@ pub(super) const ROWS: &[InstrRow] = &[
                 Some("min") => FloatOp::Min,
                 Some("max") => FloatOp::Max,
                 _ => {
-                    return e.error("missing-operation", c.opcode.clone(), "which number is meant is not said", |d| {
-                        d.label(format!("expected the form {}", c.row.syntax))
-                    });
+                    return e.error(
+                        "missing-operation",
+                        c.opcode.clone(),
+                        "which number is meant is not said",
+                        |d| d.label(format!("expected the form {}", c.row.syntax)),
+                    );
                 }
             };
             let own = match c.quals.get(QualKind::Ignored) {
-                Some(_) => bin(BinOp::And, Ty::U32, c.expr(1), int(!Format::SINGLE.sign() & 0xFFFF_FFFF)),
+                Some(_) => bin(
+                    BinOp::And,
+                    Ty::U32,
+                    c.expr(1),
+                    int(!Format::SINGLE.sign() & 0xFFFF_FFFF),
+                ),
                 None => c.expr(1),
             };
             let own = e.fit(own, c.ty);
-            let Some(met) = met(e, c, 2, own, c.ty) else { return };
-            let extreme = |a: Expr, b: Expr| bin(BinOp::Float(operation, Format::SINGLE), c.ty, a, b);
+            let Some(met) = met(e, c, 2, own, c.ty) else {
+                return;
+            };
+            let extreme =
+                |a: Expr, b: Expr| bin(BinOp::Float(operation, Format::SINGLE), c.ty, a, b);
             let values = met.values(&met.own());
             // A NaN result is the canonical one, even of a single lane.
             let all = values.iter().cloned().fold(met.own(), extreme);
-            let unordered = |v: &Expr| bin(BinOp::Float(FloatOp::Unordered, Format::SINGLE), c.ty, v.clone(), v.clone());
+            let unordered = |v: &Expr| {
+                bin(
+                    BinOp::Float(FloatOp::Unordered, Format::SINGLE),
+                    c.ty,
+                    v.clone(),
+                    v.clone(),
+                )
+            };
             let value = match c.quals.get(QualKind::Clamp) {
                 Some(_) => {
-                    let none = fold(BinOp::Or, Ty::U32, &values.iter().map(unordered).collect::<Vec<_>>());
+                    let none = fold(
+                        BinOp::Or,
+                        Ty::U32,
+                        &values.iter().map(unordered).collect::<Vec<_>>(),
+                    );
                     Expr::Select(none.into(), int(Format::SINGLE.nan()).into(), all.into())
                 }
                 None => all,
@@ -247,7 +302,9 @@ pub(super) const ROWS: &[InstrRow] = &[
                 _ => BinOp::Add,
             };
             let own = e.fit(c.expr(1), c.ty);
-            let Some(met) = met(e, c, 2, own, c.ty) else { return };
+            let Some(met) = met(e, c, 2, own, c.ty) else {
+                return;
+            };
             put(e, c, 0, met.combined(operation, c.ty));
         },
     )

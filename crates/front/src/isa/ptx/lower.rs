@@ -192,7 +192,11 @@ pub(super) fn lower(
 
 /// Whether the addresses of a location fit 32 bits.
 fn is_narrow(env: &PtxEnv, symbols: &Symbols, loc: LocId) -> bool {
-    let of = |init: &Init| matches!(init, Init::Address { loc: other, .. } if symbols.object(*other).0 == symbols.object(loc).0);
+    let object = symbols.object(loc).0;
+    let of = |init: &Init| match init {
+        Init::Address { loc: other, .. } => symbols.object(*other).0 == object,
+        _ => false,
+    };
     symbols.object(loc).1.space == Space::Shared
         || env.regs.iter().any(|r| is_half(&r.name) && of(&r.init))
 }
@@ -286,10 +290,18 @@ impl<'a> Emit<'a, '_> {
         let (span, line, text) = self.current.clone();
         let names = |e: &Expr| matches!(e, Expr::Address(loc) if self.symbols.is_multimem(*loc));
         if op.operands().into_iter().any(|e| e.any(&names)) && !text.contains("multimem.") {
-            self.sink.error("multimem-access", span, "this names a multimem location", |d| {
-                d.label("expected an instruction that begins with `multimem`")
-                    .note("an ordinary access to a multimem address is undefined (PTX ISA, multimem)")
-            });
+            self.sink.error(
+                "multimem-access",
+                span,
+                "this names a multimem location",
+                |d| {
+                    d.label("expected an instruction that begins with `multimem`")
+                        .note(
+                            "an ordinary access to a multimem address is undefined (PTX ISA, \
+                             multimem)",
+                        )
+                },
+            );
         }
         if self.through_register && op.is_access() {
             self.untyped.push(self.code.len());

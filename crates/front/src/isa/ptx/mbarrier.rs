@@ -75,10 +75,18 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OWN, B64],
         &[OperandRole::Addr, OperandRole::Loose],
         |e, c| {
-            let Some(count) = counted(e, c, c.expr(1), MOST_ARRIVALS) else { return };
+            let Some(count) = counted(e, c, c.expr(1), MOST_ARRIVALS) else {
+                return;
+            };
             let ok = |old: &Expr| dead(old);
-            let what = MbarrierOp { own: true, role: Some(Tag::MbarrierInit), ..MbarrierOp::of(Tag::Weak) };
-            operation(e, c, &what, &count, ok, |old| object::init(old, count.clone()));
+            let what = MbarrierOp {
+                own: true,
+                role: Some(Tag::MbarrierInit),
+                ..MbarrierOp::of(Tag::Weak)
+            };
+            operation(e, c, &what, &count, ok, |old| {
+                object::init(old, count.clone())
+            });
         },
     )
     .keyed(&["init"]),
@@ -89,8 +97,18 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OWN, B64],
         &[OperandRole::Addr],
         |e, c| {
-            let what = MbarrierOp { own: true, ..MbarrierOp::of(Tag::Weak) };
-            operation(e, c, &what, &Expr::Const(1), |old| object::live(old.clone()), object::inval);
+            let what = MbarrierOp {
+                own: true,
+                ..MbarrierOp::of(Tag::Weak)
+            };
+            operation(
+                e,
+                c,
+                &what,
+                &Expr::Const(1),
+                |old| object::live(old.clone()),
+                object::inval,
+            );
         },
     )
     .keyed(&["inval"]),
@@ -110,7 +128,16 @@ pub(super) const ROWS: &[InstrRow] = &[
         "expects bytes, then arrives",
         ARRIVE,
         COUNT,
-        |e, c| arrive(e, c, &ArrivalVariant { bytes: true, ..ArrivalVariant::default() }),
+        |e, c| {
+            arrive(
+                e,
+                c,
+                &ArrivalVariant {
+                    bytes: true,
+                    ..ArrivalVariant::default()
+                },
+            )
+        },
     )
     .keyed(&["arrive", "expect_tx"]),
     InstrRow::new(
@@ -119,7 +146,16 @@ pub(super) const ROWS: &[InstrRow] = &[
         "arrives; that the phase completes with it is undefined",
         ARRIVE,
         COUNT,
-        |e, c| arrive(e, c, &ArrivalVariant { incomplete: true, ..ArrivalVariant::default() }),
+        |e, c| {
+            arrive(
+                e,
+                c,
+                &ArrivalVariant {
+                    incomplete: true,
+                    ..ArrivalVariant::default()
+                },
+            )
+        },
     )
     .keyed(&["arrive", "noComplete"]),
     InstrRow::new(
@@ -128,7 +164,16 @@ pub(super) const ROWS: &[InstrRow] = &[
         "arrives, and later phases expect so many arrivals less",
         ARRIVE,
         COUNT,
-        |e, c| arrive(e, c, &ArrivalVariant { leaves: true, ..ArrivalVariant::default() }),
+        |e, c| {
+            arrive(
+                e,
+                c,
+                &ArrivalVariant {
+                    leaves: true,
+                    ..ArrivalVariant::default()
+                },
+            )
+        },
     )
     .keyed(&["arrive_drop"])
     .optional(1),
@@ -138,7 +183,17 @@ pub(super) const ROWS: &[InstrRow] = &[
         "expects bytes, then arrives, and later phases expect an arrival less",
         ARRIVE,
         COUNT,
-        |e, c| arrive(e, c, &ArrivalVariant { leaves: true, bytes: true, ..ArrivalVariant::default() }),
+        |e, c| {
+            arrive(
+                e,
+                c,
+                &ArrivalVariant {
+                    leaves: true,
+                    bytes: true,
+                    ..ArrivalVariant::default()
+                },
+            )
+        },
     )
     .keyed(&["arrive_drop", "expect_tx"]),
     InstrRow::new(
@@ -147,7 +202,17 @@ pub(super) const ROWS: &[InstrRow] = &[
         "as `mbarrier.arrive_drop`; that the phase completes with it is undefined",
         ARRIVE,
         COUNT,
-        |e, c| arrive(e, c, &ArrivalVariant { leaves: true, incomplete: true, ..ArrivalVariant::default() }),
+        |e, c| {
+            arrive(
+                e,
+                c,
+                &ArrivalVariant {
+                    leaves: true,
+                    incomplete: true,
+                    ..ArrivalVariant::default()
+                },
+            )
+        },
     )
     .keyed(&["arrive_drop", "noComplete"]),
     InstrRow::new(
@@ -201,7 +266,8 @@ pub(super) const ROWS: &[InstrRow] = &[
     .result(ResultTy::Pred),
     InstrRow::new(
         "mbarrier",
-        "`mbarrier.try_wait.parity{.acquire|.relaxed}{.scope}{.shared::cta}.b64 p, [a], parity{, time}`",
+        "`mbarrier.try_wait.parity{.acquire|.relaxed}{.scope}{.shared::cta}.b64 p, [a], \
+         parity{, time}`",
         "as `mbarrier.test_wait.parity`",
         WAIT,
         TRY,
@@ -222,16 +288,29 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "fence",
         "`fence.mbarrier_init.release.cluster`",
-        "makes earlier `mbarrier.init` of the thread known to who synchronizes with it afterwards, and nothing else",
-        &[QualGroup { kind: QualKind::Sem, words: &["release"] }, SCOPES],
+        "makes earlier `mbarrier.init` of the thread known to who synchronizes with it \
+         afterwards, and nothing else",
+        &[
+            QualGroup {
+                kind: QualKind::Sem,
+                words: &["release"],
+            },
+            SCOPES,
+        ],
         &[],
         |e, c| match (c.quals.get(QualKind::Sem), c.quals.scope()) {
             (Some("release"), Some(Scope::Cluster)) => {
-                e.push(Op::fence(Tags::of(&[Tag::MbarrierInit, Tag::Generic]), Some(Scope::Cluster)));
+                e.push(Op::fence(
+                    Tags::of(&[Tag::MbarrierInit, Tag::Generic]),
+                    Some(Scope::Cluster),
+                ));
             }
-            _ => e.error("missing-scope", c.opcode.clone(), "`fence.mbarrier_init` has one form", |d| {
-                d.label(format!("expected the form {}", c.row.syntax))
-            }),
+            _ => e.error(
+                "missing-scope",
+                c.opcode.clone(),
+                "`fence.mbarrier_init` has one form",
+                |d| d.label(format!("expected the form {}", c.row.syntax)),
+            ),
         },
     )
     .keyed(&["mbarrier_init"]),
@@ -240,8 +319,14 @@ pub(super) const ROWS: &[InstrRow] = &[
         "`mapa{.shared::cluster}{.u32|.u64} d, a, rank`",
         "the address of the copy of `a` in another CTA of the cluster",
         &[
-            QualGroup { kind: QualKind::Space, words: &["shared::cluster"] },
-            QualGroup { kind: QualKind::Type, words: &["u32", "u64"] },
+            QualGroup {
+                kind: QualKind::Space,
+                words: &["shared::cluster"],
+            },
+            QualGroup {
+                kind: QualKind::Type,
+                words: &["u32", "u64"],
+            },
         ],
         &[OperandRole::Dst, OperandRole::Loose, OperandRole::Loose],
         mapa,
@@ -249,10 +334,17 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "getctarank",
         "`getctarank{.shared::cluster}{.u32|.u64} d, a`",
-        "the rank in its cluster of the CTA whose shared memory `a` is in: this one, of an address that was not mapped",
+        "the rank in its cluster of the CTA whose shared memory `a` is in: this one, of an \
+         address that was not mapped",
         &[
-            QualGroup { kind: QualKind::Space, words: &["shared::cluster"] },
-            QualGroup { kind: QualKind::Type, words: &["u32", "u64"] },
+            QualGroup {
+                kind: QualKind::Space,
+                words: &["shared::cluster"],
+            },
+            QualGroup {
+                kind: QualKind::Type,
+                words: &["u32", "u64"],
+            },
         ],
         &[OperandRole::Dst, OperandRole::Loose],
         |e, c| {
@@ -260,12 +352,18 @@ pub(super) const ROWS: &[InstrRow] = &[
                 return;
             }
             let Some(own) = e.env.cluster.iter().position(|away| *away == 0) else {
-                return e.error("unsupported-instruction", c.opcode.clone(), "the cluster is not known here", |d| {
-                    d.label("expected it in the code of a kernel")
-                });
+                return e.error(
+                    "unsupported-instruction",
+                    c.opcode.clone(),
+                    "the cluster is not known here",
+                    |d| d.label("expected it in the code of a kernel"),
+                );
             };
             if let Some(dst) = c.dst(0) {
-                e.push(Op::Assign { dst, value: Expr::Const(own as i64) });
+                e.push(Op::Assign {
+                    dst,
+                    value: Expr::Const(own as i64),
+                });
             }
         },
     )
@@ -772,12 +870,17 @@ pub(super) fn is_object(e: &mut Emit<'_, '_>, c: &PtxInstr, at: usize) -> Option
     }
     let symbol = e.symbols.get(id);
     let (name, place) = (symbol.name.clone(), symbol.span);
-    e.error("no-mbarrier", c.opcode.clone(), format!("`{name}` is no mbarrier object"), |d| {
-        d.label("expected one").also(place, "declared here").help(format!(
-            "declare it with `{name} = {{ type = \"mbarrier\", init = 1, space = \"shared\" }}`, without `init` if \
-             the code makes the object"
+    e.error(
+        "no-mbarrier",
+        c.opcode.clone(),
+        format!("`{name}` is no mbarrier object"),
+        |d| {
+            d.label("expected one").also(place, "declared here").help(format!(
+            "declare it with `{name} = {{ type = \"mbarrier\", init = 1, space = \"shared\" \
+             }}`, without `init` if the code makes the object"
         ))
-    });
+        },
+    );
     None
 }
 
@@ -790,7 +893,10 @@ fn shared_object(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Option<LocId> {
             c.row.opcode
         );
         e.error("wrong-operand", c.opcode.clone(), message, |d| {
-            d.label("expected a location in shared memory, or a register that holds the same address of one on every way here")
+            d.label(
+                "expected a location in shared memory, or a register that holds the same \
+                     address of one on every way here",
+            )
         });
         return None;
     };

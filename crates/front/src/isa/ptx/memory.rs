@@ -84,13 +84,22 @@ const PROXY_STORE: &[QualGroup] = &[STORE_SEM, SCOPES, TYPES];
 pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "ld",
-        "`ld{.weak|.relaxed.scope|.acquire.scope|.volatile}{.space}{.v2|.v4|.v8}{.type} d, [a]`, or `.b128 {lo, hi}, [a]`",
+        "`ld{.weak|.relaxed.scope|.acquire.scope|.volatile}{.space}{.v2|.v4|.v8}{.type} d, \
+         [a]`, or `.b128 {lo, hi}, [a]`",
         "load; weak unless it says otherwise",
         LOAD,
         &[OperandRole::Dst, OperandRole::Addr],
         |e, c| {
             let constant = c.quals.get(QualKind::Space) == Some("const");
-            load(e, c, if constant { Proxy::Constant } else { Proxy::Generic });
+            load(
+                e,
+                c,
+                if constant {
+                    Proxy::Constant
+                } else {
+                    Proxy::Generic
+                },
+            );
         },
     ),
     InstrRow::new(
@@ -113,12 +122,20 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "discard",
         "`discard{.global}.L2 [a], 128`",
-        "memory holds what nobody knows from here on: weak stores of values that are not worked out to 128 bytes",
+        "memory holds what nobody knows from here on: weak stores of values that are not \
+         worked out to 128 bytes",
         &[NC_SPACE, DISCARDED],
         &[OperandRole::Addr, OperandRole::Loose],
         discard,
     ),
-    InstrRow::new("prefetchu", "`prefetchu.L1 [a]`", "a hint; does nothing here", &[LEVELS], &[OperandRole::Addr], |_, _| {}),
+    InstrRow::new(
+        "prefetchu",
+        "`prefetchu.L1 [a]`",
+        "a hint; does nothing here",
+        &[LEVELS],
+        &[OperandRole::Addr],
+        |_, _| {},
+    ),
     InstrRow::new(
         "ld",
         "`ld d, 5`",
@@ -136,8 +153,9 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "ld",
         "`ld.param{.type} d, [p]`",
-        "reads a parameter: that of the kernel is what the test sets under `regs`; no memory access. Through a register, and of one whose \
-         address is taken, it is a load from what the test declares with `space = \"param\"`",
+        "reads a parameter: that of the kernel is what the test sets under `regs`; no memory \
+         access. Through a register, and of one whose address is taken, it is a load from \
+         what the test declares with `space = \"param\"`",
         &[DATA],
         &[OperandRole::Dst, OperandRole::Param],
         |e, c| {
@@ -165,7 +183,8 @@ pub(super) const ROWS: &[InstrRow] = &[
     .keyed(&["param"]),
     InstrRow::new(
         "st",
-        "`st{.weak|.relaxed.scope|.release.scope|.volatile}{.space}{.v2|.v4|.v8}{.type} [a], b`, or `.b128 [a], {lo, hi}`",
+        "`st{.weak|.relaxed.scope|.release.scope|.volatile}{.space}{.v2|.v4|.v8}{.type} [a], \
+         b`, or `.b128 [a], {lo, hi}`",
         "store; weak unless it says otherwise",
         STORE,
         &[OperandRole::Addr, OperandRole::Val],
@@ -174,13 +193,15 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "isspacep",
         "`isspacep.space p, a`",
-        "whether a generic address is in a state space: one that is in the same for all objects that it can be of",
+        "whether a generic address is in a state space: one that is in the same for all \
+         objects that it can be of",
         &[QUERIED],
         &[OperandRole::Dst, OperandRole::Loose],
         |e, c| {
             let own = matches!(c.quals.get(QualKind::Space), Some("shared" | "shared::cta"));
             if own && e.env.cluster.len() > 1 {
-                let message = "whether an address is in this CTA's shared memory is not known in a cluster";
+                let message = "whether an address is in this CTA's shared memory is not known in a \
+                         cluster";
                 return e.error("unsupported-instruction", c.opcode.clone(), message, |d| {
                     d.label("expected `.shared::cluster`, or a kernel without clusters")
                 });
@@ -432,7 +453,10 @@ pub(super) fn addresses(e: &mut Emit<'_, '_>, c: &PtxInstr, first: Expr) -> Opti
             c.ty.bits
         );
         e.error("unsupported-qualifier", place, message, |d| {
-            d.label("expected at most 16 bytes, or `.v4` of 64 bits or `.v8` of 32 bits (PTX ISA, ld, st)")
+            d.label(
+                "expected at most 16 bytes, or `.v4` of 64 bits or `.v8` of 32 bits (PTX \
+                     ISA, ld, st)",
+            )
         });
         return None;
     }

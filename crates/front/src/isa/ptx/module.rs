@@ -716,10 +716,11 @@ mod tests {
     #[test]
     fn kernels_have_parameters_variables_and_code() {
         let text = format!(
-            "{HEAD}.global .align 4 .u32 count = 3;\n.const .u32 table[4] = {{1, 2}};\n.extern .shared .align 16 .b8 dyn[];\n\
-             .visible .entry k(\n .param .u64 .ptr .global .align 4 k_0,\n .param .align 8 .b8 k_1[16]\n)\n.maxntid 64, 1, 1\n\
-             .reqnctapercluster 2\n{{\n.reg .b32 %r<3>;\n// demoted variable\n.shared .align 4 .u32 s[2][3];\n{{ ret; }}\n}}\n\
-             .section .debug {{ .b8 1 }}\n"
+            "{HEAD}.global .align 4 .u32 count = 3;\n.const .u32 table[4] = {{1, \
+             2}};\n.extern .shared .align 16 .b8 dyn[];\n.visible .entry k(\n .param .u64 \
+             .ptr .global .align 4 k_0,\n .param .align 8 .b8 k_1[16]\n)\n.maxntid 64, 1, \
+             1\n.reqnctapercluster 2\n{{\n.reg .b32 %r<3>;\n// demoted variable\n.shared \
+             .align 4 .u32 s[2][3];\n{{ ret; }}\n}}\n.section .debug {{ .b8 1 }}\n"
         );
         let module = read(&text).expect("well-formed");
         assert_eq!(module.target, "sm_90a");

@@ -43,8 +43,10 @@ const OPS: QualGroup = QualGroup {
 pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "multimem",
-        "`multimem.ld_reduce{.weak|.relaxed.scope|.acquire.scope}{.global}.op{.acc::f32}{.vec}.type d, [a]`",
-        "loads from every device, and combines what was read (`add`, `min`, `max`, `and`, `or`, `xor`)",
+        "`multimem.ld_reduce{.weak|.relaxed.scope|.acquire.scope}{.global}.op{.acc::f32}\
+         {.vec}.type d, [a]`",
+        "loads from every device, and combines what was read (`add`, `min`, `max`, `and`, \
+         `or`, `xor`)",
         &[LOAD_SEM, SCOPES, GLOBAL, OPS, PRECISION, WIDTHS, NUMBERS],
         &[OperandRole::Dst, OperandRole::Addr],
         load_reduce,
@@ -85,11 +87,19 @@ fn replicas(e: &mut Emit<'_, '_>, c: &PtxInstr, at: usize) -> Option<Vec<Expr>> 
     let symbol = e.symbols.get(loc);
     let (name, place) = (symbol.name.clone(), symbol.span);
     if !e.symbols.is_multimem(loc) {
-        e.error("wrong-operand", c.opcode.clone(), format!("`{name}` is no multimem location"), |d| {
-            d.label("expected an alias of an array with an element for each device, with `multimem = true`")
+        e.error(
+            "wrong-operand",
+            c.opcode.clone(),
+            format!("`{name}` is no multimem location"),
+            |d| {
+                d.label(
+                    "expected an alias of an array with an element for each device, with \
+                     `multimem = true`",
+                )
                 .also(place, "declared here")
                 .note("such an operation on another address is undefined (PTX ISA, multimem)")
-        });
+            },
+        );
         return None;
     }
     let devices = e.symbols.object(loc).1.init.len() as i64 / (i64::from(c.quals.packed()) * width);
@@ -99,8 +109,11 @@ fn replicas(e: &mut Emit<'_, '_>, c: &PtxInstr, at: usize) -> Option<Vec<Expr>> 
             c.opcode.clone(),
             format!("`{name}` is of no 2 to 8 devices with that type"),
             |d| {
-                d.label("expected an array with an element of the instruction's type for each device, two of a packed type, and as many of a vector as it has")
-                    .also(place, "declared here")
+                d.label(
+                    "expected an array with an element of the instruction's type for each \
+                         device, two of a packed type, and as many of a vector as it has",
+                )
+                .also(place, "declared here")
             },
         );
         return None;
@@ -130,8 +143,11 @@ fn has_vectors(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Option<i64> {
         "numbers of 16 bits are in pairs or vectors here"
     };
     e.error("conflicting-qualifiers", c.opcode.clone(), message, |d| {
-        d.label("expected at most 16 bytes of `.f32`, `.f16`, `.f16x2`, `.bf16` or `.bf16x2`, and of the shorter ones a vector")
-            .note("PTX ISA 9.4, multimem.ld_reduce, multimem.st, multimem.red")
+        d.label(
+            "expected at most 16 bytes of `.f32`, `.f16`, `.f16x2`, `.bf16` or `.bf16x2`, \
+                 and of the shorter ones a vector",
+        )
+        .note("PTX ISA 9.4, multimem.ld_reduce, multimem.st, multimem.red")
     });
     None
 }
@@ -180,9 +196,17 @@ fn operation(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Option<BinOp> {
     let exact = !matches!(c.quals.get(QualKind::Op), Some("add")) && !c.quals.is_half();
     let bits = matches!(c.quals.get(QualKind::Op), Some("and" | "or" | "xor"));
     if floats && (exact || bits) {
-        e.error("conflicting-qualifiers", c.opcode.clone(), "there is no such reduction", |d| {
-            d.label("expected `.add` of floating-point numbers, or `.min` or `.max` of such of 16 bits")
-        });
+        e.error(
+            "conflicting-qualifiers",
+            c.opcode.clone(),
+            "there is no such reduction",
+            |d| {
+                d.label(
+                    "expected `.add` of floating-point numbers, or `.min` or `.max` of such \
+                     of 16 bits",
+                )
+            },
+        );
         return None;
     }
     let found = ops

@@ -95,9 +95,13 @@ impl Emit<'_, '_> {
             }
             (OperandKind::Int(v), OperandRole::Val | OperandRole::Loose | OperandRole::Any) => {
                 if (m.quals.is_half() || m.quals.packed() > 1) && role == OperandRole::Val {
-                    let message = "there are no constants of 16 bits of floating point, and none of packed types";
+                    let message = "there are no constants of 16 bits of floating point, and \
+                             none of packed types";
                     self.error("wrong-operand", operand.range.clone(), message, |d| {
-                        d.label("expected a register, which `mov.b16` or `mov.b32` sets to the bits of one")
+                        d.label(
+                            "expected a register, which `mov.b16` or `mov.b32` sets to \
+                                 the bits of one",
+                        )
                     });
                     return None;
                 }

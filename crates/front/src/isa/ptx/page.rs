@@ -17,9 +17,12 @@ const PAGE: &str = concat!(
 const HEAD: &str = "\
 # The PTX instructions
 
-This page is made from the tables that read them (`BLESS=1 cargo test -p fencepost-front page` makes it again), so it is true. What is
-*modelled* makes events that models know. What is *folded* makes none: it is computed, or decides which code runs. What is refused is an
-error at its place, with the reason that stands here; nothing is passed over. An instruction *needs* that version of PTX and that target, where these are
+This page is made from the tables that read them (`BLESS=1 cargo test -p fencepost-front page` \
+makes it again), so it is true. What is
+*modelled* makes events that models know. What is *folded* makes none: it is computed, or decides \
+which code runs. What is refused is an
+error at its place, with the reason that stands here; nothing is passed over. An instruction \
+*needs* that version of PTX and that target, where these are
 newer than PTX 6.0 and `sm_70`: in a module for older ones it is an error.
 ";
 

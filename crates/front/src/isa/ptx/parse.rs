@@ -179,7 +179,10 @@ impl PtxParser<'_> {
                     self.str(&range)
                 );
                 self.sink.error("bad-number", span, message, |d| {
-                    d.label("expected an integer, or the bits of a floating-point number as in `0f3F800000`")
+                    d.label(
+                        "expected an integer, or the bits of a floating-point number as \
+                             in `0f3F800000`",
+                    )
                 });
                 return Err(ErrorReported);
             }
@@ -426,7 +429,8 @@ impl PtxParser<'_> {
                 name.brackets = true;
                 if self.tokens.peek() == PtxToken::Punct(',') {
                     return self.fail(
-                        "`]`; coordinates of tensors are not supported, `cp.async.bulk.tensor [dst], [map], bytes, [a]` copies a range",
+                        "`]`; coordinates of tensors are not supported, `cp.async.bulk.tensor \
+                         [dst], [map], bytes, [a]` copies a range",
                     );
                 }
                 if !self.eat(']') {

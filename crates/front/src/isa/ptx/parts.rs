@@ -43,10 +43,9 @@ pub(super) fn cut(
     bytes: &[LocId],
     sink: &mut Sink,
 ) -> Cells {
-    let of_several = |program: &Program, object: LocId| matches!(&program.location(object).kind, LocationKind::Object { layout, .. } if layout.cells() > 1);
     let objects: Vec<LocId> = (0..program.locations.len() as u16)
         .map(LocId)
-        .filter(|object| bytes.contains(object) || of_several(program, *object))
+        .filter(|object| bytes.contains(object) || has_several_cells(program, *object))
         .collect();
     if objects.is_empty() {
         return Cells::new();
@@ -76,6 +75,13 @@ pub(super) fn cut(
         }
     }
     cells
+}
+
+fn has_several_cells(program: &Program, object: LocId) -> bool {
+    match &program.location(object).kind {
+        LocationKind::Object { layout, .. } => layout.cells() > 1,
+        LocationKind::Alias { .. } => false,
+    }
 }
 
 /// The accesses to some objects.
@@ -171,11 +177,19 @@ fn whole(program: &Program, object: LocId, accesses: &[RegisterAccess], sink: &m
             let message =
                 format!("this can be an access to an mbarrier object, at byte {word} of `{name}`");
             sink.error("mbarrier-access", access.span, message, |d| {
-                d.label(if access.places.len() == 1 { "at its place" } else { "at some of its places" })
-                    .note("an ordinary access to an mbarrier object is undefined (PTX ISA 9.4, mbarrier)")
-                    .help(format!(
-                        "if it is to other bytes, say what is where: `{name} = {{ fields = {{ data = \"u32[4]\", bar = \"mbarrier\" }} }}`"
-                    ))
+                d.label(if access.places.len() == 1 {
+                    "at its place"
+                } else {
+                    "at some of its places"
+                })
+                .note(
+                    "an ordinary access to an mbarrier object is undefined (PTX ISA \
+                             9.4, mbarrier)",
+                )
+                .help(format!(
+                    "if it is to other bytes, say what is where: `{name} = {{ fields = {{ \
+                         data = \"u32[4]\", bar = \"mbarrier\" }} }}`"
+                ))
             });
         }
     }
@@ -370,7 +384,8 @@ fn refuse(
     };
     sink.error("mixed-size", access.span, message, |d| {
         d.label(format!("{bits} bits")).help(format!(
-            "declare `{name}` with its size alone, `{{ bytes = {} }}`: its fields are then what its accesses make of it",
+            "declare `{name}` with its size alone, `{{ bytes = {} }}`: its fields are then \
+             what its accesses make of it",
             layout.bytes(count)
         ))
     });

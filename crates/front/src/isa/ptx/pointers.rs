@@ -176,8 +176,13 @@ fn objects(program: &mut Program, points: &Points, untyped: &[Untyped], sink: &m
             let name = &program.location(object).name;
             let message = format!("an mbarrier object in `{name}`, which has {bits}-bit elements");
             sink.error("mixed-size", span, message, |d| {
-                d.label(format!("the object is one word of {} bits", mbarrier::WORD.bits)).help(format!(
-                    "declare `{name}` with `type = \"u64\"`, and what is accessed otherwise on its own"
+                d.label(format!(
+                    "the object is one word of {} bits",
+                    mbarrier::WORD.bits
+                ))
+                .help(format!(
+                    "declare `{name}` with `type = \"u64\"`, and what is accessed otherwise \
+                     on its own"
                 ))
             });
         }
@@ -338,8 +343,10 @@ impl Pass<'_> {
                 wanted.bits
             );
             self.sink.error("mixed-size", self.span, message, |d| {
-                d.label(format!("{} bits", wanted.bits))
-                    .help("declare the objects with the smallest type that they are accessed with, for example `type = \"u32\"`")
+                d.label(format!("{} bits", wanted.bits)).help(
+                    "declare the objects with the smallest type that they are \
+                             accessed with, for example `type = \"u32\"`",
+                )
             });
             return None;
         }
@@ -361,11 +368,13 @@ impl Pass<'_> {
         {
             let name = &self.program.location(object).name;
             let message = format!("a non-coherent load of `{name}`, which is written");
-            self.sink.error("unsupported-load", self.span, message, |d| {
-                d.label("the PTX memory model does not cover it").note(
-                    "memory that is read with `.nc` is read-only while the kernel runs (PTX ISA, ld.global.nc)",
-                )
-            });
+            self.sink
+                .error("unsupported-load", self.span, message, |d| {
+                    d.label("the PTX memory model does not cover it").note(
+                        "memory that is read with `.nc` is read-only while the kernel runs (PTX \
+                     ISA, ld.global.nc)",
+                    )
+                });
         }
     }
 
@@ -417,8 +426,9 @@ impl Pass<'_> {
                     }
                     (BinOp::And, ..) => {
                         return self.unsupported(
-                            "of an address it is known that it is a multiple of the size of an element, and that objects in global \
-                             memory begin at words: only the bits below that can be masked",
+                            "of an address it is known that it is a multiple of the size of \
+                             an element, and that objects in global memory begin at words: \
+                             only the bits below that can be masked",
                         );
                     }
                     _ => return self.unsupported(OFFSETS),

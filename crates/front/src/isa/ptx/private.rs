@@ -426,9 +426,10 @@ impl Domain for LocalMemoryFlow<'_> {
                 };
                 // `pointers` checks arithmetic on addresses, so it must stay.
                 let address = |e: &Expr| match e {
-                    Expr::Reg(r) => {
-                        matches!(&state.regs[usize::from(r.0)], AbstractValue::Is(e) if e.base().is_some())
-                    }
+                    Expr::Reg(r) => match &state.regs[usize::from(r.0)] {
+                        AbstractValue::Is(e) => e.base().is_some(),
+                        AbstractValue::Of(_) => false,
+                    },
                     e => matches!(e, Expr::Address(_)),
                 };
                 fact = match &found {

@@ -69,7 +69,11 @@ pub(super) const ROWS: &[InstrRow] = &[
         |e, c| {
             if is_replaced(e, c, "b64").is_some() {
                 let value = c.expr(1);
-                e.push(Op::Store { addr: c.expr(0), value, access: weak() });
+                e.push(Op::Store {
+                    addr: c.expr(0),
+                    value,
+                    access: weak(),
+                });
             }
         },
     )
@@ -81,7 +85,11 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[SPACES, SIZES, FIELDS],
         &[OperandRole::Addr, OperandRole::Loose, OperandRole::Loose],
         |e, c| {
-            let size = if c.quals.get(QualKind::Op) == Some("global_stride") { "b64" } else { "b32" };
+            let size = if c.quals.get(QualKind::Op) == Some("global_stride") {
+                "b64"
+            } else {
+                "b32"
+            };
             if is_replaced(e, c, size).is_some() {
                 moved(e, c, 0, 0);
             }
@@ -91,8 +99,10 @@ pub(super) const ROWS: &[InstrRow] = &[
     .optional(1),
     InstrRow::new(
         "tensormap",
-        "`tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.scope.sync.aligned [map], [src], 128`",
-        "copies a tensor map from shared to global memory, then `fence.proxy.tensormap::generic.release`",
+        "`tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.scope.sync.aligned \
+         [map], [src], 128`",
+        "copies a tensor map from shared to global memory, then \
+         `fence.proxy.tensormap::generic.release`",
         &[BY_WARP, RELEASE, SCOPES],
         &[OperandRole::Addr, OperandRole::Addr, OperandRole::Loose],
         copy_and_release,

@@ -137,14 +137,56 @@ const SIGNED: &str = "of magnitudes, with a sign of both: a value that is not wo
 const APPROXIMATE: &str = "an approximation: a value that is not worked out";
 
 pub(super) const ROWS: &[InstrRow] = &[
-    of("fma", "`fma.rnd.oob{.relu}.type d, a, b, c`", "product plus `c`, where some operands count as zero: a value that is not worked out", TERNARY)
-        .keyed(&["oob"]),
-    of("min", "`min{.ftz}{.NaN}.xorsign.abs.type d, a, b`", SIGNED, BINARY).keyed(&["xorsign"]),
-    of("max", "`max{.ftz}{.NaN}.xorsign.abs.type d, a, b`", SIGNED, BINARY).keyed(&["xorsign"]),
-    of("div", "`div{.approx|.full|.rnd}{.ftz}.type d, a, b`", APPROXIMATE, BINARY).one_of(QUOTIENTS),
-    of("rcp", "`rcp{.approx|.rnd}{.ftz}.type d, a`", APPROXIMATE, UNARY).one_of(QUOTIENTS),
-    of("sqrt", "`sqrt{.approx|.rnd}{.ftz}.type d, a`", APPROXIMATE, UNARY).one_of(QUOTIENTS),
-    of("rsqrt", "`rsqrt.approx{.ftz}.type d, a`", APPROXIMATE, UNARY).keyed(&["approx"]),
+    of(
+        "fma",
+        "`fma.rnd.oob{.relu}.type d, a, b, c`",
+        "product plus `c`, where some operands count as zero: a value that is not worked \
+             out",
+        TERNARY,
+    )
+    .keyed(&["oob"]),
+    of(
+        "min",
+        "`min{.ftz}{.NaN}.xorsign.abs.type d, a, b`",
+        SIGNED,
+        BINARY,
+    )
+    .keyed(&["xorsign"]),
+    of(
+        "max",
+        "`max{.ftz}{.NaN}.xorsign.abs.type d, a, b`",
+        SIGNED,
+        BINARY,
+    )
+    .keyed(&["xorsign"]),
+    of(
+        "div",
+        "`div{.approx|.full|.rnd}{.ftz}.type d, a, b`",
+        APPROXIMATE,
+        BINARY,
+    )
+    .one_of(QUOTIENTS),
+    of(
+        "rcp",
+        "`rcp{.approx|.rnd}{.ftz}.type d, a`",
+        APPROXIMATE,
+        UNARY,
+    )
+    .one_of(QUOTIENTS),
+    of(
+        "sqrt",
+        "`sqrt{.approx|.rnd}{.ftz}.type d, a`",
+        APPROXIMATE,
+        UNARY,
+    )
+    .one_of(QUOTIENTS),
+    of(
+        "rsqrt",
+        "`rsqrt.approx{.ftz}.type d, a`",
+        APPROXIMATE,
+        UNARY,
+    )
+    .keyed(&["approx"]),
     of("sin", "`sin.approx{.ftz}.f32 d, a`", APPROXIMATE, UNARY).keyed(&["approx"]),
     of("cos", "`cos.approx{.ftz}.f32 d, a`", APPROXIMATE, UNARY).keyed(&["approx"]),
     of("lg2", "`lg2.approx{.ftz}.f32 d, a`", APPROXIMATE, UNARY).keyed(&["approx"]),
@@ -153,7 +195,8 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "cvt",
         "`cvt{.rnd}{.ftz}{.sat|.satfinite}{.relu}.type.type d, a{, b{, c}}`",
-        "of formats of less than 16 bits and of `.tf32`, and with random roundings: a value that is not worked out",
+        "of formats of less than 16 bits and of `.tf32`, and with random roundings: a value \
+         that is not worked out",
         &[CONVERSIONS, CONVERTED, FLUSH],
         TERNARY,
         unknown,
@@ -165,14 +208,20 @@ pub(super) const ROWS: &[InstrRow] = &[
         "`mma.sync.aligned.shape.row.col.type.type.type.type {d, …}, {a, …}, {b, …}, {c, …}`",
         "product of matrices in the registers of a warp: values that are not worked out",
         &[MATRICES],
-        &[OperandRole::Dsts, OperandRole::Vals, OperandRole::Vals, OperandRole::Vals],
+        &[
+            OperandRole::Dsts,
+            OperandRole::Vals,
+            OperandRole::Vals,
+            OperandRole::Vals,
+        ],
         unknown,
     )
     .result(ResultTy::U32),
     InstrRow::new(
         "createpolicy",
         "`createpolicy.fractional.L2::priority{.L2::evict_unchanged}.b64 d{, fraction}`",
-        "a cache policy, which changes no value that is read: itself a value that is not worked out",
+        "a cache policy, which changes no value that is read: itself a value that is not \
+         worked out",
         &[PRIORITIES, B64],
         UNARY,
         unknown,

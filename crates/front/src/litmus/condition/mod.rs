@@ -428,14 +428,18 @@ impl PropParser<'_, '_, '_> {
         if value.is_none() {
             let message = format!("`{digits}` is not an integer of at most 64 bits");
             let is_number = digits.parse::<f64>().is_ok();
-            self.sink.error("bad-number", self.text.span(range), message, |d| {
-                let d = d.label("expected an integer");
-                if is_number {
-                    d.help("a number of floating point is compared with a register or a location alone")
-                } else {
-                    d
-                }
-            });
+            self.sink
+                .error("bad-number", self.text.span(range), message, |d| {
+                    let d = d.label("expected an integer");
+                    if is_number {
+                        d.help(
+                            "a number of floating point is compared with a register or a \
+                             location alone",
+                        )
+                    } else {
+                        d
+                    }
+                });
             return None;
         }
         self.tokens.advance();

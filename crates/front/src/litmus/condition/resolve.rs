@@ -324,10 +324,12 @@ impl<'p> Resolver<'p> {
         {
             let message = format!("`{written}` is held in registers, and has no final value");
             sink.error("kept-in-registers", text.span(range), message, |d| {
-                d.label("local memory that every thread accesses at known places").help(format!(
-                    "the registers are called `P0:{}$0`, after the byte that each begins at; or name it in the test's own condition",
-                    self.program.location(loc).name
-                ))
+                d.label("local memory that every thread accesses at known places")
+                    .help(format!(
+                        "the registers are called `P0:{}$0`, after the byte that each begins at; \
+                     or name it in the test's own condition",
+                        self.program.location(loc).name
+                    ))
             });
             return None;
         }

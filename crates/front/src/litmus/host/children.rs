@@ -132,7 +132,10 @@ impl HostBuilder<'_, '_> {
                 let message = format!("`{}` is no event that this thread has made", name.text);
                 self.sink.error("unknown-event", name.span, message, |d| {
                     d.label("expected an event of an earlier call")
-                        .note("events of the host, and those of other work-items, cannot be waited for on the device")
+                        .note(
+                            "events of the host, and those of other work-items, cannot be \
+                                 waited for on the device",
+                        )
                         .did_you_mean(&name.text, made.keys().map(String::as_str))
                 });
                 return None;
@@ -159,10 +162,17 @@ impl HostBuilder<'_, '_> {
             () => ChildStart::NoWait,
         };
         if request.does == Does::EnqueueMarker && waits.is_empty() {
-            self.sink.error("wrong-operands", request.span, "a marker of the device needs a wait list", |d| {
-                d.label("expected events, such as `1, &e`")
-                    .note("an empty list is an error (OpenCL C, enqueue_marker: CLK_INVALID_EVENT_WAIT_LIST)")
-            });
+            self.sink.error(
+                "wrong-operands",
+                request.span,
+                "a marker of the device needs a wait list",
+                |d| {
+                    d.label("expected events, such as `1, &e`").note(
+                        "an empty list is an error (OpenCL C, enqueue_marker: \
+                             CLK_INVALID_EVENT_WAIT_LIST)",
+                    )
+                },
+            );
             return None;
         }
         let lane = match self.declared.runtime {

@@ -133,10 +133,13 @@ impl HostBuilder<'_, '_> {
             let (grid, block) = (list(0).unwrap_or(&[1]), list(1).unwrap_or(&[1]));
             for (n, sizes) in [(0, grid), (1, block)] {
                 if sizes.contains(&0) {
-                    self.sink.error("empty-range", at(n), "a launch of no threads", |d| {
-                        d.label("expected positive numbers")
-                            .note("an empty grid or block is an error (CUDA: cudaErrorInvalidConfiguration)")
-                    });
+                    self.sink
+                        .error("empty-range", at(n), "a launch of no threads", |d| {
+                            d.label("expected positive numbers").note(
+                                "an empty grid or block is an error (CUDA: \
+                                     cudaErrorInvalidConfiguration)",
+                            )
+                        });
                     return None;
                 }
             }
@@ -167,10 +170,17 @@ impl HostBuilder<'_, '_> {
             }
         }
         if list(2).is_none() && global.iter().any(|g| *g > 1) {
-            self.sink.error("bad-range", at(1), "the size of the work-groups is not given", |d| {
-                d.label("expected a local size behind the global one")
-                    .note("without one, the implementation chooses, and what the program does may depend on it")
-            });
+            self.sink.error(
+                "bad-range",
+                at(1),
+                "the size of the work-groups is not given",
+                |d| {
+                    d.label("expected a local size behind the global one").note(
+                        "without one, the implementation chooses, and what the program \
+                             does may depend on it",
+                    )
+                },
+            );
             return None;
         }
         let range = match NdRange::new(global, list(2).unwrap_or(&[1]), list(0).unwrap_or(&[])) {
@@ -207,7 +217,10 @@ impl HostBuilder<'_, '_> {
                 diagnostic
                     .label(format!("the global size has to be a multiple of {group}"))
                     .also(first, "the global size")
-                    .note(format!("the kernel is `uniform`, as built with `-cl-uniform-work-group-size` ({code})"))
+                    .note(format!(
+                        "the kernel is `uniform`, as built with \
+                             `-cl-uniform-work-group-size` ({code})"
+                    ))
                     .help("without `uniform = true`, the last work-group may be smaller")
             });
             return None;

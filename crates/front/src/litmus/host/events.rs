@@ -143,8 +143,8 @@ impl HostEvents {
                 let (label, note) = match request.does {
                     Does::Status => (
                         "is complete from the start",
-                        "an event that was never recorded is empty, and a query for it finds it complete \
-                         (CUDA runtime API, cudaEventQuery)",
+                        "an event that was never recorded is empty, and a query for it finds \
+                         it complete (CUDA runtime API, cudaEventQuery)",
                     ),
                     _ => (
                         "waits for nothing",
@@ -213,9 +213,15 @@ impl HostEvents {
         if let Some(context) = context.filter(|c| *c != event.context) {
             let message = format!("`{}` is an event of another context", name.text);
             sink.error("other-context", name.span, message, |d| {
-                d.label(format!("of `{}`; expected one of `{context}`", event.context))
-                    .also(event.span, "made here")
-                    .note("the events of a wait list are of the queue's context (OpenCL API: CL_INVALID_CONTEXT)")
+                d.label(format!(
+                    "of `{}`; expected one of `{context}`",
+                    event.context
+                ))
+                .also(event.span, "made here")
+                .note(
+                    "the events of a wait list are of the queue's context (OpenCL \
+                             API: CL_INVALID_CONTEXT)",
+                )
             });
             return None;
         }

@@ -99,7 +99,10 @@ impl Misuse<'_> {
                 self.error("unsupported", other.span, message, |d| {
                     d.label("expected kernels alone in this stream")
                         .also(first, "a launch that depends on the kernel in front of it")
-                        .note("what such a launch depends on where no kernel is in front of it, CUDA does not say")
+                        .note(
+                            "what such a launch depends on where no kernel is in front of \
+                                 it, CUDA does not say",
+                        )
                 });
                 return;
             }
@@ -212,7 +215,10 @@ impl Misuse<'_> {
             self.error("wrong-operand", span, message, |d| {
                 d.label("expected memory of the host")
                     .also(kind, "the direction of the copy")
-                    .note("a direction that contradicts the memory is undefined (CUDA runtime API, cudaMemcpy)")
+                    .note(
+                        "a direction that contradicts the memory is undefined (CUDA \
+                             runtime API, cudaMemcpy)",
+                    )
                     .help("`cudaMemcpyDefault` follows the memory")
             });
         }
@@ -330,11 +336,19 @@ impl Misuse<'_> {
                         .find(|o| o.0 == memory && o.2 && writes)
                         .map(|o| o.1);
                     if let Some(other) = other {
-                        self.error("mapped-twice", at, "this is mapped for writing already".into(), |d| {
-                            d.label("expected the other mapping to end first")
-                                .also(other, "mapped here")
-                                .note("overlapping regions mapped for writing are an error (CL_INVALID_OPERATION)")
-                        });
+                        self.error(
+                            "mapped-twice",
+                            at,
+                            "this is mapped for writing already".into(),
+                            |d| {
+                                d.label("expected the other mapping to end first")
+                                    .also(other, "mapped here")
+                                    .note(
+                                        "overlapping regions mapped for writing are an error \
+                                         (CL_INVALID_OPERATION)",
+                                    )
+                            },
+                        );
                     }
                     open.push((memory, at, writes));
                 } else if let Some(n) = open.iter().position(|o| o.0 == memory) {

@@ -234,10 +234,17 @@ impl HostBuilder<'_, '_> {
                     );
                 }
                 if refs.is_empty() {
-                    self.sink.error("wrong-operands", request.span, "this waits for nothing", |d| {
-                        d.label("expected at least one event")
-                            .note("an empty list is an error (OpenCL API, clWaitForEvents: CL_INVALID_VALUE)")
-                    });
+                    self.sink.error(
+                        "wrong-operands",
+                        request.span,
+                        "this waits for nothing",
+                        |d| {
+                            d.label("expected at least one event").note(
+                                "an empty list is an error (OpenCL API, clWaitForEvents: \
+                                     CL_INVALID_VALUE)",
+                            )
+                        },
+                    );
                     return None;
                 }
                 HostOp::Wait(refs)

@@ -82,12 +82,14 @@ impl TestReader<'_, '_> {
             // The dialect's accesses would give an atomic type of C neither an order nor a scope.
             let span = table.get("type").map_or(span_of(value), span_of);
             let message = format!("memory of the dialect `{dialect}` has no atomic types of C");
-            self.sink.error("conflicting-keys", span, message, |d| match front.syntax {
-                Syntax::Ptx => d.label("expected a type such as `u32`"),
-                _ => d.label("expected a class").help(
-                    "`cuda::atomic<int, cuda::thread_scope_device>`, or `cuda::std::atomic_int`; or `int`, and `cuda::atomic_ref` in the code",
-                ),
-            });
+            self.sink
+                .error("conflicting-keys", span, message, |d| match front.syntax {
+                    Syntax::Ptx => d.label("expected a type such as `u32`"),
+                    _ => d.label("expected a class").help(
+                        "`cuda::atomic<int, cuda::thread_scope_device>`, or \
+                     `cuda::std::atomic_int`; or `int`, and `cuda::atomic_ref` in the code",
+                    ),
+                });
         }
         if let Syntax::Ptx = front.syntax {
             if of_host {
@@ -212,7 +214,10 @@ impl TestReader<'_, '_> {
             let message = format!("this machine has no `{SVM_ATOMICS}`: there is no such memory");
             self.sink.error("conflicting-keys", span, message, |d| {
                 d.label("expected `svm-fine`, or a machine that has it")
-                    .help("clSVMAlloc fails with CL_MEM_SVM_ATOMICS on a device without the capability")
+                    .help(
+                        "clSVMAlloc fails with CL_MEM_SVM_ATOMICS on a device without the \
+                             capability",
+                    )
             });
         }
         kind

@@ -81,14 +81,23 @@ impl TestReader<'_, '_> {
                 Some(None)
             }
             None => {
-                self.sink.error("unknown-word", span, format!("`{name}` is no class that is supported"), |d| {
-                    d.label("expected `cuda::atomic<int>`, `cuda::atomic_flag`, or a barrier, latch or semaphore")
+                self.sink.error(
+                    "unknown-word",
+                    span,
+                    format!("`{name}` is no class that is supported"),
+                    |d| {
+                        d.label(
+                            "expected `cuda::atomic<int>`, `cuda::atomic_flag`, or a barrier, \
+                             latch or semaphore",
+                        )
                         .help(
                             "for example `cuda::atomic<int, cuda::thread_scope_device>`, \
-                         `cuda::barrier<cuda::thread_scope_block>`, `cuda::latch<cuda::thread_scope_device>`, \
-                         `cuda::counting_semaphore<cuda::thread_scope_device, 4>`",
+                             `cuda::barrier<cuda::thread_scope_block>`, \
+                             `cuda::latch<cuda::thread_scope_device>`, \
+                             `cuda::counting_semaphore<cuda::thread_scope_device, 4>`",
                         )
-                });
+                    },
+                );
                 Some(None)
             }
         }

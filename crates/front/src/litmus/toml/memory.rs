@@ -406,9 +406,17 @@ impl TestReader<'_, '_> {
             Err(_) if trimmed == UNKNOWN => InitialValue::Unknown,
             Err(_) => {
                 let span = text.span(0..text.as_str().len());
-                self.sink.error("bad-value", span, format!("`{trimmed}` is no initial value"), |d| {
-                    d.label("expected an integer, an address such as \"&x\" or \"&x[1]\", or \"unknown\"")
-                });
+                self.sink.error(
+                    "bad-value",
+                    span,
+                    format!("`{trimmed}` is no initial value"),
+                    |d| {
+                        d.label(
+                            "expected an integer, an address such as \"&x\" or \"&x[1]\", or \
+                             \"unknown\"",
+                        )
+                    },
+                );
                 InitialValue::Int(0)
             }
         }
@@ -431,9 +439,13 @@ impl TestReader<'_, '_> {
         {
             let message = format!("the address of `{}` is no constant", symbols.get(loc).name);
             self.sink.error("program-scope", span, message, |d| {
-                d.label("expected a number, or the address of another variable at program scope").note(
-                    "memory that the host allocates is not known when the program is built (OpenCL C, Initialization \
-                     of Program Scope and Static Variables)",
+                d.label(
+                    "expected a number, or the address of another variable at program \
+                         scope",
+                )
+                .note(
+                    "memory that the host allocates is not known when the program is built \
+                     (OpenCL C, Initialization of Program Scope and Static Variables)",
                 )
             });
         }

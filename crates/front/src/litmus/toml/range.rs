@@ -142,10 +142,14 @@ impl TestReader<'_, '_> {
             };
             if !table.contains_key(missing) {
                 let message = format!("`kernel` has no `{missing}`");
-                self.sink.error("missing-key", span_of(value), message, |d| {
-                    d.label("an index space has a `global` and a `local` size")
-                        .help("without a local size, an implementation chooses one, and a test would be about all of them")
-                });
+                self.sink
+                    .error("missing-key", span_of(value), message, |d| {
+                        d.label("an index space has a `global` and a `local` size")
+                            .help(
+                                "without a local size, an implementation chooses one, and a \
+                                 test would be about all of them",
+                            )
+                    });
             }
             return None;
         };
@@ -185,12 +189,16 @@ impl TestReader<'_, '_> {
             let (size, group) = (range.global()[d], range.local()[d]);
             let message =
                 format!("in dimension {d}, {size} work-items are not whole work-groups of {group}");
-            self.sink.error("bad-range", global.span, message, |diagnostic| {
-                diagnostic
-                    .label(format!("expected a multiple of {group}"))
-                    .also(local.span, "the size of a work-group")
-                    .help("without `uniform = true`, as without `-cl-uniform-work-group-size`, the last one may be smaller")
-            });
+            self.sink
+                .error("bad-range", global.span, message, |diagnostic| {
+                    diagnostic
+                        .label(format!("expected a multiple of {group}"))
+                        .also(local.span, "the size of a work-group")
+                        .help(
+                            "without `uniform = true`, as without \
+                             `-cl-uniform-work-group-size`, the last one may be smaller",
+                        )
+                });
             return None;
         }
         Some(range)
