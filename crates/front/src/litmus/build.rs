@@ -431,7 +431,7 @@ pub(super) fn warn_of_shared_local(program: &Program, sink: &mut Sink) {
                             .also(span, format!("{} accesses it, too", owner.name))
                             .note(
                                 "each work-group has its own local memory; it is read as \
-                                     one object for all",
+                                 one object for all",
                             )
                     });
                     break;

@@ -36,7 +36,7 @@ pub(super) fn check(program: &Program, sink: &mut Sink) {
                         d.label("expected memory that the host can use")
                             .note(
                                 "variables at program scope are known to kernels alone, and each \
-                             device has its own (OpenCL C, global Address Space)",
+                                 device has its own (OpenCL C, global Address Space)",
                             )
                             .help("let a kernel copy it to a buffer")
                     });

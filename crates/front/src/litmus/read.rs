@@ -81,7 +81,7 @@ pub fn read(source_name: &str, bytes: &[u8]) -> Result<TestFile, Vec<Diagnostic>
             |d| {
                 d.label("expected a test").help(format!(
                     "`fencepost import {source_name}` lists its kernels; with `--kernel`, \
-                 `--grid`, `--block` and `--arg` it makes a test of one"
+                     `--grid`, `--block` and `--arg` it makes a test of one"
                 ))
             },
         );

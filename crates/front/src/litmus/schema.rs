@@ -18,7 +18,7 @@ pub fn schema() -> Value {
             "description".to_string(),
             json!(
                 "A litmus test, or a template that stands for several. In templates, \
-                     `${key}` in a string is a placeholder."
+                 `${key}` in a string is a placeholder."
             ),
         );
     }

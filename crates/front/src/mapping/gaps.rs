@@ -1,7 +1,7 @@
 //! Known gaps of a mapping: properties of its source model that its file declares as not preserved.
 //!
-//! A gap says how to recognise an outcome that lies in it ([`GapTest`]): PTX allows the outcome, and
-//! the source model forbids it. Any difference beyond the declared gaps is a violation.
+//! A gap says how to recognise an outcome that lies in it ([`GapTest`]): PTX allows the outcome,
+//! and the source model forbids it. Any difference beyond the declared gaps is a violation.
 
 /// One known gap.
 #[derive(Clone, Debug, PartialEq, Eq)]

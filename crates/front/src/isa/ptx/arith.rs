@@ -451,8 +451,8 @@ pub(super) const ROWS: &[InstrRow] = &[
     compares(
         "`setp.cmp{.ftz}{.type} p{|q}, a, b`",
         "compares; `eq ne lt le gt ge`, unsigned `lo ls hi hs`, of floating-point numbers \
-             `equ neu ltu leu gtu geu num nan`; `q` is the opposite, of a packed type what \
-             its upper numbers give",
+         `equ neu ltu leu gtu geu num nan`; `q` is the opposite, of a packed type what \
+         its upper numbers give",
         &[],
         COMPARED,
         |e, c| set_predicates(e, c, None),

@@ -316,7 +316,7 @@ fn of_halves(e: &mut Emit<'_, '_>, c: &PtxInstr, is_vector: bool) -> Option<()> 
     e.error("conflicting-qualifiers", c.opcode.clone(), wrong, |d| {
         d.label(
             "expected `.add.noftz` on `.f16`, `.f16x2`, `.bf16` or `.bf16x2`, or `.min` \
-                 or `.max` on vectors of them",
+             or `.max` on vectors of them",
         )
     });
     None
@@ -336,11 +336,11 @@ fn has_vectors(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Option<()> {
     e.error("unsupported-qualifier", place, message, |d| {
         d.label(
             "expected at most 16 bytes of `.f32`, `.f16`, `.f16x2`, `.bf16` or `.bf16x2`, \
-                 in global memory",
+             in global memory",
         )
         .note(
             "PTX ISA 9.4, atom, red: vectors are of floating-point numbers; of 128 \
-                     bits, there is `atom.exch` and `atom.cas`",
+             bits, there is `atom.exch` and `atom.cas`",
         )
     });
     None

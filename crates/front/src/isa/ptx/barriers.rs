@@ -317,7 +317,7 @@ fn counted(e: &mut Emit<'_, '_>, c: &PtxInstr, action: BarrierAction) -> Option<
             |d| {
                 d.label(format!("expected the form {}", c.row.syntax)).help(
                     "operands (instance, id, quorum) as in the published suites need `barriers = \
-                 \"litmus\"` in the test",
+                     \"litmus\"` in the test",
                 )
             },
         );

@@ -341,7 +341,7 @@ pub fn warn_of_empty_waits(program: &Program, sink: &mut Sink) {
         sink.warn("empty-wait", span, "a wait that waits for nothing", |d| {
             d.label(why).note(
                 "a wait for groups waits for copies that the thread has committed to one \
-                     (PTX ISA 9.4, cp.async.wait_group)",
+                 (PTX ISA 9.4, cp.async.wait_group)",
             )
         });
     }
@@ -433,6 +433,40 @@ fn empty(thread: &Thread, at: usize, mark: &Mark) -> Option<String> {
     }
 }
 
+/// The conditions under which fewer bytes come from the source, each with their number, and the
+/// number of bytes otherwise. `None` for that means that more is undefined.
+type SourceSizes = (Vec<(Expr, i64)>, Option<i64>);
+
+/// The number of bytes that a copy reads, given by operand 3.
+fn source_sizes(e: &mut Emit<'_, '_>, c: &PtxInstr, bytes: i64) -> Option<SourceSizes> {
+    Some(match c.given(3) {
+        None => (Vec::new(), Some(bytes)),
+        Some(Expr::Const(n)) if (0..=bytes).contains(&n) => (Vec::new(), Some(n)),
+        Some(Expr::Reg(p)) if e.regs.get(p).ty == Some(PRED) => {
+            (vec![(truth(Expr::Reg(p), false), 0)], Some(bytes))
+        }
+        Some(number @ Expr::Reg(_)) => {
+            let cases = (0..=bytes).map(|n| {
+                let size = Expr::Const(n).into();
+                (
+                    Expr::Cmp(CmpOp::Eq, Ty::U32, number.clone().into(), size),
+                    n,
+                )
+            });
+            (cases.collect(), None)
+        }
+        Some(_) => {
+            let message = "the bytes of the source are no more than are copied";
+            e.error("wrong-operand", c.opcode.clone(), message, |d| {
+                d.label(format!(
+                    "expected a constant from 0 to {bytes}, a register or a predicate"
+                ))
+            });
+            return None;
+        }
+    })
+}
+
 fn copy(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let bytes = match c.expr(2) {
         Expr::Const(n @ (4 | 8 | 16)) => n,
@@ -467,33 +501,8 @@ fn copy(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let Some(ty) = one_type(e, c, to, from) else {
         return;
     };
-    // Conditions under which fewer bytes come from the source, with their number.
-    let (fewer, most): (Vec<_>, _) = match c.given(3) {
-        None => (Vec::new(), Some(bytes)),
-        Some(Expr::Const(n)) if (0..=bytes).contains(&n) => (Vec::new(), Some(n)),
-        Some(Expr::Reg(p)) if e.regs.get(p).ty == Some(PRED) => {
-            (vec![(truth(Expr::Reg(p), false), 0)], Some(bytes))
-        }
-        Some(number @ Expr::Reg(_)) => {
-            let is = |n| {
-                Expr::Cmp(
-                    CmpOp::Eq,
-                    Ty::U32,
-                    number.clone().into(),
-                    Expr::Const(n).into(),
-                )
-            };
-            ((0..=bytes).map(|n| (is(n), n)).collect(), None)
-        }
-        Some(_) => {
-            let message = "the bytes of the source are no more than are copied";
-            e.error("wrong-operand", c.opcode.clone(), message, |d| {
-                d.label(format!(
-                    "expected a constant from 0 to {bytes}, a register or a predicate"
-                ))
-            });
-            return;
-        }
+    let Some((fewer, most)) = source_sizes(e, c, bytes) else {
+        return;
     };
     let ends = (aligned(c.expr(0), bytes), aligned(c.expr(1), bytes));
     let size = i64::from(ty.bytes());
@@ -967,7 +976,7 @@ pub(super) fn in_ctas(
         e.error("unsupported-address", c.opcode.clone(), message, |d| {
             d.label(
                 "expected the names of locations in shared memory, or registers that hold \
-                     the same addresses of them on every way here",
+                 the same addresses of them on every way here",
             )
         });
         return None;
@@ -1204,7 +1213,7 @@ fn alone(e: &mut Emit<'_, '_>, c: &PtxInstr, object: LocId) -> Option<()> {
             .also(place, "the second address")
             .note(
                 "PTX ISA 9.4, Memory Consistency Model, Causality Order: the clause of aliases \
-             does not speak of the async proxy",
+                 does not speak of the async proxy",
             )
     });
     None

@@ -186,6 +186,26 @@ enum NameDeclaration {
     Bound(String, bool),
 }
 
+/// The operands of a call, as positions of tokens.
+struct CallSite {
+    returns: Vec<usize>,
+    callee: usize,
+    /// The name of the function.
+    name: String,
+    params: Vec<usize>,
+    /// The position after the operands.
+    end: usize,
+}
+
+/// The parameters of a call: those in the parameter space are bound to names of the caller, those
+/// in registers are copied before or after the call.
+#[derive(Default)]
+struct PassedParams {
+    bound: Vec<(String, NameDeclaration)>,
+    before: Vec<(Formal, String)>,
+    after: Vec<(Formal, String)>,
+}
+
 /// A call whose code is being inserted.
 struct OpenCall {
     name: String,
@@ -903,6 +923,59 @@ impl<'a> Expander<'a> {
     /// Replaces a call by the function's code.
     fn call(&mut self, range: Range<usize>, opcode: usize) -> Result<(), ErrorReported> {
         let span = self.text.span(self.range(opcode));
+        let predicate = range.start..opcode;
+        let mut site = self.call_site(opcode)?;
+        if self.word(site.callee).starts_with('%') {
+            // A prototype follows the operands.
+            let next = self.skip_lines(site.end);
+            if self.is(next, ',') {
+                site.end = self.skip_lines(next + 1) + 1;
+            }
+            match self.pointed(site.callee) {
+                Some(function) => site.name = function,
+                None => return self.unfollowed(predicate, site.callee, &site.returns),
+            }
+        }
+        if site.end < range.end {
+            let message = "expected the end of the call".into();
+            return Err(self.error("syntax", site.end, message, "expected `;`"));
+        }
+        if site.name == ASSERTION {
+            for i in predicate {
+                self.copy(i, i + 1);
+            }
+            self.put("trap", span);
+            return Ok(());
+        }
+        let defined = self
+            .functions
+            .get(&site.name)
+            .is_some_and(|f| f.body.is_some());
+        if site.name == PRINT && !defined {
+            return self.printed(predicate, span, &site.returns);
+        }
+        let function = self.called_function(&site)?;
+        self.fresh += 1;
+        let skip = self.numbered("$skip", self.fresh);
+        let end = self.numbered("$return", self.fresh);
+        if !predicate.is_empty() {
+            let negated = self.is(range.start + 1, '!');
+            let (pred, _) = self.resolve(self.word(opcode - 1));
+            self.put(
+                &format!("@{}{pred} bra {skip};\n", if negated { "" } else { "!" }),
+                span,
+            );
+        }
+        let passed = self.passed(&site, &function)?;
+        self.insert(&site, &function, passed, end, span);
+        if !predicate.is_empty() {
+            self.put(&format!("{skip}:\n"), span);
+        }
+        Ok(())
+    }
+
+    /// Reads the operands of a call, up to the parameters.
+    fn call_site(&mut self, opcode: usize) -> Result<CallSite, ErrorReported> {
         let mut at = self.skip_lines(opcode + 1);
         let mut returns = Vec::new();
         if self.is(at, '(') {
@@ -918,98 +991,76 @@ impl<'a> Expander<'a> {
         if self.is(at, ',') && self.is(self.skip_lines(at + 1), '(') {
             (params, at) = self.actuals(self.skip_lines(at + 1))?;
         }
-        let name = if name.starts_with('%') {
-            // A prototype follows the operands.
-            let next = self.skip_lines(at);
-            if self.is(next, ',') {
-                at = self.skip_lines(next + 1) + 1;
-            }
-            let pointed = indirect::pointed(self.out.as_str(), &self.taken, &self.resolve(&name).0);
-            match pointed.filter(|_| !self.unknown.contains(&callee)) {
-                Some((function, holders)) => {
-                    self.followed.push((callee, holders));
-                    function
-                }
-                None => return self.unfollowed(range.start..opcode, callee, &returns),
-            }
-        } else {
-            name
-        };
-        if at < range.end {
-            let message = "expected the end of the call".into();
-            return Err(self.error("syntax", at, message, "expected `;`"));
-        }
-        if name == ASSERTION {
-            for i in range.start..opcode {
-                self.copy(i, i + 1);
-            }
-            self.put("trap", span);
-            return Ok(());
-        }
-        let defined = self.functions.get(&name).is_some_and(|f| f.body.is_some());
-        if name == PRINT && !defined {
-            return self.printed(range.start..opcode, span, &returns);
-        }
-        let Some(FuncDefinition {
-            returns: out,
-            params: formals,
-            body: Some(body),
-        }) = self.functions.get(&name).cloned()
-        else {
+        Ok(CallSite {
+            returns,
+            callee,
+            name,
+            params,
+            end: at,
+        })
+    }
+
+    /// The function that a call through a register reaches, if it is known.
+    fn pointed(&mut self, callee: usize) -> Option<String> {
+        let register = self.resolve(self.word(callee)).0;
+        let (function, holders) = indirect::pointed(self.out.as_str(), &self.taken, &register)
+            .filter(|_| !self.unknown.contains(&callee))?;
+        self.followed.push((callee, holders));
+        Some(function)
+    }
+
+    /// The function of a call. Reports functions without a body, recursion, and a wrong number of
+    /// operands.
+    fn called_function(&mut self, site: &CallSite) -> Result<FuncDefinition, ErrorReported> {
+        let name = &site.name;
+        let function = self.functions.get(name).filter(|f| f.body.is_some());
+        let Some(function) = function.cloned() else {
             let message = format!("`{name}` is called, and its code is not here");
             return Err(self.error(
                 "unknown-function",
-                callee,
+                site.callee,
                 message,
                 "expected a `.func` with a body",
             ));
         };
-        if self.calls.iter().any(|called| called.name == name) {
+        if self.calls.iter().any(|called| called.name == *name) {
             let message = format!("`{name}` calls itself");
             return Err(self.error(
                 "unsupported-call",
-                callee,
+                site.callee,
                 message,
                 "recursion is not supported",
             ));
         }
-        if (out.len(), formals.len()) != (returns.len(), params.len()) {
+        let declared = (function.returns.len(), function.params.len());
+        let given = (site.returns.len(), site.params.len());
+        if declared != given {
             let message = format!(
                 "`{name}` has {} results and {} parameters, the call {} and {}",
-                out.len(),
-                formals.len(),
-                returns.len(),
-                params.len()
+                declared.0, declared.1, given.0, given.1
             );
             return Err(self.error(
                 "wrong-operands",
-                callee,
+                site.callee,
                 message,
                 "expected as many as the function declares",
             ));
         }
-        self.fresh += 1;
-        let (skip, end) = (
-            self.numbered("$skip", self.fresh),
-            self.numbered("$return", self.fresh),
-        );
-        if opcode > range.start {
-            let negated = self.is(range.start + 1, '!');
-            let (pred, _) = self.resolve(self.word(opcode - 1));
-            self.put(
-                &format!("@{}{pred} bra {skip};\n", if negated { "" } else { "!" }),
-                span,
-            );
-        }
-        // Resolve the actual parameters in the caller's scope, before entering the function's.
-        let mut bound = Vec::new();
-        let mut before = Vec::new();
-        let mut after = Vec::new();
-        for (formal, actual, writes) in out
-            .iter()
-            .zip(&returns)
+        Ok(function)
+    }
+
+    /// Resolves the actual parameters in the caller's scope, before entering the function's.
+    fn passed(
+        &mut self,
+        site: &CallSite,
+        function: &FuncDefinition,
+    ) -> Result<PassedParams, ErrorReported> {
+        let mut passed = PassedParams::default();
+        let results = function.returns.iter().zip(&site.returns);
+        let params = function.params.iter().zip(&site.params);
+        for (formal, actual, writes) in results
             .map(|(f, a)| (f, a, true))
-            .chain(formals.iter().zip(&params).map(|(f, a)| (f, a, false)))
+            .chain(params.map(|(f, a)| (f, a, false)))
         {
             let (called, what) = self.resolve(self.word(*actual));
             let called = if self.word(*actual).is_empty() {
@@ -1017,13 +1068,15 @@ impl<'a> Expander<'a> {
             } else {
                 called
             };
-            if formal.param
-                != matches!(
-                    what,
-                    Some(NameDeclaration::Param | NameDeclaration::Bound(..))
-                )
-            {
-                let message = format!("`{}` of `{name}` is passed in another way", formal.name);
+            let is_param = matches!(
+                what,
+                Some(NameDeclaration::Param | NameDeclaration::Bound(..))
+            );
+            if formal.param != is_param {
+                let message = format!(
+                    "`{}` of `{}` is passed in another way",
+                    formal.name, site.name
+                );
                 let expected = if formal.param {
                     "expected a `.param` variable"
                 } else {
@@ -1032,44 +1085,52 @@ impl<'a> Expander<'a> {
                 return Err(self.error("wrong-operand", *actual, message, expected));
             }
             match (formal.param, writes) {
-                (true, _) => {
-                    bound.push((formal.name.clone(), NameDeclaration::Bound(called, writes)))
-                }
-                (false, true) => after.push((formal.clone(), called)),
-                (false, false) => before.push((formal.clone(), called)),
+                (true, _) => passed
+                    .bound
+                    .push((formal.name.clone(), NameDeclaration::Bound(called, writes))),
+                (false, true) => passed.after.push((formal.clone(), called)),
+                (false, false) => passed.before.push((formal.clone(), called)),
             }
         }
+        Ok(passed)
+    }
+
+    /// Writes the code of a function with its parameters.
+    fn insert(
+        &mut self,
+        site: &CallSite,
+        function: &FuncDefinition,
+        passed: PassedParams,
+        end: String,
+        span: Span,
+    ) {
+        let body = function.body.clone().unwrap_or_default();
         self.enter(true);
         self.calls.push(OpenCall {
-            name: name.clone(),
+            name: site.name.clone(),
             end: end.clone(),
         });
-        bound
-            .into_iter()
-            .for_each(|(name, declared)| self.declare(name, declared));
-        for (formal, _) in before.iter().chain(&after) {
+        for (name, declared) in passed.bound {
+            self.declare(name, declared);
+        }
+        for (formal, _) in passed.before.iter().chain(&passed.after) {
             self.declare(formal.name.clone(), NameDeclaration::Name);
         }
-        let of = |this: &Self, formal: &Formal| this.resolve(&formal.name).0;
-        for (formal, actual) in &before {
-            let text = format!("mov{} {}, {actual};\n", formal.ty, of(self, formal));
-            self.put(&text, span);
+        for (formal, actual) in &passed.before {
+            let name = self.resolve(&formal.name).0;
+            self.put(&format!("mov{} {name}, {actual};\n", formal.ty), span);
         }
         self.put("\n", span);
         self.labels(body.clone());
         self.walk(body);
         // The branch separates the function's last instruction from the first one of the next call.
         self.put(&format!("\nbra {end};\n{end}:\n"), span);
-        for (formal, actual) in &after {
-            let text = format!("mov{} {actual}, {};\n", formal.ty, of(self, formal));
-            self.put(&text, span);
+        for (formal, actual) in &passed.after {
+            let name = self.resolve(&formal.name).0;
+            self.put(&format!("mov{} {actual}, {name};\n", formal.ty), span);
         }
         self.calls.pop();
         self.scopes.pop();
-        if opcode > range.start {
-            self.put(&format!("{skip}:\n"), span);
-        }
-        Ok(())
     }
 
     /// Declares a register with the name of a function that an instruction takes the address of.

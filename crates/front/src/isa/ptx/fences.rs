@@ -195,7 +195,7 @@ fn restricted(e: &mut Emit<'_, '_>, c: &PtxInstr) {
             |d| {
                 d.label("expected one of two forms").note(
                     "fence.release.sync_restrict::shared::cta.cluster, \
-                 fence.acquire.sync_restrict::shared::cluster.cluster",
+                     fence.acquire.sync_restrict::shared::cluster.cluster",
                 )
             },
         ),
@@ -316,7 +316,7 @@ fn half(e: &mut Emit<'_, '_>, c: &PtxInstr, order: Option<&str>, scope: Option<S
                 d.label("expected `fence.proxy.alias.release.sys` or `.acquire.sys`")
                     .help(
                         "leave them out, and order memory by a fence of its own, such as \
-                             `fence.acq_rel.gpu`",
+                         `fence.acq_rel.gpu`",
                     )
             },
         ),

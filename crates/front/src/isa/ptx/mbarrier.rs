@@ -636,55 +636,7 @@ fn arrive(e: &mut Emit<'_, '_>, c: &PtxInstr, how: &ArrivalVariant) {
     let Some(operand) = counted(e, c, operand, most) else {
         return;
     };
-    let (count, more) = if how.bytes {
-        (Expr::Const(1), operand.clone())
-    } else {
-        (operand.clone(), Expr::Const(0))
-    };
-    let expecting = |old: &Expr| {
-        if how.bytes {
-            object::expect(old.clone(), more.clone(), 1)
-        } else {
-            old.clone()
-        }
-    };
-    let arrived = |old: &Expr| {
-        let word = expecting(old);
-        let word = if how.leaves {
-            object::drop(word, count.clone())
-        } else {
-            word
-        };
-        object::arrive(word, count.clone())
-    };
-    let ok = |old: &Expr| {
-        let mut ok = object::both(
-            object::live(old.clone()),
-            object::within(count.clone(), object::pending(old.clone())),
-        );
-        if how.bytes {
-            ok = object::both(ok, object::in_range(old.clone(), more.clone(), 1));
-        }
-        if how.leaves {
-            let stay = Expr::Cmp(
-                CmpOp::Lt,
-                Ty::WORD,
-                count.clone().into(),
-                object::expected(old.clone()).into(),
-            );
-            ok = object::both(ok, stay);
-        }
-        if how.incomplete {
-            let on = Expr::Cmp(
-                CmpOp::Lt,
-                Ty::WORD,
-                count.clone().into(),
-                object::pending(old.clone()).into(),
-            );
-            ok = object::both(ok, on);
-        }
-        ok
-    };
+    let counts = ArrivalCounts::of(how, &operand);
     // With `.shared::cta`, or with a token as its result, the operation needs an object of its own
     // CTA.
     let own = matches!(c.quals.get(QualKind::Space), Some("shared" | "shared::cta"))
@@ -695,9 +647,14 @@ fn arrive(e: &mut Emit<'_, '_>, c: &PtxInstr, how: &ArrivalVariant) {
         role: Some(Tag::MbarrierArrive),
         ..MbarrierOp::of(order)
     };
-    let Some(old) = operation(e, c, &what, &operand, ok, |old| {
-        object::settled(arrived(&old))
-    }) else {
+    let Some(old) = operation(
+        e,
+        c,
+        &what,
+        &operand,
+        |old| counts.defined(how, old),
+        |old| object::settled(counts.arrived(how, old)),
+    ) else {
         return;
     };
     if let Some(dst) = c.dst(0) {
@@ -705,6 +662,66 @@ fn arrive(e: &mut Emit<'_, '_>, c: &PtxInstr, how: &ArrivalVariant) {
             dst,
             value: object::token(Expr::Reg(old), c.expr(1)),
         });
+    }
+}
+
+/// The numbers that an arrival counts.
+struct ArrivalCounts {
+    /// Arrivals.
+    count: Expr,
+    /// Bytes to expect before the arrival; `None` if the variant has none.
+    more: Option<Expr>,
+}
+
+impl ArrivalCounts {
+    fn of(how: &ArrivalVariant, operand: &Expr) -> ArrivalCounts {
+        if how.bytes {
+            ArrivalCounts {
+                count: Expr::Const(1),
+                more: Some(operand.clone()),
+            }
+        } else {
+            ArrivalCounts {
+                count: operand.clone(),
+                more: None,
+            }
+        }
+    }
+
+    /// The word after the arrival.
+    fn arrived(&self, how: &ArrivalVariant, old: Expr) -> Expr {
+        let word = match &self.more {
+            Some(bytes) => object::expect(old, bytes.clone(), 1),
+            None => old,
+        };
+        let word = if how.leaves {
+            object::drop(word, self.count.clone())
+        } else {
+            word
+        };
+        object::arrive(word, self.count.clone())
+    }
+
+    /// Whether the arrival is defined for a word.
+    fn defined(&self, how: &ArrivalVariant, old: &Expr) -> Expr {
+        let mut ok = object::both(
+            object::live(old.clone()),
+            object::within(self.count.clone(), object::pending(old.clone())),
+        );
+        if let Some(bytes) = &self.more {
+            ok = object::both(ok, object::in_range(old.clone(), bytes.clone(), 1));
+        }
+        if how.leaves {
+            ok = object::both(ok, self.is_below(object::expected(old.clone())));
+        }
+        if how.incomplete {
+            ok = object::both(ok, self.is_below(object::pending(old.clone())));
+        }
+        ok
+    }
+
+    fn is_below(&self, limit: Expr) -> Expr {
+        Expr::Cmp(CmpOp::Lt, Ty::WORD, self.count.clone().into(), limit.into())
     }
 }
 
@@ -895,7 +912,7 @@ fn shared_object(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Option<LocId> {
         e.error("wrong-operand", c.opcode.clone(), message, |d| {
             d.label(
                 "expected a location in shared memory, or a register that holds the same \
-                     address of one on every way here",
+                 address of one on every way here",
             )
         });
         return None;

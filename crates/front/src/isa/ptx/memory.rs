@@ -455,7 +455,7 @@ pub(super) fn addresses(e: &mut Emit<'_, '_>, c: &PtxInstr, first: Expr) -> Opti
         e.error("unsupported-qualifier", place, message, |d| {
             d.label(
                 "expected at most 16 bytes, or `.v4` of 64 bits or `.v8` of 32 bits (PTX \
-                     ISA, ld, st)",
+                 ISA, ld, st)",
             )
         });
         return None;

@@ -111,7 +111,7 @@ fn replicas(e: &mut Emit<'_, '_>, c: &PtxInstr, at: usize) -> Option<Vec<Expr>> 
             |d| {
                 d.label(
                     "expected an array with an element of the instruction's type for each \
-                         device, two of a packed type, and as many of a vector as it has",
+                     device, two of a packed type, and as many of a vector as it has",
                 )
                 .also(place, "declared here")
             },
@@ -145,7 +145,7 @@ fn has_vectors(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Option<i64> {
     e.error("conflicting-qualifiers", c.opcode.clone(), message, |d| {
         d.label(
             "expected at most 16 bytes of `.f32`, `.f16`, `.f16x2`, `.bf16` or `.bf16x2`, \
-                 and of the shorter ones a vector",
+             and of the shorter ones a vector",
         )
         .note("PTX ISA 9.4, multimem.ld_reduce, multimem.st, multimem.red")
     });

@@ -94,44 +94,7 @@ impl Emit<'_, '_> {
                 None
             }
             (OperandKind::Int(v), OperandRole::Val | OperandRole::Loose | OperandRole::Any) => {
-                if (m.quals.is_half() || m.quals.packed() > 1) && role == OperandRole::Val {
-                    let message = "there are no constants of 16 bits of floating point, and \
-                             none of packed types";
-                    self.error("wrong-operand", operand.range.clone(), message, |d| {
-                        d.label(
-                            "expected a register, which `mov.b16` or `mov.b32` sets to \
-                                 the bits of one",
-                        )
-                    });
-                    return None;
-                }
-                let prefix = m
-                    .quals
-                    .format()
-                    .map(|format| if format.bits == 32 { "0f" } else { "0d" });
-                let written = self.str(&operand.range);
-                if let Some(prefix) = prefix
-                    && role == OperandRole::Val
-                    && !written.to_ascii_lowercase().starts_with(prefix)
-                {
-                    let message = format!(
-                        "`{written}` is no floating-point constant of {} bits",
-                        ty.bits
-                    );
-                    self.error("wrong-operand", operand.range.clone(), message, |d| {
-                        d.label(format!("expected the bits of one behind `{prefix}`"))
-                    });
-                }
-                if role == OperandRole::Val && !fits(*v, ty) {
-                    let message = format!("{v} does not fit {} bits", ty.bits);
-                    self.error(
-                        "constant-out-of-range",
-                        operand.range.clone(),
-                        message,
-                        |d| d.label(format!("expected a constant of {} bits", ty.bits)),
-                    );
-                }
-                Some(PtxArg::Expr(Expr::Const(*v)))
+                self.integer(m, role, operand, *v, ty)
             }
             (OperandKind::Int(_), _) => wrong(self, "a constant"),
             // A floating-point constant has 64 bits until it is used (PTX ISA, Floating-Point
@@ -183,6 +146,55 @@ impl Emit<'_, '_> {
                 wrong(self, &found)
             }
         }
+    }
+
+    /// Checks a constant: its notation and its range.
+    fn integer(
+        &mut self,
+        m: &Matched,
+        role: OperandRole,
+        operand: &PtxOperand,
+        v: i64,
+        ty: Ty,
+    ) -> Option<PtxArg> {
+        if (m.quals.is_half() || m.quals.packed() > 1) && role == OperandRole::Val {
+            let message = "there are no constants of 16 bits of floating point, and \
+                     none of packed types";
+            self.error("wrong-operand", operand.range.clone(), message, |d| {
+                d.label(
+                    "expected a register, which `mov.b16` or `mov.b32` sets to \
+                     the bits of one",
+                )
+            });
+            return None;
+        }
+        let prefix = m
+            .quals
+            .format()
+            .map(|format| if format.bits == 32 { "0f" } else { "0d" });
+        let written = self.str(&operand.range);
+        if let Some(prefix) = prefix
+            && role == OperandRole::Val
+            && !written.to_ascii_lowercase().starts_with(prefix)
+        {
+            let message = format!(
+                "`{written}` is no floating-point constant of {} bits",
+                ty.bits
+            );
+            self.error("wrong-operand", operand.range.clone(), message, |d| {
+                d.label(format!("expected the bits of one behind `{prefix}`"))
+            });
+        }
+        if role == OperandRole::Val && !fits(v, ty) {
+            let message = format!("{v} does not fit {} bits", ty.bits);
+            self.error(
+                "constant-out-of-range",
+                operand.range.clone(),
+                message,
+                |d| d.label(format!("expected a constant of {} bits", ty.bits)),
+            );
+        }
+        Some(PtxArg::Expr(Expr::Const(v)))
     }
 
     /// Resolves a register, a special register, or the address of a location.

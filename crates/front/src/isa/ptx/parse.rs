@@ -181,7 +181,7 @@ impl PtxParser<'_> {
                 self.sink.error("bad-number", span, message, |d| {
                     d.label(
                         "expected an integer, or the bits of a floating-point number as \
-                             in `0f3F800000`",
+                         in `0f3F800000`",
                     )
                 });
                 return Err(ErrorReported);

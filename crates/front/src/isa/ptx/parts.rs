@@ -184,11 +184,11 @@ fn whole(program: &Program, object: LocId, accesses: &[RegisterAccess], sink: &m
                 })
                 .note(
                     "an ordinary access to an mbarrier object is undefined (PTX ISA \
-                             9.4, mbarrier)",
+                     9.4, mbarrier)",
                 )
                 .help(format!(
                     "if it is to other bytes, say what is where: `{name} = {{ fields = {{ \
-                         data = \"u32[4]\", bar = \"mbarrier\" }} }}`"
+                     data = \"u32[4]\", bar = \"mbarrier\" }} }}`"
                 ))
             });
         }

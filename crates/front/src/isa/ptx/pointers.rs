@@ -345,7 +345,7 @@ impl Pass<'_> {
             self.sink.error("mixed-size", self.span, message, |d| {
                 d.label(format!("{} bits", wanted.bits)).help(
                     "declare the objects with the smallest type that they are \
-                             accessed with, for example `type = \"u32\"`",
+                     accessed with, for example `type = \"u32\"`",
                 )
             });
             return None;
@@ -372,7 +372,7 @@ impl Pass<'_> {
                 .error("unsupported-load", self.span, message, |d| {
                     d.label("the PTX memory model does not cover it").note(
                         "memory that is read with `.nc` is read-only while the kernel runs (PTX \
-                     ISA, ld.global.nc)",
+                         ISA, ld.global.nc)",
                     )
                 });
         }

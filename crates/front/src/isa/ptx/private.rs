@@ -52,6 +52,19 @@ struct FlowState {
     cells: BTreeMap<(LocId, i64), (i64, AbstractValue)>,
 }
 
+impl FlowState {
+    /// Whether an expression is a register with a known address, or an address.
+    fn is_address(&self, e: &Expr) -> bool {
+        match e {
+            Expr::Reg(r) => match &self.regs[usize::from(r.0)] {
+                AbstractValue::Is(e) => e.base().is_some(),
+                AbstractValue::Of(_) => false,
+            },
+            e => matches!(e, Expr::Address(_)),
+        }
+    }
+}
+
 /// The replacement of a reachable micro-op.
 #[derive(Clone)]
 enum Fact {
@@ -387,6 +400,74 @@ impl<'a> LocalMemoryFlow<'a> {
         (kept && inside && self.untyped.binary_search(&at).is_err())
             .then_some((object, first, size))
     }
+
+    /// The answer of an `isspacep` instruction, if it is known.
+    fn space_answer(&self, instr: &Instr, state: &FlowState) -> Option<bool> {
+        let (address, is_in) = asks_space(instr)?;
+        match self.value(address, state) {
+            AbstractValue::Is(e) => match self.program.location(e.base()?).kind {
+                LocationKind::Object { space, .. } => Some(is_in(space)),
+                LocationKind::Alias { .. } => None,
+            },
+            // The value points to no local memory, so a query for local memory has the answer no.
+            AbstractValue::Of(targets) => {
+                (targets.is_empty() && is_in(Space::Local) && !is_in(Space::Global))
+                    .then_some(false)
+            }
+        }
+    }
+
+    /// The value of a load from known bytes.
+    fn load(&self, place: Place, ty: Ty, state: &FlowState) -> AbstractValue {
+        let (object, first, size) = place;
+        match state.cells.get(&(object, first)) {
+            Some((bytes, AbstractValue::Is(Expr::Const(v)))) if *bytes == size => {
+                AbstractValue::Is(Expr::Const(ty.wrap(*v)))
+            }
+            Some((bytes, value)) if *bytes == size => value.clone(),
+            _ => AbstractValue::Of(self.held.get(&object).cloned().unwrap_or_default()),
+        }
+    }
+
+    /// Stores a value to known bytes.
+    fn store(&mut self, place: Place, value: AbstractValue, state: &mut FlowState) {
+        let (object, first, size) = place;
+        let value = match value {
+            // A narrow store keeps only some bits of the address.
+            AbstractValue::Is(e) if e.base().is_some() && size < 8 => {
+                AbstractValue::Of(self.of(&AbstractValue::Is(e)))
+            }
+            other => other,
+        };
+        let targets = self.of(&value);
+        self.held.entry(object).or_default().extend(targets);
+        let overlapping: Vec<_> = state
+            .cells
+            .range((object, i64::MIN)..(object, first + size))
+            .filter(|((_, from), (bytes, _))| from + bytes > first)
+            .map(|(key, _)| *key)
+            .collect();
+        for key in overlapping {
+            state.cells.remove(&key);
+        }
+        state.cells.insert((object, first), (size, value));
+    }
+
+    /// The target of an unknown access may change, so it stays in memory; stored addresses may
+    /// escape through it.
+    fn escape(&mut self, op: &Op, address: Option<&AbstractValue>, state: &FlowState) {
+        if let Some(address) = address {
+            let targets = self.of(address);
+            self.objects.left.extend(targets);
+        }
+        for operand in op.operands() {
+            if op.address().is_some_and(|a| std::ptr::eq(a, operand)) {
+                continue;
+            }
+            let targets = self.of(&self.value(operand, state));
+            self.escaped.extend(targets);
+        }
+    }
 }
 
 impl Domain for LocalMemoryFlow<'_> {
@@ -404,42 +485,18 @@ impl Domain for LocalMemoryFlow<'_> {
         let mut result = None;
         match (op, place) {
             (Op::Assign { value, .. }, _) => {
-                let answer = asks_space(instr).and_then(|(address, is_in)| {
-                    let space = |loc| match self.program.location(loc).kind {
-                        LocationKind::Object { space, .. } => Some(is_in(space)),
-                        LocationKind::Alias { .. } => None,
-                    };
-                    match self.value(address, state) {
-                        AbstractValue::Is(e) => space(e.base()?),
-                        // The value points to no local memory, so a query for local memory has the
-                        // answer no.
-                        AbstractValue::Of(targets) => {
-                            (targets.is_empty() && is_in(Space::Local) && !is_in(Space::Global))
-                                .then_some(false)
-                        }
-                    }
-                });
+                let answer = self.space_answer(instr, state);
                 let found = match answer {
                     Some(answer) => AbstractValue::Is(Expr::Const(i64::from(answer))),
                     None if asks_space(instr).is_some() => AbstractValue::Of(Targets::new()),
                     None => self.value(value, state),
                 };
                 // `pointers` checks arithmetic on addresses, so it must stay.
-                let address = |e: &Expr| match e {
-                    Expr::Reg(r) => match &state.regs[usize::from(r.0)] {
-                        AbstractValue::Is(e) => e.base().is_some(),
-                        AbstractValue::Of(_) => false,
-                    },
-                    e => matches!(e, Expr::Address(_)),
-                };
-                fact = match &found {
-                    AbstractValue::Is(known @ Expr::Const(_))
-                        if answer.is_some() || !value.any(&address) =>
-                    {
-                        Fact::Is(known.clone())
-                    }
-                    _ => Fact::Stays,
-                };
+                if let AbstractValue::Is(known @ Expr::Const(_)) = &found
+                    && (answer.is_some() || !value.any(&|e| state.is_address(e)))
+                {
+                    fact = Fact::Is(known.clone());
+                }
                 result = Some(found);
             }
             (Op::Branch { cond, .. }, _) => {
@@ -447,61 +504,22 @@ impl Domain for LocalMemoryFlow<'_> {
                     fact = Fact::Is(known);
                 }
             }
-            (Op::Load { .. }, Some((object, first, size))) => {
-                let value = match state.cells.get(&(object, first)) {
-                    Some((bytes, value)) if *bytes == size => match value {
-                        AbstractValue::Is(Expr::Const(v)) => {
-                            AbstractValue::Is(Expr::Const(ty.wrap(*v)))
-                        }
-                        other => other.clone(),
-                    },
-                    _ => AbstractValue::Of(self.held.get(&object).cloned().unwrap_or_default()),
+            (Op::Load { .. }, Some(place)) => {
+                let value = self.load(place, ty, state);
+                let known = match &value {
+                    AbstractValue::Is(e) => Some(e.clone()),
+                    AbstractValue::Of(_) => None,
                 };
-                let known = if let AbstractValue::Is(e) = &value {
-                    Some(e.clone())
-                } else {
-                    None
-                };
-                fact = Fact::Access((object, first, size), known);
+                fact = Fact::Access(place, known);
                 result = Some(value);
             }
-            (Op::Store { value, .. }, Some((object, first, size))) => {
-                let value = match self.value(value, state) {
-                    // A narrow store keeps only some bits of the address.
-                    AbstractValue::Is(e) if e.base().is_some() && size < 8 => {
-                        AbstractValue::Of(self.of(&AbstractValue::Is(e)))
-                    }
-                    other => other,
-                };
-                let targets = self.of(&value);
-                self.held.entry(object).or_default().extend(targets);
-                let others = state
-                    .cells
-                    .range((object, i64::MIN)..(object, first + size));
-                let hit = others
-                    .filter(|((_, from), (bytes, _))| from + bytes > first)
-                    .map(|(key, _)| *key);
-                for key in hit.collect::<Vec<_>>() {
-                    state.cells.remove(&key);
-                }
-                state.cells.insert((object, first), (size, value));
-                fact = Fact::Access((object, first, size), None);
+            (Op::Store { value, .. }, Some(place)) => {
+                let value = self.value(value, state);
+                self.store(place, value, state);
+                fact = Fact::Access(place, None);
             }
             _ => {
-                // The target may change, so it stays in memory; stored addresses may escape through
-                // it.
-                if let Some(address) = &address {
-                    let targets = self.of(address);
-                    self.objects.left.extend(targets);
-                }
-                let taken = op
-                    .operands()
-                    .into_iter()
-                    .filter(|e| !op.address().is_some_and(|a| std::ptr::eq(a, *e)));
-                for operand in taken {
-                    let targets = self.of(&self.value(operand, state));
-                    self.escaped.extend(targets);
-                }
+                self.escape(op, address.as_ref(), state);
                 result = Some(self.anything());
             }
         }

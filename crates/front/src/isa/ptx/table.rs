@@ -96,6 +96,11 @@ impl InstrRow {
         self
     }
 
+    /// Whether a key or a group of the row contains a qualifier.
+    fn names(&self, word: &str) -> bool {
+        self.keys.contains(&word) || self.groups.iter().any(|g| g.words.contains(&word))
+    }
+
     /// Sets the type of the result.
     pub(super) const fn result(mut self, result: ResultTy) -> InstrRow {
         self.result = result;
@@ -523,19 +528,77 @@ impl Matched {
 /// Finds the row of an instruction and sorts its qualifiers. Reports an error and returns `None` if
 /// there is no row.
 pub(super) fn find(text: &MappedText, mut raw: RawInstr, sink: &mut Sink) -> Option<Matched> {
-    let str = |range: &Range<usize>| &text.as_str()[range.clone()];
-    let opcode = str(&raw.opcode);
-    let span = text.span(raw.opcode.clone());
-    let Some(rows) = by_opcode().get(opcode) else {
+    let mut search = RowSearch {
+        text,
+        raw: &raw,
+        sink,
+    };
+    let row = search.row()?;
+    let (quals, complete) = search.qualifiers(row);
+    if quals.all(QualKind::Cache).any(|word| word == POLICY) {
+        drop_policy(text, &mut raw, sink)?;
+    }
+    complete.then_some(Matched { row, quals, raw })
+}
+
+/// The search for the row of one instruction.
+struct RowSearch<'a> {
+    text: &'a MappedText,
+    raw: &'a RawInstr,
+    sink: &'a mut Sink,
+}
+
+impl<'a> RowSearch<'a> {
+    fn word(&self, range: &Range<usize>) -> &'a str {
+        &self.text.as_str()[range.clone()]
+    }
+
+    fn opcode(&self) -> &'a str {
+        self.word(&self.raw.opcode)
+    }
+
+    fn has(&self, qualifier: &str) -> bool {
+        self.raw.quals.iter().any(|q| self.word(q) == qualifier)
+    }
+
+    /// The row with the most keys among those that fit.
+    fn row(&mut self) -> Option<&'static InstrRow> {
+        let Some(rows) = by_opcode().get(self.opcode()) else {
+            self.unknown_opcode();
+            return None;
+        };
+        let row = rows
+            .iter()
+            .filter(|row| self.fits(row))
+            .max_by_key(|row| row.keys.len() + usize::from(!row.one_of.is_empty()))
+            .copied();
+        if row.is_none() {
+            self.unknown_form(rows);
+        }
+        row
+    }
+
+    fn fits(&self, row: &InstrRow) -> bool {
+        if let [BARE] = row.keys {
+            let last = self.raw.operands.last().map(|o| &o.kind);
+            return self.raw.quals.is_empty() && matches!(last, Some(OperandKind::Int(_)));
+        }
+        row.keys.iter().all(|key| self.has(key))
+            && (row.one_of.is_empty() || row.one_of.iter().any(|key| self.has(key)))
+    }
+
+    fn unknown_opcode(&mut self) {
+        let opcode = self.opcode();
+        let span = self.text.span(self.raw.opcode.clone());
         if let Some(what) = outside::instruction(opcode) {
-            sink.error(
+            self.sink.error(
                 "unsupported-instruction",
                 span,
                 format!("`{opcode}` is not supported: {what}"),
                 |d| d.label("PTX has this instruction, the checker has not"),
             );
         } else {
-            sink.error(
+            self.sink.error(
                 "unknown-instruction",
                 span,
                 format!("there is no instruction `{opcode}`"),
@@ -545,40 +608,23 @@ pub(super) fn find(text: &MappedText, mut raw: RawInstr, sink: &mut Sink) -> Opt
                 },
             );
         }
-        return None;
-    };
-    let written = |key: &str| raw.quals.iter().any(|q| str(q) == key);
-    let bare = raw.quals.is_empty()
-        && matches!(
-            raw.operands.last().map(|o| &o.kind),
-            Some(OperandKind::Int(_))
-        );
-    let fits = |row: &&&InstrRow| match row.keys {
-        [BARE] => bare,
-        keys => {
-            keys.iter().all(|k| written(k))
-                && (row.one_of.is_empty() || row.one_of.iter().any(|k| written(k)))
-        }
-    };
-    let keys = |row: &&&InstrRow| row.keys.len() + usize::from(!row.one_of.is_empty());
-    let Some(row) = rows.iter().filter(fits).max_by_key(keys).copied() else {
-        let known = |q: &str| {
-            rows.iter()
-                .any(|r| r.keys.contains(&q) || r.groups.iter().any(|g| g.words.contains(&q)))
-        };
-        let bad = raw
-            .quals
-            .iter()
-            .find(|q| outside::qualifier(str(q)).is_some() && !known(str(q)));
-        if let Some(bad) = bad {
-            report_unsupported(text, opcode, bad, sink);
-            return None;
+    }
+
+    fn unknown_form(&mut self, rows: &[&'static InstrRow]) {
+        let (opcode, raw) = (self.opcode(), self.raw);
+        let unsupported = raw.quals.iter().find(|range| {
+            let word = self.word(range);
+            outside::qualifier(word).is_some() && !rows.iter().any(|row| row.names(word))
+        });
+        if let Some(range) = unsupported {
+            return report_unsupported(self.text, opcode, range, self.sink);
         }
         let forms: Vec<&str> = rows.iter().map(|r| r.syntax).collect();
-        let whole = text.span(raw.opcode.start..raw.quals.last().map_or(raw.opcode.end, |q| q.end));
-        sink.error(
+        let end = raw.quals.last().map_or(raw.opcode.end, |q| q.end);
+        let first = raw.quals.first().map(|first| self.word(first));
+        self.sink.error(
             "unknown-instruction",
-            whole,
+            self.text.span(raw.opcode.start..end),
             format!("there is no such form of `{opcode}`"),
             |d| {
                 let keys = rows
@@ -586,91 +632,102 @@ pub(super) fn find(text: &MappedText, mut raw: RawInstr, sink: &mut Sink) -> Opt
                     .flat_map(|r| r.keys.iter().copied())
                     .filter(|k| *k != BARE);
                 let d = d.label(format!("expected {}", or_list(&forms)));
-                match raw.quals.first() {
-                    Some(first) => d.did_you_mean(str(first), keys),
+                match first {
+                    Some(first) => d.did_you_mean(first, keys),
                     None => d,
                 }
             },
         );
-        return None;
-    };
-    let mut quals = Quals::default();
-    let mut ok = true;
-    for range in &raw.quals {
-        let word = str(range);
-        if row.keys.contains(&word) && !quals.0.iter().any(|q| q.1 == word) {
-            let key = row
-                .keys
-                .iter()
-                .find(|k| **k == word)
-                .copied()
-                .unwrap_or_default();
-            quals.0.push((QualKind::Key, key, range.clone()));
-            continue;
+    }
+
+    /// The qualifiers, sorted into the row's groups, and whether there were no errors. Reports all
+    /// unknown and conflicting ones.
+    fn qualifiers(&mut self, row: &InstrRow) -> (Quals, bool) {
+        let mut quals = Quals::default();
+        let mut complete = true;
+        for range in &self.raw.quals {
+            complete &= self.qualifier(row, range, &mut quals).is_some();
         }
-        let place = text.span(range.clone());
+        (quals, complete)
+    }
+
+    fn qualifier(&mut self, row: &InstrRow, range: &Range<usize>, quals: &mut Quals) -> Option<()> {
+        let word = self.word(range);
+        if let Some(key) = row.keys.iter().copied().find(|key| *key == word)
+            && !quals.0.iter().any(|q| q.1 == word)
+        {
+            quals.0.push((QualKind::Key, key, range.clone()));
+            return Some(());
+        }
         let group = row
             .groups
             .iter()
             .find_map(|g| Some((g.kind, *g.words.iter().find(|w| **w == word)?)));
         let Some((kind, known)) = group else {
-            ok = false;
-            if outside::qualifier(word).is_some() {
-                report_unsupported(text, opcode, range, sink);
-            } else {
-                let words = || row.groups.iter().flat_map(|g| g.words.iter().copied());
-                let id = "unknown-qualifier";
-                sink.error(
-                    id,
-                    place,
-                    format!("`{opcode}` has no qualifier `.{word}`"),
-                    |d| {
-                        d.label(format!("expected the form {}", row.syntax))
-                            .did_you_mean(word, words())
-                    },
-                );
-            }
-            continue;
+            self.unknown_qualifier(row, range);
+            return None;
         };
         let many = matches!(kind, QualKind::Cache | QualKind::Ignored);
         let room = if kind == QualKind::Types { 2 } else { 1 };
-        let before = quals.0.iter().filter(|q| q.0 == kind).count();
-        if !many && before >= room {
-            ok = false;
+        if !many && quals.all(kind).count() >= room {
             let first = quals.place(kind).unwrap_or_default();
-            sink.error(
+            self.sink.error(
                 "conflicting-qualifiers",
-                place,
-                format!("`.{word}` after `.{}`", str(&first)),
+                self.text.span(range.clone()),
+                format!("`.{word}` after `.{}`", &self.text.as_str()[first.clone()]),
                 |d| {
                     d.label("only one of these can be given")
-                        .also(text.span(first), "the first one")
-                },
-            );
-            continue;
-        }
-        quals.0.push((kind, known, range.clone()));
-    }
-    if quals.all(QualKind::Cache).any(|word| word == POLICY) {
-        // A cache policy changes no value that is read (PTX ISA, Cache Eviction Priority Hints).
-        let policy = raw.operands.pop();
-        let is_register = |o: &PtxOperand| matches!(&o.kind, OperandKind::Name(n) if !n.brackets);
-        if !policy.as_ref().is_some_and(is_register) {
-            let place = policy.map_or(raw.opcode.clone(), |o| o.range);
-            sink.error(
-                "wrong-operand",
-                text.span(place),
-                "no cache policy stands here",
-                |d| {
-                    d.label(format!(
-                        "`.{POLICY}` takes one in a register, behind the other operands"
-                    ))
+                        .also(self.text.span(first), "the first one")
                 },
             );
             return None;
         }
+        quals.0.push((kind, known, range.clone()));
+        Some(())
     }
-    ok.then_some(Matched { row, quals, raw })
+
+    fn unknown_qualifier(&mut self, row: &InstrRow, range: &Range<usize>) {
+        let (opcode, word) = (self.opcode(), self.word(range));
+        if outside::qualifier(word).is_some() {
+            return report_unsupported(self.text, opcode, range, self.sink);
+        }
+        self.sink.error(
+            "unknown-qualifier",
+            self.text.span(range.clone()),
+            format!("`{opcode}` has no qualifier `.{word}`"),
+            |d| {
+                let words = row.groups.iter().flat_map(|g| g.words.iter().copied());
+                d.label(format!("expected the form {}", row.syntax))
+                    .did_you_mean(word, words)
+            },
+        );
+    }
+}
+
+/// Removes the cache policy from the operands: it changes no value that is read (PTX ISA, Cache
+/// Eviction Priority Hints).
+fn drop_policy(text: &MappedText, raw: &mut RawInstr, sink: &mut Sink) -> Option<()> {
+    let policy = raw.operands.pop();
+    if let Some(PtxOperand {
+        kind: OperandKind::Name(name),
+        ..
+    }) = &policy
+        && !name.brackets
+    {
+        return Some(());
+    }
+    let place = policy.map_or(raw.opcode.clone(), |o| o.range);
+    sink.error(
+        "wrong-operand",
+        text.span(place),
+        "no cache policy stands here",
+        |d| {
+            d.label(format!(
+                "`.{POLICY}` takes one in a register, behind the other operands"
+            ))
+        },
+    );
+    None
 }
 
 /// The key of a row for instructions without qualifiers and with a constant as the last operand.

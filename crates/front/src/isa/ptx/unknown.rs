@@ -141,7 +141,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         "fma",
         "`fma.rnd.oob{.relu}.type d, a, b, c`",
         "product plus `c`, where some operands count as zero: a value that is not worked \
-             out",
+         out",
         TERNARY,
     )
     .keyed(&["oob"]),

@@ -327,7 +327,7 @@ impl<'p> Resolver<'p> {
                 d.label("local memory that every thread accesses at known places")
                     .help(format!(
                         "the registers are called `P0:{}$0`, after the byte that each begins at; \
-                     or name it in the test's own condition",
+                         or name it in the test's own condition",
                         self.program.location(loc).name
                     ))
             });

@@ -134,7 +134,7 @@ impl HostBuilder<'_, '_> {
                     d.label("expected an event of an earlier call")
                         .note(
                             "events of the host, and those of other work-items, cannot be \
-                                 waited for on the device",
+                             waited for on the device",
                         )
                         .did_you_mean(&name.text, made.keys().map(String::as_str))
                 });
@@ -169,7 +169,7 @@ impl HostBuilder<'_, '_> {
                 |d| {
                     d.label("expected events, such as `1, &e`").note(
                         "an empty list is an error (OpenCL C, enqueue_marker: \
-                             CLK_INVALID_EVENT_WAIT_LIST)",
+                         CLK_INVALID_EVENT_WAIT_LIST)",
                     )
                 },
             );

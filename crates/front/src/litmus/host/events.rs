@@ -220,7 +220,7 @@ impl HostEvents {
                 .also(event.span, "made here")
                 .note(
                     "the events of a wait list are of the queue's context (OpenCL \
-                             API: CL_INVALID_CONTEXT)",
+                     API: CL_INVALID_CONTEXT)",
                 )
             });
             return None;

@@ -101,7 +101,7 @@ impl Misuse<'_> {
                         .also(first, "a launch that depends on the kernel in front of it")
                         .note(
                             "what such a launch depends on where no kernel is in front of \
-                                 it, CUDA does not say",
+                             it, CUDA does not say",
                         )
                 });
                 return;
@@ -217,7 +217,7 @@ impl Misuse<'_> {
                     .also(kind, "the direction of the copy")
                     .note(
                         "a direction that contradicts the memory is undefined (CUDA \
-                             runtime API, cudaMemcpy)",
+                         runtime API, cudaMemcpy)",
                     )
                     .help("`cudaMemcpyDefault` follows the memory")
             });

@@ -241,7 +241,7 @@ impl HostBuilder<'_, '_> {
                         |d| {
                             d.label("expected at least one event").note(
                                 "an empty list is an error (OpenCL API, clWaitForEvents: \
-                                     CL_INVALID_VALUE)",
+                                 CL_INVALID_VALUE)",
                             )
                         },
                     );

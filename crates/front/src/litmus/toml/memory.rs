@@ -441,7 +441,7 @@ impl TestReader<'_, '_> {
             self.sink.error("program-scope", span, message, |d| {
                 d.label(
                     "expected a number, or the address of another variable at program \
-                         scope",
+                     scope",
                 )
                 .note(
                     "memory that the host allocates is not known when the program is built \

@@ -26,6 +26,13 @@ struct Extent {
     span: Span,
 }
 
+/// The sizes of an index space of OpenCL.
+struct OpenClSizes {
+    global: Extent,
+    local: Extent,
+    offset: Option<Extent>,
+}
+
 impl TestReader<'_, '_> {
     /// The threads of a kernel, by their places. Reports an error and returns none if the index
     /// space is invalid or too large. An index space of OpenCL may be empty.
@@ -129,6 +136,21 @@ impl TestReader<'_, '_> {
                 });
             return None;
         }
+        let sizes = self.opencl_sizes(table, span_of(value), choice)?;
+        let range = self.range_of(&sizes)?;
+        if self.uniform(dialect, table) {
+            self.check_full_groups(&range, &sizes)?;
+        }
+        Some(range)
+    }
+
+    /// The sizes of an index space of OpenCL, with as many dimensions each.
+    fn opencl_sizes(
+        &mut self,
+        table: &DeTable<'_>,
+        place: Span,
+        choice: &TemplateChoice,
+    ) -> Option<OpenClSizes> {
         let (global, local) = (
             self.extent(table, "global", choice),
             self.extent(table, "local", choice),
@@ -142,14 +164,13 @@ impl TestReader<'_, '_> {
             };
             if !table.contains_key(missing) {
                 let message = format!("`kernel` has no `{missing}`");
-                self.sink
-                    .error("missing-key", span_of(value), message, |d| {
-                        d.label("an index space has a `global` and a `local` size")
-                            .help(
-                                "without a local size, an implementation chooses one, and a \
-                                 test would be about all of them",
-                            )
-                    });
+                self.sink.error("missing-key", place, message, |d| {
+                    d.label("an index space has a `global` and a `local` size")
+                        .help(
+                            "without a local size, an implementation chooses one, and a \
+                             test would be about all of them",
+                        )
+                });
             }
             return None;
         };
@@ -168,40 +189,56 @@ impl TestReader<'_, '_> {
                 return None;
             }
         }
+        Some(OpenClSizes {
+            global,
+            local,
+            offset,
+        })
+    }
+
+    fn range_of(&mut self, sizes: &OpenClSizes) -> Option<NdRange> {
+        let OpenClSizes {
+            global,
+            local,
+            offset,
+        } = sizes;
         let first = offset.as_ref().map_or(&[][..], |o| &o.sizes);
-        let range = match NdRange::new(&global.sizes, &local.sizes, first) {
-            Ok(range) => range,
-            Err(error) => {
-                let (span, expected) = match error {
-                    RangeError::Dimensions => (global.span, "expected one to three numbers"),
-                    RangeError::EmptyGroups(_) => (local.span, "expected positive numbers"),
-                    RangeError::Overflow(_) => (
-                        offset.map_or(global.span, |o| o.span),
-                        "expected an offset for which every global id fits 64 bits",
-                    ),
-                };
-                self.sink
-                    .error("bad-range", span, error.to_string(), |d| d.label(expected));
-                return None;
-            }
+        let error = match NdRange::new(&global.sizes, &local.sizes, first) {
+            Ok(range) => return Some(range),
+            Err(error) => error,
         };
-        if let (true, Some(d)) = (self.uniform(dialect, table), range.remainder()) {
-            let (size, group) = (range.global()[d], range.local()[d]);
-            let message =
-                format!("in dimension {d}, {size} work-items are not whole work-groups of {group}");
-            self.sink
-                .error("bad-range", global.span, message, |diagnostic| {
-                    diagnostic
-                        .label(format!("expected a multiple of {group}"))
-                        .also(local.span, "the size of a work-group")
-                        .help(
-                            "without `uniform = true`, as without \
-                             `-cl-uniform-work-group-size`, the last one may be smaller",
-                        )
-                });
-            return None;
-        }
-        Some(range)
+        let (span, expected) = match error {
+            RangeError::Dimensions => (global.span, "expected one to three numbers"),
+            RangeError::EmptyGroups(_) => (local.span, "expected positive numbers"),
+            RangeError::Overflow(_) => (
+                offset.as_ref().map_or(global.span, |o| o.span),
+                "expected an offset for which every global id fits 64 bits",
+            ),
+        };
+        self.sink
+            .error("bad-range", span, error.to_string(), |d| d.label(expected));
+        None
+    }
+
+    /// Reports a work-group that is not full.
+    fn check_full_groups(&mut self, range: &NdRange, sizes: &OpenClSizes) -> Option<()> {
+        let Some(d) = range.remainder() else {
+            return Some(());
+        };
+        let (size, group) = (range.global()[d], range.local()[d]);
+        let message =
+            format!("in dimension {d}, {size} work-items are not whole work-groups of {group}");
+        self.sink
+            .error("bad-range", sizes.global.span, message, |diagnostic| {
+                diagnostic
+                    .label(format!("expected a multiple of {group}"))
+                    .also(sizes.local.span, "the size of a work-group")
+                    .help(
+                        "without `uniform = true`, as without \
+                         `-cl-uniform-work-group-size`, the last one may be smaller",
+                    )
+            });
+        None
     }
 
     /// Whether all work-groups must be full; only OpenCL has this key.

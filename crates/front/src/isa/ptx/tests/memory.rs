@@ -695,7 +695,7 @@ fn what_is_no_whole_field_is_refused() {
     );
     fails(
         "ld.u32 i, [words]\nand.b32 i, i, 1\nshl.b32 i, i, 4\nmov.u32 %rb, structure\nadd.u32 %rb, %rb, i\nst.shared.u16 [%rb], 1\n\
-           st.shared.u32 [%rb+4], 1",
+         st.shared.u32 [%rb+4], 1",
         "mixed-size",
     );
     // Several fields of one size can be one access.
