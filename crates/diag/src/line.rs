@@ -40,15 +40,16 @@ impl SourceLine {
     /// latch.cu:17, latch.ptx:62]`, or empty.
     pub fn came_from(&self) -> String {
         let chains = self.origin.chunk_by(|_, next| next.inlined);
-        let chain = |lines: &[SourceOrigin]| {
-            lines
-                .iter()
-                .rev()
-                .map(SourceOrigin::to_string)
-                .collect::<Vec<_>>()
-                .join(", inlined at ")
-        };
-        let all: Vec<String> = chains.map(chain).collect();
+        let all: Vec<String> = chains
+            .map(|lines: &[SourceOrigin]| {
+                lines
+                    .iter()
+                    .rev()
+                    .map(SourceOrigin::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", inlined at ")
+            })
+            .collect();
         if all.is_empty() {
             String::new()
         } else {

@@ -390,13 +390,16 @@ impl Symbols {
 
     /// Objects whose type no declaration, no access and no named element decides.
     fn untyped(&self) -> Vec<LocId> {
-        let open = |(i, s): (usize, &Symbol)| match &s.kind {
-            SymbolKind::Object(object) if object.ty.is_none() && !object.indexed => {
-                Some(LocId(i as u16))
-            }
-            _ => None,
-        };
-        self.list.iter().enumerate().filter_map(open).collect()
+        self.list
+            .iter()
+            .enumerate()
+            .filter_map(|(i, s): (usize, &Symbol)| match &s.kind {
+                SymbolKind::Object(object) if object.ty.is_none() && !object.indexed => {
+                    Some(LocId(i as u16))
+                }
+                _ => None,
+            })
+            .collect()
     }
 
     /// Converts the table into the locations of a program.
@@ -406,12 +409,16 @@ impl Symbols {
                 SymbolKind::Alias { of, proxy } => LocationKind::Alias { of, proxy },
                 SymbolKind::Object(object) => {
                     let layout = object.layout();
-                    let wrapped = |(cell, init)| match (layout.field(cell as u32), init) {
-                        (field, Init::Int(v)) if field.boolean => Init::Int(i64::from(v != 0)),
-                        (field, Init::Int(v)) => Init::Int(field.ty.wrap(v)),
-                        (_, address) => address,
-                    };
-                    let init = object.init.into_iter().enumerate().map(wrapped).collect();
+                    let init = object
+                        .init
+                        .into_iter()
+                        .enumerate()
+                        .map(|(cell, init)| match (layout.field(cell as u32), init) {
+                            (field, Init::Int(v)) if field.boolean => Init::Int(i64::from(v != 0)),
+                            (field, Init::Int(v)) => Init::Int(field.ty.wrap(v)),
+                            (_, address) => address,
+                        })
+                        .collect();
                     let atomic = object.atomic.unwrap_or(false);
                     let Object {
                         space,

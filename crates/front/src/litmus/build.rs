@@ -299,7 +299,6 @@ fn refuse_written(
             .and_then(Expr::base)
             .map(|loc| symbols.object(loc).0)
     };
-    let writes = |instr: &&Instr| matches!(instr.op, Op::Store { .. } | Op::Rmw { .. });
     for &(t, at) in reads {
         let Some(read) = threads[t].0.code.get(at) else {
             continue;
@@ -308,7 +307,7 @@ fn refuse_written(
         let all = threads
             .iter()
             .flat_map(|(thread, _)| &thread.code)
-            .filter(writes);
+            .filter(|instr: &&Instr| matches!(instr.op, Op::Store { .. } | Op::Rmw { .. }));
         let may_be =
             |write: &&Instr| of.is_none() || object(write).is_none_or(|other| Some(other) == of);
         if let Some(write) = { all }.find(may_be) {
@@ -380,12 +379,11 @@ pub(super) fn warn_of_lone_lanes(program: &Program, sink: &mut Sink) {
         {
             continue;
         }
-        let meets = |instr: &&Instr| match &instr.op {
+        let Some(instr) = thread.code.iter().find(|instr: &&Instr| match &instr.op {
             Op::Barrier(barrier) => barrier.domain == Scope::Warp,
             Op::Give { among, .. } => *among == Scope::Warp,
             _ => false,
-        };
-        let Some(instr) = thread.code.iter().find(meets) else {
+        }) else {
             continue;
         };
         let message = format!(

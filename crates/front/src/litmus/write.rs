@@ -523,16 +523,20 @@ fn expected(expectation: &Expectation) -> String {
     word("known", expectation.known.as_deref());
     word("source", expectation.source.as_deref());
     if !expectation.liveness.is_empty() {
-        let entry = |(progress, hangs): (&String, &bool)| {
-            format!(
-                "{} = \"{}\"",
-                toml_key(progress),
-                if *hangs { "hangs" } else { "terminates" }
-            )
-        };
         parts.push(format!(
             "liveness = {{ {} }}",
-            list(expectation.liveness.iter().map(entry))
+            list(
+                expectation
+                    .liveness
+                    .iter()
+                    .map(|(progress, hangs): (&String, &bool)| {
+                        format!(
+                            "{} = \"{}\"",
+                            toml_key(progress),
+                            if *hangs { "hangs" } else { "terminates" }
+                        )
+                    })
+            )
         ));
     }
     parts.join(", ")

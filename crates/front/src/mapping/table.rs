@@ -264,8 +264,10 @@ impl Mapping {
         scope: Option<Scope>,
     ) -> Option<&[MappingStep]> {
         let row = |of: Option<Scope>| {
-            let fits = |r: &&MappingRow| (r.kind, r.order, r.scope) == (kind, order, of);
-            self.rows.iter().find(fits).map(|r| r.steps.as_slice())
+            self.rows
+                .iter()
+                .find(|r: &&MappingRow| (r.kind, r.order, r.scope) == (kind, order, of))
+                .map(|r| r.steps.as_slice())
         };
         let found = scope.and_then(|s| row(Some(s))).or_else(|| row(None));
         match (found, kind) {

@@ -178,15 +178,14 @@ fn update(e: &mut Emit<'_, '_>, c: &PtxInstr, addr: usize) {
         results.extend(dst.filter(|_| packed > 1).map(|dst| (dst, pieces)));
     }
     let written: Vec<RegId> = ops.iter().filter_map(Op::defines).collect();
-    let read = |op: &Op| {
-        written.iter().any(|&reg| {
-            op.operands()
-                .into_iter()
-                .any(|input| input.any(&|e| *e == Expr::Reg(reg)))
-        })
-    };
     if is_vector
-        && (ops.iter().any(read) || (1..written.len()).any(|i| written[..i].contains(&written[i])))
+        && (ops.iter().any(|op: &Op| {
+            written.iter().any(|&reg| {
+                op.operands()
+                    .into_iter()
+                    .any(|input| input.any(&|e| *e == Expr::Reg(reg)))
+            })
+        }) || (1..written.len()).any(|i| written[..i].contains(&written[i])))
     {
         let message =
             "an atomic operation on a vector writes a register that it also reads, or twice";
@@ -238,16 +237,17 @@ pub(super) fn put_together(of: Ty, numbers: impl Iterator<Item = Expr>) -> Expr 
         bits: 2 * of.bits,
         signed: false,
     };
-    let up = |(k, number): (usize, Expr)| match k {
-        0 => number,
-        k => Expr::Bin(
-            BinOp::Shl,
-            whole,
-            number.into(),
-            Expr::Const(k as i64 * i64::from(of.bits)).into(),
-        ),
-    };
-    let all = numbers.enumerate().map(up);
+    let all = numbers
+        .enumerate()
+        .map(|(k, number): (usize, Expr)| match k {
+            0 => number,
+            k => Expr::Bin(
+                BinOp::Shl,
+                whole,
+                number.into(),
+                Expr::Const(k as i64 * i64::from(of.bits)).into(),
+            ),
+        });
     all.reduce(|low, high| Expr::Bin(BinOp::Or, whole, low.into(), high.into()))
         .unwrap_or(Expr::Const(0))
 }

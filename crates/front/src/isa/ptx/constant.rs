@@ -64,8 +64,10 @@ impl ConstantReader<'_> {
         };
         let mut value = self.level(level + 1, depth)?;
         loop {
-            let written = |op: &&&str| op.chars().enumerate().all(|(i, c)| self.is(c, i));
-            let Some(operator) = operators.iter().find(written) else {
+            let Some(operator) = operators
+                .iter()
+                .find(|op: &&&str| op.chars().enumerate().all(|(i, c)| self.is(c, i)))
+            else {
                 return Some(value);
             };
             let before = self.at;

@@ -350,13 +350,16 @@ pub fn warn_of_empty_waits(program: &Program, sink: &mut Sink) {
 /// Warns about bytes that an mbarrier object expects, but no operation delivers, because the bulk
 /// operations belong to groups.
 pub fn warn_of_lost_bytes(program: &Program, sink: &mut Sink) {
-    let brings = |i: &Instr| i.op.has(Tag::MbarrierBytes) || i.text.contains("complete_tx");
     let all = || program.threads.iter().flat_map(|thread| &thread.code);
-    let grouped = |i: &&Instr| {
-        i.op.accesses()
-            .any(|a| a.tags.has(Tag::Asynchronous) && a.tags.has(Tag::AsyncProxy))
-    };
-    let Some(copy) = all().find(grouped).filter(|_| !all().any(brings)) else {
+    let Some(copy) = all()
+        .find(|i: &&Instr| {
+            i.op.accesses()
+                .any(|a| a.tags.has(Tag::Asynchronous) && a.tags.has(Tag::AsyncProxy))
+        })
+        .filter(|_| {
+            !all().any(|i: &Instr| i.op.has(Tag::MbarrierBytes) || i.text.contains("complete_tx"))
+        })
+    else {
         return;
     };
     let mut found: Vec<Span> = all()

@@ -131,14 +131,13 @@ fn is_space(qualifier: &str) -> bool {
 /// The second operands of `mov` and `cvta`, which may be names that code takes the address of.
 fn addressed<'a>(text: &'a MappedText, tokens: &[Token<PtxToken>]) -> HashSet<&'a str> {
     let word = |t: &Token<PtxToken>| &text.as_str()[t.range.clone()];
-    let takes = |four: &&[Token<PtxToken>]| {
-        four[0].kind == PtxToken::Word
-            && ["mov", "cvta"].contains(&opcode(word(&four[0])))
-            && four[2].kind == PtxToken::Punct(',')
-    };
     tokens
         .windows(4)
-        .filter(takes)
+        .filter(|four: &&[Token<PtxToken>]| {
+            four[0].kind == PtxToken::Word
+                && ["mov", "cvta"].contains(&opcode(word(&four[0])))
+                && four[2].kind == PtxToken::Punct(',')
+        })
         .map(|four| word(&four[3]))
         .collect()
 }
@@ -895,13 +894,16 @@ impl<'a> Expander<'a> {
             return Ok(());
         }
         if wide {
-            let of = |(at, count): &(usize, Option<i64>)| {
-                let count = count.map_or(String::new(), |count| format!("<{count}>"));
-                self.halves(self.word(*at), number)
-                    .map(|half| half + &count)
-                    .join(", ")
-            };
-            let all = names.iter().map(of).collect::<Vec<_>>().join(", ");
+            let all = names
+                .iter()
+                .map(|(at, count): &(usize, Option<i64>)| {
+                    let count = count.map_or(String::new(), |count| format!("<{count}>"));
+                    self.halves(self.word(*at), number)
+                        .map(|half| half + &count)
+                        .join(", ")
+                })
+                .collect::<Vec<_>>()
+                .join(", ");
             let span = self
                 .text
                 .span(self.range(range.start).start..self.range(range.end - 1).end);

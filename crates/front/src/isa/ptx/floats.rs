@@ -176,14 +176,16 @@ fn each(c: &PtxInstr, format: Format, n: usize, of: impl Fn(&[Expr]) -> Expr) ->
     let all: Vec<Vec<Expr>> = (1..=n)
         .map(|i| pieces(number, c.quals.packed(), &c.expr(i)))
         .collect();
-    let one = |k: usize| {
-        let operands: Vec<Expr> = all
-            .iter()
-            .map(|numbers| flushed(c, format, numbers[k].clone()))
-            .collect();
-        limited(c, format, flushed(c, format, of(&operands)))
-    };
-    put_together(number, (0..usize::from(c.quals.packed())).map(one))
+    put_together(
+        number,
+        (0..usize::from(c.quals.packed())).map(|k: usize| {
+            let operands: Vec<Expr> = all
+                .iter()
+                .map(|numbers| flushed(c, format, numbers[k].clone()))
+                .collect();
+            limited(c, format, flushed(c, format, of(&operands)))
+        }),
+    )
 }
 
 /// An operation on the first two operands, number by number.
@@ -591,14 +593,17 @@ pub(super) fn set(e: &mut Emit<'_, '_>, c: &PtxInstr, combined: Option<BinOp>) {
         (None, 1) => c.ty.wrap(-1),
         (None, _) => HALF.wrap(-1),
     };
-    let value = |holds: Expr| {
-        let holds = match combined {
-            Some(combined) => op(combined, PRED, holds, c.expr(3)),
-            None => holds,
-        };
-        Expr::Select(holds.into(), Expr::Const(yes).into(), Expr::Const(0).into())
-    };
-    assign(e, c, joined(results.into_iter().map(value)));
+    assign(
+        e,
+        c,
+        joined(results.into_iter().map(|holds: Expr| {
+            let holds = match combined {
+                Some(combined) => op(combined, PRED, holds, c.expr(3)),
+                None => holds,
+            };
+            Expr::Select(holds.into(), Expr::Const(yes).into(), Expr::Const(0).into())
+        })),
+    );
 }
 
 /// Whether `set` allows a result of type `to` for a comparison in type `of`.

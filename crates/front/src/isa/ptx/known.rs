@@ -123,14 +123,16 @@ pub(super) fn before(
         flow(code, start.clone(), &mut Registers { narrow, ways, tell });
         found
     });
-    let of = |at: &usize| {
-        let found = flows
-            .iter()
-            .zip([true, false, false])
-            .find_map(|(f, reached)| Some((f.get(at)?.clone(), reached)));
-        found.unwrap_or_default()
-    };
-    asked.iter().map(of).collect()
+    asked
+        .iter()
+        .map(|at: &usize| {
+            let found = flows
+                .iter()
+                .zip([true, false, false])
+                .find_map(|(f, reached)| Some((f.get(at)?.clone(), reached)));
+            found.unwrap_or_default()
+        })
+        .collect()
 }
 
 /// The micro-ops that paths reach, as far as known conditions allow.

@@ -423,11 +423,13 @@ impl LaneValues {
 
     /// All values; `absent` replaces the values of threads that did not arrive.
     fn values(&self, absent: &Expr) -> Vec<Expr> {
-        let value = |(rank, value): &(u32, Expr)| match self.lanes.has(*rank) {
-            Expr::Const(_) => value.clone(),
-            has => Expr::Select(has.into(), value.clone().into(), absent.clone().into()),
-        };
-        self.taken.iter().map(value).collect()
+        self.taken
+            .iter()
+            .map(|(rank, value): &(u32, Expr)| match self.lanes.has(*rank) {
+                Expr::Const(_) => value.clone(),
+                has => Expr::Select(has.into(), value.clone().into(), absent.clone().into()),
+            })
+            .collect()
     }
 
     /// All values, combined.
@@ -448,14 +450,17 @@ impl LaneValues {
 
     /// The threads with a value for which `is` holds, as a set of bits.
     pub(in crate::isa) fn set(&self, is: impl Fn(&Expr) -> Expr) -> Expr {
-        let bit = |(rank, value): &(u32, Expr)| {
-            let is = both(self.lanes.has(*rank), is(value));
-            Expr::Select(is.into(), int(1 << rank).into(), int(0).into())
-        };
         fold(
             BinOp::Or,
             Ty::WORD,
-            &self.taken.iter().map(bit).collect::<Vec<_>>(),
+            &self
+                .taken
+                .iter()
+                .map(|(rank, value): &(u32, Expr)| {
+                    let is = both(self.lanes.has(*rank), is(value));
+                    Expr::Select(is.into(), int(1 << rank).into(), int(0).into())
+                })
+                .collect::<Vec<_>>(),
         )
     }
 }
@@ -609,12 +614,14 @@ impl ShuffleSources {
     /// The value of the source lane, among the values taken from all possible ones.
     pub(in crate::isa) fn chosen(&self, taken: &[Expr]) -> Expr {
         let choices = self.from.iter().zip(taken);
-        let choose = |other: Expr, ((_, set), value): (&(u32, u32), &Expr)| {
-            Expr::Select(self.is_in(*set).into(), value.clone().into(), other.into())
-        };
-        taken
-            .first()
-            .map_or(int(0), |first| choices.skip(1).fold(first.clone(), choose))
+        taken.first().map_or(int(0), |first| {
+            choices.skip(1).fold(
+                first.clone(),
+                |other: Expr, ((_, set), value): (&(u32, u32), &Expr)| {
+                    Expr::Select(self.is_in(*set).into(), value.clone().into(), other.into())
+                },
+            )
+        })
     }
 }
 

@@ -161,12 +161,11 @@ pub(super) fn lower(
         if asking.is_empty() {
             return lowered;
         }
-        let narrow = |loc| is_narrow(env, symbols, loc);
         let start = start(env, symbols, &lowered.regs);
         let found = known::before(
             &lowered.code,
             &start,
-            &narrow,
+            &|loc| is_narrow(env, symbols, loc),
             asking.iter().map(|a| a.first),
         );
         let found = asking.iter().zip(found).map(|(a, (mut values, reached))| {
@@ -288,8 +287,10 @@ impl<'a> Emit<'a, '_> {
     /// Appends a micro-op of the current instruction.
     pub(super) fn push(&mut self, op: Op) {
         let (span, line, text) = self.current.clone();
-        let names = |e: &Expr| matches!(e, Expr::Address(loc) if self.symbols.is_multimem(*loc));
-        if op.operands().into_iter().any(|e| e.any(&names)) && !text.contains("multimem.") {
+        if op.operands().into_iter().any(|e| {
+            e.any(&|e: &Expr| matches!(e, Expr::Address(loc) if self.symbols.is_multimem(*loc)))
+        }) && !text.contains("multimem.")
+        {
             self.sink.error(
                 "multimem-access",
                 span,
@@ -328,15 +329,16 @@ impl<'a> Emit<'a, '_> {
     /// The labels in a list, which is named by the label before it.
     pub(super) fn targets(&self, list: &Range<usize>) -> Option<&'a [Range<usize>]> {
         let unit = self.unit;
-        let named = |pair: &'a [CodeItem]| match pair {
-            [CodeItem::Label(label), CodeItem::Targets(targets)]
-                if self.str(label) == self.str(list) =>
-            {
-                Some(&targets[..])
-            }
-            _ => None,
-        };
-        unit.items.windows(2).find_map(named)
+        unit.items
+            .windows(2)
+            .find_map(|pair: &'a [CodeItem]| match pair {
+                [CodeItem::Label(label), CodeItem::Targets(targets)]
+                    if self.str(label) == self.str(list) =>
+                {
+                    Some(&targets[..])
+                }
+                _ => None,
+            })
     }
 
     /// Sets the target of a jump.

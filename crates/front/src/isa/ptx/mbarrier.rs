@@ -78,15 +78,19 @@ pub(super) const ROWS: &[InstrRow] = &[
             let Some(count) = counted(e, c, c.expr(1), MOST_ARRIVALS) else {
                 return;
             };
-            let ok = |old: &Expr| dead(old);
             let what = MbarrierOp {
                 own: true,
                 role: Some(Tag::MbarrierInit),
                 ..MbarrierOp::of(Tag::Weak)
             };
-            operation(e, c, &what, &count, ok, |old| {
-                object::init(old, count.clone())
-            });
+            operation(
+                e,
+                c,
+                &what,
+                &count,
+                |old: &Expr| dead(old),
+                |old| object::init(old, count.clone()),
+            );
         },
     )
     .keyed(&["init"]),
@@ -531,18 +535,22 @@ pub(super) fn track(e: &mut Emit<'_, '_>, c: &PtxInstr, adds: bool) {
         ..MbarrierOp::of(Tag::Weak)
     };
     if adds {
-        let ok = |old: &Expr| {
-            let room = Expr::Cmp(
-                CmpOp::Lt,
-                Ty::WORD,
-                object::pending(old.clone()).into(),
-                Expr::Const(MOST_ARRIVALS).into(),
-            );
-            object::both(object::live(old.clone()), room)
-        };
-        if operation(e, c, &by_thread, &one, ok, |old| {
-            object::arrive(old, Expr::Const(-1))
-        })
+        if operation(
+            e,
+            c,
+            &by_thread,
+            &one,
+            |old: &Expr| {
+                let room = Expr::Cmp(
+                    CmpOp::Lt,
+                    Ty::WORD,
+                    object::pending(old.clone()).into(),
+                    Expr::Const(MOST_ARRIVALS).into(),
+                );
+                object::both(object::live(old.clone()), room)
+            },
+            |old| object::arrive(old, Expr::Const(-1)),
+        )
         .is_none()
         {
             return;
@@ -554,14 +562,19 @@ pub(super) fn track(e: &mut Emit<'_, '_>, c: &PtxInstr, adds: bool) {
         asynchronous: true,
         ..by_thread
     };
-    let ok = |old: &Expr| {
-        object::both(
-            object::live(old.clone()),
-            object::within(Expr::Const(1), object::pending(old.clone())),
-        )
-    };
-    let arrived = |old| object::settled(object::arrive(old, Expr::Const(1)));
-    signal(e, c, &later, &one, ok, arrived);
+    signal(
+        e,
+        c,
+        &later,
+        &one,
+        |old: &Expr| {
+            object::both(
+                object::live(old.clone()),
+                object::within(Expr::Const(1), object::pending(old.clone())),
+            )
+        },
+        |old| object::settled(object::arrive(old, Expr::Const(1))),
+    );
 }
 
 /// Subtracts the bytes of a complete copy from the object at `address`; `at` is the object's
@@ -575,15 +588,19 @@ pub(super) fn complete(e: &mut Emit<'_, '_>, c: &PtxInstr, at: usize, address: E
         asynchronous: true,
         ..MbarrierOp::of(Tag::Relaxed)
     };
-    let ok = |old: &Expr| {
-        object::both(
-            object::live(old.clone()),
-            object::in_range(old.clone(), bytes.clone(), -1),
-        )
-    };
-    signal(e, c, &what, &bytes, ok, |old| {
-        object::settled(object::expect(old, bytes.clone(), -1))
-    });
+    signal(
+        e,
+        c,
+        &what,
+        &bytes,
+        |old: &Expr| {
+            object::both(
+                object::live(old.clone()),
+                object::in_range(old.clone(), bytes.clone(), -1),
+            )
+        },
+        |old| object::settled(object::expect(old, bytes.clone(), -1)),
+    );
 }
 
 /// The operation on an mbarrier object at the end of an asynchronous operation. The thread does not
@@ -795,7 +812,6 @@ fn look(
             }
         }
     };
-    let both = |old: &Expr| object::both(done(old), may(old));
     let order = if c.quals.get(QualKind::Sem) == Some("relaxed") {
         Tag::Relaxed
     } else {
@@ -807,7 +823,14 @@ fn look(
         role: Some(Tag::MbarrierWait),
         ..MbarrierOp::of(order)
     };
-    let old = attempt(e, c, &what, &Expr::Const(0), both, |old| old)?;
+    let old = attempt(
+        e,
+        c,
+        &what,
+        &Expr::Const(0),
+        |old: &Expr| object::both(done(old), may(old)),
+        |old| old,
+    )?;
     let old_word = Expr::Reg(old);
     Some((old, done(&old_word), may(&old_word)))
 }

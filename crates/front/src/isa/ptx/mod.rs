@@ -252,13 +252,12 @@ impl Unit {
 
     /// The places of calls of unknown functions.
     pub fn unknown_calls(&self) -> impl Iterator<Item = Span> {
-        let called = |item: &CodeItem| match item {
+        self.items.iter().filter_map(|item: &CodeItem| match item {
             CodeItem::Instr(m) if m.row.opcode == "call" => {
                 Some(self.text.span(m.raw.range.clone()))
             }
             _ => None,
-        };
-        self.items.iter().filter_map(called)
+        })
     }
 
     /// Lowers the code. The result is only meaningful if `sink` got no errors.

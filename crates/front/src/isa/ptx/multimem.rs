@@ -160,10 +160,12 @@ fn number(c: &PtxInstr) -> Ty {
 /// The addresses of all numbers, each with its position in the vector of its device.
 fn of_numbers(c: &PtxInstr, locations: Vec<Expr>) -> impl Iterator<Item = (usize, Expr)> {
     let (of, width, ty) = (usize::from(c.quals.packed()), c.quals.width(), number(c));
-    let numbers = move |(at, addr): (usize, Expr)| {
-        (0..of).map(move |k| (at % width * of + k, plus(addr.clone(), k as i64, ty)))
-    };
-    locations.into_iter().enumerate().flat_map(numbers)
+    locations
+        .into_iter()
+        .enumerate()
+        .flat_map(move |(at, addr): (usize, Expr)| {
+            (0..of).map(move |k| (at % width * of + k, plus(addr.clone(), k as i64, ty)))
+        })
 }
 
 /// The numbers of operand `at`, over all elements of a vector.
@@ -233,12 +235,15 @@ fn store(e: &mut Emit<'_, '_>, c: &PtxInstr) {
         ty: number(c),
         ..access
     };
-    let store = |(k, addr): (usize, Expr)| Op::Store {
-        addr,
-        value: value[k].clone(),
-        access: access.clone(),
-    };
-    e.push_elements(of_numbers(c, all).map(store).collect());
+    e.push_elements(
+        of_numbers(c, all)
+            .map(|(k, addr): (usize, Expr)| Op::Store {
+                addr,
+                value: value[k].clone(),
+                access: access.clone(),
+            })
+            .collect(),
+    );
 }
 
 fn load_reduce(e: &mut Emit<'_, '_>, c: &PtxInstr) {
@@ -291,12 +296,15 @@ fn reduce(e: &mut Emit<'_, '_>, c: &PtxInstr) {
         scope,
         ty: number(c),
     };
-    let red = |(k, addr): (usize, Expr)| Op::Rmw {
-        dst: None,
-        addr,
-        update: Update::Apply(op, operand[k].clone()),
-        read: half(Tag::Relaxed),
-        write: half(order),
-    };
-    e.push_elements(of_numbers(c, all).map(red).collect());
+    e.push_elements(
+        of_numbers(c, all)
+            .map(|(k, addr): (usize, Expr)| Op::Rmw {
+                dst: None,
+                addr,
+                update: Update::Apply(op, operand[k].clone()),
+                read: half(Tag::Relaxed),
+                write: half(order),
+            })
+            .collect(),
+    );
 }

@@ -212,18 +212,17 @@ pub(super) fn of_any() -> String {
 /// Requirements of an opcode that none of the given texts about its rows mentions.
 #[cfg(test)]
 pub(super) fn told_of_none(told: &[String]) -> Vec<String> {
-    let missing = |n: &&Requirement| {
-        let of = super::rows()
-            .zip(told)
-            .filter(|(row, _)| row.opcode == n.opcode);
-        !n.opcode.is_empty()
-            && !of
-                .into_iter()
-                .any(|(_, text)| text.contains(&in_words((n.version, n.target))))
-    };
     NEEDS
         .iter()
-        .filter(missing)
+        .filter(|n: &&Requirement| {
+            let of = super::rows()
+                .zip(told)
+                .filter(|(row, _)| row.opcode == n.opcode);
+            !n.opcode.is_empty()
+                && !of
+                    .into_iter()
+                    .any(|(_, text)| text.contains(&in_words((n.version, n.target))))
+        })
         .map(|n| format!("{} {:?}", n.opcode, n.words))
         .collect()
 }
@@ -285,12 +284,11 @@ impl Unit {
         let text = self.text.as_str();
         let opcode = &text[m.raw.opcode.clone()];
         let written = |word: &&'static str| m.raw.quals.iter().any(|q| text[q.clone()] == **word);
-        let applies = |n: &&Requirement| {
+        let rows = NEEDS.iter().filter(|n: &&Requirement| {
             (n.opcode.is_empty() || n.opcode == opcode)
                 && n.words.iter().all(written)
                 && !n.without.iter().any(written)
-        };
-        let rows = NEEDS.iter().filter(applies);
+        });
         let of_clusters = m.raw.operands.iter().any(|o| {
             let name = text[o.range.clone()].trim_start();
             OF_CLUSTERS.iter().any(|r| name.starts_with(r))

@@ -272,10 +272,9 @@ impl Range {
                 let step = apart
                     .map_or(self.step, |apart| gcd(self.step, apart))
                     .max(1);
-                let inside = |n: &i64| apart.is_some() || (self.first..=self.last).contains(n);
                 (self.first.rem_euclid(step)..bytes)
                     .step_by(step as usize)
-                    .filter(inside)
+                    .filter(|n: &i64| apart.is_some() || (self.first..=self.last).contains(n))
                     .collect()
             }
         }

@@ -52,20 +52,18 @@ pub(super) fn file<'a>(text: &'a str, operands: &[Token<PtxToken>]) -> Option<(i
 /// The numbers of the files in the `.loc` directives of a text.
 pub(crate) fn files_named(text: &str) -> Vec<i64> {
     let tokens = lex(text);
-    let is_place = |words: &&[Token<PtxToken>]| {
-        words[0].kind == PtxToken::Word && &text[words[0].range.clone()] == ".loc"
-    };
-    let named = |words: &[Token<PtxToken>]| {
-        if let PtxToken::Int(file) = words[1].kind {
-            Some(file)
-        } else {
-            None
-        }
-    };
     tokens
         .windows(2)
-        .filter(is_place)
-        .filter_map(named)
+        .filter(|words: &&[Token<PtxToken>]| {
+            words[0].kind == PtxToken::Word && &text[words[0].range.clone()] == ".loc"
+        })
+        .filter_map(|words: &[Token<PtxToken>]| {
+            if let PtxToken::Int(file) = words[1].kind {
+                Some(file)
+            } else {
+                None
+            }
+        })
         .collect()
 }
 
@@ -105,17 +103,16 @@ impl Origins {
             }
             if directive(line, ".loc") {
                 let numbers = |tokens: &[Token<PtxToken>]| -> Option<Spot> {
-                    let number = |t: &Token<PtxToken>| {
-                        if let PtxToken::Int(n) = t.kind {
-                            Some(n)
-                        } else {
-                            None
-                        }
-                    };
                     tokens
                         .get(..3)?
                         .iter()
-                        .map(number)
+                        .map(|t: &Token<PtxToken>| {
+                            if let PtxToken::Int(n) = t.kind {
+                                Some(n)
+                            } else {
+                                None
+                            }
+                        })
                         .collect::<Option<Vec<_>>>()?
                         .try_into()
                         .ok()
@@ -202,11 +199,12 @@ fn chain(
     }
     let count = lines.len();
     let is_first = |at: usize| at == 0 || lines[at - 1].2;
-    let told = |at: &usize| lines[*at].2 || is_first(*at) || at + 1 == count;
-    let origin = |at: usize| SourceOrigin {
-        file: lines[at].0.to_owned(),
-        line: lines[at].1,
-        inlined: at > 0,
-    };
-    (0..count).filter(told).map(origin).collect()
+    (0..count)
+        .filter(|at: &usize| lines[*at].2 || is_first(*at) || at + 1 == count)
+        .map(|at: usize| SourceOrigin {
+            file: lines[at].0.to_owned(),
+            line: lines[at].1,
+            inlined: at > 0,
+        })
+        .collect()
 }

@@ -336,14 +336,13 @@ fn marked(program: &mut Program, object: LocId, accesses: &[RegisterAccess]) {
 /// The number of cells that an access covers, if it is the same at all places where it covers whole
 /// cells. `cells` maps the offset of each cell to its size.
 fn counted(cells: &HashMap<i64, u32>, access: &RegisterAccess) -> Option<u8> {
-    let count = |place: &i64| {
+    let mut counts = access.places.iter().filter_map(|place: &i64| {
         let size = *cells.get(place)?;
         let n = (access.size.is_multiple_of(size)).then_some(access.size / size)?;
         (0..n)
             .all(|k| cells.get(&(place + i64::from(k * size))) == Some(&size))
             .then_some(n as u8)
-    };
-    let mut counts = access.places.iter().filter_map(count);
+    });
     // An access without any place faults.
     let Some(first) = counts.next() else {
         return access.places.is_empty().then_some(1);
@@ -366,11 +365,10 @@ fn refuse(
         LocationKind::Alias { .. } => 0,
     };
     let cell = access.places.first().and_then(|place| {
-        let holds = |cell: &u32| {
+        (0..count as u32).find(|cell: &u32| {
             let from = layout.offset(*cell);
             (from..from + i64::from(layout.field(*cell).ty.bytes())).contains(place)
-        };
-        (0..count as u32).find(holds)
+        })
     });
     let message = match (cell, access.places.as_slice()) {
         (Some(cell), [_]) if !differs => {

@@ -321,8 +321,10 @@ impl Pass<'_> {
         let bits = |object: LocId| self.program.element(object).bits;
         let several_fields = |o: &LocId| self.program.layout(*o).cells() > 1;
         if let Some(parts) = parts.filter(|_| !untyped) {
-            let alike = |o: &LocId| several_fields(o) || bits(*o) * parts == wanted.bits;
-            if targets.iter().all(alike) {
+            if targets
+                .iter()
+                .all(|o: &LocId| several_fields(o) || bits(*o) * parts == wanted.bits)
+            {
                 return Some(wanted);
             }
         }
@@ -330,10 +332,9 @@ impl Pass<'_> {
         // type.
         let piece = bits(first);
         let several = piece != 0 && wanted.bits > piece && wanted.bits.is_multiple_of(piece);
-        let divisible = |o: &LocId| {
+        if targets.iter().all(|o: &LocId| {
             several && bits(*o) == piece && !self.open.contains(o) && !several_fields(o)
-        };
-        if targets.iter().all(divisible) {
+        }) {
             return Some(wanted);
         }
         if let Some(other) = targets.into_iter().find(|o| bits(*o) != wanted.bits) {
@@ -515,18 +516,17 @@ impl Pass<'_> {
             layout if layout.cells() > 1 => 1,
             layout => layout.field(0).ty.bytes(),
         };
-        let in_memory = |o: &&LocId| {
-            !matches!(
-                self.program.location(**o).kind,
-                LocationKind::Object {
-                    space: Space::Register,
-                    ..
-                }
-            )
-        };
         objects
             .iter()
-            .filter(in_memory)
+            .filter(|o: &&LocId| {
+                !matches!(
+                    self.program.location(**o).kind,
+                    LocationKind::Object {
+                        space: Space::Register,
+                        ..
+                    }
+                )
+            })
             .map(size)
             .min()
             .unwrap_or(1)
@@ -536,7 +536,8 @@ impl Pass<'_> {
     /// global memory, where every allocation begins at a word (CUDA C++ Programming Guide, Device
     /// Memory Accesses).
     fn unit(&self, objects: &Targets) -> u32 {
-        let global = |o: &LocId| {
+        let size = self.smallest(objects);
+        if objects.iter().all(|o: &LocId| {
             matches!(
                 self.program.location(*o).kind,
                 LocationKind::Object {
@@ -544,9 +545,7 @@ impl Pass<'_> {
                     ..
                 }
             )
-        };
-        let size = self.smallest(objects);
-        if objects.iter().all(global) {
+        }) {
             size.max(4)
         } else {
             size

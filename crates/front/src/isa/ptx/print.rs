@@ -495,11 +495,10 @@ fn fence(
     if tags.has(Tag::MbarrierInit) {
         return Some("fence.mbarrier_init.release.cluster".to_string());
     }
-    let is_half = |row: &&(&str, &str, &[Tag])| tags.has_all(row.2);
     if let Some((of, order, _)) = ASYNC_HALVES
         .iter()
         .rev()
-        .find(is_half)
+        .find(|row: &&(&str, &str, &[Tag])| tags.has_all(row.2))
         .filter(|_| tags.has(Tag::ProxyFence) && tags.has(Tag::Half))
     {
         let proxies = if tags.has(Tag::AsyncProxy) {

@@ -95,25 +95,31 @@ pub(super) fn keep(program: &mut Program, untyped: &[Untyped], open: &OpenObject
     let mut facts: Vec<Vec<Option<Fact>>> = Vec::new();
     while objects.left.len() < objects.all.len() {
         let left = objects.left.len();
-        let of = |&t: &usize| {
-            LocalMemoryFlow::run(
-                program,
-                t,
-                untyped[t].as_deref().unwrap_or_default(),
-                &mut objects,
-            )
-        };
-        facts = threads.iter().map(of).collect();
+        facts = threads
+            .iter()
+            .map(|&t: &usize| {
+                LocalMemoryFlow::run(
+                    program,
+                    t,
+                    untyped[t].as_deref().unwrap_or_default(),
+                    &mut objects,
+                )
+            })
+            .collect();
         if objects.left.len() == left {
             break;
         }
     }
     let kept = &objects.all - &objects.left;
     let parts: Vec<BTreeSet<Place>> = facts.iter().map(|facts| parts(facts)).collect();
-    let fits = |(t, parts): (&usize, &BTreeSet<Place>)| {
-        program.threads[*t].regs.len() + parts.len() <= usize::from(u16::MAX)
-    };
-    if kept.is_empty() || !threads.iter().zip(&parts).all(fits) {
+    if kept.is_empty()
+        || !threads
+            .iter()
+            .zip(&parts)
+            .all(|(t, parts): (&usize, &BTreeSet<Place>)| {
+                program.threads[*t].regs.len() + parts.len() <= usize::from(u16::MAX)
+            })
+    {
         return;
     }
     for ((t, facts), parts) in threads.into_iter().zip(facts).zip(parts) {
@@ -368,11 +374,14 @@ impl<'a> LocalMemoryFlow<'a> {
                 }
             )
         };
-        let of = |r: RegId| match &state.regs[usize::from(r.0)] {
-            AbstractValue::Is(e) => Some(e.clone()),
-            AbstractValue::Of(_) => None,
-        };
-        if let Some(known) = known::value(e, &of, &narrow) {
+        if let Some(known) = known::value(
+            e,
+            &|r: RegId| match &state.regs[usize::from(r.0)] {
+                AbstractValue::Is(e) => Some(e.clone()),
+                AbstractValue::Of(_) => None,
+            },
+            &narrow,
+        ) {
             return AbstractValue::Is(known);
         }
         let mut targets = Targets::new();

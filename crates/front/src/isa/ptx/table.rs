@@ -519,8 +519,11 @@ impl Matched {
                 (OperandRole::Vals, _) => ([OperandRole::Val; 2], 1),
                 _ => ([*role; 2], 1),
             };
-            let element = move |(i, element)| (roles[usize::from(i > 0)], element, pieces);
-            operand.elements().iter().enumerate().map(element)
+            operand
+                .elements()
+                .iter()
+                .enumerate()
+                .map(move |(i, element)| (roles[usize::from(i > 0)], element, pieces))
         })
     }
 }

@@ -320,14 +320,16 @@ impl<'a> Bodies<'a> {
         let number = self.launch(&request.name);
         let place = Place::device(device, self.next_groups(device, 1));
         let (span, text) = (request.span, &request.name);
-        let instr = |op| Instr {
-            op,
-            element: Element::ONLY,
-            span,
-            line: 0.into(),
-            text: text.clone(),
-        };
-        let code: Vec<Instr> = ops.into_iter().map(instr).collect();
+        let code: Vec<Instr> = ops
+            .into_iter()
+            .map(|op| Instr {
+                op,
+                element: Element::ONLY,
+                span,
+                line: 0.into(),
+                text: text.clone(),
+            })
+            .collect();
         let regs = vec![Register {
             name: "copied".to_string(),
             ty,

@@ -202,8 +202,10 @@ impl TestReader<'_, '_> {
     /// Reads a pair of GPU numbers.
     fn pair(&mut self, value: &Value<'_>) -> Option<(u32, u32)> {
         let items = value.get_ref().as_array()?;
-        let number = |v: &Value<'_>| integer(v.get_ref()).and_then(|n| u32::try_from(n).ok());
-        let all: Option<Vec<u32>> = items.iter().map(number).collect();
+        let all: Option<Vec<u32>> = items
+            .iter()
+            .map(|v: &Value<'_>| integer(v.get_ref()).and_then(|n| u32::try_from(n).ok()))
+            .collect();
         if let Some([a, b]) = all.as_deref() {
             return Some((*a, *b));
         }

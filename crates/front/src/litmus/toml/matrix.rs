@@ -230,8 +230,10 @@ fn option(given: &Value<'_>, alone: bool, sink: &mut Sink) -> Option<usize> {
 /// The meaning of the letters. Without `letters`: A, F and R, or the words.
 fn letters(table: &DeTable<'_>, property: &str, sink: &mut Sink) -> Vec<(String, String)> {
     let words = words_of(property);
-    let own = |w: &&str| (w.to_string(), w.to_string());
-    let mut letters: Vec<(String, String)> = words.iter().map(own).collect();
+    let mut letters: Vec<(String, String)> = words
+        .iter()
+        .map(|w: &&str| (w.to_string(), w.to_string()))
+        .collect();
     match table
         .get("letters")
         .map(Value::get_ref)

@@ -239,7 +239,6 @@ impl TestReader<'_, '_> {
                 Some("forall") => Quantifier::ForAll,
                 _ => Quantifier::Exists,
             };
-        let one_line = |t: MappedText| t.as_str().split_whitespace().collect::<Vec<_>>().join(" ");
         let test = LitmusTest {
             name,
             doc: self.plain(root, "doc", choice),
@@ -254,7 +253,9 @@ impl TestReader<'_, '_> {
             condition,
             condition_span: (condition_text.as_ref())
                 .map_or(Span::default(), |t| t.span(0..t.as_str().len())),
-            condition_text: condition_text.map_or(String::new(), one_line),
+            condition_text: condition_text.map_or(String::new(), |t: MappedText| {
+                t.as_str().split_whitespace().collect::<Vec<_>>().join(" ")
+            }),
             quantifier,
             filter,
             observe,
@@ -316,10 +317,12 @@ impl TestReader<'_, '_> {
         else {
             return Vec::new();
         };
-        let read = |row: &Row| {
-            Setting::read(row.name, self.word(table, row.name, row.values, choice)?).ok()
-        };
-        OPTIONS.iter().filter_map(read).collect()
+        OPTIONS
+            .iter()
+            .filter_map(|row: &Row| {
+                Setting::read(row.name, self.word(table, row.name, row.values, choice)?).ok()
+            })
+            .collect()
     }
 
     fn bound(&mut self, choice: &TemplateChoice) -> Option<u32> {

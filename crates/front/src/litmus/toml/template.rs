@@ -149,11 +149,12 @@ impl Template {
             return Vec::new();
         }
         if !self.instances.is_empty() {
-            let choice = |i| TemplateChoice {
-                instance: Some(i),
-                values: Vec::new(),
-            };
-            return (0..self.instances.len()).map(choice).collect();
+            return (0..self.instances.len())
+                .map(|i| TemplateChoice {
+                    instance: Some(i),
+                    values: Vec::new(),
+                })
+                .collect();
         }
         let total = self
             .axes
@@ -175,11 +176,13 @@ impl Template {
         }
         let mut picks: Vec<Vec<usize>> = vec![Vec::new()];
         for axis in &self.axes {
-            let longer = |pick: Vec<usize>| {
-                (0..axis.values.len())
-                    .map(move |i| pick.iter().copied().chain([i]).collect::<Vec<_>>())
-            };
-            picks = picks.into_iter().flat_map(longer).collect();
+            picks = picks
+                .into_iter()
+                .flat_map(|pick: Vec<usize>| {
+                    (0..axis.values.len())
+                        .map(move |i| pick.iter().copied().chain([i]).collect::<Vec<_>>())
+                })
+                .collect();
         }
         picks
             .into_iter()
