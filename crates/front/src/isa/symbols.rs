@@ -275,10 +275,9 @@ impl Symbols {
     /// Whether the code of another thread declared the same object.
     pub fn is_like(&self, id: LocId, object: &Object) -> bool {
         let old = self.object(id).1;
-        let word = |o: &Object| o.ty.map(|ty| ty.0);
         old.of_code
-            && (word(old), old.init.len(), old.space)
-                == (word(object), object.init.len(), object.space)
+            && (element_ty(old), old.init.len(), old.space)
+                == (element_ty(object), object.init.len(), object.space)
             && (old.boolean, old.atomic, &old.record)
                 == (object.boolean, object.atomic, &object.record)
             && (old.class, &old.init) == (object.class, &object.init)
@@ -446,4 +445,8 @@ impl Symbols {
         };
         self.list.into_iter().map(finish).collect()
     }
+}
+
+fn element_ty(o: &Object) -> Option<Ty> {
+    o.ty.map(|ty| ty.0)
 }

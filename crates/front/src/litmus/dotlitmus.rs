@@ -101,7 +101,6 @@ pub(super) fn read(sink: &mut Sink) -> Option<LitmusTest> {
     let condition_text = final_part.condition.map_or(String::new(), |r| {
         clean[r].split_whitespace().collect::<Vec<_>>().join(" ")
     });
-    let is_source = |s: &&String| s.starts_with("http");
     Some(LitmusTest {
         name,
         doc: strings
@@ -130,6 +129,10 @@ pub(super) fn read(sink: &mut Sink) -> Option<LitmusTest> {
         bound: None,
         runs: Vec::new(),
     })
+}
+
+fn is_source(s: &&String) -> bool {
+    s.starts_with("http")
 }
 
 struct LitmusReader<'a> {

@@ -27,7 +27,6 @@ impl GridLayout {
             let lane = range.local_linear_id(at.item);
             let size = range.size(at.item.group).iter().product();
             // The test has few threads, so these numbers fit into 32 bits.
-            let narrow = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
             let cluster = self.cluster.map(|shape| {
                 let [x, y, z] = [0, 1, 2].map(|d| at.item.group[d] / shape[d]);
                 let [across, down] = [0, 1].map(|d| range.groups()[d].div_ceil(shape[d]));
@@ -56,6 +55,10 @@ impl GridLayout {
         });
         all.map(|at| (at, place(at))).collect()
     }
+}
+
+fn narrow(n: u64) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
 }
 
 /// The place of a host thread: a separate device, with a number far above those that tests use.

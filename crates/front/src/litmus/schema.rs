@@ -49,7 +49,6 @@ fn object(keys: &[TableKey], open: Option<&ValueShape>) -> Value {
 }
 
 fn shape(of: &ValueShape) -> Value {
-    let placeholder = || json!({ "type": "string", "pattern": "\\$\\{" });
     match of {
         ValueShape::Text => json!({ "type": "string" }),
         ValueShape::Word(words) => json!({ "anyOf": [{ "enum": words }, placeholder()] }),
@@ -71,6 +70,10 @@ fn shape(of: &ValueShape) -> Value {
             json!({ "anyOf": shapes.iter().map(shape).collect::<Vec<_>>() })
         }
     }
+}
+
+fn placeholder() -> Value {
+    json!({ "type": "string", "pattern": "\\$\\{" })
 }
 
 #[cfg(test)]

@@ -404,29 +404,32 @@ pub(super) fn fields(layout: &Layout) -> String {
     let all: Vec<&Field> = (0..layout.cells() as u32)
         .map(|cell| layout.field(cell))
         .collect();
-    let name = |field: &Field| {
-        field
-            .path
-            .trim_start_matches('.')
-            .split('[')
-            .next()
-            .unwrap_or_default()
-            .to_string()
-    };
-    let fields = all.chunk_by(|a, b| name(a) == name(b)).map(|group| {
-        let ty = if group[0].mbarrier {
-            "mbarrier".to_string()
-        } else {
-            group[0].ty.ptx_name()
-        };
-        let count = if group[0].path.contains('[') {
-            format!("[{}]", group.len())
-        } else {
-            String::new()
-        };
-        format!("{} = \"{ty}{count}\"", toml_key(&name(group[0])))
-    });
+    let fields = all
+        .chunk_by(|a, b| field_name(a) == field_name(b))
+        .map(|group| {
+            let ty = if group[0].mbarrier {
+                "mbarrier".to_string()
+            } else {
+                group[0].ty.ptx_name()
+            };
+            let count = if group[0].path.contains('[') {
+                format!("[{}]", group.len())
+            } else {
+                String::new()
+            };
+            format!("{} = \"{ty}{count}\"", toml_key(&field_name(group[0])))
+        });
     format!("{{ {} }}", list(fields))
+}
+
+fn field_name(field: &Field) -> String {
+    field
+        .path
+        .trim_start_matches('.')
+        .split('[')
+        .next()
+        .unwrap_or_default()
+        .to_string()
 }
 
 /// The name of a class, and the counts given to the constructors of its objects.

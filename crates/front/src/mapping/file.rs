@@ -255,28 +255,16 @@ impl Mapping {
     /// Prints the mapping as a file, without its known gaps. Reading the file back gives the same
     /// rows.
     pub fn to_toml(&self) -> String {
-        let quoted = |text: &str| ::toml::Value::String(text.to_owned()).to_string();
-        let steps = |steps: &[MappingStep]| {
-            quoted(
-                &steps
-                    .iter()
-                    .map(ToString::to_string)
-                    .collect::<Vec<_>>()
-                    .join("; "),
-            )
-        };
-        let language = |dialect: Dialect| quoted(dialect.name());
         let sources: Vec<String> = self.sources.iter().map(|source| quoted(source)).collect();
         let mut out = format!(
             "from = {}\nto = {}\ndoc = {}\nsources = [{}]\n\n[scopes]\n",
-            language(self.from),
-            language(self.to),
+            quoted_language(self.from),
+            quoted_language(self.to),
             quoted(&self.doc),
             sources.join(", ")
         );
-        let word = |scope: &Scope| super::table::word(SCOPES, scope);
         for (from, to) in &self.scopes {
-            let _ = writeln!(out, "{} = {}", word(from), quoted(word(to)));
+            let _ = writeln!(out, "{} = {}", scope_word(from), quoted(scope_word(to)));
         }
         for (name, kind) in KINDS {
             let rows: Vec<&MappingRow> = self.rows.iter().filter(|r| r.kind == *kind).collect();
@@ -289,14 +277,14 @@ impl Mapping {
                 match of_order.as_slice() {
                     [] => {}
                     [one] if one.scope.is_none() => {
-                        let _ = writeln!(out, "{name} = {}", steps(&one.steps));
+                        let _ = writeln!(out, "{name} = {}", quoted_steps(&one.steps));
                     }
                     several => {
                         let by_scope = several.iter().map(|row| {
                             format!(
                                 "{} = {}",
-                                row.scope.as_ref().map_or("other", word),
-                                steps(&row.steps)
+                                row.scope.as_ref().map_or("other", scope_word),
+                                quoted_steps(&row.steps)
                             )
                         });
                         let _ = writeln!(
@@ -312,17 +300,39 @@ impl Mapping {
             let groups: Vec<String> = self
                 .groups
                 .iter()
-                .map(|scope| quoted(word(scope)))
+                .map(|scope| quoted(scope_word(scope)))
                 .collect();
             let _ = writeln!(
                 out,
                 "\n[barrier]\ngroups = [{}]\nwider = {}",
                 groups.join(", "),
-                steps(&self.wider)
+                quoted_steps(&self.wider)
             );
         }
         out
     }
+}
+
+fn scope_word(scope: &Scope) -> &'static str {
+    super::table::word(SCOPES, scope)
+}
+
+fn quoted(text: &str) -> String {
+    ::toml::Value::String(text.to_owned()).to_string()
+}
+
+fn quoted_language(dialect: Dialect) -> String {
+    quoted(dialect.name())
+}
+
+fn quoted_steps(steps: &[MappingStep]) -> String {
+    quoted(
+        &steps
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join("; "),
+    )
 }
 
 /// Parses a file; `known` lists the mappings that may be its base.

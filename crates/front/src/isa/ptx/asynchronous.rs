@@ -136,7 +136,6 @@ fn releases(e: &mut Emit<'_, '_>, c: &PtxInstr, weak: bool) -> Option<bool> {
         c.given(2).is_some(),
     );
     let release = sem == Some("release");
-    let is = |kind| c.quals.get(kind).is_some();
     let wrong = match (release, scope) {
         _ if !release && !weak && sem.is_none() => {
             ("missing-order", "this needs an order and a scope")
@@ -153,14 +152,14 @@ fn releases(e: &mut Emit<'_, '_>, c: &PtxInstr, weak: bool) -> Option<bool> {
             ("missing-scope", "an order needs a scope")
         }
         (true, Some(Scope::Gpu | Scope::Sys))
-            if !is(QualKind::Ignored)
-                && !is(QualKind::Vector)
+            if c.quals.get(QualKind::Ignored).is_none()
+                && c.quals.get(QualKind::Vector).is_none()
                 && c.quals.get(QualKind::Space) != Some("shared::cluster") =>
         {
             ("", "")
         }
         (false, None | Some(Scope::Cluster))
-            if !is(QualKind::Flag)
+            if c.quals.get(QualKind::Flag).is_none()
                 && (scope.is_none() || sem.is_some())
                 && c.quals.get(QualKind::Space) != Some("global") =>
         {

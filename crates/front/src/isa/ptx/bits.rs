@@ -546,9 +546,8 @@ fn permute(e: &mut Emit<'_, '_>, c: &PtxInstr) {
         }
         None => c.expr(3),
     };
-    let u64 = |op, a, b| bin(op, Ty::U64, a, b);
-    let [low, high] = [1, 2].map(|i| u64(BinOp::And, c.expr(i), int(0xffff_ffff)));
-    let words = u64(BinOp::Or, u64(BinOp::Shl, high, int(32)), low);
+    let [low, high] = [1, 2].map(|i| bin64(BinOp::And, c.expr(i), int(0xffff_ffff)));
+    let words = bin64(BinOp::Or, bin64(BinOp::Shl, high, int(32)), low);
     let chosen = |n: i64| {
         let from = bin(BinOp::Shr, Ty::U32, selector.clone(), int(4 * n));
         let at = bin(
@@ -557,8 +556,12 @@ fn permute(e: &mut Emit<'_, '_>, c: &PtxInstr) {
             bin(BinOp::And, Ty::U32, from.clone(), int(7)),
             int(8),
         );
-        let byte = u64(BinOp::And, u64(BinOp::Shr, words.clone(), at), int(0xff));
-        let signs = u64(BinOp::Mul, u64(BinOp::Shr, byte.clone(), int(7)), int(0xff));
+        let byte = bin64(BinOp::And, bin64(BinOp::Shr, words.clone(), at), int(0xff));
+        let signs = bin64(
+            BinOp::Mul,
+            bin64(BinOp::Shr, byte.clone(), int(7)),
+            int(0xff),
+        );
         let filled = bin(BinOp::And, Ty::U32, from, int(8));
         bin(
             BinOp::Shl,
@@ -572,6 +575,10 @@ fn permute(e: &mut Emit<'_, '_>, c: &PtxInstr) {
         .reduce(|a, b| bin(BinOp::Or, Ty::U32, a, b))
         .expect("four bytes");
     assign(e, c, value);
+}
+
+fn bin64(op: BinOp, a: Expr, b: Expr) -> Expr {
+    bin(op, Ty::U64, a, b)
 }
 
 /// Finds the position of the leading one; for a negative number, of the leading zero.
@@ -686,26 +693,27 @@ pub(super) fn upper(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Expr {
 
 /// The upper 64 bits of a product of 128 bits, from products of halves that fit 64 bits.
 fn upper_half(c: &PtxInstr) -> Expr {
-    let u64 = |op, a: &Expr, b: &Expr| bin(op, Ty::U64, a.clone(), b.clone());
-    let low = |a: &Expr| u64(BinOp::And, a, &int(0xffff_ffff));
-    let high = |a: &Expr| u64(BinOp::Shr, a, &int(32));
     let (a, b) = (c.expr(1), c.expr(2));
-    let ([a_low, b_low], [a_high, b_high]) = ([&a, &b].map(low), [&a, &b].map(high));
-    let middle = u64(
+    let ([a_low, b_low], [a_high, b_high]) = ([&a, &b].map(low_half), [&a, &b].map(high_half));
+    let middle = both64(
         BinOp::Add,
-        &u64(BinOp::Mul, &a_high, &b_low),
-        &high(&u64(BinOp::Mul, &a_low, &b_low)),
+        &both64(BinOp::Mul, &a_high, &b_low),
+        &high_half(&both64(BinOp::Mul, &a_low, &b_low)),
     );
-    let other = u64(BinOp::Add, &u64(BinOp::Mul, &a_low, &b_high), &low(&middle));
-    let carried = u64(BinOp::Add, &high(&middle), &high(&other));
-    let product = u64(BinOp::Add, &u64(BinOp::Mul, &a_high, &b_high), &carried);
+    let other = both64(
+        BinOp::Add,
+        &both64(BinOp::Mul, &a_low, &b_high),
+        &low_half(&middle),
+    );
+    let carried = both64(BinOp::Add, &high_half(&middle), &high_half(&other));
+    let product = both64(BinOp::Add, &both64(BinOp::Mul, &a_high, &b_high), &carried);
     if !c.ty.signed {
         return product;
     }
     // For a negative factor, the unsigned product is too large by 2^64 times the other factor.
     let taken_off = |product: Expr, (factor, other): (&Expr, &Expr)| {
         let negative = Expr::Cmp(CmpOp::Lt, c.ty, factor.clone().into(), int(0).into());
-        u64(
+        both64(
             BinOp::Sub,
             &product,
             &Expr::Select(negative.into(), other.clone().into(), int(0).into()),
@@ -718,6 +726,18 @@ fn upper_half(c: &PtxInstr) -> Expr {
             .fold(product, taken_off)
             .into(),
     )
+}
+
+fn both64(op: BinOp, a: &Expr, b: &Expr) -> Expr {
+    bin(op, Ty::U64, a.clone(), b.clone())
+}
+
+fn high_half(a: &Expr) -> Expr {
+    both64(BinOp::Shr, a, &int(32))
+}
+
+fn low_half(a: &Expr) -> Expr {
+    both64(BinOp::And, a, &int(0xffff_ffff))
 }
 
 /// Lowers `fns`: looks for a one bit from a position on, bit by bit.

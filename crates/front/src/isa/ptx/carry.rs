@@ -165,7 +165,6 @@ fn extended(
     else {
         return;
     };
-    let set = |e: &mut Emit<'_, '_>, dst: RegId, value: Expr| e.push(Op::Assign { dst, value });
     // The carry depends on the old operands, which the result may overwrite: keep copies.
     let (a, b) = operands(e, c);
     let (a, b) = (e.fit(a, c.ty), e.fit(b, c.ty));
@@ -196,4 +195,8 @@ fn extended(
     {
         set(e, carry, over);
     }
+}
+
+fn set(e: &mut Emit<'_, '_>, dst: RegId, value: Expr) {
+    e.push(Op::Assign { dst, value })
 }

@@ -1130,33 +1130,37 @@ pub(super) enum CopyEnd {
 /// The possible element types of one end of a copy. Empty means any type: accesses decide the types
 /// of such memory.
 fn types_of(e: &Emit<'_, '_>, end: CopyEnd) -> Vec<Ty> {
-    let any = |o: &Object| o.cut || o.fields.is_some();
-    // A structure has the types of its members.
-    let members = |o: &Object| -> Option<Vec<Ty>> {
-        let layout = o.record.as_ref().map(|_| o.layout())?;
-        Some(
-            (0..layout.cells() as u32)
-                .map(|cell| layout.field(cell).ty)
-                .collect(),
-        )
-    };
     match end {
-        CopyEnd::Of(loc) if any(e.symbols.object(loc).1) => Vec::new(),
+        CopyEnd::Of(loc) if takes_any_type(e.symbols.object(loc).1) => Vec::new(),
         CopyEnd::Of(loc) => {
-            members(e.symbols.object(loc).1).unwrap_or_else(|| vec![e.symbols.ty(loc)])
+            member_types(e.symbols.object(loc).1).unwrap_or_else(|| vec![e.symbols.ty(loc)])
         }
         CopyEnd::In(space) => {
             let in_space = e
                 .symbols
                 .objects()
-                .filter(|(_, o)| o.space == space && o.class.is_none() && !any(o));
+                .filter(|(_, o)| o.space == space && o.class.is_none() && !takes_any_type(o));
             in_space
                 .flat_map(|(_, o)| {
-                    members(o).unwrap_or_else(|| o.ty.iter().map(|ty| ty.0).collect())
+                    member_types(o).unwrap_or_else(|| o.ty.iter().map(|ty| ty.0).collect())
                 })
                 .collect()
         }
     }
+}
+
+fn takes_any_type(o: &Object) -> bool {
+    o.cut || o.fields.is_some()
+}
+
+/// A structure has the types of its members.
+fn member_types(o: &Object) -> Option<Vec<Ty>> {
+    let layout = o.record.as_ref().map(|_| o.layout())?;
+    Some(
+        (0..layout.cells() as u32)
+            .map(|cell| layout.field(cell).ty)
+            .collect(),
+    )
 }
 
 /// The common element type of both ends.
@@ -1166,7 +1170,6 @@ pub(super) fn one_type(
     to: CopyEnd,
     from: CopyEnd,
 ) -> Option<Ty> {
-    let narrowest = |types: &[Ty]| types.iter().copied().min_by_key(|ty| ty.bits);
     let (to, from) = (types_of(e, to), types_of(e, from));
     let (Some(ty), Some(other)) = (narrowest(&to), narrowest(&from)) else {
         return Some(narrowest(&to).or(narrowest(&from)).unwrap_or(Ty::U32));
@@ -1186,6 +1189,10 @@ pub(super) fn one_type(
         });
     }
     found
+}
+
+fn narrowest(types: &[Ty]) -> Option<Ty> {
+    types.iter().copied().min_by_key(|ty| ty.bits)
 }
 
 /// Reports memory with several addresses.

@@ -51,26 +51,9 @@ pub(super) fn suits(e: &mut Emit<'_, '_>, c: &PtxInstr) -> bool {
 }
 
 fn suits_type(e: &mut Emit<'_, '_>, c: &PtxInstr, ty: &str) -> bool {
-    let goes = |word: &str| {
-        GOES.iter()
-            .find(|goes| goes.0 == word)
-            .map_or(FLOATS, |goes| goes.1)
-    };
-    let modifies = |kind| {
-        matches!(
-            kind,
-            QualKind::Ignored
-                | QualKind::Round
-                | QualKind::Flush
-                | QualKind::Clamp
-                | QualKind::Rectify
-        )
-    };
-    let known = |word: &str| GOES.iter().any(|goes| goes.0 == word);
-    let wrong = c
-        .quals
-        .written()
-        .find(|(kind, word, _)| modifies(*kind) && known(word) && !goes(word).contains(&ty));
+    let wrong = c.quals.written().find(|(kind, word, _)| {
+        is_modifier(*kind) && is_restricted(word) && !types_with(word).contains(&ty)
+    });
     let Some((_, word, place)) = wrong else {
         return true;
     };
@@ -78,9 +61,31 @@ fn suits_type(e: &mut Emit<'_, '_>, c: &PtxInstr, ty: &str) -> bool {
         "conflicting-qualifiers",
         place,
         format!("`.{word}` does not go with this type"),
-        |d| d.label(format!("expected it with one of {}", goes(word).join(", "))),
+        |d| {
+            d.label(format!(
+                "expected it with one of {}",
+                types_with(word).join(", ")
+            ))
+        },
     );
     false
+}
+
+fn is_modifier(kind: QualKind) -> bool {
+    matches!(
+        kind,
+        QualKind::Ignored | QualKind::Round | QualKind::Flush | QualKind::Clamp | QualKind::Rectify
+    )
+}
+
+fn is_restricted(word: &str) -> bool {
+    GOES.iter().any(|types_with| types_with.0 == word)
+}
+
+fn types_with(word: &str) -> &'static [&'static str] {
+    GOES.iter()
+        .find(|goes| goes.0 == word)
+        .map_or(FLOATS, |goes| goes.1)
 }
 
 /// Whether the instruction has a rounding; if not, reports an error, because it would be an
@@ -343,11 +348,7 @@ pub(super) fn converted(e: &mut Emit<'_, '_>, c: &PtxInstr) {
 
 /// An integer, limited to the range of another type.
 fn saturated(value: Expr, from: Ty, to: Ty) -> Expr {
-    let range = |ty: Ty| match ty.signed {
-        true => (-(1i128 << (ty.bits - 1)), (1i128 << (ty.bits - 1)) - 1),
-        false => (0, (1i128 << ty.bits) - 1),
-    };
-    let ((least, most), own) = (range(to), range(from));
+    let ((least, most), own) = (integer_range(to), integer_range(from));
     let limit = |by, limit: i128, value: Expr| {
         op(
             by,
@@ -357,6 +358,13 @@ fn saturated(value: Expr, from: Ty, to: Ty) -> Expr {
         )
     };
     limit(BinOp::Min, most, limit(BinOp::Max, least, value))
+}
+
+fn integer_range(ty: Ty) -> (i128, i128) {
+    match ty.signed {
+        true => (-(1i128 << (ty.bits - 1)), (1i128 << (ty.bits - 1)) - 1),
+        false => (0, (1i128 << ty.bits) - 1),
+    }
 }
 
 /// A sum or difference, limited to the range of `.s32`.
@@ -473,26 +481,29 @@ fn of_numbers(
 ) -> Option<Expr> {
     let (a, b) = (flushed(c, format, a), flushed(c, format, b));
     let test = |kind, a: &Expr, b: &Expr| float(kind, format, a.clone(), b.clone());
-    let not = |value| op(BinOp::Xor, PRED, value, Expr::Const(1));
     let (less, equal, at_most) = (FloatOp::Less, FloatOp::Equal, FloatOp::LessEqual);
     let unordered = test(FloatOp::Unordered, &a, &b);
     Some(match c.quals.get(QualKind::Op) {
         Some("eq") => test(equal, &a, &b),
-        Some("ne") => not(op(BinOp::Or, PRED, test(equal, &a, &b), unordered)),
+        Some("ne") => negation(op(BinOp::Or, PRED, test(equal, &a, &b), unordered)),
         Some("lt") => test(less, &a, &b),
         Some("le") => test(at_most, &a, &b),
         Some("gt") => test(less, &b, &a),
         Some("ge") => test(at_most, &b, &a),
         Some("equ") => op(BinOp::Or, PRED, test(equal, &a, &b), unordered),
-        Some("neu") => not(test(equal, &a, &b)),
-        Some("ltu") => not(test(at_most, &b, &a)),
-        Some("leu") => not(test(less, &b, &a)),
-        Some("gtu") => not(test(at_most, &a, &b)),
-        Some("geu") => not(test(less, &a, &b)),
-        Some("num") => not(unordered),
+        Some("neu") => negation(test(equal, &a, &b)),
+        Some("ltu") => negation(test(at_most, &b, &a)),
+        Some("leu") => negation(test(less, &b, &a)),
+        Some("gtu") => negation(test(at_most, &a, &b)),
+        Some("geu") => negation(test(less, &a, &b)),
+        Some("num") => negation(unordered),
         Some("nan") => unordered,
         _ => return no_comparison(e, c),
     })
+}
+
+fn negation(value: Expr) -> Expr {
+    op(BinOp::Xor, PRED, value, Expr::Const(1))
 }
 
 fn of_integers(e: &mut Emit<'_, '_>, c: &PtxInstr, ty: Ty) -> Option<Expr> {

@@ -524,21 +524,21 @@ impl ShuffleSources {
     /// A shuffle with a computed `c`: the code computes the source lane as [`source_lane`] does.
     fn computed(mode: ShuffleMode, b: Expr, c: Expr, lanes: &LaneSet) -> ShuffleSources {
         let own = i64::from(lanes.seat.rank);
-        let and = |a: Expr, b: Expr| bin(BinOp::And, Ty::S32, a, b);
-        let or = |a: Expr, b: Expr| bin(BinOp::Or, Ty::S32, a, b);
-        let low = |e: Expr| match e {
-            Expr::Const(v) => int(v & 31),
-            e => and(e, int(31)),
-        };
-        let segment = low(bin(BinOp::Shr, Ty::U32, c.clone(), int(8)));
+        let segment = low_bits(bin(BinOp::Shr, Ty::U32, c.clone(), int(8)));
         let rest = bin(BinOp::Xor, Ty::S32, segment.clone(), int(31));
-        let last = or(and(int(own), segment.clone()), and(low(c), rest.clone()));
-        let b = low(b);
+        let last = or32(
+            and32(int(own), segment.clone()),
+            and32(low_bits(c), rest.clone()),
+        );
+        let b = low_bits(b);
         let (meant, compare) = match mode {
             ShuffleMode::Up => (bin(BinOp::Sub, Ty::S32, int(own), b.clone()), CmpOp::Ge),
             ShuffleMode::Down => (bin(BinOp::Add, Ty::S32, int(own), b.clone()), CmpOp::Le),
             ShuffleMode::Bfly => (bin(BinOp::Xor, Ty::S32, int(own), b.clone()), CmpOp::Le),
-            ShuffleMode::Idx => (or(and(int(own), segment), and(b.clone(), rest)), CmpOp::Le),
+            ShuffleMode::Idx => (
+                or32(and32(int(own), segment), and32(b.clone(), rest)),
+                CmpOp::Le,
+            ),
         };
         let within = Expr::Cmp(compare, Ty::S32, meant.clone().into(), last.into());
         let by = Expr::Select(within.clone().into(), meant.into(), int(own).into());
@@ -622,6 +622,21 @@ impl ShuffleSources {
                 },
             )
         })
+    }
+}
+
+fn and32(a: Expr, b: Expr) -> Expr {
+    bin(BinOp::And, Ty::S32, a, b)
+}
+
+fn or32(a: Expr, b: Expr) -> Expr {
+    bin(BinOp::Or, Ty::S32, a, b)
+}
+
+fn low_bits(e: Expr) -> Expr {
+    match e {
+        Expr::Const(v) => int(v & 31),
+        e => and32(e, int(31)),
     }
 }
 
@@ -812,10 +827,16 @@ fn elect(e: &mut Emit<'_, '_>, c: &PtxInstr) {
         return;
     };
     // Lanes count from 1; 0 means that no lane is elected yet.
-    let number = |lane: u32| int(i64::from(lane) + 1);
-    let first = met.taken.first().map_or(int(0), |(lane, _)| number(*lane));
+    let first = met
+        .taken
+        .first()
+        .map_or(int(0), |(lane, _)| lane_number(*lane));
     let chosen = met.taken.iter().rev().fold(first, |later, (lane, would)| {
-        Expr::Select(would.clone().into(), number(*lane).into(), later.into())
+        Expr::Select(
+            would.clone().into(),
+            lane_number(*lane).into(),
+            later.into(),
+        )
     });
     let value = Expr::Select(
         Expr::Reg(elected).into(),
@@ -843,6 +864,10 @@ fn elect(e: &mut Emit<'_, '_>, c: &PtxInstr) {
             int(own + 1).into(),
         ),
     );
+}
+
+fn lane_number(lane: u32) -> Expr {
+    int(i64::from(lane) + 1)
 }
 
 fn vote(e: &mut Emit<'_, '_>, c: &PtxInstr, combine: fn(&LaneValues) -> Expr) {

@@ -526,6 +526,26 @@ pub(super) fn misused_unless(e: &mut Emit<'_, '_>, ok: Expr) {
     e.leave();
 }
 
+/// Adds one to the arrivals that the current phase expects.
+fn expect_one_more(e: &mut Emit<'_, '_>, c: &PtxInstr, by_thread: &MbarrierOp) -> Option<RegId> {
+    operation(
+        e,
+        c,
+        by_thread,
+        &Expr::Const(1),
+        |old| {
+            let room = Expr::Cmp(
+                CmpOp::Lt,
+                Ty::WORD,
+                object::pending(old.clone()).into(),
+                Expr::Const(MOST_ARRIVALS).into(),
+            );
+            object::both(object::live(old.clone()), room)
+        },
+        |old| object::arrive(old, Expr::Const(-1)),
+    )
+}
+
 /// Makes an object track the thread's copies: an arrival follows when they are complete. `adds`:
 /// the current phase expects one more arrival.
 pub(super) fn track(e: &mut Emit<'_, '_>, c: &PtxInstr, adds: bool) {
@@ -534,27 +554,8 @@ pub(super) fn track(e: &mut Emit<'_, '_>, c: &PtxInstr, adds: bool) {
         own: true,
         ..MbarrierOp::of(Tag::Weak)
     };
-    if adds {
-        if operation(
-            e,
-            c,
-            &by_thread,
-            &one,
-            |old: &Expr| {
-                let room = Expr::Cmp(
-                    CmpOp::Lt,
-                    Ty::WORD,
-                    object::pending(old.clone()).into(),
-                    Expr::Const(MOST_ARRIVALS).into(),
-                );
-                object::both(object::live(old.clone()), room)
-            },
-            |old| object::arrive(old, Expr::Const(-1)),
-        )
-        .is_none()
-        {
-            return;
-        }
+    if adds && expect_one_more(e, c, &by_thread).is_none() {
+        return;
     }
     let later = MbarrierOp {
         order: Tag::Relaxed,

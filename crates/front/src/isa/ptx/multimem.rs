@@ -170,17 +170,18 @@ fn of_numbers(c: &PtxInstr, locations: Vec<Expr>) -> impl Iterator<Item = (usize
 
 /// The numbers of operand `at`, over all elements of a vector.
 fn values(e: &mut Emit<'_, '_>, c: &PtxInstr, at: usize) -> Vec<Expr> {
-    let value = |arg: &PtxArg| {
-        if let PtxArg::Expr(value) = arg {
-            value.clone()
-        } else {
-            Expr::Const(0)
-        }
-    };
-    let all: Vec<Expr> = c.elements(at).iter().map(value).collect();
+    let all: Vec<Expr> = c.elements(at).iter().map(value_of).collect();
     all.into_iter()
-        .flat_map(|value| numbers(c.quals.packed(), &e.fit(value, c.ty)))
+        .flat_map(|value_of| numbers(c.quals.packed(), &e.fit(value_of, c.ty)))
         .collect()
+}
+
+fn value_of(arg: &PtxArg) -> Expr {
+    if let PtxArg::Expr(value) = arg {
+        value.clone()
+    } else {
+        Expr::Const(0)
+    }
 }
 
 /// The operation of a reduction. Results of floating-point numbers depend on the order of the

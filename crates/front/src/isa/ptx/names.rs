@@ -244,21 +244,14 @@ impl<'a> Emit<'a, '_> {
     }
 
     fn mismatch(&mut self, range: &Range<usize>, declared: Ty, used: Ty) {
-        let describe = |ty: Ty| {
-            if ty == PRED {
-                "a predicate".to_string()
-            } else {
-                format!("{} bits wide", ty.bits)
-            }
-        };
         let message = format!(
             "`{}` is {}, used as {}",
             self.str(range),
-            describe(declared),
-            describe(used)
+            described(declared),
+            described(used)
         );
         self.error("type-mismatch", range.clone(), message, |d| {
-            d.label(format!("expected {}", describe(used)))
+            d.label(format!("expected {}", described(used)))
         });
     }
 
@@ -329,6 +322,14 @@ impl<'a> Emit<'a, '_> {
         } else {
             NameMeaning::Unknown
         }
+    }
+}
+
+fn described(ty: Ty) -> String {
+    if ty == PRED {
+        "a predicate".to_string()
+    } else {
+        format!("{} bits wide", ty.bits)
     }
 }
 

@@ -490,11 +490,9 @@ impl OffsetRun<'_> {
                 // An unknown operand may be any number, but next to an address it counts as a
                 // number.
                 let (a, b) = (of(a), of(b));
-                let range = |v: KnownOffset| v.map_or(Range::ANY, |v| v.at);
-                let base = |v: KnownOffset| v.and_then(|v| v.base);
-                match (base(a), base(b)) {
+                match (base_of(a), base_of(b)) {
                     (None, None) if a.is_none() && b.is_none() => None,
-                    (None, None) => number(match (range(a).is_one(), range(b).is_one()) {
+                    (None, None) => number(match (range_of(a).is_one(), range_of(b).is_one()) {
                         (Some(_), Some(0)) if op.divides() => Range::ANY,
                         (Some(a), Some(b)) if *op != BinOp::Unknown => {
                             Range::one(op.apply(*ty, a, b))
@@ -505,18 +503,18 @@ impl OffsetRun<'_> {
                         {
                             return None;
                         }
-                        _ => Range::apply(*op, *ty, range(a), range(b)),
+                        _ => Range::apply(*op, *ty, range_of(a), range_of(b)),
                     }),
                     (Some(loc), None) if matches!(op, BinOp::Add | BinOp::Sub | BinOp::And) => {
                         let at = match op {
-                            BinOp::Add => range(a).plus(range(b)),
-                            BinOp::Sub => range(a).plus(range(b).times(-1)),
+                            BinOp::Add => range_of(a).plus(range_of(b)),
+                            BinOp::Sub => range_of(a).plus(range_of(b).times(-1)),
                             // Objects are aligned to their elements, so masking low bits stays in
                             // the object.
-                            _ if range(b).is_one().is_some_and(|mask| mask < 0) => {
-                                Range::apply(*op, *ty, range(a), range(b))
+                            _ if range_of(b).is_one().is_some_and(|mask| mask < 0) => {
+                                Range::apply(*op, *ty, range_of(a), range_of(b))
                             }
-                            _ => return number(Range::apply(*op, *ty, range(a), range(b))),
+                            _ => return number(Range::apply(*op, *ty, range_of(a), range_of(b))),
                         };
                         Some(OffsetValue {
                             base: Some(loc),
@@ -525,10 +523,10 @@ impl OffsetRun<'_> {
                     }
                     (None, Some(loc)) if *op == BinOp::Add => Some(OffsetValue {
                         base: Some(loc),
-                        at: range(a).plus(range(b)),
+                        at: range_of(a).plus(range_of(b)),
                     }),
                     (Some(x), Some(y)) if *op == BinOp::Sub && x == y => {
-                        number(range(a).plus(range(b).times(-1)))
+                        number(range_of(a).plus(range_of(b).times(-1)))
                     }
                     _ => None,
                 }
@@ -554,6 +552,14 @@ impl OffsetRun<'_> {
             },
         }
     }
+}
+
+fn base_of(v: KnownOffset) -> Option<LocId> {
+    v.and_then(|v| v.base)
+}
+
+fn range_of(v: KnownOffset) -> Range {
+    v.map_or(Range::ANY, |v| v.at)
 }
 
 /// A value that is one of two.

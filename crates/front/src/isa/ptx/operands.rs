@@ -78,13 +78,6 @@ impl Emit<'_, '_> {
         ty: Ty,
         loc: &mut Option<LocId>,
     ) -> Option<PtxArg> {
-        let wrong = |emit: &mut Self, found: &str| {
-            let message = format!("expected {}, found {found}", role.expected());
-            emit.error("wrong-operand", operand.range.clone(), message, |d| {
-                d.label(format!("expected the form {}", m.row.syntax))
-            });
-            None
-        };
         match (&operand.kind, role) {
             (OperandKind::Pair(_), _) => {
                 let message = "a second destination after `|` is not supported here";
@@ -96,7 +89,7 @@ impl Emit<'_, '_> {
             (OperandKind::Int(v), OperandRole::Val | OperandRole::Loose | OperandRole::Any) => {
                 self.integer(m, role, operand, *v, ty)
             }
-            (OperandKind::Int(_), _) => wrong(self, "a constant"),
+            (OperandKind::Int(_), _) => self.wrong(m, role, operand, "a constant"),
             // A floating-point constant has 64 bits until it is used (PTX ISA, Floating-Point
             // Constants).
             (OperandKind::Fraction(v), OperandRole::Val | OperandRole::Any)
@@ -111,12 +104,12 @@ impl Emit<'_, '_> {
                 };
                 Some(PtxArg::Expr(Expr::Const(bits)))
             }
-            (OperandKind::Fraction(_), _) => wrong(self, "a fraction"),
+            (OperandKind::Fraction(_), _) => self.wrong(m, role, operand, "a fraction"),
             (OperandKind::Discard, OperandRole::Dst | OperandRole::DstPred) => {
                 Some(PtxArg::Dst(None))
             }
-            (OperandKind::Discard, _) => wrong(self, "`_`"),
-            (OperandKind::Vector(_), _) => wrong(self, "a vector"),
+            (OperandKind::Discard, _) => self.wrong(m, role, operand, "`_`"),
+            (OperandKind::Vector(_), _) => self.wrong(m, role, operand, "a vector"),
             (OperandKind::Name(n), OperandRole::Dst | OperandRole::DstPred) if plain(n) => {
                 Some(PtxArg::Dst(self.regs.find(self.str(&n.name))))
                     .filter(|arg| matches!(arg, PtxArg::Dst(Some(_))))
@@ -140,12 +133,27 @@ impl Emit<'_, '_> {
                 Some(PtxArg::Dst(self.regs.find(self.str(&n.piece()))))
             }
             (OperandKind::Name(n), OperandRole::Addr) if !n.negated => self.address(m, n, ty, loc),
-            (OperandKind::Name(n), _) if n.brackets => wrong(self, "an address"),
+            (OperandKind::Name(n), _) if n.brackets => self.wrong(m, role, operand, "an address"),
             (OperandKind::Name(n), _) => {
                 let found = format!("`{}`", self.str(&n.name));
-                wrong(self, &found)
+                self.wrong(m, role, operand, &found)
             }
         }
+    }
+
+    /// Reports an operand that does not fit its role.
+    fn wrong(
+        &mut self,
+        m: &Matched,
+        role: OperandRole,
+        operand: &PtxOperand,
+        found: &str,
+    ) -> Option<PtxArg> {
+        let message = format!("expected {}, found {found}", role.expected());
+        self.error("wrong-operand", operand.range.clone(), message, |d| {
+            d.label(format!("expected the form {}", m.row.syntax))
+        });
+        None
     }
 
     /// Checks a constant: its notation and its range.

@@ -102,21 +102,6 @@ impl Origins {
                 continue;
             }
             if directive(line, ".loc") {
-                let numbers = |tokens: &[Token<PtxToken>]| -> Option<Spot> {
-                    tokens
-                        .get(..3)?
-                        .iter()
-                        .map(|t: &Token<PtxToken>| {
-                            if let PtxToken::Int(n) = t.kind {
-                                Some(n)
-                            } else {
-                                None
-                            }
-                        })
-                        .collect::<Option<Vec<_>>>()?
-                        .try_into()
-                        .ok()
-                };
                 let Some(spot) = numbers(&line[1..]) else {
                     continue;
                 };
@@ -148,6 +133,22 @@ impl Origins {
     pub(super) fn of(&self, line: u32) -> Vec<SourceOrigin> {
         self.0.get(&line).cloned().unwrap_or_default()
     }
+}
+
+fn numbers(tokens: &[Token<PtxToken>]) -> Option<Spot> {
+    tokens
+        .get(..3)?
+        .iter()
+        .map(|t: &Token<PtxToken>| {
+            if let PtxToken::Int(n) = t.kind {
+                Some(n)
+            } else {
+                None
+            }
+        })
+        .collect::<Option<Vec<_>>>()?
+        .try_into()
+        .ok()
 }
 
 /// The line and the file in `#line 17 "k.ptx"`.

@@ -28,7 +28,6 @@ newer than PTX 6.0 and `sm_70`: in a module for older ones it is an error.
 
 fn page() -> String {
     let mut text = HEAD.to_owned();
-    let cell = |text: &str| text.replace('|', "\\|");
     let mut line = |line: String| {
         text += &line;
         text.push('\n');
@@ -66,6 +65,10 @@ fn page() -> String {
         }
     }
     text
+}
+
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
 }
 
 #[test]

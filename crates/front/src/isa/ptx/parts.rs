@@ -130,7 +130,6 @@ fn whole(program: &Program, object: LocId, accesses: &[RegisterAccess], sink: &m
         LocationKind::Alias { .. } => 0,
     };
     let mut sizes: Vec<u32> = vec![0; bytes];
-    let range = |place: &i64, size: u32| *place as usize..*place as usize + size as usize;
     // Threads often make the same accesses.
     let shapes: HashSet<(u32, &[i64])> = accesses
         .iter()
@@ -139,7 +138,7 @@ fn whole(program: &Program, object: LocId, accesses: &[RegisterAccess], sink: &m
     loop {
         let mut changed = false;
         for &(most, places) in &shapes {
-            let all = || places.iter().flat_map(|place| range(place, most));
+            let all = || places.iter().flat_map(|place| bytes_at(place, most));
             let size = all()
                 .map(|at| sizes[at])
                 .filter(|size| *size > 0)
@@ -161,7 +160,7 @@ fn whole(program: &Program, object: LocId, accesses: &[RegisterAccess], sink: &m
         access
             .places
             .iter()
-            .flat_map(|place| range(place, access.size))
+            .flat_map(|place| bytes_at(place, access.size))
             .for_each(|at| objects[at] = true);
     }
     let mut reported: HashSet<Span> = HashSet::new();
@@ -169,7 +168,7 @@ fn whole(program: &Program, object: LocId, accesses: &[RegisterAccess], sink: &m
         let hit = access
             .places
             .iter()
-            .find(|place| range(place, access.size).any(|at| objects[at]));
+            .find(|place| bytes_at(place, access.size).any(|at| objects[at]));
         if let Some(place) = hit.filter(|_| reported.insert(access.span)) {
             let name = &program.location(object).name;
             let word =
@@ -194,6 +193,10 @@ fn whole(program: &Program, object: LocId, accesses: &[RegisterAccess], sink: &m
         }
     }
     layout(&sizes, &objects)
+}
+
+fn bytes_at(place: &i64, size: u32) -> std::ops::Range<usize> {
+    *place as usize..*place as usize + size as usize
 }
 
 /// The distance from one structure to the next, if the array holds equal structures. Bytes that are
@@ -243,12 +246,8 @@ fn layout(sizes: &[u32], objects: &[bool]) -> Layout {
         cells.push((at, size, of[at].1));
         at += size as usize;
     }
-    let ty = |size: u32| Ty {
-        bits: 8 * size as u8,
-        signed: false,
-    };
     if let [(_, size, false)] = cells[..] {
-        return Layout::from(ty(size));
+        return Layout::from(byte_ty(size));
     }
     let mut fields: Vec<Field> = Vec::new();
     for group in cells.chunk_by(|a, b| (a.1, a.2) == (b.1, b.2)) {
@@ -262,13 +261,20 @@ fn layout(sizes: &[u32], objects: &[bool]) -> Layout {
             fields.push(Field {
                 path,
                 offset: at as u32,
-                ty: ty(size),
+                ty: byte_ty(size),
                 boolean: false,
                 mbarrier,
             });
         }
     }
     Layout::record(None, fields, apart as u32)
+}
+
+fn byte_ty(size: u32) -> Ty {
+    Ty {
+        bits: 8 * size as u8,
+        signed: false,
+    }
 }
 
 /// Gives an array of bytes its cells, and converts initial addresses from bytes to cells.

@@ -285,6 +285,16 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
+    /// The size of an element of an object.
+    fn bits(&self, object: LocId) -> u8 {
+        self.program.element(object).bits
+    }
+
+    /// Whether elements of an object have several fields.
+    fn has_fields(&self, object: LocId) -> bool {
+        self.program.layout(object).cells() > 1
+    }
+
     /// The type of an access through a register; reports an error and returns `None` if it is not
     /// supported. `parts`: the number of cells that it covers, if it may reach an object with
     /// several fields.
@@ -318,27 +328,24 @@ impl Pass<'_> {
             );
             return None;
         }
-        let bits = |object: LocId| self.program.element(object).bits;
-        let several_fields = |o: &LocId| self.program.layout(*o).cells() > 1;
-        if let Some(parts) = parts.filter(|_| !untyped) {
-            if targets
+        if let Some(parts) = parts.filter(|_| !untyped)
+            && targets
                 .iter()
-                .all(|o: &LocId| several_fields(o) || bits(*o) * parts == wanted.bits)
-            {
-                return Some(wanted);
-            }
+                .all(|o| self.has_fields(*o) || self.bits(*o) * parts == wanted.bits)
+        {
+            return Some(wanted);
         }
         // The access may cover several elements of each object, if the declaration gives their
         // type.
-        let piece = bits(first);
+        let piece = self.bits(first);
         let several = piece != 0 && wanted.bits > piece && wanted.bits.is_multiple_of(piece);
-        if targets.iter().all(|o: &LocId| {
-            several && bits(*o) == piece && !self.open.contains(o) && !several_fields(o)
+        if targets.iter().all(|o| {
+            several && self.bits(*o) == piece && !self.open.contains(o) && !self.has_fields(*o)
         }) {
             return Some(wanted);
         }
-        if let Some(other) = targets.into_iter().find(|o| bits(*o) != wanted.bits) {
-            let (name, bits) = (&self.program.location(other).name, bits(other));
+        if let Some(other) = targets.into_iter().find(|o| self.bits(*o) != wanted.bits) {
+            let (name, bits) = (&self.program.location(other).name, self.bits(other));
             let message = format!(
                 "a {}-bit access that can reach `{name}`, which has {bits}-bit elements",
                 wanted.bits
@@ -567,30 +574,34 @@ impl Pass<'_> {
     /// Whether a type can hold addresses of these objects. Those of shared memory fit 32 bits (PTX
     /// ISA, Generic Addressing).
     fn fits(&self, objects: &Targets, ty: Ty) -> bool {
-        let shared = |o: &LocId| {
-            let kind = &self.program.location(*o).kind;
-            matches!(
-                kind,
-                LocationKind::Object {
-                    space: Space::Shared,
-                    ..
-                }
-            )
-        };
-        let halves = || {
-            self.program.threads[self.thread]
-                .regs
-                .iter()
-                .filter(|r| is_half(&r.name))
-        };
-        let low = |o: &LocId| {
-            halves().any(
-                |r| matches!(r.init, Init::Address { loc, .. } if self.program.object(loc) == *o),
-            )
-        };
         ty.bits == 64
-            || (ty.bits == 32 && objects.iter().all(|o| shared(o) || low(o)))
+            || (ty.bits == 32
+                && objects
+                    .iter()
+                    .all(|o| self.is_shared(*o) || self.is_low(*o)))
             || objects.is_empty()
+    }
+
+    fn is_shared(&self, object: LocId) -> bool {
+        matches!(
+            self.program.location(object).kind,
+            LocationKind::Object {
+                space: Space::Shared,
+                ..
+            }
+        )
+    }
+
+    /// Whether the test binds half of a pointer to the object.
+    fn is_low(&self, object: LocId) -> bool {
+        let halves = self.program.threads[self.thread]
+            .regs
+            .iter()
+            .filter(|r| is_half(&r.name));
+        halves.into_iter().any(|r| match r.init {
+            Init::Address { loc, .. } => self.program.object(loc) == object,
+            _ => false,
+        })
     }
 
     fn unsupported(&mut self, why: &str) {

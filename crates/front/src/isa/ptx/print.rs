@@ -225,11 +225,7 @@ impl Printer<'_> {
     /// A vector instruction, from its elements.
     fn vector(&self, elements: &[Instr]) -> Option<String> {
         // Removes the check of the address's alignment.
-        let plain = |op: &Op| match op.address() {
-            Some(Expr::Select(_, address, _)) => Some((**address).clone()),
-            address => address.cloned(),
-        };
-        let offset = |op: &Op| match plain(op) {
+        let offset = |op: &Op| match unchecked_address(op) {
             Some(Expr::Bin(BinOp::Add, _, _, n)) => {
                 if let Expr::Const(n) = *n {
                     n
@@ -250,7 +246,7 @@ impl Printer<'_> {
         });
         let items = items.collect::<Option<Vec<_>>>()?.join(", ");
         let (order, count, ty) = (order(access)?, ops.len(), named(access.ty));
-        let address = self.address(&plain(ops[0])?)?;
+        let address = self.address(&unchecked_address(ops[0])?)?;
         let of = if elements[0].element.whole {
             ".b128".to_owned()
         } else {
@@ -433,6 +429,13 @@ impl Printer<'_> {
             }
             _ => None,
         }
+    }
+}
+
+fn unchecked_address(op: &Op) -> Option<Expr> {
+    match op.address() {
+        Some(Expr::Select(_, address, _)) => Some((**address).clone()),
+        address => address.cloned(),
     }
 }
 

@@ -111,18 +111,17 @@ fn changes(
 ) -> Option<BTreeMap<usize, StorageChanges>> {
     let all = parts::accesses(program, points, &[object]).remove(&object)?;
     let (last, end) = (length(program, object), end(program, object));
-    let word = |place: &i64| place - place % SIZE;
     let objects: HashSet<i64> = all
         .iter()
         .filter(|a| a.of_object)
-        .flat_map(|a| a.places.iter().map(word))
+        .flat_map(|a| a.places.iter().map(word_of))
         .collect();
     let is_shared = |access: &&parts::RegisterAccess| {
         access.of_object
             || access
                 .places
                 .iter()
-                .any(|place| objects.contains(&word(place)))
+                .any(|place| objects.contains(&word_of(place)))
     };
     if all
         .iter()
@@ -190,6 +189,10 @@ fn changes(
         changes.entry(t).or_default().insert(i, change);
     }
     Some(changes)
+}
+
+fn word_of(place: &i64) -> i64 {
+    place - place % SIZE
 }
 
 /// Whether an operation begins or ends an mbarrier object.
@@ -321,17 +324,6 @@ fn rewrite(program: &mut Program, t: usize, changes: &StorageChanges) -> Vec<usi
 /// Tests an mbarrier word: if an object is there, the thread ends and the program is undefined.
 /// Like a failed test, it writes nothing and orders nothing.
 fn look(addr: Expr, word: RegId, skip: usize, end: usize) -> [Op; 4] {
-    let half = || Access {
-        tags: Tags::of(&[
-            Tag::Generic,
-            Tag::Atomic,
-            Tag::Rmw,
-            Tag::Mbarrier,
-            Tag::Weak,
-        ]),
-        scope: None,
-        ty: mbarrier::WORD,
-    };
     let update = Update::When {
         cond: Expr::Const(0),
         new: Expr::Reg(word),
@@ -343,8 +335,8 @@ fn look(addr: Expr, word: RegId, skip: usize, end: usize) -> [Op; 4] {
             dst: Some(word),
             addr,
             update,
-            read: half(),
-            write: half(),
+            read: weak_half(),
+            write: weak_half(),
         },
         Op::Branch {
             cond: dead,
@@ -356,4 +348,18 @@ fn look(addr: Expr, word: RegId, skip: usize, end: usize) -> [Op; 4] {
             target: end,
         },
     ]
+}
+
+fn weak_half() -> Access {
+    Access {
+        tags: Tags::of(&[
+            Tag::Generic,
+            Tag::Atomic,
+            Tag::Rmw,
+            Tag::Mbarrier,
+            Tag::Weak,
+        ]),
+        scope: None,
+        ty: mbarrier::WORD,
+    }
 }

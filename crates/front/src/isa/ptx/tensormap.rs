@@ -227,12 +227,11 @@ pub(super) fn tensor_map(
     let symbol = e.symbols.get(loc);
     let (name, place) = (symbol.name.clone(), symbol.span);
     if !places.contains(&space) {
-        let words = |space: &Space| match space {
-            Space::Shared => "shared",
-            Space::Constant => "constant",
-            _ => "global",
-        };
-        let words = places.iter().map(words).collect::<Vec<_>>().join(" or ");
+        let words = places
+            .iter()
+            .map(space_word)
+            .collect::<Vec<_>>()
+            .join(" or ");
         let message = format!("a tensor map is in {words} memory here, and `{name}` is not");
         e.error("wrong-space", c.opcode.clone(), message, |d| {
             d.label(format!(
@@ -252,4 +251,12 @@ pub(super) fn tensor_map(
         return None;
     }
     Some(())
+}
+
+fn space_word(space: &Space) -> &'static str {
+    match space {
+        Space::Shared => "shared",
+        Space::Constant => "constant",
+        _ => "global",
+    }
 }

@@ -16,6 +16,7 @@
 use std::collections::HashMap;
 
 use super::bodies::{Bodies, CommandThread};
+use super::commands::has_word;
 use super::events::HostEvents;
 use super::{HostBuilder, HostDeclarations};
 use crate::isa::clike::host::{Does, Request};
@@ -154,11 +155,12 @@ impl HostBuilder<'_, '_> {
         made: &HashMap<String, CommandId>,
     ) -> Option<()> {
         let waits = self.waits(request, made)?;
-        let has = |word: &str| request.words.iter().any(|w| w.text == word);
         let flag = match () {
-            () if has("CLK_ENQUEUE_FLAGS_WAIT_KERNEL") => ChildStart::WaitKernel,
-            () if has("CLK_ENQUEUE_FLAGS_WAIT_WORK_GROUP") => ChildStart::WaitWorkGroup,
-            () if has("cudaStreamTailLaunch") => ChildStart::Tail,
+            () if has_word(request, "CLK_ENQUEUE_FLAGS_WAIT_KERNEL") => ChildStart::WaitKernel,
+            () if has_word(request, "CLK_ENQUEUE_FLAGS_WAIT_WORK_GROUP") => {
+                ChildStart::WaitWorkGroup
+            }
+            () if has_word(request, "cudaStreamTailLaunch") => ChildStart::Tail,
             () => ChildStart::NoWait,
         };
         if request.does == Does::EnqueueMarker && waits.is_empty() {

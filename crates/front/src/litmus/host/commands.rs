@@ -15,6 +15,11 @@ use program::dialect::Runtime;
 use program::host::{CallId, Command, CommandId, CommandKind, HostOp, Origin};
 use program::{LocId, MemoryKind, NdRange, RangeError, ThreadId};
 
+/// Whether a call has a flag or constant with that name.
+pub(super) fn has_word(request: &Request, word: &str) -> bool {
+    request.words.iter().any(|w| w.text == word)
+}
+
 /// A list of sizes of a launch, by its number in the call.
 fn sizes(request: &Request, n: usize) -> Option<&[u64]> {
     request.sizes[n].as_ref().map(|s| s.0.as_slice())
@@ -340,18 +345,12 @@ impl HostBuilder<'_, '_> {
 
     /// Whether a `cudaMemcpy` returns only after it is complete.
     fn synchronous(&mut self, request: &Request, to: LocId, from: LocId) -> Option<bool> {
-        let of_host = |kind| {
-            matches!(
-                kind,
-                MemoryKind::Mapped | MemoryKind::System | MemoryKind::File
-            )
-        };
         let (a, b) = (self.bodies.kind(to), self.bodies.kind(from));
         let word = request
             .words
             .first()
             .map_or("cudaMemcpyDefault", |w| w.text.as_str());
-        let kind = match (word, of_host(b), of_host(a)) {
+        let kind = match (word, is_host_memory(b), is_host_memory(a)) {
             ("cudaMemcpyDefault", true, true) => "cudaMemcpyHostToHost",
             ("cudaMemcpyDefault", true, false) => "cudaMemcpyHostToDevice",
             ("cudaMemcpyDefault", false, true) => "cudaMemcpyDeviceToHost",
@@ -379,8 +378,7 @@ impl HostBuilder<'_, '_> {
 
     /// Whether a mapping, or the mapping that ends here, writes memory.
     fn map_writes(&mut self, request: &Request) -> Option<bool> {
-        let has = |word: &str| request.words.iter().any(|w| w.text == word);
-        if has("CL_MAP_WRITE_INVALIDATE_REGION") {
+        if has_word(request, "CL_MAP_WRITE_INVALIDATE_REGION") {
             self.sink.error(
                 "unsupported",
                 request.span,
@@ -392,7 +390,14 @@ impl HostBuilder<'_, '_> {
         let memory = request.memory[0]?.0;
         Some(self.bodies.mapped(
             memory,
-            (request.does == Does::Map).then(|| has("CL_MAP_WRITE")),
+            (request.does == Does::Map).then(|| has_word(request, "CL_MAP_WRITE")),
         ))
     }
+}
+
+fn is_host_memory(kind: MemoryKind) -> bool {
+    matches!(
+        kind,
+        MemoryKind::Mapped | MemoryKind::System | MemoryKind::File
+    )
 }

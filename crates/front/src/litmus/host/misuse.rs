@@ -308,21 +308,16 @@ impl Misuse<'_> {
 
     /// Mappings of an object that only one host thread maps, since their order is known.
     fn mappings(&mut self, requests: &[Vec<Request>]) {
-        let of = |r: &Request| {
-            r.memory[0]
-                .filter(|_| matches!(r.does, Does::Map | Does::Unmap))
-                .map(|m| m.0)
-        };
         for (t, thread) in requests.iter().enumerate() {
             // Open mappings: the memory, the place of the call, and whether it is for writing.
             let mut open: Vec<(LocId, Span, bool)> = Vec::new();
             for request in thread {
-                let Some(memory) = of(request) else { continue };
-                if requests
-                    .iter()
-                    .enumerate()
-                    .any(|(u, other)| u != t && other.iter().any(|r| of(r) == Some(memory)))
-                {
+                let Some(memory) = mapped_memory(request) else {
+                    continue;
+                };
+                if requests.iter().enumerate().any(|(u, other)| {
+                    u != t && other.iter().any(|r| mapped_memory(r) == Some(memory))
+                }) {
                     continue;
                 }
                 let at = request.memory[0].map_or(request.span, |m| m.1);
@@ -362,4 +357,10 @@ impl Misuse<'_> {
             }
         }
     }
+}
+
+fn mapped_memory(r: &Request) -> Option<LocId> {
+    r.memory[0]
+        .filter(|_| matches!(r.does, Does::Map | Does::Unmap))
+        .map(|m| m.0)
 }

@@ -562,6 +562,13 @@ fn object(elements: usize, space: Space) -> SymbolKind {
 
 /// Whether code can use the name.
 pub(in crate::litmus) fn is_identifier(name: &str) -> bool {
-    let first = |c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '$');
-    name != "_" && name.starts_with(first) && name.chars().all(|c| first(c) || c.is_ascii_digit())
+    name != "_"
+        && name.starts_with(begins_identifier)
+        && name
+            .chars()
+            .all(|c| begins_identifier(c) || c.is_ascii_digit())
+}
+
+fn begins_identifier(c: char) -> bool {
+    c.is_ascii_alphabetic() || matches!(c, '_' | '$')
 }
