@@ -17,7 +17,7 @@ use compilers::{
 };
 use diag::{Diagnostic, file};
 use distinguish::{Alphabet, Sought, Tier};
-use front::mapping::{Kind, Mapping, Order, Reach, Step};
+use front::mapping::{Mapping, MappingStep, OpKind, SourceOrder, StepScope};
 use program::Scope;
 use report::{Compiled, CompiledOperation, CompiledVerdict, Distinction, Subject};
 
@@ -261,16 +261,19 @@ fn told(report: &Report) -> Compiled {
 
 /// The scope of an operation, if its language and its order have any.
 fn scope(report: &Report, judged: &Judged) -> Option<Scope> {
-    let is_plain = matches!(judged.operation.order, Order::Plain | Order::Volatile);
+    let is_plain = matches!(
+        judged.operation.order,
+        SourceOrder::Plain | SourceOrder::Volatile
+    );
     (report.record.language != Language::C11 && !is_plain).then_some(judged.operation.scope)
 }
 
 /// A step of a mapping, at the scope that the operation's is mapped to.
-fn reach(report: &Report, judged: &Judged, step: &Step) -> Step {
+fn reach(report: &Report, judged: &Judged, step: &MappingStep) -> MappingStep {
     let own = scope(report, judged).and_then(|scope| report.mapping.scope(scope));
     match step.reach {
-        Reach::Fixed(scope) if own == Some(scope) => Step {
-            reach: Reach::Mapped,
+        StepScope::Fixed(scope) if own == Some(scope) => MappingStep {
+            reach: StepScope::Mapped,
             ..*step
         },
         _ => *step,
@@ -279,7 +282,7 @@ fn reach(report: &Report, judged: &Judged, step: &Step) -> Step {
 
 /// The compiled operation, at scopes of a mapping or at its actual ones.
 fn made(report: &Report, judged: &Judged, is_mapped: bool) -> String {
-    let reach = |step: &Step| {
+    let reach = |step: &MappingStep| {
         if is_mapped {
             reach(report, judged, step)
         } else {
@@ -314,8 +317,8 @@ fn sequence(parts: Vec<String>) -> String {
 }
 
 /// The kinds and orders that came out weaker, in the order of the operations.
-fn weakened(report: &Report) -> Vec<(Kind, Order)> {
-    let mut rows: Vec<(Kind, Order)> = Vec::new();
+fn weakened(report: &Report) -> Vec<(OpKind, SourceOrder)> {
+    let mut rows: Vec<(OpKind, SourceOrder)> = Vec::new();
     for judged in report
         .operations
         .iter()
@@ -335,7 +338,7 @@ fn search(
     run: &mut Run<'_>,
     args: &CompilersArgs,
     report: &Report,
-    row: (Kind, Order),
+    row: (OpKind, SourceOrder),
 ) -> Result<bool, u8> {
     let language = report.record.language.row();
     let words = format!(
@@ -375,7 +378,7 @@ fn search(
     let set = run.settings.set.clone();
     // The search knows exchanges alone; a compare-exchange that succeeds is one. The result is
     // written and decided with those.
-    alphabet.compares = row.0 == Kind::Cas;
+    alphabet.compares = row.0 == OpKind::Cas;
     let searched = |side: &Side| {
         let mapping = side
             .mapping

@@ -19,7 +19,7 @@ use super::terminal::Terminal;
 use clap::ValueEnum as _;
 use diag::Diagnostic;
 use distinguish::{Alphabet, Found, Further, Judged, Sought, Tier};
-use front::mapping::{Mapping, Told, shipped};
+use front::mapping::{GapTest, Mapping, shipped};
 use program::Dialect;
 use program::options::Setting;
 use report::{Distinction, Program, Subject};
@@ -173,8 +173,8 @@ fn search(
         .filter_map(|gap| known_gap::reduced(&forbids.model.model, gap))
         .collect();
     let mended = known.iter().filter_map(|gap| match &gap.told {
-        Told::Mended(by) => Mapping::named(by),
-        Told::Less => None,
+        GapTest::Mended(by) => Mapping::named(by),
+        GapTest::Less => None,
     });
     let judged = |model, mapping| Judged {
         model,

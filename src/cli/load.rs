@@ -8,7 +8,7 @@ use super::paths::{self, Found};
 use super::pool::{Event, Pool};
 use super::{exit, interrupt, panics, seams};
 use diag::{Diagnostic, file};
-use front::litmus::Read as Tests;
+use front::litmus::TestFile as Tests;
 use program::litmus::LitmusTest;
 
 /// The tests of one file.

@@ -32,7 +32,7 @@ pub(super) const RESERVED_NAMES: [&str; 15] = [
 ];
 
 /// The tests in one file, with warnings: a template gives several.
-pub(super) fn read_tests(name: &str, bytes: &[u8]) -> Result<litmus::Read, Vec<Diagnostic>> {
+pub(super) fn read_tests(name: &str, bytes: &[u8]) -> Result<litmus::TestFile, Vec<Diagnostic>> {
     litmus::read(name, bytes)
 }
 

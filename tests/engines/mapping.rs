@@ -20,7 +20,7 @@ use fencepost::check::known_gap::reduced;
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::{self, LitmusTest};
 use fencepost::model::{Model, load_shipped};
-use fencepost::program::mapping::{Mapping, Told};
+use fencepost::program::mapping::{GapTest, Mapping};
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{Reason, State, Verdict};
 use testkit::clike::shapes::program;
@@ -100,10 +100,10 @@ fn judge(test: &LitmusTest, source: &Model, ptx: &Model, mapping: &Mapping) -> K
     let mut left: BTreeSet<State> = found.difference(&promised).cloned().collect();
     for gap in &mapping.gaps {
         let inside: Option<BTreeSet<State>> = match &gap.told {
-            Told::Less => {
+            GapTest::Less => {
                 reduced(source, gap).map_or(Some(BTreeSet::new()), |kept| allowed(test, &kept))
             }
-            Told::Mended(by) => {
+            GapTest::Mended(by) => {
                 let other = Mapping::named(by)
                     .expect("a mapping")
                     .lowered(test)

@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use front::litmus;
-use front::mapping::Step;
+use front::mapping::MappingStep;
 use petgraph::algo::dominators::simple_fast;
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
@@ -35,9 +35,9 @@ pub struct Item {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// An access or a fence.
-    Step(Step),
+    Step(MappingStep),
     /// A read-modify-write without a result, which is a separate PTX instruction: `red`.
-    Reduction(Step),
+    Reduction(MappingStep),
     /// A call of an undefined function.
     Call(String),
     /// An instruction that the front end does not read, and the reason.
@@ -286,7 +286,7 @@ fn read(opcode: &str) -> What {
             op.accesses_mut()
                 .for_each(|access| access.tags = access.tags.without(&[Tag::Reduction]));
         }
-        if let Some(step) = Step::of(&op) {
+        if let Some(step) = MappingStep::of(&op) {
             return if reduction {
                 What::Reduction(step)
             } else {

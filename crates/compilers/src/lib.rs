@@ -27,7 +27,7 @@ pub use operation::{
 pub use record::Record;
 pub use strength::{Strength, strength};
 
-use front::mapping::{Kind, Mapping, Order, Reach, Row, Step};
+use front::mapping::{Mapping, MappingRow, MappingStep, OpKind, SourceOrder, StepScope};
 use program::Scope;
 
 /// The result for one operation.
@@ -38,7 +38,7 @@ pub struct Judged {
     /// The generated code; an error is the compiler's reason for refusing it.
     pub made: Result<Vec<Item>, String>,
     /// The steps that the mapping requires.
-    pub asked: Vec<Step>,
+    pub asked: Vec<MappingStep>,
     /// The comparison of the two; `None`: the compiler refused it, or the two cannot be compared.
     pub strength: Option<Strength>,
 }
@@ -56,21 +56,26 @@ pub struct Report {
 
 /// The rows of read-modify-writes also serve compare-exchanges, whose steps are then
 /// compare-exchanges.
-fn of(row: Kind, step: Kind) -> Kind {
+fn of(row: OpKind, step: OpKind) -> OpKind {
     match (row, step) {
-        (Kind::Rmw | Kind::Cas, Kind::Rmw | Kind::Cas) => row,
+        (OpKind::Rmw | OpKind::Cas, OpKind::Rmw | OpKind::Cas) => row,
         _ => step,
     }
 }
 
 /// The steps of a mapping for an operation, with fixed scopes; `None`: it has no row.
-pub fn asked(mapping: &Mapping, kind: Kind, order: Order, scope: Scope) -> Option<Vec<Step>> {
-    let fixed = |step: &Step| {
+pub fn asked(
+    mapping: &Mapping,
+    kind: OpKind,
+    order: SourceOrder,
+    scope: Scope,
+) -> Option<Vec<MappingStep>> {
+    let fixed = |step: &MappingStep| {
         let reach = match step.reach {
-            Reach::Mapped => Reach::Fixed(mapping.scope(scope)?),
+            StepScope::Mapped => StepScope::Fixed(mapping.scope(scope)?),
             reach => reach,
         };
-        Some(Step {
+        Some(MappingStep {
             reach,
             kind: of(kind, step.kind),
             ..*step
@@ -122,8 +127,8 @@ impl Report {
     /// kind and order. Uses operations of 32 bits, and exchanges for read-modify-writes. If a row
     /// cannot express the generated code (a loop, a reduction, a call), the original row stays.
     /// `None`: no row differs.
-    pub fn observed(&self, only: Option<(Kind, Order)>) -> Option<Mapping> {
-        let mut rows: Vec<Row> = Vec::new();
+    pub fn observed(&self, only: Option<(OpKind, SourceOrder)>) -> Option<Mapping> {
+        let mut rows: Vec<MappingRow> = Vec::new();
         let mut differs = false;
         for judged in &self.operations {
             let Operation { form, bits, .. } = judged.operation;
@@ -137,20 +142,21 @@ impl Report {
                 .ok()
                 .filter(|_| only.is_none_or(|only| only == (kind, order)));
             let step = |item: &Item| match &item.what {
-                What::Step(step) if !item.is_looped && !item.is_optional => Some(Step {
+                What::Step(step) if !item.is_looped && !item.is_optional => Some(MappingStep {
                     kind: of(kind, step.kind),
                     ..*step
                 }),
                 _ => None,
             };
-            let made: Option<Vec<Step>> = made.and_then(|items| items.iter().map(step).collect());
+            let made: Option<Vec<MappingStep>> =
+                made.and_then(|items| items.iter().map(step).collect());
             let differing = made.filter(|steps| *steps != judged.asked);
             differs |= differing.is_some();
             // A mapping without rows for compare-exchanges uses its rows for read-modify-writes.
-            let steps = differing.or_else(|| (kind == Kind::Cas).then(|| judged.asked.clone()));
+            let steps = differing.or_else(|| (kind == OpKind::Cas).then(|| judged.asked.clone()));
             // C has no scopes, so its rows name none.
             let scope = (self.record.language != Language::C11).then_some(scope);
-            rows.extend(steps.map(|steps| Row {
+            rows.extend(steps.map(|steps| MappingRow {
                 kind,
                 order,
                 scope,
@@ -171,7 +177,7 @@ impl Report {
         );
         mapping.sources = vec![format!("the output of {}", self.record.compiler)];
         mapping.gaps.clear();
-        let key = |row: &Row| (row.kind, row.order, row.scope);
+        let key = |row: &MappingRow| (row.kind, row.order, row.scope);
         mapping
             .rows
             .retain(|old| !rows.iter().any(|new| key(new) == key(old)));
@@ -183,28 +189,28 @@ impl Report {
 /// The mapping with its compare-exchange rows for exchanges: the code of a successful
 /// compare-exchange.
 pub fn as_exchanges(mapping: &Mapping) -> Mapping {
-    let exchange = |row: &Row| {
+    let exchange = |row: &MappingRow| {
         let steps = row
             .steps
             .iter()
-            .map(|step| Step {
-                kind: of(Kind::Rmw, step.kind),
+            .map(|step| MappingStep {
+                kind: of(OpKind::Rmw, step.kind),
                 ..*step
             })
             .collect();
-        Row {
-            kind: Kind::Rmw,
+        MappingRow {
+            kind: OpKind::Rmw,
             steps,
             ..row.clone()
         }
     };
-    let of_compares: Vec<Row> = mapping
+    let of_compares: Vec<MappingRow> = mapping
         .rows
         .iter()
-        .filter(|row| row.kind == Kind::Cas)
+        .filter(|row| row.kind == OpKind::Cas)
         .map(exchange)
         .collect();
-    let key = |row: &Row| (row.kind, row.order, row.scope);
+    let key = |row: &MappingRow| (row.kind, row.order, row.scope);
     let mut mapping = mapping.clone();
     mapping
         .rows

@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use front::mapping::{KINDS, Kind, ORDERS, Order};
+use front::mapping::{KINDS, ORDERS, OpKind, SourceOrder};
 use program::words::SCOPES;
 use program::{Dialect, Scope};
 
@@ -159,14 +159,14 @@ pub enum Form {
     Fence,
 }
 
-const FORMS: &[(&str, Form, Kind)] = &[
-    ("load", Form::Load, Kind::Load),
-    ("store", Form::Store, Kind::Store),
-    ("exchange", Form::Exchange, Kind::Rmw),
-    ("add", Form::Add, Kind::Rmw),
-    ("add_unused", Form::AddUnused, Kind::Rmw),
-    ("cas", Form::Cas, Kind::Cas),
-    ("fence", Form::Fence, Kind::Fence),
+const FORMS: &[(&str, Form, OpKind)] = &[
+    ("load", Form::Load, OpKind::Load),
+    ("store", Form::Store, OpKind::Store),
+    ("exchange", Form::Exchange, OpKind::Rmw),
+    ("add", Form::Add, OpKind::Rmw),
+    ("add_unused", Form::AddUnused, OpKind::Rmw),
+    ("cas", Form::Cas, OpKind::Cas),
+    ("fence", Form::Fence, OpKind::Fence),
 ];
 
 impl Form {
@@ -176,11 +176,11 @@ impl Form {
     }
 
     /// The kind of its rows in a mapping.
-    pub fn kind(self) -> Kind {
+    pub fn kind(self) -> OpKind {
         FORMS
             .iter()
             .find(|f| f.1 == self)
-            .map_or(Kind::Load, |f| f.2)
+            .map_or(OpKind::Load, |f| f.2)
     }
 }
 
@@ -191,7 +191,7 @@ pub struct Operation {
     pub form: Form,
     /// Its order; for a compare-exchange, the order on success. The order on failure is the part
     /// that a load can have.
-    pub order: Order,
+    pub order: SourceOrder,
     /// Its scope.
     pub scope: Scope,
     /// Its size in bits; 0 for a fence.
@@ -229,7 +229,7 @@ impl Operation {
         let mut all = Vec::new();
         for (_, form, kind) in FORMS {
             for &order in kind.orders() {
-                let scoped = !matches!(order, Order::Plain | Order::Volatile);
+                let scoped = !matches!(order, SourceOrder::Plain | SourceOrder::Volatile);
                 let scopes = if scoped {
                     row.scopes
                 } else {
@@ -265,7 +265,7 @@ impl Operation {
     }
 
     /// Its kind, order and scope, the key of a mapping's rows.
-    pub fn row(&self) -> (Kind, Order, Scope) {
+    pub fn row(&self) -> (OpKind, SourceOrder, Scope) {
         (self.form.kind(), self.order, self.scope)
     }
 
@@ -293,11 +293,11 @@ impl Operation {
     }
 
     fn of_clang(&self, language: Language, scope: &str) -> String {
-        let order = |order: Order| match order {
-            Order::Acquire => "__ATOMIC_ACQUIRE",
-            Order::Release => "__ATOMIC_RELEASE",
-            Order::AcqRel => "__ATOMIC_ACQ_REL",
-            Order::SeqCst => "__ATOMIC_SEQ_CST",
+        let order = |order: SourceOrder| match order {
+            SourceOrder::Acquire => "__ATOMIC_ACQUIRE",
+            SourceOrder::Release => "__ATOMIC_RELEASE",
+            SourceOrder::AcqRel => "__ATOMIC_ACQ_REL",
+            SourceOrder::SeqCst => "__ATOMIC_SEQ_CST",
             _ => "__ATOMIC_RELAXED",
         };
         let (on_success, on_failure) = (order(self.order), order(self.on_failure()));
@@ -322,14 +322,16 @@ impl Operation {
             ""
         };
         let pointer = match (self.order, language) {
-            (Order::Plain, _) => format!("{ty} *x"),
-            (Order::Volatile, _) => format!("volatile {ty} *x"),
+            (SourceOrder::Plain, _) => format!("{ty} *x"),
+            (SourceOrder::Volatile, _) => format!("volatile {ty} *x"),
             (_, Language::Scoped) => format!("{ty} *x"),
             (_, Language::OpenCl) => format!("volatile atomic_{ty} *x"),
             _ => format!("_Atomic({ty}) *x"),
         };
         let body = match self.form {
-            Form::Load | Form::Store if matches!(self.order, Order::Plain | Order::Volatile) => {
+            Form::Load | Form::Store
+                if matches!(self.order, SourceOrder::Plain | SourceOrder::Volatile) =>
+            {
                 match self.form {
                     Form::Load => "return *x;".into(),
                     _ => "*x = 1;".into(),
@@ -371,15 +373,17 @@ impl Operation {
             64 => "unsigned long long",
             _ => "unsigned",
         };
-        let order = |order: Order| format!("cuda::memory_order_{}", word(ORDERS, &order));
+        let order = |order: SourceOrder| format!("cuda::memory_order_{}", word(ORDERS, &order));
         let on_success = order(self.order);
         let pointer = match self.order {
-            Order::Volatile => format!("volatile {ty} *x"),
+            SourceOrder::Volatile => format!("volatile {ty} *x"),
             _ => format!("{ty} *x"),
         };
         let object = format!("cuda::atomic_ref<{ty}, {scope}>(*x)");
         let body = match self.form {
-            Form::Load | Form::Store if matches!(self.order, Order::Plain | Order::Volatile) => {
+            Form::Load | Form::Store
+                if matches!(self.order, SourceOrder::Plain | SourceOrder::Volatile) =>
+            {
                 match self.form {
                     Form::Load => "return *x;".into(),
                     _ => "*x = 1;".into(),
@@ -410,10 +414,10 @@ impl Operation {
     }
 
     /// The strongest failure order that adds nothing to the success order.
-    fn on_failure(&self) -> Order {
+    fn on_failure(&self) -> SourceOrder {
         match self.order {
-            Order::AcqRel => Order::Acquire,
-            Order::Release => Order::Relaxed,
+            SourceOrder::AcqRel => SourceOrder::Acquire,
+            SourceOrder::Release => SourceOrder::Relaxed,
             order => order,
         }
     }
@@ -433,12 +437,12 @@ pub(crate) fn prologue(language: Language) -> &'static str {
 }
 
 /// The word for a kind in a mapping file.
-pub fn kind_word(kind: Kind) -> &'static str {
+pub fn kind_word(kind: OpKind) -> &'static str {
     word(KINDS, &kind)
 }
 
 /// The word for an order in a mapping file.
-pub fn order_word(order: Order) -> &'static str {
+pub fn order_word(order: SourceOrder) -> &'static str {
     word(ORDERS, &order)
 }
 

@@ -9,7 +9,7 @@
 //!   observable.
 
 use crate::compiled::{Item, What};
-use front::mapping::{Kind, Reach, Semantics, Step};
+use front::mapping::{MappingStep, OpKind, Semantics, StepScope};
 use program::Scope;
 
 /// The comparison of generated with required code.
@@ -26,19 +26,19 @@ pub enum Strength {
 /// An operation as fences around one access.
 #[derive(Clone, Copy, Debug, Default)]
 struct Parts<'a> {
-    before: &'a [Step],
-    access: Option<Step>,
+    before: &'a [MappingStep],
+    access: Option<MappingStep>,
     reduction: bool,
     /// A load before a compare-exchange loop that predicts its expected value.
-    guess: Option<Step>,
+    guess: Option<MappingStep>,
     /// Whether the operation may end after that load.
     fails_early: bool,
-    after: &'a [Step],
+    after: &'a [MappingStep],
 }
 
 /// Compares generated with required code (at fixed scopes) for this kind of operation. `None`: the
 /// code has instructions that cannot be judged, or more than one access.
-pub fn strength(kind: Kind, made: &[Item], asked: &[Step]) -> Option<Strength> {
+pub fn strength(kind: OpKind, made: &[Item], asked: &[MappingStep]) -> Option<Strength> {
     let mut steps = Vec::with_capacity(made.len());
     let mut reduction = false;
     // An optional fence does not count.
@@ -64,7 +64,7 @@ pub fn strength(kind: Kind, made: &[Item], asked: &[Step]) -> Option<Strength> {
     }
     // A compare-exchange may fail after the first load finds another value; it then ends.
     let is_optional = made.iter().any(|item| item.is_optional);
-    let fails_early = is_optional && guess.is_some() && kind == Kind::Cas;
+    let fails_early = is_optional && guess.is_some() && kind == OpKind::Cas;
     if is_optional && !fails_early {
         return None;
     }
@@ -83,14 +83,14 @@ pub fn strength(kind: Kind, made: &[Item], asked: &[Step]) -> Option<Strength> {
 }
 
 fn is_fence(item: &Item) -> bool {
-    matches!(item.what, What::Step(step) if step.kind == Kind::Fence)
+    matches!(item.what, What::Step(step) if step.kind == OpKind::Fence)
 }
 
-fn parts(steps: &[Step]) -> Option<Parts<'_>> {
+fn parts(steps: &[MappingStep]) -> Option<Parts<'_>> {
     let mut accesses = steps
         .iter()
         .enumerate()
-        .filter(|(_, step)| step.kind != Kind::Fence);
+        .filter(|(_, step)| step.kind != OpKind::Fence);
     let Some((at, access)) = accesses.next() else {
         return Some(Parts {
             before: steps,
@@ -106,11 +106,11 @@ fn parts(steps: &[Step]) -> Option<Parts<'_>> {
     accesses.next().is_none().then_some(parts)
 }
 
-fn reach(step: Step) -> Scope {
+fn reach(step: MappingStep) -> Scope {
     match step.reach {
-        Reach::Fixed(scope) => scope,
+        StepScope::Fixed(scope) => scope,
         // Volatile accesses are relaxed with system scope.
-        Reach::None | Reach::Mapped => Scope::Sys,
+        StepScope::None | StepScope::Mapped => Scope::Sys,
     }
 }
 
@@ -129,7 +129,7 @@ fn releases(semantics: Semantics) -> bool {
 }
 
 /// Whether one of the fences has the order of `asked` and at least its scope.
-fn fenced(fences: &[Step], asked: Step) -> bool {
+fn fenced(fences: &[MappingStep], asked: MappingStep) -> bool {
     let has = |semantics: Semantics| match asked.semantics {
         Semantics::Sc => semantics == Semantics::Sc,
         _ => {
@@ -144,24 +144,26 @@ fn fenced(fences: &[Step], asked: Step) -> bool {
 
 /// Whether the code has everything that is required.
 fn keeps(made: Parts<'_>, asked: Parts<'_>) -> bool {
-    let fences = |there: &[Step], asked: &[Step]| asked.iter().all(|fence| fenced(there, *fence));
+    let fences = |there: &[MappingStep], asked: &[MappingStep]| {
+        asked.iter().all(|fence| fenced(there, *fence))
+    };
     let Some(access) = asked.access else {
         return made.access.is_none() && fences(made.before, asked.before);
     };
     let Some(there) = made.access else {
         return false;
     };
-    let strong = |step: Step| step.semantics != Semantics::Weak;
+    let strong = |step: MappingStep| step.semantics != Semantics::Weak;
     let same = match access.semantics {
         Semantics::Weak => true,
         Semantics::Volatile => there.semantics == Semantics::Volatile,
         _ => strong(there) && reach(there) >= reach(access),
     };
-    let side = |wants: fn(Semantics) -> bool, near: &[Step], semantics: Semantics| {
-        let fence = Step {
-            kind: Kind::Fence,
+    let side = |wants: fn(Semantics) -> bool, near: &[MappingStep], semantics: Semantics| {
+        let fence = MappingStep {
+            kind: OpKind::Fence,
             semantics,
-            reach: Reach::Fixed(reach(access)),
+            reach: StepScope::Fixed(reach(access)),
         };
         !wants(access.semantics)
             || wants(there.semantics) && reach(there) >= reach(access)
@@ -173,14 +175,15 @@ fn keeps(made: Parts<'_>, asked: Parts<'_>) -> bool {
     let result = !made.reduction || asked.reduction;
     // A failure at the first load has the failure order: the part of the success order that a load
     // can have.
-    let acquired = |guess: Step| acquires(guess.semantics) && reach(guess) >= reach(access);
-    let fence = Step {
-        kind: Kind::Fence,
+    let acquired = |guess: MappingStep| acquires(guess.semantics) && reach(guess) >= reach(access);
+    let fence = MappingStep {
+        kind: OpKind::Fence,
         semantics: Semantics::Acquire,
-        reach: Reach::Fixed(reach(access)),
+        reach: StepScope::Fixed(reach(access)),
     };
-    let is_kept =
-        |guess: Step| !acquires(access.semantics) || acquired(guess) || fenced(made.after, fence);
+    let is_kept = |guess: MappingStep| {
+        !acquires(access.semantics) || acquired(guess) || fenced(made.after, fence)
+    };
     let first = made
         .guess
         .is_none_or(|guess| strong(guess) && (!made.fails_early || is_kept(guess)));
@@ -195,9 +198,9 @@ fn keeps(made: Parts<'_>, asked: Parts<'_>) -> bool {
 mod tests {
     use super::*;
     use crate::compiled::functions;
-    use front::mapping::{Mapping, Order};
+    use front::mapping::{Mapping, SourceOrder};
 
-    fn judged(kind: Kind, order: Order, scope: Scope, made: &str) -> Option<Strength> {
+    fn judged(kind: OpKind, order: SourceOrder, scope: Scope, made: &str) -> Option<Strength> {
         let asked = crate::asked(
             Mapping::named("cuda-ptx").expect("shipped"),
             kind,
@@ -212,84 +215,95 @@ mod tests {
     #[test]
     fn orders_and_scopes_count() {
         use Strength::{Equal, Stronger, Weaker};
-        let load = |order, made| judged(Kind::Load, order, Scope::Gpu, made);
+        let load = |order, made| judged(OpKind::Load, order, Scope::Gpu, made);
         assert_eq!(
-            load(Order::Acquire, "ld.acquire.gpu.u32 %r1, [%rd1];"),
+            load(SourceOrder::Acquire, "ld.acquire.gpu.u32 %r1, [%rd1];"),
             Some(Equal)
         );
         assert_eq!(
-            load(Order::Acquire, "ld.acquire.sys.u32 %r1, [%rd1];"),
+            load(SourceOrder::Acquire, "ld.acquire.sys.u32 %r1, [%rd1];"),
             Some(Stronger)
         );
         assert_eq!(
-            load(Order::Acquire, "ld.acquire.cta.u32 %r1, [%rd1];"),
+            load(SourceOrder::Acquire, "ld.acquire.cta.u32 %r1, [%rd1];"),
             Some(Weaker)
         );
         assert_eq!(
-            load(Order::Acquire, "ld.relaxed.gpu.u32 %r1, [%rd1];"),
+            load(SourceOrder::Acquire, "ld.relaxed.gpu.u32 %r1, [%rd1];"),
             Some(Weaker)
         );
         assert_eq!(
             load(
-                Order::Acquire,
+                SourceOrder::Acquire,
                 "ld.relaxed.gpu.u32 %r1, [%rd1]; fence.acq_rel.gpu;"
             ),
             Some(Stronger)
         );
         assert_eq!(
             load(
-                Order::Acquire,
+                SourceOrder::Acquire,
                 "fence.acq_rel.gpu; ld.relaxed.gpu.u32 %r1, [%rd1];"
             ),
             Some(Weaker)
         );
         assert_eq!(
-            load(Order::Relaxed, "ld.volatile.u32 %r1, [%rd1];"),
+            load(SourceOrder::Relaxed, "ld.volatile.u32 %r1, [%rd1];"),
             Some(Stronger)
         );
         assert_eq!(
-            load(Order::Volatile, "ld.relaxed.sys.u32 %r1, [%rd1];"),
+            load(SourceOrder::Volatile, "ld.relaxed.sys.u32 %r1, [%rd1];"),
             Some(Weaker)
         );
         assert_eq!(
-            load(Order::SeqCst, "ld.acquire.gpu.u32 %r1, [%rd1];"),
+            load(SourceOrder::SeqCst, "ld.acquire.gpu.u32 %r1, [%rd1];"),
             Some(Weaker)
         );
         assert_eq!(
             load(
-                Order::SeqCst,
+                SourceOrder::SeqCst,
                 "fence.sc.gpu; ld.acquire.gpu.u32 %r1, [%rd1];"
             ),
             Some(Equal)
         );
-        assert_eq!(load(Order::Relaxed, "call.uni _Z4loadv, ();"), None);
+        assert_eq!(load(SourceOrder::Relaxed, "call.uni _Z4loadv, ();"), None);
         assert_eq!(
             load(
-                Order::Relaxed,
+                SourceOrder::Relaxed,
                 "ld.relaxed.gpu.u32 %r1, [%rd1]; ld.relaxed.gpu.u32 %r1, [%rd2];"
             ),
             None
         );
-        let store = |order, made| judged(Kind::Store, order, Scope::Gpu, made);
+        let store = |order, made| judged(OpKind::Store, order, Scope::Gpu, made);
         assert_eq!(
             store(
-                Order::Release,
+                SourceOrder::Release,
                 "fence.acq_rel.gpu; st.relaxed.gpu.u32 [%rd1], 1;"
             ),
             Some(Stronger)
         );
         // The fence before it already releases.
         assert_eq!(
-            store(Order::SeqCst, "fence.sc.gpu; st.release.gpu.u32 [%rd1], 1;"),
+            store(
+                SourceOrder::SeqCst,
+                "fence.sc.gpu; st.release.gpu.u32 [%rd1], 1;"
+            ),
             Some(Equal)
         );
-        assert_eq!(store(Order::Plain, "st.u32 [%rd1], 1;"), Some(Equal));
-        let fence = |order, made| judged(Kind::Fence, order, Scope::Gpu, made);
-        assert_eq!(fence(Order::Acquire, "fence.acq_rel.gpu;"), Some(Stronger));
-        assert_eq!(fence(Order::Acquire, ""), Some(Weaker));
-        assert_eq!(fence(Order::Relaxed, ""), Some(Equal));
+        assert_eq!(store(SourceOrder::Plain, "st.u32 [%rd1], 1;"), Some(Equal));
+        let fence = |order, made| judged(OpKind::Fence, order, Scope::Gpu, made);
         assert_eq!(
-            judged(Kind::Fence, Order::SeqCst, Scope::Thread, "fence.sc.cta;"),
+            fence(SourceOrder::Acquire, "fence.acq_rel.gpu;"),
+            Some(Stronger)
+        );
+        assert_eq!(fence(SourceOrder::Acquire, ""), Some(Weaker));
+        assert_eq!(fence(SourceOrder::Relaxed, ""), Some(Equal));
+        assert_eq!(
+            judged(
+                OpKind::Fence,
+                SourceOrder::SeqCst,
+                Scope::Thread,
+                "fence.sc.cta;"
+            ),
             Some(Stronger)
         );
     }
@@ -297,20 +311,23 @@ mod tests {
     #[test]
     fn read_modify_writes_may_be_loops_and_reductions() {
         use Strength::{Equal, Weaker};
-        let rmw = |order, made: &str| judged(Kind::Rmw, order, Scope::Cta, made);
+        let rmw = |order, made: &str| judged(OpKind::Rmw, order, Scope::Cta, made);
         assert_eq!(
-            rmw(Order::Relaxed, "red.relaxed.cta.add.u32 [%rd1], 1;"),
+            rmw(SourceOrder::Relaxed, "red.relaxed.cta.add.u32 [%rd1], 1;"),
             Some(Weaker)
         );
         assert_eq!(
-            rmw(Order::Relaxed, "atom.add.relaxed.cta.u32 %r1, [%rd1], 1;"),
+            rmw(
+                SourceOrder::Relaxed,
+                "atom.add.relaxed.cta.u32 %r1, [%rd1], 1;"
+            ),
             Some(Equal)
         );
         let looped = |first: &str| {
             let made = format!(
                 "{first} %r1, [%rd1]; L: atom.cas.relaxed.cta.b32 %r2, [%rd1], %r1, %r3; @%p1 bra L;"
             );
-            rmw(Order::Relaxed, &made)
+            rmw(SourceOrder::Relaxed, &made)
         };
         assert_eq!(looped("ld.relaxed.cta.u32"), Some(Equal));
         assert_eq!(looped("ld.u32"), Some(Weaker));
@@ -324,7 +341,14 @@ mod tests {
                 "{first} %r1, [%rd1]; L: @%p1 bra M; atom.cas.acquire.gpu.b32 %r2, [%rd1], %r1, %r3; @%p2 bra L; M: {last}"
             )
         };
-        let cas = |first, last| judged(Kind::Cas, Order::Acquire, Scope::Gpu, &made(first, last));
+        let cas = |first, last| {
+            judged(
+                OpKind::Cas,
+                SourceOrder::Acquire,
+                Scope::Gpu,
+                &made(first, last),
+            )
+        };
         // libcu++ 3 does so for compare-exchanges of 8 and 16 bits; one that fails there has not
         // acquired.
         assert_eq!(cas("ld.relaxed.gpu.u32", ""), Some(Weaker));
@@ -337,8 +361,8 @@ mod tests {
         // Other operations cannot end there.
         assert_eq!(
             judged(
-                Kind::Rmw,
-                Order::Acquire,
+                OpKind::Rmw,
+                SourceOrder::Acquire,
                 Scope::Gpu,
                 &made("ld.acquire.gpu.u32", "")
             ),
@@ -347,7 +371,7 @@ mod tests {
         // An optional fence orders nothing.
         let load = "ld.relaxed.gpu.u32 %r1, [%rd1]; @%p1 bra M; fence.acq_rel.gpu; M: ret;";
         assert_eq!(
-            judged(Kind::Load, Order::Acquire, Scope::Gpu, load),
+            judged(OpKind::Load, SourceOrder::Acquire, Scope::Gpu, load),
             Some(Weaker)
         );
     }

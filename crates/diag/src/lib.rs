@@ -20,10 +20,10 @@ mod together;
 mod visible;
 
 pub use cursor::{Cursor, MAX_NESTING, Token};
-pub use line::{Origin, SourceLine};
+pub use line::{SourceLine, SourceOrigin};
 pub use mapped::MappedText;
 pub use render::{Style, render};
-pub use sink::Sink;
+pub use sink::{ErrorReported, Sink, SinkMark};
 pub use together::together;
 pub use visible::{harmless, visible, visible_lines};
 
@@ -241,10 +241,9 @@ const MAX_CANDIDATES: usize = 1000;
 /// equally close ones, the candidate that shares the longest piece with `word` wins.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (word.chars().count() / 3).max(1);
-    let close = |c: &&str| c.len().abs_diff(word.len()) <= 4 * limit;
     let ranked = candidates
         .into_iter()
-        .filter(close)
+        .filter(|c: &&str| c.len().abs_diff(word.len()) <= 4 * limit)
         .take(MAX_CANDIDATES)
         .map(|c| (edit_distance(word, c), c));
     // Replacing every character is not a typo.

@@ -15,12 +15,12 @@ pub struct SourceLine {
     /// For code that a compiler printed: the source lines that it names. A kernel's line comes
     /// first, a module's last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub origin: Vec<Origin>,
+    pub origin: Vec<SourceOrigin>,
 }
 
 /// A line of another file that a line of a test was made from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Origin {
+pub struct SourceOrigin {
     /// The file name, as the compiler wrote it.
     pub file: String,
     /// The line number, from 1.
@@ -40,15 +40,16 @@ impl SourceLine {
     /// latch.cu:17, latch.ptx:62]`, or empty.
     pub fn came_from(&self) -> String {
         let chains = self.origin.chunk_by(|_, next| next.inlined);
-        let chain = |lines: &[Origin]| {
-            lines
-                .iter()
-                .rev()
-                .map(Origin::to_string)
-                .collect::<Vec<_>>()
-                .join(", inlined at ")
-        };
-        let all: Vec<String> = chains.map(chain).collect();
+        let all: Vec<String> = chains
+            .map(|lines: &[SourceOrigin]| {
+                lines
+                    .iter()
+                    .rev()
+                    .map(SourceOrigin::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", inlined at ")
+            })
+            .collect();
         if all.is_empty() {
             String::new()
         } else {
@@ -73,7 +74,7 @@ impl fmt::Display for SourceLine {
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SourceOrigin {
     /// Prints the file without its folders: compilers write whole paths.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.file.rsplit(['/', '\\']).next().unwrap_or_default();

@@ -15,11 +15,11 @@ use super::Span;
 #[derive(Clone, Debug, Default)]
 pub struct MappedText {
     text: String,
-    pieces: Vec<Piece>,
+    pieces: Vec<TextPiece>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Piece {
+struct TextPiece {
     /// Offset in the text at which the piece begins.
     at: usize,
     /// The part of the file that the piece comes from.
@@ -63,7 +63,7 @@ impl MappedText {
         let file = Span::new(offset, offset + text.len());
         match self.pieces.last_mut() {
             Some(last) if last.verbatim && last.file.end == file.start => last.file.end = file.end,
-            _ => self.pieces.push(Piece {
+            _ => self.pieces.push(TextPiece {
                 at: self.text.len(),
                 file,
                 verbatim: true,
@@ -77,7 +77,7 @@ impl MappedText {
         if text.is_empty() && !self.pieces.is_empty() {
             return;
         }
-        self.pieces.push(Piece {
+        self.pieces.push(TextPiece {
             at: self.text.len(),
             file: span,
             verbatim: false,

@@ -12,6 +12,17 @@ use super::{Diagnostic, Severity, SourceFile, Span};
 /// The number of diagnostics of one file that are kept.
 const LIMIT: usize = 100;
 
+/// An error is in the [`Sink`]; the caller gives up without another one.
+#[derive(Debug)]
+pub struct ErrorReported;
+
+/// A state of a [`Sink`], to which it can return.
+#[derive(Clone, Copy, Debug)]
+pub struct SinkMark {
+    kept: usize,
+    errors: usize,
+}
+
 /// Collects the diagnostics of one file.
 #[derive(Debug)]
 pub struct Sink {
@@ -129,12 +140,20 @@ impl Sink {
         self.found.len()
     }
 
-    /// Removes all diagnostics recorded since there were `kept` diagnostics and `errors` errors.
-    pub fn take_back(&mut self, (kept, errors): (usize, usize)) {
-        for d in self.found.drain(kept.min(self.found.len())..) {
+    /// The present state, for [`Sink::take_back`].
+    pub fn mark(&self) -> SinkMark {
+        SinkMark {
+            kept: self.kept(),
+            errors: self.errors,
+        }
+    }
+
+    /// Removes all diagnostics recorded since `mark`.
+    pub fn take_back(&mut self, mark: SinkMark) {
+        for d in self.found.drain(mark.kept.min(self.found.len())..) {
             self.seen.remove(&(d.id, d.span, d.message));
         }
-        self.errors = errors;
+        self.errors = mark.errors;
     }
 
     /// Adds a help text to the first diagnostic after the first `kept` ones, unless it already has

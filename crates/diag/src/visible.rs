@@ -55,11 +55,15 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
     if !text.contains("::") || !text.split('\n').any(|line| first_letter(line).is_some()) {
         return text;
     }
-    let line = |line: &str| match first_letter(line) {
-        Some(at) => format!("{}\\u{{3a}}{}", &line[..at], &line[at + 1..]),
-        None => line.to_owned(),
-    };
-    Cow::Owned(text.split('\n').map(line).collect::<Vec<_>>().join("\n"))
+    Cow::Owned(
+        text.split('\n')
+            .map(|line: &str| match first_letter(line) {
+                Some(at) => format!("{}\\u{{3a}}{}", &line[..at], &line[at + 1..]),
+                None => line.to_owned(),
+            })
+            .collect::<Vec<_>>()
+            .join("\n"),
+    )
 }
 
 /// The byte offset of a `::` at the beginning of a line, after blanks and colour codes.

@@ -10,16 +10,16 @@ use diag::{Sink, Span};
 
 /// One key of a table.
 #[derive(Clone, Copy)]
-pub(crate) struct Key {
+pub(crate) struct TableKey {
     pub(crate) name: &'static str,
-    pub(crate) shape: Shape,
+    pub(crate) shape: ValueShape,
     pub(crate) required: bool,
     pub(crate) doc: &'static str,
 }
 
 /// The form of a value.
 #[derive(Clone, Copy)]
-pub(crate) enum Shape {
+pub(crate) enum ValueShape {
     Text,
     /// One of these words.
     Word(&'static [&'static str]),
@@ -30,16 +30,16 @@ pub(crate) enum Shape {
     Count,
     Integer,
     Bool,
-    List(&'static Shape),
+    List(&'static ValueShape),
     /// A table with exactly these keys.
-    Table(&'static [Key]),
+    Table(&'static [TableKey]),
     /// A table with these keys, and any others of the given shape.
-    Open(&'static [Key], &'static Shape),
-    OneOf(&'static [Shape]),
+    Open(&'static [TableKey], &'static ValueShape),
+    OneOf(&'static [ValueShape]),
 }
 
-pub(crate) const fn key(name: &'static str, shape: Shape, doc: &'static str) -> Key {
-    Key {
+pub(crate) const fn key(name: &'static str, shape: ValueShape, doc: &'static str) -> TableKey {
+    TableKey {
         name,
         shape,
         required: false,
@@ -47,8 +47,8 @@ pub(crate) const fn key(name: &'static str, shape: Shape, doc: &'static str) -> 
     }
 }
 
-pub(crate) const fn required(name: &'static str, shape: Shape, doc: &'static str) -> Key {
-    Key {
+pub(crate) const fn required(name: &'static str, shape: ValueShape, doc: &'static str) -> TableKey {
+    TableKey {
         name,
         shape,
         required: true,
@@ -101,8 +101,8 @@ pub(crate) fn parse<'t>(text: &'t str, sink: &mut Sink) -> Option<Spanned<DeTabl
 pub(crate) fn table(
     table: &DeTable<'_>,
     at: Span,
-    keys: &[Key],
-    open: Option<&Shape>,
+    keys: &[TableKey],
+    open: Option<&ValueShape>,
     what: &str,
     sink: &mut Sink,
 ) {
@@ -144,33 +144,37 @@ pub(crate) fn table(
 }
 
 /// Whether a value is of the kind that a shape requires, ignoring its contents.
-fn outer_fits(value: &DeValue<'_>, shape: &Shape) -> bool {
+fn outer_fits(value: &DeValue<'_>, shape: &ValueShape) -> bool {
     match shape {
-        Shape::Text | Shape::Word(_) | Shape::Type(_) => matches!(value, DeValue::String(_)),
-        Shape::Count => match value {
+        ValueShape::Text | ValueShape::Word(_) | ValueShape::Type(_) => {
+            matches!(value, DeValue::String(_))
+        }
+        ValueShape::Count => match value {
             DeValue::Integer(i) => !i.as_str().starts_with('-'),
             DeValue::String(s) => s.contains("${"),
             _ => false,
         },
-        Shape::Integer => matches!(value, DeValue::Integer(_)),
-        Shape::Bool => matches!(value, DeValue::Boolean(_)),
-        Shape::List(_) => matches!(value, DeValue::Array(_)),
-        Shape::Table(_) | Shape::Open(..) => matches!(value, DeValue::Table(_)),
-        Shape::OneOf(shapes) => shapes.iter().any(|s| outer_fits(value, s)),
+        ValueShape::Integer => matches!(value, DeValue::Integer(_)),
+        ValueShape::Bool => matches!(value, DeValue::Boolean(_)),
+        ValueShape::List(_) => matches!(value, DeValue::Array(_)),
+        ValueShape::Table(_) | ValueShape::Open(..) => matches!(value, DeValue::Table(_)),
+        ValueShape::OneOf(shapes) => shapes.iter().any(|s| outer_fits(value, s)),
     }
 }
 
-fn describe(shape: &Shape) -> String {
+fn describe(shape: &ValueShape) -> String {
     match shape {
-        Shape::Text => "a string".to_string(),
-        Shape::Word(words) | Shape::Type(words) => format!("one of {}", words.join(", ")),
-        Shape::Count => "an integer that is not negative".to_string(),
-        Shape::Integer => "an integer".to_string(),
-        Shape::Bool => "true or false".to_string(),
-        Shape::List(Shape::Table(_) | Shape::Open(..)) => "a list of tables".to_string(),
-        Shape::List(_) => "a list".to_string(),
-        Shape::Table(_) | Shape::Open(..) => "a table".to_string(),
-        Shape::OneOf(shapes) => shapes.iter().map(describe).collect::<Vec<_>>().join(" or "),
+        ValueShape::Text => "a string".to_string(),
+        ValueShape::Word(words) | ValueShape::Type(words) => format!("one of {}", words.join(", ")),
+        ValueShape::Count => "an integer that is not negative".to_string(),
+        ValueShape::Integer => "an integer".to_string(),
+        ValueShape::Bool => "true or false".to_string(),
+        ValueShape::List(ValueShape::Table(_) | ValueShape::Open(..)) => {
+            "a list of tables".to_string()
+        }
+        ValueShape::List(_) => "a list".to_string(),
+        ValueShape::Table(_) | ValueShape::Open(..) => "a table".to_string(),
+        ValueShape::OneOf(shapes) => shapes.iter().map(describe).collect::<Vec<_>>().join(" or "),
     }
 }
 
@@ -187,7 +191,7 @@ fn kind(value: &DeValue<'_>) -> &'static str {
     }
 }
 
-fn check(value: &Value<'_>, shape: &Shape, name: &str, sink: &mut Sink) {
+fn check(value: &Value<'_>, shape: &ValueShape, name: &str, sink: &mut Sink) {
     let span = span_of(value);
     if !outer_fits(value.get_ref(), shape) {
         let expected = describe(shape);
@@ -201,8 +205,8 @@ fn check(value: &Value<'_>, shape: &Shape, name: &str, sink: &mut Sink) {
     }
     match (value.get_ref(), shape) {
         // Other words may name classes, or structures that the code defines.
-        (DeValue::String(_), Shape::Type(_)) => {}
-        (DeValue::String(s), Shape::Word(words))
+        (DeValue::String(_), ValueShape::Type(_)) => {}
+        (DeValue::String(s), ValueShape::Word(words))
             if !s.contains("${") && !words.contains(&s.as_ref()) =>
         {
             sink.error(
@@ -215,16 +219,16 @@ fn check(value: &Value<'_>, shape: &Shape, name: &str, sink: &mut Sink) {
                 },
             );
         }
-        (DeValue::Array(items), Shape::List(inner)) => {
+        (DeValue::Array(items), ValueShape::List(inner)) => {
             items.iter().for_each(|item| check(item, inner, name, sink));
         }
-        (DeValue::Table(t), Shape::Table(keys)) => {
+        (DeValue::Table(t), ValueShape::Table(keys)) => {
             table(t, span, keys, None, &format!("`{name}`"), sink)
         }
-        (DeValue::Table(t), Shape::Open(keys, shape)) => {
+        (DeValue::Table(t), ValueShape::Open(keys, shape)) => {
             table(t, span, keys, Some(shape), &format!("`{name}`"), sink);
         }
-        (v, Shape::OneOf(shapes)) => {
+        (v, ValueShape::OneOf(shapes)) => {
             if let Some(shape) = shapes.iter().find(|s| outer_fits(v, s)) {
                 check(value, shape, name, sink);
             }

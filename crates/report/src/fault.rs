@@ -12,7 +12,7 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
 use super::execution::{WitnessObject, execution, witness};
-use diag::{Origin, SourceLine};
+use diag::{SourceLine, SourceOrigin};
 use verdict::{Change, Definedness, Fault, FaultEvent, RacingPair, Remedy};
 
 const DIM: Style = Style::new().dimmed();
@@ -128,7 +128,7 @@ impl<'a> AccessObject<'a> {
 struct ChangeObject<'a> {
     line: Option<u32>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    origin: &'a [Origin],
+    origin: &'a [SourceOrigin],
     change: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     reason: &'a str,

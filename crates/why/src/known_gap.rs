@@ -2,13 +2,13 @@
 
 use cat::model::ir::{Axiom, Effect, Kind, Model, Test};
 use cat::model::words::notes;
-use front::mapping::{Gap, Told};
+use front::mapping::{Gap, GapTest};
 
 /// The model with what the mapping keeps in place of the gap's axioms. `None` if the gap is told in
 /// another way, or does not concern the model: it has none of the axioms, or does not say what is
 /// kept of them.
 pub fn reduced(model: &Model, gap: &Gap) -> Option<Model> {
-    if gap.told != Told::Less {
+    if gap.told != GapTest::Less {
         return None;
     }
     let notes = notes(&model.files, "Kept by mappings:");
@@ -52,7 +52,7 @@ mod tests {
         for mapping in shipped() {
             let family = |m: &&Model| m.name.split('-').next() == Some(mapping.from.name());
             for gap in &mapping.gaps {
-                if let Told::Mended(by) = &gap.told {
+                if let GapTest::Mended(by) = &gap.told {
                     assert_eq!(
                         Mapping::named(by).map(|m| m.from),
                         Some(mapping.from),

@@ -279,11 +279,10 @@ fn a_store_behind_an_sc_fence_needs_no_release() {
     let (proposed, today) = (named("cuda-ptx"), named("cuda-ptx-llvm"));
     // The fence is necessary, the release is not: without the fence programs differ.
     let mut without = today.clone();
-    let stores = without
-        .rows
-        .iter_mut()
-        .filter(|row| (row.kind, row.order) == (mapping::Kind::Store, mapping::Order::SeqCst));
-    stores.for_each(|row| row.steps.retain(|step| step.kind != mapping::Kind::Fence));
+    let stores = without.rows.iter_mut().filter(|row| {
+        (row.kind, row.order) == (mapping::OpKind::Store, mapping::SourceOrder::SeqCst)
+    });
+    stores.for_each(|row| row.steps.retain(|step| step.kind != mapping::OpKind::Fence));
     let without: &'static Mapping = Box::leak(Box::new(without));
     let alphabet = Alphabet::new(Dialect::Cuda, &[]);
     let judged = |mapping| {

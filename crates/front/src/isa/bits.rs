@@ -12,29 +12,31 @@
 use program::{BinOp, Expr, Ty};
 
 /// A function from the register's present value to its next one.
-pub(super) type Step = fn(Expr, Ty) -> Expr;
+pub(super) type StepFn = fn(Expr, Ty) -> Expr;
 
 /// One step of a sequence.
 #[derive(Clone)]
-pub(super) enum Stage {
+pub(super) enum RegisterStep {
     First(Expr),
-    Of(Step),
+    Of(StepFn),
     /// `d | d >> n`
     Smear(i64),
     /// Swaps neighbours of `n` bits.
     Swap(i64),
 }
 
-impl Stage {
+impl RegisterStep {
     /// The register's next value. Steps compute without sign, except those that depend on the sign.
     pub(super) fn next(self, d: Expr, ty: Ty) -> Expr {
         let bits = unsigned(ty);
         match self {
-            Stage::First(value) => value,
+            RegisterStep::First(value) => value,
             // This step needs the type with its sign.
-            Stage::Of(step) => step(d, ty),
-            Stage::Smear(n) => bin(BinOp::Or, bits, d.clone(), bin(BinOp::Shr, bits, d, int(n))),
-            Stage::Swap(n) => {
+            RegisterStep::Of(step) => step(d, ty),
+            RegisterStep::Smear(n) => {
+                bin(BinOp::Or, bits, d.clone(), bin(BinOp::Shr, bits, d, int(n)))
+            }
+            RegisterStep::Swap(n) => {
                 let mask = (0..64)
                     .filter(|bit| bit / n % 2 == 0)
                     .fold(0i64, |mask, bit| mask | 1 << bit);
@@ -61,13 +63,13 @@ impl Stage {
 }
 
 /// Sets all bits below the leading one.
-pub(super) fn smear() -> Vec<Stage> {
-    [1, 2, 4, 8, 16, 32].map(Stage::Smear).to_vec()
+pub(super) fn smear() -> Vec<RegisterStep> {
+    [1, 2, 4, 8, 16, 32].map(RegisterStep::Smear).to_vec()
 }
 
 /// Counts the ones.
-pub(super) fn count_ones() -> Vec<Stage> {
-    let steps: [Step; 4] = [
+pub(super) fn count_ones() -> Vec<RegisterStep> {
+    let steps: [StepFn; 4] = [
         |d, ty| {
             let odd = bin(
                 BinOp::And,
@@ -96,30 +98,32 @@ pub(super) fn count_ones() -> Vec<Stage> {
             bin(BinOp::Shr, ty, sum, int(i64::from(ty.bits) - 8))
         },
     ];
-    steps.map(Stage::Of).to_vec()
+    steps.map(RegisterStep::Of).to_vec()
 }
 
-pub(super) fn count_zeros() -> Vec<Stage> {
-    let left: Step = |d, ty| bin(BinOp::Sub, ty, int(i64::from(ty.bits)), d);
-    [smear(), count_ones(), vec![Stage::Of(left)]].concat()
+pub(super) fn count_zeros() -> Vec<RegisterStep> {
+    let left: StepFn = |d, ty| bin(BinOp::Sub, ty, int(i64::from(ty.bits)), d);
+    [smear(), count_ones(), vec![RegisterStep::Of(left)]].concat()
 }
 
-pub(super) fn reverse(ty: Ty) -> Vec<Stage> {
-    (0..ty.bits.ilog2()).map(|n| Stage::Swap(1 << n)).collect()
+pub(super) fn reverse(ty: Ty) -> Vec<RegisterStep> {
+    (0..ty.bits.ilog2())
+        .map(|n| RegisterStep::Swap(1 << n))
+        .collect()
 }
 
 /// The position of the lowest one bit, counted from 1; 0 if there is none.
-pub(super) fn first_one() -> Vec<Stage> {
-    let lowest: Step = |d, ty| bin(BinOp::And, ty, d.clone(), bin(BinOp::Sub, ty, int(0), d));
-    [vec![Stage::Of(lowest)], smear(), count_ones()].concat()
+pub(super) fn first_one() -> Vec<RegisterStep> {
+    let lowest: StepFn = |d, ty| bin(BinOp::And, ty, d.clone(), bin(BinOp::Sub, ty, int(0), d));
+    [vec![RegisterStep::Of(lowest)], smear(), count_ones()].concat()
 }
 
-pub(super) fn trailing_zeros() -> Vec<Stage> {
-    let behind: Step = |d, ty| {
+pub(super) fn trailing_zeros() -> Vec<RegisterStep> {
+    let behind: StepFn = |d, ty| {
         let below = bin(BinOp::Sub, ty, d.clone(), int(1));
         bin(BinOp::And, ty, bin(BinOp::Xor, ty, d, int(-1)), below)
     };
-    [vec![Stage::Of(behind)], count_ones()].concat()
+    [vec![RegisterStep::Of(behind)], count_ones()].concat()
 }
 
 /// The absolute value. The least number of a signed type stays as it is.

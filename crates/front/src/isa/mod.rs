@@ -5,4 +5,4 @@ pub mod clike;
 pub mod ptx;
 mod symbols;
 
-pub use symbols::{Object, Open, Symbol, SymbolKind, Symbols};
+pub use symbols::{Object, OpenObjects, Symbol, SymbolKind, Symbols};

@@ -121,7 +121,7 @@ impl Object {
 
 /// Objects whose declarations leave something open.
 #[derive(Clone, Debug, Default)]
-pub struct Open {
+pub struct OpenObjects {
     /// Objects without a type.
     pub untyped: Vec<LocId>,
     /// Arrays of bytes; accesses decide the types of their contents.
@@ -275,10 +275,9 @@ impl Symbols {
     /// Whether the code of another thread declared the same object.
     pub fn is_like(&self, id: LocId, object: &Object) -> bool {
         let old = self.object(id).1;
-        let word = |o: &Object| o.ty.map(|ty| ty.0);
         old.of_code
-            && (word(old), old.init.len(), old.space)
-                == (word(object), object.init.len(), object.space)
+            && (element_ty(old), old.init.len(), old.space)
+                == (element_ty(object), object.init.len(), object.space)
             && (old.boolean, old.atomic, &old.record)
                 == (object.boolean, object.atomic, &object.record)
             && (old.class, &old.init) == (object.class, &object.init)
@@ -318,18 +317,19 @@ impl Symbols {
             |(known, _): (Ty, Span)| ty.bits > known.bits && ty.bits.is_multiple_of(known.bits);
         if !(object.declared && object.record.is_none() && object.ty.is_some_and(several)) {
             let help = format!(
-                "declare `{name}` with the smallest type that it is accessed with: `{name} = {{ init = [0, 0], type = \"u{}\" }}`",
+                "declare `{name}` with the smallest type that it is accessed with: `{name} = \
+                 {{ init = [0, 0], type = \"u{}\" }}`",
                 object.ty.map_or(ty, |(known, _)| known.min(ty)).bits,
                 name = self.get(id).name,
             );
-            self.settle(id, (ty, span), sink, |d| d.help(help));
+            self.settle(id, ty, span, sink, |d| d.help(help));
         }
     }
 
     /// Records an access of type `ty`: decides the type of an undeclared object, rejects another
     /// size.
     pub fn access(&mut self, id: LocId, ty: Ty, span: Span, sink: &mut Sink) {
-        self.settle(id, (ty, span), sink, |d| {
+        self.settle(id, ty, span, sink, |d| {
             d.note("accesses of different sizes to one location are not supported")
         });
     }
@@ -337,7 +337,8 @@ impl Symbols {
     fn settle(
         &mut self,
         id: LocId,
-        (ty, span): (Ty, Span),
+        ty: Ty,
+        span: Span,
         sink: &mut Sink,
         advice: impl FnOnce(Diagnostic) -> Diagnostic,
     ) {
@@ -372,14 +373,14 @@ impl Symbols {
 
     /// The objects whose declarations leave something open, which accesses through registers have
     /// to decide.
-    pub fn open(&self) -> Open {
+    pub fn open(&self) -> OpenObjects {
         let of = |is: fn(&Object) -> bool| {
             self.objects()
                 .filter(|(_, o)| is(o))
                 .map(|(id, _)| id)
                 .collect()
         };
-        Open {
+        OpenObjects {
             untyped: self.untyped(),
             bytes: of(|o| o.cut),
             watched: of(|o| o.watched),
@@ -388,13 +389,16 @@ impl Symbols {
 
     /// Objects whose type no declaration, no access and no named element decides.
     fn untyped(&self) -> Vec<LocId> {
-        let open = |(i, s): (usize, &Symbol)| match &s.kind {
-            SymbolKind::Object(object) if object.ty.is_none() && !object.indexed => {
-                Some(LocId(i as u16))
-            }
-            _ => None,
-        };
-        self.list.iter().enumerate().filter_map(open).collect()
+        self.list
+            .iter()
+            .enumerate()
+            .filter_map(|(i, s): (usize, &Symbol)| match &s.kind {
+                SymbolKind::Object(object) if object.ty.is_none() && !object.indexed => {
+                    Some(LocId(i as u16))
+                }
+                _ => None,
+            })
+            .collect()
     }
 
     /// Converts the table into the locations of a program.
@@ -404,12 +408,16 @@ impl Symbols {
                 SymbolKind::Alias { of, proxy } => LocationKind::Alias { of, proxy },
                 SymbolKind::Object(object) => {
                     let layout = object.layout();
-                    let wrapped = |(cell, init)| match (layout.field(cell as u32), init) {
-                        (field, Init::Int(v)) if field.boolean => Init::Int(i64::from(v != 0)),
-                        (field, Init::Int(v)) => Init::Int(field.ty.wrap(v)),
-                        (_, address) => address,
-                    };
-                    let init = object.init.into_iter().enumerate().map(wrapped).collect();
+                    let init = object
+                        .init
+                        .into_iter()
+                        .enumerate()
+                        .map(|(cell, init)| match (layout.field(cell as u32), init) {
+                            (field, Init::Int(v)) if field.boolean => Init::Int(i64::from(v != 0)),
+                            (field, Init::Int(v)) => Init::Int(field.ty.wrap(v)),
+                            (_, address) => address,
+                        })
+                        .collect();
                     let atomic = object.atomic.unwrap_or(false);
                     let Object {
                         space,
@@ -437,4 +445,8 @@ impl Symbols {
         };
         self.list.into_iter().map(finish).collect()
     }
+}
+
+fn element_ty(o: &Object) -> Option<Ty> {
+    o.ty.map(|ty| ty.0)
 }

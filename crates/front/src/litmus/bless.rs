@@ -8,7 +8,7 @@
 
 use ::toml::de::{DeTable, DeValue};
 
-use super::toml::target::{Target, find};
+use super::toml::target::{EditTarget, find};
 use super::toml::template::tables;
 use super::write::{quote, toml_key};
 use crate::document::{Value, entries, span_of};
@@ -26,30 +26,30 @@ use diag::Span;
 pub fn bless(text: &str, test: &str, model: &str, property: &str, verdict: &str) -> Option<String> {
     let document = DeTable::parse(text).ok()?;
     let root = document.get_ref();
-    let answer = Answer {
+    let answer = ExpectedAnswer {
         model,
         property,
         verdict,
     };
     match find(root, text, test, model, property, verdict)? {
-        Target::Replace(span, new) => Some(splice(text, span, &new)),
-        Target::Expect(Some(i)) => {
+        EditTarget::Replace(span, new) => Some(splice(text, span, &new)),
+        EditTarget::Expect(Some(i)) => {
             let instance = tables(root, "instance").get(i).copied()?;
             in_instance(text, instance, &answer).filter(|new| answer.is_in(new, Some(i)))
         }
-        Target::Expect(None) => in_root(text, root, &answer)
+        EditTarget::Expect(None) => in_root(text, root, &answer)
             .filter(|new| answer.is_in(new, None))
             .or_else(|| Some(answer.appended(text)).filter(|new| answer.is_in(new, None))),
     }
 }
 
-struct Answer<'a> {
+struct ExpectedAnswer<'a> {
     model: &'a str,
     property: &'a str,
     verdict: &'a str,
 }
 
-impl Answer<'_> {
+impl ExpectedAnswer<'_> {
     fn progress(&self) -> Option<&str> {
         self.property.strip_prefix("liveness:")
     }
@@ -122,7 +122,7 @@ fn child<'t, 'a>(table: &'t DeTable<'a>, key: &str) -> Option<&'t Value<'a>> {
 
 /// Changes or adds the answer in an existing `expect` table. `None` if the table is missing, or its
 /// notation allows no addition.
-fn in_expect(text: &str, owner: &DeTable<'_>, answer: &Answer<'_>) -> Option<String> {
+fn in_expect(text: &str, owner: &DeTable<'_>, answer: &ExpectedAnswer<'_>) -> Option<String> {
     let expect = child(owner, "expect")?;
     let models = expect.get_ref().as_table()?;
     let Some(model) = child(models, answer.model) else {
@@ -198,7 +198,7 @@ fn insert_line(text: &str, at: usize, line: &str) -> String {
     }
 }
 
-fn in_root(text: &str, root: &DeTable<'_>, answer: &Answer<'_>) -> Option<String> {
+fn in_root(text: &str, root: &DeTable<'_>, answer: &ExpectedAnswer<'_>) -> Option<String> {
     if root.contains_key("expect") {
         return in_expect(text, root, answer);
     }
@@ -206,7 +206,7 @@ fn in_root(text: &str, root: &DeTable<'_>, answer: &Answer<'_>) -> Option<String
     Some(format!("{text}{gap}[expect]\n{}\n", answer.line()))
 }
 
-fn in_instance(text: &str, instance: &DeTable<'_>, answer: &Answer<'_>) -> Option<String> {
+fn in_instance(text: &str, instance: &DeTable<'_>, answer: &ExpectedAnswer<'_>) -> Option<String> {
     if instance.contains_key("expect") {
         return in_expect(text, instance, answer);
     }
@@ -225,7 +225,8 @@ fn in_instance(text: &str, instance: &DeTable<'_>, answer: &Answer<'_>) -> Optio
 mod tests {
     use super::*;
 
-    const PLAIN: &str = "# a comment\nname = \"t\"\ncondition = 'x == 1'\nmemory = { x = 0 }\n\n[expect]\nptx = { reachability = \"allowed\" } # why\n";
+    const PLAIN: &str = "# a comment\nname = \"t\"\ncondition = 'x == 1'\nmemory = { x = 0 \
+             }\n\n[expect]\nptx = { reachability = \"allowed\" } # why\n";
 
     #[test]
     fn an_answer_is_replaced_and_nothing_else() {
@@ -265,8 +266,8 @@ mod tests {
 
     #[test]
     fn cells_of_a_matrix_and_instances_are_changed_in_place() {
-        let matrix = "name = 'm'\naxis = [{ name = 'w', value = [{ name = 'a' }, { name = 'b' }] }]\n\
-                      [[matrix]]\nmodel = 'ptx'\nrows = 'w'\ntable = '''\na A\nb A\n'''\n";
+        let matrix = "name = 'm'\naxis = [{ name = 'w', value = [{ name = 'a' }, { name = 'b' }] \
+                 }]\n[[matrix]]\nmodel = 'ptx'\nrows = 'w'\ntable = '''\na A\nb A\n'''\n";
         let new = bless(matrix, "m+b", "ptx", "reachability", "forbidden");
         assert_eq!(new, Some(matrix.replace("b A", "b F")));
         assert_eq!(

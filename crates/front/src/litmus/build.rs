@@ -8,7 +8,7 @@ use super::program_scope;
 use crate::isa::Symbols;
 use crate::isa::clike;
 use crate::isa::ptx::{
-    Env, RegInit, Unit, pointers, refuse_accumulators, warn_of_empty_waits, warn_of_lost_bytes,
+    PtxEnv, RegInit, Unit, pointers, refuse_accumulators, warn_of_empty_waits, warn_of_lost_bytes,
 };
 use diag::{Sink, Span};
 use program::{
@@ -92,7 +92,7 @@ pub(super) fn build(
     threads: Vec<ThreadDraft>,
     units: &[Unit],
     mut symbols: Symbols,
-    env: &Env,
+    env: &PtxEnv,
     sink: &mut Sink,
 ) -> Program {
     for unit in units {
@@ -129,7 +129,7 @@ pub(super) fn lower_ptx(
     threads: Vec<ThreadDraft>,
     units: &[Unit],
     symbols: &Symbols,
-    env: &Env,
+    env: &PtxEnv,
     sink: &mut Sink,
 ) -> Vec<(Thread, Vec<usize>)> {
     let places: Vec<Place> = threads.iter().map(|t| t.place.clone()).collect();
@@ -138,7 +138,7 @@ pub(super) fn lower_ptx(
     let lower = |(t, thread): (usize, ThreadDraft)| {
         let (warp, block) = (warps[t], blocks[t]);
         let cluster = clusters.around(&thread.place);
-        let env = Env {
+        let env = PtxEnv {
             regs: thread.regs,
             specials: thread.specials,
             warp,
@@ -299,7 +299,6 @@ fn refuse_written(
             .and_then(Expr::base)
             .map(|loc| symbols.object(loc).0)
     };
-    let writes = |instr: &&Instr| matches!(instr.op, Op::Store { .. } | Op::Rmw { .. });
     for &(t, at) in reads {
         let Some(read) = threads[t].0.code.get(at) else {
             continue;
@@ -308,16 +307,24 @@ fn refuse_written(
         let all = threads
             .iter()
             .flat_map(|(thread, _)| &thread.code)
-            .filter(writes);
+            .filter(|instr: &&Instr| matches!(instr.op, Op::Store { .. } | Op::Rmw { .. }));
         let may_be =
             |write: &&Instr| of.is_none() || object(write).is_none_or(|other| Some(other) == of);
         if let Some(write) = { all }.find(may_be) {
-            sink.error("unsupported-function", read.span, "`__ldg` of memory that may be written", |d| {
-                d.label("it reads through a cache that no memory model covers")
-                    .also(write.span, "a write, perhaps there")
-                    .note("it is for memory that nothing writes while the kernel runs (CUDA C++ Programming Guide, Read-Only Data Cache Load Function)")
-                    .help("use a plain load, or `__ldcg`")
-            });
+            sink.error(
+                "unsupported-function",
+                read.span,
+                "`__ldg` of memory that may be written",
+                |d| {
+                    d.label("it reads through a cache that no memory model covers")
+                        .also(write.span, "a write, perhaps there")
+                        .note(
+                            "it is for memory that nothing writes while the kernel runs (CUDA \
+                             C++ Programming Guide, Read-Only Data Cache Load Function)",
+                        )
+                        .help("use a plain load, or `__ldcg`")
+                },
+            );
         }
     }
 }
@@ -372,12 +379,11 @@ pub(super) fn warn_of_lone_lanes(program: &Program, sink: &mut Sink) {
         {
             continue;
         }
-        let meets = |instr: &&Instr| match &instr.op {
+        let Some(instr) = thread.code.iter().find(|instr: &&Instr| match &instr.op {
             Op::Barrier(barrier) => barrier.domain == Scope::Warp,
             Op::Give { among, .. } => *among == Scope::Warp,
             _ => false,
-        };
-        let Some(instr) = thread.code.iter().find(meets) else {
+        }) else {
             continue;
         };
         let message = format!(
@@ -421,7 +427,10 @@ pub(super) fn warn_of_shared_local(program: &Program, sink: &mut Sink) {
                     sink.warn("shared-local", access.span, message, |d| {
                         d.label(format!("{} is in another work-group", thread.name))
                             .also(span, format!("{} accesses it, too", owner.name))
-                            .note("each work-group has its own local memory; it is read as one object for all")
+                            .note(
+                                "each work-group has its own local memory; it is read as \
+                                 one object for all",
+                            )
                     });
                     break;
                 }

@@ -21,7 +21,7 @@ use indexmap::IndexMap;
 use super::build::{CThreadDraft, ThreadDraft, build, build_clike};
 use super::condition::{self, Resolver, Unknown};
 use super::fronts::{Front, Syntax};
-use crate::isa::ptx::{Env, RegInit, Unit};
+use crate::isa::ptx::{PtxEnv, RegInit, Unit};
 use crate::isa::{Object, SymbolKind, Symbols};
 use diag::{MappedText, Sink, Span};
 use program::litmus::{LitmusTest, Observable, Prop, Quantifier};
@@ -33,7 +33,7 @@ mod clike;
 mod dialect;
 
 use blank::blank;
-use cells::{Cursor, skip_space};
+use cells::{WordCursor, skip_space};
 use dialect::{begin, dialect};
 
 /// Threads with parsed code.
@@ -48,7 +48,7 @@ pub(super) fn read(sink: &mut Sink) -> Option<LitmusTest> {
     let dialect = dialect(&file.text, sink)?;
     let front = Front::of(dialect);
     let (clean, strings) = blank(&file.text, matches!(front.syntax, Syntax::C), sink)?;
-    let mut reader = Reader {
+    let mut reader = LitmusReader {
         text: &file.text,
         clean: &clean,
         dialect,
@@ -69,13 +69,13 @@ pub(super) fn read(sink: &mut Sink) -> Option<LitmusTest> {
         }
     };
     let final_part = reader.final_part(end)?;
-    let Reader { sink, symbols, .. } = reader;
+    let LitmusReader { sink, symbols, .. } = reader;
     let mut program = match threads {
         Threads::Ptx(threads, units) => {
-            let env = Env {
+            let env = PtxEnv {
                 instance_barriers: true,
                 acquiring_red: true,
-                ..Env::default()
+                ..PtxEnv::default()
             };
             build(dialect, threads, &units, symbols, &env, sink)
         }
@@ -101,7 +101,6 @@ pub(super) fn read(sink: &mut Sink) -> Option<LitmusTest> {
     let condition_text = final_part.condition.map_or(String::new(), |r| {
         clean[r].split_whitespace().collect::<Vec<_>>().join(" ")
     });
-    let is_source = |s: &&String| s.starts_with("http");
     Some(LitmusTest {
         name,
         doc: strings
@@ -132,7 +131,11 @@ pub(super) fn read(sink: &mut Sink) -> Option<LitmusTest> {
     })
 }
 
-struct Reader<'a> {
+fn is_source(s: &&String) -> bool {
+    s.starts_with("http")
+}
+
+struct LitmusReader<'a> {
     text: &'a str,
     /// The text with comments and strings blanked.
     clean: &'a str,
@@ -152,7 +155,7 @@ struct FinalPart {
     locations: Vec<Range<usize>>,
 }
 
-impl Reader<'_> {
+impl LitmusReader<'_> {
     fn fail<T>(
         &mut self,
         range: Range<usize>,
@@ -215,7 +218,7 @@ impl Reader<'_> {
     /// it has another form.
     fn init_entry(&mut self, range: Range<usize>) -> Option<()> {
         let clean = self.clean;
-        let mut at = Cursor::new(clean, range.clone());
+        let mut at = WordCursor::new(clean, range.clone());
         let first = at.token();
         let name = &clean[first.clone()];
         let expected = "`x = 0`, `P0:r0 = 0` or `y @ proxy aliases x`";
@@ -281,7 +284,7 @@ impl Reader<'_> {
     }
 
     /// Reads `r0 = 0` after `P0:`.
-    fn initial_register(&mut self, first: Range<usize>, mut at: Cursor<'_>) -> Option<()> {
+    fn initial_register(&mut self, first: Range<usize>, mut at: WordCursor<'_>) -> Option<()> {
         let clean = self.clean;
         let name = &clean[first.clone()];
         let register = at.token();
@@ -314,7 +317,7 @@ impl Reader<'_> {
         }
     }
 
-    fn integer(&mut self, at: &mut Cursor<'_>) -> Option<i64> {
+    fn integer(&mut self, at: &mut WordCursor<'_>) -> Option<i64> {
         let mut range = at.token();
         let negative = &self.clean[range.clone()] == "-";
         if negative {
@@ -400,7 +403,7 @@ impl Reader<'_> {
     /// Reads `P0@cta 0,gpu 0`, with `cluster n` and `warp n` as extensions.
     fn thread_header(&mut self, cell: Range<usize>, number: usize) -> Option<ThreadDraft> {
         let clean = self.clean;
-        let mut at = Cursor::new(clean, cell.clone());
+        let mut at = WordCursor::new(clean, cell.clone());
         let name = at.token();
         if clean[name.clone()] != format!("P{number}") || &clean[at.token()] != "@" {
             let message = format!("thread headers are in order; this one should be `P{number}@…`");

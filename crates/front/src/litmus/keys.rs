@@ -4,7 +4,7 @@
 //! - The reader rejects every key that is not in this table, and the schema forbids it.
 
 use super::fronts::FRONTS;
-use crate::document::{Key, Shape, key, required};
+use crate::document::{TableKey, ValueShape, key, required};
 use program::options::OPTIONS;
 use program::proxy::PROXY_FENCE_WORDS;
 
@@ -106,162 +106,172 @@ pub const PROPERTIES: &[&str] = &[
 ];
 
 /// An initial value: an integer, or a string such as `"&x"` or `"&x[1]"`.
-const VALUE: Shape = Shape::OneOf(&[Shape::Integer, Shape::Text]);
-const VALUES: Shape = Shape::OneOf(&[Shape::Integer, Shape::Text, Shape::List(&VALUE)]);
-const REGS: Shape = Shape::Open(&[], &VALUE);
+const VALUE: ValueShape = ValueShape::OneOf(&[ValueShape::Integer, ValueShape::Text]);
+const VALUES: ValueShape = ValueShape::OneOf(&[
+    ValueShape::Integer,
+    ValueShape::Text,
+    ValueShape::List(&VALUE),
+]);
+const REGS: ValueShape = ValueShape::Open(&[], &VALUE);
 
 /// Keys of a whole test.
-pub(super) const TEST: &[Key] = &[
+pub(super) const TEST: &[TableKey] = &[
     required(
         "name",
-        Shape::Text,
+        ValueShape::Text,
         "the test's name; in a template, usually with placeholders",
     ),
-    key("doc", Shape::Text, "free text"),
-    key("source", Shape::Text, "where the test comes from"),
+    key("doc", ValueShape::Text, "free text"),
+    key("source", ValueShape::Text, "where the test comes from"),
     key(
         "tags",
-        Shape::List(&Shape::Text),
+        ValueShape::List(&ValueShape::Text),
         "words to select tests by",
     ),
     key(
         "dialect",
-        Shape::Word(DIALECTS),
+        ValueShape::Word(DIALECTS),
         "the language of the code; ptx if absent",
     ),
     key(
         "barriers",
-        Shape::Word(&["ptx", "litmus"]),
-        "operands of barriers: ptx (barrier, thread count) or litmus (instance, id, quorum); ptx if absent",
+        ValueShape::Word(&["ptx", "litmus"]),
+        "operands of barriers: ptx (barrier, thread count) or litmus (instance, id, quorum); \
+         ptx if absent",
     ),
     key(
         "reductions",
-        Shape::Word(&["ptx", "litmus"]),
+        ValueShape::Word(&["ptx", "litmus"]),
         "litmus: `red` may be acquire, as in the published suites; ptx if absent",
     ),
     key(
         "condition",
-        Shape::Text,
+        ValueShape::Text,
         "the proposition asked about, such as `P1:r0 == 1 /\\ x == 2`",
     ),
     key(
         "quantifier",
-        Shape::Word(&["exists", "~exists", "forall"]),
+        ValueShape::Word(&["exists", "~exists", "forall"]),
         "how the condition is meant; exists if absent",
     ),
     key(
         "filter",
-        Shape::Text,
+        ValueShape::Text,
         "only executions that satisfy this proposition are considered",
     ),
     key(
         "observe",
-        Shape::List(&Shape::Text),
+        ValueShape::List(&ValueShape::Text),
         "what outcomes show besides what the condition names",
     ),
     key(
         "options",
-        Shape::Table(&OPTION_KEYS),
+        ValueShape::Table(&OPTION_KEYS),
         "options of the model, such as `dep = \"syntactic\"`",
     ),
     key(
         "bound",
-        Shape::Count,
-        "how many iterations of a loop are looked at; `--bound` overrides it, 4 if neither is there",
+        ValueShape::Count,
+        "how many iterations of a loop are looked at; `--bound` overrides it, 4 if neither is \
+         there",
     ),
     key(
         "memory",
-        Shape::Open(
+        ValueShape::Open(
             &[],
-            &Shape::OneOf(&[
-                Shape::Integer,
-                Shape::Text,
-                Shape::List(&VALUE),
-                Shape::Table(LOCATION),
+            &ValueShape::OneOf(&[
+                ValueShape::Integer,
+                ValueShape::Text,
+                ValueShape::List(&VALUE),
+                ValueShape::Table(LOCATION),
             ]),
         ),
         "locations: `x = 0`, `a = [0, 0]`, `p = \"&x\"` or a table",
     ),
     key(
         "machine",
-        Shape::Table(MACHINE),
+        ValueShape::Table(MACHINE),
         "CUDA, OpenCL: attributes of the machine; all hold if absent",
     ),
     key(
         "thread",
-        Shape::List(&Shape::Table(THREAD)),
+        ValueShape::List(&ValueShape::Table(THREAD)),
         "the threads, in order",
     ),
     key(
         "kernel",
-        Shape::OneOf(&[
-            Shape::Table(KERNEL),
-            Shape::List(&Shape::Table(NAMED_KERNEL)),
+        ValueShape::OneOf(&[
+            ValueShape::Table(KERNEL),
+            ValueShape::List(&ValueShape::Table(NAMED_KERNEL)),
         ]),
         "threads that all run one code; beside `host`: a list of kernels that the host launches",
     ),
     key(
         "host",
-        Shape::List(&Shape::Table(HOST)),
+        ValueShape::List(&ValueShape::Table(HOST)),
         "CUDA, PTX, OpenCL: the threads of the host, in order",
     ),
     key(
         "function",
-        Shape::List(&Shape::Table(FUNCTION)),
+        ValueShape::List(&ValueShape::Table(FUNCTION)),
         "functions of the host that the runtime calls",
     ),
     key(
         "streams",
-        Shape::Open(
+        ValueShape::Open(
             &[],
-            &Shape::OneOf(&[Shape::Word(STREAMS), Shape::Table(STREAM)]),
+            &ValueShape::OneOf(&[ValueShape::Word(STREAMS), ValueShape::Table(STREAM)]),
         ),
         "CUDA and PTX: streams by name, blocking or non-blocking",
     ),
     key(
         "queues",
-        Shape::Open(
+        ValueShape::Open(
             &[],
-            &Shape::OneOf(&[Shape::Word(QUEUES), Shape::Table(QUEUE)]),
+            &ValueShape::OneOf(&[ValueShape::Word(QUEUES), ValueShape::Table(QUEUE)]),
         ),
         "OpenCL: command queues by name, in-order or out-of-order",
     ),
-    key("events", Shape::List(&Shape::Text), "CUDA: events, by name"),
+    key(
+        "events",
+        ValueShape::List(&ValueShape::Text),
+        "CUDA: events, by name",
+    ),
     key(
         "expect",
-        Shape::Open(&[], &Shape::Table(EXPECT)),
+        ValueShape::Open(&[], &ValueShape::Table(EXPECT)),
         "expected answers, by model",
     ),
     key(
         "run",
-        Shape::List(&Shape::Table(RUN)),
+        ValueShape::List(&ValueShape::Table(RUN)),
         "what runs of the executor are expected to show",
     ),
     key(
         "axis",
-        Shape::List(&Shape::Table(AXIS)),
+        ValueShape::List(&ValueShape::Table(AXIS)),
         "template: a choice between values; all combinations are tests",
     ),
     key(
         "matrix",
-        Shape::List(&Shape::Table(MATRIX)),
+        ValueShape::List(&ValueShape::Table(MATRIX)),
         "template: expected answers as a grid over two axes",
     ),
     key(
         "instance",
-        Shape::List(&Shape::Open(INSTANCE, &Shape::Text)),
+        ValueShape::List(&ValueShape::Open(INSTANCE, &ValueShape::Text)),
         "template: one test each, with a name and values for placeholders",
     ),
 ];
 
 /// Keys for the options of models.
-const OPTION_KEYS: [Key; OPTIONS.len()] = {
-    let mut keys = [key("", Shape::Text, ""); OPTIONS.len()];
+const OPTION_KEYS: [TableKey; OPTIONS.len()] = {
+    let mut keys = [key("", ValueShape::Text, ""); OPTIONS.len()];
     let mut i = 0;
     while i < keys.len() {
         keys[i] = key(
             OPTIONS[i].name,
-            Shape::Word(OPTIONS[i].values),
+            ValueShape::Word(OPTIONS[i].values),
             OPTIONS[i].doc,
         );
         i += 1;
@@ -270,188 +280,204 @@ const OPTION_KEYS: [Key; OPTIONS.len()] = {
 };
 
 /// Keys of a location given as a table.
-pub(super) const LOCATION: &[Key] = &[
+pub(super) const LOCATION: &[TableKey] = &[
     key(
         "init",
         VALUES,
-        "initial value, or a list with one per element, or per member of a structure; `\"unknown\"`: any value; 0 if absent",
+        "initial value, or a list with one per element, or per member of a structure; \
+         `\"unknown\"`: any value; 0 if absent",
     ),
     key(
         "size",
-        Shape::Count,
+        ValueShape::Count,
         "number of elements that all start at `init`",
     ),
     key(
         "type",
-        Shape::Type(TYPES),
-        "type of an element; if absent, that of the accesses. PTX: also `mbarrier`, an object made with the count in `init`, or \
-         none yet; CUDA: also a class, such as `cuda::atomic<int>`; C family: also a structure that the code defines",
+        ValueShape::Type(TYPES),
+        "type of an element; if absent, that of the accesses. PTX: also `mbarrier`, an object \
+         made with the count in `init`, or none yet; CUDA: also a class, such as \
+         `cuda::atomic<int>`; C family: also a structure that the code defines",
     ),
     key(
         "bytes",
-        Shape::Count,
-        "PTX: an array of so many bytes, in which lies what its accesses, of several sizes, are to; instead of `type` and `size`",
+        ValueShape::Count,
+        "PTX: an array of so many bytes, in which lies what its accesses, of several sizes, \
+         are to; instead of `type` and `size`",
     ),
     key(
         "fields",
-        Shape::Open(&[], &Shape::Text),
-        "PTX: what an element is made of, in order, each at a multiple of its size: `{ data = \"u32[4]\", bar = \"mbarrier\" }`; instead of `type`",
+        ValueShape::Open(&[], &ValueShape::Text),
+        "PTX: what an element is made of, in order, each at a multiple of its size: `{ data = \
+         \"u32[4]\", bar = \"mbarrier\" }`; instead of `type`",
     ),
     key(
         "space",
-        Shape::Word(SPACES),
-        "global (one copy), shared (one per CTA), const, local (one per thread; OpenCL: one per work-group)",
+        ValueShape::Word(SPACES),
+        "global (one copy), shared (one per CTA), const, local (one per thread; OpenCL: one \
+         per work-group)",
     ),
     key(
         "kind",
-        Shape::Word(ALL_KINDS),
-        "CUDA: device, managed, mapped, system, file, shared or local; managed if absent. OpenCL: buffer, svm-coarse, \
-         svm-fine, svm-fine-atomic or system; buffer if absent",
+        ValueShape::Word(ALL_KINDS),
+        "CUDA: device, managed, mapped, system, file, shared or local; managed if absent. \
+         OpenCL: buffer, svm-coarse, svm-fine, svm-fine-atomic or system; buffer if absent",
     ),
     key(
         "gpu",
-        Shape::Count,
+        ValueShape::Count,
         "CUDA: whose memory it is, of the kind `device`; 0 if absent",
     ),
     key(
         "atomic",
-        Shape::Bool,
+        ValueShape::Bool,
         "C and OpenCL: whether it is an atomic object; if absent, its type says so",
     ),
     key(
         "svm",
-        Shape::Word(SVM),
+        ValueShape::Word(SVM),
         "OpenCL: the kind of shared virtual memory, as in `kind`; none if absent",
     ),
     key(
         "regions",
-        Shape::List(&Shape::Word(REGIONS)),
-        "OpenCL, as the published suites read it: one object in all of these regions, fine-grained, scopes as written",
+        ValueShape::List(&ValueShape::Word(REGIONS)),
+        "OpenCL, as the published suites read it: one object in all of these regions, \
+         fine-grained, scopes as written",
     ),
     key(
         "multimem",
-        Shape::Bool,
-        "PTX: an alias of an array with an element for each device is the multimem address of these",
+        ValueShape::Bool,
+        "PTX: an alias of an array with an element for each device is the multimem address of \
+         these",
     ),
     key(
         "at",
-        Shape::Text,
-        "a further name of the address of this location, declared before: arrays of dynamic shared memory begin at one place",
+        ValueShape::Text,
+        "a further name of the address of this location, declared before: arrays of dynamic \
+         shared memory begin at one place",
     ),
     key(
         "alias",
-        Shape::Text,
+        ValueShape::Text,
         "another name for the memory of this location, declared before",
     ),
     key(
         "proxy",
-        Shape::Word(PROXIES),
+        ValueShape::Word(PROXIES),
         "the proxy an alias goes through; generic (a second address) if absent",
     ),
 ];
 
 /// Attributes of the machine, by their names in the CUDA runtime.
-pub(super) const MACHINE: &[Key] = &[
+pub(super) const MACHINE: &[TableKey] = &[
     key(
         "pageableMemoryAccess",
-        Shape::Bool,
+        ValueShape::Bool,
         "GPUs reach system-allocated memory",
     ),
     key(
         "pageableMemoryAccessUsesHostPageTables",
-        Shape::Bool,
+        ValueShape::Bool,
         "… through the host's page tables; matters for files",
     ),
     key(
         "concurrentManagedAccess",
-        Shape::Bool,
+        ValueShape::Bool,
         "host and GPUs may access managed memory at the same time",
     ),
     key(
         "hostNativeAtomicSupported",
-        Shape::Bool,
+        ValueShape::Bool,
         "GPUs and the host have atomics in mapped memory",
     ),
     key(
         "p2pNativeAtomicSupported",
-        Shape::OneOf(&[Shape::Bool, Shape::List(&Shape::List(&Shape::Count))]),
+        ValueShape::OneOf(&[
+            ValueShape::Bool,
+            ValueShape::List(&ValueShape::List(&ValueShape::Count)),
+        ]),
         "GPUs have atomics in each other's memory: all, none, or those listed as in `[[0, 1]]`",
     ),
     key(
         "CL_DEVICE_SVM_ATOMICS",
-        Shape::Bool,
+        ValueShape::Bool,
         "OpenCL: devices have atomics in fine-grained shared virtual memory",
     ),
 ];
 
-pub(super) const THREAD: &[Key] = &[
-    key("name", Shape::Text, "P0, P1, … if absent"),
-    key("gpu", Shape::Count, "its GPU; 0 if absent"),
-    key("device", Shape::Count, "the same as `gpu`"),
-    key("cta", Shape::Count, "its CTA, counted per GPU; 0 if absent"),
-    key("block", Shape::Count, "the same as `cta`"),
-    key("work_group", Shape::Count, "the same as `cta`"),
+pub(super) const THREAD: &[TableKey] = &[
+    key("name", ValueShape::Text, "P0, P1, … if absent"),
+    key("gpu", ValueShape::Count, "its GPU; 0 if absent"),
+    key("device", ValueShape::Count, "the same as `gpu`"),
+    key(
+        "cta",
+        ValueShape::Count,
+        "its CTA, counted per GPU; 0 if absent",
+    ),
+    key("block", ValueShape::Count, "the same as `cta`"),
+    key("work_group", ValueShape::Count, "the same as `cta`"),
     key(
         "cluster",
-        Shape::Count,
+        ValueShape::Count,
         "the cluster of its CTA; if absent, the CTA is a cluster of its own",
     ),
     key(
         "warp",
-        Shape::Count,
+        ValueShape::Count,
         "its warp, counted per CTA; if absent, the thread is alone in its warp",
     ),
     SUB_GROUP,
     key(
         "domain",
-        Shape::Count,
+        ValueShape::Count,
         "memory synchronization domain of its kernel; 0 if absent",
     ),
     key(
         "kernel",
-        Shape::Count,
+        ValueShape::Count,
         "OpenCL: its kernel instance, one of several enqueued by the host; 0 if absent",
     ),
-    key("host", Shape::Bool, "a host thread"),
+    key("host", ValueShape::Bool, "a host thread"),
     key(
         "launched",
-        Shape::Bool,
+        ValueShape::Bool,
         "its code is all that it runs: its CTA starts and exits, as those of a kernel do",
     ),
     key("regs", REGS, "registers with initial values"),
-    required("code", Shape::Text, "its code; may be empty"),
+    required("code", ValueShape::Text, "its code; may be empty"),
 ];
 
 /// A size: a number, or one for each of up to three dimensions.
-const EXTENT: Shape = Shape::OneOf(&[Shape::Count, Shape::List(&Shape::Count)]);
+const EXTENT: ValueShape =
+    ValueShape::OneOf(&[ValueShape::Count, ValueShape::List(&ValueShape::Count)]);
 
 /// Keys that all kinds of kernels share.
-const CLUSTER: Key = key(
+const CLUSTER: TableKey = key(
     "cluster",
     EXTENT,
     "CTAs per cluster, or `[x, y, z]`; if absent, each CTA is a cluster of its own",
 );
-const DOMAIN: Key = key(
+const DOMAIN: TableKey = key(
     "domain",
-    Shape::Count,
+    ValueShape::Count,
     "its memory synchronization domain; 0 if absent",
 );
-const SAME_REGS: Key = key(
+const SAME_REGS: TableKey = key(
     "regs",
     REGS,
     "registers with initial values, the same in all threads",
 );
 
-const COOPERATIVE: Key = key(
+const COOPERATIVE: TableKey = key(
     "cooperative",
-    Shape::Bool,
+    ValueShape::Bool,
     "a cooperative launch: it fails unless all blocks are resident at once",
 );
 
 /// Another name for `warp`.
-const SUB_GROUP: Key = key("sub_group", Shape::Count, "the same as `warp`");
+const SUB_GROUP: TableKey = key("sub_group", ValueShape::Count, "the same as `warp`");
 
-pub(super) const KERNEL: &[Key] = &[
+pub(super) const KERNEL: &[TableKey] = &[
     key(
         "grid",
         EXTENT,
@@ -475,122 +501,137 @@ pub(super) const KERNEL: &[Key] = &[
     key("offset", EXTENT, "OpenCL: the first global id; 0 if absent"),
     key(
         "uniform",
-        Shape::Bool,
+        ValueShape::Bool,
         "OpenCL: whether all work-groups must be full; not so if absent",
     ),
     CLUSTER,
     key(
         "warp",
-        Shape::Count,
+        ValueShape::Count,
         "threads per warp, in the order of their linear ids; 32 if absent",
     ),
     SUB_GROUP,
-    key("gpu", Shape::Count, "the GPU it runs on; 0 if absent"),
-    key("device", Shape::Count, "the same as `gpu`"),
+    key("gpu", ValueShape::Count, "the GPU it runs on; 0 if absent"),
+    key("device", ValueShape::Count, "the same as `gpu`"),
     DOMAIN,
     COOPERATIVE,
     SAME_REGS,
     required(
         "code",
-        Shape::Text,
+        ValueShape::Text,
         "the code of every thread; `%tid.x`, `%ctaid.x`, `%ntid.x`, `%nctaid.x` differ",
     ),
 ];
 
 /// Keys of a kernel in a host program.
-pub(super) const NAMED_KERNEL: &[Key] = &[
-    required("name", Shape::Text, "what launches call it"),
+pub(super) const NAMED_KERNEL: &[TableKey] = &[
+    required("name", ValueShape::Text, "what launches call it"),
     CLUSTER,
-    key("warp", Shape::Count, "threads per warp; 32 if absent"),
+    key("warp", ValueShape::Count, "threads per warp; 32 if absent"),
     SUB_GROUP,
     DOMAIN,
     COOPERATIVE,
     key(
         "programmatic",
-        Shape::Bool,
-        "CUDA, PTX: launched with programmatic stream serialization: it may start before the kernel in front of it in its stream has ended",
+        ValueShape::Bool,
+        "CUDA, PTX: launched with programmatic stream serialization: it may start before the \
+         kernel in front of it in its stream has ended",
     ),
     key(
         "initializer",
-        Shape::Bool,
+        ValueShape::Bool,
         "OpenCL: initialisers of program-scope variables, run before all kernels",
     ),
     key(
         "uniform",
-        Shape::Bool,
+        ValueShape::Bool,
         "OpenCL: whether all work-groups of a launch must be full; not so if absent",
     ),
     SAME_REGS,
     required(
         "code",
-        Shape::Text,
+        ValueShape::Text,
         "the code of every thread; in a test in PTX, the host alone is CUDA C++",
     ),
 ];
 
-pub(super) const HOST: &[Key] = &[
-    key("name", Shape::Text, "H0, H1, … if absent"),
+pub(super) const HOST: &[TableKey] = &[
+    key("name", ValueShape::Text, "H0, H1, … if absent"),
     key("regs", REGS, "registers with initial values"),
     required(
         "code",
-        Shape::Text,
+        ValueShape::Text,
         "its code: accesses to memory and calls of the runtime",
     ),
 ];
 
-pub(super) const FUNCTION: &[Key] = &[
-    required("name", Shape::Text, "what calls call it"),
-    required("code", Shape::Text, "its code: accesses to memory"),
+pub(super) const FUNCTION: &[TableKey] = &[
+    required("name", ValueShape::Text, "what calls call it"),
+    required("code", ValueShape::Text, "its code: accesses to memory"),
 ];
 
 pub(super) const STREAMS: &[&str] = &["blocking", "non-blocking"];
 pub(super) const QUEUES: &[&str] = &["in-order", "out-of-order"];
 
-pub(super) const STREAM: &[Key] = &[
-    key("kind", Shape::Word(STREAMS), "blocking if absent"),
-    key("device", Shape::Count, "its device; 0 if absent"),
+pub(super) const STREAM: &[TableKey] = &[
+    key("kind", ValueShape::Word(STREAMS), "blocking if absent"),
+    key("device", ValueShape::Count, "its device; 0 if absent"),
 ];
 
-pub(super) const QUEUE: &[Key] = &[
-    key("order", Shape::Word(QUEUES), "in-order if absent"),
-    key("device", Shape::Count, "its device; 0 if absent"),
-    key("context", Shape::Text, "its context; `context` if absent"),
+pub(super) const QUEUE: &[TableKey] = &[
+    key("order", ValueShape::Word(QUEUES), "in-order if absent"),
+    key("device", ValueShape::Count, "its device; 0 if absent"),
+    key(
+        "context",
+        ValueShape::Text,
+        "its context; `context` if absent",
+    ),
 ];
 
 /// Keys of one model's expected answers.
-pub(super) const EXPECT: &[Key] = &[
+pub(super) const EXPECT: &[TableKey] = &[
     key(
         "reachability",
-        Shape::Word(REACHABILITY),
+        ValueShape::Word(REACHABILITY),
         "of the condition; required: every execution satisfies it",
     ),
     key(
         "readings",
-        Shape::Open(&[], &Shape::Open(&[], &Shape::Word(REACHABILITY))),
-        "of the condition, where the answer depends on how a source is read: by option and value, as in \
-         `{ async-fence = { thread = \"allowed\" } }`; under values that are not there, it is as expected",
+        ValueShape::Open(&[], &ValueShape::Open(&[], &ValueShape::Word(REACHABILITY))),
+        "of the condition, where the answer depends on how a source is read: by option and \
+         value, as in `{ async-fence = { thread = \"allowed\" } }`; under values that are not \
+         there, it is as expected",
     ),
     key(
         "race",
-        Shape::Word(RACE),
+        ValueShape::Word(RACE),
         "whether some execution has a data race",
     ),
     key(
         "undefined",
-        Shape::Word(UNDEFINED),
+        ValueShape::Word(UNDEFINED),
         "whether some execution is undefined",
     ),
     key(
         "liveness",
-        Shape::Table(LIVENESS_KEYS),
+        ValueShape::Table(LIVENESS_KEYS),
         "whether it ends, by progress model",
     ),
-    key("axiom", Shape::Text, "the axiom that `forbidden` rests on"),
-    key("source", Shape::Text, "the section of the specification"),
+    key(
+        "axiom",
+        ValueShape::Text,
+        "the axiom that `forbidden` rests on",
+    ),
+    key(
+        "source",
+        ValueShape::Text,
+        "the section of the specification",
+    ),
     key(
         "known",
-        Shape::Text,
-        "why the model is known to say otherwise: not met, it is told and does not fail; met, it fails",
+        ValueShape::Text,
+        "why the model is known to say otherwise: not met, it is told and does not fail; met, \
+         it fails",
     ),
 ];
 
@@ -618,150 +659,171 @@ pub(super) const EARLY: &[&str] = &["none", "local", "full:1", "full:2", "full"]
 pub(super) const HOLDS: &[&str] = &["always", "sometimes", "never"];
 
 /// Keys of a run of the executor, with its expected results.
-pub(super) const RUN: &[Key] = &[
+pub(super) const RUN: &[TableKey] = &[
     key(
         "memory",
-        Shape::Word(MEMORIES),
+        ValueShape::Word(MEMORIES),
         "sc (if absent); weak, PTX's; language, that of the test's own language",
     ),
     key(
         "early",
-        Shape::Word(EARLY),
+        ValueShape::Word(EARLY),
         "what weak memories bind early; none if absent",
     ),
     key(
         "scheduling",
-        Shape::Word(SCHEDULING),
+        ValueShape::Word(SCHEDULING),
         "which thread steps next; independent if absent",
     ),
     key(
         "schedule",
-        Shape::Word(SCHEDULES),
+        ValueShape::Word(SCHEDULES),
         "random (if absent) or exhaustive",
     ),
-    key("runs", Shape::Count, "how many random runs; 100 if absent"),
-    key("steps", Shape::Count, "at most so many steps of a run"),
+    key(
+        "runs",
+        ValueShape::Count,
+        "how many random runs; 100 if absent",
+    ),
+    key("steps", ValueShape::Count, "at most so many steps of a run"),
     key(
         "warp_size",
-        Shape::Count,
+        ValueShape::Count,
         "warps of so many threads; as the test says if absent",
     ),
     key(
         "sms",
-        Shape::Count,
+        ValueShape::Count,
         "multiprocessors; enough for every block if absent",
     ),
     key(
         "resident",
-        Shape::Count,
+        ValueShape::Count,
         "blocks that a multiprocessor has room for",
     ),
-    key("cooperative", Shape::Bool, "a cooperative launch"),
+    key("cooperative", ValueShape::Bool, "a cooperative launch"),
     key(
         "ends",
-        Shape::Word(ENDS),
+        ValueShape::Word(ENDS),
         "how runs end: finished, all of them; otherwise, one of them",
     ),
-    key("race", Shape::Word(RACE), "whether some run has a race"),
+    key(
+        "race",
+        ValueShape::Word(RACE),
+        "whether some run has a race",
+    ),
     key(
         "condition",
-        Shape::Word(HOLDS),
+        ValueShape::Word(HOLDS),
         "in which of the outcomes observed the condition holds",
     ),
     key(
         "why",
-        Shape::Text,
+        ValueShape::Text,
         "part of the reason given for a race, or for a run that does not finish",
     ),
 ];
 
-const LIVENESS_KEYS: &[Key] = &[
+const LIVENESS_KEYS: &[TableKey] = &[
     key(
         "fair",
-        Shape::Word(LIVENESS),
+        ValueShape::Word(LIVENESS),
         "every thread is scheduled again and again",
     ),
     key(
         "hsa",
-        Shape::Word(LIVENESS),
+        ValueShape::Word(LIVENESS),
         "the lowest-numbered live thread is",
     ),
     key(
         "hsa-obe",
-        Shape::Word(LIVENESS),
+        ValueShape::Word(LIVENESS),
         "the lowest-numbered live thread and those that have started are",
     ),
     key(
         "lobe",
-        Shape::Word(LIVENESS),
+        ValueShape::Word(LIVENESS),
         "threads up to the highest-numbered one that has started are",
     ),
     key(
         "obe",
-        Shape::Word(LIVENESS),
+        ValueShape::Word(LIVENESS),
         "threads that have started are",
     ),
 ];
 
 /// Keys of an axis of a template.
-pub(super) const AXIS: &[Key] = &[
+pub(super) const AXIS: &[TableKey] = &[
     required(
         "name",
-        Shape::Text,
+        ValueShape::Text,
         "`${name}` stands for the name of the chosen value",
     ),
     required(
         "value",
-        Shape::List(&Shape::Open(AXIS_VALUE, &Shape::Text)),
+        ValueShape::List(&ValueShape::Open(AXIS_VALUE, &ValueShape::Text)),
         "the values to choose from",
     ),
 ];
 
-const AXIS_VALUE: &[Key] = &[required(
+const AXIS_VALUE: &[TableKey] = &[required(
     "name",
-    Shape::Text,
+    ValueShape::Text,
     "the value's name; other keys are placeholders",
 )];
 
 /// Keys of a grid of expected answers.
-pub(super) const MATRIX: &[Key] = &[
-    required("model", Shape::Text, "the model"),
+pub(super) const MATRIX: &[TableKey] = &[
+    required("model", ValueShape::Text, "the model"),
     key(
         "property",
-        Shape::Word(PROPERTIES),
+        ValueShape::Word(PROPERTIES),
         "what the answers are about; reachability if absent",
     ),
-    required("rows", Shape::Text, "the axis whose values name the rows"),
+    required(
+        "rows",
+        ValueShape::Text,
+        "the axis whose values name the rows",
+    ),
     key(
         "columns",
-        Shape::Text,
+        ValueShape::Text,
         "the axis whose values head the columns; if absent, each row has one answer",
     ),
     key(
         "readings",
-        Shape::Text,
-        "an option that chooses how a source is read: its values head the columns, and each row has an answer for each, of one test",
+        ValueShape::Text,
+        "an option that chooses how a source is read: its values head the columns, and each \
+         row has an answer for each, of one test",
     ),
     key(
         "letters",
-        Shape::Open(&[], &Shape::Text),
+        ValueShape::Open(&[], &ValueShape::Text),
         "what the cells mean; A, F and R if absent",
     ),
     required(
         "table",
-        Shape::Text,
+        ValueShape::Text,
         "the grid: white space between cells, `-` for no expectation",
     ),
-    key("axiom", Shape::Text, "the axiom that `forbidden` rests on"),
-    key("source", Shape::Text, "the section of the specification"),
+    key(
+        "axiom",
+        ValueShape::Text,
+        "the axiom that `forbidden` rests on",
+    ),
+    key(
+        "source",
+        ValueShape::Text,
+        "the section of the specification",
+    ),
 ];
 
 /// Keys of one test of a template. Other keys are placeholders.
-pub(super) const INSTANCE: &[Key] = &[
-    required("name", Shape::Text, "the test's name"),
+pub(super) const INSTANCE: &[TableKey] = &[
+    required("name", ValueShape::Text, "the test's name"),
     key(
         "expect",
-        Shape::Open(&[], &Shape::Table(EXPECT)),
+        ValueShape::Open(&[], &ValueShape::Table(EXPECT)),
         "expected answers, by model",
     ),
 ];

@@ -35,7 +35,7 @@ pub use bless::bless;
 pub use condition::parse_prop;
 pub use fronts::{dialects, printed};
 pub use keys::PROPERTIES;
-pub use read::{Read, parse, read, read_path};
+pub use read::{TestFile, parse, read, read_path};
 pub use respell::{Splice, respelled};
 pub use schema::schema;
 pub use write::to_toml;

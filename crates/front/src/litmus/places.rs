@@ -8,7 +8,7 @@ pub(super) const MAX_THREADS: usize = 4096;
 
 /// The layout of a kernel's threads on a device.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Layout {
+pub(super) struct GridLayout {
     pub(super) gpu: u32,
     pub(super) domain: u32,
     /// The number of threads in a warp.
@@ -19,7 +19,7 @@ pub(super) struct Layout {
     pub(super) cooperative: bool,
 }
 
-impl Layout {
+impl GridLayout {
     /// All threads of an index space, in order of their places; the caller has checked its size.
     pub(super) fn threads(&self, range: NdRange) -> Vec<(Coordinates, Place)> {
         let place = |at: Coordinates| {
@@ -27,7 +27,6 @@ impl Layout {
             let lane = range.local_linear_id(at.item);
             let size = range.size(at.item.group).iter().product();
             // The test has few threads, so these numbers fit into 32 bits.
-            let narrow = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
             let cluster = self.cluster.map(|shape| {
                 let [x, y, z] = [0, 1, 2].map(|d| at.item.group[d] / shape[d]);
                 let [across, down] = [0, 1].map(|d| range.groups()[d].div_ceil(shape[d]));
@@ -56,6 +55,10 @@ impl Layout {
         });
         all.map(|at| (at, place(at))).collect()
     }
+}
+
+fn narrow(n: u64) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
 }
 
 /// The place of a host thread: a separate device, with a number far above those that tests use.

@@ -33,13 +33,13 @@ pub(super) fn check(program: &Program, sink: &mut Sink) {
                     let message =
                         format!("the host cannot name `{name}`, a variable of the program");
                     sink.error("program-scope", span, message, |d| {
-                    d.label("expected memory that the host can use")
-                        .note(
-                            "variables at program scope are known to kernels alone, and each device has its own \
-                             (OpenCL C, global Address Space)",
-                        )
-                        .help("let a kernel copy it to a buffer")
-                });
+                        d.label("expected memory that the host can use")
+                            .note(
+                                "variables at program scope are known to kernels alone, and each \
+                                 device has its own (OpenCL C, global Address Space)",
+                            )
+                            .help("let a kernel copy it to a buffer")
+                    });
                 },
             );
         }
@@ -49,8 +49,8 @@ pub(super) fn check(program: &Program, sink: &mut Sink) {
                     format!("an initialiser uses `{name}`, which is shared virtual memory");
                 sink.error("svm-in-initializer", span, message, |d| {
                     d.label("expected variables at program scope").note(
-                        "kernels of initialisers do not use SVM pointers (OpenCL API, Execution Model: program \
-                         initialization)",
+                        "kernels of initialisers do not use SVM pointers (OpenCL API, \
+                         Execution Model: program initialization)",
                     )
                 });
             });

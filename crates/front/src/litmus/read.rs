@@ -29,7 +29,7 @@ pub fn read_path(path: &Path) -> Result<Vec<LitmusTest>, Vec<Diagnostic>> {
 
 /// The tests of a file, with warnings about it.
 #[derive(Clone, Debug, Default)]
-pub struct Read {
+pub struct TestFile {
     /// The tests, in file order.
     pub tests: Vec<LitmusTest>,
     /// Warnings, in order of place.
@@ -49,7 +49,7 @@ pub fn parse(source_name: &str, bytes: &[u8]) -> Result<Vec<LitmusTest>, Vec<Dia
 ///
 /// # Errors
 /// All mistakes in the text.
-pub fn read(source_name: &str, bytes: &[u8]) -> Result<Read, Vec<Diagnostic>> {
+pub fn read(source_name: &str, bytes: &[u8]) -> Result<TestFile, Vec<Diagnostic>> {
     if bytes.len() as u64 > file::LARGEST {
         let message = format!(
             "`{source_name}` is too large: more than {} MiB",
@@ -74,11 +74,17 @@ pub fn read(source_name: &str, bytes: &[u8]) -> Result<Read, Vec<Diagnostic>> {
         .unwrap_or("");
     if extension == "ptx" || first == ".version" {
         let at = text.find(first).unwrap_or(0);
-        sink.error("ptx-module", Span::new(at, at + first.len()), "this is a module of PTX, no test", |d| {
-            d.label("expected a test").help(format!(
-                "`fencepost import {source_name}` lists its kernels; with `--kernel`, `--grid`, `--block` and `--arg` it makes a test of one"
-            ))
-        });
+        sink.error(
+            "ptx-module",
+            Span::new(at, at + first.len()),
+            "this is a module of PTX, no test",
+            |d| {
+                d.label("expected a test").help(format!(
+                    "`fencepost import {source_name}` lists its kernels; with `--kernel`, \
+                     `--grid`, `--block` and `--arg` it makes a test of one"
+                ))
+            },
+        );
         return Err(sink.into_diagnostics());
     }
     let tests = match is_litmus(&file) {
@@ -88,7 +94,7 @@ pub fn read(source_name: &str, bytes: &[u8]) -> Result<Read, Vec<Diagnostic>> {
     if sink.errors() > 0 {
         Err(sink.into_diagnostics())
     } else {
-        Ok(Read {
+        Ok(TestFile {
             tests,
             warnings: sink.into_diagnostics(),
         })

@@ -64,26 +64,27 @@ pub fn respelled(test: &LitmusTest, splices: &[Splice]) -> Option<(LitmusTest, V
 
 fn same_names(old: &Program, new: &Program) -> bool {
     // Registers that code cannot name may differ.
-    let named = |thread: &Thread| -> Vec<(usize, String)> {
-        let regs = thread
-            .regs
-            .iter()
-            .enumerate()
-            .filter(|(_, reg)| !reg.name.starts_with('$'));
-        regs.map(|(i, reg)| (i, reg.name.clone())).collect()
-    };
     old.threads.len() == new.threads.len()
         && old.locations.len() == new.locations.len()
         && old
             .threads
             .iter()
             .zip(&new.threads)
-            .all(|(a, b)| a.place == b.place && named(a) == named(b))
+            .all(|(a, b)| a.place == b.place && nameable(a) == nameable(b))
         && old
             .locations
             .iter()
             .zip(&new.locations)
             .all(|(a, b)| a.name == b.name)
+}
+
+fn nameable(thread: &Thread) -> Vec<(usize, String)> {
+    let regs = thread
+        .regs
+        .iter()
+        .enumerate()
+        .filter(|(_, reg)| !reg.name.starts_with('$'));
+    regs.map(|(i, reg)| (i, reg.name.clone())).collect()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::keys;
-use crate::document::{Key, Shape};
+use crate::document::{TableKey, ValueShape};
 
 /// The schema (JSON Schema, draft 2020-12).
 pub fn schema() -> Value {
@@ -16,13 +16,16 @@ pub fn schema() -> Value {
         map.insert("title".to_string(), json!("Fencepost litmus test"));
         map.insert(
             "description".to_string(),
-            json!("A litmus test, or a template that stands for several. In templates, `${key}` in a string is a placeholder."),
+            json!(
+                "A litmus test, or a template that stands for several. In templates, \
+                 `${key}` in a string is a placeholder."
+            ),
         );
     }
     schema
 }
 
-fn object(keys: &[Key], open: Option<&Shape>) -> Value {
+fn object(keys: &[TableKey], open: Option<&ValueShape>) -> Value {
     let mut properties = Map::new();
     for key in keys {
         let mut value = shape(&key.shape);
@@ -45,24 +48,32 @@ fn object(keys: &[Key], open: Option<&Shape>) -> Value {
     Value::Object(object)
 }
 
-fn shape(of: &Shape) -> Value {
-    let placeholder = || json!({ "type": "string", "pattern": "\\$\\{" });
+fn shape(of: &ValueShape) -> Value {
     match of {
-        Shape::Text => json!({ "type": "string" }),
-        Shape::Word(words) => json!({ "anyOf": [{ "enum": words }, placeholder()] }),
-        Shape::Type(words) => {
+        ValueShape::Text => json!({ "type": "string" }),
+        ValueShape::Word(words) => json!({ "anyOf": [{ "enum": words }, placeholder()] }),
+        ValueShape::Type(words) => {
             let structure =
                 json!({ "type": "string", "pattern": "^(struct )?[A-Za-z_][A-Za-z0-9_]*$" });
-            json!({ "anyOf": [{ "enum": words }, { "type": "string", "pattern": "::" }, structure, placeholder()] })
+            let class = json!({ "type": "string", "pattern": "::" });
+            json!({ "anyOf": [{ "enum": words }, class, structure, placeholder()] })
         }
-        Shape::Count => json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, placeholder()] }),
-        Shape::Integer => json!({ "type": "integer" }),
-        Shape::Bool => json!({ "type": "boolean" }),
-        Shape::List(inner) => json!({ "type": "array", "items": shape(inner) }),
-        Shape::Table(keys) => object(keys, None),
-        Shape::Open(keys, other) => object(keys, Some(other)),
-        Shape::OneOf(shapes) => json!({ "anyOf": shapes.iter().map(shape).collect::<Vec<_>>() }),
+        ValueShape::Count => {
+            json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, placeholder()] })
+        }
+        ValueShape::Integer => json!({ "type": "integer" }),
+        ValueShape::Bool => json!({ "type": "boolean" }),
+        ValueShape::List(inner) => json!({ "type": "array", "items": shape(inner) }),
+        ValueShape::Table(keys) => object(keys, None),
+        ValueShape::Open(keys, other) => object(keys, Some(other)),
+        ValueShape::OneOf(shapes) => {
+            json!({ "anyOf": shapes.iter().map(shape).collect::<Vec<_>>() })
+        }
     }
+}
+
+fn placeholder() -> Value {
+    json!({ "type": "string", "pattern": "\\$\\{" })
 }
 
 #[cfg(test)]

@@ -280,114 +280,122 @@ fn value(init: &Init, program: &Program) -> String {
     }
 }
 
+/// The value of a location's key under `[memory]`.
 fn memory(location: &Location, program: &Program) -> String {
+    let LocationKind::Alias { of, proxy } = &location.kind else {
+        return match Front::of(program.dialect).syntax {
+            Syntax::C => c_object(location, program),
+            Syntax::Ptx => ptx_object(location, program),
+        };
+    };
+    let proxy = match proxy {
+        Proxy::Generic => String::new(),
+        other => format!(", proxy = \"{}\"", other.row().word),
+    };
+    let of = quote(&program.location(*of).name);
+    format!("{{ alias = {of}{proxy} }}")
+}
+
+/// An initial value, or the list of several.
+fn initial_values(init: &[Init], program: &Program) -> String {
+    match init {
+        [one] => value(one, program),
+        all => format!("[{}]", list(all.iter().map(|v| value(v, program)))),
+    }
+}
+
+/// An object in a C-like dialect.
+fn c_object(location: &Location, program: &Program) -> String {
+    let LocationKind::Object {
+        layout,
+        init,
+        atomic,
+        opencl,
+        space,
+        kind,
+        class,
+    } = &location.kind
+    else {
+        return String::new();
+    };
     let allocation = program.dialect.row().allocation;
-    match &location.kind {
-        LocationKind::Alias { of, proxy } => {
-            let proxy = match proxy {
-                Proxy::Generic => String::new(),
-                other => format!(", proxy = \"{}\"", other.row().word),
-            };
-            format!(
-                "{{ alias = {}{proxy} }}",
-                quote(&program.location(*of).name)
-            )
+    let (type_name, start) = match class {
+        Some(class) => of_class(*class, c_type(layout), init, program),
+        None => (c_type(layout).to_string(), initial_values(init, program)),
+    };
+    let mut parts = vec![
+        format!("init = {start}"),
+        format!("type = {}", quote(&type_name)),
+    ];
+    if *atomic {
+        parts.push("atomic = true".to_string());
+    }
+    if allocation == Allocation::Cuda && *space != Space::Global {
+        parts.push(format!("space = {}", quote(space.name())));
+    }
+    let word = match kind {
+        MemoryKind::Device(0) => "device",
+        MemoryKind::Device(gpu) => {
+            parts.push(format!("gpu = {gpu}"));
+            "device"
         }
-        LocationKind::Object {
-            layout,
-            init,
-            atomic,
-            opencl,
-            space,
-            kind,
-            class,
-        } if matches!(Front::of(program.dialect).syntax, Syntax::C) => {
-            let start = match init.as_slice() {
-                [one] => value(one, program),
-                all => format!("[{}]", list(all.iter().map(|v| value(v, program)))),
-            };
-            let (type_name, start) = match class {
-                Some(class) => of_class(*class, c_type(layout), init, program),
-                None => (c_type(layout).to_string(), start),
-            };
-            let mut parts = vec![
-                format!("init = {start}"),
-                format!("type = {}", quote(&type_name)),
-            ];
-            if *atomic {
-                parts.push("atomic = true".to_string());
+        MemoryKind::Mapped => "mapped",
+        MemoryKind::System => "system",
+        MemoryKind::File => "file",
+        _ => "",
+    };
+    if !word.is_empty() && allocation == Allocation::Cuda {
+        parts.push(format!("kind = {}", quote(word)));
+    }
+    if allocation == Allocation::OpenCl {
+        parts.extend(opencl_memory(*opencl, *kind, capped(program)));
+    }
+    format!("{{ {} }}", parts.join(", "))
+}
+
+/// An object in PTX.
+fn ptx_object(location: &Location, program: &Program) -> String {
+    let LocationKind::Object {
+        layout,
+        init,
+        space,
+        class,
+        ..
+    } = &location.kind
+    else {
+        return String::new();
+    };
+    if let Some(class) = class {
+        let (name, start) = of_class(*class, "", init, program);
+        let name = quote(&name);
+        return format!("{{ init = {start}, type = {name}, space = \"shared\" }}");
+    }
+    let space = match space {
+        Space::Global => String::new(),
+        space => format!(", space = {}", quote(space.name())),
+    };
+    if layout.cells() > 1 {
+        let count = init.len() / layout.cells();
+        let size = if count > 1 {
+            format!(", size = {count}")
+        } else {
+            String::new()
+        };
+        let start = list(init.iter().enumerate().map(|(cell, v)| match v {
+            Init::Int(word) if layout.field(cell as u32).mbarrier => {
+                mbarrier::count_of(*word).to_string()
             }
-            if allocation == Allocation::Cuda && *space != Space::Global {
-                parts.push(format!("space = {}", quote(space.name())));
-            }
-            let word = match kind {
-                MemoryKind::Device(0) => "device",
-                MemoryKind::Device(gpu) => {
-                    parts.push(format!("gpu = {gpu}"));
-                    "device"
-                }
-                MemoryKind::Mapped => "mapped",
-                MemoryKind::System => "system",
-                MemoryKind::File => "file",
-                _ => "",
-            };
-            if !word.is_empty() && allocation == Allocation::Cuda {
-                parts.push(format!("kind = {}", quote(word)));
-            }
-            if allocation == Allocation::OpenCl {
-                parts.extend(opencl_memory(*opencl, *kind, capped(program)));
-            }
-            format!("{{ {} }}", parts.join(", "))
-        }
-        LocationKind::Object {
-            layout,
-            init,
-            space,
-            class,
-            ..
-        } => {
-            let start = match init.as_slice() {
-                [one] => value(one, program),
-                all => format!("[{}]", list(all.iter().map(|v| value(v, program)))),
-            };
-            if let Some(class) = class {
-                let (name, start) = of_class(*class, "", init, program);
-                return format!(
-                    "{{ init = {start}, type = {}, space = \"shared\" }}",
-                    quote(&name)
-                );
-            }
-            let ty = layout.field(0).ty;
-            let ty_text = ty.ptx_name();
-            let space = match space {
-                Space::Global => String::new(),
-                space => format!(", space = {}", quote(space.name())),
-            };
-            if layout.cells() > 1 {
-                let count = init.len() / layout.cells();
-                let size = if count > 1 {
-                    format!(", size = {count}")
-                } else {
-                    String::new()
-                };
-                let value = |(cell, v): (usize, &Init)| match v {
-                    Init::Int(word) if layout.field(cell as u32).mbarrier => {
-                        mbarrier::count_of(*word).to_string()
-                    }
-                    v => value(v, program),
-                };
-                let start = list(init.iter().enumerate().map(value));
-                return format!(
-                    "{{ init = [{start}], fields = {}{size}{space} }}",
-                    fields(layout)
-                );
-            }
-            match (ty == Ty::WORD, space.is_empty()) {
-                (true, true) => start,
-                (true, false) => format!("{{ init = {start}{space} }}"),
-                (false, _) => format!("{{ init = {start}, type = \"{ty_text}\"{space} }}"),
-            }
-        }
+            v => value(v, program),
+        }));
+        let fields = fields(layout);
+        return format!("{{ init = [{start}], fields = {fields}{size}{space} }}");
+    }
+    let ty = layout.field(0).ty;
+    let start = initial_values(init, program);
+    match (ty == Ty::WORD, space.is_empty()) {
+        (true, true) => start,
+        (true, false) => format!("{{ init = {start}{space} }}"),
+        (false, _) => format!("{{ init = {start}, type = \"{}\"{space} }}", ty.ptx_name()),
     }
 }
 
@@ -396,29 +404,32 @@ pub(super) fn fields(layout: &Layout) -> String {
     let all: Vec<&Field> = (0..layout.cells() as u32)
         .map(|cell| layout.field(cell))
         .collect();
-    let name = |field: &Field| {
-        field
-            .path
-            .trim_start_matches('.')
-            .split('[')
-            .next()
-            .unwrap_or_default()
-            .to_string()
-    };
-    let fields = all.chunk_by(|a, b| name(a) == name(b)).map(|group| {
-        let ty = if group[0].mbarrier {
-            "mbarrier".to_string()
-        } else {
-            group[0].ty.ptx_name()
-        };
-        let count = if group[0].path.contains('[') {
-            format!("[{}]", group.len())
-        } else {
-            String::new()
-        };
-        format!("{} = \"{ty}{count}\"", toml_key(&name(group[0])))
-    });
+    let fields = all
+        .chunk_by(|a, b| field_name(a) == field_name(b))
+        .map(|group| {
+            let ty = if group[0].mbarrier {
+                "mbarrier".to_string()
+            } else {
+                group[0].ty.ptx_name()
+            };
+            let count = if group[0].path.contains('[') {
+                format!("[{}]", group.len())
+            } else {
+                String::new()
+            };
+            format!("{} = \"{ty}{count}\"", toml_key(&field_name(group[0])))
+        });
     format!("{{ {} }}", list(fields))
+}
+
+fn field_name(field: &Field) -> String {
+    field
+        .path
+        .trim_start_matches('.')
+        .split('[')
+        .next()
+        .unwrap_or_default()
+        .to_string()
 }
 
 /// The name of a class, and the counts given to the constructors of its objects.
@@ -515,16 +526,20 @@ fn expected(expectation: &Expectation) -> String {
     word("known", expectation.known.as_deref());
     word("source", expectation.source.as_deref());
     if !expectation.liveness.is_empty() {
-        let entry = |(progress, hangs): (&String, &bool)| {
-            format!(
-                "{} = \"{}\"",
-                toml_key(progress),
-                if *hangs { "hangs" } else { "terminates" }
-            )
-        };
         parts.push(format!(
             "liveness = {{ {} }}",
-            list(expectation.liveness.iter().map(entry))
+            list(
+                expectation
+                    .liveness
+                    .iter()
+                    .map(|(progress, hangs): (&String, &bool)| {
+                        format!(
+                            "{} = \"{}\"",
+                            toml_key(progress),
+                            if *hangs { "hangs" } else { "terminates" }
+                        )
+                    })
+            )
         ));
     }
     parts.join(", ")

@@ -70,6 +70,7 @@ fn lacking(program: &Program, kind: MemoryKind, rmw: bool) -> Option<String> {
 
 fn rule(what: &str) -> String {
     format!(
-        "atomicity: at system scope this operation may not be atomic here, as PTX's would be: {what}"
+        "atomicity: at system scope this operation may not be atomic here, as PTX's would be: \
+         {what}"
     )
 }

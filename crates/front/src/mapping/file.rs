@@ -13,44 +13,55 @@ use std::sync::Arc;
 use ::toml::de::{DeTable, DeValue};
 use models::MODELS;
 
-use super::gaps::{Gap, Told};
-use super::table::{KINDS, Kind, Mapping, ORDERS, Order, Reach, Row, SEMANTICS, Semantics, Step};
-use crate::document::{self, Key, Shape, Value, entries, key, required, span_of};
+use super::gaps::{Gap, GapTest};
+use super::table::{
+    KINDS, Mapping, MappingRow, MappingStep, ORDERS, OpKind, SEMANTICS, Semantics, SourceOrder,
+    StepScope,
+};
+use crate::document::{self, TableKey, Value, ValueShape, entries, key, required, span_of};
 use crate::litmus::dialects;
 use diag::{Diagnostic, Sink, SourceFile, Span, file};
 use program::words::SCOPES;
 use program::{Dialect, Scope};
 
 /// The target sequence of an operation: the same for all scopes, or a table by scope.
-const BECOMES: Shape = Shape::OneOf(&[Shape::Text, Shape::Table(BY_SCOPE)]);
+const BECOMES: ValueShape = ValueShape::OneOf(&[ValueShape::Text, ValueShape::Table(BY_SCOPE)]);
 
-const BY_SCOPE: &[Key] = &[
-    key("thread", Shape::Text, "what it becomes at thread scope"),
+const BY_SCOPE: &[TableKey] = &[
+    key(
+        "thread",
+        ValueShape::Text,
+        "what it becomes at thread scope",
+    ),
     key(
         "warp",
-        Shape::Text,
+        ValueShape::Text,
         "what it becomes at the scope of a warp or sub-group",
     ),
     key(
         "cta",
-        Shape::Text,
+        ValueShape::Text,
         "what it becomes at the scope of a CTA, block or work-group",
     ),
-    key("cluster", Shape::Text, "what it becomes at cluster scope"),
-    key("gpu", Shape::Text, "what it becomes at device scope"),
-    key("sys", Shape::Text, "what it becomes at system scope"),
+    key(
+        "cluster",
+        ValueShape::Text,
+        "what it becomes at cluster scope",
+    ),
+    key("gpu", ValueShape::Text, "what it becomes at device scope"),
+    key("sys", ValueShape::Text, "what it becomes at system scope"),
     key(
         "other",
-        Shape::Text,
+        ValueShape::Text,
         "what it becomes at every scope that is not named",
     ),
 ];
 
-const fn rows(name: &'static str, keys: &'static [Key]) -> Key {
-    key(name, Shape::Table(keys), "what each order becomes")
+const fn rows(name: &'static str, keys: &'static [TableKey]) -> TableKey {
+    key(name, ValueShape::Table(keys), "what each order becomes")
 }
 
-const fn order(name: &'static str) -> Key {
+const fn order(name: &'static str) -> TableKey {
     key(
         name,
         BECOMES,
@@ -59,23 +70,23 @@ const fn order(name: &'static str) -> Key {
 }
 
 const SCOPE_WORDS: &[&str] = &["thread", "warp", "cta", "cluster", "gpu", "sys"];
-const SCOPE: Shape = Shape::Word(SCOPE_WORDS);
-const TARGET: Shape = Shape::Word(&["cta", "cluster", "gpu", "sys"]);
-const LOADS: &[Key] = &[
+const SCOPE: ValueShape = ValueShape::Word(SCOPE_WORDS);
+const TARGET: ValueShape = ValueShape::Word(&["cta", "cluster", "gpu", "sys"]);
+const LOADS: &[TableKey] = &[
     order("plain"),
     order("volatile"),
     order("relaxed"),
     order("acquire"),
     order("seq_cst"),
 ];
-const STORES: &[Key] = &[
+const STORES: &[TableKey] = &[
     order("plain"),
     order("volatile"),
     order("relaxed"),
     order("release"),
     order("seq_cst"),
 ];
-const OTHERS: &[Key] = &[
+const OTHERS: &[TableKey] = &[
     order("relaxed"),
     order("acquire"),
     order("release"),
@@ -84,37 +95,37 @@ const OTHERS: &[Key] = &[
 ];
 
 /// The keys of a file.
-const KEYS: &[Key] = &[
+const KEYS: &[TableKey] = &[
     required(
         "from",
-        Shape::Word(&["c", "cuda", "opencl"]),
+        ValueShape::Word(&["c", "cuda", "opencl"]),
         "the language it maps from",
     ),
-    required("to", Shape::Word(&["ptx"]), "the language it maps to"),
+    required("to", ValueShape::Word(&["ptx"]), "the language it maps to"),
     key(
         "base",
-        Shape::Text,
+        ValueShape::Text,
         "the shipped mapping whose rows hold where this one has none",
     ),
     key(
         "gaps",
-        Shape::List(&Shape::Text),
+        ValueShape::List(&ValueShape::Text),
         "which known gaps of the base it has, too",
     ),
     key(
         "current",
-        Shape::Bool,
+        ValueShape::Bool,
         "whether it is taken where nobody names one, if it is shipped",
     ),
-    required("doc", Shape::Text, "what it is"),
+    required("doc", ValueShape::Text, "what it is"),
     required(
         "sources",
-        Shape::List(&Shape::Text),
+        ValueShape::List(&ValueShape::Text),
         "what says so: document and section",
     ),
     key(
         "scopes",
-        Shape::Table(&[
+        ValueShape::Table(&[
             key("thread", TARGET, "what thread scope becomes"),
             key(
                 "warp",
@@ -141,15 +152,15 @@ const KEYS: &[Key] = &[
     rows("wait", &[order("acquire")]),
     key(
         "barrier",
-        Shape::Table(&[
+        ValueShape::Table(&[
             required(
                 "groups",
-                Shape::List(&SCOPE),
+                ValueShape::List(&SCOPE),
                 "the groups whose barriers PTX has",
             ),
             required(
                 "wider",
-                Shape::Text,
+                ValueShape::Text,
                 "the fences on both sides of a barrier of a scope wider than its group",
             ),
         ]),
@@ -157,17 +168,17 @@ const KEYS: &[Key] = &[
     ),
     key(
         "gap",
-        Shape::List(&Shape::Table(&[
-            required("name", Shape::Text, "what reports call it"),
+        ValueShape::List(&ValueShape::Table(&[
+            required("name", ValueShape::Text, "what reports call it"),
             required(
                 "lost",
-                Shape::Text,
+                ValueShape::Text,
                 "what the mapping does not keep: the end of a sentence",
             ),
-            required("source", Shape::Text, "what says so"),
+            required("source", ValueShape::Text, "what says so"),
             key(
                 "mended",
-                Shape::Text,
+                ValueShape::Text,
                 "the shipped mapping that has no such gap; without: told by the source model",
             ),
         ])),
@@ -227,8 +238,8 @@ impl Mapping {
         let mut mapping = parse(&SourceFile::new(&name, text), super::table::shipped())?;
         mapping.asked = name;
         if let Some(by) = mapping.gaps.iter().find_map(|gap| match &gap.told {
-            Told::Mended(by) => Mapping::named(by).is_none().then_some(by),
-            Told::Less => None,
+            GapTest::Mended(by) => Mapping::named(by).is_none().then_some(by),
+            GapTest::Less => None,
         }) {
             let message = format!(
                 "`{}`: `mended` names `{by}`, and there is no such shipped mapping",
@@ -244,47 +255,36 @@ impl Mapping {
     /// Prints the mapping as a file, without its known gaps. Reading the file back gives the same
     /// rows.
     pub fn to_toml(&self) -> String {
-        let quoted = |text: &str| ::toml::Value::String(text.to_owned()).to_string();
-        let steps = |steps: &[Step]| {
-            quoted(
-                &steps
-                    .iter()
-                    .map(ToString::to_string)
-                    .collect::<Vec<_>>()
-                    .join("; "),
-            )
-        };
-        let language = |dialect: Dialect| quoted(dialect.name());
         let sources: Vec<String> = self.sources.iter().map(|source| quoted(source)).collect();
         let mut out = format!(
             "from = {}\nto = {}\ndoc = {}\nsources = [{}]\n\n[scopes]\n",
-            language(self.from),
-            language(self.to),
+            quoted_language(self.from),
+            quoted_language(self.to),
             quoted(&self.doc),
             sources.join(", ")
         );
-        let word = |scope: &Scope| super::table::word(SCOPES, scope);
         for (from, to) in &self.scopes {
-            let _ = writeln!(out, "{} = {}", word(from), quoted(word(to)));
+            let _ = writeln!(out, "{} = {}", scope_word(from), quoted(scope_word(to)));
         }
         for (name, kind) in KINDS {
-            let rows: Vec<&Row> = self.rows.iter().filter(|r| r.kind == *kind).collect();
+            let rows: Vec<&MappingRow> = self.rows.iter().filter(|r| r.kind == *kind).collect();
             if !rows.is_empty() {
                 let _ = writeln!(out, "\n[{name}]");
             }
             for (name, order) in ORDERS {
-                let of_order: Vec<&&Row> = rows.iter().filter(|r| r.order == *order).collect();
+                let of_order: Vec<&&MappingRow> =
+                    rows.iter().filter(|r| r.order == *order).collect();
                 match of_order.as_slice() {
                     [] => {}
                     [one] if one.scope.is_none() => {
-                        let _ = writeln!(out, "{name} = {}", steps(&one.steps));
+                        let _ = writeln!(out, "{name} = {}", quoted_steps(&one.steps));
                     }
                     several => {
                         let by_scope = several.iter().map(|row| {
                             format!(
                                 "{} = {}",
-                                row.scope.as_ref().map_or("other", word),
-                                steps(&row.steps)
+                                row.scope.as_ref().map_or("other", scope_word),
+                                quoted_steps(&row.steps)
                             )
                         });
                         let _ = writeln!(
@@ -300,17 +300,39 @@ impl Mapping {
             let groups: Vec<String> = self
                 .groups
                 .iter()
-                .map(|scope| quoted(word(scope)))
+                .map(|scope| quoted(scope_word(scope)))
                 .collect();
             let _ = writeln!(
                 out,
                 "\n[barrier]\ngroups = [{}]\nwider = {}",
                 groups.join(", "),
-                steps(&self.wider)
+                quoted_steps(&self.wider)
             );
         }
         out
     }
+}
+
+fn scope_word(scope: &Scope) -> &'static str {
+    super::table::word(SCOPES, scope)
+}
+
+fn quoted(text: &str) -> String {
+    ::toml::Value::String(text.to_owned()).to_string()
+}
+
+fn quoted_language(dialect: Dialect) -> String {
+    quoted(dialect.name())
+}
+
+fn quoted_steps(steps: &[MappingStep]) -> String {
+    quoted(
+        &steps
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join("; "),
+    )
 }
 
 /// Parses a file; `known` lists the mappings that may be its base.
@@ -319,7 +341,7 @@ pub(super) fn parse(file: &Arc<SourceFile>, known: &[Mapping]) -> Result<Mapping
     let mapping = document::parse(&file.text, &mut sink).and_then(|root| {
         let top = Span::new(0, file.text.find('\n').unwrap_or(file.text.len()));
         document::table(root.get_ref(), top, KEYS, None, "a mapping", &mut sink);
-        let mut reader = Reader {
+        let mut reader = MappingReader {
             file,
             known,
             sink: &mut sink,
@@ -332,7 +354,7 @@ pub(super) fn parse(file: &Arc<SourceFile>, known: &[Mapping]) -> Result<Mapping
     }
 }
 
-struct Reader<'a, 's> {
+struct MappingReader<'a, 's> {
     file: &'a SourceFile,
     known: &'a [Mapping],
     sink: &'s mut Sink,
@@ -364,7 +386,7 @@ fn sub<'t, 'a>(table: &'t DeTable<'a>, key: &str) -> Option<&'t DeTable<'a>> {
     }
 }
 
-impl Reader<'_, '_> {
+impl MappingReader<'_, '_> {
     fn mapping(&mut self, root: &DeTable<'_>) -> Option<Mapping> {
         let stem = Path::new(&self.file.name)
             .file_stem()
@@ -411,7 +433,7 @@ impl Reader<'_, '_> {
                 .filter_map(|g| of(SCOPES, g.0))
                 .collect();
             if let Some(value) = barrier.get("wider") {
-                mapping.wider = self.steps(Kind::Fence, value).unwrap_or_default();
+                mapping.wider = self.steps(OpKind::Fence, value).unwrap_or_default();
             }
         }
         mapping.gaps = self.gaps(root);
@@ -447,12 +469,13 @@ impl Reader<'_, '_> {
             );
             return None;
         };
-        let own: Vec<(Kind, Order)> = mapping.rows.iter().map(|r| (r.kind, r.order)).collect();
+        let own: Vec<(OpKind, SourceOrder)> =
+            mapping.rows.iter().map(|r| (r.kind, r.order)).collect();
         // A compare-exchange without rows in the file follows the file's read-modify-writes, not
         // the base's rows.
-        let said = |r: &&Row| {
+        let said = |r: &&MappingRow| {
             own.contains(&(r.kind, r.order))
-                || r.kind == Kind::Cas && own.contains(&(Kind::Rmw, r.order))
+                || r.kind == OpKind::Cas && own.contains(&(OpKind::Rmw, r.order))
         };
         mapping
             .rows
@@ -492,7 +515,7 @@ impl Reader<'_, '_> {
             let DeValue::Table(table) = item.get_ref() else {
                 return None;
             };
-            let told = text(table, "mended").map_or(Told::Less, Told::Mended);
+            let told = text(table, "mended").map_or(GapTest::Less, GapTest::Mended);
             Some(Gap {
                 name: text(table, "name")?,
                 lost: text(table, "lost")?,
@@ -503,11 +526,17 @@ impl Reader<'_, '_> {
     }
 
     /// The rows of one order: for all scopes, or by scope.
-    fn row(&mut self, kind: Kind, order: Order, value: &Value<'_>, rows: &mut Vec<Row>) {
+    fn row(
+        &mut self,
+        kind: OpKind,
+        order: SourceOrder,
+        value: &Value<'_>,
+        rows: &mut Vec<MappingRow>,
+    ) {
         if let DeValue::Table(by_scope) = value.get_ref() {
             for (scope, _, value) in entries(by_scope) {
                 let steps = self.steps(kind, value);
-                rows.extend(steps.map(|steps| Row {
+                rows.extend(steps.map(|steps| MappingRow {
                     kind,
                     order,
                     scope: of(SCOPES, scope),
@@ -516,7 +545,7 @@ impl Reader<'_, '_> {
             }
         } else {
             let steps = self.steps(kind, value);
-            rows.extend(steps.map(|steps| Row {
+            rows.extend(steps.map(|steps| MappingRow {
                 kind,
                 order,
                 scope: None,
@@ -527,7 +556,7 @@ impl Reader<'_, '_> {
 
     /// Parses a string into a sequence of fences. For any kind but a fence, the sequence contains
     /// the access exactly once.
-    fn steps(&mut self, kind: Kind, value: &Value<'_>) -> Option<Vec<Step>> {
+    fn steps(&mut self, kind: OpKind, value: &Value<'_>) -> Option<Vec<MappingStep>> {
         let span = span_of(value);
         let words = value.get_ref().as_str()?;
         let texts: Vec<&str> = words
@@ -550,8 +579,8 @@ impl Reader<'_, '_> {
                 }
             }
         }
-        let accesses = steps.iter().filter(|s| s.kind != Kind::Fence).count();
-        if kind != Kind::Fence && accesses != 1 {
+        let accesses = steps.iter().filter(|s| s.kind != OpKind::Fence).count();
+        if kind != OpKind::Fence && accesses != 1 {
             let message = format!(
                 "`{}` stands {accesses} times in what one operation becomes",
                 kind.opcode()
@@ -566,24 +595,24 @@ impl Reader<'_, '_> {
 }
 
 /// The orders that a PTX access or fence can have (PTX ISA, `ld`, `st`, `atom`, `fence`).
-fn semantics_of(kind: Kind) -> &'static [Semantics] {
+fn semantics_of(kind: OpKind) -> &'static [Semantics] {
     use Semantics::{AcqRel, Acquire, Relaxed, Release, Sc, Volatile, Weak};
     match kind {
-        Kind::Load => &[Weak, Volatile, Relaxed, Acquire],
-        Kind::Store => &[Weak, Volatile, Relaxed, Release],
-        Kind::Rmw | Kind::Cas => &[Relaxed, Acquire, Release, AcqRel],
-        Kind::Fence => &[Acquire, Release, AcqRel, Sc],
-        Kind::Arrive => &[Relaxed, Release],
-        Kind::Wait => &[Relaxed, Acquire],
+        OpKind::Load => &[Weak, Volatile, Relaxed, Acquire],
+        OpKind::Store => &[Weak, Volatile, Relaxed, Release],
+        OpKind::Rmw | OpKind::Cas => &[Relaxed, Acquire, Release, AcqRel],
+        OpKind::Fence => &[Acquire, Release, AcqRel, Sc],
+        OpKind::Arrive => &[Relaxed, Release],
+        OpKind::Wait => &[Relaxed, Acquire],
     }
 }
 
 /// Parses one step of a row for operations of a kind. The error says what was expected.
-fn step(kind: Kind, text: &str) -> Result<Step, String> {
-    let of_kind = |kind: Kind| Some((kind, text.strip_prefix(kind.opcode())?.strip_prefix('.')?));
-    let Some((kind, rest)) = of_kind(Kind::Fence).or_else(|| of_kind(kind)) else {
+fn step(kind: OpKind, text: &str) -> Result<MappingStep, String> {
+    let of_kind = |kind: OpKind| Some((kind, text.strip_prefix(kind.opcode())?.strip_prefix('.')?));
+    let Some((kind, rest)) = of_kind(OpKind::Fence).or_else(|| of_kind(kind)) else {
         return Err(match kind {
-            Kind::Fence => "expected `fence` with an order".into(),
+            OpKind::Fence => "expected `fence` with an order".into(),
             _ => format!("expected `{}` or `fence` with an order", kind.opcode()),
         });
     };
@@ -603,10 +632,10 @@ fn step(kind: Kind, text: &str) -> Result<Step, String> {
     let scope = parts.next();
     let bare = matches!(semantics, Semantics::Weak | Semantics::Volatile);
     let reach = match scope {
-        None if bare => Reach::None,
-        Some("s") if !bare => Reach::Mapped,
+        None if bare => StepScope::None,
+        Some("s") if !bare => StepScope::Mapped,
         Some(name) if !bare => match of(SCOPES, name).filter(|s| *s > Scope::Warp) {
-            Some(scope) => Reach::Fixed(scope),
+            Some(scope) => StepScope::Fixed(scope),
             None => return Err("expected a scope: .s, .cta, .cluster, .gpu or .sys".into()),
         },
         None => return Err("expected a scope: .s, .cta, .cluster, .gpu or .sys".into()),
@@ -615,7 +644,7 @@ fn step(kind: Kind, text: &str) -> Result<Step, String> {
     if parts.next().is_some() {
         return Err("expected nothing behind the scope".into());
     }
-    Ok(Step {
+    Ok(MappingStep {
         kind,
         semantics,
         reach,

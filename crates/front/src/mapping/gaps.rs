@@ -1,7 +1,7 @@
 //! Known gaps of a mapping: properties of its source model that its file declares as not preserved.
 //!
-//! A gap says how to recognise an outcome that lies in it ([`Told`]): PTX allows the outcome, and
-//! the source model forbids it. Any difference beyond the declared gaps is a violation.
+//! A gap says how to recognise an outcome that lies in it ([`GapTest`]): PTX allows the outcome,
+//! and the source model forbids it. Any difference beyond the declared gaps is a violation.
 
 /// One known gap.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,12 +11,12 @@ pub struct Gap {
     /// The property that the mapping does not preserve; the end of a sentence.
     pub lost: String,
     /// How to recognise an outcome that lies in the gap.
-    pub told: Told,
+    pub told: GapTest,
 }
 
 /// How to recognise that an outcome lies in a gap.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum GapTest {
     /// By a weaker source model, which allows the outcome. The model's text gives the weaker
     /// definitions under the gap's name.
     Less,

@@ -1,6 +1,8 @@
 //! Lowers one micro-op of a source language to micro-ops of PTX.
 
-use super::table::{KINDS, Kind, Mapping, ORDERS, Order, Reach, Semantics, Step, word};
+use super::table::{
+    KINDS, Mapping, MappingStep, ORDERS, OpKind, Semantics, SourceOrder, StepScope, word,
+};
 use program::{
     Access, Barrier, BarrierAction, BarrierNaming, BinOp, EventKind, Expr, Op, Scope, Tag, Tags,
     Ty, Update,
@@ -17,8 +19,8 @@ const CLUSTER_BARRIER: i64 = -2;
 pub(super) fn op(mapping: &Mapping, op: &Op) -> Result<Vec<Op>, String> {
     let accesses = match (op.read(), op.write()) {
         (Some(read), Some(write)) => Some((kind_of_rmw(op), order_of_rmw(&read.tags, &write.tags))),
-        (Some(read), None) => Some((Kind::Load, order_of(&read.tags, Kind::Load))),
-        (None, Some(write)) => Some((Kind::Store, order_of(&write.tags, Kind::Store))),
+        (Some(read), None) => Some((OpKind::Load, order_of(&read.tags, OpKind::Load))),
+        (None, Some(write)) => Some((OpKind::Store, order_of(&write.tags, OpKind::Store))),
         (None, None) => None,
     };
     if op.is_ptx() || op.has(Tag::Misuse) {
@@ -35,7 +37,7 @@ pub(super) fn op(mapping: &Mapping, op: &Op) -> Result<Vec<Op>, String> {
             for (access, tag) in [(read, acquires), (write, releases)] {
                 if let Some(access) = access {
                     *access = strong(step.semantics, tag, scope, access);
-                    if matches!(kind, Kind::Rmw | Kind::Cas) {
+                    if matches!(kind, OpKind::Rmw | OpKind::Cas) {
                         access.tags.insert(Tag::Rmw);
                     }
                 }
@@ -45,8 +47,8 @@ pub(super) fn op(mapping: &Mapping, op: &Op) -> Result<Vec<Op>, String> {
     }
     match op {
         Op::Mark { mark, .. } if mark.kind == EventKind::Fence => {
-            let order = order_of(&mark.tags, Kind::Fence)?;
-            steps(mapping, Kind::Fence, order, mark.scope, |_, _| {
+            let order = order_of(&mark.tags, OpKind::Fence)?;
+            steps(mapping, OpKind::Fence, order, mark.scope, |_, _| {
                 Err("a fence becomes fences".into())
             })
         }
@@ -81,25 +83,29 @@ pub(super) fn of_host(op: &Op) -> Op {
 /// The micro-ops of a row: its fences, with `access` building the other steps.
 pub(super) fn steps(
     mapping: &Mapping,
-    kind: Kind,
-    order: Order,
+    kind: OpKind,
+    order: SourceOrder,
     scope: Option<Scope>,
-    access: impl Fn(Step, Option<Scope>) -> Result<Op, String>,
+    access: impl Fn(MappingStep, Option<Scope>) -> Result<Op, String>,
 ) -> Result<Vec<Op>, String> {
     let Some(row) = mapping.steps(kind, order, scope) else {
-        let kind = if kind == Kind::Cas { Kind::Rmw } else { kind };
+        let kind = if kind == OpKind::Cas {
+            OpKind::Rmw
+        } else {
+            kind
+        };
         let (name, order, kind) = (&mapping.name, word(ORDERS, &order), word(KINDS, &kind));
         return Err(format!("mapping `{name}` has no row for: {kind}, {order}"));
     };
     row.iter()
         .map(|step| {
             let reach = match step.reach {
-                Reach::None => None,
-                Reach::Mapped => Some(mapped(mapping, scope)?),
-                Reach::Fixed(scope) => Some(scope),
+                StepScope::None => None,
+                StepScope::Mapped => Some(mapped(mapping, scope)?),
+                StepScope::Fixed(scope) => Some(scope),
             };
             match step.kind {
-                Kind::Fence => Ok(fence(step.semantics, reach)),
+                OpKind::Fence => Ok(fence(step.semantics, reach)),
                 _ => access(*step, reach),
             }
         })
@@ -156,30 +162,30 @@ fn mapped(mapping: &Mapping, scope: Option<Scope>) -> Result<Scope, String> {
 
 /// The row kind of a read-modify-write: a compare-exchange has separate rows, because some
 /// compilers treat it differently.
-fn kind_of_rmw(op: &Op) -> Kind {
+fn kind_of_rmw(op: &Op) -> OpKind {
     match op {
         Op::Rmw {
             update: Update::CompareExchange { .. },
             ..
-        } => Kind::Cas,
-        _ => Kind::Rmw,
+        } => OpKind::Cas,
+        _ => OpKind::Rmw,
     }
 }
 
 /// The order of a load, a store or a fence, from its tags.
-fn order_of(tags: &Tags, kind: Kind) -> Result<Order, String> {
+fn order_of(tags: &Tags, kind: OpKind) -> Result<SourceOrder, String> {
     if tags.has(Tag::Volatile) {
-        return Ok(Order::Volatile);
+        return Ok(SourceOrder::Volatile);
     }
-    if kind != Kind::Fence && !tags.has(Tag::Atomic) {
-        return Ok(Order::Plain);
+    if kind != OpKind::Fence && !tags.has(Tag::Atomic) {
+        return Ok(SourceOrder::Plain);
     }
-    const ORDERS: &[(Tag, Order)] = &[
-        (Tag::SeqCst, Order::SeqCst),
-        (Tag::AcqRel, Order::AcqRel),
-        (Tag::Acquire, Order::Acquire),
-        (Tag::Release, Order::Release),
-        (Tag::Relaxed, Order::Relaxed),
+    const ORDERS: &[(Tag, SourceOrder)] = &[
+        (Tag::SeqCst, SourceOrder::SeqCst),
+        (Tag::AcqRel, SourceOrder::AcqRel),
+        (Tag::Acquire, SourceOrder::Acquire),
+        (Tag::Release, SourceOrder::Release),
+        (Tag::Relaxed, SourceOrder::Relaxed),
     ];
     let order = ORDERS.iter().find(|o| tags.has(o.0)).map(|o| o.1);
     order.ok_or_else(|| "order table: this order has no row (consume has none in PTX)".into())
@@ -187,24 +193,24 @@ fn order_of(tags: &Tags, kind: Kind) -> Result<Order, String> {
 
 /// The order of a read-modify-write, from the tags of its halves. One `atom.cas` carries one order.
 /// A compare-exchange with a different order on failure gets the join of both.
-fn order_of_rmw(read: &Tags, write: &Tags) -> Result<Order, String> {
+fn order_of_rmw(read: &Tags, write: &Tags) -> Result<SourceOrder, String> {
     let success = order_on_success(read, write)?;
     Ok(match success {
-        _ if read.has(Tag::FailSeqCst) => Order::SeqCst,
-        Order::Relaxed if read.has(Tag::FailAcquire) => Order::Acquire,
-        Order::Release if read.has(Tag::FailAcquire) => Order::AcqRel,
+        _ if read.has(Tag::FailSeqCst) => SourceOrder::SeqCst,
+        SourceOrder::Relaxed if read.has(Tag::FailAcquire) => SourceOrder::Acquire,
+        SourceOrder::Release if read.has(Tag::FailAcquire) => SourceOrder::AcqRel,
         _ => success,
     })
 }
 
-fn order_on_success(read: &Tags, write: &Tags) -> Result<Order, String> {
-    match (order_of(read, Kind::Rmw)?, order_of(write, Kind::Rmw)?) {
-        (Order::SeqCst, _) | (_, Order::SeqCst) => Ok(Order::SeqCst),
-        (Order::AcqRel, _) | (_, Order::AcqRel) | (Order::Acquire, Order::Release) => {
-            Ok(Order::AcqRel)
-        }
-        (Order::Acquire, _) => Ok(Order::Acquire),
-        (_, Order::Release) => Ok(Order::Release),
+fn order_on_success(read: &Tags, write: &Tags) -> Result<SourceOrder, String> {
+    match (order_of(read, OpKind::Rmw)?, order_of(write, OpKind::Rmw)?) {
+        (SourceOrder::SeqCst, _) | (_, SourceOrder::SeqCst) => Ok(SourceOrder::SeqCst),
+        (SourceOrder::AcqRel, _)
+        | (_, SourceOrder::AcqRel)
+        | (SourceOrder::Acquire, SourceOrder::Release) => Ok(SourceOrder::AcqRel),
+        (SourceOrder::Acquire, _) => Ok(SourceOrder::Acquire),
+        (_, SourceOrder::Release) => Ok(SourceOrder::Release),
         (order, _) => Ok(order),
     }
 }
@@ -247,7 +253,9 @@ fn barrier(mapping: &Mapping, from: &Barrier) -> Result<Vec<Op>, String> {
         }
         Scope::Cta if from.takes_turns() && from.action != BarrierAction::Sync => {
             return Err(
-                "barrier rows: PTX has no arrival at a CTA's barrier that says no number of threads".into()
+                "barrier rows: PTX has no arrival at a CTA's barrier that says no number of \
+                 threads"
+                    .into(),
             );
         }
         Scope::Cta => (CTA_BARRIER, Scope::Cta),
@@ -314,8 +322,8 @@ fn barrier(mapping: &Mapping, from: &Barrier) -> Result<Vec<Op>, String> {
         _ => None,
     };
     let around = |scope: Scope| {
-        let reach = move |step: &Step| match step.reach {
-            Reach::Fixed(scope) => scope,
+        let reach = move |step: &MappingStep| match step.reach {
+            StepScope::Fixed(scope) => scope,
             _ => scope,
         };
         mapping
@@ -331,14 +339,14 @@ fn barrier(mapping: &Mapping, from: &Barrier) -> Result<Vec<Op>, String> {
 
 /// A PTX access or fence as a step of a row, at its scope. `None` for anything else, and for
 /// operations that no row can have, such as a reduction.
-pub(super) fn step(op: &Op) -> Option<Step> {
+pub(super) fn step(op: &Op) -> Option<MappingStep> {
     let (kind, tags, scope) = match (op.read(), op.write(), op) {
         _ if op.has(Tag::Reduction) => return None,
         (Some(read), Some(_), _) => (kind_of_rmw(op), &read.tags, read.scope),
-        (Some(read), None, _) => (Kind::Load, &read.tags, read.scope),
-        (None, Some(write), _) => (Kind::Store, &write.tags, write.scope),
+        (Some(read), None, _) => (OpKind::Load, &read.tags, read.scope),
+        (None, Some(write), _) => (OpKind::Store, &write.tags, write.scope),
         (None, None, Op::Mark { mark, .. }) if mark.kind == EventKind::Fence => {
-            (Kind::Fence, &mark.tags, mark.scope)
+            (OpKind::Fence, &mark.tags, mark.scope)
         }
         _ => return None,
     };
@@ -352,17 +360,17 @@ pub(super) fn step(op: &Op) -> Option<Step> {
         (Tag::Relaxed, Semantics::Relaxed),
     ];
     let releases =
-        kind != Kind::Fence && op.write().is_some_and(|write| write.tags.has(Tag::Release));
+        kind != OpKind::Fence && op.write().is_some_and(|write| write.tags.has(Tag::Release));
     let semantics = match OF_TAGS.iter().find(|row| tags.has(row.0))?.1 {
         Semantics::Acquire if releases => Semantics::AcqRel,
         Semantics::Relaxed if releases => Semantics::Release,
         semantics => semantics,
     };
     let reach = match semantics {
-        Semantics::Weak | Semantics::Volatile => Reach::None,
-        _ => Reach::Fixed(scope?),
+        Semantics::Weak | Semantics::Volatile => StepScope::None,
+        _ => StepScope::Fixed(scope?),
     };
-    Some(Step {
+    Some(MappingStep {
         kind,
         semantics,
         reach,

@@ -30,13 +30,14 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use gaps::{Gap, Told};
+pub use gaps::{Gap, GapTest};
 pub use table::{
-    KINDS, Kind, Mapping, ORDERS, Order, Reach, Row, SEMANTICS, Semantics, Step, shipped,
+    KINDS, Mapping, MappingRow, MappingStep, ORDERS, OpKind, SEMANTICS, Semantics, SourceOrder,
+    StepScope, shipped,
 };
 
 use diag::Span;
-use objects::Objects;
+use objects::BarrierObjects;
 use program::litmus::LitmusTest;
 use program::{
     Dialect, Instr, LocationKind, Machine, MemoryKind, Op, Program, Register, Tag, ThreadId,
@@ -120,7 +121,7 @@ impl Mapping {
             ..program.clone()
         };
         let mut unmapped = Vec::new();
-        let objects = Objects::new(program);
+        let objects = BarrierObjects::new(program);
         for (t, thread) in program
             .thread_ids()
             .zip(&mut mapped.threads)
@@ -163,7 +164,7 @@ impl Mapping {
     /// One thread's code.
     fn code(
         &self,
-        objects: &Objects,
+        objects: &BarrierObjects,
         t: ThreadId,
         regs: &mut Vec<Register>,
     ) -> Result<Vec<Instr>, Vec<Unmapped>> {

@@ -15,7 +15,7 @@
 
 use super::Unmapped;
 use super::lower::{half, steps};
-use super::table::{Kind, Mapping, Order};
+use super::table::{Mapping, OpKind, SourceOrder};
 use program::mbarrier as state;
 use program::points::Points;
 use program::{
@@ -24,7 +24,7 @@ use program::{
 };
 
 /// The objects of a program, and the addresses that may reach them.
-pub(super) struct Objects<'a> {
+pub(super) struct BarrierObjects<'a> {
     pub(super) program: &'a Program,
     /// The possible targets of addresses; `None` if the program has no objects.
     points: Option<Points>,
@@ -62,7 +62,8 @@ pub(super) fn mark(program: &mut Program, unmapped: &mut Vec<Unmapped>) {
                 _ => {
                     let name = &program.location(object).name;
                     let rule = format!(
-                        "object rows: an mbarrier object is a word of 64 bits in shared memory, and `{name}` is not"
+                        "object rows: an mbarrier object is a word of 64 bits in shared \
+                         memory, and `{name}` is not"
                     );
                     unmapped.push(Unmapped {
                         span: instr.span,
@@ -81,12 +82,12 @@ pub(super) fn mark(program: &mut Program, unmapped: &mut Vec<Unmapped>) {
     }
 }
 
-impl Objects<'_> {
-    pub(super) fn new(program: &Program) -> Objects<'_> {
+impl BarrierObjects<'_> {
+    pub(super) fn new(program: &Program) -> BarrierObjects<'_> {
         let any = program
             .instrs()
             .any(|(_, _, instr)| instr.op.has(Tag::Object));
-        Objects {
+        BarrierObjects {
             program,
             points: any.then(|| Points::compute(program)),
         }
@@ -118,7 +119,6 @@ impl Objects<'_> {
     ) -> Result<Vec<Op>, String> {
         let code = &self.program.thread(t).code;
         let op = &code[at].op;
-        let misuse = || Op::fence(Tags::of(&[Tag::Misuse]), None);
         if op.is_fence() {
             // A mark by which models check that no thread still waits at a barrier.
             return Ok(vec![misuse()]);
@@ -127,123 +127,149 @@ impl Objects<'_> {
             .address()
             .is_some_and(|addr| self.becomes_mbarrier(t, addr))
         {
-            let text = "object rows: of barriers, latches, semaphores and votes of the library, the mapping covers barriers of \
-                        block scope in shared memory, which are mbarrier objects";
+            let text = "object rows: of barriers, latches, semaphores and votes of the library, \
+                     the mapping covers barriers of block scope in shared memory, which are \
+                     mbarrier objects";
             return Err(text.into());
         }
-        let rows = |kind,
-                    order,
-                    update: &dyn Fn() -> Result<(Option<RegId>, Expr, Update), String>,
-                    role| {
-            steps(mapping, kind, order, op.scope(), |step, scope| {
-                let (dst, addr, update) = update()?;
-                let (acquires, releases) = half(step.semantics);
-                let order = if kind == Kind::Wait {
-                    acquires
-                } else {
-                    releases
-                };
-                Ok(operation(
-                    dst,
-                    addr,
-                    update,
-                    (Tag::Relaxed, order, role),
-                    scope,
-                ))
-            })
-        };
         match op {
             Op::Rmw {
                 dst, addr, update, ..
-            } => rows(
-                Kind::Arrive,
-                Order::Release,
-                &|| Ok((*dst, addr.clone(), update.clone())),
-                Tag::MbarrierArrive,
-            ),
+            } => {
+                let arrive = ObjectOp {
+                    dst: *dst,
+                    addr,
+                    update: update.clone(),
+                };
+                arrive.rows(mapping, OpKind::Arrive, op.scope())
+            }
             Op::Load { dst, addr, .. } => {
                 let Some(Op::Assign { value, .. }) = code.get(at + 1).map(|next| &next.op) else {
                     return Err(
                         "object rows: what is looked for at this barrier is not known".into(),
                     );
                 };
-                let update = || {
-                    let update = Update::When {
+                let wait = ObjectOp {
+                    dst: Some(*dst),
+                    addr,
+                    update: Update::When {
                         cond: value.clone(),
                         new: Expr::Reg(*dst),
-                    };
-                    Ok((Some(*dst), addr.clone(), update))
-                };
-                rows(Kind::Wait, Order::Acquire, &update, Tag::MbarrierWait)
-            }
-            Op::Store { addr, value, .. } => {
-                let old = RegId(
-                    u16::try_from(regs.len())
-                        .map_err(|_| "a thread has at most 65535 registers")?,
-                );
-                regs.push(Register {
-                    name: format!("init#{}", old.0),
-                    ty: state::WORD,
-                    init: Init::Int(0),
-                });
-                let word = Expr::Reg(old);
-                let dead = Expr::Cmp(
-                    CmpOp::Eq,
-                    Ty::WORD,
-                    state::live(word.clone()).into(),
-                    Expr::Const(0).into(),
-                );
-                let ok = state::both(dead, state::live(value.clone()));
-                // The phase stays the same.
-                let new = Expr::Bin(BinOp::Add, state::WORD, word.into(), value.clone().into());
-                let update = Update::When {
-                    cond: ok.clone(),
-                    new,
-                };
-                Ok(vec![
-                    operation(
-                        Some(old),
-                        addr.clone(),
-                        update,
-                        (Tag::Weak, Tag::Weak, Tag::MbarrierInit),
-                        None,
-                    ),
-                    Op::Branch {
-                        cond: ok,
-                        target: 3,
                     },
-                    misuse(),
-                ])
+                };
+                wait.rows(mapping, OpKind::Wait, op.scope())
             }
+            Op::Store { addr, value, .. } => begin(addr, value, regs),
             _ => Err("object rows: this is no operation of a barrier".into()),
         }
     }
 }
 
-/// An operation on an mbarrier object of the thread's own CTA, with the orders and roles of its
-/// halves.
-fn operation(
-    dst: Option<RegId>,
-    addr: Expr,
-    update: Update,
-    (read, write, role): (Tag, Tag, Tag),
-    scope: Option<Scope>,
-) -> Op {
-    let half = |order, role| {
-        let mut tags = Tags::of(&[Tag::Generic, Tag::Atomic, Tag::Rmw, Tag::Mbarrier, order]);
-        tags.insert(role);
-        Access {
-            tags,
-            scope,
-            ty: state::WORD,
-        }
-    };
-    let (read, write) = (half(read, Tag::OwnCta), half(write, role));
-    Op::Rmw {
-        dst,
+/// A mark of a call that breaks its precondition, or that ends a barrier.
+fn misuse() -> Op {
+    Op::fence(Tags::of(&[Tag::Misuse]), None)
+}
+
+/// The micro-ops that begin an object with the word `value`, unless there is an object already.
+fn begin(addr: &Expr, value: &Expr, regs: &mut Vec<Register>) -> Result<Vec<Op>, String> {
+    let id = u16::try_from(regs.len()).map_err(|_| "a thread has at most 65535 registers")?;
+    let old = RegId(id);
+    regs.push(Register {
+        name: format!("init#{}", old.0),
+        ty: state::WORD,
+        init: Init::Int(0),
+    });
+    let word = Expr::Reg(old);
+    let dead = Expr::Cmp(
+        CmpOp::Eq,
+        Ty::WORD,
+        state::live(word.clone()).into(),
+        Expr::Const(0).into(),
+    );
+    let ok = state::both(dead, state::live(value.clone()));
+    // The phase stays the same.
+    let new = Expr::Bin(BinOp::Add, state::WORD, word.into(), value.clone().into());
+    let init = ObjectOp {
+        dst: Some(old),
         addr,
-        update,
-        read,
-        write,
+        update: Update::When {
+            cond: ok.clone(),
+            new,
+        },
+    };
+    let tags = HalfTags {
+        read: Tag::Weak,
+        write: Tag::Weak,
+        role: Tag::MbarrierInit,
+    };
+    Ok(vec![
+        init.op(tags, None),
+        Op::Branch {
+            cond: ok,
+            target: 3,
+        },
+        misuse(),
+    ])
+}
+
+/// The orders of the halves of an operation on an mbarrier object, and its role for models.
+struct HalfTags {
+    read: Tag,
+    write: Tag,
+    role: Tag,
+}
+
+/// An operation on an mbarrier object of the thread's own CTA.
+struct ObjectOp<'a> {
+    dst: Option<RegId>,
+    addr: &'a Expr,
+    update: Update,
+}
+
+impl ObjectOp<'_> {
+    /// The micro-ops of the mapping's row for an arrival or a wait.
+    fn rows(
+        &self,
+        mapping: &Mapping,
+        kind: OpKind,
+        scope: Option<Scope>,
+    ) -> Result<Vec<Op>, String> {
+        let (order, role) = match kind {
+            OpKind::Wait => (SourceOrder::Acquire, Tag::MbarrierWait),
+            _ => (SourceOrder::Release, Tag::MbarrierArrive),
+        };
+        steps(mapping, kind, order, scope, |step, scope| {
+            let (acquires, releases) = half(step.semantics);
+            let write = match kind {
+                OpKind::Wait => acquires,
+                _ => releases,
+            };
+            let tags = HalfTags {
+                read: Tag::Relaxed,
+                write,
+                role,
+            };
+            Ok(self.op(tags, scope))
+        })
+    }
+
+    fn op(&self, tags: HalfTags, scope: Option<Scope>) -> Op {
+        Op::Rmw {
+            dst: self.dst,
+            addr: self.addr.clone(),
+            update: self.update.clone(),
+            read: object_half(tags.read, Tag::OwnCta, scope),
+            write: object_half(tags.write, tags.role, scope),
+        }
+    }
+}
+
+fn object_half(order: Tag, role: Tag, scope: Option<Scope>) -> Access {
+    let mut tags = Tags::of(&[Tag::Generic, Tag::Atomic, Tag::Rmw, Tag::Mbarrier, order]);
+    tags.insert(role);
+    Access {
+        tags,
+        scope,
+        ty: state::WORD,
     }
 }

@@ -15,7 +15,7 @@ use program::{Dialect, Op, Scope};
 
 /// The kind of operation that a row maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum OpKind {
     /// A load.
     Load,
     /// A store.
@@ -33,19 +33,19 @@ pub enum Kind {
 }
 
 /// The kinds with their names in mapping files.
-pub const KINDS: &[(&str, Kind)] = &[
-    ("load", Kind::Load),
-    ("store", Kind::Store),
-    ("rmw", Kind::Rmw),
-    ("cas", Kind::Cas),
-    ("fence", Kind::Fence),
-    ("arrive", Kind::Arrive),
-    ("wait", Kind::Wait),
+pub const KINDS: &[(&str, OpKind)] = &[
+    ("load", OpKind::Load),
+    ("store", OpKind::Store),
+    ("rmw", OpKind::Rmw),
+    ("cas", OpKind::Cas),
+    ("fence", OpKind::Fence),
+    ("arrive", OpKind::Arrive),
+    ("wait", OpKind::Wait),
 ];
 
 /// The order of an operation of the source language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Order {
+pub enum SourceOrder {
     /// Not atomic.
     Plain,
     /// Volatile.
@@ -63,38 +63,40 @@ pub enum Order {
 }
 
 /// The orders with their names in mapping files.
-pub const ORDERS: &[(&str, Order)] = &[
-    ("plain", Order::Plain),
-    ("volatile", Order::Volatile),
-    ("relaxed", Order::Relaxed),
-    ("acquire", Order::Acquire),
-    ("release", Order::Release),
-    ("acq_rel", Order::AcqRel),
-    ("seq_cst", Order::SeqCst),
+pub const ORDERS: &[(&str, SourceOrder)] = &[
+    ("plain", SourceOrder::Plain),
+    ("volatile", SourceOrder::Volatile),
+    ("relaxed", SourceOrder::Relaxed),
+    ("acquire", SourceOrder::Acquire),
+    ("release", SourceOrder::Release),
+    ("acq_rel", SourceOrder::AcqRel),
+    ("seq_cst", SourceOrder::SeqCst),
 ];
 
-impl Kind {
+impl OpKind {
     /// The orders that an operation of this kind can have in the source languages.
-    pub fn orders(self) -> &'static [Order] {
-        use Order::{AcqRel, Acquire, Plain, Relaxed, Release, SeqCst, Volatile};
+    pub fn orders(self) -> &'static [SourceOrder] {
+        use SourceOrder::{AcqRel, Acquire, Plain, Relaxed, Release, SeqCst, Volatile};
         match self {
-            Kind::Load => &[Plain, Volatile, Relaxed, Acquire, SeqCst],
-            Kind::Store => &[Plain, Volatile, Relaxed, Release, SeqCst],
-            Kind::Rmw | Kind::Cas | Kind::Fence => &[Relaxed, Acquire, Release, AcqRel, SeqCst],
-            Kind::Arrive => &[Release],
-            Kind::Wait => &[Acquire],
+            OpKind::Load => &[Plain, Volatile, Relaxed, Acquire, SeqCst],
+            OpKind::Store => &[Plain, Volatile, Relaxed, Release, SeqCst],
+            OpKind::Rmw | OpKind::Cas | OpKind::Fence => {
+                &[Relaxed, Acquire, Release, AcqRel, SeqCst]
+            }
+            OpKind::Arrive => &[Release],
+            OpKind::Wait => &[Acquire],
         }
     }
 
     /// The PTX instruction of this kind.
     pub fn opcode(self) -> &'static str {
         match self {
-            Kind::Load => "ld",
-            Kind::Store => "st",
-            Kind::Rmw | Kind::Cas => "atom",
-            Kind::Fence => "fence",
-            Kind::Arrive => "mbarrier.arrive",
-            Kind::Wait => "mbarrier.try_wait",
+            OpKind::Load => "ld",
+            OpKind::Store => "st",
+            OpKind::Rmw | OpKind::Cas => "atom",
+            OpKind::Fence => "fence",
+            OpKind::Arrive => "mbarrier.arrive",
+            OpKind::Wait => "mbarrier.try_wait",
         }
     }
 }
@@ -131,7 +133,7 @@ pub const SEMANTICS: &[(&str, Semantics)] = &[
 
 /// The scope of a PTX micro-op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reach {
+pub enum StepScope {
     /// No scope: `.weak`, `.volatile`.
     None,
     /// The image of the source's scope.
@@ -142,13 +144,13 @@ pub enum Reach {
 
 /// One PTX micro-op of a row: a fence, or the access itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Step {
-    /// The instruction: [`Kind::Fence`], or the kind of the row.
-    pub kind: Kind,
+pub struct MappingStep {
+    /// The instruction: [`OpKind::Fence`], or the kind of the row.
+    pub kind: OpKind,
     /// Its order.
     pub semantics: Semantics,
     /// Its scope.
-    pub reach: Reach,
+    pub reach: StepScope,
 }
 
 /// The name of a value in one of the tables above.
@@ -159,7 +161,7 @@ pub(super) fn word<T: PartialEq>(table: &[(&'static str, T)], of: &T) -> &'stati
         .map_or("?", |row| row.0)
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for MappingStep {
     /// Prints the step as mapping files write it: `fence.sc.s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -169,32 +171,32 @@ impl fmt::Display for Step {
             word(SEMANTICS, &self.semantics)
         )?;
         match self.reach {
-            Reach::None => Ok(()),
-            Reach::Mapped => f.write_str(".s"),
-            Reach::Fixed(scope) => write!(f, ".{}", word(SCOPES, &scope)),
+            StepScope::None => Ok(()),
+            StepScope::Mapped => f.write_str(".s"),
+            StepScope::Fixed(scope) => write!(f, ".{}", word(SCOPES, &scope)),
         }
     }
 }
 
-impl Step {
+impl MappingStep {
     /// A PTX access or fence as a step, at its scope. `None` for anything else, and for operations
     /// that no row can have, such as a reduction.
-    pub fn of(op: &Op) -> Option<Step> {
+    pub fn of(op: &Op) -> Option<MappingStep> {
         super::lower::step(op)
     }
 }
 
 /// One row of a mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct MappingRow {
     /// The kind of operation.
-    pub kind: Kind,
+    pub kind: OpKind,
     /// The order of the operation.
-    pub order: Order,
+    pub order: SourceOrder,
     /// The scope of the operation. `None`: all scopes without a separate row.
     pub scope: Option<Scope>,
     /// The target sequence, in program order. If empty, the operation is dropped.
-    pub steps: Vec<Step>,
+    pub steps: Vec<MappingStep>,
 }
 
 /// A named mapping from a source language to PTX.
@@ -215,13 +217,13 @@ pub struct Mapping {
     /// The sources of the mapping: document and section.
     pub sources: Vec<String>,
     /// The rows of the mapping.
-    pub rows: Vec<Row>,
+    pub rows: Vec<MappingRow>,
     /// Pairs of a source scope and its PTX scope.
     pub(super) scopes: Vec<(Scope, Scope)>,
     /// The groups for which PTX has a barrier.
     pub(super) groups: Vec<Scope>,
     /// The steps before and after a barrier whose scope is wider than its group.
-    pub(super) wider: Vec<Step>,
+    pub(super) wider: Vec<MappingStep>,
     /// Properties that it is known not to preserve, the smallest gap first.
     pub gaps: Vec<Gap>,
     /// For a mapping of one program alone: that program and its target.
@@ -255,14 +257,21 @@ impl Mapping {
     }
 
     /// The sequence for an operation; `None` if it has no counterpart.
-    pub fn steps(&self, kind: Kind, order: Order, scope: Option<Scope>) -> Option<&[Step]> {
+    pub fn steps(
+        &self,
+        kind: OpKind,
+        order: SourceOrder,
+        scope: Option<Scope>,
+    ) -> Option<&[MappingStep]> {
         let row = |of: Option<Scope>| {
-            let fits = |r: &&Row| (r.kind, r.order, r.scope) == (kind, order, of);
-            self.rows.iter().find(fits).map(|r| r.steps.as_slice())
+            self.rows
+                .iter()
+                .find(|r: &&MappingRow| (r.kind, r.order, r.scope) == (kind, order, of))
+                .map(|r| r.steps.as_slice())
         };
         let found = scope.and_then(|s| row(Some(s))).or_else(|| row(None));
         match (found, kind) {
-            (None, Kind::Cas) => self.steps(Kind::Rmw, order, scope),
+            (None, OpKind::Cas) => self.steps(OpKind::Rmw, order, scope),
             _ => found,
         }
     }

@@ -19,27 +19,27 @@ fn access(tags: &[Tag], scope: Option<Scope>) -> Access {
 
 /// The tags that the source dialects attach to an order: those of the read, and those of the write
 /// or fence.
-fn tags(order: Order, kind: Kind) -> (Vec<Tag>, Vec<Tag>) {
+fn tags(order: SourceOrder, kind: OpKind) -> (Vec<Tag>, Vec<Tag>) {
     let (read, write) = match order {
-        Order::Plain => return (vec![], vec![]),
-        Order::Volatile => return (vec![Tag::Volatile], vec![Tag::Volatile]),
-        Order::Relaxed => (Tag::Relaxed, Tag::Relaxed),
-        Order::Acquire => (Tag::Acquire, Tag::Relaxed),
-        Order::Release => (Tag::Relaxed, Tag::Release),
-        Order::AcqRel => (Tag::Acquire, Tag::Release),
-        Order::SeqCst => (Tag::SeqCst, Tag::SeqCst),
+        SourceOrder::Plain => return (vec![], vec![]),
+        SourceOrder::Volatile => return (vec![Tag::Volatile], vec![Tag::Volatile]),
+        SourceOrder::Relaxed => (Tag::Relaxed, Tag::Relaxed),
+        SourceOrder::Acquire => (Tag::Acquire, Tag::Relaxed),
+        SourceOrder::Release => (Tag::Relaxed, Tag::Release),
+        SourceOrder::AcqRel => (Tag::Acquire, Tag::Release),
+        SourceOrder::SeqCst => (Tag::SeqCst, Tag::SeqCst),
     };
     match kind {
-        Kind::Fence => {
+        OpKind::Fence => {
             let tag = match order {
-                Order::Acquire => Tag::Acquire,
-                Order::Release => Tag::Release,
-                Order::AcqRel => Tag::AcqRel,
+                SourceOrder::Acquire => Tag::Acquire,
+                SourceOrder::Release => Tag::Release,
+                SourceOrder::AcqRel => Tag::AcqRel,
                 _ => read,
             };
             (vec![tag], vec![])
         }
-        Kind::Rmw | Kind::Cas => (
+        OpKind::Rmw | OpKind::Cas => (
             vec![Tag::Atomic, Tag::Rmw, read],
             vec![Tag::Atomic, Tag::Rmw, write],
         ),
@@ -47,8 +47,8 @@ fn tags(order: Order, kind: Kind) -> (Vec<Tag>, Vec<Tag>) {
     }
 }
 
-fn row(kind: Kind, order: Order) -> Row {
-    Row {
+fn row(kind: OpKind, order: SourceOrder) -> MappingRow {
+    MappingRow {
         kind,
         order,
         scope: None,
@@ -56,26 +56,26 @@ fn row(kind: Kind, order: Order) -> Row {
     }
 }
 
-fn source(row: &Row, scope: Scope) -> Op {
+fn source(row: &MappingRow, scope: Scope) -> Op {
     let (read, write) = tags(row.order, row.kind);
     let addr = Expr::Address(LocId(0));
     let scope = Some(scope);
     match row.kind {
-        Kind::Load => Op::Load {
+        OpKind::Load => Op::Load {
             dst: RegId(0),
             addr,
             access: access(&read, scope),
         },
-        Kind::Store => Op::Store {
+        OpKind::Store => Op::Store {
             addr,
             value: Expr::Const(1),
             access: access(&write, scope),
         },
-        Kind::Rmw | Kind::Cas => Op::Rmw {
+        OpKind::Rmw | OpKind::Cas => Op::Rmw {
             dst: Some(RegId(0)),
             addr,
             update: match row.kind {
-                Kind::Cas => Update::CompareExchange {
+                OpKind::Cas => Update::CompareExchange {
                     expected: Expr::Const(0),
                     new: Expr::Const(1),
                 },
@@ -84,9 +84,9 @@ fn source(row: &Row, scope: Scope) -> Op {
             read: access(&read, scope),
             write: access(&write, scope),
         },
-        Kind::Fence => Op::fence(Tags::of(&read), scope),
+        OpKind::Fence => Op::fence(Tags::of(&read), scope),
         // These rows have a single scope.
-        Kind::Arrive | Kind::Wait => unreachable!("{row:?}: of objects, which programs have"),
+        OpKind::Arrive | OpKind::Wait => unreachable!("{row:?}: of objects, which programs have"),
     }
 }
 
@@ -159,7 +159,7 @@ fn lowered(mapping: &Mapping, op: &Op) -> String {
 /// Every row of a mapping, at device scope.
 fn all_rows(name: &str) -> Vec<String> {
     let mapping = Mapping::named(name).unwrap();
-    let text = |row: &Row| {
+    let text = |row: &MappingRow| {
         format!(
             "{:?} {:?}: {}",
             row.kind,
@@ -230,7 +230,7 @@ fn the_alternatives_differ_in_one_row() {
 #[test]
 fn every_scope_has_its_counterpart() {
     let mapping = Mapping::current(Dialect::Cuda).unwrap();
-    let load = row(Kind::Load, Order::SeqCst);
+    let load = row(OpKind::Load, SourceOrder::SeqCst);
     let of = |scope| lowered(mapping, &source(&load, scope));
     assert_eq!(of(Scope::Thread), "fence.sc.cta; ld.acquire.cta");
     assert_eq!(of(Scope::Warp), "fence.sc.cta; ld.acquire.cta");
@@ -247,10 +247,10 @@ fn what_was_lowered_are_the_steps_of_its_row() {
     for mapping in shipped() {
         for row in mapping.rows.iter().filter(|r| r.scope.is_none()) {
             let ops = lower::op(mapping, &source(row, Scope::Gpu)).unwrap();
-            let steps: Vec<Step> = ops.iter().filter_map(Step::of).collect();
-            let fixed = |step: &Step| match step.reach {
-                Reach::Mapped => Step {
-                    reach: Reach::Fixed(Scope::Gpu),
+            let steps: Vec<MappingStep> = ops.iter().filter_map(MappingStep::of).collect();
+            let fixed = |step: &MappingStep| match step.reach {
+                StepScope::Mapped => MappingStep {
+                    reach: StepScope::Fixed(Scope::Gpu),
                     ..*step
                 },
                 _ => *step,
@@ -263,7 +263,7 @@ fn what_was_lowered_are_the_steps_of_its_row() {
 #[test]
 fn a_fence_of_one_thread_becomes_nothing() {
     for mapping in shipped() {
-        let fence = source(&row(Kind::Fence, Order::SeqCst), Scope::Thread);
+        let fence = source(&row(OpKind::Fence, SourceOrder::SeqCst), Scope::Thread);
         assert_eq!(lowered(mapping, &fence), "", "{}", mapping.name);
     }
 }
@@ -321,8 +321,8 @@ fn barriers_order_their_group_and_wider_ones_need_fences() {
 #[test]
 fn branches_go_where_they_went() {
     let mapping = Mapping::current(Dialect::OpenCl).unwrap();
-    let load = source(&row(Kind::Load, Order::SeqCst), Scope::Gpu);
-    let fence = source(&row(Kind::Fence, Order::Relaxed), Scope::Gpu);
+    let load = source(&row(OpKind::Load, SourceOrder::SeqCst), Scope::Gpu);
+    let fence = source(&row(OpKind::Fence, SourceOrder::Relaxed), Scope::Gpu);
     let branch = |target| Op::Branch {
         cond: Expr::Const(1),
         target,
@@ -384,13 +384,13 @@ fn what_has_no_counterpart_names_its_rule() {
             .contains("order table")
     );
     // No read-modify-write is volatile; volatile accesses are plain accesses of the source.
-    let volatile = row(Kind::Rmw, Order::Volatile);
+    let volatile = row(OpKind::Rmw, SourceOrder::Volatile);
     assert!(
         lower::op(mapping, &source(&volatile, Scope::Gpu))
             .unwrap_err()
             .contains("has no row")
     );
-    let mut narrow = source(&row(Kind::Rmw, Order::Relaxed), Scope::Gpu);
+    let mut narrow = source(&row(OpKind::Rmw, SourceOrder::Relaxed), Scope::Gpu);
     if let Op::Rmw { read, .. } = &mut narrow {
         read.ty = Ty {
             bits: 8,
@@ -419,31 +419,40 @@ fn a_file_has_its_own_rows_before_those_of_its_base() {
     assert_eq!((mine.name.as_str(), mine.from), ("mine", Dialect::Cuda));
     let of = |kind, order, scope| lowered(&mine, &source(&row(kind, order), scope));
     assert_eq!(
-        of(Kind::Load, Order::Acquire, Scope::Cluster),
+        of(OpKind::Load, SourceOrder::Acquire, Scope::Cluster),
         "ld.relaxed.gpu; fence.acquire.gpu"
     );
-    assert_eq!(of(Kind::Load, Order::Relaxed, Scope::Cta), "ld.relaxed.cta");
     assert_eq!(
-        of(Kind::Rmw, Order::Relaxed, Scope::Cta),
+        of(OpKind::Load, SourceOrder::Relaxed, Scope::Cta),
+        "ld.relaxed.cta"
+    );
+    assert_eq!(
+        of(OpKind::Rmw, SourceOrder::Relaxed, Scope::Cta),
         "atom.relaxed.gpu"
     );
     assert_eq!(
-        of(Kind::Rmw, Order::Relaxed, Scope::Sys),
+        of(OpKind::Rmw, SourceOrder::Relaxed, Scope::Sys),
         "atom.relaxed.sys"
     );
-    assert_eq!(of(Kind::Rmw, Order::AcqRel, Scope::Sys), "atom.acq_rel.sys");
-    // A compare-exchange uses a separate row, or else that of a read-modify-write.
-    assert_eq!(of(Kind::Cas, Order::AcqRel, Scope::Sys), "atom.relaxed.gpu");
     assert_eq!(
-        of(Kind::Cas, Order::Relaxed, Scope::Sys),
+        of(OpKind::Rmw, SourceOrder::AcqRel, Scope::Sys),
+        "atom.acq_rel.sys"
+    );
+    // A compare-exchange uses a separate row, or else that of a read-modify-write.
+    assert_eq!(
+        of(OpKind::Cas, SourceOrder::AcqRel, Scope::Sys),
+        "atom.relaxed.gpu"
+    );
+    assert_eq!(
+        of(OpKind::Cas, SourceOrder::Relaxed, Scope::Sys),
         "atom.relaxed.sys"
     );
     // The file's row for all scopes replaces the base's row for one scope.
     assert_eq!(
-        of(Kind::Fence, Order::Acquire, Scope::Thread),
+        of(OpKind::Fence, SourceOrder::Acquire, Scope::Thread),
         "fence.acq_rel.sys"
     );
-    assert_eq!(of(Kind::Fence, Order::Release, Scope::Thread), "");
+    assert_eq!(of(OpKind::Fence, SourceOrder::Release, Scope::Thread), "");
     assert_eq!(
         lowered(&mine, &barrier(Scope::Cta, Scope::Gpu)),
         "fence.sc.sys; bar.sync 0; fence.sc.sys"
@@ -600,7 +609,7 @@ fn mappings_without_rows_have_no_counterpart_of_anything() {
     let empty = read("from = \"c\"\nto = \"ptx\"\ndoc = \"\"\nsources = []").unwrap();
     for (_, kind) in KINDS
         .iter()
-        .filter(|(_, kind)| !matches!(kind, Kind::Arrive | Kind::Wait))
+        .filter(|(_, kind)| !matches!(kind, OpKind::Arrive | OpKind::Wait))
     {
         for order in kind.orders() {
             let error = lower::op(&empty, &source(&row(*kind, *order), Scope::Sys)).unwrap_err();
@@ -639,7 +648,7 @@ fn a_mapping_is_written_as_it_is_read() {
 fn what_mends_a_gap_is_shipped() {
     for mapping in shipped() {
         for gap in &mapping.gaps {
-            if let Told::Mended(by) = &gap.told {
+            if let GapTest::Mended(by) = &gap.told {
                 assert!(Mapping::named(by).is_some(), "{}: {by}", mapping.name);
             }
         }

@@ -16,7 +16,7 @@ mod rule;
 use cat::model::ir::Model;
 use engine::{Engine, Limits};
 use front::litmus;
-use front::mapping::{Gap, Mapping, Told};
+use front::mapping::{Gap, GapTest, Mapping};
 use program::litmus::{LitmusTest, Prop};
 use program::options::Setting;
 use verdict::{
@@ -527,9 +527,9 @@ fn in_gap(
             .verdict
     };
     match &gap.told {
-        Told::Less => reduced(source.model, gap)
+        GapTest::Less => reduced(source.model, gap)
             .is_some_and(|model| verdict(source.test, &model) == Verdict::Allowed),
-        Told::Mended(by) => Mapping::named(by)
+        GapTest::Mended(by) => Mapping::named(by)
             .and_then(|by| by.lowered(source.source).ok())
             .is_some_and(|test| verdict(&test, ptx.model) == Verdict::Forbidden),
     }

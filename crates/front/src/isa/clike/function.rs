@@ -16,7 +16,7 @@ use super::scope::{Atomic, Binding, Variable};
 use super::types::{Qualified, Type, Value, folded};
 use super::words::enumerator;
 use crate::isa::bits::{
-    Stage, absolute, count_ones, count_zeros, first_one, reverse, trailing_zeros, unsigned,
+    RegisterStep, absolute, count_ones, count_zeros, first_one, reverse, trailing_zeros, unsigned,
 };
 use program::words::{FLAGS, Order};
 use program::{
@@ -607,7 +607,9 @@ impl Lowering<'_, '_> {
         };
         let word = unsigned(ty);
         let dst = self.temporary(word);
-        for stage in std::iter::once(Stage::First(Value::of(first, ty).fit(word))).chain(stages) {
+        for stage in
+            std::iter::once(RegisterStep::First(Value::of(first, ty).fit(word))).chain(stages)
+        {
             let value = stage.next(Expr::Reg(dst), word);
             self.push(Op::Assign { dst, value });
         }

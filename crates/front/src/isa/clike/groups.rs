@@ -27,7 +27,7 @@ use super::scope::{Binding, ThreadGroup};
 use super::types::Value;
 use super::words::group_word;
 use crate::isa::ptx::{
-    ALONE, Lanes, NO_LANES, SAY_WARP, ShuffleMode, away_by, of_some_rank, stride,
+    ALONE, LaneSet, NO_LANES, SAY_WARP, ShuffleMode, away_by, of_some_rank, stride,
 };
 use program::{
     Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Expr, Op, Scope, Space, Tag, Tags,
@@ -73,13 +73,13 @@ impl Lowering<'_, '_> {
     pub(super) fn mask(&mut self, tree: &Tree) -> Option<Option<Expr>> {
         let all = self.env.warp.all();
         let mask = self.scalar(tree).expr;
-        if Lanes::names_strangers(self.env.warp, &mask) {
+        if LaneSet::names_strangers(self.env.warp, &mask) {
             self.error("unplaced-lanes", &tree.range, ALONE, |d| {
                 d.label(NO_LANES).help(SAY_WARP)
             });
             return None;
         }
-        match Lanes::new(Scope::Warp, self.env.warp, mask).mask {
+        match LaneSet::new(Scope::Warp, self.env.warp, mask).mask {
             Expr::Const(0) => {
                 let last = self.env.warp.of.saturating_sub(1);
                 self.error(

@@ -279,7 +279,7 @@ impl Lowering<'_, '_> {
             .map(Given::word)
             .collect();
         let (warp, block, cluster) = (self.env.warp, self.env.block, self.env.cluster.clone());
-        let env = ptx::Env {
+        let env = ptx::PtxEnv {
             strict: true,
             warp,
             block,
@@ -288,7 +288,7 @@ impl Lowering<'_, '_> {
             regs,
             operands,
             nameless: true,
-            ..ptx::Env::default()
+            ..ptx::PtxEnv::default()
         };
         let lowered = ptx::Unit::parse(text, self.sink).lower(&env, self.symbols, self.sink);
         if self.sink.errors() > before {

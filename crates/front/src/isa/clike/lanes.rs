@@ -18,7 +18,7 @@ use super::ast::Expr as Tree;
 use super::function::Args;
 use super::lower::Lowering;
 use super::types::Value;
-use crate::isa::ptx::{Brought, Lanes, ShuffleMode, Shuffled, equal, fold};
+use crate::isa::ptx::{LaneSet, LaneValues, ShuffleMode, ShuffleSources, equal, fold};
 use program::{BinOp, CmpOp, Expr, Op, Scope, Tag, Tags, Ty};
 
 /// The result that a thread computes from the values of the group.
@@ -65,12 +65,12 @@ impl Lowering<'_, '_> {
     /// Meets the other threads with a value; the result holds the values of the given ranks.
     fn brings(
         &mut self,
-        lanes: &Lanes,
+        lanes: &LaneSet,
         value: Expr,
         ty: Ty,
         defined: Expr,
         ranks: &[u32],
-    ) -> Brought {
+    ) -> LaneValues {
         // A mask must name its own thread, as in PTX.
         if let Some(itself) = lanes.names_itself() {
             let skip = self.branch(itself);
@@ -88,7 +88,7 @@ impl Lowering<'_, '_> {
             });
             (*rank, Expr::Reg(dst))
         };
-        Brought {
+        LaneValues {
             lanes: lanes.clone(),
             taken: ranks.iter().map(&mut take).collect(),
         }
@@ -117,7 +117,7 @@ impl Lowering<'_, '_> {
             );
             return None;
         }
-        let lanes = Lanes::new(group, seat, args.lanes.unwrap_or(Expr::Const(-1)));
+        let lanes = LaneSet::new(group, seat, args.lanes.unwrap_or(Expr::Const(-1)));
         let flag = matches!(handed, Handed::All | Handed::Any | Handed::Ballot);
         let (ty, brought) = if flag {
             (
@@ -143,7 +143,7 @@ impl Lowering<'_, '_> {
         let (result, ty) = match handed {
             Handed::Shuffle(mode) => {
                 let clamp = if mode == ShuffleMode::Up { 0 } else { 31 };
-                let shuffled = Shuffled::new(
+                let shuffled = ShuffleSources::new(
                     mode,
                     lane,
                     Expr::Const((32 - args.width.unwrap_or(32)) << 8 | clamp),

@@ -16,82 +16,82 @@ use super::floats::{
     calculate, converted, fused, negated, reciprocal, root, rounds, saturating, set,
     set_predicates, suits,
 };
-use super::lower::{Arg, Call, Emit};
+use super::lower::{Emit, PtxArg, PtxInstr};
 use super::table::{
-    B128, DATA, DATA_PRED, FLUSH, Group, GroupKind, NUMBERS, ROUND, ResultTy, Role, Row, TYPES,
-    TYPES_PRED, WIDE,
+    B128, DATA, DATA_PRED, FLUSH, InstrRow, NUMBERS, OperandRole, QualGroup, QualKind, ROUND,
+    ResultTy, TYPES, TYPES_PRED, WIDE,
 };
 use program::{BinOp, Expr, Op, Ty};
 
-const LOW: Group = Group {
-    kind: GroupKind::Ignored,
+const LOW: QualGroup = QualGroup {
+    kind: QualKind::Ignored,
     words: &["lo"],
 };
-const ARITH: &[Group] = &[LOW, TYPES];
+const ARITH: &[QualGroup] = &[LOW, TYPES];
 /// Qualifiers of arithmetic on integers and floating-point numbers.
-const CALCULATED: &[Group] = &[LOW, ROUND, FLUSH, SAT, SUMMED];
+const CALCULATED: &[QualGroup] = &[LOW, ROUND, FLUSH, SAT, SUMMED];
 /// The types of sums and products, including pairs of `.f32`.
-const SUMMED: Group = Group {
-    kind: GroupKind::Type,
+const SUMMED: QualGroup = QualGroup {
+    kind: QualKind::Type,
     words: &[
         "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "f32",
         "f64", "f16", "f16x2", "bf16", "bf16x2", "f32x2",
     ],
 };
-const EXACT: &[Group] = &[FLUSH, NUMBERS];
-const ORDERED: &[Group] = &[
+const EXACT: &[QualGroup] = &[FLUSH, NUMBERS];
+const ORDERED: &[QualGroup] = &[
     FLUSH,
-    Group {
-        kind: GroupKind::Clamp,
+    QualGroup {
+        kind: QualKind::Clamp,
         words: &["NaN"],
     },
     NUMBERS,
 ];
-const FLOATS: &[Group] = &[
+const FLOATS: &[QualGroup] = &[
     ROUND,
     FLUSH,
-    Group {
-        kind: GroupKind::Type,
+    QualGroup {
+        kind: QualKind::Type,
         words: &["f32", "f64"],
     },
 ];
-const COPIED: &[Group] = &[Group {
-    kind: GroupKind::Type,
+const COPIED: &[QualGroup] = &[QualGroup {
+    kind: QualKind::Type,
     words: &["f32", "f64"],
 }];
-const FUSED: &[Group] = &[
+const FUSED: &[QualGroup] = &[
     ROUND,
     FLUSH,
     SAT,
     RELU,
-    Group {
-        kind: GroupKind::Type,
+    QualGroup {
+        kind: QualKind::Type,
         words: &["f32", "f64", "f32x2", "f16", "f16x2", "bf16", "bf16x2"],
     },
 ];
-const SAT: Group = Group {
-    kind: GroupKind::Clamp,
+const SAT: QualGroup = QualGroup {
+    kind: QualKind::Clamp,
     words: &["sat"],
 };
-const LIMITS: Group = Group {
-    kind: GroupKind::Clamp,
+const LIMITS: QualGroup = QualGroup {
+    kind: QualKind::Clamp,
     words: &["sat", "satfinite"],
 };
-const RELU: Group = Group {
-    kind: GroupKind::Rectify,
+const RELU: QualGroup = QualGroup {
+    kind: QualKind::Rectify,
     words: &["relu"],
 };
-const MOVED: &[Group] = &[DATA_PRED];
-const LOGIC: &[Group] = &[TYPES_PRED];
-pub(super) const COMPARISONS: Group = Group {
-    kind: GroupKind::Op,
+const MOVED: &[QualGroup] = &[DATA_PRED];
+const LOGIC: &[QualGroup] = &[TYPES_PRED];
+pub(super) const COMPARISONS: QualGroup = QualGroup {
+    kind: QualKind::Op,
     words: &[
         "eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu",
         "gtu", "geu", "num", "nan",
     ],
 };
-const SPACE: Group = Group {
-    kind: GroupKind::Ignored,
+const SPACE: QualGroup = QualGroup {
+    kind: QualKind::Ignored,
     words: &[
         "to",
         "global",
@@ -104,33 +104,48 @@ const SPACE: Group = Group {
         "param::entry",
     ],
 };
-const CONVERSIONS: Group = Group {
-    kind: GroupKind::Types,
+const CONVERSIONS: QualGroup = QualGroup {
+    kind: QualKind::Types,
     words: NUMBERS.words,
 };
-const ROUNDINGS: Group = Group {
-    kind: GroupKind::Round,
+const ROUNDINGS: QualGroup = QualGroup {
+    kind: QualKind::Round,
     words: &["rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi"],
 };
-const BINARY: &[Role] = &[Role::Dst, Role::Val, Role::Val];
-const SHIFT: &[Role] = &[Role::Dst, Role::Val, Role::Loose];
-const UNARY: &[Role] = &[Role::Dst, Role::Val];
-const COMPARED: &[Role] = &[Role::DstAndPred, Role::Val, Role::Val];
-const COMBINED: &[Role] = &[Role::DstAndPred, Role::Val, Role::Val, Role::Pred];
+const BINARY: &[OperandRole] = &[OperandRole::Dst, OperandRole::Val, OperandRole::Val];
+const SHIFT: &[OperandRole] = &[OperandRole::Dst, OperandRole::Val, OperandRole::Loose];
+const UNARY: &[OperandRole] = &[OperandRole::Dst, OperandRole::Val];
+const COMPARED: &[OperandRole] = &[OperandRole::DstAndPred, OperandRole::Val, OperandRole::Val];
+const COMBINED: &[OperandRole] = &[
+    OperandRole::DstAndPred,
+    OperandRole::Val,
+    OperandRole::Val,
+    OperandRole::Pred,
+];
 const COMBINES: &str = "compares, and combines the results with `r`";
-const SET: &[Group] = &[COMPARISONS, FLUSH, CONVERSIONS];
-const SET_OPERANDS: &[Role] = &[Role::Dst, Role::Loose, Role::Loose];
-const SET_COMBINED: &[Role] = &[Role::Dst, Role::Loose, Role::Loose, Role::Pred];
-const TERNARY: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Val];
+const SET: &[QualGroup] = &[COMPARISONS, FLUSH, CONVERSIONS];
+const SET_OPERANDS: &[OperandRole] = &[OperandRole::Dst, OperandRole::Loose, OperandRole::Loose];
+const SET_COMBINED: &[OperandRole] = &[
+    OperandRole::Dst,
+    OperandRole::Loose,
+    OperandRole::Loose,
+    OperandRole::Pred,
+];
+const TERNARY: &[OperandRole] = &[
+    OperandRole::Dst,
+    OperandRole::Val,
+    OperandRole::Val,
+    OperandRole::Val,
+];
 
 /// A row `op{.type} d, a, b`.
 const fn binary(
     opcode: &'static str,
     syntax: &'static str,
     doc: &'static str,
-    lower: fn(&mut Emit<'_, '_>, &Call),
-) -> Row {
-    Row::new(opcode, syntax, doc, CALCULATED, BINARY, lower)
+    lower: fn(&mut Emit<'_, '_>, &PtxInstr),
+) -> InstrRow {
+    InstrRow::new(opcode, syntax, doc, CALCULATED, BINARY, lower)
 }
 
 /// A row of `setp`.
@@ -138,10 +153,10 @@ const fn compares(
     syntax: &'static str,
     doc: &'static str,
     keys: &'static [&'static str],
-    operands: &'static [Role],
-    lower: fn(&mut Emit<'_, '_>, &Call),
-) -> Row {
-    Row::new(
+    operands: &'static [OperandRole],
+    lower: fn(&mut Emit<'_, '_>, &PtxInstr),
+) -> InstrRow {
+    InstrRow::new(
         "setp",
         syntax,
         doc,
@@ -153,16 +168,17 @@ const fn compares(
     .result(ResultTy::Pred)
 }
 
-pub(super) const ROWS: &[Row] = &[
-    Row::new(
+pub(super) const ROWS: &[InstrRow] = &[
+    InstrRow::new(
         "mov",
         "`mov{.type} d, a`, `mov.type {d, e}, a` or `mov.type d, {a, b}`",
-        "copies a register, a constant or the address of a location; takes a value to pieces, or puts it together, the lowest bits first",
+        "copies a register, a constant or the address of a location; takes a value to pieces, \
+         or puts it together, the lowest bits first",
         MOVED,
-        &[Role::Dsts, Role::Vals],
+        &[OperandRole::Dsts, OperandRole::Vals],
         moved,
     ),
-    Row::new(
+    InstrRow::new(
         "mov",
         "`mov.b128 {lo, hi}, {lo, hi}`, where a register of 128 bits is its halves",
         "copies 128 bits, puts them together or takes them to pieces",
@@ -171,7 +187,7 @@ pub(super) const ROWS: &[Row] = &[
         moved_halves,
     )
     .one_of(&[B128]),
-    Row::new(
+    InstrRow::new(
         "cvta",
         "`cvta{.to}.space.u64 d, a`",
         "generic to specific address or back: no effect here",
@@ -181,35 +197,69 @@ pub(super) const ROWS: &[Row] = &[
             assign(e, c, c.expr(1));
         },
     ),
-    Row::new(
+    InstrRow::new(
         "cvt",
         "`cvt{.rnd|.irnd}{.ftz}{.sat|.satfinite}{.relu}.type.type d, a{, b}`",
-        "converts between integer and floating-point types; to integers and out of range: the nearest one; two numbers `.f32` to a packed \
-         type, the first to its upper half",
+        "converts between integer and floating-point types; to integers and out of range: the \
+         nearest one; two numbers `.f32` to a packed type, the first to its upper half",
         &[CONVERSIONS, ROUNDINGS, FLUSH, LIMITS, RELU],
-        &[Role::Dst, Role::Loose, Role::Loose],
+        &[OperandRole::Dst, OperandRole::Loose, OperandRole::Loose],
         converted,
     )
     .optional(1),
-    binary("add", "`add{.rnd}{.ftz}{.sat}{.type} d, a, b`", "sum", |e, c| bin(e, c, BinOp::Add)),
-    binary("sub", "`sub{.rnd}{.ftz}{.sat}{.type} d, a, b`", "difference", |e, c| bin(e, c, BinOp::Sub)),
-    binary("mul", "`mul{.lo}{.rnd}{.ftz}{.sat}{.type} d, a, b`", "product, lower half", |e, c| bin(e, c, BinOp::Mul)),
-    Row::new("mul", "`mul.wide.type d, a, b`", "product, twice as wide", &[TYPES], BINARY, |e, c| {
-        let value = wide_product(e, c);
-        assign(e, c, value);
-    })
+    binary(
+        "add",
+        "`add{.rnd}{.ftz}{.sat}{.type} d, a, b`",
+        "sum",
+        |e, c| bin(e, c, BinOp::Add),
+    ),
+    binary(
+        "sub",
+        "`sub{.rnd}{.ftz}{.sat}{.type} d, a, b`",
+        "difference",
+        |e, c| bin(e, c, BinOp::Sub),
+    ),
+    binary(
+        "mul",
+        "`mul{.lo}{.rnd}{.ftz}{.sat}{.type} d, a, b`",
+        "product, lower half",
+        |e, c| bin(e, c, BinOp::Mul),
+    ),
+    InstrRow::new(
+        "mul",
+        "`mul.wide.type d, a, b`",
+        "product, twice as wide",
+        &[TYPES],
+        BINARY,
+        |e, c| {
+            let value = wide_product(e, c);
+            assign(e, c, value);
+        },
+    )
     .keyed(&["wide"])
     .result(ResultTy::Wide),
-    Row::new("mad", "`mad{.lo}{.type} d, a, b, c`", "product, lower half, plus `c`", ARITH, TERNARY, |e, c| {
-        let product = op(BinOp::Mul, c.ty, c.expr(1), c.expr(2));
-        assign(e, c, op(BinOp::Add, c.ty, product, c.expr(3)));
-    }),
-    Row::new(
+    InstrRow::new(
+        "mad",
+        "`mad{.lo}{.type} d, a, b, c`",
+        "product, lower half, plus `c`",
+        ARITH,
+        TERNARY,
+        |e, c| {
+            let product = op(BinOp::Mul, c.ty, c.expr(1), c.expr(2));
+            assign(e, c, op(BinOp::Add, c.ty, product, c.expr(3)));
+        },
+    ),
+    InstrRow::new(
         "mad",
         "`mad.wide.type d, a, b, c`",
         "product, twice as wide, plus `c`",
         &[TYPES],
-        &[Role::Dst, Role::Val, Role::Val, Role::Loose],
+        &[
+            OperandRole::Dst,
+            OperandRole::Val,
+            OperandRole::Val,
+            OperandRole::Loose,
+        ],
         |e, c| {
             let wide = double(c.ty);
             let product = wide_product(e, c);
@@ -218,7 +268,7 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["wide"])
     .result(ResultTy::Wide),
-    Row::new(
+    InstrRow::new(
         "div",
         "`div{.rnd}{.ftz}{.type} d, a, b`",
         "quotient; of integers, rounded towards zero",
@@ -230,47 +280,118 @@ pub(super) const ROWS: &[Row] = &[
             }
         },
     ),
-    Row::new("rem", "`rem{.type} d, a, b`", "remainder", ARITH, BINARY, |e, c| bin(e, c, BinOp::Rem)),
-    Row::new("min", "`min{.ftz}{.NaN}{.type} d, a, b`", "smaller one", ORDERED, BINARY, |e, c| bin(e, c, BinOp::Min)),
-    Row::new("max", "`max{.ftz}{.NaN}{.type} d, a, b`", "larger one", ORDERED, BINARY, |e, c| bin(e, c, BinOp::Max)),
-    Row::new("and", "`and{.type} d, a, b`", "bitwise and", LOGIC, BINARY, |e, c| bin(e, c, BinOp::And)),
-    Row::new("or", "`or{.type} d, a, b`", "bitwise or", LOGIC, BINARY, |e, c| {
-        // Builds a pointer from its halves if one of them is 0.
-        if c.ty.bits == 64 {
-            e.ask();
-            for (half, other) in [(1, 2), (2, 1)] {
-                if c.expr(half) == Expr::Const(0) && c.expr(other).base().is_some() {
-                    return assign(e, c, c.expr(other));
+    InstrRow::new(
+        "rem",
+        "`rem{.type} d, a, b`",
+        "remainder",
+        ARITH,
+        BINARY,
+        |e, c| bin(e, c, BinOp::Rem),
+    ),
+    InstrRow::new(
+        "min",
+        "`min{.ftz}{.NaN}{.type} d, a, b`",
+        "smaller one",
+        ORDERED,
+        BINARY,
+        |e, c| bin(e, c, BinOp::Min),
+    ),
+    InstrRow::new(
+        "max",
+        "`max{.ftz}{.NaN}{.type} d, a, b`",
+        "larger one",
+        ORDERED,
+        BINARY,
+        |e, c| bin(e, c, BinOp::Max),
+    ),
+    InstrRow::new(
+        "and",
+        "`and{.type} d, a, b`",
+        "bitwise and",
+        LOGIC,
+        BINARY,
+        |e, c| bin(e, c, BinOp::And),
+    ),
+    InstrRow::new(
+        "or",
+        "`or{.type} d, a, b`",
+        "bitwise or",
+        LOGIC,
+        BINARY,
+        |e, c| {
+            // Builds a pointer from its halves if one of them is 0.
+            if c.ty.bits == 64 {
+                e.ask();
+                for (half, other) in [(1, 2), (2, 1)] {
+                    if c.expr(half) == Expr::Const(0) && c.expr(other).base().is_some() {
+                        return assign(e, c, c.expr(other));
+                    }
                 }
             }
-        }
-        bin(e, c, BinOp::Or);
-    }),
-    Row::new("xor", "`xor{.type} d, a, b`", "bitwise exclusive or", LOGIC, BINARY, |e, c| bin(e, c, BinOp::Xor)),
-    Row::new(
+            bin(e, c, BinOp::Or);
+        },
+    ),
+    InstrRow::new(
+        "xor",
+        "`xor{.type} d, a, b`",
+        "bitwise exclusive or",
+        LOGIC,
+        BINARY,
+        |e, c| bin(e, c, BinOp::Xor),
+    ),
+    InstrRow::new(
         "not",
         "`not{.type} d, a`",
         "bitwise complement; of a predicate, the opposite",
         LOGIC,
         UNARY,
-        |e, c| assign(e, c, op(BinOp::Xor, c.ty, c.expr(1), Expr::Const(c.ty.wrap(-1)))),
+        |e, c| {
+            assign(
+                e,
+                c,
+                op(BinOp::Xor, c.ty, c.expr(1), Expr::Const(c.ty.wrap(-1))),
+            )
+        },
     ),
-    Row::new("neg", "`neg{.ftz}{.type} d, a`", "negation", EXACT, UNARY, |e, c| {
-        if !suits(e, c) {
-            return;
-        }
-        match c.quals.format() {
-            Some(format) => negated(e, c, format),
-            None => assign(e, c, op(BinOp::Sub, c.ty, Expr::Const(0), c.expr(1))),
-        }
-    }),
-    Row::new("copysign", "`copysign.type d, a, b`", "`b` with the sign of `a`", COPIED, BINARY, |e, c| {
-        let sign = Expr::Const(c.ty.wrap(1i64 << (c.ty.bits - 1)));
-        let rest = op(BinOp::Xor, c.ty, sign.clone(), Expr::Const(c.ty.wrap(-1)));
-        let signed = op(BinOp::And, c.ty, c.expr(1), sign);
-        assign(e, c, op(BinOp::Or, c.ty, signed, op(BinOp::And, c.ty, c.expr(2), rest)));
-    }),
-    Row::new(
+    InstrRow::new(
+        "neg",
+        "`neg{.ftz}{.type} d, a`",
+        "negation",
+        EXACT,
+        UNARY,
+        |e, c| {
+            if !suits(e, c) {
+                return;
+            }
+            match c.quals.format() {
+                Some(format) => negated(e, c, format),
+                None => assign(e, c, op(BinOp::Sub, c.ty, Expr::Const(0), c.expr(1))),
+            }
+        },
+    ),
+    InstrRow::new(
+        "copysign",
+        "`copysign.type d, a, b`",
+        "`b` with the sign of `a`",
+        COPIED,
+        BINARY,
+        |e, c| {
+            let sign = Expr::Const(c.ty.wrap(1i64 << (c.ty.bits - 1)));
+            let rest = op(BinOp::Xor, c.ty, sign.clone(), Expr::Const(c.ty.wrap(-1)));
+            let signed = op(BinOp::And, c.ty, c.expr(1), sign);
+            assign(
+                e,
+                c,
+                op(
+                    BinOp::Or,
+                    c.ty,
+                    signed,
+                    op(BinOp::And, c.ty, c.expr(2), rest),
+                ),
+            );
+        },
+    ),
+    InstrRow::new(
         "fma",
         "`fma.rnd{.ftz}{.sat|.relu}.type d, a, b, c`",
         "product plus `c`, rounded once",
@@ -278,27 +399,86 @@ pub(super) const ROWS: &[Row] = &[
         TERNARY,
         fused,
     ),
-    Row::new(
+    InstrRow::new(
         "mad",
         "`mad.rnd{.ftz}{.sat}.type d, a, b, c`",
         "product plus `c`, rounded once",
-        &[ROUND, FLUSH, SAT, Group { kind: GroupKind::Type, words: &["f32", "f64"] }],
+        &[
+            ROUND,
+            FLUSH,
+            SAT,
+            QualGroup {
+                kind: QualKind::Type,
+                words: &["f32", "f64"],
+            },
+        ],
         TERNARY,
         fused,
     )
     .one_of(&["f32", "f64"]),
-    Row::new("sqrt", "`sqrt.rnd{.ftz}.type d, a`", "square root", FLOATS, UNARY, root),
-    Row::new("rcp", "`rcp.rnd{.ftz}.type d, a`", "reciprocal", FLOATS, UNARY, reciprocal),
-    Row::new("shl", "`shl{.type} d, a, n`", "shift left", ARITH, SHIFT, |e, c| shifted(e, c, BinOp::Shl)),
-    Row::new("shr", "`shr{.type} d, a, n`", "shift right, arithmetic if signed", ARITH, SHIFT, |e, c| {
-        shifted(e, c, BinOp::Shr)
-    }),
-    compares("`setp.cmp{.ftz}{.type} p{|q}, a, b`", "compares; `eq ne lt le gt ge`, unsigned `lo ls hi hs`, of floating-point numbers \
-         `equ neu ltu leu gtu geu num nan`; `q` is the opposite, of a packed type what its upper numbers give", &[], COMPARED, |e, c| set_predicates(e, c, None)),
-    compares("`setp.cmp.and{.ftz}{.type} p{|q}, a, b, r`", COMBINES, &["and"], COMBINED, |e, c| set_predicates(e, c, Some(BinOp::And))),
-    compares("`setp.cmp.or{.ftz}{.type} p{|q}, a, b, r`", COMBINES, &["or"], COMBINED, |e, c| set_predicates(e, c, Some(BinOp::Or))),
-    compares("`setp.cmp.xor{.ftz}{.type} p{|q}, a, b, r`", COMBINES, &["xor"], COMBINED, |e, c| set_predicates(e, c, Some(BinOp::Xor))),
-    Row::new(
+    InstrRow::new(
+        "sqrt",
+        "`sqrt.rnd{.ftz}.type d, a`",
+        "square root",
+        FLOATS,
+        UNARY,
+        root,
+    ),
+    InstrRow::new(
+        "rcp",
+        "`rcp.rnd{.ftz}.type d, a`",
+        "reciprocal",
+        FLOATS,
+        UNARY,
+        reciprocal,
+    ),
+    InstrRow::new(
+        "shl",
+        "`shl{.type} d, a, n`",
+        "shift left",
+        ARITH,
+        SHIFT,
+        |e, c| shifted(e, c, BinOp::Shl),
+    ),
+    InstrRow::new(
+        "shr",
+        "`shr{.type} d, a, n`",
+        "shift right, arithmetic if signed",
+        ARITH,
+        SHIFT,
+        |e, c| shifted(e, c, BinOp::Shr),
+    ),
+    compares(
+        "`setp.cmp{.ftz}{.type} p{|q}, a, b`",
+        "compares; `eq ne lt le gt ge`, unsigned `lo ls hi hs`, of floating-point numbers \
+         `equ neu ltu leu gtu geu num nan`; `q` is the opposite, of a packed type what \
+         its upper numbers give",
+        &[],
+        COMPARED,
+        |e, c| set_predicates(e, c, None),
+    ),
+    compares(
+        "`setp.cmp.and{.ftz}{.type} p{|q}, a, b, r`",
+        COMBINES,
+        &["and"],
+        COMBINED,
+        |e, c| set_predicates(e, c, Some(BinOp::And)),
+    ),
+    compares(
+        "`setp.cmp.or{.ftz}{.type} p{|q}, a, b, r`",
+        COMBINES,
+        &["or"],
+        COMBINED,
+        |e, c| set_predicates(e, c, Some(BinOp::Or)),
+    ),
+    compares(
+        "`setp.cmp.xor{.ftz}{.type} p{|q}, a, b, r`",
+        COMBINES,
+        &["xor"],
+        COMBINED,
+        |e, c| set_predicates(e, c, Some(BinOp::Xor)),
+    ),
+    InstrRow::new(
         "set",
         "`set.cmp{.ftz}.type.type d, a, b`",
         "compares: all ones where it holds, of a floating-point type 1, else 0",
@@ -306,7 +486,7 @@ pub(super) const ROWS: &[Row] = &[
         SET_OPERANDS,
         |e, c| set(e, c, None),
     ),
-    Row::new(
+    InstrRow::new(
         "set",
         "`set.cmp.and{.ftz}.type.type d, a, b, p`",
         "compares, and combines the result with `p`",
@@ -315,7 +495,7 @@ pub(super) const ROWS: &[Row] = &[
         |e, c| set(e, c, Some(BinOp::And)),
     )
     .keyed(&["and"]),
-    Row::new(
+    InstrRow::new(
         "set",
         "`set.cmp.or{.ftz}.type.type d, a, b, p`",
         "compares, and combines the result with `p`",
@@ -324,7 +504,7 @@ pub(super) const ROWS: &[Row] = &[
         |e, c| set(e, c, Some(BinOp::Or)),
     )
     .keyed(&["or"]),
-    Row::new(
+    InstrRow::new(
         "set",
         "`set.cmp.xor{.ftz}.type.type d, a, b, p`",
         "compares, and combines the result with `p`",
@@ -333,21 +513,30 @@ pub(super) const ROWS: &[Row] = &[
         |e, c| set(e, c, Some(BinOp::Xor)),
     )
     .keyed(&["xor"]),
-    Row::new(
+    InstrRow::new(
         "selp",
         "`selp{.type} d, a, b, p`",
         "`a` if `p` holds, else `b`",
         MOVED,
-        &[Role::Dst, Role::Val, Role::Val, Role::Pred],
+        &[
+            OperandRole::Dst,
+            OperandRole::Val,
+            OperandRole::Val,
+            OperandRole::Pred,
+        ],
         |e, c| {
             let (a, b) = (e.fit(c.expr(1), c.ty), e.fit(c.expr(2), c.ty));
-            assign(e, c, Expr::Select(Box::new(c.expr(3)), Box::new(a), Box::new(b)));
+            assign(
+                e,
+                c,
+                Expr::Select(Box::new(c.expr(3)), Box::new(a), Box::new(b)),
+            );
         },
     ),
 ];
 
 /// Lowers `mov`: copies a value, splits it into a vector, or joins a vector into a value.
-fn moved(e: &mut Emit<'_, '_>, c: &Call) {
+fn moved(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let whole = Ty {
         signed: false,
         ..c.ty
@@ -367,7 +556,9 @@ fn moved(e: &mut Emit<'_, '_>, c: &Call) {
         (pieces, 1) if fits(pieces) => {
             let mut read = false;
             for (i, dst) in c.elements(0).iter().enumerate() {
-                let Arg::Dst(Some(dst)) = *dst else { continue };
+                let PtxArg::Dst(Some(dst)) = *dst else {
+                    continue;
+                };
                 let piece = op(BinOp::Shr, whole, c.expr(1), shift(pieces, i));
                 read |= c.expr(1) == Expr::Reg(dst);
                 e.push(Op::Assign {
@@ -386,7 +577,7 @@ fn moved(e: &mut Emit<'_, '_>, c: &Call) {
         }
         (1, pieces) if fits(pieces) => {
             let pieces_of = c.elements(1).iter().enumerate().map(|(i, arg)| {
-                let piece = if let Arg::Expr(piece) = arg {
+                let piece = if let PtxArg::Expr(piece) = arg {
                     piece.clone()
                 } else {
                     Expr::Const(0)
@@ -409,11 +600,11 @@ fn moved(e: &mut Emit<'_, '_>, c: &Call) {
 }
 
 /// Copies two halves of a wide value, the lower one first.
-fn moved_halves(e: &mut Emit<'_, '_>, c: &Call) {
+fn moved_halves(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let halves = c.elements(0).iter().zip(c.elements(1));
     let copies: Vec<_> = halves
         .filter_map(|(dst, from)| match (dst, from) {
-            (Arg::Dst(Some(dst)), Arg::Expr(value)) => Some((*dst, value.clone())),
+            (PtxArg::Dst(Some(dst)), PtxArg::Expr(value)) => Some((*dst, value.clone())),
             _ => None,
         })
         .collect();
@@ -433,7 +624,7 @@ fn moved_halves(e: &mut Emit<'_, '_>, c: &Call) {
         .for_each(|(dst, value)| e.push(Op::Assign { dst, value }));
 }
 
-pub(super) fn assign(e: &mut Emit<'_, '_>, c: &Call, value: Expr) {
+pub(super) fn assign(e: &mut Emit<'_, '_>, c: &PtxInstr, value: Expr) {
     match c.dst(0) {
         Some(dst) => e.push(Op::Assign { dst, value }),
         None => e.error(
@@ -450,11 +641,11 @@ pub(super) fn op(op: BinOp, ty: Ty, a: Expr, b: Expr) -> Expr {
 }
 
 /// An operation on integers, or on floating-point numbers if the type says so.
-fn bin(e: &mut Emit<'_, '_>, c: &Call, operation: BinOp) {
+fn bin(e: &mut Emit<'_, '_>, c: &PtxInstr, operation: BinOp) {
     if !suits(e, c) {
         return;
     }
-    match (c.quals.format(), c.quals.place(GroupKind::Clamp)) {
+    match (c.quals.format(), c.quals.place(QualKind::Clamp)) {
         (Some(format), _) => calculate(e, c, format, operation),
         (None, None) => assign(e, c, op(operation, c.ty, c.expr(1), c.expr(2))),
         (None, Some(_)) if matches!(operation, BinOp::Add | BinOp::Sub) => {
@@ -471,7 +662,7 @@ fn bin(e: &mut Emit<'_, '_>, c: &Call, operation: BinOp) {
 
 /// A shift. The distance has 32 bits, whatever the type of the shifted value (PTX ISA 9.4, *shl*,
 /// *shr*).
-fn shifted(e: &mut Emit<'_, '_>, c: &Call, operation: BinOp) {
+fn shifted(e: &mut Emit<'_, '_>, c: &PtxInstr, operation: BinOp) {
     let by = match c.ty.bits {
         16 => op(BinOp::Min, Ty::U32, c.expr(2), Expr::Const(16)),
         _ => c.expr(2),
@@ -486,7 +677,7 @@ pub(super) fn double(ty: Ty) -> Ty {
     }
 }
 
-pub(super) fn wide_product(e: &mut Emit<'_, '_>, c: &Call) -> Expr {
+pub(super) fn wide_product(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Expr {
     if c.ty.bits == 64 {
         e.error(
             "unsupported-type",

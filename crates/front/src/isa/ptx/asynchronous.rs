@@ -24,78 +24,79 @@
 
 use super::atomics::{RED_OPS, SEM, acquires_nothing, updated_by};
 use super::copies::{
-    Accesses, TRACKED, UNIT, aligned, end, mark, of_units, one_address, one_type, reduction,
+    AsyncAccess, TRACKED, UNIT, aligned, end, mark, of_units, one_address, one_type, reduction,
     wait_group,
 };
-use super::lower::{Arg, Call, Emit};
+use super::lower::{Emit, PtxArg, PtxInstr};
 use super::mbarrier;
 use super::memory::{addresses, is_ordinary};
 use super::operands::plus;
-use super::table::{B128, DATA, Group, GroupKind, Role, Row, SCOPES, TYPES};
+use super::table::{B128, DATA, InstrRow, OperandRole, QualGroup, QualKind, SCOPES, TYPES};
 use diag::Sink;
 use program::{Op, Program, Scope, Space, Tag, Tags};
 
-const STORE: Group = Group {
-    kind: GroupKind::Sem,
+const STORE: QualGroup = QualGroup {
+    kind: QualKind::Sem,
     words: &["weak", "release"],
 };
-const SPACE: Group = Group {
-    kind: GroupKind::Space,
+const SPACE: QualGroup = QualGroup {
+    kind: QualKind::Space,
     words: &["shared::cluster", "global"],
 };
-const FLAG: Group = Group {
-    kind: GroupKind::Flag,
+const FLAG: QualGroup = QualGroup {
+    kind: QualKind::Flag,
     words: &["mmio"],
 };
-const TOLD: Group = Group {
-    kind: GroupKind::Ignored,
+const TOLD: QualGroup = QualGroup {
+    kind: QualKind::Ignored,
     words: &[TRACKED],
 };
-const WIDTHS: Group = Group {
-    kind: GroupKind::Vector,
+const WIDTHS: QualGroup = QualGroup {
+    kind: QualKind::Vector,
     words: &["v2", "v4", B128],
 };
-const ALIGNED: Group = Group {
-    kind: GroupKind::Ignored,
+const ALIGNED: QualGroup = QualGroup {
+    kind: QualKind::Ignored,
     words: &["sync", "aligned"],
 };
 
-pub(super) const ROWS: &[Row] = &[
-    Row::new(
+pub(super) const ROWS: &[InstrRow] = &[
+    InstrRow::new(
         "st",
-        "`st.async{.weak}{.shared::cluster}{.mbarrier::complete_tx::bytes}{.v2|.v4}.type|.b128 [a], b, [m]`, or \
-         `st.async{.mmio}.release.gpu|.sys{.global}.type [a], b`",
-        "begins to store: weakly in shared memory of the cluster, where an mbarrier object tells of it, or, as a release, in global \
-         memory",
+        "`st.async{.weak}{.shared::cluster}{.mbarrier::complete_tx::bytes}{.v2|.v4}.type|.b128 \
+         [a], b, [m]`, or `st.async{.mmio}.release.gpu|.sys{.global}.type [a], b`",
+        "begins to store: weakly in shared memory of the cluster, where an mbarrier object \
+         tells of it, or, as a release, in global memory",
         &[STORE, SCOPES, SPACE, FLAG, TOLD, WIDTHS, DATA],
-        &[Role::Addr, Role::Val, Role::Addr],
+        &[OperandRole::Addr, OperandRole::Val, OperandRole::Addr],
         store,
     )
     .keyed(&["async"])
     .optional(1),
-    Row::new(
+    InstrRow::new(
         "red",
-        "`red.async.relaxed.cluster{.shared::cluster}{.mbarrier::complete_tx::bytes}.op.type [a], b, [m]`, or \
-         `red.async{.mmio}.release.gpu|.sys{.global}.add.type [a], b`",
-        "begins a reduction: in shared memory of another CTA of the cluster, where an mbarrier object tells of it, or, as a release, in \
-         global memory",
+        "`red.async.relaxed.cluster{.shared::cluster}{.mbarrier::complete_tx::bytes}.op.type \
+         [a], b, [m]`, or `red.async{.mmio}.release.gpu|.sys{.global}.add.type [a], b`",
+        "begins a reduction: in shared memory of another CTA of the cluster, where an \
+         mbarrier object tells of it, or, as a release, in global memory",
         &[SEM, SCOPES, SPACE, FLAG, TOLD, RED_OPS, TYPES],
-        &[Role::Addr, Role::Val, Role::Addr],
+        &[OperandRole::Addr, OperandRole::Val, OperandRole::Addr],
         reduce,
     )
     .keyed(&["async"])
     .optional(1),
-    Row::new(
+    InstrRow::new(
         "wgmma",
         "`wgmma.mma_async d, [x], bytes`",
-        "a matrix instruction that begins to read an operand in shared memory through the async proxy; `d`, which nothing else may name, \
-         is left with the first element read (short form)",
+        "a matrix instruction that begins to read an operand in shared memory through the \
+         async proxy; `d`, which nothing else may name, is left with the first element read \
+         (short form)",
         &[ALIGNED],
-        &[Role::Dst, Role::Addr, Role::Loose],
+        &[OperandRole::Dst, OperandRole::Addr, OperandRole::Loose],
         multiply,
     )
     .keyed(&["mma_async"]),
-    Row::new(
+    InstrRow::new(
         "wgmma",
         "`wgmma.fence{.sync.aligned}`",
         "what comes before it comes before matrix instructions that begin behind it",
@@ -104,7 +105,7 @@ pub(super) const ROWS: &[Row] = &[
         |e, _| e.push(mark(&[Tag::WgmmaFence], None)),
     )
     .keyed(&["fence"]),
-    Row::new(
+    InstrRow::new(
         "wgmma",
         "`wgmma.commit_group{.sync.aligned}`",
         "makes the matrix instructions since the last such group a group",
@@ -113,12 +114,12 @@ pub(super) const ROWS: &[Row] = &[
         |e, _| e.push(mark(&[Tag::CommitGroup, Tag::Wgmma], None)),
     )
     .keyed(&["commit_group"]),
-    Row::new(
+    InstrRow::new(
         "wgmma",
         "`wgmma.wait_group{.sync.aligned} n`",
         "waits until all groups of matrix instructions but the `n` last ones are complete",
         &[ALIGNED],
-        &[Role::Loose],
+        &[OperandRole::Loose],
         |e, c| wait_group(e, c, &[Tag::WaitGroup, Tag::Wgmma]),
     )
     .keyed(&["wait_group"]),
@@ -126,16 +127,15 @@ pub(super) const ROWS: &[Row] = &[
 
 /// Whether the instruction is a release in global memory (`true`) or tracked by an mbarrier object
 /// (`false`). Reports an error and returns `None` for any other form.
-fn releases(e: &mut Emit<'_, '_>, c: &Call, weak: bool) -> Option<bool> {
+fn releases(e: &mut Emit<'_, '_>, c: &PtxInstr, weak: bool) -> Option<bool> {
     // The mbarrier object does not determine the type.
     e.through_register = false;
     let (sem, scope, told) = (
-        c.quals.get(GroupKind::Sem),
+        c.quals.get(QualKind::Sem),
         c.quals.scope(),
         c.given(2).is_some(),
     );
     let release = sem == Some("release");
-    let is = |kind| c.quals.get(kind).is_some();
     let wrong = match (release, scope) {
         _ if !release && !weak && sem.is_none() => {
             ("missing-order", "this needs an order and a scope")
@@ -152,16 +152,16 @@ fn releases(e: &mut Emit<'_, '_>, c: &Call, weak: bool) -> Option<bool> {
             ("missing-scope", "an order needs a scope")
         }
         (true, Some(Scope::Gpu | Scope::Sys))
-            if !is(GroupKind::Ignored)
-                && !is(GroupKind::Vector)
-                && c.quals.get(GroupKind::Space) != Some("shared::cluster") =>
+            if c.quals.get(QualKind::Ignored).is_none()
+                && c.quals.get(QualKind::Vector).is_none()
+                && c.quals.get(QualKind::Space) != Some("shared::cluster") =>
         {
             ("", "")
         }
         (false, None | Some(Scope::Cluster))
-            if !is(GroupKind::Flag)
+            if c.quals.get(QualKind::Flag).is_none()
                 && (scope.is_none() || sem.is_some())
-                && c.quals.get(GroupKind::Space) != Some("global") =>
+                && c.quals.get(QualKind::Space) != Some("global") =>
         {
             ("", "")
         }
@@ -177,7 +177,7 @@ fn releases(e: &mut Emit<'_, '_>, c: &Call, weak: bool) -> Option<bool> {
 }
 
 /// Reports a location in a wrong state space, and an access through a register without a type.
-fn reaches(e: &mut Emit<'_, '_>, c: &Call, space: Space) -> Option<()> {
+fn reaches(e: &mut Emit<'_, '_>, c: &PtxInstr, space: Space) -> Option<()> {
     let Some(loc) = c.expr(0).base() else {
         if c.quals.ty().is_none() {
             let message = format!("`{}.async` through a register needs a type", c.row.opcode);
@@ -211,7 +211,7 @@ fn reaches(e: &mut Emit<'_, '_>, c: &Call, space: Space) -> Option<()> {
     None
 }
 
-fn store(e: &mut Emit<'_, '_>, c: &Call) {
+fn store(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let Some(release) = releases(e, c, true) else {
         return;
     };
@@ -237,9 +237,9 @@ fn store(e: &mut Emit<'_, '_>, c: &Call) {
         );
         return;
     }
-    let how = Accesses {
+    let how = AsyncAccess {
         strong: c.quals.scope().filter(|_| release),
-        ..Accesses::weak(Tag::Generic)
+        ..AsyncAccess::weak(Tag::Generic)
     };
     let Some(all) = addresses(e, c, c.expr(0)) else {
         return;
@@ -255,7 +255,7 @@ fn store(e: &mut Emit<'_, '_>, c: &Call) {
         return;
     }
     let ops = all.into_iter().zip(c.elements(1)).map(|(addr, value)| {
-        let value = if let Arg::Expr(value) = value {
+        let value = if let PtxArg::Expr(value) = value {
             value.clone()
         } else {
             c.expr(1)
@@ -273,14 +273,14 @@ fn store(e: &mut Emit<'_, '_>, c: &Call) {
     }
 }
 
-fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
+fn reduce(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     if acquires_nothing(e, c).is_none() {
         return;
     }
     let Some(release) = releases(e, c, false) else {
         return;
     };
-    if release && c.quals.get(GroupKind::Op).is_some_and(|op| op != "add") {
+    if release && c.quals.get(QualKind::Op).is_some_and(|op| op != "add") {
         e.error(
             "conflicting-qualifiers",
             c.opcode.clone(),
@@ -307,10 +307,10 @@ fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
     let Some(update) = updated_by(e, c, operand) else {
         return;
     };
-    let how = Accesses {
+    let how = AsyncAccess {
         strong: c.quals.scope(),
         away: !release,
-        ..Accesses::weak(Tag::Generic)
+        ..AsyncAccess::weak(Tag::Generic)
     };
     e.push(how.reduction(
         if release { Tag::Release } else { Tag::Relaxed },
@@ -323,10 +323,10 @@ fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
     }
 }
 
-fn multiply(e: &mut Emit<'_, '_>, c: &Call) {
+fn multiply(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     e.through_register = false;
     let Some(bytes) = of_units(e, c) else { return };
-    let Some(source) = end(e, c, 1, Space::Shared, (bytes, UNIT)) else {
+    let Some(source) = end(e, c, 1, Space::Shared, bytes, UNIT) else {
         return;
     };
     if one_address(e, c, source).is_none() {
@@ -336,7 +336,7 @@ fn multiply(e: &mut Emit<'_, '_>, c: &Call) {
         return;
     };
     let from = aligned(c.expr(1), UNIT);
-    let mut access = Accesses::weak(Tag::AsyncProxy).source(ty);
+    let mut access = AsyncAccess::weak(Tag::AsyncProxy).source(ty);
     access.tags.insert(Tag::Wgmma);
     for k in 0..bytes / i64::from(ty.bytes()) {
         let first = c.dst(0).filter(|_| k == 0);

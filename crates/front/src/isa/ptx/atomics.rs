@@ -16,28 +16,29 @@
 //! - `sub` is an operation (the published suites have it; PTX negates the operand of `add`).
 
 use super::copies::aligned;
-use super::lower::{Arg, Call, Emit};
+use super::lower::{Emit, PtxArg, PtxInstr};
 use super::memory::{addresses, opaque, read_only};
 use super::operands::plus;
 use super::table::{
-    B128, CACHE, Group, GroupKind, NOFTZ, NUMBERS, Role, Row, SCOPES, SPACES, TYPES, VECTORS, WIDE,
+    B128, CACHE, InstrRow, NOFTZ, NUMBERS, OperandRole, QualGroup, QualKind, SCOPES, SPACES, TYPES,
+    VECTORS, WIDE,
 };
 use program::{
     Access, BinOp, CmpOp, Expr, FloatOp, Format, Op, RegId, Rounding, Scope, Tag, Tags, Ty, Update,
 };
 
-pub(super) const SEM: Group = Group {
-    kind: GroupKind::Sem,
+pub(super) const SEM: QualGroup = QualGroup {
+    kind: QualKind::Sem,
     words: &["relaxed", "acquire", "release", "acq_rel"],
 };
-const OPS: Group = Group {
-    kind: GroupKind::Op,
+const OPS: QualGroup = QualGroup {
+    kind: QualKind::Op,
     words: &[
         "add", "sub", "and", "or", "xor", "min", "max", "inc", "dec", "exch",
     ],
 };
-pub(super) const RED_OPS: Group = Group {
-    kind: GroupKind::Op,
+pub(super) const RED_OPS: QualGroup = QualGroup {
+    kind: QualKind::Op,
     words: &["add", "sub", "and", "or", "xor", "min", "max", "inc", "dec"],
 };
 
@@ -47,38 +48,53 @@ pub(super) const HALF: Ty = Ty {
     signed: false,
 };
 
-pub(super) const ROWS: &[Row] = &[
-    Row::new(
+pub(super) const ROWS: &[InstrRow] = &[
+    InstrRow::new(
         "atom",
-        "`atom{.order}{.scope}{.space}.op{.noftz}{.vec}{.type} d, [a], b`, or `.exch.b128 {d, e}, [a], {lo, hi}`",
-        "reads, applies an operation (`add`, `sub`, `and`, `or`, `xor`, `min`, `max`, `inc`, `dec`, `exch`), writes; `.v2.f32`, \
-         `.v4.f32`, and vectors and pairs of numbers of 16 bits, for each number",
+        "`atom{.order}{.scope}{.space}.op{.noftz}{.vec}{.type} d, [a], b`, or `.exch.b128 {d, \
+         e}, [a], {lo, hi}`",
+        "reads, applies an operation (`add`, `sub`, `and`, `or`, `xor`, `min`, `max`, `inc`, \
+         `dec`, `exch`), writes; `.v2.f32`, `.v4.f32`, and vectors and pairs of numbers of 16 \
+         bits, for each number",
         &[SEM, SCOPES, SPACES, OPS, CACHE, VECTORS, NOFTZ, NUMBERS],
-        &[Role::Dst, Role::Addr, Role::Val],
+        &[OperandRole::Dst, OperandRole::Addr, OperandRole::Val],
         |e, c| update(e, c, 1),
     ),
-    Row::new(
+    InstrRow::new(
         "atom",
-        "`atom{.order}{.scope}{.space}.cas{.type} d, [a], expected, new`, or `.cas.b128` with halves `{lo, hi}`",
+        "`atom{.order}{.scope}{.space}.cas{.type} d, [a], expected, new`, or `.cas.b128` with \
+         halves `{lo, hi}`",
         "writes the new value if it reads the expected one",
         &[SEM, SCOPES, SPACES, CACHE, WIDE, TYPES],
-        &[Role::Dst, Role::Addr, Role::Val, Role::Val],
+        &[
+            OperandRole::Dst,
+            OperandRole::Addr,
+            OperandRole::Val,
+            OperandRole::Val,
+        ],
         |e, c| {
             if c.quals.width() > 1 {
                 return wide(e, c, Some(2), 3);
             }
             let (expected, new) = (e.fit(c.expr(2), c.ty), e.fit(c.expr(3), c.ty));
-            let op = rmw(e, c, (c.dst(0), c.ty), c.expr(1), Update::CompareExchange { expected, new });
+            let op = rmw(
+                e,
+                c,
+                c.dst(0),
+                c.ty,
+                c.expr(1),
+                Update::CompareExchange { expected, new },
+            );
             e.push(op);
         },
     )
     .keyed(&["cas"]),
-    Row::new(
+    InstrRow::new(
         "red",
         "`red{.relaxed|.release}{.scope}{.space}.op{.noftz}{.vec}{.type} [a], b`",
         "as `atom`, without a result; its read never takes part in an acquire pattern",
         &[SEM, SCOPES, SPACES, RED_OPS, CACHE, VECTORS, NOFTZ, NUMBERS],
-        &[Role::Addr, Role::Val],
+        &[OperandRole::Addr, OperandRole::Val],
         |e, c| {
             if e.env.acquiring_red || acquires_nothing(e, c).is_some() {
                 update(e, c, 0);
@@ -88,11 +104,11 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 /// Reports an order of `red` that acquires.
-pub(super) fn acquires_nothing(e: &mut Emit<'_, '_>, c: &Call) -> Option<()> {
-    let Some(sem @ ("acquire" | "acq_rel")) = c.quals.get(GroupKind::Sem) else {
+pub(super) fn acquires_nothing(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Option<()> {
+    let Some(sem @ ("acquire" | "acq_rel")) = c.quals.get(QualKind::Sem) else {
         return Some(());
     };
-    let place = c.quals.place(GroupKind::Sem).unwrap_or_default();
+    let place = c.quals.place(QualKind::Sem).unwrap_or_default();
     e.error(
         "acquire-on-red",
         place,
@@ -108,8 +124,8 @@ pub(super) fn acquires_nothing(e: &mut Emit<'_, '_>, c: &Call) -> Option<()> {
 
 /// Lowers an update: operand `addr` is the address, the next operand is the value. It is one
 /// atomic, or one for each element.
-fn update(e: &mut Emit<'_, '_>, c: &Call, addr: usize) {
-    if c.quals.get(GroupKind::Vector) == Some(B128) && c.quals.get(GroupKind::Op) == Some("exch") {
+fn update(e: &mut Emit<'_, '_>, c: &PtxInstr, addr: usize) {
+    if c.quals.get(QualKind::Vector) == Some(B128) && c.quals.get(QualKind::Op) == Some("exch") {
         return wide(e, c, None, addr + 1);
     }
     let is_vector = c.quals.width() > 1;
@@ -129,8 +145,14 @@ fn update(e: &mut Emit<'_, '_>, c: &Call, addr: usize) {
             c.elements(0).get(i)
         };
         let value = c.elements(addr + 1).get(i);
-        let dst = dst.and_then(|dst| if let Arg::Dst(dst) = dst { *dst } else { None });
-        let value = if let Some(Arg::Expr(value)) = value {
+        let dst = dst.and_then(|dst| {
+            if let PtxArg::Dst(dst) = dst {
+                *dst
+            } else {
+                None
+            }
+        });
+        let value = if let Some(PtxArg::Expr(value)) = value {
             value.clone()
         } else {
             Expr::Const(0)
@@ -150,21 +172,20 @@ fn update(e: &mut Emit<'_, '_>, c: &Call, addr: usize) {
             let Some(update) = updated_by(e, c, value) else {
                 return;
             };
-            ops.push(rmw(e, c, (old, ty), plus(at.clone(), k as i64, ty), update));
+            ops.push(rmw(e, c, old, ty, plus(at.clone(), k as i64, ty), update));
             pieces.extend(old);
         }
         results.extend(dst.filter(|_| packed > 1).map(|dst| (dst, pieces)));
     }
     let written: Vec<RegId> = ops.iter().filter_map(Op::defines).collect();
-    let read = |op: &Op| {
-        written.iter().any(|&reg| {
-            op.operands()
-                .into_iter()
-                .any(|input| input.any(&|e| *e == Expr::Reg(reg)))
-        })
-    };
     if is_vector
-        && (ops.iter().any(read) || (1..written.len()).any(|i| written[..i].contains(&written[i])))
+        && (ops.iter().any(|op: &Op| {
+            written.iter().any(|&reg| {
+                op.operands()
+                    .into_iter()
+                    .any(|input| input.any(&|e| *e == Expr::Reg(reg)))
+            })
+        }) || (1..written.len()).any(|i| written[..i].contains(&written[i])))
     {
         let message =
             "an atomic operation on a vector writes a register that it also reads, or twice";
@@ -216,23 +237,24 @@ pub(super) fn put_together(of: Ty, numbers: impl Iterator<Item = Expr>) -> Expr 
         bits: 2 * of.bits,
         signed: false,
     };
-    let up = |(k, number): (usize, Expr)| match k {
-        0 => number,
-        k => Expr::Bin(
-            BinOp::Shl,
-            whole,
-            number.into(),
-            Expr::Const(k as i64 * i64::from(of.bits)).into(),
-        ),
-    };
-    let all = numbers.enumerate().map(up);
+    let all = numbers
+        .enumerate()
+        .map(|(k, number): (usize, Expr)| match k {
+            0 => number,
+            k => Expr::Bin(
+                BinOp::Shl,
+                whole,
+                number.into(),
+                Expr::Const(k as i64 * i64::from(of.bits)).into(),
+            ),
+        });
     all.reduce(|low, high| Expr::Bin(BinOp::Or, whole, low.into(), high.into()))
         .unwrap_or(Expr::Const(0))
 }
 
 /// An atomic of 128 bits. It writes if the old value is the `expected` one; without `expected`,
 /// always.
-fn wide(e: &mut Emit<'_, '_>, c: &Call, expected: Option<usize>, new: usize) {
+fn wide(e: &mut Emit<'_, '_>, c: &PtxInstr, expected: Option<usize>, new: usize) {
     let Some(addresses) = addresses(e, c, c.expr(1)) else {
         return;
     };
@@ -243,7 +265,7 @@ fn wide(e: &mut Emit<'_, '_>, c: &Call, expected: Option<usize>, new: usize) {
         return;
     };
     let half = |at: usize, k: usize| match c.elements(at).get(k) {
-        Some(Arg::Expr(value)) => value.clone(),
+        Some(PtxArg::Expr(value)) => value.clone(),
         _ => Expr::Const(0),
     };
     let same = |at, k, old| Expr::Cmp(CmpOp::Eq, c.ty, Expr::Reg(old).into(), half(at, k).into());
@@ -261,11 +283,11 @@ fn wide(e: &mut Emit<'_, '_>, c: &Call, expected: Option<usize>, new: usize) {
             cond: cond.clone(),
             new: e.fit(half(new, k), c.ty),
         };
-        ops.push(rmw(e, c, (Some(old), c.ty), addr, update));
+        ops.push(rmw(e, c, Some(old), c.ty, addr, update));
     }
     e.push_scalar(ops);
     for (dst, old) in c.elements(0).iter().zip([low, high]) {
-        if let Arg::Dst(Some(dst)) = dst {
+        if let PtxArg::Dst(Some(dst)) = dst {
             e.push(Op::Assign {
                 dst: *dst,
                 value: Expr::Reg(old),
@@ -275,10 +297,10 @@ fn wide(e: &mut Emit<'_, '_>, c: &Call, expected: Option<usize>, new: usize) {
 }
 
 /// Reports unsupported operations on numbers of 16 bits, and `.noftz` on other types.
-fn of_halves(e: &mut Emit<'_, '_>, c: &Call, is_vector: bool) -> Option<()> {
+fn of_halves(e: &mut Emit<'_, '_>, c: &PtxInstr, is_vector: bool) -> Option<()> {
     let (op, flush) = (
-        c.quals.get(GroupKind::Op),
-        c.quals.get(GroupKind::Flush).is_some(),
+        c.quals.get(QualKind::Op),
+        c.quals.get(QualKind::Flush).is_some(),
     );
     let wrong = match (c.quals.is_half(), op) {
         (true, Some("add")) if !flush => "a sum of numbers of 16 bits needs `.noftz`",
@@ -292,32 +314,41 @@ fn of_halves(e: &mut Emit<'_, '_>, c: &Call, is_vector: bool) -> Option<()> {
         (false, _) => "`.noftz` is for numbers of 16 bits",
     };
     e.error("conflicting-qualifiers", c.opcode.clone(), wrong, |d| {
-        d.label("expected `.add.noftz` on `.f16`, `.f16x2`, `.bf16` or `.bf16x2`, or `.min` or `.max` on vectors of them")
+        d.label(
+            "expected `.add.noftz` on `.f16`, `.f16x2`, `.bf16` or `.bf16x2`, or `.min` \
+             or `.max` on vectors of them",
+        )
     });
     None
 }
 
 /// Reports a vector whose operation, type or state space has no vector form.
-fn has_vectors(e: &mut Emit<'_, '_>, c: &Call) -> Option<()> {
-    let place = c.quals.place(GroupKind::Vector).unwrap_or_default();
-    let space = c.quals.get(GroupKind::Space).unwrap_or("global");
-    let is_number = c.quals.is_half() || c.quals.get(GroupKind::Type) == Some("f32");
+fn has_vectors(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Option<()> {
+    let place = c.quals.place(QualKind::Vector).unwrap_or_default();
+    let space = c.quals.get(QualKind::Space).unwrap_or("global");
+    let is_number = c.quals.is_half() || c.quals.get(QualKind::Type) == Some("f32");
     let bytes = c.quals.width() * c.ty.bytes() as usize;
-    if is_number && bytes <= 16 && space == "global" && c.quals.get(GroupKind::Vector) != Some(B128)
+    if is_number && bytes <= 16 && space == "global" && c.quals.get(QualKind::Vector) != Some(B128)
     {
         return Some(());
     }
     let message = format!("there is no such `{}` on a vector here", c.row.opcode);
     e.error("unsupported-qualifier", place, message, |d| {
-        d.label("expected at most 16 bytes of `.f32`, `.f16`, `.f16x2`, `.bf16` or `.bf16x2`, in global memory")
-            .note("PTX ISA 9.4, atom, red: vectors are of floating-point numbers; of 128 bits, there is `atom.exch` and `atom.cas`")
+        d.label(
+            "expected at most 16 bytes of `.f32`, `.f16`, `.f16x2`, `.bf16` or `.bf16x2`, \
+             in global memory",
+        )
+        .note(
+            "PTX ISA 9.4, atom, red: vectors are of floating-point numbers; of 128 \
+             bits, there is `atom.exch` and `atom.cas`",
+        )
     });
     None
 }
 
 /// The update that the instruction's operation makes with an operand.
-pub(super) fn updated_by(e: &mut Emit<'_, '_>, c: &Call, operand: Expr) -> Option<Update> {
-    let Some(op) = c.quals.get(GroupKind::Op) else {
+pub(super) fn updated_by(e: &mut Emit<'_, '_>, c: &PtxInstr, operand: Expr) -> Option<Update> {
+    let Some(op) = c.quals.get(QualKind::Op) else {
         let name = c.row.opcode;
         e.error(
             "missing-operation",
@@ -334,7 +365,7 @@ pub(super) fn updated_by(e: &mut Emit<'_, '_>, c: &Call, operand: Expr) -> Optio
     if let Some(format) = c.quals.format() {
         if op != "add" {
             let message = format!("`.{op}` is no operation on floating-point numbers");
-            let place = c.quals.place(GroupKind::Op).unwrap_or_default();
+            let place = c.quals.place(QualKind::Op).unwrap_or_default();
             e.error("conflicting-qualifiers", place, message, |d| {
                 d.label("expected `.add`")
             });
@@ -343,7 +374,7 @@ pub(super) fn updated_by(e: &mut Emit<'_, '_>, c: &Call, operand: Expr) -> Optio
         // In global memory, an addition flushes subnormal numbers of 32 bits to zero.
         let shared = c
             .quals
-            .get(GroupKind::Space)
+            .get(QualKind::Space)
             .is_some_and(|space| space.starts_with("shared"));
         let flushes = format == Format::SINGLE && !shared;
         let sum = if flushes {
@@ -377,14 +408,15 @@ fn operation(name: &str) -> Option<BinOp> {
 
 fn rmw(
     e: &mut Emit<'_, '_>,
-    c: &Call,
-    (dst, ty): (Option<RegId>, Ty),
+    c: &PtxInstr,
+    dst: Option<RegId>,
+    ty: Ty,
     addr: Expr,
     update: Update,
 ) -> Op {
     read_only(e, c);
     opaque(e, c);
-    let (acquire, release) = match c.quals.get(GroupKind::Sem) {
+    let (acquire, release) = match c.quals.get(QualKind::Sem) {
         Some("acquire") => (true, false),
         Some("release") => (false, true),
         Some("acq_rel") => (true, true),

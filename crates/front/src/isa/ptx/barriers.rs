@@ -12,39 +12,39 @@
 //!   quorum.
 
 use super::copies::mark;
-use super::lanes::{Lanes, combine, named};
-use super::lower::{Call, Emit};
-use super::table::{Group, GroupKind, ResultTy, Role, Row};
+use super::lanes::{LaneSet, combine, named};
+use super::lower::{Emit, PtxInstr};
+use super::table::{InstrRow, OperandRole, QualGroup, QualKind, ResultTy};
 use program::{Barrier, BarrierAction, BarrierNaming, BinOp, Expr, Op, Scope, Tag, Tags};
 
-const CTA_SYNC: &[Group] = &[Group {
-    kind: GroupKind::Ignored,
+const CTA_SYNC: &[QualGroup] = &[QualGroup {
+    kind: QualKind::Ignored,
     words: &["cta", "aligned"],
 }];
-const CTA_RED: &[Group] = &[Group {
-    kind: GroupKind::Ignored,
+const CTA_RED: &[QualGroup] = &[QualGroup {
+    kind: QualKind::Ignored,
     words: &["cta", "aligned"],
 }];
-const ARRIVE_SEM: Group = Group {
-    kind: GroupKind::Sem,
+const ARRIVE_SEM: QualGroup = QualGroup {
+    kind: QualKind::Sem,
     words: &["release", "relaxed"],
 };
-const WAIT_SEM: Group = Group {
-    kind: GroupKind::Sem,
+const WAIT_SEM: QualGroup = QualGroup {
+    kind: QualKind::Sem,
     words: &["acquire"],
 };
-const ALIGNED: Group = Group {
-    kind: GroupKind::Ignored,
+const ALIGNED: QualGroup = QualGroup {
+    kind: QualKind::Ignored,
     words: &["aligned"],
 };
-const OPERANDS: &[Role] = &[Role::Val, Role::Val, Role::Val];
+const OPERANDS: &[OperandRole] = &[OperandRole::Val, OperandRole::Val, OperandRole::Val];
 
 /// The single resources of warp and cluster barriers, distinct from the CTA's sixteen.
 const WARP_BARRIER: i64 = -1;
 const CLUSTER_BARRIER: i64 = -2;
 
-pub(super) const ROWS: &[Row] = &[
-    Row::new(
+pub(super) const ROWS: &[InstrRow] = &[
+    InstrRow::new(
         "bar",
         "`bar{.cta}.sync a{, b}`",
         "waits for the CTA's threads, or for `b` of them",
@@ -54,7 +54,7 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["sync"])
     .optional(2),
-    Row::new(
+    InstrRow::new(
         "bar",
         "`bar{.cta}.arrive a, b`",
         "arrives without waiting",
@@ -64,7 +64,7 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["arrive"])
     .optional(2),
-    Row::new(
+    InstrRow::new(
         "barrier",
         "`barrier{.cta}.sync{.aligned} a{, b}`",
         "the same as `bar.sync`",
@@ -74,7 +74,7 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["sync"])
     .optional(2),
-    Row::new(
+    InstrRow::new(
         "barrier",
         "`barrier{.cta}.arrive{.aligned} a, b`",
         "the same as `bar.arrive`",
@@ -120,23 +120,23 @@ pub(super) const ROWS: &[Row] = &[
         &["red", "or", "pred"],
         ResultTy::Pred,
     ),
-    Row::new(
+    InstrRow::new(
         "bar",
         "`bar.warp.sync mask`",
         "waits for the lanes in the mask",
         &[],
-        &[Role::Val],
+        &[OperandRole::Val],
         warp,
     )
     .keyed(&["warp", "sync"]),
-    Row::new(
+    InstrRow::new(
         "barrier",
         "`barrier.cluster.arrive{.release|.relaxed}{.aligned}`",
         "arrives at the cluster's barrier; release unless relaxed",
         &[ARRIVE_SEM, ALIGNED],
         &[],
         |e, c| {
-            let order = if c.quals.get(GroupKind::Sem) == Some("relaxed") {
+            let order = if c.quals.get(QualKind::Sem) == Some("relaxed") {
                 Tag::Relaxed
             } else {
                 Tag::Release
@@ -145,7 +145,7 @@ pub(super) const ROWS: &[Row] = &[
         },
     )
     .keyed(&["cluster", "arrive"]),
-    Row::new(
+    InstrRow::new(
         "barrier",
         "`barrier.cluster.wait{.acquire}{.aligned}`",
         "waits until all threads of the cluster have arrived; acquire",
@@ -154,7 +154,7 @@ pub(super) const ROWS: &[Row] = &[
         |e, c| cluster(e, c, BarrierAction::Wait, Tag::Acquire),
     )
     .keyed(&["cluster", "wait"]),
-    Row::new(
+    InstrRow::new(
         "griddepcontrol",
         "`griddepcontrol.launch_dependents`",
         "lets kernels that depend on this one start, as soon as all CTAs have said so or ended",
@@ -163,7 +163,7 @@ pub(super) const ROWS: &[Row] = &[
         |e, _| e.push(mark(&[Tag::LaunchDependents], None)),
     )
     .keyed(&["launch_dependents"]),
-    Row::new(
+    InstrRow::new(
         "griddepcontrol",
         "`griddepcontrol.wait`",
         "waits until the kernel on which this one depends is complete, if there is one",
@@ -180,14 +180,15 @@ const fn reduction(
     syntax: &'static str,
     keys: &'static [&'static str],
     result: ResultTy,
-) -> Row {
-    let doc = "waits for the CTA's threads, of which there are no more than 64, and combines their predicates";
-    Row::new(
+) -> InstrRow {
+    let doc = "waits for the CTA's threads, of which there are no more than 64, and combines \
+             their predicates";
+    InstrRow::new(
         opcode,
         syntax,
         doc,
         CTA_RED,
-        &[Role::Dst, Role::Val, Role::Pred],
+        &[OperandRole::Dst, OperandRole::Val, OperandRole::Pred],
         reduce,
     )
     .keyed(keys)
@@ -196,7 +197,7 @@ const fn reduction(
 
 /// The CTA's threads first exchange their predicates, then wait at the barrier. A thread that never
 /// runs on after the exchange has not arrived at the barrier, so no thread passes it.
-fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
+fn reduce(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let block = e.env.block;
     if block.of > i64::BITS {
         let message = format!("a reduction over {} threads is not supported", block.of);
@@ -219,7 +220,7 @@ fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
         );
         return;
     }
-    let all = Lanes::new(Scope::Cta, block, Expr::Const(block.all()));
+    let all = LaneSet::new(Scope::Cta, block, Expr::Const(block.all()));
     e.push(all.meet(c.expr(2), Expr::Const(1)));
     let (arrive, wait) = halves(c, BarrierAction::Sync);
     e.push(Op::Barrier(Barrier {
@@ -250,9 +251,9 @@ fn tags(half: Tag) -> Tags {
 
 /// The tags of the arrive half and of the wait half of a CTA or cluster barrier. `.aligned` marks
 /// one half: the arrival, if there is one. `bar` is `barrier` with `.aligned`.
-fn halves(c: &Call, action: BarrierAction) -> (Tags, Tags) {
+fn halves(c: &PtxInstr, action: BarrierAction) -> (Tags, Tags) {
     let (mut arrive, mut wait) = (tags(Tag::BarrierArrive), tags(Tag::BarrierWait));
-    if c.row.opcode == "bar" || c.quals.all(GroupKind::Ignored).any(|w| w == "aligned") {
+    if c.row.opcode == "bar" || c.quals.all(QualKind::Ignored).any(|w| w == "aligned") {
         let half = if action == BarrierAction::Wait {
             &mut wait
         } else {
@@ -263,15 +264,15 @@ fn halves(c: &Call, action: BarrierAction) -> (Tags, Tags) {
     (arrive, wait)
 }
 
-fn sync(e: &mut Emit<'_, '_>, c: &Call) {
+fn sync(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     of_cta(e, c, BarrierAction::Sync);
 }
 
-fn arrive(e: &mut Emit<'_, '_>, c: &Call) {
+fn arrive(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     of_cta(e, c, BarrierAction::Arrive);
 }
 
-fn of_cta(e: &mut Emit<'_, '_>, c: &Call, action: BarrierAction) {
+fn of_cta(e: &mut Emit<'_, '_>, c: &PtxInstr, action: BarrierAction) {
     let naming = if e.env.instance_barriers {
         instance(e, c)
     } else {
@@ -290,7 +291,7 @@ fn of_cta(e: &mut Emit<'_, '_>, c: &Call, action: BarrierAction) {
     }));
 }
 
-fn instance(e: &mut Emit<'_, '_>, c: &Call) -> Option<BarrierNaming> {
+fn instance(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Option<BarrierNaming> {
     let Expr::Const(instance) = c.expr(0) else {
         e.error(
             "wrong-operand",
@@ -307,13 +308,19 @@ fn instance(e: &mut Emit<'_, '_>, c: &Call) -> Option<BarrierNaming> {
     })
 }
 
-fn counted(e: &mut Emit<'_, '_>, c: &Call, action: BarrierAction) -> Option<BarrierNaming> {
+fn counted(e: &mut Emit<'_, '_>, c: &PtxInstr, action: BarrierAction) -> Option<BarrierNaming> {
     if c.given(2).is_some() {
-        e.error("wrong-operands", c.opcode.clone(), "a barrier takes a number and a thread count", |d| {
-            d.label(format!("expected the form {}", c.row.syntax)).help(
-                "operands (instance, id, quorum) as in the published suites need `barriers = \"litmus\"` in the test",
-            )
-        });
+        e.error(
+            "wrong-operands",
+            c.opcode.clone(),
+            "a barrier takes a number and a thread count",
+            |d| {
+                d.label(format!("expected the form {}", c.row.syntax)).help(
+                    "operands (instance, id, quorum) as in the published suites need `barriers = \
+                     \"litmus\"` in the test",
+                )
+            },
+        );
         return None;
     }
     if let Expr::Const(id) = c.expr(0)
@@ -354,7 +361,7 @@ fn counted(e: &mut Emit<'_, '_>, c: &Call, action: BarrierAction) -> Option<Barr
     })
 }
 
-fn warp(e: &mut Emit<'_, '_>, c: &Call) {
+fn warp(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let Some(lanes) = named(e, c, 0) else { return };
     e.push(Op::Barrier(Barrier {
         action: BarrierAction::Sync,
@@ -370,7 +377,7 @@ fn warp(e: &mut Emit<'_, '_>, c: &Call) {
     }));
 }
 
-fn cluster(e: &mut Emit<'_, '_>, c: &Call, action: BarrierAction, order: Tag) {
+fn cluster(e: &mut Emit<'_, '_>, c: &PtxInstr, action: BarrierAction, order: Tag) {
     let (mut arrive, mut wait) = halves(c, action);
     let half = if action == BarrierAction::Arrive {
         &mut arrive

@@ -10,38 +10,74 @@
 
 use super::arith::{assign, double, op as bin, wide_product};
 use super::floats::{absolute_value, flushed, suits};
-use super::lower::{Call, Emit};
-use super::table::{DATA, FLUSH, Group, GroupKind, NUMBERS, ResultTy, Role, Row, TYPES};
-use crate::isa::bits::{Stage, Step, absolute, count_ones, count_zeros, reverse, smear, unsigned};
+use super::lower::{Emit, PtxInstr};
+use super::table::{
+    DATA, FLUSH, InstrRow, NUMBERS, OperandRole, QualGroup, QualKind, ResultTy, TYPES,
+};
+use crate::isa::bits::{
+    RegisterStep, StepFn, absolute, count_ones, count_zeros, reverse, smear, unsigned,
+};
 use program::{BinOp, CmpOp, Expr, FloatOp, Format, Op, Ty};
 
-const UNARY: &[Role] = &[Role::Dst, Role::Val];
-const TERNARY: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Val];
-const FIELD: &[Role] = &[Role::Dst, Role::Val, Role::Loose, Role::Loose];
-const INSERT: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Loose, Role::Loose];
-const LOOKUP: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Val, Role::Loose];
-const LOOKUP_ONE: &[Role] = &[Role::Dst, Role::Loose, Role::Loose, Role::Loose];
-const SHIFT: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Loose];
-const FIELD_END: &[Role] = &[Role::Dst, Role::Loose, Role::Loose];
-const B32: Group = Group {
-    kind: GroupKind::Type,
+const UNARY: &[OperandRole] = &[OperandRole::Dst, OperandRole::Val];
+const TERNARY: &[OperandRole] = &[
+    OperandRole::Dst,
+    OperandRole::Val,
+    OperandRole::Val,
+    OperandRole::Val,
+];
+const FIELD: &[OperandRole] = &[
+    OperandRole::Dst,
+    OperandRole::Val,
+    OperandRole::Loose,
+    OperandRole::Loose,
+];
+const INSERT: &[OperandRole] = &[
+    OperandRole::Dst,
+    OperandRole::Val,
+    OperandRole::Val,
+    OperandRole::Loose,
+    OperandRole::Loose,
+];
+const LOOKUP: &[OperandRole] = &[
+    OperandRole::Dst,
+    OperandRole::Val,
+    OperandRole::Val,
+    OperandRole::Val,
+    OperandRole::Loose,
+];
+const LOOKUP_ONE: &[OperandRole] = &[
+    OperandRole::Dst,
+    OperandRole::Loose,
+    OperandRole::Loose,
+    OperandRole::Loose,
+];
+const SHIFT: &[OperandRole] = &[
+    OperandRole::Dst,
+    OperandRole::Val,
+    OperandRole::Val,
+    OperandRole::Loose,
+];
+const FIELD_END: &[OperandRole] = &[OperandRole::Dst, OperandRole::Loose, OperandRole::Loose];
+const B32: QualGroup = QualGroup {
+    kind: QualKind::Type,
     words: &["b32"],
 };
-const BYTES: Group = Group {
-    kind: GroupKind::Types,
+const BYTES: QualGroup = QualGroup {
+    kind: QualKind::Types,
     words: &["u32", "s32"],
 };
-const PERMUTATIONS: Group = Group {
-    kind: GroupKind::Op,
+const PERMUTATIONS: QualGroup = QualGroup {
+    kind: QualKind::Op,
     words: &["f4e", "b4e", "rc8", "ecl", "ecr", "rc16"],
 };
-const MODE: Group = Group {
-    kind: GroupKind::Op,
+const MODE: QualGroup = QualGroup {
+    kind: QualKind::Op,
     words: &["wrap", "clamp"],
 };
 
-pub(super) const ROWS: &[Row] = &[
-    Row::new(
+pub(super) const ROWS: &[InstrRow] = &[
+    InstrRow::new(
         "popc",
         "`popc{.type} d, a`",
         "number of ones",
@@ -53,7 +89,7 @@ pub(super) const ROWS: &[Row] = &[
         },
     )
     .result(ResultTy::U32),
-    Row::new(
+    InstrRow::new(
         "clz",
         "`clz{.type} d, a`",
         "number of zeros in front",
@@ -65,7 +101,7 @@ pub(super) const ROWS: &[Row] = &[
         },
     )
     .result(ResultTy::U32),
-    Row::new(
+    InstrRow::new(
         "bfind",
         "`bfind{.type} d, a`",
         "the place of the leading one; of a negative number, zero",
@@ -77,14 +113,14 @@ pub(super) const ROWS: &[Row] = &[
         },
     )
     .result(ResultTy::U32),
-    Row::new(
+    InstrRow::new(
         "bfind",
         "`bfind.shiftamt{.type} d, a`",
         "how far the leading one (of a negative number, zero) is from the highest place",
         &[TYPES],
         UNARY,
         |e, c| {
-            let distance: Step = |d, ty| {
+            let distance: StepFn = |d, ty| {
                 let none = Expr::Cmp(
                     CmpOp::Eq,
                     Ty::U32,
@@ -94,13 +130,13 @@ pub(super) const ROWS: &[Row] = &[
                 let far = bin(BinOp::Sub, Ty::U32, int(i64::from(ty.bits) - 1), d.clone());
                 Expr::Select(none.into(), d.into(), far.into())
             };
-            let stages = [leading_one(e, c), vec![Stage::Of(distance)]].concat();
+            let stages = [leading_one(e, c), vec![RegisterStep::Of(distance)]].concat();
             run(e, c, stages);
         },
     )
     .keyed(&["shiftamt"])
     .result(ResultTy::U32),
-    Row::new(
+    InstrRow::new(
         "brev",
         "`brev{.type} d, a`",
         "the bits in reverse",
@@ -111,7 +147,7 @@ pub(super) const ROWS: &[Row] = &[
             run(e, c, stages);
         },
     ),
-    Row::new(
+    InstrRow::new(
         "bfe",
         "`bfe{.type} d, a, pos, len`",
         "a field of bits, extended by its sign where the type has one",
@@ -144,7 +180,7 @@ pub(super) const ROWS: &[Row] = &[
             assign(e, c, value);
         },
     ),
-    Row::new(
+    InstrRow::new(
         "bfi",
         "`bfi{.type} d, a, b, pos, len`",
         "`b` with a field of bits from `a`",
@@ -171,7 +207,7 @@ pub(super) const ROWS: &[Row] = &[
             assign(e, c, bin(BinOp::Or, ty, kept, put));
         },
     ),
-    Row::new(
+    InstrRow::new(
         "lop3",
         "`lop3{.type} d, a, b, c, lut`",
         "any function of three bits, given by its table",
@@ -200,23 +236,25 @@ pub(super) const ROWS: &[Row] = &[
             assign(e, c, value);
         },
     ),
-    Row::new(
+    InstrRow::new(
         "prmt",
         "`prmt{.type}{.f4e|.b4e|.rc8|.ecl|.ecr|.rc16} d, a, b, selector`",
-        "bytes of two words, or what their signs fill; in a mode, those that two bits of the selector choose",
+        "bytes of two words, or what their signs fill; in a mode, those that two bits of the \
+         selector choose",
         &[TYPES, PERMUTATIONS],
         SHIFT,
         permute,
     ),
-    Row::new(
+    InstrRow::new(
         "fns",
         "`fns.b32 d, mask, base, offset`",
-        "the place of a one: of those from `base` on, upwards or, where `offset` is negative, downwards, the one of that number",
+        "the place of a one: of those from `base` on, upwards or, where `offset` is negative, \
+         downwards, the one of that number",
         &[B32],
         LOOKUP_ONE,
         find_one,
     ),
-    Row::new(
+    InstrRow::new(
         "shf",
         "`shf.l{.wrap|.clamp}{.type} d, a, b, n`",
         "the upper word of `b:a`, shifted left",
@@ -243,7 +281,7 @@ pub(super) const ROWS: &[Row] = &[
         },
     )
     .keyed(&["l"]),
-    Row::new(
+    InstrRow::new(
         "shf",
         "`shf.r{.wrap|.clamp}{.type} d, a, b, n`",
         "the lower word of `b:a`, shifted right",
@@ -270,7 +308,7 @@ pub(super) const ROWS: &[Row] = &[
         },
     )
     .keyed(&["r"]),
-    Row::new(
+    InstrRow::new(
         "abs",
         "`abs{.ftz}{.type} d, a`",
         "absolute value",
@@ -286,7 +324,7 @@ pub(super) const ROWS: &[Row] = &[
             }
         },
     ),
-    Row::new(
+    InstrRow::new(
         "sad",
         "`sad{.type} d, a, b, c`",
         "`c` plus the absolute difference",
@@ -303,7 +341,7 @@ pub(super) const ROWS: &[Row] = &[
             assign(e, c, bin(BinOp::Add, c.ty, c.expr(3), difference));
         },
     ),
-    Row::new(
+    InstrRow::new(
         "szext",
         "`szext.{clamp|wrap}.type d, a, n`",
         "the lowest `n` bits, extended by their sign where the type has one",
@@ -316,7 +354,7 @@ pub(super) const ROWS: &[Row] = &[
             assign(e, c, bin(BinOp::Shr, c.ty, up, above));
         },
     ),
-    Row::new(
+    InstrRow::new(
         "bmsk",
         "`bmsk.{clamp|wrap}.b32 d, pos, len`",
         "ones in a field of bits",
@@ -329,38 +367,53 @@ pub(super) const ROWS: &[Row] = &[
             assign(e, c, bin(BinOp::Shl, Ty::U32, ones(Ty::U32, len), pos));
         },
     ),
-    Row::new(
+    InstrRow::new(
         "dp4a",
         "`dp4a.type.type d, a, b, c`",
         "`c` plus the products of the bytes of `a` and `b`",
         &[BYTES],
-        &[Role::Dst, Role::Loose, Role::Loose, Role::Loose],
+        &[
+            OperandRole::Dst,
+            OperandRole::Loose,
+            OperandRole::Loose,
+            OperandRole::Loose,
+        ],
         |e, c| products(e, c, &[0, 8, 16, 24].map(|from| [(8, from); 2])),
     ),
-    Row::new(
+    InstrRow::new(
         "dp2a",
         "`dp2a.lo.type.type d, a, b, c`",
         "`c` plus the products of the halves of `a` and the two lower bytes of `b`",
         &[BYTES],
-        &[Role::Dst, Role::Loose, Role::Loose, Role::Loose],
+        &[
+            OperandRole::Dst,
+            OperandRole::Loose,
+            OperandRole::Loose,
+            OperandRole::Loose,
+        ],
         |e, c| products(e, c, &[[(16, 0), (8, 0)], [(16, 16), (8, 8)]]),
     )
     .keyed(&["lo"]),
-    Row::new(
+    InstrRow::new(
         "dp2a",
         "`dp2a.hi.type.type d, a, b, c`",
         "`c` plus the products of the halves of `a` and the two upper bytes of `b`",
         &[BYTES],
-        &[Role::Dst, Role::Loose, Role::Loose, Role::Loose],
+        &[
+            OperandRole::Dst,
+            OperandRole::Loose,
+            OperandRole::Loose,
+            OperandRole::Loose,
+        ],
         |e, c| products(e, c, &[[(16, 0), (8, 16)], [(16, 16), (8, 24)]]),
     )
     .keyed(&["hi"]),
-    Row::new(
+    InstrRow::new(
         "mul24",
         "`mul24.lo.type d, a, b`",
         "product of the lowest 24 bits, lower half",
         &[TYPES],
-        &[Role::Dst, Role::Val, Role::Val],
+        &[OperandRole::Dst, OperandRole::Val, OperandRole::Val],
         |e, c| {
             if is_word(e, c) {
                 assign(e, c, low_product(c));
@@ -368,7 +421,7 @@ pub(super) const ROWS: &[Row] = &[
         },
     )
     .keyed(&["lo"]),
-    Row::new(
+    InstrRow::new(
         "mad24",
         "`mad24.lo.type d, a, b, c`",
         "product of the lowest 24 bits, lower half, plus `c`",
@@ -381,18 +434,23 @@ pub(super) const ROWS: &[Row] = &[
         },
     )
     .keyed(&["lo"]),
-    Row::new(
+    InstrRow::new(
         "slct",
         "`slct{.ftz}.type.{s32|f32} d, a, b, c`",
         "`a` if `c` is not negative, else `b`; what is no number counts as negative",
         &[
             FLUSH,
-            Group {
-                kind: GroupKind::Types,
+            QualGroup {
+                kind: QualKind::Types,
                 words: DATA.words,
             },
         ],
-        &[Role::Dst, Role::Val, Role::Val, Role::Loose],
+        &[
+            OperandRole::Dst,
+            OperandRole::Val,
+            OperandRole::Val,
+            OperandRole::Loose,
+        ],
         |e, c| {
             let holds = match c.quals.conversion() {
                 Some((_, "s32")) => Expr::Cmp(CmpOp::Ge, Ty::S32, c.expr(3).into(), int(0).into()),
@@ -419,7 +477,7 @@ pub(super) const ROWS: &[Row] = &[
             assign(e, c, Expr::Select(holds.into(), a.into(), b.into()));
         },
     ),
-    Row::new(
+    InstrRow::new(
         "cnot",
         "`cnot{.type} d, a`",
         "1 if `a` is 0, else 0",
@@ -433,19 +491,19 @@ pub(super) const ROWS: &[Row] = &[
             );
         },
     ),
-    Row::new(
+    InstrRow::new(
         "mul",
         "`mul.hi{.type} d, a, b`",
         "product, upper half",
         &[TYPES],
-        &[Role::Dst, Role::Val, Role::Val],
+        &[OperandRole::Dst, OperandRole::Val, OperandRole::Val],
         |e, c| {
             let value = upper(e, c);
             assign(e, c, value);
         },
     )
     .keyed(&["hi"]),
-    Row::new(
+    InstrRow::new(
         "mad",
         "`mad.hi{.type} d, a, b, c`",
         "product, upper half, plus `c`",
@@ -461,9 +519,9 @@ pub(super) const ROWS: &[Row] = &[
 
 /// Selects bytes of two words. Each byte of the result has a selector of four bits: a byte number,
 /// and a bit that fills the byte with the selected byte's sign.
-fn permute(e: &mut Emit<'_, '_>, c: &Call) {
+fn permute(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     // For each mode, the selectors for its four values, the first one lowest (PTX ISA, prmt).
-    let of_mode: Option<u64> = c.quals.get(GroupKind::Op).map(|mode| match mode {
+    let of_mode: Option<u64> = c.quals.get(QualKind::Op).map(|mode| match mode {
         "f4e" => 0x6543_5432_4321_3210,
         "b4e" => 0x0123_7012_6701_5670,
         "rc8" => 0x3333_2222_1111_0000,
@@ -488,9 +546,8 @@ fn permute(e: &mut Emit<'_, '_>, c: &Call) {
         }
         None => c.expr(3),
     };
-    let u64 = |op, a, b| bin(op, Ty::U64, a, b);
-    let [low, high] = [1, 2].map(|i| u64(BinOp::And, c.expr(i), int(0xffff_ffff)));
-    let words = u64(BinOp::Or, u64(BinOp::Shl, high, int(32)), low);
+    let [low, high] = [1, 2].map(|i| bin64(BinOp::And, c.expr(i), int(0xffff_ffff)));
+    let words = bin64(BinOp::Or, bin64(BinOp::Shl, high, int(32)), low);
     let chosen = |n: i64| {
         let from = bin(BinOp::Shr, Ty::U32, selector.clone(), int(4 * n));
         let at = bin(
@@ -499,8 +556,12 @@ fn permute(e: &mut Emit<'_, '_>, c: &Call) {
             bin(BinOp::And, Ty::U32, from.clone(), int(7)),
             int(8),
         );
-        let byte = u64(BinOp::And, u64(BinOp::Shr, words.clone(), at), int(0xff));
-        let signs = u64(BinOp::Mul, u64(BinOp::Shr, byte.clone(), int(7)), int(0xff));
+        let byte = bin64(BinOp::And, bin64(BinOp::Shr, words.clone(), at), int(0xff));
+        let signs = bin64(
+            BinOp::Mul,
+            bin64(BinOp::Shr, byte.clone(), int(7)),
+            int(0xff),
+        );
         let filled = bin(BinOp::And, Ty::U32, from, int(8));
         bin(
             BinOp::Shl,
@@ -516,9 +577,13 @@ fn permute(e: &mut Emit<'_, '_>, c: &Call) {
     assign(e, c, value);
 }
 
+fn bin64(op: BinOp, a: Expr, b: Expr) -> Expr {
+    bin(op, Ty::U64, a, b)
+}
+
 /// Finds the position of the leading one; for a negative number, of the leading zero.
-fn leading_one(e: &Emit<'_, '_>, c: &Call) -> Vec<Stage> {
-    let flip: Step = |d, ty| {
+fn leading_one(e: &Emit<'_, '_>, c: &PtxInstr) -> Vec<RegisterStep> {
+    let flip: StepFn = |d, ty| {
         let negative = Expr::Cmp(CmpOp::Lt, ty, d.clone().into(), int(0).into());
         Expr::Select(
             negative.into(),
@@ -527,30 +592,30 @@ fn leading_one(e: &Emit<'_, '_>, c: &Call) -> Vec<Stage> {
         )
     };
     let flipped = if c.ty.signed {
-        vec![Stage::Of(flip)]
+        vec![RegisterStep::Of(flip)]
     } else {
         Vec::new()
     };
-    let place: Step = |d, _| bin(BinOp::Sub, Ty::U32, d, int(1));
+    let place: StepFn = |d, _| bin(BinOp::Sub, Ty::U32, d, int(1));
     [
         start(e, c),
         flipped,
         smear(),
         count_ones(),
-        vec![Stage::Of(place)],
+        vec![RegisterStep::Of(place)],
     ]
     .concat()
 }
 
 /// The lower half of the product of the lowest 24 bits.
-fn low_product(c: &Call) -> Expr {
+fn low_product(c: &PtxInstr) -> Expr {
     let low = |a: Expr| bin(BinOp::Shr, c.ty, bin(BinOp::Shl, c.ty, a, int(8)), int(8));
     bin(BinOp::Mul, c.ty, low(c.expr(1)), low(c.expr(2)))
 }
 
 /// The third operand plus products of parts of the first two. Each part is given by its number of
 /// bits and its lowest bit.
-fn products(e: &mut Emit<'_, '_>, c: &Call, parts: &[[(u8, i64); 2]]) {
+fn products(e: &mut Emit<'_, '_>, c: &PtxInstr, parts: &[[(u8, i64); 2]]) {
     let Some((of_a, of_b)) = c.quals.conversion() else {
         e.error(
             "missing-type",
@@ -591,12 +656,12 @@ fn products(e: &mut Emit<'_, '_>, c: &Call, parts: &[[(u8, i64); 2]]) {
     );
 }
 
-fn start(e: &Emit<'_, '_>, c: &Call) -> Vec<Stage> {
-    vec![Stage::First(e.fit(c.expr(1), c.ty))]
+fn start(e: &Emit<'_, '_>, c: &PtxInstr) -> Vec<RegisterStep> {
+    vec![RegisterStep::First(e.fit(c.expr(1), c.ty))]
 }
 
 /// Computes the steps in the destination register.
-fn run(e: &mut Emit<'_, '_>, c: &Call, stages: Vec<Stage>) {
+fn run(e: &mut Emit<'_, '_>, c: &PtxInstr, stages: Vec<RegisterStep>) {
     let Some(dst) = c.dst(0) else {
         return assign(e, c, int(0));
     };
@@ -606,7 +671,7 @@ fn run(e: &mut Emit<'_, '_>, c: &Call, stages: Vec<Stage>) {
     }
 }
 
-fn constant(e: &mut Emit<'_, '_>, c: &Call, what: &str) {
+fn constant(e: &mut Emit<'_, '_>, c: &PtxInstr, what: &str) {
     e.error(
         "wrong-operand",
         c.opcode.clone(),
@@ -615,7 +680,7 @@ fn constant(e: &mut Emit<'_, '_>, c: &Call, what: &str) {
     );
 }
 
-pub(super) fn upper(e: &mut Emit<'_, '_>, c: &Call) -> Expr {
+pub(super) fn upper(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Expr {
     if c.ty.bits == 64 {
         return upper_half(c);
     }
@@ -627,27 +692,28 @@ pub(super) fn upper(e: &mut Emit<'_, '_>, c: &Call) -> Expr {
 }
 
 /// The upper 64 bits of a product of 128 bits, from products of halves that fit 64 bits.
-fn upper_half(c: &Call) -> Expr {
-    let u64 = |op, a: &Expr, b: &Expr| bin(op, Ty::U64, a.clone(), b.clone());
-    let low = |a: &Expr| u64(BinOp::And, a, &int(0xffff_ffff));
-    let high = |a: &Expr| u64(BinOp::Shr, a, &int(32));
+fn upper_half(c: &PtxInstr) -> Expr {
     let (a, b) = (c.expr(1), c.expr(2));
-    let ([a_low, b_low], [a_high, b_high]) = ([&a, &b].map(low), [&a, &b].map(high));
-    let middle = u64(
+    let ([a_low, b_low], [a_high, b_high]) = ([&a, &b].map(low_half), [&a, &b].map(high_half));
+    let middle = both64(
         BinOp::Add,
-        &u64(BinOp::Mul, &a_high, &b_low),
-        &high(&u64(BinOp::Mul, &a_low, &b_low)),
+        &both64(BinOp::Mul, &a_high, &b_low),
+        &high_half(&both64(BinOp::Mul, &a_low, &b_low)),
     );
-    let other = u64(BinOp::Add, &u64(BinOp::Mul, &a_low, &b_high), &low(&middle));
-    let carried = u64(BinOp::Add, &high(&middle), &high(&other));
-    let product = u64(BinOp::Add, &u64(BinOp::Mul, &a_high, &b_high), &carried);
+    let other = both64(
+        BinOp::Add,
+        &both64(BinOp::Mul, &a_low, &b_high),
+        &low_half(&middle),
+    );
+    let carried = both64(BinOp::Add, &high_half(&middle), &high_half(&other));
+    let product = both64(BinOp::Add, &both64(BinOp::Mul, &a_high, &b_high), &carried);
     if !c.ty.signed {
         return product;
     }
     // For a negative factor, the unsigned product is too large by 2^64 times the other factor.
     let taken_off = |product: Expr, (factor, other): (&Expr, &Expr)| {
         let negative = Expr::Cmp(CmpOp::Lt, c.ty, factor.clone().into(), int(0).into());
-        u64(
+        both64(
             BinOp::Sub,
             &product,
             &Expr::Select(negative.into(), other.clone().into(), int(0).into()),
@@ -662,8 +728,20 @@ fn upper_half(c: &Call) -> Expr {
     )
 }
 
+fn both64(op: BinOp, a: &Expr, b: &Expr) -> Expr {
+    bin(op, Ty::U64, a.clone(), b.clone())
+}
+
+fn high_half(a: &Expr) -> Expr {
+    both64(BinOp::Shr, a, &int(32))
+}
+
+fn low_half(a: &Expr) -> Expr {
+    both64(BinOp::And, a, &int(0xffff_ffff))
+}
+
 /// Lowers `fns`: looks for a one bit from a position on, bit by bit.
-fn find_one(e: &mut Emit<'_, '_>, c: &Call) {
+fn find_one(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let (Expr::Const(base), Expr::Const(offset)) = (c.expr(2), c.expr(3)) else {
         return constant(e, c, "where `fns` looks");
     };
@@ -726,17 +804,17 @@ fn find_one(e: &mut Emit<'_, '_>, c: &Call) {
 }
 
 /// The distance of `shf`: modulo 32, or limited to 32.
-fn amount(c: &Call) -> Expr {
-    match c.quals.get(GroupKind::Op) {
+fn amount(c: &PtxInstr) -> Expr {
+    match c.quals.get(QualKind::Op) {
         Some("clamp") => bin(BinOp::Min, Ty::U32, c.expr(3), int(32)),
         _ => bin(BinOp::And, Ty::U32, c.expr(3), int(31)),
     }
 }
 
 /// A number of bits, limited to 32 or taken modulo 32; the instruction must say which.
-fn width(e: &mut Emit<'_, '_>, c: &Call, operand: usize) -> Option<Expr> {
+fn width(e: &mut Emit<'_, '_>, c: &PtxInstr, operand: usize) -> Option<Expr> {
     let is_word = is_word(e, c);
-    match c.quals.get(GroupKind::Op) {
+    match c.quals.get(QualKind::Op) {
         Some("clamp") => is_word.then(|| bin(BinOp::Min, Ty::U32, c.expr(operand), int(32))),
         Some(_) => is_word.then(|| bin(BinOp::And, Ty::U32, c.expr(operand), int(31))),
         None => {
@@ -752,7 +830,7 @@ fn width(e: &mut Emit<'_, '_>, c: &Call, operand: usize) -> Option<Expr> {
 }
 
 /// Whether the type has 32 bits; if not, reports an error.
-fn is_word(e: &mut Emit<'_, '_>, c: &Call) -> bool {
+fn is_word(e: &mut Emit<'_, '_>, c: &PtxInstr) -> bool {
     if c.ty.bits != 32 {
         let message = format!("`{}` has 32 bits", c.row.opcode);
         e.error("unsupported-type", c.opcode.clone(), message, |d| {

@@ -10,20 +10,25 @@
 
 use super::arith::{assign, op as bin};
 use super::bits::upper;
-use super::lower::{Call, Emit};
-use super::table::{Group, GroupKind, PRED, Role, Row};
+use super::lower::{Emit, PtxInstr};
+use super::table::{InstrRow, OperandRole, PRED, QualGroup, QualKind};
 use program::{BinOp, CmpOp, Expr, Op, RegId, Ty};
 
-const OUT: Group = Group {
-    kind: GroupKind::Op,
+const OUT: QualGroup = QualGroup {
+    kind: QualKind::Op,
     words: &["cc"],
 };
-const WORDS: Group = Group {
-    kind: GroupKind::Type,
+const WORDS: QualGroup = QualGroup {
+    kind: QualKind::Type,
     words: &["u32", "s32", "u64", "s64"],
 };
-const BINARY: &[Role] = &[Role::Dst, Role::Val, Role::Val];
-const TERNARY: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Val];
+const BINARY: &[OperandRole] = &[OperandRole::Dst, OperandRole::Val, OperandRole::Val];
+const TERNARY: &[OperandRole] = &[
+    OperandRole::Dst,
+    OperandRole::Val,
+    OperandRole::Val,
+    OperandRole::Val,
+];
 
 /// The ISA's name of the carry register.
 const CARRY: &str = "CC.CF";
@@ -32,13 +37,13 @@ const fn row(
     opcode: &'static str,
     syntax: &'static str,
     doc: &'static str,
-    operands: &'static [Role],
-    lower: fn(&mut Emit<'_, '_>, &Call),
-) -> Row {
-    Row::new(opcode, syntax, doc, &[OUT, WORDS], operands, lower)
+    operands: &'static [OperandRole],
+    lower: fn(&mut Emit<'_, '_>, &PtxInstr),
+) -> InstrRow {
+    InstrRow::new(opcode, syntax, doc, &[OUT, WORDS], operands, lower)
 }
 
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[InstrRow] = &[
     row(
         "add",
         "`add.cc.type d, a, b`",
@@ -121,15 +126,15 @@ pub(super) const ROWS: &[Row] = &[
     .keyed(&["hi"]),
 ];
 
-fn two(_: &mut Emit<'_, '_>, c: &Call) -> (Expr, Expr) {
+fn two(_: &mut Emit<'_, '_>, c: &PtxInstr) -> (Expr, Expr) {
     (c.expr(1), c.expr(2))
 }
 
-fn low(_: &mut Emit<'_, '_>, c: &Call) -> (Expr, Expr) {
+fn low(_: &mut Emit<'_, '_>, c: &PtxInstr) -> (Expr, Expr) {
     (bin(BinOp::Mul, c.ty, c.expr(1), c.expr(2)), c.expr(3))
 }
 
-fn high(e: &mut Emit<'_, '_>, c: &Call) -> (Expr, Expr) {
+fn high(e: &mut Emit<'_, '_>, c: &PtxInstr) -> (Expr, Expr) {
     (upper(e, c), c.expr(3))
 }
 
@@ -137,10 +142,10 @@ fn high(e: &mut Emit<'_, '_>, c: &Call) -> (Expr, Expr) {
 /// instruction has `.cc`.
 fn extended(
     e: &mut Emit<'_, '_>,
-    c: &Call,
+    c: &PtxInstr,
     operation: BinOp,
     takes: bool,
-    operands: fn(&mut Emit<'_, '_>, &Call) -> (Expr, Expr),
+    operands: fn(&mut Emit<'_, '_>, &PtxInstr) -> (Expr, Expr),
 ) {
     let known = e.regs.find(CARRY);
     if takes && known.is_none() {
@@ -160,7 +165,6 @@ fn extended(
     else {
         return;
     };
-    let set = |e: &mut Emit<'_, '_>, dst: RegId, value: Expr| e.push(Op::Assign { dst, value });
     // The carry depends on the old operands, which the result may overwrite: keep copies.
     let (a, b) = operands(e, c);
     let (a, b) = (e.fit(a, c.ty), e.fit(b, c.ty));
@@ -186,9 +190,13 @@ fn extended(
         over
     };
     assign(e, c, result);
-    if c.quals.get(GroupKind::Op).is_some()
+    if c.quals.get(QualKind::Op).is_some()
         && let Some(carry) = e.temporary(c, CARRY, PRED)
     {
         set(e, carry, over);
     }
+}
+
+fn set(e: &mut Emit<'_, '_>, dst: RegId, value: Expr) {
+    e.push(Op::Assign { dst, value })
 }

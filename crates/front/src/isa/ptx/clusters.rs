@@ -19,11 +19,13 @@
 //! - The text does not list requests among asynchronous operations; we treat them like the rest.
 
 use super::arith::op;
-use super::copies::{Accesses, TRACKED, UNIT, aligned, end, in_ctas, mark, one_address, one_type};
-use super::lower::{Arg, Call, Emit};
+use super::copies::{
+    AsyncAccess, TRACKED, UNIT, aligned, end, in_ctas, mark, one_address, one_type,
+};
+use super::lower::{Emit, PtxArg, PtxInstr};
 use super::mbarrier::{self, misused_unless};
 use super::operands::plus;
-use super::table::{B128, Group, GroupKind, ResultTy, Role, Row};
+use super::table::{B128, InstrRow, OperandRole, QualGroup, QualKind, ResultTy};
 use program::{BinOp, Expr, Op, Space, Tag, Ty};
 
 /// The first byte of the response to a granted request.
@@ -32,12 +34,12 @@ const GRANTED: i64 = 0x59;
 const REFUSED: i64 = 0x4e;
 
 const ALL: &str = "multicast::cluster::all";
-const REQUEST: Group = Group {
-    kind: GroupKind::Ignored,
+const REQUEST: QualGroup = QualGroup {
+    kind: QualKind::Ignored,
     words: &["shared::cta", TRACKED, ALL, B128],
 };
-const RESPONSE: Group = Group {
-    kind: GroupKind::Ignored,
+const RESPONSE: QualGroup = QualGroup {
+    kind: QualKind::Ignored,
     words: &["pred", "v4", "b32", B128],
 };
 const BYTE: Ty = Ty {
@@ -45,23 +47,25 @@ const BYTE: Ty = Ty {
     signed: false,
 };
 
-pub(super) const ROWS: &[Row] = &[
-    Row::new(
+pub(super) const ROWS: &[InstrRow] = &[
+    InstrRow::new(
         "clusterlaunchcontrol",
-        "`clusterlaunchcontrol.try_cancel.async{.shared::cta}.mbarrier::complete_tx::bytes{.multicast::cluster::all}.b128 [dst], [a]`",
-        "asks that a cluster that has not started be cancelled; the response of 16 bytes is written through the async proxy, and an \
-         mbarrier object tells of it. Any request can be granted or refused",
+        "`clusterlaunchcontrol.try_cancel.async{.shared::cta}\
+         .mbarrier::complete_tx::bytes{.multicast::cluster::all}.b128 [dst], [a]`",
+        "asks that a cluster that has not started be cancelled; the response of 16 bytes is \
+         written through the async proxy, and an mbarrier object tells of it. Any request can \
+         be granted or refused",
         &[REQUEST],
-        &[Role::Addr, Role::Addr],
+        &[OperandRole::Addr, OperandRole::Addr],
         request,
     )
     .keyed(&["try_cancel", "async"]),
-    Row::new(
+    InstrRow::new(
         "clusterlaunchcontrol",
         "`clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, {lo, hi}`",
         "whether a request was granted",
         &[RESPONSE],
-        &[Role::Dsts, Role::Vals],
+        &[OperandRole::Dsts, OperandRole::Vals],
         is_granted,
     )
     .keyed(&["query_cancel", "is_canceled"])
@@ -85,24 +89,24 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 /// A row for a query of the identifier of the cancelled cluster's first CTA.
-const fn identifier(syntax: &'static str, keys: &'static [&'static str]) -> Row {
+const fn identifier(syntax: &'static str, keys: &'static [&'static str]) -> InstrRow {
     let doc = "the first CTA of the cluster that was cancelled: a value that is not worked out";
-    Row::new(
+    InstrRow::new(
         "clusterlaunchcontrol",
         syntax,
         doc,
         &[RESPONSE],
-        &[Role::Dsts, Role::Vals],
+        &[OperandRole::Dsts, OperandRole::Vals],
         identify,
     )
     .keyed(keys)
     .result(ResultTy::U32)
 }
 
-fn request(e: &mut Emit<'_, '_>, c: &Call) {
+fn request(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     // The writes have the type of the location.
     e.through_register = false;
-    let words: Vec<&str> = c.quals.all(GroupKind::Ignored).collect();
+    let words: Vec<&str> = c.quals.all(QualKind::Ignored).collect();
     if !words.contains(&TRACKED) || !words.contains(&B128) {
         e.error(
             "conflicting-qualifiers",
@@ -112,7 +116,7 @@ fn request(e: &mut Emit<'_, '_>, c: &Call) {
         );
         return;
     }
-    let Some(response) = end(e, c, 0, Space::Shared, (UNIT, UNIT)) else {
+    let Some(response) = end(e, c, 0, Space::Shared, UNIT, UNIT) else {
         return;
     };
     let (Some(()), Some(ty)) = (
@@ -140,7 +144,7 @@ fn request(e: &mut Emit<'_, '_>, c: &Call) {
         Expr::Const(GRANTED).into(),
         Expr::Const(REFUSED).into(),
     );
-    let mut access = Accesses::weak(Tag::AsyncProxy).target(Tag::Relaxed, ty);
+    let mut access = AsyncAccess::weak(Tag::AsyncProxy).target(Tag::Relaxed, ty);
     access.tags.insert(Tag::LaunchControl);
     if !everywhere {
         access.tags.insert(Tag::OwnCta);
@@ -164,9 +168,9 @@ fn request(e: &mut Emit<'_, '_>, c: &Call) {
 }
 
 /// The halves of the response operand of a query.
-fn response(e: &mut Emit<'_, '_>, c: &Call) -> Option<[Expr; 2]> {
-    if let [Arg::Expr(low), Arg::Expr(high)] = c.elements(1)
-        && c.quals.all(GroupKind::Ignored).any(|word| word == B128)
+fn response(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Option<[Expr; 2]> {
+    if let [PtxArg::Expr(low), PtxArg::Expr(high)] = c.elements(1)
+        && c.quals.all(QualKind::Ignored).any(|word| word == B128)
     {
         return Some([low.clone(), high.clone()]);
     }
@@ -180,7 +184,7 @@ fn response(e: &mut Emit<'_, '_>, c: &Call) -> Option<[Expr; 2]> {
 }
 
 /// Computes whether a response begins with the given byte.
-fn says(e: &mut Emit<'_, '_>, c: &Call, name: &str, low: &Expr, code: i64) -> Option<Expr> {
+fn says(e: &mut Emit<'_, '_>, c: &PtxInstr, name: &str, low: &Expr, code: i64) -> Option<Expr> {
     let dst = e.temporary(c, name, Ty::U32)?;
     e.push(Op::Assign {
         dst,
@@ -189,7 +193,7 @@ fn says(e: &mut Emit<'_, '_>, c: &Call, name: &str, low: &Expr, code: i64) -> Op
     Some(Expr::Reg(dst))
 }
 
-fn is_granted(e: &mut Emit<'_, '_>, c: &Call) {
+fn is_granted(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let Some([low, _]) = response(e, c) else {
         return;
     };
@@ -204,11 +208,13 @@ fn is_granted(e: &mut Emit<'_, '_>, c: &Call) {
     let behind = e.here() + 2;
     e.jump(granted.clone(), behind);
     e.push(mark(&[Tag::CancelRefused], None));
-    if let Some(dst) = c
-        .elements(0)
-        .first()
-        .and_then(|arg| if let Arg::Dst(dst) = arg { *dst } else { None })
-    {
+    if let Some(dst) = c.elements(0).first().and_then(|arg| {
+        if let PtxArg::Dst(dst) = arg {
+            *dst
+        } else {
+            None
+        }
+    }) {
         e.push(Op::Assign {
             dst,
             value: granted,
@@ -216,7 +222,7 @@ fn is_granted(e: &mut Emit<'_, '_>, c: &Call) {
     }
 }
 
-fn identify(e: &mut Emit<'_, '_>, c: &Call) {
+fn identify(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let Some([low, high]) = response(e, c) else {
         return;
     };
@@ -225,7 +231,7 @@ fn identify(e: &mut Emit<'_, '_>, c: &Call) {
     };
     misused_unless(e, granted);
     for arg in c.elements(0) {
-        if let Arg::Dst(Some(dst)) = arg {
+        if let PtxArg::Dst(Some(dst)) = arg {
             let value = op(BinOp::Unknown, Ty::U32, low.clone(), high.clone());
             e.push(Op::Assign { dst: *dst, value });
         }

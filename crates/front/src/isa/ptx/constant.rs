@@ -13,7 +13,7 @@
 //! - `/` and `>>` reject negative constants, because their result depends on the signedness of
 //!   constants.
 
-use super::lex::Kind;
+use super::lex::PtxToken;
 use diag::Cursor;
 
 /// The operators, grouped by precedence, the weakest first. A shift is two tokens.
@@ -29,8 +29,8 @@ const LEVELS: [&[&str]; 6] = [
 const DEEPEST: usize = 32;
 
 /// Reads the constant expression at the cursor, if there is one.
-pub(super) fn constant(text: &str, tokens: &mut Cursor<Kind>) -> Option<i64> {
-    let mut reader = Reader { tokens, at: 0 };
+pub(super) fn constant(text: &str, tokens: &mut Cursor<PtxToken>) -> Option<i64> {
+    let mut reader = ConstantReader { tokens, at: 0 };
     let value = reader.level(0, 0)?;
     let read = reader.at;
     // Operators do not accept floating-point constants, which are written as bits (`0f…`).
@@ -46,15 +46,15 @@ pub(super) fn constant(text: &str, tokens: &mut Cursor<Kind>) -> Option<i64> {
     Some(value)
 }
 
-struct Reader<'a> {
-    tokens: &'a Cursor<Kind>,
+struct ConstantReader<'a> {
+    tokens: &'a Cursor<PtxToken>,
     /// The number of tokens read.
     at: usize,
 }
 
-impl Reader<'_> {
+impl ConstantReader<'_> {
     fn is(&self, c: char, ahead: usize) -> bool {
-        self.tokens.peek_at(self.at + ahead) == Kind::Punct(c)
+        self.tokens.peek_at(self.at + ahead) == PtxToken::Punct(c)
     }
 
     /// Reads an expression of operators with at least the precedence of `level`.
@@ -64,8 +64,10 @@ impl Reader<'_> {
         };
         let mut value = self.level(level + 1, depth)?;
         loop {
-            let written = |op: &&&str| op.chars().enumerate().all(|(i, c)| self.is(c, i));
-            let Some(operator) = operators.iter().find(written) else {
+            let Some(operator) = operators
+                .iter()
+                .find(|op: &&&str| op.chars().enumerate().all(|(i, c)| self.is(c, i)))
+            else {
                 return Some(value);
             };
             let before = self.at;
@@ -87,11 +89,11 @@ impl Reader<'_> {
         let kind = self.tokens.peek_at(self.at);
         self.at += 1;
         match kind {
-            Kind::Int(value) => Some(value),
-            Kind::Punct('-') => self.operand(depth + 1).map(i64::wrapping_neg),
-            Kind::Punct('+') => self.operand(depth + 1),
-            Kind::Punct('~') => self.operand(depth + 1).map(|value| !value),
-            Kind::Punct('(') => {
+            PtxToken::Int(value) => Some(value),
+            PtxToken::Punct('-') => self.operand(depth + 1).map(i64::wrapping_neg),
+            PtxToken::Punct('+') => self.operand(depth + 1),
+            PtxToken::Punct('~') => self.operand(depth + 1).map(|value| !value),
+            PtxToken::Punct('(') => {
                 let value = self.level(0, depth + 1)?;
                 let closed = self.is(')', 0);
                 self.at += 1;

@@ -9,44 +9,61 @@
 //!   `trap`: the verdict only says that an execution can reach them.
 //! - `goto` and the compare-and-branch forms are those of the published suites.
 
-use super::lower::{Arg, Call, Emit};
-use super::table::{Group, GroupKind, Role, Row, TYPES};
+use super::lower::{Emit, PtxArg, PtxInstr};
+use super::table::{InstrRow, OperandRole, QualGroup, QualKind, TYPES};
 use program::{Access, CmpOp, Expr, Op, Tag, Tags, Ty};
 
-const REGISTERS: Group = Group {
-    kind: GroupKind::Ignored,
+const REGISTERS: QualGroup = QualGroup {
+    kind: QualKind::Ignored,
     words: &["inc", "dec", "sync", "aligned"],
 };
-const UNIFORM: &[Group] = &[Group {
-    kind: GroupKind::Ignored,
+const UNIFORM: &[QualGroup] = &[QualGroup {
+    kind: QualKind::Ignored,
     words: &["uni"],
 }];
-const COMPARE: &[Role] = &[Role::Val, Role::Val, Role::Label];
-const COMPARE_TYPES: &[Group] = &[TYPES];
+const COMPARE: &[OperandRole] = &[OperandRole::Val, OperandRole::Val, OperandRole::Label];
+const COMPARE_TYPES: &[QualGroup] = &[TYPES];
 
-pub(super) const ROWS: &[Row] = &[
-    Row::new("bra", "`{@p} bra{.uni} label`", "jumps", UNIFORM, &[Role::Label], jump).takes_predicate(),
-    Row::new(
+pub(super) const ROWS: &[InstrRow] = &[
+    InstrRow::new(
+        "bra",
+        "`{@p} bra{.uni} label`",
+        "jumps",
+        UNIFORM,
+        &[OperandRole::Label],
+        jump,
+    )
+    .takes_predicate(),
+    InstrRow::new(
         "brx",
         "`{@p} brx.idx{.uni} i, list`, with `list: .branchtargets a, b;`",
-        "jumps to the label of that number, from 0; beyond the last one, nothing is said of executions that come to it",
+        "jumps to the label of that number, from 0; beyond the last one, nothing is said of \
+         executions that come to it",
         UNIFORM,
-        &[Role::Val, Role::Label],
+        &[OperandRole::Val, OperandRole::Label],
         indexed,
     )
     .keyed(&["idx"]),
-    Row::new(
+    InstrRow::new(
         "call",
         "`call{.uni} (results), register, (parameters), prototype`",
         "calls a function that is not known: nothing is said of executions that come to it",
         UNIFORM,
-        &[Role::Loose],
+        &[OperandRole::Loose],
         abort,
     ),
-    Row::new("goto", "`goto label`", "jumps (short form)", &[], &[Role::Label], jump).takes_predicate(),
-    Row::new("ret", "`ret{.uni}`", "ends the thread", UNIFORM, &[], leave).takes_predicate(),
-    Row::new("exit", "`exit`", "ends the thread", &[], &[], leave).takes_predicate(),
-    Row::new(
+    InstrRow::new(
+        "goto",
+        "`goto label`",
+        "jumps (short form)",
+        &[],
+        &[OperandRole::Label],
+        jump,
+    )
+    .takes_predicate(),
+    InstrRow::new("ret", "`ret{.uni}`", "ends the thread", UNIFORM, &[], leave).takes_predicate(),
+    InstrRow::new("exit", "`exit`", "ends the thread", &[], &[], leave).takes_predicate(),
+    InstrRow::new(
         "trap",
         "`trap`",
         "ends the kernel: that it can be reached is all that is said of such executions",
@@ -54,7 +71,7 @@ pub(super) const ROWS: &[Row] = &[
         &[],
         abort,
     ),
-    Row::new(
+    InstrRow::new(
         "brkpt",
         "`brkpt`",
         "stops for a debugger: as `trap`, nothing is said of executions that come to it",
@@ -62,22 +79,57 @@ pub(super) const ROWS: &[Row] = &[
         &[],
         abort,
     ),
-    Row::new("beq", "`beq a, b, label`", "jumps if equal (short form)", COMPARE_TYPES, COMPARE, |e, c| {
-        compare(e, c, CmpOp::Eq);
-    }),
-    Row::new("bne", "`bne a, b, label`", "jumps if different (short form)", COMPARE_TYPES, COMPARE, |e, c| {
-        compare(e, c, CmpOp::Ne);
-    }),
-    Row::new("blt", "`blt a, b, label`", "jumps if less (short form)", COMPARE_TYPES, COMPARE, |e, c| {
-        compare(e, c, CmpOp::Lt);
-    }),
-    Row::new("bgt", "`bgt a, b, label`", "jumps if greater (short form)", COMPARE_TYPES, COMPARE, |e, c| {
-        compare(e, c, CmpOp::Gt);
-    }),
-    Row::new("ble", "`ble a, b, label`", "jumps if less or equal (short form)", COMPARE_TYPES, COMPARE, |e, c| {
-        compare(e, c, CmpOp::Le);
-    }),
-    Row::new(
+    InstrRow::new(
+        "beq",
+        "`beq a, b, label`",
+        "jumps if equal (short form)",
+        COMPARE_TYPES,
+        COMPARE,
+        |e, c| {
+            compare(e, c, CmpOp::Eq);
+        },
+    ),
+    InstrRow::new(
+        "bne",
+        "`bne a, b, label`",
+        "jumps if different (short form)",
+        COMPARE_TYPES,
+        COMPARE,
+        |e, c| {
+            compare(e, c, CmpOp::Ne);
+        },
+    ),
+    InstrRow::new(
+        "blt",
+        "`blt a, b, label`",
+        "jumps if less (short form)",
+        COMPARE_TYPES,
+        COMPARE,
+        |e, c| {
+            compare(e, c, CmpOp::Lt);
+        },
+    ),
+    InstrRow::new(
+        "bgt",
+        "`bgt a, b, label`",
+        "jumps if greater (short form)",
+        COMPARE_TYPES,
+        COMPARE,
+        |e, c| {
+            compare(e, c, CmpOp::Gt);
+        },
+    ),
+    InstrRow::new(
+        "ble",
+        "`ble a, b, label`",
+        "jumps if less or equal (short form)",
+        COMPARE_TYPES,
+        COMPARE,
+        |e, c| {
+            compare(e, c, CmpOp::Le);
+        },
+    ),
+    InstrRow::new(
         "bge",
         "`bge a, b, label`",
         "jumps if greater or equal (short form)",
@@ -87,35 +139,35 @@ pub(super) const ROWS: &[Row] = &[
             compare(e, c, CmpOp::Ge);
         },
     ),
-    Row::new(
+    InstrRow::new(
         "nanosleep",
         "`nanosleep.u32 t`",
         "a hint to the scheduler; does nothing here",
         &[TYPES],
-        &[Role::Loose],
+        &[OperandRole::Loose],
         |_, _| {},
     ),
-    Row::new(
+    InstrRow::new(
         "setmaxnreg",
         "`setmaxnreg{.inc|.dec}.sync.aligned.u32 n`",
         "gives registers to the warps of a group, or takes them: orders nothing",
         &[REGISTERS, TYPES],
-        &[Role::Loose],
+        &[OperandRole::Loose],
         |_, _| {},
     ),
 ];
 
-fn condition(c: &Call) -> Expr {
+fn condition(c: &PtxInstr) -> Expr {
     c.pred.clone().unwrap_or(Expr::Const(1))
 }
 
-fn jump(e: &mut Emit<'_, '_>, c: &Call) {
+fn jump(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     e.branch(condition(c), c.args.first());
 }
 
 /// Jumps to one of the labels of a list.
-fn indexed(e: &mut Emit<'_, '_>, c: &Call) {
-    let Some(Arg::Label(list)) = c.args.get(1) else {
+fn indexed(e: &mut Emit<'_, '_>, c: &PtxInstr) {
+    let Some(PtxArg::Label(list)) = c.args.get(1) else {
         return;
     };
     let Some(labels) = e.targets(list) else {
@@ -131,18 +183,18 @@ fn indexed(e: &mut Emit<'_, '_>, c: &Call) {
             c.expr(0).into(),
             Expr::Const(number).into(),
         );
-        e.branch(is, Some(&Arg::Label(label.clone())));
+        e.branch(is, Some(&PtxArg::Label(label.clone())));
     }
     abort(e, c);
 }
 
-fn leave(e: &mut Emit<'_, '_>, c: &Call) {
+fn leave(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     e.branch(condition(c), None);
 }
 
 /// An access to an address outside all memory. Models report whether it can be reached, and say
 /// nothing about the code after it.
-pub(super) fn abort(e: &mut Emit<'_, '_>, c: &Call) {
+pub(super) fn abort(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     if let Some(dst) = e.temporary(c, "trap", Ty::U32) {
         let access = Access {
             tags: Tags::of(&[Tag::Generic, Tag::Weak]),
@@ -157,7 +209,7 @@ pub(super) fn abort(e: &mut Emit<'_, '_>, c: &Call) {
     }
 }
 
-fn compare(e: &mut Emit<'_, '_>, c: &Call, op: CmpOp) {
+fn compare(e: &mut Emit<'_, '_>, c: &PtxInstr, op: CmpOp) {
     let cond = Expr::Cmp(op, c.ty, Box::new(c.expr(0)), Box::new(c.expr(1)));
     e.branch(cond, c.args.get(2));
 }

@@ -34,11 +34,13 @@
 use super::arith::op;
 use super::atomics::{self, RED_OPS, acquires_nothing, updated_by};
 use super::control;
-use super::lower::{Call, Emit, truth};
+use super::lower::{Emit, PtxInstr, truth};
 use super::mbarrier;
 use super::memory::is_ordinary;
 use super::operands::plus;
-use super::table::{B128, Group, GroupKind, HINT, NOFTZ, NUMBERS, PRED, Role, Row, SCOPES};
+use super::table::{
+    B128, HINT, InstrRow, NOFTZ, NUMBERS, OperandRole, PRED, QualGroup, QualKind, SCOPES,
+};
 use super::tensormap::{PLACES, tensor_map};
 use crate::isa::Object;
 use diag::{Sink, Span};
@@ -47,28 +49,28 @@ use program::{
     Tags, Thread, Ty, Update,
 };
 
-const CACHE: Group = Group {
-    kind: GroupKind::Cache,
+const CACHE: QualGroup = QualGroup {
+    kind: QualKind::Cache,
     words: &["ca", "cg"],
 };
-const TO: Group = Group {
-    kind: GroupKind::Ignored,
+const TO: QualGroup = QualGroup {
+    kind: QualKind::Ignored,
     words: &["shared", "shared::cta"],
 };
-const FROM: Group = Group {
-    kind: GroupKind::Ignored,
+const FROM: QualGroup = QualGroup {
+    kind: QualKind::Ignored,
     words: &["global"],
 };
-const PREFETCH: Group = Group {
-    kind: GroupKind::Ignored,
+const PREFETCH: QualGroup = QualGroup {
+    kind: QualKind::Ignored,
     words: &["L2::64B", "L2::128B", "L2::256B"],
 };
-const OWN: Group = Group {
-    kind: GroupKind::Space,
+const OWN: QualGroup = QualGroup {
+    kind: QualKind::Space,
     words: &["shared", "shared::cta"],
 };
-const BULK: Group = Group {
-    kind: GroupKind::Ignored,
+const BULK: QualGroup = QualGroup {
+    kind: QualKind::Ignored,
     words: &[
         "shared::cta",
         "shared::cluster",
@@ -78,21 +80,21 @@ const BULK: Group = Group {
         MULTICAST,
     ],
 };
-const DIMENSIONS: Group = Group {
-    kind: GroupKind::Op,
+const DIMENSIONS: QualGroup = QualGroup {
+    kind: QualKind::Op,
     words: &["1d", "2d", "3d", "4d", "5d"],
 };
 /// The dimensions of a tensor, for an instruction that also has an operation.
-const AXES: Group = Group {
-    kind: GroupKind::Round,
+const AXES: QualGroup = QualGroup {
+    kind: QualKind::Round,
     ..DIMENSIONS
 };
-const STRONG: Group = Group {
-    kind: GroupKind::Sem,
+const STRONG: QualGroup = QualGroup {
+    kind: QualKind::Sem,
     words: &["relaxed"],
 };
-const WIDE_TYPE: Group = Group {
-    kind: GroupKind::Type,
+const WIDE_TYPE: QualGroup = QualGroup {
+    kind: QualKind::Type,
     words: &[B128],
 };
 /// The qualifier of an operation that an mbarrier object tracks.
@@ -101,8 +103,8 @@ pub(super) const TRACKED: &str = "mbarrier::complete_tx::bytes";
 const GROUPED: &str = "bulk_group";
 /// The qualifier of a bulk copy to several CTAs.
 const MULTICAST: &str = "multicast::cluster";
-const B64: Group = Group {
-    kind: GroupKind::Type,
+const B64: QualGroup = QualGroup {
+    kind: QualKind::Type,
     words: &["b64"],
 };
 
@@ -112,19 +114,24 @@ pub(super) const UNIT: i64 = 16;
 /// The largest number of incomplete groups in a wait; there are never more.
 const MOST_GROUPS: i64 = 1 << 16;
 
-pub(super) const ROWS: &[Row] = &[
-    Row::new(
+pub(super) const ROWS: &[InstrRow] = &[
+    InstrRow::new(
         "cp",
         "`cp.async{.ca|.cg}{.shared{::cta}}{.global} [dst], [src], bytes{, src-bytes|ignore-src}`",
-        "begins to copy 4, 8 or 16 bytes from global to shared memory; of fewer bytes, or if the predicate says that the source is not \
-         read, the rest are zeros",
+        "begins to copy 4, 8 or 16 bytes from global to shared memory; of fewer bytes, or if \
+         the predicate says that the source is not read, the rest are zeros",
         &[CACHE, HINT, TO, FROM, PREFETCH],
-        &[Role::Addr, Role::Addr, Role::Loose, Role::Loose],
+        &[
+            OperandRole::Addr,
+            OperandRole::Addr,
+            OperandRole::Loose,
+            OperandRole::Loose,
+        ],
         copy,
     )
     .keyed(&["async"])
     .optional(1),
-    Row::new(
+    InstrRow::new(
         "cp",
         "`cp.async.commit_group`",
         "makes the thread's copies since the last group a group",
@@ -133,16 +140,16 @@ pub(super) const ROWS: &[Row] = &[
         |e, _| e.push(mark(&[Tag::CommitGroup], None)),
     )
     .keyed(&["async", "commit_group"]),
-    Row::new(
+    InstrRow::new(
         "cp",
         "`cp.async.wait_group n`",
         "waits until all groups of the thread but the `n` last ones are complete",
         &[],
-        &[Role::Loose],
+        &[OperandRole::Loose],
         |e, c| wait_group(e, c, &[Tag::WaitGroup]),
     )
     .keyed(&["async", "wait_group"]),
-    Row::new(
+    InstrRow::new(
         "cp",
         "`cp.async.wait_all`",
         "waits until all copies of the thread are complete",
@@ -154,72 +161,94 @@ pub(super) const ROWS: &[Row] = &[
         },
     )
     .keyed(&["async", "wait_all"]),
-    Row::new(
+    InstrRow::new(
         "cp",
         "`cp.async.mbarrier.arrive{.noinc}{.shared{::cta}}.b64 [a]`",
-        "arrives at an mbarrier object when the thread's copies so far are complete; without `.noinc`, the phase expects that \
-         arrival in addition",
+        "arrives at an mbarrier object when the thread's copies so far are complete; without \
+         `.noinc`, the phase expects that arrival in addition",
         &[OWN, B64],
-        &[Role::Addr],
+        &[OperandRole::Addr],
         |e, c| mbarrier::track(e, c, true),
     )
     .keyed(&["async", "mbarrier", "arrive"]),
-    Row::new(
+    InstrRow::new(
         "cp",
         "`cp.async.mbarrier.arrive.noinc{.shared{::cta}}.b64 [a]`",
         "the same, one of the arrivals that the phase expects anyway",
         &[OWN, B64],
-        &[Role::Addr],
+        &[OperandRole::Addr],
         |e, c| mbarrier::track(e, c, false),
     )
     .keyed(&["async", "mbarrier", "arrive", "noinc"]),
-    Row::new(
+    InstrRow::new(
         "cp",
-        "`cp.async.bulk{.relaxed.scope}.shared::cta|::cluster.global.mbarrier::complete_tx::bytes{.multicast::cluster}{.b128} [dst], \
-         [src], bytes, [a]{, mask}`, the same from `.shared::cta` to `.shared::cluster`, or \
-         `cp.async.bulk{.relaxed.scope}.global.shared::cta.bulk_group{.b128} [dst], [src], bytes`",
-        "begins to copy a multiple of 16 bytes through the async proxy: to shared memory, where an mbarrier object tells of it, or \
-         to global memory",
+        "`cp.async.bulk{.relaxed.scope}.shared::cta|\
+         ::cluster.global.mbarrier::complete_tx::bytes{.multicast::cluster}{.b128} [dst], \
+         [src], bytes, [a]{, mask}`, the same from `.shared::cta` to `.shared::cluster`, \
+         or `cp.async.bulk{.relaxed.scope}.global.shared::cta.bulk_group{.b128} [dst], \
+         [src], bytes`",
+        "begins to copy a multiple of 16 bytes through the async proxy: to shared memory, \
+         where an mbarrier object tells of it, or to global memory",
         &[BULK, HINT, STRONG, SCOPES, WIDE_TYPE],
-        &[Role::Addr, Role::Addr, Role::Loose, Role::Addr, Role::Loose],
+        &[
+            OperandRole::Addr,
+            OperandRole::Addr,
+            OperandRole::Loose,
+            OperandRole::Addr,
+            OperandRole::Loose,
+        ],
         bulk,
     )
     .keyed(&["async", "bulk"])
     .optional(2),
-    Row::new(
+    InstrRow::new(
         "cp",
-        "`cp.async.bulk.tensor [dst], [map], bytes, [a]`, or `cp.async.bulk.tensor [map], [src], bytes`",
-        "begins to copy a range of memory through the async proxy, to shared memory, where an mbarrier object tells of it, or from it; `map` \
-         holds the address of the range in global memory, and is read through the tensormap proxy (short form)",
+        "`cp.async.bulk.tensor [dst], [map], bytes, [a]`, or `cp.async.bulk.tensor [map], \
+         [src], bytes`",
+        "begins to copy a range of memory through the async proxy, to shared memory, where an \
+         mbarrier object tells of it, or from it; `map` holds the address of the range in \
+         global memory, and is read through the tensormap proxy (short form)",
         &[DIMENSIONS, BULK, HINT],
-        &[Role::Addr, Role::Addr, Role::Loose, Role::Addr],
+        &[
+            OperandRole::Addr,
+            OperandRole::Addr,
+            OperandRole::Loose,
+            OperandRole::Addr,
+        ],
         tensor,
     )
     .keyed(&["async", "bulk", "tensor"])
     .optional(1),
-    Row::new(
+    InstrRow::new(
         "cp",
-        "`cp.reduce.async.bulk.global.shared::cta.bulk_group{.relaxed.scope}.op.type [dst], [src], bytes`, or \
-         `cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes{.relaxed.scope}.op.type [dst], [src], bytes, [a]`",
-        "begins to apply an operation (`add`, `and`, `or`, `xor`, `min`, `max`, `inc`, `dec`) to each element of memory, through the async \
-         proxy",
+        "`cp.reduce.async.bulk.global.shared::cta.bulk_group{.relaxed.scope}.op.type \
+         [dst], [src], bytes`, or \
+         `cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes\
+         {.relaxed.scope}.op.type [dst], [src], bytes, [a]`",
+        "begins to apply an operation (`add`, `and`, `or`, `xor`, `min`, `max`, `inc`, `dec`) \
+         to each element of memory, through the async proxy",
         &[BULK, HINT, atomics::SEM, SCOPES, RED_OPS, NOFTZ, NUMBERS],
-        &[Role::Addr, Role::Addr, Role::Loose, Role::Addr],
+        &[
+            OperandRole::Addr,
+            OperandRole::Addr,
+            OperandRole::Loose,
+            OperandRole::Addr,
+        ],
         reduce,
     )
     .keyed(&["reduce", "async", "bulk"])
     .optional(1),
-    Row::new(
+    InstrRow::new(
         "cp",
         "`cp.reduce.async.bulk.tensor.op.type [map], [src], bytes`",
-        "begins to apply such an operation to each element of a range of global memory whose address `map` holds, `.relaxed.gpu` (short \
-         form: PTX has the type in the tensor map)",
+        "begins to apply such an operation to each element of a range of global memory whose \
+         address `map` holds, `.relaxed.gpu` (short form: PTX has the type in the tensor map)",
         &[AXES, BULK, RED_OPS, NOFTZ, NUMBERS],
-        &[Role::Addr, Role::Addr, Role::Loose],
+        &[OperandRole::Addr, OperandRole::Addr, OperandRole::Loose],
         reduce_tensor,
     )
     .keyed(&["reduce", "async", "bulk", "tensor"]),
-    Row::new(
+    InstrRow::new(
         "cp",
         "`cp.async.bulk.commit_group`",
         "makes the thread's bulk copies since the last bulk group a group",
@@ -228,21 +257,21 @@ pub(super) const ROWS: &[Row] = &[
         |e, _| e.push(mark(&[Tag::CommitGroup, Tag::Bulk], None)),
     )
     .keyed(&["async", "bulk", "commit_group"]),
-    Row::new(
+    InstrRow::new(
         "cp",
         "`cp.async.bulk.wait_group n`",
         "waits until all bulk groups of the thread but the `n` last ones are complete",
         &[],
-        &[Role::Loose],
+        &[OperandRole::Loose],
         |e, c| wait_group(e, c, &[Tag::WaitGroup, Tag::Bulk]),
     )
     .keyed(&["async", "bulk", "wait_group"]),
-    Row::new(
+    InstrRow::new(
         "cp",
         "`cp.async.bulk.wait_group.read n`",
         "waits until all bulk groups of the thread but the `n` last ones have read what they copy",
         &[],
-        &[Role::Loose],
+        &[OperandRole::Loose],
         |e, c| wait_group(e, c, &[Tag::WaitGroupRead, Tag::Bulk]),
     )
     .keyed(&["async", "bulk", "wait_group", "read"]),
@@ -261,7 +290,7 @@ pub(super) fn mark(tags: &[Tag], pending: Option<u32>) -> Op {
 }
 
 /// Waits until all groups except the last few are complete, or have been read.
-pub(super) fn wait_group(e: &mut Emit<'_, '_>, c: &Call, tags: &[Tag]) {
+pub(super) fn wait_group(e: &mut Emit<'_, '_>, c: &PtxInstr, tags: &[Tag]) {
     match c.expr(0) {
         Expr::Const(n) if (0..MOST_GROUPS).contains(&n) => e.push(mark(tags, Some(n as u32))),
         _ => e.error(
@@ -310,7 +339,10 @@ pub fn warn_of_empty_waits(program: &Program, sink: &mut Sink) {
         .filter_map(|(span, why)| Some((span, why?)))
     {
         sink.warn("empty-wait", span, "a wait that waits for nothing", |d| {
-            d.label(why).note("a wait for groups waits for copies that the thread has committed to one (PTX ISA 9.4, cp.async.wait_group)")
+            d.label(why).note(
+                "a wait for groups waits for copies that the thread has committed to one \
+                 (PTX ISA 9.4, cp.async.wait_group)",
+            )
         });
     }
 }
@@ -318,13 +350,16 @@ pub fn warn_of_empty_waits(program: &Program, sink: &mut Sink) {
 /// Warns about bytes that an mbarrier object expects, but no operation delivers, because the bulk
 /// operations belong to groups.
 pub fn warn_of_lost_bytes(program: &Program, sink: &mut Sink) {
-    let brings = |i: &Instr| i.op.has(Tag::MbarrierBytes) || i.text.contains("complete_tx");
     let all = || program.threads.iter().flat_map(|thread| &thread.code);
-    let grouped = |i: &&Instr| {
-        i.op.accesses()
-            .any(|a| a.tags.has(Tag::Asynchronous) && a.tags.has(Tag::AsyncProxy))
-    };
-    let Some(copy) = all().find(grouped).filter(|_| !all().any(brings)) else {
+    let Some(copy) = all()
+        .find(|i: &&Instr| {
+            i.op.accesses()
+                .any(|a| a.tags.has(Tag::Asynchronous) && a.tags.has(Tag::AsyncProxy))
+        })
+        .filter(|_| {
+            !all().any(|i: &Instr| i.op.has(Tag::MbarrierBytes) || i.text.contains("complete_tx"))
+        })
+    else {
         return;
     };
     let mut found: Vec<Span> = all()
@@ -333,11 +368,19 @@ pub fn warn_of_lost_bytes(program: &Program, sink: &mut Sink) {
         .collect();
     found.dedup();
     for span in found {
-        sink.warn("lost-bytes", span, "bytes that never arrive at this object", |d| {
-            d.label("no operation of this test tells an mbarrier object of bytes")
-                .also(copy.span, "this one is complete with its bulk group")
-                .note("a copy to global memory is waited for by `cp.async.bulk.wait_group` (PTX ISA 9.4, cp.async.bulk)")
-        });
+        sink.warn(
+            "lost-bytes",
+            span,
+            "bytes that never arrive at this object",
+            |d| {
+                d.label("no operation of this test tells an mbarrier object of bytes")
+                    .also(copy.span, "this one is complete with its bulk group")
+                    .note(
+                        "a copy to global memory is waited for by `cp.async.bulk.wait_group` \
+                         (PTX ISA 9.4, cp.async.bulk)",
+                    )
+            },
+        );
     }
 }
 
@@ -393,7 +436,41 @@ fn empty(thread: &Thread, at: usize, mark: &Mark) -> Option<String> {
     }
 }
 
-fn copy(e: &mut Emit<'_, '_>, c: &Call) {
+/// The conditions under which fewer bytes come from the source, each with their number, and the
+/// number of bytes otherwise. `None` for that means that more is undefined.
+type SourceSizes = (Vec<(Expr, i64)>, Option<i64>);
+
+/// The number of bytes that a copy reads, given by operand 3.
+fn source_sizes(e: &mut Emit<'_, '_>, c: &PtxInstr, bytes: i64) -> Option<SourceSizes> {
+    Some(match c.given(3) {
+        None => (Vec::new(), Some(bytes)),
+        Some(Expr::Const(n)) if (0..=bytes).contains(&n) => (Vec::new(), Some(n)),
+        Some(Expr::Reg(p)) if e.regs.get(p).ty == Some(PRED) => {
+            (vec![(truth(Expr::Reg(p), false), 0)], Some(bytes))
+        }
+        Some(number @ Expr::Reg(_)) => {
+            let cases = (0..=bytes).map(|n| {
+                let size = Expr::Const(n).into();
+                (
+                    Expr::Cmp(CmpOp::Eq, Ty::U32, number.clone().into(), size),
+                    n,
+                )
+            });
+            (cases.collect(), None)
+        }
+        Some(_) => {
+            let message = "the bytes of the source are no more than are copied";
+            e.error("wrong-operand", c.opcode.clone(), message, |d| {
+                d.label(format!(
+                    "expected a constant from 0 to {bytes}, a register or a predicate"
+                ))
+            });
+            return None;
+        }
+    })
+}
+
+fn copy(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let bytes = match c.expr(2) {
         Expr::Const(n @ (4 | 8 | 16)) => n,
         _ => {
@@ -406,7 +483,7 @@ fn copy(e: &mut Emit<'_, '_>, c: &Call) {
             return;
         }
     };
-    if c.quals.get(GroupKind::Cache) == Some("cg") && bytes != 16 {
+    if c.quals.get(QualKind::Cache) == Some("cg") && bytes != 16 {
         e.error(
             "conflicting-qualifiers",
             c.opcode.clone(),
@@ -418,8 +495,8 @@ fn copy(e: &mut Emit<'_, '_>, c: &Call) {
     // The accesses have the type of the locations.
     e.through_register = false;
     let (to, from) = (
-        end(e, c, 0, Space::Shared, (bytes, bytes)),
-        end(e, c, 1, Space::Global, (bytes, bytes)),
+        end(e, c, 0, Space::Shared, bytes, bytes),
+        end(e, c, 1, Space::Global, bytes, bytes),
     );
     let (Some(to), Some(from)) = (to, from) else {
         return;
@@ -427,33 +504,8 @@ fn copy(e: &mut Emit<'_, '_>, c: &Call) {
     let Some(ty) = one_type(e, c, to, from) else {
         return;
     };
-    // Conditions under which fewer bytes come from the source, with their number.
-    let (fewer, most): (Vec<_>, _) = match c.given(3) {
-        None => (Vec::new(), Some(bytes)),
-        Some(Expr::Const(n)) if (0..=bytes).contains(&n) => (Vec::new(), Some(n)),
-        Some(Expr::Reg(p)) if e.regs.get(p).ty == Some(PRED) => {
-            (vec![(truth(Expr::Reg(p), false), 0)], Some(bytes))
-        }
-        Some(number @ Expr::Reg(_)) => {
-            let is = |n| {
-                Expr::Cmp(
-                    CmpOp::Eq,
-                    Ty::U32,
-                    number.clone().into(),
-                    Expr::Const(n).into(),
-                )
-            };
-            ((0..=bytes).map(|n| (is(n), n)).collect(), None)
-        }
-        Some(_) => {
-            let message = "the bytes of the source are no more than are copied";
-            e.error("wrong-operand", c.opcode.clone(), message, |d| {
-                d.label(format!(
-                    "expected a constant from 0 to {bytes}, a register or a predicate"
-                ))
-            });
-            return;
-        }
+    let Some((fewer, most)) = source_sizes(e, c, bytes) else {
+        return;
     };
     let ends = (aligned(c.expr(0), bytes), aligned(c.expr(1), bytes));
     let size = i64::from(ty.bytes());
@@ -475,15 +527,12 @@ fn copy(e: &mut Emit<'_, '_>, c: &Call) {
             control::abort(e, c);
             continue;
         };
-        if elements(
-            e,
-            c,
-            &Accesses::weak(Tag::Generic),
-            ty,
-            (ends.0.clone(), ends.1.clone(), of_source),
-        )
-        .is_none()
-        {
+        let range = CopyRange {
+            to: ends.0.clone(),
+            from: ends.1.clone(),
+            bytes: of_source,
+        };
+        if elements(e, c, &AsyncAccess::weak(Tag::Generic), ty, &range).is_none() {
             return;
         }
         ((of_source + size - 1) / size..bytes / size).for_each(|k| e.push(zero(&ends.0, k, ty)));
@@ -504,12 +553,12 @@ fn zero(to: &Expr, k: i64, ty: Ty) -> Op {
     Op::Store {
         addr: plus(to.clone(), k, ty),
         value: Expr::Const(0),
-        access: Accesses::weak(Tag::Generic).target(Tag::Relaxed, ty),
+        access: AsyncAccess::weak(Tag::Generic).target(Tag::Relaxed, ty),
     }
 }
 
 /// The direction of a bulk operation.
-struct Way {
+struct CopyDirection {
     to: Space,
     from: Space,
     /// An mbarrier object tracks it.
@@ -519,8 +568,8 @@ struct Way {
 }
 
 /// The direction that the qualifiers give. The short form has no qualifiers.
-fn way(e: &mut Emit<'_, '_>, c: &Call, reduces: bool) -> Option<Way> {
-    let words: Vec<&str> = c.quals.all(GroupKind::Ignored).collect();
+fn way(e: &mut Emit<'_, '_>, c: &PtxInstr, reduces: bool) -> Option<CopyDirection> {
+    let words: Vec<&str> = c.quals.all(QualKind::Ignored).collect();
     let has = |word: &str| words.contains(&word);
     let spaces: Vec<&str> = words
         .iter()
@@ -551,7 +600,7 @@ fn way(e: &mut Emit<'_, '_>, c: &Call, reduces: bool) -> Option<Way> {
     } else {
         Space::Global
     };
-    Some(Way {
+    Some(CopyDirection {
         to,
         from: if tracked && !away {
             Space::Global
@@ -564,7 +613,7 @@ fn way(e: &mut Emit<'_, '_>, c: &Call, reduces: bool) -> Option<Way> {
 }
 
 /// The number of bytes of a bulk operation.
-pub(super) fn of_units(e: &mut Emit<'_, '_>, c: &Call) -> Option<i64> {
+pub(super) fn of_units(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Option<i64> {
     if let Expr::Const(n) = c.expr(2)
         && n > 0
         && n % UNIT == 0
@@ -581,9 +630,9 @@ pub(super) fn of_units(e: &mut Emit<'_, '_>, c: &Call) -> Option<i64> {
 }
 
 /// The common element type of source and destination of a bulk operation.
-fn ends(e: &mut Emit<'_, '_>, c: &Call, way: &Way, bytes: i64) -> Option<Ty> {
-    let source = end(e, c, 1, way.from, (bytes, UNIT))?;
-    let destination = end(e, c, 0, way.to, (bytes, UNIT))?;
+fn ends(e: &mut Emit<'_, '_>, c: &PtxInstr, way: &CopyDirection, bytes: i64) -> Option<Ty> {
+    let source = end(e, c, 1, way.from, bytes, UNIT)?;
+    let destination = end(e, c, 0, way.to, bytes, UNIT)?;
     one_address(e, c, source)?;
     one_address(e, c, destination)?;
     one_type(e, c, destination, source)
@@ -604,13 +653,13 @@ pub(super) fn aligned(addr: Expr, unit: i64) -> Expr {
     Expr::Select(aligned.into(), addr.into(), Expr::Const(0).into())
 }
 
-fn bulk(e: &mut Emit<'_, '_>, c: &Call) {
+fn bulk(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     // The accesses have the type of the named locations.
     e.through_register = false;
     let strong = match (
-        c.quals.place(GroupKind::Sem),
+        c.quals.place(QualKind::Sem),
         c.quals.scope(),
-        c.quals.get(GroupKind::Type),
+        c.quals.get(QualKind::Type),
     ) {
         (None, None, None) => None,
         (Some(_), Some(scope), Some(_)) => Some(scope),
@@ -633,24 +682,21 @@ fn bulk(e: &mut Emit<'_, '_>, c: &Call) {
     let Some(ty) = ends(e, c, &way, bytes) else {
         return;
     };
-    let how = Accesses {
+    let how = AsyncAccess {
         strong,
         away: way.away,
-        ..Accesses::weak(Tag::AsyncProxy)
+        ..AsyncAccess::weak(Tag::AsyncProxy)
     };
     let Some(targets) = targets(e, c, c.given(4).is_some()) else {
         return;
     };
     for (to, object) in targets {
-        if elements(
-            e,
-            c,
-            &how,
-            ty,
-            (aligned(to, UNIT), aligned(c.expr(1), UNIT), bytes),
-        )
-        .is_none()
-        {
+        let range = CopyRange {
+            to: aligned(to, UNIT),
+            from: aligned(c.expr(1), UNIT),
+            bytes,
+        };
+        if elements(e, c, &how, ty, &range).is_none() {
             return;
         }
         if way.tracked {
@@ -659,10 +705,10 @@ fn bulk(e: &mut Emit<'_, '_>, c: &Call) {
     }
 }
 
-fn tensor(e: &mut Emit<'_, '_>, c: &Call) {
+fn tensor(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     e.through_register = false;
     let loads = c.given(3).is_some();
-    let words: Vec<&str> = c.quals.all(GroupKind::Ignored).collect();
+    let words: Vec<&str> = c.quals.all(QualKind::Ignored).collect();
     let (shared, written): (_, &[&[&str]]) = match loads {
         true => (
             0,
@@ -689,7 +735,7 @@ fn tensor(e: &mut Emit<'_, '_>, c: &Call) {
         return;
     }
     let Some(bytes) = of_units(e, c) else { return };
-    let Some(range) = end(e, c, shared, Space::Shared, (bytes, UNIT)) else {
+    let Some(range) = end(e, c, shared, Space::Shared, bytes, UNIT) else {
         return;
     };
     let there = unknown(e, Space::Global);
@@ -702,7 +748,7 @@ fn tensor(e: &mut Emit<'_, '_>, c: &Call) {
     let Some(at) = e.temporary(c, "tensor map", Ty::U64) else {
         return;
     };
-    let mut access = Accesses::weak(Tag::TensormapProxy).source(Ty::U64);
+    let mut access = AsyncAccess::weak(Tag::TensormapProxy).source(Ty::U64);
     access.tags.insert(Tag::Asynchronous);
     e.push(Op::Load {
         dst: at,
@@ -711,27 +757,20 @@ fn tensor(e: &mut Emit<'_, '_>, c: &Call) {
     });
     let (there, here) = (aligned(Expr::Reg(at), UNIT), aligned(c.expr(shared), UNIT));
     let (to, from) = if loads { (here, there) } else { (there, here) };
-    if elements(
-        e,
-        c,
-        &Accesses::weak(Tag::AsyncProxy),
-        ty,
-        (to, from, bytes),
-    )
-    .is_some()
-        && loads
-    {
+    let range = CopyRange { to, from, bytes };
+    let copied = elements(e, c, &AsyncAccess::weak(Tag::AsyncProxy), ty, &range);
+    if copied.is_some() && loads {
         mbarrier::complete(e, c, 3, c.expr(3), bytes);
     }
 }
 
-fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
+fn reduce(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     e.through_register = false;
     let Some(way) = way(e, c, true) else { return };
     if acquires_nothing(e, c).is_none() || reduction(e, c, way.to == Space::Global).is_none() {
         return;
     }
-    let scope = match (c.quals.get(GroupKind::Sem), c.quals.scope()) {
+    let scope = match (c.quals.get(QualKind::Sem), c.quals.scope()) {
         (None, None) => Scope::Sys,
         (Some("relaxed"), Some(scope)) => scope,
         _ => {
@@ -749,13 +788,17 @@ fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
     if of_elements(e, c, ty).is_none() {
         return;
     }
-    let ends = (aligned(c.expr(0), UNIT), aligned(c.expr(1), UNIT));
-    let how = Accesses {
+    let range = CopyRange {
+        to: aligned(c.expr(0), UNIT),
+        from: aligned(c.expr(1), UNIT),
+        bytes,
+    };
+    let how = AsyncAccess {
         strong: Some(scope),
         away: way.away,
-        ..Accesses::weak(Tag::AsyncProxy)
+        ..AsyncAccess::weak(Tag::AsyncProxy)
     };
-    if reductions(e, c, &how, ends, bytes).is_none() {
+    if reductions(e, c, &how, &range).is_none() {
         return;
     }
     if way.tracked {
@@ -763,9 +806,9 @@ fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
     }
 }
 
-fn reduce_tensor(e: &mut Emit<'_, '_>, c: &Call) {
+fn reduce_tensor(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     e.through_register = false;
-    let words: Vec<&str> = c.quals.all(GroupKind::Ignored).collect();
+    let words: Vec<&str> = c.quals.all(QualKind::Ignored).collect();
     let written: &[&[&str]] = &[&["global", "shared::cta", GROUPED], &[GROUPED], &[]];
     if !written.contains(&words.as_slice()) {
         e.error(
@@ -780,7 +823,7 @@ fn reduce_tensor(e: &mut Emit<'_, '_>, c: &Call) {
         return;
     }
     let Some(bytes) = of_units(e, c) else { return };
-    let Some(source) = end(e, c, 1, Space::Shared, (bytes, UNIT)) else {
+    let Some(source) = end(e, c, 1, Space::Shared, bytes, UNIT) else {
         return;
     };
     let there = unknown(e, Space::Global);
@@ -796,28 +839,27 @@ fn reduce_tensor(e: &mut Emit<'_, '_>, c: &Call) {
     let Some(at) = e.temporary(c, "tensor map", Ty::U64) else {
         return;
     };
-    let mut access = Accesses::weak(Tag::TensormapProxy).source(Ty::U64);
+    let mut access = AsyncAccess::weak(Tag::TensormapProxy).source(Ty::U64);
     access.tags.insert(Tag::Asynchronous);
     e.push(Op::Load {
         dst: at,
         addr: c.expr(0),
         access,
     });
-    let ends = (aligned(Expr::Reg(at), UNIT), aligned(c.expr(1), UNIT));
-    reductions(
-        e,
-        c,
-        &Accesses {
-            strong: Some(Scope::Gpu),
-            ..Accesses::weak(Tag::AsyncProxy)
-        },
-        ends,
+    let range = CopyRange {
+        to: aligned(Expr::Reg(at), UNIT),
+        from: aligned(c.expr(1), UNIT),
         bytes,
-    );
+    };
+    let how = AsyncAccess {
+        strong: Some(Scope::Gpu),
+        ..AsyncAccess::weak(Tag::AsyncProxy)
+    };
+    reductions(e, c, &how, &range);
 }
 
 /// Reports a reduction with a type that does not match the elements of the memory.
-fn of_elements(e: &mut Emit<'_, '_>, c: &Call, ty: Ty) -> Option<()> {
+fn of_elements(e: &mut Emit<'_, '_>, c: &PtxInstr, ty: Ty) -> Option<()> {
     if ty.bits == c.ty.bits {
         return Some(());
     }
@@ -831,36 +873,36 @@ fn of_elements(e: &mut Emit<'_, '_>, c: &Call, ty: Ty) -> Option<()> {
     None
 }
 
-/// Emits the accesses of a bulk reduction from `from` to `to` over `bytes` bytes.
+/// Emits the accesses of a bulk reduction.
 fn reductions(
     e: &mut Emit<'_, '_>,
-    c: &Call,
-    how: &Accesses,
-    (to, from): (Expr, Expr),
-    bytes: i64,
+    c: &PtxInstr,
+    how: &AsyncAccess,
+    range: &CopyRange,
 ) -> Option<()> {
-    for k in 0..bytes / i64::from(c.ty.bytes()) {
+    for k in 0..range.bytes / i64::from(c.ty.bytes()) {
         let dst = e.temporary(c, &format!("copy {k}"), c.ty)?;
         let update = updated_by(e, c, Expr::Reg(dst))?;
         e.push(Op::Load {
             dst,
-            addr: plus(from.clone(), k, c.ty),
-            access: Accesses::weak(Tag::AsyncProxy).source(c.ty),
+            addr: plus(range.from.clone(), k, c.ty),
+            access: AsyncAccess::weak(Tag::AsyncProxy).source(c.ty),
         });
-        e.push(how.reduction(Tag::Relaxed, c.ty, plus(to.clone(), k, c.ty), update));
+        let target = plus(range.to.clone(), k, c.ty);
+        e.push(how.reduction(Tag::Relaxed, c.ty, target, update));
     }
     Some(())
 }
 
 /// Checks that an asynchronous reduction with this operation and type exists. Global memory has
 /// more of them than shared memory.
-pub(super) fn reduction(e: &mut Emit<'_, '_>, c: &Call, global: bool) -> Option<()> {
-    let (op, ty) = (c.quals.get(GroupKind::Op), c.quals.get(GroupKind::Type));
+pub(super) fn reduction(e: &mut Emit<'_, '_>, c: &PtxInstr, global: bool) -> Option<()> {
+    let (op, ty) = (c.quals.get(QualKind::Op), c.quals.get(QualKind::Type));
     let types: &[&str] = match (op, global) {
         (Some("add"), false) => &["u32", "s32", "u64"],
-        (Some("add"), true) if c.quals.get(GroupKind::Flush).is_some() => &["f16", "bf16"],
+        (Some("add"), true) if c.quals.get(QualKind::Flush).is_some() => &["f16", "bf16"],
         (Some("add"), true) => &["u32", "s32", "u64", "f32", "f64"],
-        _ if c.quals.get(GroupKind::Flush).is_some() => &[],
+        _ if c.quals.get(QualKind::Flush).is_some() => &[],
         (Some("min" | "max"), false) => &["u32", "s32"],
         (Some("min" | "max"), true) => &["u32", "s32", "u64", "s64", "f16", "bf16"],
         (Some("inc" | "dec"), _) => &["u32"],
@@ -897,7 +939,7 @@ pub(super) fn reduction(e: &mut Emit<'_, '_>, c: &Call, global: bool) -> Option<
 
 /// The destinations of a bulk copy, each with its mbarrier object: the same offset in the memory of
 /// every CTA in the mask.
-fn targets(e: &mut Emit<'_, '_>, c: &Call, multicast: bool) -> Option<Vec<(Expr, Expr)>> {
+fn targets(e: &mut Emit<'_, '_>, c: &PtxInstr, multicast: bool) -> Option<Vec<(Expr, Expr)>> {
     if !multicast {
         return Some(vec![(c.expr(0), c.expr(3))]);
     }
@@ -925,7 +967,7 @@ fn targets(e: &mut Emit<'_, '_>, c: &Call, multicast: bool) -> Option<Vec<(Expr,
 /// ranks.
 pub(super) fn in_ctas(
     e: &mut Emit<'_, '_>,
-    c: &Call,
+    c: &PtxInstr,
     object: usize,
     mut ranks: impl Iterator<Item = i64>,
 ) -> Option<Vec<(Expr, Expr)>> {
@@ -935,7 +977,10 @@ pub(super) fn in_ctas(
         let message =
             "a write to several CTAs through addresses that are not known is not supported";
         e.error("unsupported-address", c.opcode.clone(), message, |d| {
-            d.label("expected the names of locations in shared memory, or registers that hold the same addresses of them on every way here")
+            d.label(
+                "expected the names of locations in shared memory, or registers that hold \
+                 the same addresses of them on every way here",
+            )
         });
         return None;
     };
@@ -948,7 +993,7 @@ pub(super) fn in_ctas(
 
 /// Properties of the accesses of an asynchronous operation.
 #[derive(Clone, Copy)]
-pub(super) struct Accesses {
+pub(super) struct AsyncAccess {
     /// The tag of their proxy.
     pub(super) proxy: Tag,
     /// The scope of strong accesses; `None` for weak ones.
@@ -957,10 +1002,10 @@ pub(super) struct Accesses {
     pub(super) away: bool,
 }
 
-impl Accesses {
+impl AsyncAccess {
     /// Weak accesses through a proxy.
-    pub(super) const fn weak(proxy: Tag) -> Accesses {
-        Accesses {
+    pub(super) const fn weak(proxy: Tag) -> AsyncAccess {
+        AsyncAccess {
             proxy,
             strong: None,
             away: false,
@@ -969,7 +1014,7 @@ impl Accesses {
 
     /// An access that reads the source.
     pub(super) fn source(self, ty: Ty) -> Access {
-        Accesses {
+        AsyncAccess {
             away: false,
             ..self
         }
@@ -1014,16 +1059,23 @@ impl Accesses {
     }
 }
 
-/// Emits the accesses of a copy from `from` to `to` over `bytes` bytes. Strong accesses have 128
-/// bits. If the last element is copied in part, its lower bytes are copied and the others become
-/// zero.
+/// The bytes that a copy or reduction covers.
+struct CopyRange {
+    to: Expr,
+    from: Expr,
+    bytes: i64,
+}
+
+/// Emits the accesses of a copy. Strong accesses have 128 bits. If the last element is copied in
+/// part, its lower bytes are copied and the others become zero.
 fn elements(
     e: &mut Emit<'_, '_>,
-    c: &Call,
-    how: &Accesses,
+    c: &PtxInstr,
+    how: &AsyncAccess,
     ty: Ty,
-    (to, from, bytes): (Expr, Expr, i64),
+    range: &CopyRange,
 ) -> Option<()> {
+    let bytes = range.bytes;
     let size = i64::from(ty.bytes());
     let all: Vec<i64> = (0..(bytes + size - 1) / size).collect();
     let together = if how.strong.is_some() {
@@ -1037,7 +1089,7 @@ fn elements(
             let dst = e.temporary(c, &format!("copy {k}"), ty)?;
             reads.push(Op::Load {
                 dst,
-                addr: plus(from.clone(), k, ty),
+                addr: plus(range.from.clone(), k, ty),
                 access: how.source(ty),
             });
             let value = match bytes - k * size {
@@ -1049,7 +1101,7 @@ fn elements(
                 ),
                 _ => Expr::Reg(dst),
             };
-            let addr = plus(to.clone(), k, ty);
+            let addr = plus(range.to.clone(), k, ty);
             writes.push(Op::Store {
                 addr,
                 value,
@@ -1068,7 +1120,7 @@ fn elements(
 
 /// Source or destination of a copy.
 #[derive(Clone, Copy)]
-pub(super) enum End {
+pub(super) enum CopyEnd {
     /// A known location.
     Of(LocId),
     /// Some location in this state space.
@@ -1077,37 +1129,47 @@ pub(super) enum End {
 
 /// The possible element types of one end of a copy. Empty means any type: accesses decide the types
 /// of such memory.
-fn types_of(e: &Emit<'_, '_>, end: End) -> Vec<Ty> {
-    let any = |o: &Object| o.cut || o.fields.is_some();
-    // A structure has the types of its members.
-    let members = |o: &Object| -> Option<Vec<Ty>> {
-        let layout = o.record.as_ref().map(|_| o.layout())?;
-        Some(
-            (0..layout.cells() as u32)
-                .map(|cell| layout.field(cell).ty)
-                .collect(),
-        )
-    };
+fn types_of(e: &Emit<'_, '_>, end: CopyEnd) -> Vec<Ty> {
     match end {
-        End::Of(loc) if any(e.symbols.object(loc).1) => Vec::new(),
-        End::Of(loc) => members(e.symbols.object(loc).1).unwrap_or_else(|| vec![e.symbols.ty(loc)]),
-        End::In(space) => {
+        CopyEnd::Of(loc) if takes_any_type(e.symbols.object(loc).1) => Vec::new(),
+        CopyEnd::Of(loc) => {
+            member_types(e.symbols.object(loc).1).unwrap_or_else(|| vec![e.symbols.ty(loc)])
+        }
+        CopyEnd::In(space) => {
             let in_space = e
                 .symbols
                 .objects()
-                .filter(|(_, o)| o.space == space && o.class.is_none() && !any(o));
+                .filter(|(_, o)| o.space == space && o.class.is_none() && !takes_any_type(o));
             in_space
                 .flat_map(|(_, o)| {
-                    members(o).unwrap_or_else(|| o.ty.iter().map(|ty| ty.0).collect())
+                    member_types(o).unwrap_or_else(|| o.ty.iter().map(|ty| ty.0).collect())
                 })
                 .collect()
         }
     }
 }
 
+fn takes_any_type(o: &Object) -> bool {
+    o.cut || o.fields.is_some()
+}
+
+/// A structure has the types of its members.
+fn member_types(o: &Object) -> Option<Vec<Ty>> {
+    let layout = o.record.as_ref().map(|_| o.layout())?;
+    Some(
+        (0..layout.cells() as u32)
+            .map(|cell| layout.field(cell).ty)
+            .collect(),
+    )
+}
+
 /// The common element type of both ends.
-pub(super) fn one_type(e: &mut Emit<'_, '_>, c: &Call, to: End, from: End) -> Option<Ty> {
-    let narrowest = |types: &[Ty]| types.iter().copied().min_by_key(|ty| ty.bits);
+pub(super) fn one_type(
+    e: &mut Emit<'_, '_>,
+    c: &PtxInstr,
+    to: CopyEnd,
+    from: CopyEnd,
+) -> Option<Ty> {
     let (to, from) = (types_of(e, to), types_of(e, from));
     let (Some(ty), Some(other)) = (narrowest(&to), narrowest(&from)) else {
         return Some(narrowest(&to).or(narrowest(&from)).unwrap_or(Ty::U32));
@@ -1129,11 +1191,15 @@ pub(super) fn one_type(e: &mut Emit<'_, '_>, c: &Call, to: End, from: End) -> Op
     found
 }
 
+fn narrowest(types: &[Ty]) -> Option<Ty> {
+    types.iter().copied().min_by_key(|ty| ty.bits)
+}
+
 /// Reports memory with several addresses.
-pub(super) fn one_address(e: &mut Emit<'_, '_>, c: &Call, end: End) -> Option<()> {
+pub(super) fn one_address(e: &mut Emit<'_, '_>, c: &PtxInstr, end: CopyEnd) -> Option<()> {
     let all: Vec<LocId> = match end {
-        End::Of(loc) => vec![e.symbols.object(loc).0],
-        End::In(space) => e
+        CopyEnd::Of(loc) => vec![e.symbols.object(loc).0],
+        CopyEnd::In(space) => e
             .symbols
             .objects()
             .filter(|(_, o)| o.space == space)
@@ -1143,7 +1209,7 @@ pub(super) fn one_address(e: &mut Emit<'_, '_>, c: &Call, end: End) -> Option<()
     all.into_iter().try_for_each(|object| alone(e, c, object))
 }
 
-fn alone(e: &mut Emit<'_, '_>, c: &Call, object: LocId) -> Option<()> {
+fn alone(e: &mut Emit<'_, '_>, c: &PtxInstr, object: LocId) -> Option<()> {
     let Some(other) = e.symbols.alias_of(object) else {
         return Some(());
     };
@@ -1153,9 +1219,12 @@ fn alone(e: &mut Emit<'_, '_>, c: &Call, object: LocId) -> Option<()> {
     );
     let message = format!("a bulk copy of `{name}`, which has a second address, is not supported");
     e.error("unsupported-alias", c.opcode.clone(), message, |d| {
-        d.label("expected memory of one address").also(place, "the second address").note(
-            "PTX ISA 9.4, Memory Consistency Model, Causality Order: the clause of aliases does not speak of the async proxy",
-        )
+        d.label("expected memory of one address")
+            .also(place, "the second address")
+            .note(
+                "PTX ISA 9.4, Memory Consistency Model, Causality Order: the clause of aliases \
+                 does not speak of the async proxy",
+            )
     });
     None
 }
@@ -1163,11 +1232,12 @@ fn alone(e: &mut Emit<'_, '_>, c: &Call, object: LocId) -> Option<()> {
 /// Checks one end of a copy of `bytes` bytes with alignment `unit`, and returns its location.
 pub(super) fn end(
     e: &mut Emit<'_, '_>,
-    c: &Call,
+    c: &PtxInstr,
     at: usize,
     space: Space,
-    (bytes, unit): (i64, i64),
-) -> Option<End> {
+    bytes: i64,
+    unit: i64,
+) -> Option<CopyEnd> {
     let (loc, offset) = match c.expr(at) {
         Expr::Address(loc) => (loc, 0),
         Expr::Bin(BinOp::Add, _, base, offset) => match (*base, *offset) {
@@ -1228,11 +1298,11 @@ pub(super) fn end(
             format!("expected a location of at least {end} bytes"),
         );
     }
-    Some(End::Of(loc))
+    Some(CopyEnd::Of(loc))
 }
 
 /// An end with an unknown location; a second pass may learn it.
-fn unknown(e: &mut Emit<'_, '_>, space: Space) -> End {
+fn unknown(e: &mut Emit<'_, '_>, space: Space) -> CopyEnd {
     e.ask();
-    End::In(space)
+    CopyEnd::In(space)
 }

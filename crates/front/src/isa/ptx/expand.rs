@@ -26,9 +26,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 use super::indirect;
-use super::lex::{Kind, lex};
+use super::lex::{PtxToken, lex};
 use super::table::bits_named;
-use diag::{MappedText, Sink, Span, Token};
+use diag::{ErrorReported, MappedText, Sink, Span, Token};
 
 /// The form and description of `call`, for the list of instructions. It has no row, because
 /// expansion removes calls before instructions are looked up.
@@ -57,14 +57,14 @@ const LONGEST: usize = 1 << 20;
 /// The text without blocks, functions, calls and wide registers; `None` if it has none of these.
 pub(super) fn expand(text: &MappedText, sink: &mut Sink) -> Option<MappedText> {
     let tokens = lex(text.as_str());
-    let word = |t: &Token<Kind>, is: fn(&str) -> bool| {
-        t.kind == Kind::Word && is(&text.as_str()[t.range.clone()])
+    let word = |t: &Token<PtxToken>, is: fn(&str) -> bool| {
+        t.kind == PtxToken::Word && is(&text.as_str()[t.range.clone()])
     };
-    let scoped = |t: &Token<Kind>| {
-        t.kind == Kind::Punct('{') || word(t, |w| w == ".func" || opcode(w) == "call")
+    let scoped = |t: &Token<PtxToken>| {
+        t.kind == PtxToken::Punct('{') || word(t, |w| w == ".func" || opcode(w) == "call")
     };
-    let of_param = |t: &Token<Kind>| word(t, |w| w.split('.').any(is_space));
-    let wide = |t: &Token<Kind>| word(t, |w| w == WIDE);
+    let of_param = |t: &Token<PtxToken>| word(t, |w| w.split('.').any(is_space));
+    let wide = |t: &Token<PtxToken>| word(t, |w| w == WIDE);
     if !tokens.iter().any(|t| scoped(t) || of_param(t) || wide(t)) {
         return None;
     }
@@ -75,7 +75,7 @@ pub(super) fn expand(text: &MappedText, sink: &mut Sink) -> Option<MappedText> {
         separator.push('$');
     }
     let mut unknown = HashSet::new();
-    let before = (sink.kept(), sink.errors());
+    let before = sink.mark();
     loop {
         let mut expander = Expander {
             text,
@@ -97,7 +97,7 @@ pub(super) fn expand(text: &MappedText, sink: &mut Sink) -> Option<MappedText> {
             full: false,
         };
         let main = expander.functions();
-        expander.scopes.push(Scope::default());
+        expander.scopes.push(BlockScope::default());
         for range in main {
             expander.labels(range.clone());
             expander.walk(range);
@@ -129,16 +129,15 @@ fn is_space(qualifier: &str) -> bool {
 }
 
 /// The second operands of `mov` and `cvta`, which may be names that code takes the address of.
-fn addressed<'a>(text: &'a MappedText, tokens: &[Token<Kind>]) -> HashSet<&'a str> {
-    let word = |t: &Token<Kind>| &text.as_str()[t.range.clone()];
-    let takes = |four: &&[Token<Kind>]| {
-        four[0].kind == Kind::Word
-            && ["mov", "cvta"].contains(&opcode(word(&four[0])))
-            && four[2].kind == Kind::Punct(',')
-    };
+fn addressed<'a>(text: &'a MappedText, tokens: &[Token<PtxToken>]) -> HashSet<&'a str> {
+    let word = |t: &Token<PtxToken>| &text.as_str()[t.range.clone()];
     tokens
         .windows(4)
-        .filter(takes)
+        .filter(|four: &&[Token<PtxToken>]| {
+            four[0].kind == PtxToken::Word
+                && ["mov", "cvta"].contains(&opcode(word(&four[0])))
+                && four[2].kind == PtxToken::Punct(',')
+        })
         .map(|four| word(&four[3]))
         .collect()
 }
@@ -154,7 +153,7 @@ struct Formal {
 }
 
 #[derive(Clone)]
-struct Function {
+struct FuncDefinition {
     returns: Vec<Formal>,
     params: Vec<Formal>,
     /// The range of its tokens between the braces; `None` for a declaration without a body.
@@ -163,7 +162,7 @@ struct Function {
 
 /// The names that a block declares.
 #[derive(Default)]
-struct Scope {
+struct BlockScope {
     /// The block's number, which becomes part of its names. 0 is the outermost block; its names
     /// stay.
     number: usize,
@@ -171,12 +170,12 @@ struct Scope {
     function: bool,
     /// Registers, labels and parameters. `families` maps the stem of a family such as `%r<9>` to
     /// its size and kind.
-    names: HashMap<String, Declared>,
-    families: HashMap<String, (i64, Declared)>,
+    names: HashMap<String, NameDeclaration>,
+    families: HashMap<String, (i64, NameDeclaration)>,
 }
 
 #[derive(Clone)]
-enum Declared {
+enum NameDeclaration {
     Name,
     /// A register of 128 bits.
     Wide,
@@ -186,8 +185,28 @@ enum Declared {
     Bound(String, bool),
 }
 
+/// The operands of a call, as positions of tokens.
+struct CallSite {
+    returns: Vec<usize>,
+    callee: usize,
+    /// The name of the function.
+    name: String,
+    params: Vec<usize>,
+    /// The position after the operands.
+    end: usize,
+}
+
+/// The parameters of a call: those in the parameter space are bound to names of the caller, those
+/// in registers are copied before or after the call.
+#[derive(Default)]
+struct PassedParams {
+    bound: Vec<(String, NameDeclaration)>,
+    before: Vec<(Formal, String)>,
+    after: Vec<(Formal, String)>,
+}
+
 /// A call whose code is being inserted.
-struct Called {
+struct OpenCall {
     name: String,
     /// The label that `ret` jumps to.
     end: String,
@@ -195,14 +214,14 @@ struct Called {
 
 struct Expander<'a> {
     text: &'a MappedText,
-    tokens: &'a [Token<Kind>],
+    tokens: &'a [Token<PtxToken>],
     sink: &'a mut Sink,
     out: MappedText,
-    functions: HashMap<String, Function>,
+    functions: HashMap<String, FuncDefinition>,
     /// The text between a name and the number of its block.
     separator: String,
-    scopes: Vec<Scope>,
-    calls: Vec<Called>,
+    scopes: Vec<BlockScope>,
+    calls: Vec<OpenCall>,
     /// The accessed pieces of each parameter, as offset and size.
     pieces: HashMap<String, Vec<(i64, i64)>>,
     /// Names that instructions take the address of.
@@ -221,12 +240,9 @@ struct Expander<'a> {
     full: bool,
 }
 
-/// An error was reported.
-struct Failed;
-
 impl<'a> Expander<'a> {
-    fn kind(&self, at: usize) -> Kind {
-        self.tokens.get(at).map_or(Kind::End, |t| t.kind)
+    fn kind(&self, at: usize) -> PtxToken {
+        self.tokens.get(at).map_or(PtxToken::End, |t| t.kind)
     }
 
     fn range(&self, at: usize) -> Range<usize> {
@@ -234,7 +250,7 @@ impl<'a> Expander<'a> {
     }
 
     fn word(&self, at: usize) -> &'a str {
-        if self.kind(at) == Kind::Word {
+        if self.kind(at) == PtxToken::Word {
             &self.text.as_str()[self.range(at)]
         } else {
             ""
@@ -242,20 +258,26 @@ impl<'a> Expander<'a> {
     }
 
     fn is(&self, at: usize, c: char) -> bool {
-        self.kind(at) == Kind::Punct(c)
+        self.kind(at) == PtxToken::Punct(c)
     }
 
     fn skip_lines(&self, mut at: usize) -> usize {
-        while self.kind(at) == Kind::Newline {
+        while self.kind(at) == PtxToken::Newline {
             at += 1;
         }
         at
     }
 
-    fn error(&mut self, id: &'static str, at: usize, message: String, label: &str) -> Failed {
+    fn error(
+        &mut self,
+        id: &'static str,
+        at: usize,
+        message: String,
+        label: &str,
+    ) -> ErrorReported {
         let span = self.text.span(self.range(at));
         self.sink.error(id, span, message, |d| d.label(label));
-        Failed
+        ErrorReported
     }
 
     /// The position after the brace that closes the one at `at`.
@@ -263,9 +285,9 @@ impl<'a> Expander<'a> {
         let mut depth = 0;
         for i in at..self.tokens.len() {
             match self.kind(i) {
-                Kind::Punct('{') => depth += 1,
-                Kind::Punct('}') if depth == 1 => return i + 1,
-                Kind::Punct('}') => depth -= 1,
+                PtxToken::Punct('{') => depth += 1,
+                PtxToken::Punct('}') if depth == 1 => return i + 1,
+                PtxToken::Punct('}') => depth -= 1,
                 _ => {}
             }
         }
@@ -281,7 +303,7 @@ impl<'a> Expander<'a> {
     /// Finds the functions. Returns the ranges of all other code, which is the thread's.
     fn functions(&mut self) -> Vec<Range<usize>> {
         let (mut main, mut from, mut at) = (Vec::new(), 0, 0);
-        while self.kind(at) != Kind::End {
+        while self.kind(at) != PtxToken::End {
             if self.word(at) != ".func" {
                 at += 1;
                 continue;
@@ -294,9 +316,9 @@ impl<'a> Expander<'a> {
             at = match self.function(at + 1) {
                 Ok(end) => end,
                 // The error was reported; continue after the function's code.
-                Err(Failed) => {
+                Err(ErrorReported) => {
                     let mut end = at + 1;
-                    while !matches!(self.kind(end), Kind::End | Kind::Punct('{' | ';')) {
+                    while !matches!(self.kind(end), PtxToken::End | PtxToken::Punct('{' | ';')) {
                         end += 1;
                     }
                     if self.is(end, '{') {
@@ -312,7 +334,7 @@ impl<'a> Expander<'a> {
         main
     }
 
-    fn function(&mut self, at: usize) -> Result<usize, Failed> {
+    fn function(&mut self, at: usize) -> Result<usize, ErrorReported> {
         let mut at = self.skip_lines(at);
         let mut returns = Vec::new();
         if self.is(at, '(') {
@@ -334,7 +356,7 @@ impl<'a> Expander<'a> {
         if self.is(at, '(') {
             (params, at) = self.formals(at)?;
         }
-        while !matches!(self.kind(at), Kind::End | Kind::Punct('{' | ';')) {
+        while !matches!(self.kind(at), PtxToken::End | PtxToken::Punct('{' | ';')) {
             at += 1;
         }
         let (body, end) = if self.is(at, '{') {
@@ -350,7 +372,7 @@ impl<'a> Expander<'a> {
         if body.is_some() || !self.functions.contains_key(&name) {
             self.functions.insert(
                 name,
-                Function {
+                FuncDefinition {
                     returns,
                     params,
                     body,
@@ -361,7 +383,7 @@ impl<'a> Expander<'a> {
     }
 
     /// Reads a list of declarations in parentheses. Returns the position after it, too.
-    fn formals(&mut self, at: usize) -> Result<(Vec<Formal>, usize), Failed> {
+    fn formals(&mut self, at: usize) -> Result<(Vec<Formal>, usize), ErrorReported> {
         let mut all = Vec::new();
         let mut at = self.skip_lines(at + 1);
         while !self.is(at, ')') {
@@ -375,7 +397,7 @@ impl<'a> Expander<'a> {
             };
             let mut ty = String::new();
             at += 1;
-            while self.word(at).starts_with('.') || matches!(self.kind(at), Kind::Int(_)) {
+            while self.word(at).starts_with('.') || matches!(self.kind(at), PtxToken::Int(_)) {
                 let word = self.word(at);
                 if bits_named(word.trim_start_matches('.')).is_some() {
                     word.clone_into(&mut ty);
@@ -416,7 +438,7 @@ impl<'a> Expander<'a> {
     fn names(&self, at: usize) -> Vec<(usize, Option<i64>)> {
         let mut names = Vec::new();
         let mut at = at + 1;
-        while self.word(at).starts_with('.') || matches!(self.kind(at), Kind::Int(_)) {
+        while self.word(at).starts_with('.') || matches!(self.kind(at), PtxToken::Int(_)) {
             at += 1;
         }
         while !self.word(at).is_empty() {
@@ -425,7 +447,7 @@ impl<'a> Expander<'a> {
             let mut count = None;
             if self.is(at, '<') {
                 count = match self.kind(at + 1) {
-                    Kind::Int(n) => Some(n),
+                    PtxToken::Int(n) => Some(n),
                     _ => None,
                 };
                 at += 3;
@@ -446,22 +468,22 @@ impl<'a> Expander<'a> {
         let (mut depth, mut begins) = (0, true);
         for at in range {
             match self.kind(at) {
-                Kind::Punct('{') => depth += 1,
-                Kind::Punct('}') => depth -= 1,
-                Kind::Word if begins && depth == 0 && self.is(at + 1, ':') => {
+                PtxToken::Punct('{') => depth += 1,
+                PtxToken::Punct('}') => depth -= 1,
+                PtxToken::Word if begins && depth == 0 && self.is(at + 1, ':') => {
                     let name = self.word(at).to_owned();
-                    self.declare(name, Declared::Name);
+                    self.declare(name, NameDeclaration::Name);
                 }
                 _ => {}
             }
             begins = matches!(
                 self.kind(at),
-                Kind::Newline | Kind::Punct(';' | '{' | '}' | ':')
+                PtxToken::Newline | PtxToken::Punct(';' | '{' | '}' | ':')
             );
         }
     }
 
-    fn declare(&mut self, name: String, what: Declared) {
+    fn declare(&mut self, name: String, what: NameDeclaration) {
         if let Some(scope) = self.scopes.last_mut() {
             scope.names.insert(name, what);
         }
@@ -469,15 +491,15 @@ impl<'a> Expander<'a> {
 
     fn enter(&mut self, function: bool) {
         self.fresh += 1;
-        self.scopes.push(Scope {
+        self.scopes.push(BlockScope {
             number: self.fresh,
             function,
-            ..Scope::default()
+            ..BlockScope::default()
         });
     }
 
     /// The name in the resulting text for a name in the source, and its declaration in a block.
-    fn resolve(&self, name: &str) -> (String, Option<Declared>) {
+    fn resolve(&self, name: &str) -> (String, Option<NameDeclaration>) {
         for scope in self.scopes.iter().rev() {
             let family = || {
                 let digits = &name[stem(name).len()..];
@@ -493,8 +515,10 @@ impl<'a> Expander<'a> {
             };
             if let Some(found) = scope.names.get(name).cloned().or_else(family) {
                 let called = match &found {
-                    Declared::Bound(actual, _) => actual.clone(),
-                    Declared::Wide => format!("{{{}}}", self.halves(name, scope.number).join(", ")),
+                    NameDeclaration::Bound(actual, _) => actual.clone(),
+                    NameDeclaration::Wide => {
+                        format!("{{{}}}", self.halves(name, scope.number).join(", "))
+                    }
                     _ => self.numbered(name, scope.number),
                 };
                 return (called, Some(found));
@@ -550,10 +574,10 @@ impl<'a> Expander<'a> {
             usize::from(opcode(self.word(first)) == "call" || self.word(first) == ".branchtargets");
         for i in at..self.tokens.len() {
             match self.kind(i) {
-                Kind::Punct('{' | '(' | '[') => depth += 1,
-                Kind::Punct('}' | ')' | ']') if depth > 0 => depth -= 1,
-                Kind::End | Kind::Punct(';' | '}') => return i,
-                Kind::Newline if depth == 0 && !self.is(i - 1, ',') => return i,
+                PtxToken::Punct('{' | '(' | '[') => depth += 1,
+                PtxToken::Punct('}' | ')' | ']') if depth > 0 => depth -= 1,
+                PtxToken::End | PtxToken::Punct(';' | '}') => return i,
+                PtxToken::Newline if depth == 0 && !self.is(i - 1, ',') => return i,
                 _ => {}
             }
         }
@@ -574,12 +598,12 @@ impl<'a> Expander<'a> {
                 return;
             }
             match self.kind(at) {
-                Kind::Newline | Kind::Punct(';' | '}') => {
+                PtxToken::Newline | PtxToken::Punct(';' | '}') => {
                     self.out
                         .push_slice(self.text, self.range(at).start..self.range(at + 1).start);
                     at += 1;
                 }
-                Kind::Punct('{') => {
+                PtxToken::Punct('{') => {
                     let end = self.closed(at).min(range.end);
                     let inner = at + 1..if self.is(end - 1, '}') { end - 1 } else { end };
                     self.enter(false);
@@ -590,7 +614,7 @@ impl<'a> Expander<'a> {
                     self.scopes.pop();
                     at = end;
                 }
-                Kind::Word if self.is(at + 1, ':') => {
+                PtxToken::Word if self.is(at + 1, ':') => {
                     self.copy(at, at + 1);
                     self.out.push_slice(
                         self.text,
@@ -607,7 +631,7 @@ impl<'a> Expander<'a> {
         }
     }
 
-    fn statement(&mut self, range: Range<usize>) -> Result<(), Failed> {
+    fn statement(&mut self, range: Range<usize>) -> Result<(), ErrorReported> {
         let first = self.word(range.start);
         match first {
             ".reg" | ".param" => return self.declaration(range),
@@ -646,7 +670,7 @@ impl<'a> Expander<'a> {
     }
 
     /// Writes an instruction that is not a call; `at` is the position of its opcode.
-    fn instruction(&mut self, range: Range<usize>, mut at: usize) -> Result<(), Failed> {
+    fn instruction(&mut self, range: Range<usize>, mut at: usize) -> Result<(), ErrorReported> {
         let word = self.word(at);
         let of_param = word.split('.').any(is_space);
         if of_param
@@ -673,7 +697,7 @@ impl<'a> Expander<'a> {
                 .zip([2, 4])
                 .find_map(|(v, width)| word.split('.').any(|q| q == *v).then_some((width, *v)))
         {
-            return self.elements(range, at, (width, vector));
+            return self.elements(range, at, width, vector);
         }
         for i in range.start..at {
             self.copy(i, i + 1);
@@ -699,8 +723,10 @@ impl<'a> Expander<'a> {
                 at = end;
                 continue;
             }
-            if matches!(self.resolve(self.word(at)), (_, Some(Declared::Wide)))
-                && !word.contains(WIDE)
+            if matches!(
+                self.resolve(self.word(at)),
+                (_, Some(NameDeclaration::Wide))
+            ) && !word.contains(WIDE)
             {
                 let message = format!("`{}` is a register of 128 bits", self.word(at));
                 return Err(self.error(
@@ -721,7 +747,7 @@ impl<'a> Expander<'a> {
     fn in_memory(&self, at: usize) -> bool {
         let name = self.word(at);
         match self.resolve(name).1 {
-            Some(Declared::Name) => true,
+            Some(NameDeclaration::Name) => true,
             Some(_) => false,
             None => name.starts_with('%') || self.addressed.contains(name),
         }
@@ -733,8 +759,9 @@ impl<'a> Expander<'a> {
         &mut self,
         range: Range<usize>,
         at: usize,
-        (width, vector): (usize, &str),
-    ) -> Result<(), Failed> {
+        width: usize,
+        vector: &str,
+    ) -> Result<(), ErrorReported> {
         let word = self.word(at);
         let one = word.replacen(&format!(".{vector}"), "", 1);
         let find = |c| range.clone().find(|i| self.is(*i, c));
@@ -774,11 +801,11 @@ impl<'a> Expander<'a> {
         at: usize,
         instruction: &str,
         element: i64,
-    ) -> Result<(String, usize), Failed> {
+    ) -> Result<(String, usize), ErrorReported> {
         let name = at + 1;
         // Parameters of the kernel have no declaration in this text.
         let (called, declared) = self.resolve(self.word(name));
-        if self.word(name).starts_with('%') || matches!(declared, Some(Declared::Name)) {
+        if self.word(name).starts_with('%') || matches!(declared, Some(NameDeclaration::Name)) {
             let message = "a parameter through a register is not supported".into();
             return Err(self.error(
                 "unsupported-address",
@@ -788,14 +815,15 @@ impl<'a> Expander<'a> {
             ));
         }
         let (offset, end) = match (self.kind(at + 2), self.kind(at + 3)) {
-            (Kind::Punct(']'), _) => (0, at + 3),
-            (Kind::Punct('+'), Kind::Int(n)) if self.is(at + 4, ']') => (n, at + 5),
+            (PtxToken::Punct(']'), _) => (0, at + 3),
+            (PtxToken::Punct('+'), PtxToken::Int(n)) if self.is(at + 4, ']') => (n, at + 5),
             _ => {
                 let message = "expected a parameter with an offset".into();
                 return Err(self.error("syntax", name, message, "expected `[name]` or `[name+8]`"));
             }
         };
-        if matches!(declared, Some(Declared::Bound(_, false))) && opcode(instruction) == "st" {
+        if matches!(declared, Some(NameDeclaration::Bound(_, false))) && opcode(instruction) == "st"
+        {
             let message = format!(
                 "`{}` is a parameter that the function is given",
                 self.word(name)
@@ -838,7 +866,7 @@ impl<'a> Expander<'a> {
         ))
     }
 
-    fn declaration(&mut self, range: Range<usize>) -> Result<(), Failed> {
+    fn declaration(&mut self, range: Range<usize>) -> Result<(), ErrorReported> {
         let param = self.word(range.start) == ".param";
         let names = self.names(range.start);
         let wide = !param && range.clone().any(|at| self.word(at) == WIDE);
@@ -846,9 +874,9 @@ impl<'a> Expander<'a> {
         for (at, count) in &names {
             let name = self.word(*at).to_owned();
             let what = match (param, wide) {
-                (true, _) => Declared::Param,
-                (_, true) => Declared::Wide,
-                _ => Declared::Name,
+                (true, _) => NameDeclaration::Param,
+                (_, true) => NameDeclaration::Wide,
+                _ => NameDeclaration::Name,
             };
             match count {
                 Some(count) => {
@@ -866,13 +894,16 @@ impl<'a> Expander<'a> {
             return Ok(());
         }
         if wide {
-            let of = |(at, count): &(usize, Option<i64>)| {
-                let count = count.map_or(String::new(), |count| format!("<{count}>"));
-                self.halves(self.word(*at), number)
-                    .map(|half| half + &count)
-                    .join(", ")
-            };
-            let all = names.iter().map(of).collect::<Vec<_>>().join(", ");
+            let all = names
+                .iter()
+                .map(|(at, count): &(usize, Option<i64>)| {
+                    let count = count.map_or(String::new(), |count| format!("<{count}>"));
+                    self.halves(self.word(*at), number)
+                        .map(|half| half + &count)
+                        .join(", ")
+                })
+                .collect::<Vec<_>>()
+                .join(", ");
             let span = self
                 .text
                 .span(self.range(range.start).start..self.range(range.end - 1).end);
@@ -892,8 +923,61 @@ impl<'a> Expander<'a> {
     }
 
     /// Replaces a call by the function's code.
-    fn call(&mut self, range: Range<usize>, opcode: usize) -> Result<(), Failed> {
+    fn call(&mut self, range: Range<usize>, opcode: usize) -> Result<(), ErrorReported> {
         let span = self.text.span(self.range(opcode));
+        let predicate = range.start..opcode;
+        let mut site = self.call_site(opcode)?;
+        if self.word(site.callee).starts_with('%') {
+            // A prototype follows the operands.
+            let next = self.skip_lines(site.end);
+            if self.is(next, ',') {
+                site.end = self.skip_lines(next + 1) + 1;
+            }
+            match self.pointed(site.callee) {
+                Some(function) => site.name = function,
+                None => return self.unfollowed(predicate, site.callee, &site.returns),
+            }
+        }
+        if site.end < range.end {
+            let message = "expected the end of the call".into();
+            return Err(self.error("syntax", site.end, message, "expected `;`"));
+        }
+        if site.name == ASSERTION {
+            for i in predicate {
+                self.copy(i, i + 1);
+            }
+            self.put("trap", span);
+            return Ok(());
+        }
+        let defined = self
+            .functions
+            .get(&site.name)
+            .is_some_and(|f| f.body.is_some());
+        if site.name == PRINT && !defined {
+            return self.printed(predicate, span, &site.returns);
+        }
+        let function = self.called_function(&site)?;
+        self.fresh += 1;
+        let skip = self.numbered("$skip", self.fresh);
+        let end = self.numbered("$return", self.fresh);
+        if !predicate.is_empty() {
+            let negated = self.is(range.start + 1, '!');
+            let (pred, _) = self.resolve(self.word(opcode - 1));
+            self.put(
+                &format!("@{}{pred} bra {skip};\n", if negated { "" } else { "!" }),
+                span,
+            );
+        }
+        let passed = self.passed(&site, &function)?;
+        self.insert(&site, &function, passed, end, span);
+        if !predicate.is_empty() {
+            self.put(&format!("{skip}:\n"), span);
+        }
+        Ok(())
+    }
+
+    /// Reads the operands of a call, up to the parameters.
+    fn call_site(&mut self, opcode: usize) -> Result<CallSite, ErrorReported> {
         let mut at = self.skip_lines(opcode + 1);
         let mut returns = Vec::new();
         if self.is(at, '(') {
@@ -909,98 +993,76 @@ impl<'a> Expander<'a> {
         if self.is(at, ',') && self.is(self.skip_lines(at + 1), '(') {
             (params, at) = self.actuals(self.skip_lines(at + 1))?;
         }
-        let name = if name.starts_with('%') {
-            // A prototype follows the operands.
-            let next = self.skip_lines(at);
-            if self.is(next, ',') {
-                at = self.skip_lines(next + 1) + 1;
-            }
-            let pointed = indirect::pointed(self.out.as_str(), &self.taken, &self.resolve(&name).0);
-            match pointed.filter(|_| !self.unknown.contains(&callee)) {
-                Some((function, holders)) => {
-                    self.followed.push((callee, holders));
-                    function
-                }
-                None => return self.unfollowed(range.start..opcode, callee, &returns),
-            }
-        } else {
-            name
-        };
-        if at < range.end {
-            let message = "expected the end of the call".into();
-            return Err(self.error("syntax", at, message, "expected `;`"));
-        }
-        if name == ASSERTION {
-            for i in range.start..opcode {
-                self.copy(i, i + 1);
-            }
-            self.put("trap", span);
-            return Ok(());
-        }
-        let defined = self.functions.get(&name).is_some_and(|f| f.body.is_some());
-        if name == PRINT && !defined {
-            return self.printed(range.start..opcode, span, &returns);
-        }
-        let Some(Function {
-            returns: out,
-            params: formals,
-            body: Some(body),
-        }) = self.functions.get(&name).cloned()
-        else {
+        Ok(CallSite {
+            returns,
+            callee,
+            name,
+            params,
+            end: at,
+        })
+    }
+
+    /// The function that a call through a register reaches, if it is known.
+    fn pointed(&mut self, callee: usize) -> Option<String> {
+        let register = self.resolve(self.word(callee)).0;
+        let (function, holders) = indirect::pointed(self.out.as_str(), &self.taken, &register)
+            .filter(|_| !self.unknown.contains(&callee))?;
+        self.followed.push((callee, holders));
+        Some(function)
+    }
+
+    /// The function of a call. Reports functions without a body, recursion, and a wrong number of
+    /// operands.
+    fn called_function(&mut self, site: &CallSite) -> Result<FuncDefinition, ErrorReported> {
+        let name = &site.name;
+        let function = self.functions.get(name).filter(|f| f.body.is_some());
+        let Some(function) = function.cloned() else {
             let message = format!("`{name}` is called, and its code is not here");
             return Err(self.error(
                 "unknown-function",
-                callee,
+                site.callee,
                 message,
                 "expected a `.func` with a body",
             ));
         };
-        if self.calls.iter().any(|called| called.name == name) {
+        if self.calls.iter().any(|called| called.name == *name) {
             let message = format!("`{name}` calls itself");
             return Err(self.error(
                 "unsupported-call",
-                callee,
+                site.callee,
                 message,
                 "recursion is not supported",
             ));
         }
-        if (out.len(), formals.len()) != (returns.len(), params.len()) {
+        let declared = (function.returns.len(), function.params.len());
+        let given = (site.returns.len(), site.params.len());
+        if declared != given {
             let message = format!(
                 "`{name}` has {} results and {} parameters, the call {} and {}",
-                out.len(),
-                formals.len(),
-                returns.len(),
-                params.len()
+                declared.0, declared.1, given.0, given.1
             );
             return Err(self.error(
                 "wrong-operands",
-                callee,
+                site.callee,
                 message,
                 "expected as many as the function declares",
             ));
         }
-        self.fresh += 1;
-        let (skip, end) = (
-            self.numbered("$skip", self.fresh),
-            self.numbered("$return", self.fresh),
-        );
-        if opcode > range.start {
-            let negated = self.is(range.start + 1, '!');
-            let (pred, _) = self.resolve(self.word(opcode - 1));
-            self.put(
-                &format!("@{}{pred} bra {skip};\n", if negated { "" } else { "!" }),
-                span,
-            );
-        }
-        // Resolve the actual parameters in the caller's scope, before entering the function's.
-        let mut bound = Vec::new();
-        let mut before = Vec::new();
-        let mut after = Vec::new();
-        for (formal, actual, writes) in out
-            .iter()
-            .zip(&returns)
+        Ok(function)
+    }
+
+    /// Resolves the actual parameters in the caller's scope, before entering the function's.
+    fn passed(
+        &mut self,
+        site: &CallSite,
+        function: &FuncDefinition,
+    ) -> Result<PassedParams, ErrorReported> {
+        let mut passed = PassedParams::default();
+        let results = function.returns.iter().zip(&site.returns);
+        let params = function.params.iter().zip(&site.params);
+        for (formal, actual, writes) in results
             .map(|(f, a)| (f, a, true))
-            .chain(formals.iter().zip(&params).map(|(f, a)| (f, a, false)))
+            .chain(params.map(|(f, a)| (f, a, false)))
         {
             let (called, what) = self.resolve(self.word(*actual));
             let called = if self.word(*actual).is_empty() {
@@ -1008,8 +1070,15 @@ impl<'a> Expander<'a> {
             } else {
                 called
             };
-            if formal.param != matches!(what, Some(Declared::Param | Declared::Bound(..))) {
-                let message = format!("`{}` of `{name}` is passed in another way", formal.name);
+            let is_param = matches!(
+                what,
+                Some(NameDeclaration::Param | NameDeclaration::Bound(..))
+            );
+            if formal.param != is_param {
+                let message = format!(
+                    "`{}` of `{}` is passed in another way",
+                    formal.name, site.name
+                );
                 let expected = if formal.param {
                     "expected a `.param` variable"
                 } else {
@@ -1018,42 +1087,52 @@ impl<'a> Expander<'a> {
                 return Err(self.error("wrong-operand", *actual, message, expected));
             }
             match (formal.param, writes) {
-                (true, _) => bound.push((formal.name.clone(), Declared::Bound(called, writes))),
-                (false, true) => after.push((formal.clone(), called)),
-                (false, false) => before.push((formal.clone(), called)),
+                (true, _) => passed
+                    .bound
+                    .push((formal.name.clone(), NameDeclaration::Bound(called, writes))),
+                (false, true) => passed.after.push((formal.clone(), called)),
+                (false, false) => passed.before.push((formal.clone(), called)),
             }
         }
+        Ok(passed)
+    }
+
+    /// Writes the code of a function with its parameters.
+    fn insert(
+        &mut self,
+        site: &CallSite,
+        function: &FuncDefinition,
+        passed: PassedParams,
+        end: String,
+        span: Span,
+    ) {
+        let body = function.body.clone().unwrap_or_default();
         self.enter(true);
-        self.calls.push(Called {
-            name: name.clone(),
+        self.calls.push(OpenCall {
+            name: site.name.clone(),
             end: end.clone(),
         });
-        bound
-            .into_iter()
-            .for_each(|(name, declared)| self.declare(name, declared));
-        for (formal, _) in before.iter().chain(&after) {
-            self.declare(formal.name.clone(), Declared::Name);
+        for (name, declared) in passed.bound {
+            self.declare(name, declared);
         }
-        let of = |this: &Self, formal: &Formal| this.resolve(&formal.name).0;
-        for (formal, actual) in &before {
-            let text = format!("mov{} {}, {actual};\n", formal.ty, of(self, formal));
-            self.put(&text, span);
+        for (formal, _) in passed.before.iter().chain(&passed.after) {
+            self.declare(formal.name.clone(), NameDeclaration::Name);
+        }
+        for (formal, actual) in &passed.before {
+            let name = self.resolve(&formal.name).0;
+            self.put(&format!("mov{} {name}, {actual};\n", formal.ty), span);
         }
         self.put("\n", span);
         self.labels(body.clone());
         self.walk(body);
         // The branch separates the function's last instruction from the first one of the next call.
         self.put(&format!("\nbra {end};\n{end}:\n"), span);
-        for (formal, actual) in &after {
-            let text = format!("mov{} {actual}, {};\n", formal.ty, of(self, formal));
-            self.put(&text, span);
+        for (formal, actual) in &passed.after {
+            let name = self.resolve(&formal.name).0;
+            self.put(&format!("mov{} {actual}, {name};\n", formal.ty), span);
         }
         self.calls.pop();
         self.scopes.pop();
-        if opcode > range.start {
-            self.put(&format!("{skip}:\n"), span);
-        }
-        Ok(())
     }
 
     /// Declares a register with the name of a function that an instruction takes the address of.
@@ -1078,11 +1157,11 @@ impl<'a> Expander<'a> {
         predicate: Range<usize>,
         callee: usize,
         returns: &[usize],
-    ) -> Result<(), Failed> {
+    ) -> Result<(), ErrorReported> {
         for at in returns {
             let (called, declared) = self.resolve(self.word(*at));
             match declared {
-                Some(Declared::Param) => _ = self.returned.insert(called),
+                Some(NameDeclaration::Param) => _ = self.returned.insert(called),
                 // An undeclared register needs an instruction that writes it.
                 None => _ = self.unset.insert(called),
                 Some(_) => {}
@@ -1127,12 +1206,12 @@ impl<'a> Expander<'a> {
         predicate: Range<usize>,
         span: Span,
         returns: &[usize],
-    ) -> Result<(), Failed> {
+    ) -> Result<(), ErrorReported> {
         self.fresh += 1;
         let value = self.numbered("%printed", self.fresh);
         for at in returns {
             let (called, declared) = self.resolve(self.word(*at));
-            if !matches!(declared, Some(Declared::Param)) {
+            if !matches!(declared, Some(NameDeclaration::Param)) {
                 let message = format!("`{PRINT}` returns a parameter");
                 return Err(self.error(
                     "wrong-operand",
@@ -1152,11 +1231,11 @@ impl<'a> Expander<'a> {
     }
 
     /// Reads operands in parentheses. Returns the position after them, too.
-    fn actuals(&mut self, at: usize) -> Result<(Vec<usize>, usize), Failed> {
+    fn actuals(&mut self, at: usize) -> Result<(Vec<usize>, usize), ErrorReported> {
         let mut all = Vec::new();
         let mut at = self.skip_lines(at + 1);
         while !self.is(at, ')') {
-            if !matches!(self.kind(at), Kind::Word | Kind::Int(_)) {
+            if !matches!(self.kind(at), PtxToken::Word | PtxToken::Int(_)) {
                 let message = "expected an operand of the call".into();
                 return Err(self.error("syntax", at, message, "expected a name or an integer"));
             }

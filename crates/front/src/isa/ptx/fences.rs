@@ -14,55 +14,57 @@
 //!   acquire names 128 bytes.
 //! - ISCA 2022, mixed-proxy extensions: the surface, texture and constant kinds.
 
-use super::lower::{Call, Emit};
-use super::table::{Group, GroupKind, Role, Row, SCOPES};
+use super::lower::{Emit, PtxInstr};
+use super::table::{InstrRow, OperandRole, QualGroup, QualKind, SCOPES};
 use super::tensormap::{PLACES, release, tensor_map};
 use program::proxy::{ASYNC_HALVES, ASYNC_SPACES, PROXY_FENCE_WORDS, PROXY_FENCES};
 use program::{EventKind, Expr, Mark, Op, Scope, Tag, Tags};
 
-const SEM: Group = Group {
-    kind: GroupKind::Sem,
+const SEM: QualGroup = QualGroup {
+    kind: QualKind::Sem,
     words: &["sc", "acq_rel", "acquire", "release"],
 };
-const LEVELS: Group = Group {
-    kind: GroupKind::Scope,
+const LEVELS: QualGroup = QualGroup {
+    kind: QualKind::Scope,
     words: &["cta", "gl", "sys"],
 };
-const PROXIES: Group = Group {
-    kind: GroupKind::Op,
+const PROXIES: QualGroup = QualGroup {
+    kind: QualKind::Op,
     words: &PROXY_FENCE_WORDS,
 };
-const SPACES: Group = Group {
-    kind: GroupKind::Space,
+const SPACES: QualGroup = QualGroup {
+    kind: QualKind::Space,
     words: &[ASYNC_SPACES[0].0, ASYNC_SPACES[1].0, ASYNC_SPACES[2].0],
 };
-const HALVES: Group = Group {
-    kind: GroupKind::Sem,
+const HALVES: QualGroup = QualGroup {
+    kind: QualKind::Sem,
     words: &["acquire", "release"],
 };
-const RESTRICTIONS: Group = Group {
-    kind: GroupKind::Space,
+const RESTRICTIONS: QualGroup = QualGroup {
+    kind: QualKind::Space,
     words: &[ASYNC_HALVES[0].0, ASYNC_HALVES[1].0, ASYNC_HALVES[2].0],
 };
-const RESTRICTED: Group = Group {
-    kind: GroupKind::Space,
+const RESTRICTED: QualGroup = QualGroup {
+    kind: QualKind::Space,
     words: &[ASYNC_HALVES[0].0, ASYNC_HALVES[2].0],
 };
-const NO_OPERANDS: &[Role] = &[];
+const NO_OPERANDS: &[OperandRole] = &[];
 
-pub(super) const ROWS: &[Row] = &[
-    Row::new(
+pub(super) const ROWS: &[InstrRow] = &[
+    InstrRow::new(
         "fence",
-        "`fence{.sc|.acq_rel|.acquire|.release}.scope`, or `fence.release.sync_restrict::shared::cta.cluster|\
+        "`fence{.sc|.acq_rel|.acquire|.release}.scope`, or \
+         `fence.release.sync_restrict::shared::cta.cluster|\
          .acquire.sync_restrict::shared::cluster.cluster`",
-        "orders this thread's accesses, or, with a restriction, those to shared memory of the CTA or cluster; acq_rel unless it says otherwise",
+        "orders this thread's accesses, or, with a restriction, those to shared memory of the \
+         CTA or cluster; acq_rel unless it says otherwise",
         &[SEM, RESTRICTED, SCOPES],
         NO_OPERANDS,
         |e, c| {
-            if c.quals.get(GroupKind::Space).is_some() {
+            if c.quals.get(QualKind::Space).is_some() {
                 return restricted(e, c);
             }
-            let order = match c.quals.get(GroupKind::Sem) {
+            let order = match c.quals.get(QualKind::Sem) {
                 Some("sc") => Tag::SeqCst,
                 Some("acquire") => Tag::Acquire,
                 Some("release") => Tag::Release,
@@ -71,7 +73,7 @@ pub(super) const ROWS: &[Row] = &[
             fence(e, c, order);
         },
     ),
-    Row::new(
+    InstrRow::new(
         "membar",
         "`membar.cta|.gl|.sys`",
         "the same as `fence.sc` at cta, gpu or system scope",
@@ -79,42 +81,46 @@ pub(super) const ROWS: &[Row] = &[
         NO_OPERANDS,
         |e, c| fence(e, c, Tag::SeqCst),
     ),
-    Row::new(
+    InstrRow::new(
         "fence",
-        "`fence.proxy.alias{.release.sys|.acquire.sys}|.async{.space}|.generic|.surface|.texture|.constant`",
-        "orders accesses through different proxies, or to aliases; `.async` perhaps of one state space alone; aliases \
-         perhaps with a release in one thread and an acquire in another",
+        "`fence.proxy.alias{.release.sys|.acquire.sys}|.async{.space}|.generic|.surface|\
+         .texture|.constant`",
+        "orders accesses through different proxies, or to aliases; `.async` perhaps of one \
+         state space alone; aliases perhaps with a release in one thread and an acquire in \
+         another",
         &[PROXIES, SPACES, SEM, SCOPES],
         NO_OPERANDS,
-        |e, c| match (c.quals.get(GroupKind::Sem), c.quals.scope()) {
+        |e, c| match (c.quals.get(QualKind::Sem), c.quals.scope()) {
             (None, None) => proxy_fence(e, c),
             (order, scope) => half(e, c, order, scope),
         },
     )
     .keyed(&["proxy"]),
-    Row::new(
+    InstrRow::new(
         "fence",
-        "`fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster|.release.sync_restrict::shared::cluster::read.cluster\
-         |.acquire.sync_restrict::shared::cluster.cluster`",
-        "a release in one thread and an acquire in another, which together order accesses of the generic proxy to shared memory \
-         before those of the async proxy; `::read`: reads of the own thread alone",
+        "`fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster|\
+         .release.sync_restrict::shared::cluster::read.cluster|\
+         .acquire.sync_restrict::shared::cluster.cluster`",
+        "a release in one thread and an acquire in another, which together order accesses of \
+         the generic proxy to shared memory before those of the async proxy; `::read`: reads \
+         of the own thread alone",
         &[HALVES, RESTRICTIONS, SCOPES],
         NO_OPERANDS,
         async_half,
     )
     .keyed(&["proxy", "async::generic"]),
-    Row::new(
+    InstrRow::new(
         "fence",
         "`fence.proxy.tensormap::generic.release.scope`, or `.acquire.scope [map], 128`",
-        "a release in one thread and an acquire in another, with which tensor copies of its CTA see the tensor map as it was written; each is \
-         a fence of memory, too",
+        "a release in one thread and an acquire in another, with which tensor copies of its \
+         CTA see the tensor map as it was written; each is a fence of memory, too",
         &[HALVES, SCOPES],
-        &[Role::Addr, Role::Loose],
+        &[OperandRole::Addr, OperandRole::Loose],
         map_half,
     )
     .keyed(&["proxy", "tensormap::generic"])
     .optional(2),
-    Row::new(
+    InstrRow::new(
         "membar",
         "`membar.proxy.alias|.async{.space}|.generic|.surface|.texture|.constant`",
         "the same as `fence.proxy`",
@@ -125,7 +131,7 @@ pub(super) const ROWS: &[Row] = &[
     .keyed(&["proxy"]),
 ];
 
-fn fence(e: &mut Emit<'_, '_>, c: &Call, order: Tag) {
+fn fence(e: &mut Emit<'_, '_>, c: &PtxInstr, order: Tag) {
     match c.quals.scope() {
         Some(scope) => e.push(Op::fence(Tags::of(&[order, Tag::Generic]), Some(scope))),
         None => e.error(
@@ -137,8 +143,8 @@ fn fence(e: &mut Emit<'_, '_>, c: &Call, order: Tag) {
     }
 }
 
-fn proxy_fence(e: &mut Emit<'_, '_>, c: &Call) {
-    let word = c.quals.get(GroupKind::Op);
+fn proxy_fence(e: &mut Emit<'_, '_>, c: &PtxInstr) {
+    let word = c.quals.get(QualKind::Op);
     let Some((_, kind)) = PROXY_FENCES.iter().find(|kind| Some(kind.0) == word) else {
         e.error(
             "missing-operation",
@@ -148,10 +154,10 @@ fn proxy_fence(e: &mut Emit<'_, '_>, c: &Call) {
         );
         return;
     };
-    let space = c.quals.get(GroupKind::Space);
+    let space = c.quals.get(QualKind::Space);
     if let (Some(_), Some(place), true) = (
         space,
-        c.quals.place(GroupKind::Space),
+        c.quals.place(QualKind::Space),
         *kind != Tag::AsyncProxy,
     ) {
         e.error(
@@ -171,8 +177,8 @@ fn proxy_fence(e: &mut Emit<'_, '_>, c: &Call) {
 }
 
 /// A release or an acquire fence for the shared memory of the CTA or cluster alone.
-fn restricted(e: &mut Emit<'_, '_>, c: &Call) {
-    let (order, of) = (c.quals.get(GroupKind::Sem), c.quals.get(GroupKind::Space));
+fn restricted(e: &mut Emit<'_, '_>, c: &PtxInstr) {
+    let (order, of) = (c.quals.get(QualKind::Sem), c.quals.get(QualKind::Space));
     let row = ASYNC_HALVES
         .iter()
         .find(|row| Some(row.0) == of && Some(row.1) == order);
@@ -182,17 +188,23 @@ fn restricted(e: &mut Emit<'_, '_>, c: &Call) {
             all.extend(tags);
             e.push(Op::fence(all, Some(Scope::Cluster)));
         }
-        _ => e.error("conflicting-qualifiers", c.opcode.clone(), "this fence has no such form", |d| {
-            d.label("expected one of two forms").note(
-                "fence.release.sync_restrict::shared::cta.cluster, fence.acquire.sync_restrict::shared::cluster.cluster",
-            )
-        }),
+        _ => e.error(
+            "conflicting-qualifiers",
+            c.opcode.clone(),
+            "this fence has no such form",
+            |d| {
+                d.label("expected one of two forms").note(
+                    "fence.release.sync_restrict::shared::cta.cluster, \
+                     fence.acquire.sync_restrict::shared::cluster.cluster",
+                )
+            },
+        ),
     }
 }
 
 /// A half of the fence that makes writes of the generic proxy visible to the tensormap proxy.
-fn map_half(e: &mut Emit<'_, '_>, c: &Call) {
-    let order = match (c.quals.get(GroupKind::Sem), c.quals.scope(), c.given(0)) {
+fn map_half(e: &mut Emit<'_, '_>, c: &PtxInstr) {
+    let order = match (c.quals.get(QualKind::Sem), c.quals.scope(), c.given(0)) {
         (Some("release"), Some(_), None) => Tag::Release,
         (Some("acquire"), Some(_), Some(_)) => Tag::Acquire,
         (_, None, _) => {
@@ -247,8 +259,8 @@ fn map_half(e: &mut Emit<'_, '_>, c: &Call) {
 }
 
 /// A half of the fence that orders the generic proxy before the async proxy.
-fn async_half(e: &mut Emit<'_, '_>, c: &Call) {
-    let (order, of) = (c.quals.get(GroupKind::Sem), c.quals.get(GroupKind::Space));
+fn async_half(e: &mut Emit<'_, '_>, c: &PtxInstr) {
+    let (order, of) = (c.quals.get(QualKind::Sem), c.quals.get(QualKind::Space));
     let row = ASYNC_HALVES
         .iter()
         .find(|row| Some(row.0) == of && Some(row.1) == order);
@@ -271,15 +283,23 @@ fn async_half(e: &mut Emit<'_, '_>, c: &Call) {
 }
 
 /// A half of a fence of aliases; it is also a memory fence.
-fn half(e: &mut Emit<'_, '_>, c: &Call, order: Option<&str>, scope: Option<Scope>) {
+fn half(e: &mut Emit<'_, '_>, c: &PtxInstr, order: Option<&str>, scope: Option<Scope>) {
     let order = match order {
         Some("release") => Some(Tag::Release),
         Some("acquire") => Some(Tag::Acquire),
         _ => None,
     };
-    match (c.quals.get(GroupKind::Op), c.quals.get(GroupKind::Space), order, scope) {
+    match (
+        c.quals.get(QualKind::Op),
+        c.quals.get(QualKind::Space),
+        order,
+        scope,
+    ) {
         (Some("alias"), None, Some(order), Some(Scope::Sys)) => {
-            e.push(Op::fence(Tags::of(&[order, Tag::Generic, Tag::Alias, Tag::Half]), scope));
+            e.push(Op::fence(
+                Tags::of(&[order, Tag::Generic, Tag::Alias, Tag::Half]),
+                scope,
+            ));
         }
         (Some(other), ..) if other != "alias" => {
             let message = format!("`fence.proxy.{other}` has no order and no scope");
@@ -294,7 +314,10 @@ fn half(e: &mut Emit<'_, '_>, c: &Call, order: Option<&str>, scope: Option<Scope
             "this proxy fence has no such order and scope",
             |d| {
                 d.label("expected `fence.proxy.alias.release.sys` or `.acquire.sys`")
-                    .help("leave them out, and order memory by a fence of its own, such as `fence.acq_rel.gpu`")
+                    .help(
+                        "leave them out, and order memory by a fence of its own, such as \
+                         `fence.acq_rel.gpu`",
+                    )
             },
         ),
     }

@@ -18,8 +18,8 @@
 
 use super::arith::{assign, op};
 use super::atomics::{HALF, joined, numbers, pieces, put_together};
-use super::lower::{Arg, Call, Emit};
-use super::table::{GroupKind, PRED, bits_named, format_named, type_named};
+use super::lower::{Emit, PtxArg, PtxInstr};
+use super::table::{PRED, QualKind, bits_named, format_named, type_named};
 use program::{BinOp, CmpOp, Expr, FloatOp, Format, Fused, Number, Op, Rounding, Ty};
 
 const SINGLES: &[&str] = &["f32", "f64", "f32x2"];
@@ -46,31 +46,14 @@ const GOES: &[(&str, &[&str])] = &[
 ];
 
 /// Whether the instruction's qualifiers go with its type; if not, reports an error.
-pub(super) fn suits(e: &mut Emit<'_, '_>, c: &Call) -> bool {
-    suits_type(e, c, c.quals.get(GroupKind::Type).unwrap_or("s64"))
+pub(super) fn suits(e: &mut Emit<'_, '_>, c: &PtxInstr) -> bool {
+    suits_type(e, c, c.quals.get(QualKind::Type).unwrap_or("s64"))
 }
 
-fn suits_type(e: &mut Emit<'_, '_>, c: &Call, ty: &str) -> bool {
-    let goes = |word: &str| {
-        GOES.iter()
-            .find(|goes| goes.0 == word)
-            .map_or(FLOATS, |goes| goes.1)
-    };
-    let modifies = |kind| {
-        matches!(
-            kind,
-            GroupKind::Ignored
-                | GroupKind::Round
-                | GroupKind::Flush
-                | GroupKind::Clamp
-                | GroupKind::Rectify
-        )
-    };
-    let known = |word: &str| GOES.iter().any(|goes| goes.0 == word);
-    let wrong = c
-        .quals
-        .written()
-        .find(|(kind, word, _)| modifies(*kind) && known(word) && !goes(word).contains(&ty));
+fn suits_type(e: &mut Emit<'_, '_>, c: &PtxInstr, ty: &str) -> bool {
+    let wrong = c.quals.written().find(|(kind, word, _)| {
+        is_modifier(*kind) && is_restricted(word) && !types_with(word).contains(&ty)
+    });
     let Some((_, word, place)) = wrong else {
         return true;
     };
@@ -78,15 +61,37 @@ fn suits_type(e: &mut Emit<'_, '_>, c: &Call, ty: &str) -> bool {
         "conflicting-qualifiers",
         place,
         format!("`.{word}` does not go with this type"),
-        |d| d.label(format!("expected it with one of {}", goes(word).join(", "))),
+        |d| {
+            d.label(format!(
+                "expected it with one of {}",
+                types_with(word).join(", ")
+            ))
+        },
     );
     false
 }
 
+fn is_modifier(kind: QualKind) -> bool {
+    matches!(
+        kind,
+        QualKind::Ignored | QualKind::Round | QualKind::Flush | QualKind::Clamp | QualKind::Rectify
+    )
+}
+
+fn is_restricted(word: &str) -> bool {
+    GOES.iter().any(|types_with| types_with.0 == word)
+}
+
+fn types_with(word: &str) -> &'static [&'static str] {
+    GOES.iter()
+        .find(|goes| goes.0 == word)
+        .map_or(FLOATS, |goes| goes.1)
+}
+
 /// Whether the instruction has a rounding; if not, reports an error, because it would be an
 /// approximation.
-pub(super) fn rounds(e: &mut Emit<'_, '_>, c: &Call) -> bool {
-    if c.quals.place(GroupKind::Round).is_none() {
+pub(super) fn rounds(e: &mut Emit<'_, '_>, c: &PtxInstr) -> bool {
+    if c.quals.place(QualKind::Round).is_none() {
         let message = format!("`{}` without rounding is not supported", c.row.opcode);
         e.error("unsupported-qualifier", c.opcode.clone(), message, |d| {
             d.label("expected a rounding such as `.rn`: what an approximation gives is not defined")
@@ -113,8 +118,8 @@ fn unary(operation: FloatOp, format: Format, a: Expr) -> Expr {
 }
 
 /// The rounding that the instruction names.
-fn rounding(c: &Call) -> Rounding {
-    match c.quals.get(GroupKind::Round) {
+fn rounding(c: &PtxInstr) -> Rounding {
+    match c.quals.get(QualKind::Round) {
         Some("rz" | "rzi") => Rounding::Zero,
         Some("rm" | "rmi") => Rounding::Down,
         Some("rp" | "rpi") => Rounding::Up,
@@ -123,8 +128,8 @@ fn rounding(c: &Call) -> Rounding {
 }
 
 /// The value, with subnormal numbers flushed if the instruction says so.
-pub(super) fn flushed(c: &Call, format: Format, value: Expr) -> Expr {
-    match c.quals.get(GroupKind::Flush) {
+pub(super) fn flushed(c: &PtxInstr, format: Format, value: Expr) -> Expr {
+    match c.quals.get(QualKind::Flush) {
         Some(_) => unary(FloatOp::Flush, format, value),
         None => value,
     }
@@ -136,7 +141,7 @@ fn unless(nan: Expr, format: Format, value: Expr) -> Expr {
 }
 
 /// The value, limited to the range that the instruction gives.
-fn limited(c: &Call, format: Format, mut value: Expr) -> Expr {
+fn limited(c: &PtxInstr, format: Format, mut value: Expr) -> Expr {
     let within = |value: Expr, least, most| {
         float(
             FloatOp::Min,
@@ -146,7 +151,7 @@ fn limited(c: &Call, format: Format, mut value: Expr) -> Expr {
         )
     };
     let no_number = |value: &Expr| float(FloatOp::Unordered, format, value.clone(), value.clone());
-    match c.quals.get(GroupKind::Clamp) {
+    match c.quals.get(QualKind::Clamp) {
         // `.sat` turns a NaN into zero.
         Some("sat") => value = within(value, 0, format.one()),
         Some("satfinite") => {
@@ -155,7 +160,7 @@ fn limited(c: &Call, format: Format, mut value: Expr) -> Expr {
         }
         _ => {}
     }
-    if c.quals.get(GroupKind::Rectify).is_some() {
+    if c.quals.get(QualKind::Rectify).is_some() {
         let nan = no_number(&value);
         value = unless(
             nan,
@@ -168,7 +173,7 @@ fn limited(c: &Call, format: Format, mut value: Expr) -> Expr {
 
 /// Applies `of` to each number of the operands `1..=n`. Operands and results are flushed, and
 /// results limited, as the instruction says.
-fn each(c: &Call, format: Format, n: usize, of: impl Fn(&[Expr]) -> Expr) -> Expr {
+fn each(c: &PtxInstr, format: Format, n: usize, of: impl Fn(&[Expr]) -> Expr) -> Expr {
     let number = Ty {
         bits: format.bits,
         signed: false,
@@ -176,19 +181,21 @@ fn each(c: &Call, format: Format, n: usize, of: impl Fn(&[Expr]) -> Expr) -> Exp
     let all: Vec<Vec<Expr>> = (1..=n)
         .map(|i| pieces(number, c.quals.packed(), &c.expr(i)))
         .collect();
-    let one = |k: usize| {
-        let operands: Vec<Expr> = all
-            .iter()
-            .map(|numbers| flushed(c, format, numbers[k].clone()))
-            .collect();
-        limited(c, format, flushed(c, format, of(&operands)))
-    };
-    put_together(number, (0..usize::from(c.quals.packed())).map(one))
+    put_together(
+        number,
+        (0..usize::from(c.quals.packed())).map(|k: usize| {
+            let operands: Vec<Expr> = all
+                .iter()
+                .map(|numbers| flushed(c, format, numbers[k].clone()))
+                .collect();
+            limited(c, format, flushed(c, format, of(&operands)))
+        }),
+    )
 }
 
 /// An operation on the first two operands, number by number.
-pub(super) fn calculate(e: &mut Emit<'_, '_>, c: &Call, format: Format, operation: BinOp) {
-    let (by, not_a_number) = (rounding(c), c.quals.get(GroupKind::Clamp) == Some("NaN"));
+pub(super) fn calculate(e: &mut Emit<'_, '_>, c: &PtxInstr, format: Format, operation: BinOp) {
+    let (by, not_a_number) = (rounding(c), c.quals.get(QualKind::Clamp) == Some("NaN"));
     let operation = match operation {
         BinOp::Add => FloatOp::Add(by),
         BinOp::Sub => FloatOp::Sub(by),
@@ -219,13 +226,13 @@ fn opposite(format: Format, value: Expr) -> Expr {
     )
 }
 
-pub(super) fn negated(e: &mut Emit<'_, '_>, c: &Call, format: Format) {
+pub(super) fn negated(e: &mut Emit<'_, '_>, c: &PtxInstr, format: Format) {
     let value = each(c, format, 1, |of| opposite(format, of[0].clone()));
     assign(e, c, value);
 }
 
 /// The absolute value: the maximum of a number and its negation.
-pub(super) fn absolute_value(e: &mut Emit<'_, '_>, c: &Call, format: Format) {
+pub(super) fn absolute_value(e: &mut Emit<'_, '_>, c: &PtxInstr, format: Format) {
     let value = each(c, format, 1, |of| {
         float(
             FloatOp::Max,
@@ -238,13 +245,13 @@ pub(super) fn absolute_value(e: &mut Emit<'_, '_>, c: &Call, format: Format) {
 }
 
 /// A product and a sum with a single rounding.
-pub(super) fn fused(e: &mut Emit<'_, '_>, c: &Call) {
+pub(super) fn fused(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let Some(format) = c.quals.format().filter(|_| rounds(e, c)) else {
         return;
     };
     if let (Some(_), Some(place)) = (
-        c.quals.get(GroupKind::Clamp),
-        c.quals.place(GroupKind::Rectify),
+        c.quals.get(QualKind::Clamp),
+        c.quals.place(QualKind::Rectify),
     ) {
         return e.error(
             "conflicting-qualifiers",
@@ -266,7 +273,7 @@ pub(super) fn fused(e: &mut Emit<'_, '_>, c: &Call) {
     assign(e, c, value);
 }
 
-pub(super) fn root(e: &mut Emit<'_, '_>, c: &Call) {
+pub(super) fn root(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let Some(format) = c.quals.format().filter(|_| rounds(e, c)) else {
         return;
     };
@@ -276,7 +283,7 @@ pub(super) fn root(e: &mut Emit<'_, '_>, c: &Call) {
     assign(e, c, value);
 }
 
-pub(super) fn reciprocal(e: &mut Emit<'_, '_>, c: &Call) {
+pub(super) fn reciprocal(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let Some(format) = c.quals.format().filter(|_| rounds(e, c)) else {
         return;
     };
@@ -287,7 +294,7 @@ pub(super) fn reciprocal(e: &mut Emit<'_, '_>, c: &Call) {
     assign(e, c, value);
 }
 
-pub(super) fn converted(e: &mut Emit<'_, '_>, c: &Call) {
+pub(super) fn converted(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let Some((to_word, from_word)) = c.quals.conversion() else {
         return e.error(
             "missing-type",
@@ -296,14 +303,11 @@ pub(super) fn converted(e: &mut Emit<'_, '_>, c: &Call) {
             |d| d.label("expected the form `cvt.type.type d, a`"),
         );
     };
-    let number = |word: &str| match format_named(word) {
-        Some(format) => Number::Float(format),
-        None => Number::Int(type_named(word).unwrap_or(Ty::WORD)),
-    };
-    let (to, from) = (number(to_word), number(from_word));
-    if !converts(e, c, (to_word, to), (from_word, from)) {
+    let (to, from) = (number_named(to_word), number_named(from_word));
+    if !converts(e, c, to, from) {
         return;
     }
+    let (to, from) = (to.number, from.number);
     let by = rounding(c);
     let of = |value: Expr| {
         let value = match from {
@@ -313,7 +317,7 @@ pub(super) fn converted(e: &mut Emit<'_, '_>, c: &Call) {
         let value = match (from, to) {
             (Number::Int(from), Number::Float(to)) => unary(FloatOp::From(from, by), to, value),
             (Number::Float(from), Number::Float(to))
-                if from == to && c.quals.get(GroupKind::Round).is_some() =>
+                if from == to && c.quals.get(QualKind::Round).is_some() =>
             {
                 unary(FloatOp::Whole(by), from, value)
             }
@@ -329,7 +333,7 @@ pub(super) fn converted(e: &mut Emit<'_, '_>, c: &Call) {
     let value = match (to, from) {
         (Number::Int(to), Number::Int(from)) => {
             let value = e.fit(c.expr(1), from);
-            let value = if c.quals.get(GroupKind::Clamp).is_some() {
+            let value = if c.quals.get(QualKind::Clamp).is_some() {
                 saturated(value, from, to)
             } else {
                 value
@@ -344,11 +348,7 @@ pub(super) fn converted(e: &mut Emit<'_, '_>, c: &Call) {
 
 /// An integer, limited to the range of another type.
 fn saturated(value: Expr, from: Ty, to: Ty) -> Expr {
-    let range = |ty: Ty| match ty.signed {
-        true => (-(1i128 << (ty.bits - 1)), (1i128 << (ty.bits - 1)) - 1),
-        false => (0, (1i128 << ty.bits) - 1),
-    };
-    let ((least, most), own) = (range(to), range(from));
+    let ((least, most), own) = (integer_range(to), integer_range(from));
     let limit = |by, limit: i128, value: Expr| {
         op(
             by,
@@ -360,8 +360,15 @@ fn saturated(value: Expr, from: Ty, to: Ty) -> Expr {
     limit(BinOp::Min, most, limit(BinOp::Max, least, value))
 }
 
+fn integer_range(ty: Ty) -> (i128, i128) {
+    match ty.signed {
+        true => (-(1i128 << (ty.bits - 1)), (1i128 << (ty.bits - 1)) - 1),
+        false => (0, (1i128 << ty.bits) - 1),
+    }
+}
+
 /// A sum or difference, limited to the range of `.s32`.
-pub(super) fn saturating(e: &mut Emit<'_, '_>, c: &Call, operation: BinOp) {
+pub(super) fn saturating(e: &mut Emit<'_, '_>, c: &PtxInstr, operation: BinOp) {
     let [a, b] = [1, 2].map(|i| Expr::Cast(Ty::S32, c.expr(i).into()));
     assign(
         e,
@@ -370,15 +377,26 @@ pub(super) fn saturating(e: &mut Emit<'_, '_>, c: &Call, operation: BinOp) {
     );
 }
 
+fn number_named(word: &'static str) -> NamedNumber {
+    let number = match format_named(word) {
+        Some(format) => Number::Float(format),
+        None => Number::Int(type_named(word).unwrap_or(Ty::WORD)),
+    };
+    NamedNumber { word, number }
+}
+
+/// A type of a conversion, with its name.
+#[derive(Clone, Copy)]
+struct NamedNumber {
+    word: &'static str,
+    number: Number,
+}
+
 /// Whether a conversion with these types and qualifiers exists; if not, reports an error.
-fn converts(
-    e: &mut Emit<'_, '_>,
-    c: &Call,
-    (to_word, to): (&str, Number),
-    (from_word, from): (&str, Number),
-) -> bool {
+fn converts(e: &mut Emit<'_, '_>, c: &PtxInstr, to: NamedNumber, from: NamedNumber) -> bool {
+    let (to_word, from_word) = (to.word, from.word);
     let packed = to_word.ends_with("x2");
-    let round = c.quals.get(GroupKind::Round);
+    let round = c.quals.get(QualKind::Round);
     let whole = round.is_some_and(|word| word.ends_with('i'));
     let is = |word: &str| to_word == word || from_word == word;
     let narrow = |bits: u8| bits == 8 && is("bf16");
@@ -386,7 +404,7 @@ fn converts(
     let fits = |a: Format, b: Format| {
         a.fraction <= b.fraction && a.bits - a.fraction <= b.bits - b.fraction
     };
-    let (rounds, expected) = match (from, to) {
+    let (rounds, expected) = match (from.number, to.number) {
         (Number::Int(_), Number::Int(_)) => (round.is_none(), "no rounding"),
         (Number::Int(from), _) if narrow(from.bits) => (false, "an integer of at least 16 bits"),
         (_, Number::Int(to)) if narrow(to.bits) => (false, "an integer of at least 16 bits"),
@@ -402,28 +420,28 @@ fn converts(
         _ => (round.is_some() && !whole, "`.rn`, `.rz`, `.rm` or `.rp`"),
     };
     let (clamp, relu) = (
-        c.quals.get(GroupKind::Clamp),
-        c.quals.get(GroupKind::Rectify).is_some(),
+        c.quals.get(QualKind::Clamp),
+        c.quals.get(QualKind::Rectify).is_some(),
     );
     let from_single =
         from_word == "f32" && HALVES.contains(&to_word) && matches!(round, Some("rn" | "rz"));
     let wrong = if !rounds {
-        Some((GroupKind::Round, expected))
-    } else if c.quals.get(GroupKind::Flush).is_some() && (!is("f32") || packed) {
-        Some((GroupKind::Flush, "`.ftz` with `.f32` alone"))
+        Some((QualKind::Round, expected))
+    } else if c.quals.get(QualKind::Flush).is_some() && (!is("f32") || packed) {
+        Some((QualKind::Flush, "`.ftz` with `.f32` alone"))
     } else if (clamp == Some("satfinite") || relu) && !from_single {
         Some((
-            GroupKind::Clamp,
+            QualKind::Clamp,
             "`.relu` and `.satfinite` from `.f32` to numbers of 16 bits, with `.rn` or `.rz`",
         ))
     } else if clamp == Some("sat") && (is("bf16") || packed) {
-        Some((GroupKind::Clamp, "`.sat` without `.bf16` and packed types"))
+        Some((QualKind::Clamp, "`.sat` without `.bf16` and packed types"))
     } else if packed && (!from_single || relu && clamp == Some("sat")) {
-        Some((GroupKind::Types, "two numbers `.f32`, and `.rn` or `.rz`"))
+        Some((QualKind::Types, "two numbers `.f32`, and `.rn` or `.rz`"))
     } else if clamp == Some("sat") && relu {
-        Some((GroupKind::Rectify, "one of `.sat` and `.relu`"))
+        Some((QualKind::Rectify, "one of `.sat` and `.relu`"))
     } else if packed != (c.args.len() == 3) {
-        Some((GroupKind::Types, "two operands for a packed type, else one"))
+        Some((QualKind::Types, "two operands for a packed type, else one"))
     } else {
         None
     };
@@ -441,7 +459,7 @@ fn converts(
 }
 
 /// The comparisons of an instruction in the type `word`: one for each number of a packed type.
-fn comparisons(e: &mut Emit<'_, '_>, c: &Call, word: &str) -> Option<Vec<Expr>> {
+fn comparisons(e: &mut Emit<'_, '_>, c: &PtxInstr, word: &str) -> Option<Vec<Expr>> {
     let ty = bits_named(word).unwrap_or(Ty::WORD);
     let Some(format) = format_named(word) else {
         return Some(vec![of_integers(e, c, ty)?]);
@@ -454,37 +472,46 @@ fn comparisons(e: &mut Emit<'_, '_>, c: &Call, word: &str) -> Option<Vec<Expr>> 
         .collect()
 }
 
-fn of_numbers(e: &mut Emit<'_, '_>, c: &Call, format: Format, a: Expr, b: Expr) -> Option<Expr> {
+fn of_numbers(
+    e: &mut Emit<'_, '_>,
+    c: &PtxInstr,
+    format: Format,
+    a: Expr,
+    b: Expr,
+) -> Option<Expr> {
     let (a, b) = (flushed(c, format, a), flushed(c, format, b));
     let test = |kind, a: &Expr, b: &Expr| float(kind, format, a.clone(), b.clone());
-    let not = |value| op(BinOp::Xor, PRED, value, Expr::Const(1));
     let (less, equal, at_most) = (FloatOp::Less, FloatOp::Equal, FloatOp::LessEqual);
     let unordered = test(FloatOp::Unordered, &a, &b);
-    Some(match c.quals.get(GroupKind::Op) {
+    Some(match c.quals.get(QualKind::Op) {
         Some("eq") => test(equal, &a, &b),
-        Some("ne") => not(op(BinOp::Or, PRED, test(equal, &a, &b), unordered)),
+        Some("ne") => negation(op(BinOp::Or, PRED, test(equal, &a, &b), unordered)),
         Some("lt") => test(less, &a, &b),
         Some("le") => test(at_most, &a, &b),
         Some("gt") => test(less, &b, &a),
         Some("ge") => test(at_most, &b, &a),
         Some("equ") => op(BinOp::Or, PRED, test(equal, &a, &b), unordered),
-        Some("neu") => not(test(equal, &a, &b)),
-        Some("ltu") => not(test(at_most, &b, &a)),
-        Some("leu") => not(test(less, &b, &a)),
-        Some("gtu") => not(test(at_most, &a, &b)),
-        Some("geu") => not(test(less, &a, &b)),
-        Some("num") => not(unordered),
+        Some("neu") => negation(test(equal, &a, &b)),
+        Some("ltu") => negation(test(at_most, &b, &a)),
+        Some("leu") => negation(test(less, &b, &a)),
+        Some("gtu") => negation(test(at_most, &a, &b)),
+        Some("geu") => negation(test(less, &a, &b)),
+        Some("num") => negation(unordered),
         Some("nan") => unordered,
         _ => return no_comparison(e, c),
     })
 }
 
-fn of_integers(e: &mut Emit<'_, '_>, c: &Call, ty: Ty) -> Option<Expr> {
+fn negation(value: Expr) -> Expr {
+    op(BinOp::Xor, PRED, value, Expr::Const(1))
+}
+
+fn of_integers(e: &mut Emit<'_, '_>, c: &PtxInstr, ty: Ty) -> Option<Expr> {
     let unsigned = Ty {
         signed: false,
         ..ty
     };
-    let (cmp, ty) = match c.quals.get(GroupKind::Op) {
+    let (cmp, ty) = match c.quals.get(QualKind::Op) {
         Some("eq") => (CmpOp::Eq, ty),
         Some("ne") => (CmpOp::Ne, ty),
         Some("lt") => (CmpOp::Lt, ty),
@@ -502,11 +529,11 @@ fn of_integers(e: &mut Emit<'_, '_>, c: &Call, ty: Ty) -> Option<Expr> {
 
 /// A comparison that sets a predicate, optionally combined with another predicate. A second
 /// destination gets the opposite result or, for a packed type, the result for the upper numbers.
-pub(super) fn set_predicates(e: &mut Emit<'_, '_>, c: &Call, combined: Option<BinOp>) {
+pub(super) fn set_predicates(e: &mut Emit<'_, '_>, c: &PtxInstr, combined: Option<BinOp>) {
     if !suits(e, c) {
         return;
     }
-    let word = c.quals.get(GroupKind::Type).unwrap_or("s64");
+    let word = c.quals.get(QualKind::Type).unwrap_or("s64");
     let Some(mut results) = comparisons(e, c, word) else {
         return;
     };
@@ -523,7 +550,10 @@ pub(super) fn set_predicates(e: &mut Emit<'_, '_>, c: &Call, combined: Option<Bi
             |d| d.label("expected one predicate, or a packed type"),
         );
     }
-    if destinations.iter().all(|dst| matches!(dst, Arg::Dst(None))) {
+    if destinations
+        .iter()
+        .all(|dst| matches!(dst, PtxArg::Dst(None)))
+    {
         return assign(e, c, Expr::Const(0));
     }
     for (dst, value) in destinations.iter().zip(results) {
@@ -540,7 +570,7 @@ pub(super) fn set_predicates(e: &mut Emit<'_, '_>, c: &Call, combined: Option<Bi
                 |d| d.label("expected another predicate for one of them"),
             );
         }
-        if let Arg::Dst(Some(dst)) = dst {
+        if let PtxArg::Dst(Some(dst)) = dst {
             e.push(Op::Assign { dst: *dst, value });
             written = Some(*dst);
         }
@@ -549,13 +579,18 @@ pub(super) fn set_predicates(e: &mut Emit<'_, '_>, c: &Call, combined: Option<Bi
 
 /// A comparison with a number as its result: all ones for an integer type, 1.0 for a floating-point
 /// type.
-pub(super) fn set(e: &mut Emit<'_, '_>, c: &Call, combined: Option<BinOp>) {
+pub(super) fn set(e: &mut Emit<'_, '_>, c: &PtxInstr, combined: Option<BinOp>) {
     let Some((to, of)) = c.quals.conversion().filter(|(to, of)| is_set(to, of)) else {
         return e.error(
             "missing-type",
             c.opcode.clone(),
             "`set` names the type of its result and of what it compares",
-            |d| d.label("expected `.u32`, `.s32`, `.f32` or, of numbers of 16 bits, a type of that size, and a type to compare"),
+            |d| {
+                d.label(
+                    "expected `.u32`, `.s32`, `.f32` or, of numbers of 16 bits, a type of \
+                     that size, and a type to compare",
+                )
+            },
         );
     };
     if !suits_type(e, c, of) {
@@ -569,14 +604,17 @@ pub(super) fn set(e: &mut Emit<'_, '_>, c: &Call, combined: Option<BinOp>) {
         (None, 1) => c.ty.wrap(-1),
         (None, _) => HALF.wrap(-1),
     };
-    let value = |holds: Expr| {
-        let holds = match combined {
-            Some(combined) => op(combined, PRED, holds, c.expr(3)),
-            None => holds,
-        };
-        Expr::Select(holds.into(), Expr::Const(yes).into(), Expr::Const(0).into())
-    };
-    assign(e, c, joined(results.into_iter().map(value)));
+    assign(
+        e,
+        c,
+        joined(results.into_iter().map(|holds: Expr| {
+            let holds = match combined {
+                Some(combined) => op(combined, PRED, holds, c.expr(3)),
+                None => holds,
+            };
+            Expr::Select(holds.into(), Expr::Const(yes).into(), Expr::Const(0).into())
+        })),
+    );
 }
 
 /// Whether `set` allows a result of type `to` for a comparison in type `of`.
@@ -593,7 +631,7 @@ fn is_set(to: &str, of: &str) -> bool {
     }
 }
 
-fn no_comparison<T>(e: &mut Emit<'_, '_>, c: &Call) -> Option<T> {
+fn no_comparison<T>(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Option<T> {
     let message = format!("`{}` names a comparison that its type has", c.row.opcode);
     e.error("missing-operation", c.opcode.clone(), message, |d| {
         d.label(format!("expected the form {}", c.row.syntax))

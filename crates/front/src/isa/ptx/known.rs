@@ -108,7 +108,12 @@ pub(super) fn before(
 ) -> Vec<(Values, bool)> {
     let asked: Vec<usize> = asked.collect();
     let places: BTreeSet<usize> = asked.iter().copied().collect();
-    let flows = [Ways::Likely, Ways::Written, Ways::All].map(|ways| {
+    let flows = [
+        BranchPolicy::Likely,
+        BranchPolicy::Written,
+        BranchPolicy::All,
+    ]
+    .map(|ways| {
         let mut found = HashMap::new();
         let tell = &mut |at, known: &Values| {
             if places.contains(&at) {
@@ -118,14 +123,16 @@ pub(super) fn before(
         flow(code, start.clone(), &mut Registers { narrow, ways, tell });
         found
     });
-    let of = |at: &usize| {
-        let found = flows
-            .iter()
-            .zip([true, false, false])
-            .find_map(|(f, reached)| Some((f.get(at)?.clone(), reached)));
-        found.unwrap_or_default()
-    };
-    asked.iter().map(of).collect()
+    asked
+        .iter()
+        .map(|at: &usize| {
+            let found = flows
+                .iter()
+                .zip([true, false, false])
+                .find_map(|(f, reached)| Some((f.get(at)?.clone(), reached)));
+            found.unwrap_or_default()
+        })
+        .collect()
 }
 
 /// The micro-ops that paths reach, as far as known conditions allow.
@@ -137,7 +144,7 @@ pub(super) fn reached(code: &[Instr], narrow: &dyn Fn(LocId) -> bool) -> Vec<boo
         Values::new(),
         &mut Registers {
             narrow,
-            ways: Ways::Likely,
+            ways: BranchPolicy::Likely,
             tell,
         },
     );
@@ -146,7 +153,7 @@ pub(super) fn reached(code: &[Instr], narrow: &dyn Fn(LocId) -> bool) -> Vec<boo
 
 /// The branches that an analysis follows.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Ways {
+enum BranchPolicy {
     /// Those that the known value of the condition allows.
     Likely,
     /// Those that the condition allows, if it is a constant in the code.
@@ -210,7 +217,7 @@ pub(super) fn flow<D: Domain>(code: &[Instr], start: D::State, domain: &mut D) {
 /// The analysis of constants in registers, on some branches.
 struct Registers<'a> {
     narrow: &'a dyn Fn(LocId) -> bool,
-    ways: Ways,
+    ways: BranchPolicy,
     tell: &'a mut dyn FnMut(usize, &Values),
 }
 
@@ -236,9 +243,9 @@ impl Domain for Registers<'_> {
 
     fn taken(&self, cond: &Expr, known: &Values) -> Option<bool> {
         let cond = match self.ways {
-            Ways::Likely => value(cond, &|r| known.get(&r).cloned(), self.narrow),
-            Ways::Written => Some(cond.clone()),
-            Ways::All => None,
+            BranchPolicy::Likely => value(cond, &|r| known.get(&r).cloned(), self.narrow),
+            BranchPolicy::Written => Some(cond.clone()),
+            BranchPolicy::All => None,
         };
         cond.and_then(|cond| {
             if let Expr::Const(v) = cond {

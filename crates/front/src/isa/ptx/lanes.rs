@@ -18,74 +18,81 @@
 //!   that the lane is absent, the reading lane meets no other lane.
 //! - A lane outside its mask is undefined: an event `MISUSE`, and its thread ends there.
 
-use super::lower::{Arg, Call, Emit};
+use super::lower::{Emit, PtxArg, PtxInstr};
 use super::mbarrier::misused_unless;
-use super::table::{Group, GroupKind, ResultTy, Role, Row};
+use super::table::{InstrRow, OperandRole, QualGroup, QualKind, ResultTy};
 use program::{BinOp, CmpOp, Expr, FloatOp, Format, Op, RegId, Scope, Seat, Ty};
 
-const MODES: Group = Group {
-    kind: GroupKind::Op,
+const MODES: QualGroup = QualGroup {
+    kind: QualKind::Op,
     words: &["up", "down", "bfly", "idx"],
 };
-const B32: Group = Group {
-    kind: GroupKind::Type,
+const B32: QualGroup = QualGroup {
+    kind: QualKind::Type,
     words: &["b32"],
 };
-const PRED: Group = Group {
-    kind: GroupKind::Ignored,
+const PRED: QualGroup = QualGroup {
+    kind: QualKind::Ignored,
     words: &["pred"],
 };
-const MATCHED: Group = Group {
-    kind: GroupKind::Type,
+const MATCHED: QualGroup = QualGroup {
+    kind: QualKind::Type,
     words: &["b32", "b64"],
 };
-const REDUCED: Group = Group {
-    kind: GroupKind::Type,
+const REDUCED: QualGroup = QualGroup {
+    kind: QualKind::Type,
     words: &["u32", "s32", "b32"],
 };
-const REDUCTIONS: Group = Group {
-    kind: GroupKind::Op,
+const REDUCTIONS: QualGroup = QualGroup {
+    kind: QualKind::Op,
     words: &["add", "min", "max", "and", "or", "xor"],
 };
-const EXTREMES: Group = Group {
-    kind: GroupKind::Op,
+const EXTREMES: QualGroup = QualGroup {
+    kind: QualKind::Op,
     words: &["min", "max"],
 };
-const NUMBERS: Group = Group {
-    kind: GroupKind::Clamp,
+const NUMBERS: QualGroup = QualGroup {
+    kind: QualKind::Clamp,
     words: &["NaN"],
 };
-const MAGNITUDES: Group = Group {
-    kind: GroupKind::Ignored,
+const MAGNITUDES: QualGroup = QualGroup {
+    kind: QualKind::Ignored,
     words: &["abs"],
 };
-const SINGLE: Group = Group {
-    kind: GroupKind::Type,
+const SINGLE: QualGroup = QualGroup {
+    kind: QualKind::Type,
     words: &["f32"],
 };
-const VOTE: &[Role] = &[Role::Dst, Role::Pred, Role::Loose];
-const COMBINED: &[Role] = &[Role::Dst, Role::Val, Role::Loose];
+const VOTE: &[OperandRole] = &[OperandRole::Dst, OperandRole::Pred, OperandRole::Loose];
+const COMBINED: &[OperandRole] = &[OperandRole::Dst, OperandRole::Val, OperandRole::Loose];
 
-pub(super) const ROWS: &[Row] = &[
-    Row::new(
+pub(super) const ROWS: &[InstrRow] = &[
+    InstrRow::new(
         "shfl",
         "`shfl.sync.{up|down|bfly|idx}.b32 d{|p}, a, b, c, mask`",
         "a value of another lane; orders no accesses",
         &[MODES, B32],
-        &[Role::DstAndPred, Role::Val, Role::Loose, Role::Loose, Role::Loose],
+        &[
+            OperandRole::DstAndPred,
+            OperandRole::Val,
+            OperandRole::Loose,
+            OperandRole::Loose,
+            OperandRole::Loose,
+        ],
         shuffle,
     )
     .keyed(&["sync"]),
-    Row::new(
+    InstrRow::new(
         "activemask",
         "`activemask.b32 d`",
-        "the lanes that are converged, as a set of bits: all of the warp, in front of labels and branches, or between these and behind a \
-         barrier of the CTA; elsewhere, any of those that come here, outside of loops",
+        "the lanes that are converged, as a set of bits: all of the warp, in front of labels \
+         and branches, or between these and behind a barrier of the CTA; elsewhere, any of \
+         those that come here, outside of loops",
         &[B32],
-        &[Role::Dst],
+        &[OperandRole::Dst],
         |e, c| {
             let threads = e.env.warp.of;
-            let all = Lanes::new(Scope::Warp, e.env.warp, int(e.env.warp.all()));
+            let all = LaneSet::new(Scope::Warp, e.env.warp, int(e.env.warp.all()));
             if threads > 32 {
                 return too_many_lanes(e, c);
             }
@@ -93,14 +100,19 @@ pub(super) const ROWS: &[Row] = &[
                 return put(e, c, 0, all.mask);
             }
             let value = int(1 << all.seat.rank);
-            e.push(Op::Give { value, among: Scope::Warp, lanes: all.mask.clone(), converged: true });
+            e.push(Op::Give {
+                value,
+                among: Scope::Warp,
+                lanes: all.mask.clone(),
+                converged: true,
+            });
             if let Some(set) = taken(e, c, all.seat.rank, Ty::U32) {
                 put(e, c, 0, Expr::Reg(set));
             }
         },
     )
     .result(ResultTy::U32),
-    Row::new(
+    InstrRow::new(
         "vote",
         "`vote.sync.all.pred d, {!}a, mask`",
         "whether a predicate holds in every lane",
@@ -112,7 +124,7 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["sync", "all"])
     .result(ResultTy::Pred),
-    Row::new(
+    InstrRow::new(
         "vote",
         "`vote.sync.any.pred d, {!}a, mask`",
         "whether a predicate holds in some lane",
@@ -124,7 +136,7 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["sync", "any"])
     .result(ResultTy::Pred),
-    Row::new(
+    InstrRow::new(
         "vote",
         "`vote.sync.uni.pred d, {!}a, mask`",
         "whether a predicate is the same in all lanes",
@@ -136,21 +148,23 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["sync", "uni"])
     .result(ResultTy::Pred),
-    Row::new(
+    InstrRow::new(
         "vote",
         "`vote.sync.ballot.b32 d, {!}a, mask`",
         "the lanes in which a predicate holds, as a set of bits",
         &[B32],
         VOTE,
         |e, c| {
-            let Some(met) = met(e, c, 2, c.expr(1), Ty::U32) else { return };
+            let Some(met) = met(e, c, 2, c.expr(1), Ty::U32) else {
+                return;
+            };
             let set = met.set(Expr::clone);
             put(e, c, 0, set);
         },
     )
     .keyed(&["sync", "ballot"])
     .result(ResultTy::U32),
-    Row::new(
+    InstrRow::new(
         "match",
         "`match.any.sync.{b32|b64} d, a, mask`",
         "the lanes that bring the same value as this one, as a set of bits",
@@ -158,7 +172,9 @@ pub(super) const ROWS: &[Row] = &[
         COMBINED,
         |e, c| {
             let own = e.fit(c.expr(1), c.ty);
-            let Some(met) = met(e, c, 2, own, c.ty) else { return };
+            let Some(met) = met(e, c, 2, own, c.ty) else {
+                return;
+            };
             let own = met.own();
             let set = met.set(|value| equal(c.ty, &[value.clone(), own.clone()]));
             put(e, c, 0, set);
@@ -166,62 +182,101 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["sync", "any"])
     .result(ResultTy::U32),
-    Row::new(
+    InstrRow::new(
         "match",
         "`match.all.sync.{b32|b64} d{|p}, a, mask`",
         "the lanes of the mask if all bring the same value, else 0",
         &[MATCHED],
-        &[Role::DstAndPred, Role::Val, Role::Loose],
+        &[
+            OperandRole::DstAndPred,
+            OperandRole::Val,
+            OperandRole::Loose,
+        ],
         |e, c| {
             let own = e.fit(c.expr(1), c.ty);
-            let Some(met) = met(e, c, 2, own, c.ty) else { return };
+            let Some(met) = met(e, c, 2, own, c.ty) else {
+                return;
+            };
             let same = met.same(c.ty);
-            put(e, c, 0, Expr::Select(same.clone().into(), met.lanes.mask.clone().into(), int(0).into()));
+            put(
+                e,
+                c,
+                0,
+                Expr::Select(
+                    same.clone().into(),
+                    met.lanes.mask.clone().into(),
+                    int(0).into(),
+                ),
+            );
             put(e, c, 1, same);
         },
     )
     .keyed(&["sync", "all"])
     .result(ResultTy::U32),
-    Row::new(
+    InstrRow::new(
         "elect",
         "`elect.sync d{|p}, mask`",
-        "one of the lanes of a mask, some one of them, and always the same one of this mask; orders no accesses",
+        "one of the lanes of a mask, some one of them, and always the same one of this mask; \
+         orders no accesses",
         &[],
-        &[Role::DstAndPred, Role::Loose],
+        &[OperandRole::DstAndPred, OperandRole::Loose],
         elect,
     )
     .keyed(&["sync"])
     .result(ResultTy::U32),
-    Row::new(
+    InstrRow::new(
         "redux",
         "`redux.sync.{min|max}{.abs}{.NaN}.f32 d, a, mask`",
-        "the smallest or the largest number of all lanes, of magnitudes with `.abs`; with `.NaN`, none if one of them is none",
+        "the smallest or the largest number of all lanes, of magnitudes with `.abs`; with \
+         `.NaN`, none if one of them is none",
         &[EXTREMES, NUMBERS, MAGNITUDES, SINGLE],
         COMBINED,
         |e, c| {
-            let operation = match c.quals.get(GroupKind::Op) {
+            let operation = match c.quals.get(QualKind::Op) {
                 Some("min") => FloatOp::Min,
                 Some("max") => FloatOp::Max,
                 _ => {
-                    return e.error("missing-operation", c.opcode.clone(), "which number is meant is not said", |d| {
-                        d.label(format!("expected the form {}", c.row.syntax))
-                    });
+                    return e.error(
+                        "missing-operation",
+                        c.opcode.clone(),
+                        "which number is meant is not said",
+                        |d| d.label(format!("expected the form {}", c.row.syntax)),
+                    );
                 }
             };
-            let own = match c.quals.get(GroupKind::Ignored) {
-                Some(_) => bin(BinOp::And, Ty::U32, c.expr(1), int(!Format::SINGLE.sign() & 0xFFFF_FFFF)),
+            let own = match c.quals.get(QualKind::Ignored) {
+                Some(_) => bin(
+                    BinOp::And,
+                    Ty::U32,
+                    c.expr(1),
+                    int(!Format::SINGLE.sign() & 0xFFFF_FFFF),
+                ),
                 None => c.expr(1),
             };
             let own = e.fit(own, c.ty);
-            let Some(met) = met(e, c, 2, own, c.ty) else { return };
-            let extreme = |a: Expr, b: Expr| bin(BinOp::Float(operation, Format::SINGLE), c.ty, a, b);
+            let Some(met) = met(e, c, 2, own, c.ty) else {
+                return;
+            };
+            let extreme =
+                |a: Expr, b: Expr| bin(BinOp::Float(operation, Format::SINGLE), c.ty, a, b);
             let values = met.values(&met.own());
             // A NaN result is the canonical one, even of a single lane.
             let all = values.iter().cloned().fold(met.own(), extreme);
-            let unordered = |v: &Expr| bin(BinOp::Float(FloatOp::Unordered, Format::SINGLE), c.ty, v.clone(), v.clone());
-            let value = match c.quals.get(GroupKind::Clamp) {
+            let unordered = |v: &Expr| {
+                bin(
+                    BinOp::Float(FloatOp::Unordered, Format::SINGLE),
+                    c.ty,
+                    v.clone(),
+                    v.clone(),
+                )
+            };
+            let value = match c.quals.get(QualKind::Clamp) {
                 Some(_) => {
-                    let none = fold(BinOp::Or, Ty::U32, &values.iter().map(unordered).collect::<Vec<_>>());
+                    let none = fold(
+                        BinOp::Or,
+                        Ty::U32,
+                        &values.iter().map(unordered).collect::<Vec<_>>(),
+                    );
                     Expr::Select(none.into(), int(Format::SINGLE.nan()).into(), all.into())
                 }
                 None => all,
@@ -231,14 +286,14 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["sync"])
     .one_of(&["f32"]),
-    Row::new(
+    InstrRow::new(
         "redux",
         "`redux.sync.{add|min|max}.{u32|s32} d, a, mask`, `redux.sync.{and|or|xor}.b32 d, a, mask`",
         "the values of all lanes, combined",
         &[REDUCTIONS, REDUCED],
         COMBINED,
         |e, c| {
-            let operation = match c.quals.get(GroupKind::Op) {
+            let operation = match c.quals.get(QualKind::Op) {
                 Some("min") => BinOp::Min,
                 Some("max") => BinOp::Max,
                 Some("and") => BinOp::And,
@@ -247,7 +302,9 @@ pub(super) const ROWS: &[Row] = &[
                 _ => BinOp::Add,
             };
             let own = e.fit(c.expr(1), c.ty);
-            let Some(met) = met(e, c, 2, own, c.ty) else { return };
+            let Some(met) = met(e, c, 2, own, c.ty) else {
+                return;
+            };
             put(e, c, 0, met.combined(operation, c.ty));
         },
     )
@@ -286,7 +343,7 @@ fn source_lane(mode: ShuffleMode, own: i64, b: i64, c: i64) -> (i64, bool) {
 
 /// The threads of a group that meet, as one of them names them.
 #[derive(Clone, Debug)]
-pub(in crate::isa) struct Lanes {
+pub(in crate::isa) struct LaneSet {
     /// The scope of the group.
     pub(in crate::isa) among: Scope,
     /// The seat in the group of the thread that names them.
@@ -295,14 +352,14 @@ pub(in crate::isa) struct Lanes {
     pub(in crate::isa) mask: Expr,
 }
 
-impl Lanes {
+impl LaneSet {
     /// The threads of a group in a mask. Bits for threads that do not exist are ignored.
-    pub(in crate::isa) fn new(among: Scope, seat: Seat, mask: Expr) -> Lanes {
+    pub(in crate::isa) fn new(among: Scope, seat: Seat, mask: Expr) -> LaneSet {
         let mask = match mask {
             Expr::Const(mask) => int(mask & seat.all()),
             mask => bin(BinOp::And, Ty::WORD, mask, int(seat.all())),
         };
-        Lanes { among, seat, mask }
+        LaneSet { among, seat, mask }
     }
 
     /// Whether a mask names other lanes although the test does not give the thread's warp, so the
@@ -352,12 +409,12 @@ impl Lanes {
 }
 
 /// The values that threads gave at a meeting, each with its rank.
-pub(in crate::isa) struct Brought {
-    pub(in crate::isa) lanes: Lanes,
+pub(in crate::isa) struct LaneValues {
+    pub(in crate::isa) lanes: LaneSet,
     pub(in crate::isa) taken: Vec<(u32, Expr)>,
 }
 
-impl Brought {
+impl LaneValues {
     /// The value that this thread gave.
     pub(in crate::isa) fn own(&self) -> Expr {
         let own = self.taken.iter().find(|t| t.0 == self.lanes.seat.rank);
@@ -366,11 +423,13 @@ impl Brought {
 
     /// All values; `absent` replaces the values of threads that did not arrive.
     fn values(&self, absent: &Expr) -> Vec<Expr> {
-        let value = |(rank, value): &(u32, Expr)| match self.lanes.has(*rank) {
-            Expr::Const(_) => value.clone(),
-            has => Expr::Select(has.into(), value.clone().into(), absent.clone().into()),
-        };
-        self.taken.iter().map(value).collect()
+        self.taken
+            .iter()
+            .map(|(rank, value): &(u32, Expr)| match self.lanes.has(*rank) {
+                Expr::Const(_) => value.clone(),
+                has => Expr::Select(has.into(), value.clone().into(), absent.clone().into()),
+            })
+            .collect()
     }
 
     /// All values, combined.
@@ -391,21 +450,24 @@ impl Brought {
 
     /// The threads with a value for which `is` holds, as a set of bits.
     pub(in crate::isa) fn set(&self, is: impl Fn(&Expr) -> Expr) -> Expr {
-        let bit = |(rank, value): &(u32, Expr)| {
-            let is = both(self.lanes.has(*rank), is(value));
-            Expr::Select(is.into(), int(1 << rank).into(), int(0).into())
-        };
         fold(
             BinOp::Or,
             Ty::WORD,
-            &self.taken.iter().map(bit).collect::<Vec<_>>(),
+            &self
+                .taken
+                .iter()
+                .map(|(rank, value): &(u32, Expr)| {
+                    let is = both(self.lanes.has(*rank), is(value));
+                    Expr::Select(is.into(), int(1 << rank).into(), int(0).into())
+                })
+                .collect::<Vec<_>>(),
         )
     }
 }
 
 /// The source lanes of a shuffle. A selector with 32 values decides among them; sets of its values
 /// are bit masks.
-pub(in crate::isa) struct Shuffled {
+pub(in crate::isa) struct ShuffleSources {
     /// The selector: operand `b`, or the source lane if `c` is not constant.
     by: Expr,
     /// The possible values of the selector.
@@ -416,17 +478,22 @@ pub(in crate::isa) struct Shuffled {
     within: Expr,
 }
 
-impl Shuffled {
+impl ShuffleSources {
     /// The shuffle of a lane among the meeting lanes; `by` and `c` are its operands.
-    pub(in crate::isa) fn new(mode: ShuffleMode, by: Expr, c: Expr, lanes: &Lanes) -> Shuffled {
+    pub(in crate::isa) fn new(
+        mode: ShuffleMode,
+        by: Expr,
+        c: Expr,
+        lanes: &LaneSet,
+    ) -> ShuffleSources {
         match c {
-            Expr::Const(c) => Shuffled::in_sections(mode, by, c, lanes),
-            c => Shuffled::computed(mode, by, c, lanes),
+            Expr::Const(c) => ShuffleSources::in_sections(mode, by, c, lanes),
+            c => ShuffleSources::computed(mode, by, c, lanes),
         }
     }
 
     /// A shuffle with a constant `c`.
-    fn in_sections(mode: ShuffleMode, by: Expr, c: i64, lanes: &Lanes) -> Shuffled {
+    fn in_sections(mode: ShuffleMode, by: Expr, c: i64, lanes: &LaneSet) -> ShuffleSources {
         let possible = if let Expr::Const(v) = by {
             1 << (v & 31)
         } else {
@@ -444,7 +511,7 @@ impl Shuffled {
             .map(|lane| (lane, sets[lane as usize]))
             .filter(|f| f.1 != 0)
             .collect();
-        let mut shuffled = Shuffled {
+        let mut shuffled = ShuffleSources {
             by,
             possible,
             from,
@@ -455,23 +522,23 @@ impl Shuffled {
     }
 
     /// A shuffle with a computed `c`: the code computes the source lane as [`source_lane`] does.
-    fn computed(mode: ShuffleMode, b: Expr, c: Expr, lanes: &Lanes) -> Shuffled {
+    fn computed(mode: ShuffleMode, b: Expr, c: Expr, lanes: &LaneSet) -> ShuffleSources {
         let own = i64::from(lanes.seat.rank);
-        let and = |a: Expr, b: Expr| bin(BinOp::And, Ty::S32, a, b);
-        let or = |a: Expr, b: Expr| bin(BinOp::Or, Ty::S32, a, b);
-        let low = |e: Expr| match e {
-            Expr::Const(v) => int(v & 31),
-            e => and(e, int(31)),
-        };
-        let segment = low(bin(BinOp::Shr, Ty::U32, c.clone(), int(8)));
+        let segment = low_bits(bin(BinOp::Shr, Ty::U32, c.clone(), int(8)));
         let rest = bin(BinOp::Xor, Ty::S32, segment.clone(), int(31));
-        let last = or(and(int(own), segment.clone()), and(low(c), rest.clone()));
-        let b = low(b);
+        let last = or32(
+            and32(int(own), segment.clone()),
+            and32(low_bits(c), rest.clone()),
+        );
+        let b = low_bits(b);
         let (meant, compare) = match mode {
             ShuffleMode::Up => (bin(BinOp::Sub, Ty::S32, int(own), b.clone()), CmpOp::Ge),
             ShuffleMode::Down => (bin(BinOp::Add, Ty::S32, int(own), b.clone()), CmpOp::Le),
             ShuffleMode::Bfly => (bin(BinOp::Xor, Ty::S32, int(own), b.clone()), CmpOp::Le),
-            ShuffleMode::Idx => (or(and(int(own), segment), and(b.clone(), rest)), CmpOp::Le),
+            ShuffleMode::Idx => (
+                or32(and32(int(own), segment), and32(b.clone(), rest)),
+                CmpOp::Le,
+            ),
         };
         let within = Expr::Cmp(compare, Ty::S32, meant.clone().into(), last.into());
         let by = Expr::Select(within.clone().into(), meant.into(), int(own).into());
@@ -499,7 +566,7 @@ impl Shuffled {
             .filter(reads)
             .map(|lane| (lane, 1 << lane))
             .collect();
-        Shuffled {
+        ShuffleSources {
             by,
             possible: u32::MAX,
             from,
@@ -525,7 +592,7 @@ impl Shuffled {
     }
 
     /// Whether the source lane arrives.
-    pub(in crate::isa) fn is_defined(&self, lanes: &Lanes) -> Expr {
+    pub(in crate::isa) fn is_defined(&self, lanes: &LaneSet) -> Expr {
         let (certain, asked): (Vec<_>, Vec<_>) = self
             .from
             .iter()
@@ -547,12 +614,29 @@ impl Shuffled {
     /// The value of the source lane, among the values taken from all possible ones.
     pub(in crate::isa) fn chosen(&self, taken: &[Expr]) -> Expr {
         let choices = self.from.iter().zip(taken);
-        let choose = |other: Expr, ((_, set), value): (&(u32, u32), &Expr)| {
-            Expr::Select(self.is_in(*set).into(), value.clone().into(), other.into())
-        };
-        taken
-            .first()
-            .map_or(int(0), |first| choices.skip(1).fold(first.clone(), choose))
+        taken.first().map_or(int(0), |first| {
+            choices.skip(1).fold(
+                first.clone(),
+                |other: Expr, ((_, set), value): (&(u32, u32), &Expr)| {
+                    Expr::Select(self.is_in(*set).into(), value.clone().into(), other.into())
+                },
+            )
+        })
+    }
+}
+
+fn and32(a: Expr, b: Expr) -> Expr {
+    bin(BinOp::And, Ty::S32, a, b)
+}
+
+fn or32(a: Expr, b: Expr) -> Expr {
+    bin(BinOp::Or, Ty::S32, a, b)
+}
+
+fn low_bits(e: Expr) -> Expr {
+    match e {
+        Expr::Const(v) => int(v & 31),
+        e => and32(e, int(31)),
     }
 }
 
@@ -595,8 +679,8 @@ pub(in crate::isa) fn equal(ty: Ty, all: &[Expr]) -> Expr {
 }
 
 /// Assigns a value to the destination with that number, if the instruction has it.
-fn put(e: &mut Emit<'_, '_>, c: &Call, number: usize, value: Expr) {
-    if let Some(Arg::Dst(Some(dst))) = c.elements(0).get(number) {
+fn put(e: &mut Emit<'_, '_>, c: &PtxInstr, number: usize, value: Expr) {
+    if let Some(PtxArg::Dst(Some(dst))) = c.elements(0).get(number) {
         e.push(Op::Assign { dst: *dst, value });
     }
 }
@@ -609,19 +693,19 @@ pub(in crate::isa) const SAY_WARP: &str =
     "give the threads of one warp `warp = 0`: without it, each has a warp of its own";
 
 /// The lanes of the warp that a mask operand names.
-pub(super) fn named(e: &mut Emit<'_, '_>, c: &Call, operand: usize) -> Option<Lanes> {
+pub(super) fn named(e: &mut Emit<'_, '_>, c: &PtxInstr, operand: usize) -> Option<LaneSet> {
     let threads = e.env.warp.of;
     if threads > 32 {
         too_many_lanes(e, c);
         return None;
     }
-    if Lanes::names_strangers(e.env.warp, &c.expr(operand)) {
+    if LaneSet::names_strangers(e.env.warp, &c.expr(operand)) {
         e.error("unplaced-lanes", c.opcode.clone(), ALONE, |d| {
             d.label(NO_LANES).help(SAY_WARP)
         });
         return None;
     }
-    let lanes = Lanes::new(Scope::Warp, e.env.warp, c.expr(operand));
+    let lanes = LaneSet::new(Scope::Warp, e.env.warp, c.expr(operand));
     if lanes.mask == int(0) {
         e.error(
             "unsupported-mask",
@@ -639,7 +723,7 @@ pub(super) fn named(e: &mut Emit<'_, '_>, c: &Call, operand: usize) -> Option<La
     Some(lanes)
 }
 
-fn too_many_lanes(e: &mut Emit<'_, '_>, c: &Call) {
+fn too_many_lanes(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let threads = e.env.warp.of;
     e.error(
         "unsupported-mask",
@@ -650,36 +734,42 @@ fn too_many_lanes(e: &mut Emit<'_, '_>, c: &Call) {
 }
 
 /// Gives a value to the lanes in a mask operand, and returns the values of all.
-fn met(e: &mut Emit<'_, '_>, c: &Call, mask: usize, value: Expr, ty: Ty) -> Option<Brought> {
+fn met(e: &mut Emit<'_, '_>, c: &PtxInstr, mask: usize, value: Expr, ty: Ty) -> Option<LaneValues> {
     let lanes = named(e, c, mask)?;
     meet(e, c, lanes, value, ty)
 }
 
 /// A lane that its own mask does not name ends its thread, and the program is undefined.
-fn among_them(e: &mut Emit<'_, '_>, lanes: &Lanes) {
+fn among_them(e: &mut Emit<'_, '_>, lanes: &LaneSet) {
     if let Some(itself) = lanes.names_itself() {
         misused_unless(e, itself);
     }
 }
 
 /// Gives a value to the lanes, and returns the values of all.
-fn meet(e: &mut Emit<'_, '_>, c: &Call, lanes: Lanes, value: Expr, ty: Ty) -> Option<Brought> {
+fn meet(
+    e: &mut Emit<'_, '_>,
+    c: &PtxInstr,
+    lanes: LaneSet,
+    value: Expr,
+    ty: Ty,
+) -> Option<LaneValues> {
     among_them(e, &lanes);
     e.push(lanes.meet(value, int(1)));
     take(e, c, lanes, ty)
 }
 
 /// Takes the values of all lanes from the thread's last meeting.
-fn take(e: &mut Emit<'_, '_>, c: &Call, lanes: Lanes, ty: Ty) -> Option<Brought> {
+fn take(e: &mut Emit<'_, '_>, c: &PtxInstr, lanes: LaneSet, ty: Ty) -> Option<LaneValues> {
     let mut all = Vec::new();
     for lane in lanes.possible() {
         all.push((lane, Expr::Reg(taken(e, c, lane, ty)?)));
     }
-    Some(Brought { lanes, taken: all })
+    Some(LaneValues { lanes, taken: all })
 }
 
 /// Combines the values from the thread's last meeting into the destination.
-pub(super) fn combine(e: &mut Emit<'_, '_>, c: &Call, lanes: Lanes, operation: BinOp) {
+pub(super) fn combine(e: &mut Emit<'_, '_>, c: &PtxInstr, lanes: LaneSet, operation: BinOp) {
     let Some(met) = take(e, c, lanes, Ty::U32) else {
         return;
     };
@@ -687,7 +777,7 @@ pub(super) fn combine(e: &mut Emit<'_, '_>, c: &Call, lanes: Lanes, operation: B
 }
 
 /// Takes the value of one lane into a hidden register.
-pub(super) fn taken(e: &mut Emit<'_, '_>, c: &Call, lane: u32, ty: Ty) -> Option<RegId> {
+pub(super) fn taken(e: &mut Emit<'_, '_>, c: &PtxInstr, lane: u32, ty: Ty) -> Option<RegId> {
     let dst = e.temporary(c, &format!("lane {lane}"), ty)?;
     e.push(Op::Take {
         dst,
@@ -702,7 +792,7 @@ pub(crate) const ELECTED: &str = "elected ";
 
 /// Elects a lane. Each lane chooses freely whether to volunteer; the first volunteer is elected, or
 /// else the first lane. A hidden register keeps the result for each mask, so later elections agree.
-fn elect(e: &mut Emit<'_, '_>, c: &Call) {
+fn elect(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let Expr::Const(mask) = c.expr(1) else {
         return e.error(
             "unsupported-mask",
@@ -737,10 +827,16 @@ fn elect(e: &mut Emit<'_, '_>, c: &Call) {
         return;
     };
     // Lanes count from 1; 0 means that no lane is elected yet.
-    let number = |lane: u32| int(i64::from(lane) + 1);
-    let first = met.taken.first().map_or(int(0), |(lane, _)| number(*lane));
+    let first = met
+        .taken
+        .first()
+        .map_or(int(0), |(lane, _)| lane_number(*lane));
     let chosen = met.taken.iter().rev().fold(first, |later, (lane, would)| {
-        Expr::Select(would.clone().into(), number(*lane).into(), later.into())
+        Expr::Select(
+            would.clone().into(),
+            lane_number(*lane).into(),
+            later.into(),
+        )
     });
     let value = Expr::Select(
         Expr::Reg(elected).into(),
@@ -770,20 +866,24 @@ fn elect(e: &mut Emit<'_, '_>, c: &Call) {
     );
 }
 
-fn vote(e: &mut Emit<'_, '_>, c: &Call, combine: fn(&Brought) -> Expr) {
+fn lane_number(lane: u32) -> Expr {
+    int(i64::from(lane) + 1)
+}
+
+fn vote(e: &mut Emit<'_, '_>, c: &PtxInstr, combine: fn(&LaneValues) -> Expr) {
     let Some(met) = met(e, c, 2, c.expr(1), Ty::U32) else {
         return;
     };
     put(e, c, 0, combine(&met));
 }
 
-fn shuffle(e: &mut Emit<'_, '_>, c: &Call) {
+fn shuffle(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     // The bounds may be a constant in a register.
     let sections = c.expr(3);
     if !matches!(sections, Expr::Const(_)) {
         e.ask();
     }
-    let mode = match c.quals.get(GroupKind::Op) {
+    let mode = match c.quals.get(QualKind::Op) {
         Some("up") => ShuffleMode::Up,
         Some("down") => ShuffleMode::Down,
         Some("bfly") => ShuffleMode::Bfly,
@@ -799,7 +899,7 @@ fn shuffle(e: &mut Emit<'_, '_>, c: &Call) {
     };
     let value = e.fit(c.expr(1), c.ty);
     let Some(lanes) = named(e, c, 4) else { return };
-    let shuffled = Shuffled::new(mode, c.expr(2), sections, &lanes);
+    let shuffled = ShuffleSources::new(mode, c.expr(2), sections, &lanes);
     let defined = shuffled.is_defined(&lanes);
     among_them(e, &lanes);
     if defined == int(0) {

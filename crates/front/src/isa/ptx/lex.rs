@@ -9,7 +9,7 @@ use diag::Token;
 
 /// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum PtxToken {
     /// An opcode with qualifiers, a name, a register or a directive.
     Word,
     /// The bits of an integer that fits 64 bits.
@@ -30,8 +30,8 @@ pub(super) enum Kind {
 /// The name of the predefined constant and its value (PTX ISA 9.4, *Predefined Constants*).
 const WARP_SIZE: (&str, i64) = ("WARP_SZ", 32);
 
-/// All tokens of a text; the last one is [`Kind::End`].
-pub(super) fn lex(text: &str) -> Vec<Token<Kind>> {
+/// All tokens of a text; the last one is [`PtxToken::End`].
+pub(super) fn lex(text: &str) -> Vec<Token<PtxToken>> {
     let bytes = text.as_bytes();
     let mut tokens = Vec::with_capacity(text.len() / 3 + 1);
     let mut at = 0;
@@ -40,7 +40,7 @@ pub(super) fn lex(text: &str) -> Vec<Token<Kind>> {
         let kind = match b {
             b'\n' => {
                 at += 1;
-                Kind::Newline
+                PtxToken::Newline
             }
             b' ' | b'\t' | b'\r' | 0x0c => {
                 at += 1;
@@ -57,12 +57,12 @@ pub(super) fn lex(text: &str) -> Vec<Token<Kind>> {
                 }
                 None => {
                     at = text.len();
-                    Kind::OpenComment
+                    PtxToken::OpenComment
                 }
             },
             b'"' if string(&text[at + 1..]).is_some() => {
                 at += 2 + string(&text[at + 1..]).unwrap_or_default();
-                Kind::Str
+                PtxToken::Str
             }
             b'0'..=b'9' => {
                 while bytes
@@ -74,9 +74,9 @@ pub(super) fn lex(text: &str) -> Vec<Token<Kind>> {
                 let number = &text[start..at];
                 let fraction = || number.contains('.').then(|| number.parse().ok()).flatten();
                 integer(number)
-                    .map(Kind::Int)
-                    .or(fraction().map(Kind::Fraction))
-                    .unwrap_or(Kind::BadNumber)
+                    .map(PtxToken::Int)
+                    .or(fraction().map(PtxToken::Fraction))
+                    .unwrap_or(PtxToken::BadNumber)
             }
             _ if is_word_start(b) => {
                 at += 1;
@@ -93,15 +93,15 @@ pub(super) fn lex(text: &str) -> Vec<Token<Kind>> {
                     }
                 }
                 if &text[start..at] == WARP_SIZE.0 {
-                    Kind::Int(WARP_SIZE.1)
+                    PtxToken::Int(WARP_SIZE.1)
                 } else {
-                    Kind::Word
+                    PtxToken::Word
                 }
             }
             _ => {
                 let c = text[at..].chars().next().unwrap_or('?');
                 at += c.len_utf8();
-                Kind::Punct(c)
+                PtxToken::Punct(c)
             }
         };
         tokens.push(Token {
@@ -110,7 +110,7 @@ pub(super) fn lex(text: &str) -> Vec<Token<Kind>> {
         });
     }
     tokens.push(Token {
-        kind: Kind::End,
+        kind: PtxToken::End,
         range: text.len()..text.len(),
     });
     tokens
@@ -170,10 +170,10 @@ mod tests {
             .into_iter()
             .map(|t| t.kind)
             .collect();
-        assert_eq!(words[1], Kind::Punct(':'));
-        assert_eq!(words[2], Kind::Word);
-        assert_eq!(words[3], Kind::Word);
-        assert_eq!(words[words.len() - 2], Kind::Newline);
+        assert_eq!(words[1], PtxToken::Punct(':'));
+        assert_eq!(words[2], PtxToken::Word);
+        assert_eq!(words[3], PtxToken::Word);
+        assert_eq!(words[words.len() - 2], PtxToken::Newline);
     }
 
     #[test]

@@ -14,12 +14,12 @@ use std::ops::Range;
 
 use super::copies::mark;
 use super::known::{self, Values};
-use super::names::Name;
+use super::names::NameMeaning;
 use super::operands::plus;
 use super::parse::OperandKind;
 use super::regs::{Regs, bare, is_half};
-use super::table::{GroupKind, Matched, PRED, Quals, Role, Row};
-use super::{Env, Item, Lowered, Unit};
+use super::table::{InstrRow, Matched, OperandRole, PRED, QualKind, Quals};
+use super::{CodeItem, LoweredThread, PtxEnv, Unit};
 use crate::isa::Symbols;
 use diag::{Diagnostic, Sink, SourceLine, Span};
 use program::{
@@ -28,19 +28,19 @@ use program::{
 };
 
 #[derive(Clone, Debug)]
-pub(super) enum Arg {
+pub(super) enum PtxArg {
     /// A destination; `None` for `_`, which discards the result.
     Dst(Option<RegId>),
     /// A value or an address.
     Expr(Expr),
-    Vector(Vec<Arg>),
+    Vector(Vec<PtxArg>),
     /// A label, as a range of the text.
     Label(Range<usize>),
 }
 
 /// A resolved instruction.
-pub(super) struct Call {
-    pub(super) row: &'static Row,
+pub(super) struct PtxInstr {
+    pub(super) row: &'static InstrRow,
     pub(super) quals: Quals,
     /// The type of its operation.
     pub(super) ty: Ty,
@@ -49,26 +49,26 @@ pub(super) struct Call {
     /// Its predicate, if the row handles predicates.
     pub(super) pred: Option<Expr>,
     /// Its operands; optional ones may be missing at the end.
-    pub(super) args: Vec<Arg>,
+    pub(super) args: Vec<PtxArg>,
     /// For each operand, whether it was a register with a known value.
     pub(super) found: Vec<bool>,
     /// The text range of opcode and qualifiers.
     pub(super) opcode: Range<usize>,
 }
 
-impl Call {
+impl PtxInstr {
     /// The register that operand `i` names.
     pub(super) fn dst(&self, i: usize) -> Option<RegId> {
         match self.args.get(i) {
-            Some(Arg::Dst(reg)) => *reg,
+            Some(PtxArg::Dst(reg)) => *reg,
             _ => None,
         }
     }
 
     /// The elements of operand `i`; a scalar is its own single element.
-    pub(super) fn elements(&self, i: usize) -> &[Arg] {
+    pub(super) fn elements(&self, i: usize) -> &[PtxArg] {
         match self.args.get(i) {
-            Some(Arg::Vector(all)) => all,
+            Some(PtxArg::Vector(all)) => all,
             Some(one) => std::slice::from_ref(one),
             None => &[],
         }
@@ -82,7 +82,7 @@ impl Call {
     /// The value of operand `i`, if the instruction has it.
     pub(super) fn given(&self, i: usize) -> Option<Expr> {
         match self.args.get(i) {
-            Some(Arg::Expr(e)) => Some(e.clone()),
+            Some(PtxArg::Expr(e)) => Some(e.clone()),
             _ => None,
         }
     }
@@ -96,7 +96,7 @@ impl Call {
 /// The state of a lowering; rows emit their micro-ops through it.
 pub(super) struct Emit<'a, 's> {
     pub(super) unit: &'a Unit,
-    pub(super) env: &'a Env,
+    pub(super) env: &'a PtxEnv,
     pub(super) symbols: &'a Symbols,
     pub(super) sink: &'s mut Sink,
     pub(super) regs: Regs,
@@ -117,15 +117,15 @@ pub(super) struct Emit<'a, 's> {
     /// branch since.
     together: bool,
     /// The known values of registers before the items that need them.
-    known: &'a HashMap<usize, Known>,
+    known: &'a HashMap<usize, KnownRegisters>,
     /// The items that need known values of registers.
-    asking: Vec<Asking>,
+    asking: Vec<ConstantRequest>,
     /// The current item needs known addresses, too.
     asks: bool,
 }
 
 /// An item that needs the known values of registers: it could not be lowered, or needs addresses.
-struct Asking {
+struct ConstantRequest {
     item: usize,
     /// The index of its first micro-op.
     first: usize,
@@ -135,7 +135,7 @@ struct Asking {
 
 /// The known values of registers before an item.
 #[derive(PartialEq)]
-pub(super) struct Known {
+pub(super) struct KnownRegisters {
     values: Values,
     /// Whether the values include addresses.
     addresses: bool,
@@ -146,9 +146,14 @@ pub(super) struct Known {
 /// A placeholder for the end of the thread as a branch target.
 const END: usize = usize::MAX;
 
-pub(super) fn lower(unit: &Unit, env: &Env, symbols: &Symbols, sink: &mut Sink) -> Lowered {
-    let before = (sink.kept(), sink.errors());
-    let mut known: HashMap<usize, Known> = HashMap::new();
+pub(super) fn lower(
+    unit: &Unit,
+    env: &PtxEnv,
+    symbols: &Symbols,
+    sink: &mut Sink,
+) -> LoweredThread {
+    let before = sink.mark();
+    let mut known: HashMap<usize, KnownRegisters> = HashMap::new();
     // The known values of one instruction may determine those of the next, so repeat until nothing
     // changes.
     for _ in 0..unit.items.len() {
@@ -156,26 +161,25 @@ pub(super) fn lower(unit: &Unit, env: &Env, symbols: &Symbols, sink: &mut Sink) 
         if asking.is_empty() {
             return lowered;
         }
-        let narrow = |loc| is_narrow(env, symbols, loc);
         let start = start(env, symbols, &lowered.regs);
         let found = known::before(
             &lowered.code,
             &start,
-            &narrow,
+            &|loc| is_narrow(env, symbols, loc),
             asking.iter().map(|a| a.first),
         );
         let found = asking.iter().zip(found).map(|(a, (mut values, reached))| {
             values.retain(|_, value| a.addresses || matches!(value, Expr::Const(_)));
             (
                 a.item,
-                Known {
+                KnownRegisters {
                     values,
                     addresses: a.addresses,
                     reached,
                 },
             )
         });
-        let found: HashMap<usize, Known> = found.collect();
+        let found: HashMap<usize, KnownRegisters> = found.collect();
         if found == known {
             return lowered;
         }
@@ -186,14 +190,18 @@ pub(super) fn lower(unit: &Unit, env: &Env, symbols: &Symbols, sink: &mut Sink) 
 }
 
 /// Whether the addresses of a location fit 32 bits.
-fn is_narrow(env: &Env, symbols: &Symbols, loc: LocId) -> bool {
-    let of = |init: &Init| matches!(init, Init::Address { loc: other, .. } if symbols.object(*other).0 == symbols.object(loc).0);
+fn is_narrow(env: &PtxEnv, symbols: &Symbols, loc: LocId) -> bool {
+    let object = symbols.object(loc).0;
+    let of = |init: &Init| match init {
+        Init::Address { loc: other, .. } => symbols.object(*other).0 == object,
+        _ => false,
+    };
     symbols.object(loc).1.space == Space::Shared
         || env.regs.iter().any(|r| is_half(&r.name) && of(&r.init))
 }
 
 /// The values that the test gives to registers.
-fn start(env: &Env, symbols: &Symbols, regs: &[Register]) -> Values {
+fn start(env: &PtxEnv, symbols: &Symbols, regs: &[Register]) -> Values {
     let given = |reg: &Register| env.regs.iter().any(|r| bare(&r.name) == reg.name);
     let value = |reg: &Register| match reg.init {
         Init::Int(v) => Expr::Const(v),
@@ -217,11 +225,11 @@ fn start(env: &Env, symbols: &Symbols, regs: &[Register]) -> Values {
 /// values.
 fn lower_with(
     unit: &Unit,
-    env: &Env,
+    env: &PtxEnv,
     symbols: &Symbols,
     sink: &mut Sink,
-    known: &HashMap<usize, Known>,
-) -> (Lowered, Vec<Asking>) {
+    known: &HashMap<usize, KnownRegisters>,
+) -> (LoweredThread, Vec<ConstantRequest>) {
     let mut emit = Emit {
         unit,
         env,
@@ -250,7 +258,7 @@ fn lower_with(
     let init: HashMap<&str, &Init> = env.regs.iter().map(|r| (bare(&r.name), &r.init)).collect();
     let regs = emit.regs.finish(&init);
     (
-        Lowered {
+        LoweredThread {
             regs,
             code: emit.code,
             leaves: emit.leaves,
@@ -279,12 +287,22 @@ impl<'a> Emit<'a, '_> {
     /// Appends a micro-op of the current instruction.
     pub(super) fn push(&mut self, op: Op) {
         let (id, span, line, text) = self.current.clone();
-        let names = |e: &Expr| matches!(e, Expr::Address(loc) if self.symbols.is_multimem(*loc));
-        if op.operands().into_iter().any(|e| e.any(&names)) && !text.contains("multimem.") {
-            self.sink.error("multimem-access", span, "this names a multimem location", |d| {
-                d.label("expected an instruction that begins with `multimem`")
-                    .note("an ordinary access to a multimem address is undefined (PTX ISA, multimem)")
-            });
+        if op.operands().into_iter().any(|e| {
+            e.any(&|e: &Expr| matches!(e, Expr::Address(loc) if self.symbols.is_multimem(*loc)))
+        }) && !text.contains("multimem.")
+        {
+            self.sink.error(
+                "multimem-access",
+                span,
+                "this names a multimem location",
+                |d| {
+                    d.label("expected an instruction that begins with `multimem`")
+                        .note(
+                            "an ordinary access to a multimem address is undefined (PTX ISA, \
+                             multimem)",
+                        )
+                },
+            );
         }
         if self.through_register && op.is_access() {
             self.untyped.push(self.code.len());
@@ -312,13 +330,16 @@ impl<'a> Emit<'a, '_> {
     /// The labels in a list, which is named by the label before it.
     pub(super) fn targets(&self, list: &Range<usize>) -> Option<&'a [Range<usize>]> {
         let unit = self.unit;
-        let named = |pair: &'a [Item]| match pair {
-            [Item::Label(label), Item::Targets(targets)] if self.str(label) == self.str(list) => {
-                Some(&targets[..])
-            }
-            _ => None,
-        };
-        unit.items.windows(2).find_map(named)
+        unit.items
+            .windows(2)
+            .find_map(|pair: &'a [CodeItem]| match pair {
+                [CodeItem::Label(label), CodeItem::Targets(targets)]
+                    if self.str(label) == self.str(list) =>
+                {
+                    Some(&targets[..])
+                }
+                _ => None,
+            })
     }
 
     /// Sets the target of a jump.
@@ -337,7 +358,7 @@ impl<'a> Emit<'a, '_> {
     }
 
     /// A register that code cannot name; reports an error and returns `None` if there are too many.
-    pub(super) fn temporary(&mut self, c: &Call, name: &str, ty: Ty) -> Option<RegId> {
+    pub(super) fn temporary(&mut self, c: &PtxInstr, name: &str, ty: Ty) -> Option<RegId> {
         let id = self.regs.intern(name);
         match id {
             Some(id) => self.regs.wrote(id, ty),
@@ -375,9 +396,9 @@ impl<'a> Emit<'a, '_> {
             .for_each(|instr| instr.element.whole = true);
     }
 
-    pub(super) fn branch(&mut self, cond: Expr, label: Option<&Arg>) {
+    pub(super) fn branch(&mut self, cond: Expr, label: Option<&PtxArg>) {
         match label {
-            Some(Arg::Label(range)) => self.fixups.push((self.code.len(), range.clone())),
+            Some(PtxArg::Label(range)) => self.fixups.push((self.code.len(), range.clone())),
             _ => self.leaves = true,
         }
         self.push(Op::Branch { cond, target: END });
@@ -404,9 +425,9 @@ impl<'a> Emit<'a, '_> {
             .iter()
             .zip(&m.raw.operands)
             .find_map(|(role, operand)| match &operand.kind {
-                OperandKind::Name(n) if *role == Role::Addr => {
-                    match self.classify(self.str(&n.name), Role::Addr) {
-                        Name::Location(loc) => Some(loc),
+                OperandKind::Name(n) if *role == OperandRole::Addr => {
+                    match self.classify(self.str(&n.name), OperandRole::Addr) {
+                        NameMeaning::Location(loc) => Some(loc),
                         _ => None,
                     }
                 }
@@ -425,8 +446,8 @@ impl<'a> Emit<'a, '_> {
         self.leave_unset();
         for (at, item) in unit.items.iter().enumerate() {
             match item {
-                Item::Reg { .. } | Item::Targets(_) => {}
-                Item::Label(range) => {
+                CodeItem::Reg { .. } | CodeItem::Targets(_) => {}
+                CodeItem::Label(range) => {
                     (self.converged, self.together) = (false, false);
                     let name = self.str(range);
                     if self.labels.insert(name, self.code.len()).is_some() {
@@ -438,13 +459,13 @@ impl<'a> Emit<'a, '_> {
                         );
                     }
                 }
-                Item::Instr(m) => {
+                CodeItem::Instr(m) => {
                     let (first, errors) = (self.code.len(), self.sink.errors());
                     self.asks = self.known.get(&at).is_some_and(|known| known.addresses);
                     self.instruction(m, at);
                     // Without `.aligned`, lanes need not reach the barrier together.
                     let aligned = m.row.opcode == "bar"
-                        || m.quals.all(GroupKind::Ignored).any(|w| w == "aligned");
+                        || m.quals.all(QualKind::Ignored).any(|w| w == "aligned");
                     self.converged = match &self.code[first..] {
                         [one] if aligned && one.op.barrier().is_some_and(gathers) => true,
                         all => {
@@ -468,7 +489,7 @@ impl<'a> Emit<'a, '_> {
                             })
                         );
                         let first = first + usize::from(m.raw.pred.is_some() && around);
-                        self.asking.push(Asking {
+                        self.asking.push(ConstantRequest {
                             item: at,
                             first,
                             addresses: self.asks,
@@ -483,7 +504,10 @@ impl<'a> Emit<'a, '_> {
     fn forget(&mut self, m: &'a Matched) {
         for (role, operand, _) in m.operands() {
             if let (
-                Role::Dst | Role::DstPred | Role::DstAndPred | Role::DstParam,
+                OperandRole::Dst
+                | OperandRole::DstPred
+                | OperandRole::DstAndPred
+                | OperandRole::DstParam,
                 OperandKind::Name(n),
             ) = (role, &operand.kind)
                 && let Some(dst) = self.regs.find(self.str(&n.piece()))
@@ -503,8 +527,8 @@ impl<'a> Emit<'a, '_> {
     }
 
     /// The value of an operand in registers, if it is known before an item.
-    fn constant(&self, arg: &Arg, at: usize) -> Option<Arg> {
-        let (Arg::Expr(e), Some(known)) = (arg, self.known.get(&at)) else {
+    fn constant(&self, arg: &PtxArg, at: usize) -> Option<PtxArg> {
+        let (PtxArg::Expr(e), Some(known)) = (arg, self.known.get(&at)) else {
             return None;
         };
         // A predicate is not a number.
@@ -533,7 +557,7 @@ impl<'a> Emit<'a, '_> {
         };
         known::value(e, &|r| known.values.get(&r).cloned(), &narrow)
             .filter(inside)
-            .map(Arg::Expr)
+            .map(PtxArg::Expr)
     }
 
     /// Sets the place in the code of the micro-ops that follow.
@@ -601,14 +625,14 @@ impl<'a> Emit<'a, '_> {
         // If some lanes do not execute it, the program is undefined. Barriers check this
         // themselves, and one check is enough. In assembly inside other languages, the models have
         // no such check.
-        let aligned = m.quals.all(GroupKind::Ignored).any(|w| w == "aligned")
+        let aligned = m.quals.all(QualKind::Ignored).any(|w| w == "aligned")
             && !matches!(m.row.opcode, "bar" | "barrier");
         let parts = around.is_some() || !self.converged && !self.together;
         if aligned && parts && self.env.warp.of > 1 && !self.env.nameless {
             self.push(mark(&[Tag::Aligned, Tag::Lanes], None));
             self.together = true;
         }
-        let call = Call {
+        let call = PtxInstr {
             row: m.row,
             quals: m.quals.clone(),
             ty,

@@ -14,55 +14,55 @@
 //!   does not define the loaded values.
 
 use super::copies::aligned;
-use super::lanes::{Lanes, taken};
-use super::lower::{Arg, Call, Emit};
+use super::lanes::{LaneSet, taken};
+use super::lower::{Emit, PtxArg, PtxInstr};
 use super::operands::plus;
-use super::table::{Group, GroupKind, ResultTy, Role, Row};
+use super::table::{InstrRow, OperandRole, QualGroup, QualKind, ResultTy};
 use program::{Access, BinOp, Expr, Op, RegId, Scope, Space, Tag, Tags, Ty};
 
-const COUNT: Group = Group {
-    kind: GroupKind::Op,
+const COUNT: QualGroup = QualGroup {
+    kind: QualKind::Op,
     words: &["x1", "x2", "x4"],
 };
-const TRANSPOSED: Group = Group {
-    kind: GroupKind::Flag,
+const TRANSPOSED: QualGroup = QualGroup {
+    kind: QualKind::Flag,
     words: &["trans"],
 };
-const SHARED: Group = Group {
-    kind: GroupKind::Space,
+const SHARED: QualGroup = QualGroup {
+    kind: QualKind::Space,
     words: &["shared", "shared::cta"],
 };
-const REST: Group = Group {
-    kind: GroupKind::Ignored,
+const REST: QualGroup = QualGroup {
+    kind: QualKind::Ignored,
     words: &["aligned"],
 };
 
-pub(super) const ROWS: &[Row] = &[
-    Row::new(
+pub(super) const ROWS: &[InstrRow] = &[
+    InstrRow::new(
         "ldmatrix",
         "`ldmatrix.sync.aligned.m8n8.{x1|x2|x4}{.trans}{.shared{::cta}}.b16 {d, …}, [a]`",
         "weak loads of fragments of matrices, at addresses of rows that other lanes give",
         &[COUNT, TRANSPOSED, SHARED, REST],
-        &[Role::Dsts, Role::Addr],
+        &[OperandRole::Dsts, OperandRole::Addr],
         load,
     )
     .keyed(&["sync", "m8n8", "b16"])
     .result(ResultTy::U32),
-    Row::new(
+    InstrRow::new(
         "stmatrix",
         "`stmatrix.sync.aligned.m8n8.{x1|x2|x4}{.trans}{.shared{::cta}}.b16 [a], {b, …}`",
         "weak stores of fragments of matrices, at addresses of rows that other lanes give",
         &[COUNT, TRANSPOSED, SHARED, REST],
-        &[Role::Addr, Role::Vals],
+        &[OperandRole::Addr, OperandRole::Vals],
         store,
     )
     .keyed(&["sync", "m8n8", "b16"]),
-    Row::new(
+    InstrRow::new(
         "movmatrix",
         "`movmatrix.sync.aligned.m8n8.trans.b16 d, a`",
         "a matrix in the registers of a warp, transposed; orders no accesses",
         &[REST],
-        &[Role::Dst, Role::Loose],
+        &[OperandRole::Dst, OperandRole::Loose],
         transpose,
     )
     .keyed(&["sync", "m8n8", "trans", "b16"])
@@ -71,7 +71,7 @@ pub(super) const ROWS: &[Row] = &[
 
 /// The lanes of a matrix instruction. Reports an error and returns `None` if the warp has fewer
 /// than 32 lanes.
-fn whole(e: &mut Emit<'_, '_>, c: &Call) -> Option<Lanes> {
+fn whole(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Option<LaneSet> {
     let of = e.env.warp.of;
     if of != 32 {
         e.error(
@@ -82,19 +82,19 @@ fn whole(e: &mut Emit<'_, '_>, c: &Call) -> Option<Lanes> {
         );
         return None;
     }
-    Some(Lanes::new(Scope::Warp, e.env.warp, Expr::Const(-1)))
+    Some(LaneSet::new(Scope::Warp, e.env.warp, Expr::Const(-1)))
 }
 
 /// The addresses of this lane's fragment of each matrix, in parts, and the type of a part.
 fn pieces(
     e: &mut Emit<'_, '_>,
-    c: &Call,
+    c: &PtxInstr,
     address: usize,
     registers: usize,
 ) -> Option<(Vec<Vec<Expr>>, Ty)> {
     // The type qualifier is not the type of the accesses.
     e.through_register = false;
-    let count = match c.quals.get(GroupKind::Op) {
+    let count = match c.quals.get(QualKind::Op) {
         Some("x1") => 1,
         Some("x2") => 2,
         Some("x4") => 4,
@@ -124,7 +124,7 @@ fn pieces(
     let lane = lanes.seat.rank;
     // The rows that contain elements of this lane, the first element's column in units of `ty`, and
     // the type of a part.
-    let (rows, column, ty) = match c.quals.get(GroupKind::Flag) {
+    let (rows, column, ty) = match c.quals.get(QualKind::Flag) {
         None => (vec![lane / 4], i64::from(lane % 4), Ty::U32),
         Some(_) => (
             vec![lane % 4 * 2, lane % 4 * 2 + 1],
@@ -180,11 +180,17 @@ fn pair(low: Expr, high: Expr) -> Expr {
     )
 }
 
-fn load(e: &mut Emit<'_, '_>, c: &Call) {
+fn load(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let registers: Vec<RegId> = c
         .elements(0)
         .iter()
-        .filter_map(|arg| if let Arg::Dst(dst) = arg { *dst } else { None })
+        .filter_map(|arg| {
+            if let PtxArg::Dst(dst) = arg {
+                *dst
+            } else {
+                None
+            }
+        })
         .collect();
     let Some((matrices, ty)) = pieces(e, c, 1, registers.len()) else {
         return;
@@ -213,12 +219,12 @@ fn load(e: &mut Emit<'_, '_>, c: &Call) {
     }
 }
 
-fn store(e: &mut Emit<'_, '_>, c: &Call) {
+fn store(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let values: Vec<Expr> = c
         .elements(1)
         .iter()
         .filter_map(|arg| {
-            if let Arg::Expr(value) = arg {
+            if let PtxArg::Expr(value) = arg {
                 Some(value.clone())
             } else {
                 None
@@ -248,7 +254,7 @@ fn store(e: &mut Emit<'_, '_>, c: &Call) {
 }
 
 /// Transposes a matrix: a lane takes the elements of one column from the lanes of two rows.
-fn transpose(e: &mut Emit<'_, '_>, c: &Call) {
+fn transpose(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let value = e.fit(c.expr(1), Ty::U32);
     let (Some(dst), Some(lanes)) = (c.dst(0), whole(e, c)) else {
         return;

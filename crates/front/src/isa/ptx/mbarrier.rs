@@ -20,150 +20,224 @@
 //! - If a count or a number of bytes in a register is too large for an object here, the operation
 //!   accesses no memory.
 
-use super::lower::{Call, Emit};
-use super::table::{Group, GroupKind, ResultTy, Role, Row, SCOPES};
+use super::lower::{Emit, PtxInstr};
+use super::table::{InstrRow, OperandRole, QualGroup, QualKind, ResultTy, SCOPES};
 use crate::isa::Symbols;
 use program::mbarrier::{self as object, MOST_ARRIVALS, MOST_BYTES};
 use program::{Access, CmpOp, Expr, LocId, Op, RegId, Scope, Tag, Tags, Ty, Update};
 
-const B64: Group = Group {
-    kind: GroupKind::Type,
+const B64: QualGroup = QualGroup {
+    kind: QualKind::Type,
     words: &["b64"],
 };
-const OWN: Group = Group {
-    kind: GroupKind::Space,
+const OWN: QualGroup = QualGroup {
+    kind: QualKind::Space,
     words: &["shared", "shared::cta"],
 };
-const ANY: Group = Group {
-    kind: GroupKind::Space,
+const ANY: QualGroup = QualGroup {
+    kind: QualKind::Space,
     words: &["shared", "shared::cta", "shared::cluster"],
 };
-const REACH: Group = Group {
-    kind: GroupKind::Scope,
+const REACH: QualGroup = QualGroup {
+    kind: QualKind::Scope,
     words: &["cta", "cluster"],
 };
-const RELEASE: Group = Group {
-    kind: GroupKind::Sem,
+const RELEASE: QualGroup = QualGroup {
+    kind: QualKind::Sem,
     words: &["release", "relaxed"],
 };
-const ACQUIRE: Group = Group {
-    kind: GroupKind::Sem,
+const ACQUIRE: QualGroup = QualGroup {
+    kind: QualKind::Sem,
     words: &["acquire", "relaxed"],
 };
-const RELAXED: Group = Group {
-    kind: GroupKind::Sem,
+const RELAXED: QualGroup = QualGroup {
+    kind: QualKind::Sem,
     words: &["relaxed"],
 };
 
-const ARRIVE: &[Group] = &[RELEASE, REACH, ANY, B64];
-const COUNT: &[Role] = &[Role::Dst, Role::Addr, Role::Loose];
-const WAIT: &[Group] = &[ACQUIRE, REACH, OWN, B64];
-const TEST: &[Role] = &[Role::Dst, Role::Addr, Role::Loose];
-const TRY: &[Role] = &[Role::Dst, Role::Addr, Role::Loose, Role::Loose];
-const BYTES: &[Group] = &[RELAXED, REACH, ANY, B64];
+const ARRIVE: &[QualGroup] = &[RELEASE, REACH, ANY, B64];
+const COUNT: &[OperandRole] = &[OperandRole::Dst, OperandRole::Addr, OperandRole::Loose];
+const WAIT: &[QualGroup] = &[ACQUIRE, REACH, OWN, B64];
+const TEST: &[OperandRole] = &[OperandRole::Dst, OperandRole::Addr, OperandRole::Loose];
+const TRY: &[OperandRole] = &[
+    OperandRole::Dst,
+    OperandRole::Addr,
+    OperandRole::Loose,
+    OperandRole::Loose,
+];
+const BYTES: &[QualGroup] = &[RELAXED, REACH, ANY, B64];
 
-pub(super) const ROWS: &[Row] = &[
-    Row::new(
+pub(super) const ROWS: &[InstrRow] = &[
+    InstrRow::new(
         "mbarrier",
         "`mbarrier.init{.shared::cta}.b64 [a], count`",
         "makes an mbarrier object whose phases expect `count` arrivals",
         &[OWN, B64],
-        &[Role::Addr, Role::Loose],
+        &[OperandRole::Addr, OperandRole::Loose],
         |e, c| {
-            let Some(count) = counted(e, c, c.expr(1), MOST_ARRIVALS) else { return };
-            let ok = |old: &Expr| dead(old);
-            let what = Operation { own: true, role: Some(Tag::MbarrierInit), ..Operation::of(Tag::Weak) };
-            operation(e, c, &what, &count, ok, |old| object::init(old, count.clone()));
+            let Some(count) = counted(e, c, c.expr(1), MOST_ARRIVALS) else {
+                return;
+            };
+            let what = MbarrierOp {
+                own: true,
+                role: Some(Tag::MbarrierInit),
+                ..MbarrierOp::of(Tag::Weak)
+            };
+            operation(
+                e,
+                c,
+                &what,
+                &count,
+                |old: &Expr| dead(old),
+                |old| object::init(old, count.clone()),
+            );
         },
     )
     .keyed(&["init"]),
-    Row::new(
+    InstrRow::new(
         "mbarrier",
         "`mbarrier.inval{.shared::cta}.b64 [a]`",
         "ends an mbarrier object",
         &[OWN, B64],
-        &[Role::Addr],
+        &[OperandRole::Addr],
         |e, c| {
-            let what = Operation { own: true, ..Operation::of(Tag::Weak) };
-            operation(e, c, &what, &Expr::Const(1), |old| object::live(old.clone()), object::inval);
+            let what = MbarrierOp {
+                own: true,
+                ..MbarrierOp::of(Tag::Weak)
+            };
+            operation(
+                e,
+                c,
+                &what,
+                &Expr::Const(1),
+                |old| object::live(old.clone()),
+                object::inval,
+            );
         },
     )
     .keyed(&["inval"]),
-    Row::new(
+    InstrRow::new(
         "mbarrier",
         "`mbarrier.arrive{.release|.relaxed}{.scope}{.space}.b64 d, [a]{, count}`",
         "arrives; `d` receives the phase, or is `_`",
         ARRIVE,
         COUNT,
-        |e, c| arrive(e, c, &Arrival::default()),
+        |e, c| arrive(e, c, &ArrivalVariant::default()),
     )
     .keyed(&["arrive"])
     .optional(1),
-    Row::new(
+    InstrRow::new(
         "mbarrier",
         "`mbarrier.arrive.expect_tx{.release|.relaxed}{.scope}{.space}.b64 d, [a], bytes`",
         "expects bytes, then arrives",
         ARRIVE,
         COUNT,
-        |e, c| arrive(e, c, &Arrival { bytes: true, ..Arrival::default() }),
+        |e, c| {
+            arrive(
+                e,
+                c,
+                &ArrivalVariant {
+                    bytes: true,
+                    ..ArrivalVariant::default()
+                },
+            )
+        },
     )
     .keyed(&["arrive", "expect_tx"]),
-    Row::new(
+    InstrRow::new(
         "mbarrier",
         "`mbarrier.arrive.noComplete{.release}{.cta}{.shared::cta}.b64 d, [a], count`",
         "arrives; that the phase completes with it is undefined",
         ARRIVE,
         COUNT,
-        |e, c| arrive(e, c, &Arrival { incomplete: true, ..Arrival::default() }),
+        |e, c| {
+            arrive(
+                e,
+                c,
+                &ArrivalVariant {
+                    incomplete: true,
+                    ..ArrivalVariant::default()
+                },
+            )
+        },
     )
     .keyed(&["arrive", "noComplete"]),
-    Row::new(
+    InstrRow::new(
         "mbarrier",
         "`mbarrier.arrive_drop{.release|.relaxed}{.scope}{.space}.b64 d, [a]{, count}`",
         "arrives, and later phases expect so many arrivals less",
         ARRIVE,
         COUNT,
-        |e, c| arrive(e, c, &Arrival { leaves: true, ..Arrival::default() }),
+        |e, c| {
+            arrive(
+                e,
+                c,
+                &ArrivalVariant {
+                    leaves: true,
+                    ..ArrivalVariant::default()
+                },
+            )
+        },
     )
     .keyed(&["arrive_drop"])
     .optional(1),
-    Row::new(
+    InstrRow::new(
         "mbarrier",
         "`mbarrier.arrive_drop.expect_tx{.release|.relaxed}{.scope}{.space}.b64 d, [a], bytes`",
         "expects bytes, then arrives, and later phases expect an arrival less",
         ARRIVE,
         COUNT,
-        |e, c| arrive(e, c, &Arrival { leaves: true, bytes: true, ..Arrival::default() }),
+        |e, c| {
+            arrive(
+                e,
+                c,
+                &ArrivalVariant {
+                    leaves: true,
+                    bytes: true,
+                    ..ArrivalVariant::default()
+                },
+            )
+        },
     )
     .keyed(&["arrive_drop", "expect_tx"]),
-    Row::new(
+    InstrRow::new(
         "mbarrier",
         "`mbarrier.arrive_drop.noComplete{.release}{.cta}{.shared::cta}.b64 d, [a], count`",
         "as `mbarrier.arrive_drop`; that the phase completes with it is undefined",
         ARRIVE,
         COUNT,
-        |e, c| arrive(e, c, &Arrival { leaves: true, incomplete: true, ..Arrival::default() }),
+        |e, c| {
+            arrive(
+                e,
+                c,
+                &ArrivalVariant {
+                    leaves: true,
+                    incomplete: true,
+                    ..ArrivalVariant::default()
+                },
+            )
+        },
     )
     .keyed(&["arrive_drop", "noComplete"]),
-    Row::new(
+    InstrRow::new(
         "mbarrier",
         "`mbarrier.expect_tx{.relaxed}{.scope}{.space}.b64 [a], bytes`",
         "the current phase waits for so many bytes more",
         BYTES,
-        &[Role::Addr, Role::Loose],
+        &[OperandRole::Addr, OperandRole::Loose],
         |e, c| bytes(e, c, 1),
     )
     .keyed(&["expect_tx"]),
-    Row::new(
+    InstrRow::new(
         "mbarrier",
         "`mbarrier.complete_tx{.relaxed}{.scope}{.space}.b64 [a], bytes`",
         "so many bytes have come, as if a copy had brought them",
         BYTES,
-        &[Role::Addr, Role::Loose],
+        &[OperandRole::Addr, OperandRole::Loose],
         |e, c| bytes(e, c, -1),
     )
     .keyed(&["complete_tx"]),
-    Row::new(
+    InstrRow::new(
         "mbarrier",
         "`mbarrier.test_wait{.acquire|.relaxed}{.scope}{.shared::cta}.b64 p, [a], token`",
         "whether the phase of an arrival is complete",
@@ -173,7 +247,7 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["test_wait"])
     .result(ResultTy::Pred),
-    Row::new(
+    InstrRow::new(
         "mbarrier",
         "`mbarrier.test_wait.parity{.acquire|.relaxed}{.scope}{.shared::cta}.b64 p, [a], parity`",
         "whether the phase of that parity is complete",
@@ -183,7 +257,7 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["test_wait", "parity"])
     .result(ResultTy::Pred),
-    Row::new(
+    InstrRow::new(
         "mbarrier",
         "`mbarrier.try_wait{.acquire|.relaxed}{.scope}{.shared::cta}.b64 p, [a], token{, time}`",
         "as `mbarrier.test_wait`",
@@ -194,9 +268,10 @@ pub(super) const ROWS: &[Row] = &[
     .keyed(&["try_wait"])
     .optional(1)
     .result(ResultTy::Pred),
-    Row::new(
+    InstrRow::new(
         "mbarrier",
-        "`mbarrier.try_wait.parity{.acquire|.relaxed}{.scope}{.shared::cta}.b64 p, [a], parity{, time}`",
+        "`mbarrier.try_wait.parity{.acquire|.relaxed}{.scope}{.shared::cta}.b64 p, [a], \
+         parity{, time}`",
         "as `mbarrier.test_wait.parity`",
         WAIT,
         TRY,
@@ -205,62 +280,94 @@ pub(super) const ROWS: &[Row] = &[
     .keyed(&["try_wait", "parity"])
     .optional(1)
     .result(ResultTy::Pred),
-    Row::new(
+    InstrRow::new(
         "mbarrier",
         "`mbarrier.wait{.acquire|.relaxed}{.scope}{.shared::cta}{.b64} [a], parity`",
         "waits for the phase of that parity; short for a loop around `mbarrier.try_wait.parity`",
         WAIT,
-        &[Role::Addr, Role::Loose],
+        &[OperandRole::Addr, OperandRole::Loose],
         wait,
     )
     .keyed(&["wait"]),
-    Row::new(
+    InstrRow::new(
         "fence",
         "`fence.mbarrier_init.release.cluster`",
-        "makes earlier `mbarrier.init` of the thread known to who synchronizes with it afterwards, and nothing else",
-        &[Group { kind: GroupKind::Sem, words: &["release"] }, SCOPES],
+        "makes earlier `mbarrier.init` of the thread known to who synchronizes with it \
+         afterwards, and nothing else",
+        &[
+            QualGroup {
+                kind: QualKind::Sem,
+                words: &["release"],
+            },
+            SCOPES,
+        ],
         &[],
-        |e, c| match (c.quals.get(GroupKind::Sem), c.quals.scope()) {
+        |e, c| match (c.quals.get(QualKind::Sem), c.quals.scope()) {
             (Some("release"), Some(Scope::Cluster)) => {
-                e.push(Op::fence(Tags::of(&[Tag::MbarrierInit, Tag::Generic]), Some(Scope::Cluster)));
+                e.push(Op::fence(
+                    Tags::of(&[Tag::MbarrierInit, Tag::Generic]),
+                    Some(Scope::Cluster),
+                ));
             }
-            _ => e.error("missing-scope", c.opcode.clone(), "`fence.mbarrier_init` has one form", |d| {
-                d.label(format!("expected the form {}", c.row.syntax))
-            }),
+            _ => e.error(
+                "missing-scope",
+                c.opcode.clone(),
+                "`fence.mbarrier_init` has one form",
+                |d| d.label(format!("expected the form {}", c.row.syntax)),
+            ),
         },
     )
     .keyed(&["mbarrier_init"]),
-    Row::new(
+    InstrRow::new(
         "mapa",
         "`mapa{.shared::cluster}{.u32|.u64} d, a, rank`",
         "the address of the copy of `a` in another CTA of the cluster",
         &[
-            Group { kind: GroupKind::Space, words: &["shared::cluster"] },
-            Group { kind: GroupKind::Type, words: &["u32", "u64"] },
+            QualGroup {
+                kind: QualKind::Space,
+                words: &["shared::cluster"],
+            },
+            QualGroup {
+                kind: QualKind::Type,
+                words: &["u32", "u64"],
+            },
         ],
-        &[Role::Dst, Role::Loose, Role::Loose],
+        &[OperandRole::Dst, OperandRole::Loose, OperandRole::Loose],
         mapa,
     ),
-    Row::new(
+    InstrRow::new(
         "getctarank",
         "`getctarank{.shared::cluster}{.u32|.u64} d, a`",
-        "the rank in its cluster of the CTA whose shared memory `a` is in: this one, of an address that was not mapped",
+        "the rank in its cluster of the CTA whose shared memory `a` is in: this one, of an \
+         address that was not mapped",
         &[
-            Group { kind: GroupKind::Space, words: &["shared::cluster"] },
-            Group { kind: GroupKind::Type, words: &["u32", "u64"] },
+            QualGroup {
+                kind: QualKind::Space,
+                words: &["shared::cluster"],
+            },
+            QualGroup {
+                kind: QualKind::Type,
+                words: &["u32", "u64"],
+            },
         ],
-        &[Role::Dst, Role::Loose],
+        &[OperandRole::Dst, OperandRole::Loose],
         |e, c| {
             if shared_object(e, c).is_none() {
                 return;
             }
             let Some(own) = e.env.cluster.iter().position(|away| *away == 0) else {
-                return e.error("unsupported-instruction", c.opcode.clone(), "the cluster is not known here", |d| {
-                    d.label("expected it in the code of a kernel")
-                });
+                return e.error(
+                    "unsupported-instruction",
+                    c.opcode.clone(),
+                    "the cluster is not known here",
+                    |d| d.label("expected it in the code of a kernel"),
+                );
             };
             if let Some(dst) = c.dst(0) {
-                e.push(Op::Assign { dst, value: Expr::Const(own as i64) });
+                e.push(Op::Assign {
+                    dst,
+                    value: Expr::Const(own as i64),
+                });
             }
         },
     )
@@ -268,7 +375,7 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 /// What an operation is, besides what it does to the word.
-struct Operation {
+struct MbarrierOp {
     /// The order of its write half.
     order: Tag,
     /// The object must be in the thread's own CTA.
@@ -283,10 +390,10 @@ struct Operation {
     asynchronous: bool,
 }
 
-impl Operation {
+impl MbarrierOp {
     /// An operation of the thread, at its first operand, without a role.
-    const fn of(order: Tag) -> Operation {
-        Operation {
+    const fn of(order: Tag) -> MbarrierOp {
+        MbarrierOp {
             order,
             own: false,
             at: 0,
@@ -299,7 +406,7 @@ impl Operation {
 
 /// The variants of an arrival.
 #[derive(Default)]
-struct Arrival {
+struct ArrivalVariant {
     /// The operand is a number of bytes, which the arrival first adds to the expected bytes.
     bytes: bool,
     /// It reduces the arrivals that later phases expect.
@@ -321,8 +428,8 @@ fn dead(old: &Expr) -> Expr {
 /// old word.
 fn operation(
     e: &mut Emit<'_, '_>,
-    c: &Call,
-    what: &Operation,
+    c: &PtxInstr,
+    what: &MbarrierOp,
     operand: &Expr,
     ok: impl Fn(&Expr) -> Expr,
     new: impl Fn(Expr) -> Expr,
@@ -335,8 +442,8 @@ fn operation(
 /// A read-modify-write that only writes if `writes` holds for the old word.
 fn attempt(
     e: &mut Emit<'_, '_>,
-    c: &Call,
-    what: &Operation,
+    c: &PtxInstr,
+    what: &MbarrierOp,
     operand: &Expr,
     writes: impl Fn(&Expr) -> Expr,
     new: impl Fn(Expr) -> Expr,
@@ -419,16 +526,14 @@ pub(super) fn misused_unless(e: &mut Emit<'_, '_>, ok: Expr) {
     e.leave();
 }
 
-/// Makes an object track the thread's copies: an arrival follows when they are complete. `adds`:
-/// the current phase expects one more arrival.
-pub(super) fn track(e: &mut Emit<'_, '_>, c: &Call, adds: bool) {
-    let one = Expr::Const(1);
-    let by_thread = Operation {
-        own: true,
-        ..Operation::of(Tag::Weak)
-    };
-    if adds {
-        let ok = |old: &Expr| {
+/// Adds one to the arrivals that the current phase expects.
+fn expect_one_more(e: &mut Emit<'_, '_>, c: &PtxInstr, by_thread: &MbarrierOp) -> Option<RegId> {
+    operation(
+        e,
+        c,
+        by_thread,
+        &Expr::Const(1),
+        |old| {
             let room = Expr::Cmp(
                 CmpOp::Lt,
                 Ty::WORD,
@@ -436,59 +541,75 @@ pub(super) fn track(e: &mut Emit<'_, '_>, c: &Call, adds: bool) {
                 Expr::Const(MOST_ARRIVALS).into(),
             );
             object::both(object::live(old.clone()), room)
-        };
-        if operation(e, c, &by_thread, &one, ok, |old| {
-            object::arrive(old, Expr::Const(-1))
-        })
-        .is_none()
-        {
-            return;
-        }
+        },
+        |old| object::arrive(old, Expr::Const(-1)),
+    )
+}
+
+/// Makes an object track the thread's copies: an arrival follows when they are complete. `adds`:
+/// the current phase expects one more arrival.
+pub(super) fn track(e: &mut Emit<'_, '_>, c: &PtxInstr, adds: bool) {
+    let one = Expr::Const(1);
+    let by_thread = MbarrierOp {
+        own: true,
+        ..MbarrierOp::of(Tag::Weak)
+    };
+    if adds && expect_one_more(e, c, &by_thread).is_none() {
+        return;
     }
-    let later = Operation {
+    let later = MbarrierOp {
         order: Tag::Relaxed,
         role: Some(Tag::MbarrierArrive),
         asynchronous: true,
         ..by_thread
     };
-    let ok = |old: &Expr| {
-        object::both(
-            object::live(old.clone()),
-            object::within(Expr::Const(1), object::pending(old.clone())),
-        )
-    };
-    let arrived = |old| object::settled(object::arrive(old, Expr::Const(1)));
-    signal(e, c, &later, &one, ok, arrived);
+    signal(
+        e,
+        c,
+        &later,
+        &one,
+        |old: &Expr| {
+            object::both(
+                object::live(old.clone()),
+                object::within(Expr::Const(1), object::pending(old.clone())),
+            )
+        },
+        |old| object::settled(object::arrive(old, Expr::Const(1))),
+    );
 }
 
 /// Subtracts the bytes of a complete copy from the object at `address`; `at` is the object's
 /// operand.
-pub(super) fn complete(e: &mut Emit<'_, '_>, c: &Call, at: usize, address: Expr, bytes: i64) {
+pub(super) fn complete(e: &mut Emit<'_, '_>, c: &PtxInstr, at: usize, address: Expr, bytes: i64) {
     let bytes = Expr::Const(bytes);
-    let what = Operation {
+    let what = MbarrierOp {
         at,
         role: Some(Tag::MbarrierBytes),
         address: Some(address),
         asynchronous: true,
-        ..Operation::of(Tag::Relaxed)
+        ..MbarrierOp::of(Tag::Relaxed)
     };
-    let ok = |old: &Expr| {
-        object::both(
-            object::live(old.clone()),
-            object::in_range(old.clone(), bytes.clone(), -1),
-        )
-    };
-    signal(e, c, &what, &bytes, ok, |old| {
-        object::settled(object::expect(old, bytes.clone(), -1))
-    });
+    signal(
+        e,
+        c,
+        &what,
+        &bytes,
+        |old: &Expr| {
+            object::both(
+                object::live(old.clone()),
+                object::in_range(old.clone(), bytes.clone(), -1),
+            )
+        },
+        |old| object::settled(object::expect(old, bytes.clone(), -1)),
+    );
 }
 
 /// The operation on an mbarrier object at the end of an asynchronous operation. The thread does not
 /// wait for it.
 fn signal(
     e: &mut Emit<'_, '_>,
-    c: &Call,
-    what: &Operation,
+    c: &PtxInstr,
+    what: &MbarrierOp,
     operand: &Expr,
     ok: impl Fn(&Expr) -> Expr,
     new: impl Fn(Expr) -> Expr,
@@ -501,9 +622,9 @@ fn signal(
     e.push(Op::fence(Tags::of(&[Tag::Asynchronous, Tag::Misuse]), None));
 }
 
-fn arrive(e: &mut Emit<'_, '_>, c: &Call, how: &Arrival) {
-    let remote = c.quals.get(GroupKind::Space) == Some("shared::cluster");
-    let order = if c.quals.get(GroupKind::Sem) == Some("relaxed") {
+fn arrive(e: &mut Emit<'_, '_>, c: &PtxInstr, how: &ArrivalVariant) {
+    let remote = c.quals.get(QualKind::Space) == Some("shared::cluster");
+    let order = if c.quals.get(QualKind::Sem) == Some("relaxed") {
         Tag::Relaxed
     } else {
         Tag::Release
@@ -533,70 +654,25 @@ fn arrive(e: &mut Emit<'_, '_>, c: &Call, how: &Arrival) {
     let Some(operand) = counted(e, c, operand, most) else {
         return;
     };
-    let (count, more) = if how.bytes {
-        (Expr::Const(1), operand.clone())
-    } else {
-        (operand.clone(), Expr::Const(0))
-    };
-    let expecting = |old: &Expr| {
-        if how.bytes {
-            object::expect(old.clone(), more.clone(), 1)
-        } else {
-            old.clone()
-        }
-    };
-    let arrived = |old: &Expr| {
-        let word = expecting(old);
-        let word = if how.leaves {
-            object::drop(word, count.clone())
-        } else {
-            word
-        };
-        object::arrive(word, count.clone())
-    };
-    let ok = |old: &Expr| {
-        let mut ok = object::both(
-            object::live(old.clone()),
-            object::within(count.clone(), object::pending(old.clone())),
-        );
-        if how.bytes {
-            ok = object::both(ok, object::in_range(old.clone(), more.clone(), 1));
-        }
-        if how.leaves {
-            let stay = Expr::Cmp(
-                CmpOp::Lt,
-                Ty::WORD,
-                count.clone().into(),
-                object::expected(old.clone()).into(),
-            );
-            ok = object::both(ok, stay);
-        }
-        if how.incomplete {
-            let on = Expr::Cmp(
-                CmpOp::Lt,
-                Ty::WORD,
-                count.clone().into(),
-                object::pending(old.clone()).into(),
-            );
-            ok = object::both(ok, on);
-        }
-        ok
-    };
+    let counts = ArrivalCounts::of(how, &operand);
     // With `.shared::cta`, or with a token as its result, the operation needs an object of its own
     // CTA.
-    let own = matches!(
-        c.quals.get(GroupKind::Space),
-        Some("shared" | "shared::cta")
-    ) || c.dst(0).is_some();
-    let what = Operation {
+    let own = matches!(c.quals.get(QualKind::Space), Some("shared" | "shared::cta"))
+        || c.dst(0).is_some();
+    let what = MbarrierOp {
         own,
         at: 1,
         role: Some(Tag::MbarrierArrive),
-        ..Operation::of(order)
+        ..MbarrierOp::of(order)
     };
-    let Some(old) = operation(e, c, &what, &operand, ok, |old| {
-        object::settled(arrived(&old))
-    }) else {
+    let Some(old) = operation(
+        e,
+        c,
+        &what,
+        &operand,
+        |old| counts.defined(how, old),
+        |old| object::settled(counts.arrived(how, old)),
+    ) else {
         return;
     };
     if let Some(dst) = c.dst(0) {
@@ -607,7 +683,67 @@ fn arrive(e: &mut Emit<'_, '_>, c: &Call, how: &Arrival) {
     }
 }
 
-fn bytes(e: &mut Emit<'_, '_>, c: &Call, sign: i64) {
+/// The numbers that an arrival counts.
+struct ArrivalCounts {
+    /// Arrivals.
+    count: Expr,
+    /// Bytes to expect before the arrival; `None` if the variant has none.
+    more: Option<Expr>,
+}
+
+impl ArrivalCounts {
+    fn of(how: &ArrivalVariant, operand: &Expr) -> ArrivalCounts {
+        if how.bytes {
+            ArrivalCounts {
+                count: Expr::Const(1),
+                more: Some(operand.clone()),
+            }
+        } else {
+            ArrivalCounts {
+                count: operand.clone(),
+                more: None,
+            }
+        }
+    }
+
+    /// The word after the arrival.
+    fn arrived(&self, how: &ArrivalVariant, old: Expr) -> Expr {
+        let word = match &self.more {
+            Some(bytes) => object::expect(old, bytes.clone(), 1),
+            None => old,
+        };
+        let word = if how.leaves {
+            object::drop(word, self.count.clone())
+        } else {
+            word
+        };
+        object::arrive(word, self.count.clone())
+    }
+
+    /// Whether the arrival is defined for a word.
+    fn defined(&self, how: &ArrivalVariant, old: &Expr) -> Expr {
+        let mut ok = object::both(
+            object::live(old.clone()),
+            object::within(self.count.clone(), object::pending(old.clone())),
+        );
+        if let Some(bytes) = &self.more {
+            ok = object::both(ok, object::in_range(old.clone(), bytes.clone(), 1));
+        }
+        if how.leaves {
+            ok = object::both(ok, self.is_below(object::expected(old.clone())));
+        }
+        if how.incomplete {
+            ok = object::both(ok, self.is_below(object::pending(old.clone())));
+        }
+        ok
+    }
+
+    fn is_below(&self, limit: Expr) -> Expr {
+        Expr::Cmp(CmpOp::Lt, Ty::WORD, self.count.clone().into(), limit.into())
+    }
+}
+
+fn bytes(e: &mut Emit<'_, '_>, c: &PtxInstr, sign: i64) {
     let Some(operand) = counted(e, c, c.expr(1), MOST_BYTES) else {
         return;
     };
@@ -617,13 +753,10 @@ fn bytes(e: &mut Emit<'_, '_>, c: &Call, sign: i64) {
             object::in_range(old.clone(), operand.clone(), sign),
         )
     };
-    let own = matches!(
-        c.quals.get(GroupKind::Space),
-        Some("shared" | "shared::cta")
-    );
-    let what = Operation {
+    let own = matches!(c.quals.get(QualKind::Space), Some("shared" | "shared::cta"));
+    let what = MbarrierOp {
         own,
-        ..Operation::of(Tag::Relaxed)
+        ..MbarrierOp::of(Tag::Relaxed)
     };
     operation(e, c, &what, &operand, ok, |old| {
         object::settled(object::expect(old, operand.clone(), sign))
@@ -632,7 +765,12 @@ fn bytes(e: &mut Emit<'_, '_>, c: &Call, sign: i64) {
 
 /// Reads the word for a test or wait. Returns the old word, whether the phase is complete, and
 /// whether the operation is defined.
-fn look(e: &mut Emit<'_, '_>, c: &Call, at: usize, parity: bool) -> Option<(RegId, Expr, Expr)> {
+fn look(
+    e: &mut Emit<'_, '_>,
+    c: &PtxInstr,
+    at: usize,
+    parity: bool,
+) -> Option<(RegId, Expr, Expr)> {
     let phase = c.expr(at + 1);
     if let (true, Expr::Const(n)) = (parity, &phase)
         && !matches!(n, 0 | 1)
@@ -675,24 +813,30 @@ fn look(e: &mut Emit<'_, '_>, c: &Call, at: usize, parity: bool) -> Option<(RegI
             }
         }
     };
-    let both = |old: &Expr| object::both(done(old), may(old));
-    let order = if c.quals.get(GroupKind::Sem) == Some("relaxed") {
+    let order = if c.quals.get(QualKind::Sem) == Some("relaxed") {
         Tag::Relaxed
     } else {
         Tag::Acquire
     };
-    let what = Operation {
+    let what = MbarrierOp {
         own: true,
         at,
         role: Some(Tag::MbarrierWait),
-        ..Operation::of(order)
+        ..MbarrierOp::of(order)
     };
-    let old = attempt(e, c, &what, &Expr::Const(0), both, |old| old)?;
+    let old = attempt(
+        e,
+        c,
+        &what,
+        &Expr::Const(0),
+        |old: &Expr| object::both(done(old), may(old)),
+        |old| old,
+    )?;
     let old_word = Expr::Reg(old);
     Some((old, done(&old_word), may(&old_word)))
 }
 
-fn test(e: &mut Emit<'_, '_>, c: &Call, parity: bool) {
+fn test(e: &mut Emit<'_, '_>, c: &PtxInstr, parity: bool) {
     let Some((_, done, may)) = look(e, c, 1, parity) else {
         return;
     };
@@ -702,7 +846,7 @@ fn test(e: &mut Emit<'_, '_>, c: &Call, parity: bool) {
     }
 }
 
-fn wait(e: &mut Emit<'_, '_>, c: &Call) {
+fn wait(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let head = e.here();
     let Some((_, done, may)) = look(e, c, 0, true) else {
         return;
@@ -713,7 +857,7 @@ fn wait(e: &mut Emit<'_, '_>, c: &Call) {
 }
 
 /// Checks a constant count or number of bytes against its range.
-fn counted(e: &mut Emit<'_, '_>, c: &Call, operand: Expr, most: i64) -> Option<Expr> {
+fn counted(e: &mut Emit<'_, '_>, c: &PtxInstr, operand: Expr, most: i64) -> Option<Expr> {
     let least = i64::from(most == MOST_ARRIVALS);
     if let Expr::Const(n) = operand
         && !(least..=most).contains(&n)
@@ -735,8 +879,8 @@ fn counted(e: &mut Emit<'_, '_>, c: &Call, operand: Expr, most: i64) -> Option<E
 }
 
 /// The scope; order and scope must be given together.
-fn scope(e: &mut Emit<'_, '_>, c: &Call) -> Option<Scope> {
-    match (c.quals.place(GroupKind::Sem), c.quals.scope()) {
+fn scope(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Option<Scope> {
+    match (c.quals.place(QualKind::Sem), c.quals.scope()) {
         (Some(place), None) => {
             e.error("missing-scope", place, "an order needs a scope", |d| {
                 d.label("expected `.cta` or `.cluster` behind it")
@@ -744,7 +888,7 @@ fn scope(e: &mut Emit<'_, '_>, c: &Call) -> Option<Scope> {
             None
         }
         (None, Some(_)) => {
-            let place = c.quals.place(GroupKind::Scope).unwrap_or_default();
+            let place = c.quals.place(QualKind::Scope).unwrap_or_default();
             e.error("missing-order", place, "a scope needs an order", |d| {
                 d.label(format!("expected the form {}", c.row.syntax))
             });
@@ -755,7 +899,7 @@ fn scope(e: &mut Emit<'_, '_>, c: &Call) -> Option<Scope> {
 }
 
 /// Reports an operation on memory that is not an mbarrier object.
-pub(super) fn is_object(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Option<()> {
+pub(super) fn is_object(e: &mut Emit<'_, '_>, c: &PtxInstr, at: usize) -> Option<()> {
     // Memory becomes an mbarrier object when operations reach it through a register.
     let Some(loc) = c.expr(at).base().filter(|_| !c.is_found(at)) else {
         return Some(());
@@ -767,17 +911,22 @@ pub(super) fn is_object(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Option<()>
     }
     let symbol = e.symbols.get(id);
     let (name, place) = (symbol.name.clone(), symbol.span);
-    e.error("no-mbarrier", c.opcode.clone(), format!("`{name}` is no mbarrier object"), |d| {
-        d.label("expected one").also(place, "declared here").help(format!(
-            "declare it with `{name} = {{ type = \"mbarrier\", init = 1, space = \"shared\" }}`, without `init` if \
-             the code makes the object"
+    e.error(
+        "no-mbarrier",
+        c.opcode.clone(),
+        format!("`{name}` is no mbarrier object"),
+        |d| {
+            d.label("expected one").also(place, "declared here").help(format!(
+            "declare it with `{name} = {{ type = \"mbarrier\", init = 1, space = \"shared\" \
+             }}`, without `init` if the code makes the object"
         ))
-    });
+        },
+    );
     None
 }
 
 /// The location in shared memory that operand 1 points into.
-fn shared_object(e: &mut Emit<'_, '_>, c: &Call) -> Option<LocId> {
+fn shared_object(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Option<LocId> {
     let Some(loc) = c.expr(1).base() else {
         e.ask();
         let message = format!(
@@ -785,7 +934,10 @@ fn shared_object(e: &mut Emit<'_, '_>, c: &Call) -> Option<LocId> {
             c.row.opcode
         );
         e.error("wrong-operand", c.opcode.clone(), message, |d| {
-            d.label("expected a location in shared memory, or a register that holds the same address of one on every way here")
+            d.label(
+                "expected a location in shared memory, or a register that holds the same \
+                 address of one on every way here",
+            )
         });
         return None;
     };
@@ -802,7 +954,7 @@ fn shared_object(e: &mut Emit<'_, '_>, c: &Call) -> Option<LocId> {
     Some(loc)
 }
 
-fn mapa(e: &mut Emit<'_, '_>, c: &Call) {
+fn mapa(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let Some(loc) = shared_object(e, c) else {
         return;
     };
@@ -827,7 +979,7 @@ fn mapa(e: &mut Emit<'_, '_>, c: &Call) {
 /// rank in the cluster.
 pub(super) fn of_rank(
     e: &mut Emit<'_, '_>,
-    c: &Call,
+    c: &PtxInstr,
     loc: LocId,
     address: Expr,
     rank: i64,

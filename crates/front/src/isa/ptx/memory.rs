@@ -17,31 +17,32 @@
 use std::ops::Range;
 
 use super::copies;
-use super::lower::Arg;
-use super::lower::{Call, Emit};
+use super::lower::PtxArg;
+use super::lower::{Emit, PtxInstr};
 use super::operands::plus;
 use super::table::{
-    B128, BARE, CACHE, DATA, Group, GroupKind, ResultTy, Role, Row, SCOPES, SPACES, TYPES, VECTORS,
+    B128, BARE, CACHE, DATA, InstrRow, OperandRole, QualGroup, QualKind, ResultTy, SCOPES, SPACES,
+    TYPES, VECTORS,
 };
 use program::{
     Access, BinOp, Class, CmpOp, Expr, Instr, LocId, Op, Proxy, Scope, Space, Tag, Tags, Ty,
 };
 
-pub(super) const LOAD_SEM: Group = Group {
-    kind: GroupKind::Sem,
+pub(super) const LOAD_SEM: QualGroup = QualGroup {
+    kind: QualKind::Sem,
     words: &["weak", "relaxed", "acquire"],
 };
-pub(super) const STORE_SEM: Group = Group {
-    kind: GroupKind::Sem,
+pub(super) const STORE_SEM: QualGroup = QualGroup {
+    kind: QualKind::Sem,
     words: &["weak", "relaxed", "release"],
 };
-const FLAGS: Group = Group {
-    kind: GroupKind::Flag,
+const FLAGS: QualGroup = QualGroup {
+    kind: QualKind::Flag,
     words: &["volatile", "mmio"],
 };
 
-const QUERIED: Group = Group {
-    kind: GroupKind::Space,
+const QUERIED: QualGroup = QualGroup {
+    kind: QualKind::Space,
     words: &[
         "const",
         "global",
@@ -53,77 +54,94 @@ const QUERIED: Group = Group {
         "param::entry",
     ],
 };
-const NC_SEM: Group = Group {
-    kind: GroupKind::Sem,
+const NC_SEM: QualGroup = QualGroup {
+    kind: QualKind::Sem,
     words: &["weak"],
 };
-const NC_SPACE: Group = Group {
-    kind: GroupKind::Space,
+const NC_SPACE: QualGroup = QualGroup {
+    kind: QualKind::Space,
     words: &["global"],
 };
-const PREFETCHED: Group = Group {
-    kind: GroupKind::Space,
+const PREFETCHED: QualGroup = QualGroup {
+    kind: QualKind::Space,
     words: &["global", "local"],
 };
-const LEVELS: Group = Group {
-    kind: GroupKind::Ignored,
+const LEVELS: QualGroup = QualGroup {
+    kind: QualKind::Ignored,
     words: &["L1", "L2", "L2::evict_last", "L2::evict_normal"],
 };
-const DISCARDED: Group = Group {
-    kind: GroupKind::Ignored,
+const DISCARDED: QualGroup = QualGroup {
+    kind: QualKind::Ignored,
     words: &["L2"],
 };
 /// The number of bytes that a discard covers.
 const LINE: i64 = 128;
-const LOAD: &[Group] = &[LOAD_SEM, SCOPES, SPACES, FLAGS, CACHE, VECTORS, DATA];
-const STORE: &[Group] = &[STORE_SEM, SCOPES, SPACES, FLAGS, CACHE, VECTORS, DATA];
-const PROXY_LOAD: &[Group] = &[LOAD_SEM, SCOPES, TYPES];
-const PROXY_STORE: &[Group] = &[STORE_SEM, SCOPES, TYPES];
+const LOAD: &[QualGroup] = &[LOAD_SEM, SCOPES, SPACES, FLAGS, CACHE, VECTORS, DATA];
+const STORE: &[QualGroup] = &[STORE_SEM, SCOPES, SPACES, FLAGS, CACHE, VECTORS, DATA];
+const PROXY_LOAD: &[QualGroup] = &[LOAD_SEM, SCOPES, TYPES];
+const PROXY_STORE: &[QualGroup] = &[STORE_SEM, SCOPES, TYPES];
 
-pub(super) const ROWS: &[Row] = &[
-    Row::new(
+pub(super) const ROWS: &[InstrRow] = &[
+    InstrRow::new(
         "ld",
-        "`ld{.weak|.relaxed.scope|.acquire.scope|.volatile}{.space}{.v2|.v4|.v8}{.type} d, [a]`, or `.b128 {lo, hi}, [a]`",
+        "`ld{.weak|.relaxed.scope|.acquire.scope|.volatile}{.space}{.v2|.v4|.v8}{.type} d, \
+         [a]`, or `.b128 {lo, hi}, [a]`",
         "load; weak unless it says otherwise",
         LOAD,
-        &[Role::Dst, Role::Addr],
+        &[OperandRole::Dst, OperandRole::Addr],
         |e, c| {
-            let constant = c.quals.get(GroupKind::Space) == Some("const");
-            load(e, c, if constant { Proxy::Constant } else { Proxy::Generic });
+            let constant = c.quals.get(QualKind::Space) == Some("const");
+            load(
+                e,
+                c,
+                if constant {
+                    Proxy::Constant
+                } else {
+                    Proxy::Generic
+                },
+            );
         },
     ),
-    Row::new(
+    InstrRow::new(
         "ld",
         "`ld{.weak}.global.nc{.type} d, [a]`",
         "a weak load of memory that nothing in the test writes",
         &[NC_SEM, NC_SPACE, CACHE, VECTORS, DATA],
-        &[Role::Dst, Role::Addr],
+        &[OperandRole::Dst, OperandRole::Addr],
         |e, c| load(e, c, Proxy::Generic),
     )
     .keyed(&["nc"]),
-    Row::new(
+    InstrRow::new(
         "prefetch",
         "`prefetch{.space}.level [a]`",
         "a hint; does nothing here",
         &[PREFETCHED, LEVELS],
-        &[Role::Addr],
+        &[OperandRole::Addr],
         |_, _| {},
     ),
-    Row::new(
+    InstrRow::new(
         "discard",
         "`discard{.global}.L2 [a], 128`",
-        "memory holds what nobody knows from here on: weak stores of values that are not worked out to 128 bytes",
+        "memory holds what nobody knows from here on: weak stores of values that are not \
+         worked out to 128 bytes",
         &[NC_SPACE, DISCARDED],
-        &[Role::Addr, Role::Loose],
+        &[OperandRole::Addr, OperandRole::Loose],
         discard,
     ),
-    Row::new("prefetchu", "`prefetchu.L1 [a]`", "a hint; does nothing here", &[LEVELS], &[Role::Addr], |_, _| {}),
-    Row::new(
+    InstrRow::new(
+        "prefetchu",
+        "`prefetchu.L1 [a]`",
+        "a hint; does nothing here",
+        &[LEVELS],
+        &[OperandRole::Addr],
+        |_, _| {},
+    ),
+    InstrRow::new(
         "ld",
         "`ld d, 5`",
         "sets a register to a constant; no memory access (short form)",
         &[],
-        &[Role::Dst, Role::Val],
+        &[OperandRole::Dst, OperandRole::Val],
         |e, c| {
             let value = c.expr(1);
             if let Some(dst) = c.dst(0) {
@@ -132,13 +150,14 @@ pub(super) const ROWS: &[Row] = &[
         },
     )
     .keyed(&[BARE]),
-    Row::new(
+    InstrRow::new(
         "ld",
         "`ld.param{.type} d, [p]`",
-        "reads a parameter: that of the kernel is what the test sets under `regs`; no memory access. Through a register, and of one whose \
-         address is taken, it is a load from what the test declares with `space = \"param\"`",
+        "reads a parameter: that of the kernel is what the test sets under `regs`; no memory \
+         access. Through a register, and of one whose address is taken, it is a load from \
+         what the test declares with `space = \"param\"`",
         &[DATA],
-        &[Role::Dst, Role::Param],
+        &[OperandRole::Dst, OperandRole::Param],
         |e, c| {
             let value = Expr::Cast(c.ty, Box::new(c.expr(1)));
             let value = if c.ty.bits == 64 { c.expr(1) } else { value };
@@ -148,12 +167,12 @@ pub(super) const ROWS: &[Row] = &[
         },
     )
     .keyed(&["param"]),
-    Row::new(
+    InstrRow::new(
         "st",
         "`st.param{.type} [p], a`",
         "sets a parameter of a call; no memory access",
         &[DATA],
-        &[Role::DstParam, Role::Val],
+        &[OperandRole::DstParam, OperandRole::Val],
         |e, c| {
             let value = e.fit(c.expr(1), c.ty);
             if let Some(dst) = c.dst(0) {
@@ -162,24 +181,27 @@ pub(super) const ROWS: &[Row] = &[
         },
     )
     .keyed(&["param"]),
-    Row::new(
+    InstrRow::new(
         "st",
-        "`st{.weak|.relaxed.scope|.release.scope|.volatile}{.space}{.v2|.v4|.v8}{.type} [a], b`, or `.b128 [a], {lo, hi}`",
+        "`st{.weak|.relaxed.scope|.release.scope|.volatile}{.space}{.v2|.v4|.v8}{.type} [a], \
+         b`, or `.b128 [a], {lo, hi}`",
         "store; weak unless it says otherwise",
         STORE,
-        &[Role::Addr, Role::Val],
+        &[OperandRole::Addr, OperandRole::Val],
         |e, c| store(e, c, Proxy::Generic),
     ),
-    Row::new(
+    InstrRow::new(
         "isspacep",
         "`isspacep.space p, a`",
-        "whether a generic address is in a state space: one that is in the same for all objects that it can be of",
+        "whether a generic address is in a state space: one that is in the same for all \
+         objects that it can be of",
         &[QUERIED],
-        &[Role::Dst, Role::Loose],
+        &[OperandRole::Dst, OperandRole::Loose],
         |e, c| {
-            let own = matches!(c.quals.get(GroupKind::Space), Some("shared" | "shared::cta"));
+            let own = matches!(c.quals.get(QualKind::Space), Some("shared" | "shared::cta"));
             if own && e.env.cluster.len() > 1 {
-                let message = "whether an address is in this CTA's shared memory is not known in a cluster";
+                let message = "whether an address is in this CTA's shared memory is not known in a \
+                         cluster";
                 return e.error("unsupported-instruction", c.opcode.clone(), message, |d| {
                     d.label("expected `.shared::cluster`, or a kernel without clusters")
                 });
@@ -193,52 +215,52 @@ pub(super) const ROWS: &[Row] = &[
         },
     )
     .result(ResultTy::Pred),
-    Row::new(
+    InstrRow::new(
         "tld",
         "`tld{.weak|.relaxed.scope|.acquire.scope}{.type} d, [a]`",
         "load through the texture proxy",
         PROXY_LOAD,
-        &[Role::Dst, Role::Addr],
+        &[OperandRole::Dst, OperandRole::Addr],
         |e, c| load(e, c, Proxy::Texture),
     ),
-    Row::new(
+    InstrRow::new(
         "suld",
         "`suld{.weak|.relaxed.scope|.acquire.scope}{.type} d, [a]`",
         "load through the surface proxy",
         PROXY_LOAD,
-        &[Role::Dst, Role::Addr],
+        &[OperandRole::Dst, OperandRole::Addr],
         |e, c| load(e, c, Proxy::Surface),
     ),
-    Row::new(
+    InstrRow::new(
         "cold",
         "`cold{.weak|.relaxed.scope|.acquire.scope}{.type} d, [a]`",
         "load through the constant proxy",
         PROXY_LOAD,
-        &[Role::Dst, Role::Addr],
+        &[OperandRole::Dst, OperandRole::Addr],
         |e, c| load(e, c, Proxy::Constant),
     ),
-    Row::new(
+    InstrRow::new(
         "ldc",
         "`ldc{.weak|.relaxed.scope|.acquire.scope}{.type} d, [a]`",
         "the same as `cold`",
         PROXY_LOAD,
-        &[Role::Dst, Role::Addr],
+        &[OperandRole::Dst, OperandRole::Addr],
         |e, c| load(e, c, Proxy::Constant),
     ),
-    Row::new(
+    InstrRow::new(
         "sust",
         "`sust{.weak|.relaxed.scope|.release.scope}{.type} [a], b`",
         "store through the surface proxy",
         PROXY_STORE,
-        &[Role::Addr, Role::Val],
+        &[OperandRole::Addr, OperandRole::Val],
         |e, c| store(e, c, Proxy::Surface),
     ),
 ];
 
-fn discard(e: &mut Emit<'_, '_>, c: &Call) {
+fn discard(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     // The accesses have the type of the location.
     e.through_register = false;
-    if c.expr(1) != Expr::Const(LINE) || c.quals.get(GroupKind::Ignored).is_none() {
+    if c.expr(1) != Expr::Const(LINE) || c.quals.get(QualKind::Ignored).is_none() {
         e.error(
             "wrong-operand",
             c.opcode.clone(),
@@ -248,7 +270,7 @@ fn discard(e: &mut Emit<'_, '_>, c: &Call) {
         return;
     }
     read_only(e, c);
-    let Some(memory) = copies::end(e, c, 0, Space::Global, (LINE, LINE)) else {
+    let Some(memory) = copies::end(e, c, 0, Space::Global, LINE, LINE) else {
         return;
     };
     let Some(ty) = copies::one_type(e, c, memory, memory) else {
@@ -306,7 +328,7 @@ pub(in crate::isa) fn is_non_coherent(instr: &Instr) -> bool {
     words.any(|word| word.starts_with("ld.") && word.split('.').any(|qualifier| qualifier == "nc"))
 }
 
-fn load(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) {
+fn load(e: &mut Emit<'_, '_>, c: &PtxInstr, proxy: Proxy) {
     let Some(access) = access(e, c, proxy) else {
         return;
     };
@@ -315,7 +337,7 @@ fn load(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) {
         return;
     };
     for (addr, dst) in addresses.into_iter().zip(c.elements(0)) {
-        let Arg::Dst(Some(dst)) = *dst else {
+        let PtxArg::Dst(Some(dst)) = *dst else {
             e.error(
                 "wrong-operand",
                 c.opcode.clone(),
@@ -356,11 +378,11 @@ fn load(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) {
 }
 
 /// Whether the elements are the halves of one scalar.
-fn is_scalar(c: &Call, access: &Access) -> bool {
-    c.quals.get(GroupKind::Vector) == Some(B128) && access.tags.has(Tag::Atomic)
+fn is_scalar(c: &PtxInstr, access: &Access) -> bool {
+    c.quals.get(QualKind::Vector) == Some(B128) && access.tags.has(Tag::Atomic)
 }
 
-fn store(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) {
+fn store(e: &mut Emit<'_, '_>, c: &PtxInstr, proxy: Proxy) {
     let Some(access) = access(e, c, proxy) else {
         return;
     };
@@ -372,7 +394,7 @@ fn store(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) {
         .into_iter()
         .zip(c.elements(1))
         .map(|(addr, value)| {
-            let value = if let Arg::Expr(value) = value {
+            let value = if let PtxArg::Expr(value) = value {
                 value.clone()
             } else {
                 Expr::Const(0)
@@ -400,13 +422,13 @@ fn changes_own_address(op: &Op) -> bool {
 /// The addresses of an access's elements. A vector address in a register is checked when its value
 /// is known: if it is not a multiple of the vector's size, the access is outside all memory (PTX
 /// ISA, Addresses as Operands, Alignment).
-pub(super) fn addresses(e: &mut Emit<'_, '_>, c: &Call, first: Expr) -> Option<Vec<Expr>> {
+pub(super) fn addresses(e: &mut Emit<'_, '_>, c: &PtxInstr, first: Expr) -> Option<Vec<Expr>> {
     let (width, bytes) = (c.quals.width() as i64, i64::from(c.ty.bytes()));
     if width == 1 {
         return Some(vec![first]);
     }
-    let place = c.quals.place(GroupKind::Vector).unwrap_or_default();
-    if c.quals.get(GroupKind::Vector) == Some(B128) && c.quals.get(GroupKind::Type).is_some() {
+    let place = c.quals.place(QualKind::Vector).unwrap_or_default();
+    if c.quals.get(QualKind::Vector) == Some(B128) && c.quals.get(QualKind::Type).is_some() {
         e.error(
             "conflicting-qualifiers",
             place,
@@ -431,7 +453,10 @@ pub(super) fn addresses(e: &mut Emit<'_, '_>, c: &Call, first: Expr) -> Option<V
             c.ty.bits
         );
         e.error("unsupported-qualifier", place, message, |d| {
-            d.label("expected at most 16 bytes, or `.v4` of 64 bits or `.v8` of 32 bits (PTX ISA, ld, st)")
+            d.label(
+                "expected at most 16 bytes, or `.v4` of 64 bits or `.v8` of 32 bits (PTX \
+                 ISA, ld, st)",
+            )
         });
         return None;
     }
@@ -453,7 +478,7 @@ pub(super) fn addresses(e: &mut Emit<'_, '_>, c: &Call, first: Expr) -> Option<V
 }
 
 /// Reports an ordinary access to an mbarrier object.
-pub(super) fn opaque(e: &mut Emit<'_, '_>, c: &Call) {
+pub(super) fn opaque(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     if let Some(loc) = c.loc {
         is_ordinary(e, loc, &c.opcode);
     }
@@ -483,7 +508,7 @@ pub(super) fn is_ordinary(e: &mut Emit<'_, '_>, loc: LocId, at: &Range<usize>) -
 }
 
 /// Reports a write to constant memory.
-pub(super) fn read_only(e: &mut Emit<'_, '_>, c: &Call) {
+pub(super) fn read_only(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let Some(loc) = c.loc else { return };
     let (object, declared) = e.symbols.object(loc);
     if declared.space.is_read_only() {
@@ -504,19 +529,19 @@ pub(super) fn read_only(e: &mut Emit<'_, '_>, c: &Call) {
 }
 
 /// The order, scope and proxy of a load or store.
-pub(super) fn access(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) -> Option<Access> {
+pub(super) fn access(e: &mut Emit<'_, '_>, c: &PtxInstr, proxy: Proxy) -> Option<Access> {
     opaque(e, c);
     let (sem, scope, flag) = (
-        c.quals.get(GroupKind::Sem),
+        c.quals.get(QualKind::Sem),
         c.quals.scope(),
-        c.quals.get(GroupKind::Flag),
+        c.quals.get(QualKind::Flag),
     );
     let mut tags = Tags::of(&[proxy.row().tag]);
     if flag == Some("volatile") {
         let extra = c
             .quals
-            .place(GroupKind::Sem)
-            .or(c.quals.place(GroupKind::Scope));
+            .place(QualKind::Sem)
+            .or(c.quals.place(QualKind::Scope));
         if let Some(place) = extra {
             e.error(
                 "conflicting-qualifiers",
@@ -550,7 +575,7 @@ pub(super) fn access(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) -> Option<Acc
     }
     match (order, scope) {
         (None, Some(_)) => {
-            let place = c.quals.place(GroupKind::Scope).unwrap_or_default();
+            let place = c.quals.place(QualKind::Scope).unwrap_or_default();
             let id = "conflicting-qualifiers";
             e.error(id, place, "a weak access has no scope", |d| {
                 d.label("expected an order such as `.relaxed`")
@@ -566,7 +591,7 @@ pub(super) fn access(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) -> Option<Acc
             })
         }
         (Some(_), None) => {
-            let place = c.quals.place(GroupKind::Sem).unwrap_or_default();
+            let place = c.quals.place(QualKind::Sem).unwrap_or_default();
             let message = format!("`.{}` needs a scope", sem.unwrap_or_default());
             e.error("missing-scope", place, message, |d| {
                 d.label("expected one of `.cta`, `.cluster`, `.gpu` or `.sys`")

@@ -74,25 +74,27 @@ mod unknown;
 
 use super::Symbols;
 use origin::Origins;
-use parse::{Operand, OperandKind, Stmt};
-use table::{Matched, Role};
+use parse::{OperandKind, PtxOperand, PtxStmt};
+use table::{Matched, OperandRole};
 
 pub use asynchronous::refuse_accumulators;
 pub use copies::{warn_of_empty_waits, warn_of_lost_bytes};
 pub(crate) use lanes::ELECTED;
 pub use lanes::ShuffleMode;
-pub(super) use lanes::{ALONE, Brought, Lanes, NO_LANES, SAY_WARP, Shuffled, equal, fold};
+pub(super) use lanes::{
+    ALONE, LaneSet, LaneValues, NO_LANES, SAY_WARP, ShuffleSources, equal, fold,
+};
 pub(crate) use mbarrier::{away_by, of_some_rank, stride};
 pub(super) use memory::{asks_space, is_non_coherent};
 pub(crate) use origin::files_named;
 pub use print::{Unprintable, opcode, print};
 pub(crate) use table::PRED;
-pub use table::{Row, bits_named, format_named, rows, type_named};
+pub use table::{InstrRow, bits_named, format_named, rows, type_named};
 
 /// One thread's parsed code.
 pub struct Unit {
     text: MappedText,
-    items: Vec<Item>,
+    items: Vec<CodeItem>,
     origins: Origins,
     /// Some statements could not be parsed, so the registers that they write are unknown.
     incomplete: bool,
@@ -100,7 +102,7 @@ pub struct Unit {
     suspects: HashSet<String>,
 }
 
-enum Item {
+enum CodeItem {
     Label(Range<usize>),
     Instr(Matched),
     Reg {
@@ -113,7 +115,7 @@ enum Item {
 
 /// Settings for reading a thread's code.
 #[derive(Clone, Debug, Default)]
-pub struct Env {
+pub struct PtxEnv {
     /// Whether unknown names are errors. Otherwise they are registers and locations that start at 0
     /// (`.litmus`).
     pub strict: bool,
@@ -151,7 +153,7 @@ pub struct RegInit {
 }
 
 /// A thread's registers and micro-ops.
-pub struct Lowered {
+pub struct LoweredThread {
     /// Its registers.
     pub regs: Vec<Register>,
     /// Its code.
@@ -174,14 +176,14 @@ impl Unit {
         let incomplete = sink.errors() > errors;
         for stmt in stmts {
             match stmt {
-                Stmt::Label(range) => items.push(Item::Label(range)),
-                Stmt::Reg { ty, name, count } => items.push(Item::Reg { ty, name, count }),
-                Stmt::Targets(labels) => items.push(Item::Targets(labels)),
-                Stmt::Instr(raw) => {
+                PtxStmt::Label(range) => items.push(CodeItem::Label(range)),
+                PtxStmt::Reg { ty, name, count } => items.push(CodeItem::Reg { ty, name, count }),
+                PtxStmt::Targets(labels) => items.push(CodeItem::Targets(labels)),
+                PtxStmt::Instr(raw) => {
                     let names = raw
                         .operands
                         .iter()
-                        .flat_map(Operand::elements)
+                        .flat_map(PtxOperand::elements)
                         .filter_map(|o| match &o.kind {
                             OperandKind::Name(n) => {
                                 Some(regs::bare(&text.as_str()[n.name.clone()]).to_string())
@@ -190,7 +192,7 @@ impl Unit {
                         });
                     let names: Vec<String> = names.collect();
                     match table::find(&text, raw, sink) {
-                        Some(matched) => items.push(Item::Instr(matched)),
+                        Some(matched) => items.push(CodeItem::Instr(matched)),
                         None => suspects.extend(names),
                     }
                 }
@@ -209,7 +211,7 @@ impl Unit {
     /// locations.
     pub fn settle_types(&self, strict: bool, symbols: &mut Symbols, sink: &mut Sink) {
         for item in &self.items {
-            let Item::Instr(m) = item else { continue };
+            let CodeItem::Instr(m) = item else { continue };
             for (role, operand) in m.row.operands.iter().zip(&m.raw.operands) {
                 let OperandKind::Name(n) = &operand.kind else {
                     continue;
@@ -222,7 +224,7 @@ impl Unit {
                 {
                     object.indexed = true;
                 }
-                if *role != Role::Addr || name.starts_with('%') {
+                if *role != OperandRole::Addr || name.starts_with('%') {
                     continue;
                 }
                 let span = self.text.span(n.name.clone());
@@ -240,7 +242,7 @@ impl Unit {
                 if let (Some(id), Some(ty)) = (id.filter(ordinary), ty) {
                     let at = m
                         .quals
-                        .place(table::GroupKind::Type)
+                        .place(table::QualKind::Type)
                         .unwrap_or(n.name.clone());
                     symbols.access_in_ptx(id, ty, self.text.span(at), sink);
                 }
@@ -250,15 +252,16 @@ impl Unit {
 
     /// The places of calls of unknown functions.
     pub fn unknown_calls(&self) -> impl Iterator<Item = Span> {
-        let called = |item: &Item| match item {
-            Item::Instr(m) if m.row.opcode == "call" => Some(self.text.span(m.raw.range.clone())),
+        self.items.iter().filter_map(|item: &CodeItem| match item {
+            CodeItem::Instr(m) if m.row.opcode == "call" => {
+                Some(self.text.span(m.raw.range.clone()))
+            }
             _ => None,
-        };
-        self.items.iter().filter_map(called)
+        })
     }
 
     /// Lowers the code. The result is only meaningful if `sink` got no errors.
-    pub fn lower(&self, env: &Env, symbols: &Symbols, sink: &mut Sink) -> Lowered {
+    pub fn lower(&self, env: &PtxEnv, symbols: &Symbols, sink: &mut Sink) -> LoweredThread {
         lower::lower(self, env, symbols, sink)
     }
 }

@@ -13,11 +13,11 @@
 use std::ops::Range;
 
 use super::constant::constant;
-use super::lex::{Kind, lex};
-use super::needs::Made;
+use super::lex::{PtxToken, lex};
+use super::needs::ModuleTarget;
 use super::origin;
 use super::table::bits_named;
-use diag::{Cursor, Sink, Span};
+use diag::{Cursor, ErrorReported, Sink, Span};
 use program::Ty;
 
 /// The parts of a module that tests use.
@@ -26,7 +26,7 @@ pub struct Module {
     /// The operand of `.target`: `sm_90`.
     pub target: String,
     /// The version and target of the module, if it gives them.
-    pub made: Option<Made>,
+    pub made: Option<ModuleTarget>,
     /// Kernels, in file order.
     pub kernels: Vec<Kernel>,
     /// Functions with a body, in file order.
@@ -129,16 +129,16 @@ pub struct Demand {
 pub fn parse(text: &str, sink: &mut Sink) -> Module {
     let tokens = lex(text)
         .into_iter()
-        .filter(|t| t.kind != Kind::Newline)
+        .filter(|t| t.kind != PtxToken::Newline)
         .collect();
-    let mut reader = Reader {
+    let mut reader = ModuleReader {
         text,
         tokens: Cursor::new(tokens),
         sink,
         module: Module::default(),
         version: None,
     };
-    while reader.tokens.peek() != Kind::End {
+    while reader.tokens.peek() != PtxToken::End {
         if reader.item().is_err() {
             reader.skip();
         }
@@ -146,12 +146,9 @@ pub fn parse(text: &str, sink: &mut Sink) -> Module {
     reader.module
 }
 
-/// An error was reported.
-struct Failed;
-
-struct Reader<'a> {
+struct ModuleReader<'a> {
     text: &'a str,
-    tokens: Cursor<Kind>,
+    tokens: Cursor<PtxToken>,
     sink: &'a mut Sink,
     module: Module,
     /// The operand of `.version`.
@@ -180,9 +177,9 @@ const SPACES: [(&str, &str); 4] = [
     (".local", "local"),
 ];
 
-impl Reader<'_> {
+impl ModuleReader<'_> {
     fn word(&self) -> &str {
-        if self.tokens.peek() == Kind::Word {
+        if self.tokens.peek() == PtxToken::Word {
             &self.text[self.tokens.range()]
         } else {
             ""
@@ -194,22 +191,27 @@ impl Reader<'_> {
     }
 
     fn eat(&mut self, c: char) -> bool {
-        self.tokens.eat(Kind::Punct(c))
+        self.tokens.eat(PtxToken::Punct(c))
     }
 
-    fn error<T>(&mut self, id: &'static str, message: String, label: &str) -> Result<T, Failed> {
+    fn error<T>(
+        &mut self,
+        id: &'static str,
+        message: String,
+        label: &str,
+    ) -> Result<T, ErrorReported> {
         let range = self.tokens.range();
         self.sink
             .error(id, Span::new(range.start, range.end), message, |d| {
                 d.label(label)
             });
-        Err(Failed)
+        Err(ErrorReported)
     }
 
-    fn fail<T>(&mut self, expected: &str) -> Result<T, Failed> {
+    fn fail<T>(&mut self, expected: &str) -> Result<T, ErrorReported> {
         let found = match self.tokens.peek() {
-            Kind::End => "the end of the file".to_owned(),
-            Kind::OpenComment => "a comment that is never closed".to_owned(),
+            PtxToken::End => "the end of the file".to_owned(),
+            PtxToken::OpenComment => "a comment that is never closed".to_owned(),
             _ => format!("`{}`", &self.text[self.tokens.range()]),
         };
         self.error(
@@ -219,7 +221,7 @@ impl Reader<'_> {
         )
     }
 
-    fn expect(&mut self, c: char) -> Result<(), Failed> {
+    fn expect(&mut self, c: char) -> Result<(), ErrorReported> {
         if self.eat(c) {
             Ok(())
         } else {
@@ -227,15 +229,15 @@ impl Reader<'_> {
         }
     }
 
-    fn name(&mut self, what: &str) -> Result<String, Failed> {
-        if self.tokens.peek() != Kind::Word || self.word().starts_with('.') {
+    fn name(&mut self, what: &str) -> Result<String, ErrorReported> {
+        if self.tokens.peek() != PtxToken::Word || self.word().starts_with('.') {
             return self.fail(what);
         }
         let range = self.next();
         Ok(self.text[range].to_owned())
     }
 
-    fn count(&mut self) -> Result<u64, Failed> {
+    fn count(&mut self) -> Result<u64, ErrorReported> {
         let place = self.tokens.position();
         match constant(self.text, &mut self.tokens).map(u64::try_from) {
             Some(Ok(n)) => Ok(n),
@@ -249,15 +251,15 @@ impl Reader<'_> {
     /// Skips the statement or the block that begins here.
     fn skip(&mut self) {
         let mut depth = 0;
-        while self.tokens.peek() != Kind::End {
+        while self.tokens.peek() != PtxToken::End {
             match self.tokens.peek() {
-                Kind::Punct('{') => depth += 1,
-                Kind::Punct('}') if depth <= 1 => {
+                PtxToken::Punct('{') => depth += 1,
+                PtxToken::Punct('}') if depth <= 1 => {
                     self.next();
                     return;
                 }
-                Kind::Punct('}') => depth -= 1,
-                Kind::Punct(';') if depth == 0 => {
+                PtxToken::Punct('}') => depth -= 1,
+                PtxToken::Punct(';') if depth == 0 => {
                     self.next();
                     return;
                 }
@@ -273,12 +275,12 @@ impl Reader<'_> {
         let end = self.text[start..]
             .find('\n')
             .map_or(self.text.len(), |n| start + n);
-        while self.tokens.peek() != Kind::End && self.tokens.range().start < end {
+        while self.tokens.peek() != PtxToken::End && self.tokens.range().start < end {
             self.next();
         }
     }
 
-    fn item(&mut self) -> Result<(), Failed> {
+    fn item(&mut self) -> Result<(), ErrorReported> {
         match self.word() {
             ".version" | ".address_size" | ".file" | ".loc" | ".pragma" => {
                 let (bits, version) = (self.word() == ".address_size", self.word() == ".version");
@@ -305,7 +307,7 @@ impl Reader<'_> {
                     self.version =
                         number.and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
                 }
-                if bits && self.tokens.peek() != Kind::Int(64) {
+                if bits && self.tokens.peek() != PtxToken::Int(64) {
                     self.skip_line();
                     return self.error(
                         "unsupported-target",
@@ -325,7 +327,8 @@ impl Reader<'_> {
                 match number {
                     Some(Ok(target)) if target >= 70 => {
                         self.module.target = name;
-                        self.module.made = self.version.map(|version| Made { version, target });
+                        self.module.made =
+                            self.version.map(|version| ModuleTarget { version, target });
                     }
                     _ => {
                         let message = format!("`{name}` is no target that the memory model covers");
@@ -368,7 +371,7 @@ impl Reader<'_> {
         }
     }
 
-    fn kernel(&mut self) -> Result<(), Failed> {
+    fn kernel(&mut self) -> Result<(), ErrorReported> {
         self.next();
         let name = self.name("the name of a kernel")?;
         let mut params = Vec::new();
@@ -382,14 +385,14 @@ impl Reader<'_> {
             }
         }
         let mut demands = Vec::new();
-        while self.tokens.peek() != Kind::Punct('{') {
+        while self.tokens.peek() != PtxToken::Punct('{') {
             let directive = self.word().to_owned();
             match directive.as_str() {
                 word if let Some(known) = DEMANDS.iter().find(|known| **known == word) => {
                     let range = self.next();
                     let mut sizes = Vec::new();
                     // `.explicitcluster` and `.blocksareclusters` have no numbers.
-                    if matches!(self.tokens.peek(), Kind::Int(_) | Kind::Punct('(')) {
+                    if matches!(self.tokens.peek(), PtxToken::Int(_) | PtxToken::Punct('(')) {
                         loop {
                             sizes.push(u32::try_from(self.count()?).unwrap_or(u32::MAX));
                             if !self.eat(',') {
@@ -409,7 +412,7 @@ impl Reader<'_> {
                     self.next();
                     while matches!(
                         self.tokens.peek(),
-                        Kind::Int(_) | Kind::Str | Kind::Punct(',' | ';')
+                        PtxToken::Int(_) | PtxToken::Str | PtxToken::Punct(',' | ';')
                     ) {
                         self.next();
                     }
@@ -433,23 +436,23 @@ impl Reader<'_> {
 
     /// Reads a function. Only the name in its head is needed here; the head is parsed again with
     /// the code that calls the function.
-    fn function(&mut self) -> Result<(), Failed> {
+    fn function(&mut self) -> Result<(), ErrorReported> {
         let start = self.next().start;
         if self.eat('(') {
             while !self.eat(')') {
-                if self.tokens.peek() == Kind::End {
+                if self.tokens.peek() == PtxToken::End {
                     return self.fail("`)` behind the results of a function");
                 }
                 self.next();
             }
         }
         let name = self.name("the name of a function")?;
-        while self.tokens.peek() != Kind::Punct('{') {
+        while self.tokens.peek() != PtxToken::Punct('{') {
             // A call of a function without a body reports the error, if there is one.
             if self.eat(';') {
                 return Ok(());
             }
-            if self.tokens.peek() == Kind::End {
+            if self.tokens.peek() == PtxToken::End {
                 return self.fail("`{` and the function's code");
             }
             self.next();
@@ -468,15 +471,19 @@ impl Reader<'_> {
 
     /// The text from `start` to the brace that closes the code, and the variables declared in it,
     /// which become blank. `depth`: the number of open braces.
-    fn body(&mut self, start: usize, mut depth: usize) -> Result<(String, Vec<Variable>), Failed> {
+    fn body(
+        &mut self,
+        start: usize,
+        mut depth: usize,
+    ) -> Result<(String, Vec<Variable>), ErrorReported> {
         let mut body = String::new();
         let (mut variables, mut from) = (Vec::new(), start);
         loop {
             match self.tokens.peek() {
-                Kind::End => return self.fail("`}` behind the code"),
-                Kind::Punct('{') => depth += 1,
-                Kind::Punct('}') => depth -= 1,
-                Kind::Word
+                PtxToken::End => return self.fail("`}` behind the code"),
+                PtxToken::Punct('{') => depth += 1,
+                PtxToken::Punct('}') => depth -= 1,
+                PtxToken::Word
                     if SPACES.iter().any(|s| s.0 == self.word()) || self.word() == ".extern" =>
                 {
                     let range = self.tokens.range();
@@ -508,7 +515,7 @@ impl Reader<'_> {
         Ok((body, variables))
     }
 
-    fn param(&mut self) -> Result<Param, Failed> {
+    fn param(&mut self) -> Result<Param, ErrorReported> {
         if self.word() != ".param" {
             return self.fail("`.param`");
         }
@@ -543,7 +550,7 @@ impl Reader<'_> {
     }
 
     /// Reads a declaration of variables, including its `;`.
-    fn variable(&mut self) -> Result<Vec<Variable>, Failed> {
+    fn variable(&mut self) -> Result<Vec<Variable>, ErrorReported> {
         let word = self.word().to_owned();
         let space = SPACES
             .iter()
@@ -559,7 +566,7 @@ impl Reader<'_> {
                 }
                 ".attribute" => {
                     self.next();
-                    while !self.eat(')') && self.tokens.peek() != Kind::End {
+                    while !self.eat(')') && self.tokens.peek() != PtxToken::End {
                         self.next();
                     }
                 }
@@ -624,17 +631,17 @@ impl Reader<'_> {
         Ok(all)
     }
 
-    fn initialiser(&mut self, ty: Ty) -> Result<Vec<Initial>, Failed> {
+    fn initialiser(&mut self, ty: Ty) -> Result<Vec<Initial>, ErrorReported> {
         let braces = self.eat('{');
         let mut values = Vec::new();
         loop {
             if braces && self.eat('}') {
                 return Ok(values);
             }
-            if braces && self.tokens.peek() == Kind::Punct('{') {
+            if braces && self.tokens.peek() == PtxToken::Punct('{') {
                 values.extend(self.initialiser(ty)?);
-            } else if matches!(self.tokens.peek(), Kind::Int(_))
-                && self.tokens.peek_at(1) == Kind::Punct('(')
+            } else if matches!(self.tokens.peek(), PtxToken::Int(_))
+                && self.tokens.peek_at(1) == PtxToken::Punct('(')
             {
                 values.push(self.address(ty)?);
             } else if let Some(n) = constant(self.text, &mut self.tokens) {
@@ -654,19 +661,19 @@ impl Reader<'_> {
 
     /// Reads an address: `name`, `name+8`, `generic(name)`. Here, addresses in all state spaces are
     /// generic.
-    fn address(&mut self, ty: Ty) -> Result<Initial, Failed> {
-        if self.tokens.peek_at(1) == Kind::Punct('(') && self.word() != "generic" {
+    fn address(&mut self, ty: Ty) -> Result<Initial, ErrorReported> {
+        if self.tokens.peek_at(1) == PtxToken::Punct('(') && self.word() != "generic" {
             return self.error(
                 "unsupported-initialiser",
                 "a part of an address is not supported".into(),
                 "expected an integer, or the address of a function or a variable",
             );
         }
-        if ty.bits != 64 && self.tokens.peek() == Kind::Word {
+        if ty.bits != 64 && self.tokens.peek() == PtxToken::Word {
             let message = format!("an address has 64 bits, and an element {}", ty.bits);
             return self.error("type-mismatch", message, "expected an integer");
         }
-        let generic = self.word() == "generic" && self.tokens.peek_at(1) == Kind::Punct('(');
+        let generic = self.word() == "generic" && self.tokens.peek_at(1) == PtxToken::Punct('(');
         if generic {
             self.next();
             self.next();
@@ -675,9 +682,9 @@ impl Reader<'_> {
         if generic {
             self.expect(')')?;
         }
-        let minus = self.tokens.peek() == Kind::Punct('-');
+        let minus = self.tokens.peek() == PtxToken::Punct('-');
         let mut offset = 0;
-        if minus || self.tokens.peek() == Kind::Punct('+') {
+        if minus || self.tokens.peek() == PtxToken::Punct('+') {
             self.next();
             let Some(bytes) = constant(self.text, &mut self.tokens) else {
                 return self.fail("a number of bytes");
@@ -709,10 +716,11 @@ mod tests {
     #[test]
     fn kernels_have_parameters_variables_and_code() {
         let text = format!(
-            "{HEAD}.global .align 4 .u32 count = 3;\n.const .u32 table[4] = {{1, 2}};\n.extern .shared .align 16 .b8 dyn[];\n\
-             .visible .entry k(\n .param .u64 .ptr .global .align 4 k_0,\n .param .align 8 .b8 k_1[16]\n)\n.maxntid 64, 1, 1\n\
-             .reqnctapercluster 2\n{{\n.reg .b32 %r<3>;\n// demoted variable\n.shared .align 4 .u32 s[2][3];\n{{ ret; }}\n}}\n\
-             .section .debug {{ .b8 1 }}\n"
+            "{HEAD}.global .align 4 .u32 count = 3;\n.const .u32 table[4] = {{1, \
+             2}};\n.extern .shared .align 16 .b8 dyn[];\n.visible .entry k(\n .param .u64 \
+             .ptr .global .align 4 k_0,\n .param .align 8 .b8 k_1[16]\n)\n.maxntid 64, 1, \
+             1\n.reqnctapercluster 2\n{{\n.reg .b32 %r<3>;\n// demoted variable\n.shared \
+             .align 4 .u32 s[2][3];\n{{ ret; }}\n}}\n.section .debug {{ .b8 1 }}\n"
         );
         let module = read(&text).expect("well-formed");
         assert_eq!(module.target, "sm_90a");

@@ -12,66 +12,68 @@
 //!   of the single devices.
 
 use super::atomics::{HALF, numbers};
-use super::lower::{Arg, Call, Emit};
+use super::lower::{Emit, PtxArg, PtxInstr};
 use super::memory::{LOAD_SEM, STORE_SEM, access};
 use super::operands::plus;
-use super::table::{Group, GroupKind, NUMBERS, Role, Row, SCOPES};
+use super::table::{InstrRow, NUMBERS, OperandRole, QualGroup, QualKind, SCOPES};
 use program::{Access, BinOp, Expr, Op, Proxy, Scope, Tag, Tags, Ty, Update};
 
-const RED_SEM: Group = Group {
-    kind: GroupKind::Sem,
+const RED_SEM: QualGroup = QualGroup {
+    kind: QualKind::Sem,
     words: &["relaxed", "release"],
 };
-const GLOBAL: Group = Group {
-    kind: GroupKind::Space,
+const GLOBAL: QualGroup = QualGroup {
+    kind: QualKind::Space,
     words: &["global"],
 };
 /// The precision of sums of numbers of 16 bits.
-const PRECISION: Group = Group {
-    kind: GroupKind::Ignored,
+const PRECISION: QualGroup = QualGroup {
+    kind: QualKind::Ignored,
     words: &["acc::f32", "acc::f16"],
 };
-const WIDTHS: Group = Group {
-    kind: GroupKind::Vector,
+const WIDTHS: QualGroup = QualGroup {
+    kind: QualKind::Vector,
     words: &["v2", "v4", "v8"],
 };
-const OPS: Group = Group {
-    kind: GroupKind::Op,
+const OPS: QualGroup = QualGroup {
+    kind: QualKind::Op,
     words: &["add", "min", "max", "and", "or", "xor"],
 };
 
-pub(super) const ROWS: &[Row] = &[
-    Row::new(
+pub(super) const ROWS: &[InstrRow] = &[
+    InstrRow::new(
         "multimem",
-        "`multimem.ld_reduce{.weak|.relaxed.scope|.acquire.scope}{.global}.op{.acc::f32}{.vec}.type d, [a]`",
-        "loads from every device, and combines what was read (`add`, `min`, `max`, `and`, `or`, `xor`)",
+        "`multimem.ld_reduce{.weak|.relaxed.scope|.acquire.scope}{.global}.op{.acc::f32}\
+         {.vec}.type d, [a]`",
+        "loads from every device, and combines what was read (`add`, `min`, `max`, `and`, \
+         `or`, `xor`)",
         &[LOAD_SEM, SCOPES, GLOBAL, OPS, PRECISION, WIDTHS, NUMBERS],
-        &[Role::Dst, Role::Addr],
+        &[OperandRole::Dst, OperandRole::Addr],
         load_reduce,
     )
     .keyed(&["ld_reduce"]),
-    Row::new(
+    InstrRow::new(
         "multimem",
         "`multimem.st{.weak|.relaxed.scope|.release.scope}{.global}{.vec}.type [a], b`",
         "stores on every device",
         &[STORE_SEM, SCOPES, GLOBAL, WIDTHS, NUMBERS],
-        &[Role::Addr, Role::Val],
+        &[OperandRole::Addr, OperandRole::Val],
         store,
     )
     .keyed(&["st"]),
-    Row::new(
+    InstrRow::new(
         "multimem",
         "`multimem.red{.relaxed|.release}{.scope}{.global}.op{.vec}.type [a], b`",
         "a reduction on every device, of system scope unless it says otherwise",
         &[RED_SEM, SCOPES, GLOBAL, OPS, WIDTHS, NUMBERS],
-        &[Role::Addr, Role::Val],
+        &[OperandRole::Addr, OperandRole::Val],
         reduce,
     )
     .keyed(&["red"]),
 ];
 
 /// The addresses of the location on every device.
-fn replicas(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Option<Vec<Expr>> {
+fn replicas(e: &mut Emit<'_, '_>, c: &PtxInstr, at: usize) -> Option<Vec<Expr>> {
     let width = has_vectors(e, c)?;
     let Expr::Address(loc) = c.expr(at) else {
         e.error(
@@ -85,11 +87,19 @@ fn replicas(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Option<Vec<Expr>> {
     let symbol = e.symbols.get(loc);
     let (name, place) = (symbol.name.clone(), symbol.span);
     if !e.symbols.is_multimem(loc) {
-        e.error("wrong-operand", c.opcode.clone(), format!("`{name}` is no multimem location"), |d| {
-            d.label("expected an alias of an array with an element for each device, with `multimem = true`")
+        e.error(
+            "wrong-operand",
+            c.opcode.clone(),
+            format!("`{name}` is no multimem location"),
+            |d| {
+                d.label(
+                    "expected an alias of an array with an element for each device, with \
+                     `multimem = true`",
+                )
                 .also(place, "declared here")
                 .note("such an operation on another address is undefined (PTX ISA, multimem)")
-        });
+            },
+        );
         return None;
     }
     let devices = e.symbols.object(loc).1.init.len() as i64 / (i64::from(c.quals.packed()) * width);
@@ -99,8 +109,11 @@ fn replicas(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Option<Vec<Expr>> {
             c.opcode.clone(),
             format!("`{name}` is of no 2 to 8 devices with that type"),
             |d| {
-                d.label("expected an array with an element of the instruction's type for each device, two of a packed type, and as many of a vector as it has")
-                    .also(place, "declared here")
+                d.label(
+                    "expected an array with an element of the instruction's type for each \
+                     device, two of a packed type, and as many of a vector as it has",
+                )
+                .also(place, "declared here")
             },
         );
         return None;
@@ -113,8 +126,8 @@ fn replicas(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Option<Vec<Expr>> {
 }
 
 /// The width of the vector; reports unsupported vectors.
-fn has_vectors(e: &mut Emit<'_, '_>, c: &Call) -> Option<i64> {
-    let (width, ty) = (c.quals.width(), c.quals.get(GroupKind::Type));
+fn has_vectors(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Option<i64> {
+    let (width, ty) = (c.quals.width(), c.quals.get(QualKind::Type));
     let fits = width * c.ty.bytes() as usize <= 16;
     let alone = !matches!(ty, Some("f16" | "bf16"));
     if if width > 1 {
@@ -130,44 +143,50 @@ fn has_vectors(e: &mut Emit<'_, '_>, c: &Call) -> Option<i64> {
         "numbers of 16 bits are in pairs or vectors here"
     };
     e.error("conflicting-qualifiers", c.opcode.clone(), message, |d| {
-        d.label("expected at most 16 bytes of `.f32`, `.f16`, `.f16x2`, `.bf16` or `.bf16x2`, and of the shorter ones a vector")
-            .note("PTX ISA 9.4, multimem.ld_reduce, multimem.st, multimem.red")
+        d.label(
+            "expected at most 16 bytes of `.f32`, `.f16`, `.f16x2`, `.bf16` or `.bf16x2`, \
+             and of the shorter ones a vector",
+        )
+        .note("PTX ISA 9.4, multimem.ld_reduce, multimem.st, multimem.red")
     });
     None
 }
 
 /// The type of the numbers in a value.
-fn number(c: &Call) -> Ty {
+fn number(c: &PtxInstr) -> Ty {
     if c.quals.packed() > 1 { HALF } else { c.ty }
 }
 
 /// The addresses of all numbers, each with its position in the vector of its device.
-fn of_numbers(c: &Call, locations: Vec<Expr>) -> impl Iterator<Item = (usize, Expr)> {
+fn of_numbers(c: &PtxInstr, locations: Vec<Expr>) -> impl Iterator<Item = (usize, Expr)> {
     let (of, width, ty) = (usize::from(c.quals.packed()), c.quals.width(), number(c));
-    let numbers = move |(at, addr): (usize, Expr)| {
-        (0..of).map(move |k| (at % width * of + k, plus(addr.clone(), k as i64, ty)))
-    };
-    locations.into_iter().enumerate().flat_map(numbers)
+    locations
+        .into_iter()
+        .enumerate()
+        .flat_map(move |(at, addr): (usize, Expr)| {
+            (0..of).map(move |k| (at % width * of + k, plus(addr.clone(), k as i64, ty)))
+        })
 }
 
 /// The numbers of operand `at`, over all elements of a vector.
-fn values(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Vec<Expr> {
-    let value = |arg: &Arg| {
-        if let Arg::Expr(value) = arg {
-            value.clone()
-        } else {
-            Expr::Const(0)
-        }
-    };
-    let all: Vec<Expr> = c.elements(at).iter().map(value).collect();
+fn values(e: &mut Emit<'_, '_>, c: &PtxInstr, at: usize) -> Vec<Expr> {
+    let all: Vec<Expr> = c.elements(at).iter().map(value_of).collect();
     all.into_iter()
-        .flat_map(|value| numbers(c.quals.packed(), &e.fit(value, c.ty)))
+        .flat_map(|value_of| numbers(c.quals.packed(), &e.fit(value_of, c.ty)))
         .collect()
+}
+
+fn value_of(arg: &PtxArg) -> Expr {
+    if let PtxArg::Expr(value) = arg {
+        value.clone()
+    } else {
+        Expr::Const(0)
+    }
 }
 
 /// The operation of a reduction. Results of floating-point numbers depend on the order of the
 /// devices, so they are unknown.
-fn operation(e: &mut Emit<'_, '_>, c: &Call) -> Option<BinOp> {
+fn operation(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Option<BinOp> {
     let ops = [
         ("add", BinOp::Add),
         ("min", BinOp::Min),
@@ -177,17 +196,25 @@ fn operation(e: &mut Emit<'_, '_>, c: &Call) -> Option<BinOp> {
         ("xor", BinOp::Xor),
     ];
     let floats = c.quals.format().is_some();
-    let exact = !matches!(c.quals.get(GroupKind::Op), Some("add")) && !c.quals.is_half();
-    let bits = matches!(c.quals.get(GroupKind::Op), Some("and" | "or" | "xor"));
+    let exact = !matches!(c.quals.get(QualKind::Op), Some("add")) && !c.quals.is_half();
+    let bits = matches!(c.quals.get(QualKind::Op), Some("and" | "or" | "xor"));
     if floats && (exact || bits) {
-        e.error("conflicting-qualifiers", c.opcode.clone(), "there is no such reduction", |d| {
-            d.label("expected `.add` of floating-point numbers, or `.min` or `.max` of such of 16 bits")
-        });
+        e.error(
+            "conflicting-qualifiers",
+            c.opcode.clone(),
+            "there is no such reduction",
+            |d| {
+                d.label(
+                    "expected `.add` of floating-point numbers, or `.min` or `.max` of such \
+                     of 16 bits",
+                )
+            },
+        );
         return None;
     }
     let found = ops
         .into_iter()
-        .find(|op| Some(op.0) == c.quals.get(GroupKind::Op));
+        .find(|op| Some(op.0) == c.quals.get(QualKind::Op));
     let found = found.map(|op| if floats { BinOp::Unknown } else { op.1 });
     if found.is_none() {
         e.error(
@@ -200,7 +227,7 @@ fn operation(e: &mut Emit<'_, '_>, c: &Call) -> Option<BinOp> {
     found
 }
 
-fn store(e: &mut Emit<'_, '_>, c: &Call) {
+fn store(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let (Some(all), Some(access)) = (replicas(e, c, 0), access(e, c, Proxy::Generic)) else {
         return;
     };
@@ -209,15 +236,18 @@ fn store(e: &mut Emit<'_, '_>, c: &Call) {
         ty: number(c),
         ..access
     };
-    let store = |(k, addr): (usize, Expr)| Op::Store {
-        addr,
-        value: value[k].clone(),
-        access: access.clone(),
-    };
-    e.push_elements(of_numbers(c, all).map(store).collect());
+    e.push_elements(
+        of_numbers(c, all)
+            .map(|(k, addr): (usize, Expr)| Op::Store {
+                addr,
+                value: value[k].clone(),
+                access: access.clone(),
+            })
+            .collect(),
+    );
 }
 
-fn load_reduce(e: &mut Emit<'_, '_>, c: &Call) {
+fn load_reduce(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let (Some(all), Some(access)) = (replicas(e, c, 1), access(e, c, Proxy::Generic)) else {
         return;
     };
@@ -245,19 +275,19 @@ fn load_reduce(e: &mut Emit<'_, '_>, c: &Call) {
         let value = read
             .into_iter()
             .reduce(|value, read| Expr::Bin(op, c.ty, value.into(), read.into()));
-        if let (Arg::Dst(Some(dst)), Some(value)) = (dst, value) {
+        if let (PtxArg::Dst(Some(dst)), Some(value)) = (dst, value) {
             e.push(Op::Assign { dst: *dst, value });
         }
     }
 }
 
-fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
+fn reduce(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let (Some(all), Some(op)) = (replicas(e, c, 0), operation(e, c)) else {
         return;
     };
     let operand = values(e, c, 1);
     let scope = Some(c.quals.scope().unwrap_or(Scope::Sys));
-    let order = if c.quals.get(GroupKind::Sem) == Some("release") {
+    let order = if c.quals.get(QualKind::Sem) == Some("release") {
         Tag::Release
     } else {
         Tag::Relaxed
@@ -267,12 +297,15 @@ fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
         scope,
         ty: number(c),
     };
-    let red = |(k, addr): (usize, Expr)| Op::Rmw {
-        dst: None,
-        addr,
-        update: Update::Apply(op, operand[k].clone()),
-        read: half(Tag::Relaxed),
-        write: half(order),
-    };
-    e.push_elements(of_numbers(c, all).map(red).collect());
+    e.push_elements(
+        of_numbers(c, all)
+            .map(|(k, addr): (usize, Expr)| Op::Rmw {
+                dst: None,
+                addr,
+                update: Update::Apply(op, operand[k].clone()),
+                read: half(Tag::Relaxed),
+                write: half(order),
+            })
+            .collect(),
+    );
 }

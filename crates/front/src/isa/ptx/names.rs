@@ -6,16 +6,16 @@
 
 use std::ops::Range;
 
-use super::Item;
+use super::CodeItem;
 use super::lower::Emit;
 use super::parse::OperandKind;
 use super::regs::bare;
-use super::table::{GroupKind, Matched, PRED, ResultTy, Role, Row, bits_named};
+use super::table::{InstrRow, Matched, OperandRole, PRED, QualKind, ResultTy, bits_named};
 use diag::Span;
 use program::{Expr, LocId, Op, Ty};
 
 /// The meaning of a name.
-pub(super) enum Name {
+pub(super) enum NameMeaning {
     Location(LocId),
     Register,
     Special(i64),
@@ -32,10 +32,12 @@ impl<'a> Emit<'a, '_> {
         self.written
             .extend(self.env.operands.iter().map(String::as_str));
         for item in &unit.items {
-            let Item::Instr(m) = item else { continue };
+            let CodeItem::Instr(m) = item else { continue };
             for (role, operand, _) in m.operands() {
-                if let (Role::Dst | Role::DstPred | Role::DstParam, OperandKind::Name(n)) =
-                    (role, &operand.kind)
+                if let (
+                    OperandRole::Dst | OperandRole::DstPred | OperandRole::DstParam,
+                    OperandKind::Name(n),
+                ) = (role, &operand.kind)
                 {
                     self.written.insert(bare(self.str(&n.piece())));
                 }
@@ -48,9 +50,9 @@ impl<'a> Emit<'a, '_> {
         let unit = self.unit;
         for item in &unit.items {
             match item {
-                Item::Label(_) | Item::Targets(_) => {}
-                Item::Reg { ty, name, count } => self.declare(ty, name, *count),
-                Item::Instr(m) => self.registers_of(m),
+                CodeItem::Label(_) | CodeItem::Targets(_) => {}
+                CodeItem::Reg { ty, name, count } => self.declare(ty, name, *count),
+                CodeItem::Instr(m) => self.registers_of(m),
             }
         }
         if self.env.strict && !unit.incomplete {
@@ -180,7 +182,7 @@ impl<'a> Emit<'a, '_> {
 
     fn registers_of(&mut self, m: &'a Matched) {
         if let Some((_, pred)) = &m.raw.pred {
-            self.note_read(pred, Role::Pred, PRED);
+            self.note_read(pred, OperandRole::Pred, PRED);
         }
         let ty = self.call_ty(m);
         for (role, operand, pieces) in m.operands() {
@@ -193,18 +195,22 @@ impl<'a> Emit<'a, '_> {
                 ty
             };
             match role {
-                Role::Dst | Role::DstAndPred | Role::Dsts => {
+                OperandRole::Dst | OperandRole::DstAndPred | OperandRole::Dsts => {
                     self.note_write(&n.name, result_ty(m.row, ty))
                 }
-                Role::DstPred => self.note_write(&n.name, PRED),
-                Role::DstParam => self.note_write(&n.piece(), ty),
+                OperandRole::DstPred => self.note_write(&n.name, PRED),
+                OperandRole::DstParam => self.note_write(&n.piece(), ty),
                 // Addresses of shared memory may have 32 bits.
-                Role::Addr if shared(m) => self.note_read(&n.name, role, Ty::U32),
-                Role::Addr => self.note_read(&n.name, role, Ty::U64),
-                Role::Val | Role::Pred | Role::Loose => self.note_read(&n.name, role, ty),
-                Role::Param => self.note_read(&n.piece(), Role::Loose, ty),
-                Role::Any | Role::Vals => self.note_read(&n.name, Role::Loose, ty),
-                Role::Label => {}
+                OperandRole::Addr if shared(m) => self.note_read(&n.name, role, Ty::U32),
+                OperandRole::Addr => self.note_read(&n.name, role, Ty::U64),
+                OperandRole::Val | OperandRole::Pred | OperandRole::Loose => {
+                    self.note_read(&n.name, role, ty)
+                }
+                OperandRole::Param => self.note_read(&n.piece(), OperandRole::Loose, ty),
+                OperandRole::Any | OperandRole::Vals => {
+                    self.note_read(&n.name, OperandRole::Loose, ty)
+                }
+                OperandRole::Label => {}
             }
         }
     }
@@ -238,27 +244,20 @@ impl<'a> Emit<'a, '_> {
     }
 
     fn mismatch(&mut self, range: &Range<usize>, declared: Ty, used: Ty) {
-        let describe = |ty: Ty| {
-            if ty == PRED {
-                "a predicate".to_string()
-            } else {
-                format!("{} bits wide", ty.bits)
-            }
-        };
         let message = format!(
             "`{}` is {}, used as {}",
             self.str(range),
-            describe(declared),
-            describe(used)
+            described(declared),
+            described(used)
         );
         self.error("type-mismatch", range.clone(), message, |d| {
-            d.label(format!("expected {}", describe(used)))
+            d.label(format!("expected {}", described(used)))
         });
     }
 
-    fn note_read(&mut self, range: &Range<usize>, role: Role, ty: Ty) {
+    fn note_read(&mut self, range: &Range<usize>, role: OperandRole, ty: Ty) {
         let name = self.str(range);
-        if !matches!(self.classify(name, role), Name::Register) {
+        if !matches!(self.classify(name, role), NameMeaning::Register) {
             return;
         }
         if !self.env.strict && self.symbols.find(name).is_some() {
@@ -267,10 +266,10 @@ impl<'a> Emit<'a, '_> {
             return;
         }
         let bits = match role {
-            Role::Pred => PRED,
+            OperandRole::Pred => PRED,
             _ => ty,
         };
-        if role != Role::Loose
+        if role != OperandRole::Loose
             && let Some(declared) = self.declared_ty(name).filter(|d| {
                 bits != Ty::WORD && (d.bits < bits.bits || (bits == PRED) != (*d == PRED))
             })
@@ -285,49 +284,58 @@ impl<'a> Emit<'a, '_> {
     }
 
     /// The meaning of a name in an operand with that role.
-    pub(super) fn classify(&self, name: &str, role: Role) -> Name {
+    pub(super) fn classify(&self, name: &str, role: OperandRole) -> NameMeaning {
         if name.starts_with('%') {
             if let Some((_, value)) = self.env.specials.iter().find(|s| s.0 == name) {
-                return Name::Special(*value);
+                return NameMeaning::Special(*value);
             }
             // A special register that the test sets is an input, such as a timer.
             let set = || self.env.regs.iter().any(|r| bare(&r.name) == bare(name));
             let said = || SIZES.contains(&bare(name)) || set();
             return if is_special(name) && !said() {
-                Name::UnknownSpecial
+                NameMeaning::UnknownSpecial
             } else {
-                Name::Register
+                NameMeaning::Register
             };
         }
         // The published suites distinguish registers from locations only by their position.
         if !self.env.strict {
-            return if role == Role::Addr {
+            return if role == OperandRole::Addr {
                 self.symbols
                     .find(name)
-                    .map_or(Name::Unknown, Name::Location)
+                    .map_or(NameMeaning::Unknown, NameMeaning::Location)
             } else {
-                Name::Register
+                NameMeaning::Register
             };
         }
-        if role != Role::Pred
+        if role != OperandRole::Pred
             && !self.env.nameless
             && let Some(loc) = self.symbols.find(name)
         {
-            return Name::Location(loc);
+            return NameMeaning::Location(loc);
         }
-        let register =
-            role != Role::Addr || self.written.contains(name) || self.declared_ty(name).is_some();
+        let register = role != OperandRole::Addr
+            || self.written.contains(name)
+            || self.declared_ty(name).is_some();
         if register {
-            Name::Register
+            NameMeaning::Register
         } else {
-            Name::Unknown
+            NameMeaning::Unknown
         }
+    }
+}
+
+fn described(ty: Ty) -> String {
+    if ty == PRED {
+        "a predicate".to_string()
+    } else {
+        format!("{} bits wide", ty.bits)
     }
 }
 
 /// Whether an access names shared memory.
 fn shared(m: &Matched) -> bool {
-    let words = [GroupKind::Space, GroupKind::Ignored]
+    let words = [QualKind::Space, QualKind::Ignored]
         .into_iter()
         .flat_map(|kind| m.quals.all(kind));
     words.into_iter().any(|word| word.starts_with("shared"))
@@ -370,7 +378,7 @@ fn is_special(name: &str) -> bool {
 }
 
 /// The type of a row's result if its operation has type `ty`.
-fn result_ty(row: &Row, ty: Ty) -> Ty {
+fn result_ty(row: &InstrRow, ty: Ty) -> Ty {
     match row.result {
         ResultTy::Own => ty,
         ResultTy::Pred => PRED,

@@ -9,11 +9,11 @@
 //!   the previous one.
 
 use super::table::Matched;
-use super::{Item, Unit};
+use super::{CodeItem, Unit};
 use diag::Sink;
 
 /// The requirement of some instructions.
-struct Need {
+struct Requirement {
     /// The opcode; if empty, any opcode.
     opcode: &'static str,
     /// Qualifiers that the instruction must have.
@@ -29,8 +29,8 @@ const fn need(
     words: &'static [&'static str],
     version: (u32, u32),
     target: u32,
-) -> Need {
-    Need {
+) -> Requirement {
+    Requirement {
         opcode,
         words,
         without: &[],
@@ -39,14 +39,14 @@ const fn need(
     }
 }
 
-impl Need {
-    const fn without(self, without: &'static [&'static str]) -> Need {
-        Need { without, ..self }
+impl Requirement {
+    const fn without(self, without: &'static [&'static str]) -> Requirement {
+        Requirement { without, ..self }
     }
 }
 
 /// If several rows match an instruction, it needs all of them.
-const NEEDS: &[Need] = &[
+const NEEDS: &[Requirement] = &[
     need("activemask", &[], (6, 2), 70),
     need("nanosleep", &[], (6, 2), 70),
     need("redux", &[], (7, 0), 80),
@@ -158,7 +158,7 @@ const NEEDS: &[Need] = &[
 /// The requirements of a row of the instruction table, and those that further qualifiers add, for
 /// the book.
 #[cfg(test)]
-pub(super) fn of_row(row: &super::table::Row) -> String {
+pub(super) fn of_row(row: &super::table::InstrRow) -> String {
     let can_have = |word: &str| row.groups.iter().any(|group| group.words.contains(&word));
     let mut always: Option<((u32, u32), u32)> = None;
     let mut further = Vec::new();
@@ -212,18 +212,17 @@ pub(super) fn of_any() -> String {
 /// Requirements of an opcode that none of the given texts about its rows mentions.
 #[cfg(test)]
 pub(super) fn told_of_none(told: &[String]) -> Vec<String> {
-    let missing = |n: &&Need| {
-        let of = super::rows()
-            .zip(told)
-            .filter(|(row, _)| row.opcode == n.opcode);
-        !n.opcode.is_empty()
-            && !of
-                .into_iter()
-                .any(|(_, text)| text.contains(&in_words((n.version, n.target))))
-    };
     NEEDS
         .iter()
-        .filter(missing)
+        .filter(|n: &&Requirement| {
+            let of = super::rows()
+                .zip(told)
+                .filter(|(row, _)| row.opcode == n.opcode);
+            !n.opcode.is_empty()
+                && !of
+                    .into_iter()
+                    .any(|(_, text)| text.contains(&in_words((n.version, n.target))))
+        })
         .map(|n| format!("{} {:?}", n.opcode, n.words))
         .collect()
 }
@@ -237,7 +236,7 @@ const OF_CLUSTERS: [&str; 3] = ["%cluster", "%nclusterid", "%is_explicit_cluster
 
 /// The version and target of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Made {
+pub struct ModuleTarget {
     /// `.version`.
     pub version: (u32, u32),
     /// `.target`: the number.
@@ -246,9 +245,9 @@ pub struct Made {
 
 impl Unit {
     /// Reports instructions that are newer than their module.
-    pub fn newer(&self, made: Made, sink: &mut Sink) {
+    pub fn newer(&self, made: ModuleTarget, sink: &mut Sink) {
         for item in &self.items {
-            let Item::Instr(m) = item else { continue };
+            let CodeItem::Instr(m) = item else { continue };
             let Some((version, target)) = self.needs(m) else {
                 continue;
             };
@@ -285,12 +284,11 @@ impl Unit {
         let text = self.text.as_str();
         let opcode = &text[m.raw.opcode.clone()];
         let written = |word: &&'static str| m.raw.quals.iter().any(|q| text[q.clone()] == **word);
-        let applies = |n: &&Need| {
+        let rows = NEEDS.iter().filter(|n: &&Requirement| {
             (n.opcode.is_empty() || n.opcode == opcode)
                 && n.words.iter().all(written)
                 && !n.without.iter().any(written)
-        };
-        let rows = NEEDS.iter().filter(applies);
+        });
         let of_clusters = m.raw.operands.iter().any(|o| {
             let name = text[o.range.clone()].trim_start();
             OF_CLUSTERS.iter().any(|r| name.starts_with(r))

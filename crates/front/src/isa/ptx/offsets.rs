@@ -272,10 +272,9 @@ impl Range {
                 let step = apart
                     .map_or(self.step, |apart| gcd(self.step, apart))
                     .max(1);
-                let inside = |n: &i64| apart.is_some() || (self.first..=self.last).contains(n);
                 (self.first.rem_euclid(step)..bytes)
                     .step_by(step as usize)
-                    .filter(inside)
+                    .filter(|n: &i64| apart.is_some() || (self.first..=self.last).contains(n))
                     .collect()
             }
         }
@@ -292,16 +291,16 @@ fn gcd(a: i64, b: i64) -> i64 {
 
 /// A number or, with a base, an address at that offset in an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Value {
+struct OffsetValue {
     base: Option<LocId>,
     at: Range,
 }
 
 /// A possible value; `None`: any value.
-type Known = Option<Value>;
+type KnownOffset = Option<OffsetValue>;
 
-fn number(at: Range) -> Known {
-    Some(Value { base: None, at })
+fn number(at: Range) -> KnownOffset {
+    Some(OffsetValue { base: None, at })
 }
 
 /// The offsets of each access, by object. `unknown` lists accesses that may be anywhere.
@@ -321,7 +320,7 @@ impl Offsets {
             steps: STEPS,
         };
         for t in threads {
-            let mut run = Run {
+            let mut run = OffsetRun {
                 program,
                 thread: t,
                 offsets: &mut offsets,
@@ -335,11 +334,11 @@ impl Offsets {
     }
 
     /// The bytes of an object at which an access of a size can begin, considering only aligned
-    /// places inside the object.
+    /// places inside the object. `at` is the access: thread and micro-op.
     pub(super) fn of(
         &self,
         program: &Program,
-        (t, i): (usize, usize),
+        at: (usize, usize),
         object: LocId,
         size: u32,
     ) -> Vec<i64> {
@@ -353,10 +352,10 @@ impl Offsets {
         };
         let apart = copied.then(|| program::memory::stride(bytes));
         let bytes = bytes as i64;
-        let mut all: Vec<i64> = if self.unknown.contains(&(t, i)) {
+        let mut all: Vec<i64> = if self.unknown.contains(&at) {
             (0..bytes).collect()
         } else {
-            let ranges = self.found.get(&(t, i)).and_then(|of| of.get(&object));
+            let ranges = self.found.get(&at).and_then(|of| of.get(&object));
             ranges
                 .into_iter()
                 .flatten()
@@ -371,13 +370,13 @@ impl Offsets {
 }
 
 /// The run of one thread.
-struct Run<'a> {
+struct OffsetRun<'a> {
     program: &'a Program,
     thread: usize,
     offsets: &'a mut Offsets,
 }
 
-impl Run<'_> {
+impl OffsetRun<'_> {
     /// Follows all paths; `None` if there are too many.
     fn all(&mut self) -> Option<()> {
         let program = self.program;
@@ -390,7 +389,7 @@ impl Run<'_> {
         let start = |init: &Init| match init {
             Init::Int(n) => number(Range::one(*n)),
             Init::Unknown => None,
-            Init::Address { loc, index } => Some(Value {
+            Init::Address { loc, index } => Some(OffsetValue {
                 base: Some(program.object(*loc)),
                 at: Range::one(program.layout(*loc).offset(*index)),
             }),
@@ -401,10 +400,10 @@ impl Run<'_> {
                 .regs
                 .iter()
                 .map(|r| start(&r.init))
-                .collect::<Vec<Known>>(),
+                .collect::<Vec<KnownOffset>>(),
         )];
-        let mut seen: HashMap<usize, HashSet<Vec<Known>>> = HashMap::new();
-        let mut wide: HashMap<usize, Vec<Known>> = HashMap::new();
+        let mut seen: HashMap<usize, HashSet<Vec<KnownOffset>>> = HashMap::new();
+        let mut wide: HashMap<usize, Vec<KnownOffset>> = HashMap::new();
         while let Some((mut at, mut regs)) = open.pop() {
             while let Some(instr) = thread.code.get(at) {
                 self.offsets.steps = self.offsets.steps.checked_sub(1)?;
@@ -455,12 +454,12 @@ impl Run<'_> {
         Some(())
     }
 
-    fn note(&mut self, at: usize, instr: &Instr, regs: &[Known]) {
+    fn note(&mut self, at: usize, instr: &Instr, regs: &[KnownOffset]) {
         let Some((addr, _)) = access_of(&instr.op) else {
             return;
         };
         match self.value(addr, regs) {
-            Some(Value {
+            Some(OffsetValue {
                 base: Some(object),
                 at: range,
             }) => {
@@ -468,7 +467,7 @@ impl Run<'_> {
                 of.entry(object).or_default().insert(range);
             }
             // A constant that is not an address: the access faults.
-            Some(Value {
+            Some(OffsetValue {
                 base: None,
                 at: range,
             }) if range.is_one().is_some() => {}
@@ -478,12 +477,12 @@ impl Run<'_> {
         }
     }
 
-    fn value(&self, e: &Expr, regs: &[Known]) -> Known {
+    fn value(&self, e: &Expr, regs: &[KnownOffset]) -> KnownOffset {
         let of = |e: &Expr| self.value(e, regs);
         match e {
             Expr::Const(n) => number(Range::one(*n)),
             Expr::Reg(r) => regs[usize::from(r.0)],
-            Expr::Address(loc) => Some(Value {
+            Expr::Address(loc) => Some(OffsetValue {
                 base: Some(self.program.object(*loc)),
                 at: Range::one(0),
             }),
@@ -491,11 +490,9 @@ impl Run<'_> {
                 // An unknown operand may be any number, but next to an address it counts as a
                 // number.
                 let (a, b) = (of(a), of(b));
-                let range = |v: Known| v.map_or(Range::ANY, |v| v.at);
-                let base = |v: Known| v.and_then(|v| v.base);
-                match (base(a), base(b)) {
+                match (base_of(a), base_of(b)) {
                     (None, None) if a.is_none() && b.is_none() => None,
-                    (None, None) => number(match (range(a).is_one(), range(b).is_one()) {
+                    (None, None) => number(match (range_of(a).is_one(), range_of(b).is_one()) {
                         (Some(_), Some(0)) if op.divides() => Range::ANY,
                         (Some(a), Some(b)) if *op != BinOp::Unknown => {
                             Range::one(op.apply(*ty, a, b))
@@ -506,37 +503,37 @@ impl Run<'_> {
                         {
                             return None;
                         }
-                        _ => Range::apply(*op, *ty, range(a), range(b)),
+                        _ => Range::apply(*op, *ty, range_of(a), range_of(b)),
                     }),
                     (Some(loc), None) if matches!(op, BinOp::Add | BinOp::Sub | BinOp::And) => {
                         let at = match op {
-                            BinOp::Add => range(a).plus(range(b)),
-                            BinOp::Sub => range(a).plus(range(b).times(-1)),
+                            BinOp::Add => range_of(a).plus(range_of(b)),
+                            BinOp::Sub => range_of(a).plus(range_of(b).times(-1)),
                             // Objects are aligned to their elements, so masking low bits stays in
                             // the object.
-                            _ if range(b).is_one().is_some_and(|mask| mask < 0) => {
-                                Range::apply(*op, *ty, range(a), range(b))
+                            _ if range_of(b).is_one().is_some_and(|mask| mask < 0) => {
+                                Range::apply(*op, *ty, range_of(a), range_of(b))
                             }
-                            _ => return number(Range::apply(*op, *ty, range(a), range(b))),
+                            _ => return number(Range::apply(*op, *ty, range_of(a), range_of(b))),
                         };
-                        Some(Value {
+                        Some(OffsetValue {
                             base: Some(loc),
                             at,
                         })
                     }
-                    (None, Some(loc)) if *op == BinOp::Add => Some(Value {
+                    (None, Some(loc)) if *op == BinOp::Add => Some(OffsetValue {
                         base: Some(loc),
-                        at: range(a).plus(range(b)),
+                        at: range_of(a).plus(range_of(b)),
                     }),
                     (Some(x), Some(y)) if *op == BinOp::Sub && x == y => {
-                        number(range(a).plus(range(b).times(-1)))
+                        number(range_of(a).plus(range_of(b).times(-1)))
                     }
                     _ => None,
                 }
             }
             Expr::Fused(..) => number(Range::ANY),
             Expr::Cmp(op, ty, a, b) => number(match (of(a)?, of(b)?) {
-                (Value { base: None, at: a }, Value { base: None, at: b }) => {
+                (OffsetValue { base: None, at: a }, OffsetValue { base: None, at: b }) => {
                     match (a.is_one(), b.is_one()) {
                         (Some(a), Some(b)) => Range::one(i64::from(op.holds(*ty, a, b))),
                         _ => Range::BIT,
@@ -550,26 +547,34 @@ impl Run<'_> {
                 None => either(of(a), of(b)),
             },
             Expr::Cast(ty, inner) => match of(inner)? {
-                Value { base: None, at } => number(at.cast(*ty)),
+                OffsetValue { base: None, at } => number(at.cast(*ty)),
                 address => Some(address),
             },
         }
     }
 }
 
+fn base_of(v: KnownOffset) -> Option<LocId> {
+    v.and_then(|v| v.base)
+}
+
+fn range_of(v: KnownOffset) -> Range {
+    v.map_or(Range::ANY, |v| v.at)
+}
+
 /// A value that is one of two.
-fn either(a: Known, b: Known) -> Known {
+fn either(a: KnownOffset, b: KnownOffset) -> KnownOffset {
     let (a, b) = (a?, b?);
-    (a.base == b.base).then(|| Value {
+    (a.base == b.base).then(|| OffsetValue {
         at: a.at.or(b.at),
         ..a
     })
 }
 
 /// A register's value, widened for further iterations of a loop.
-fn widened(a: Known, b: Known) -> Known {
+fn widened(a: KnownOffset, b: KnownOffset) -> KnownOffset {
     let (a, b) = (a?, b?);
-    (a.base == b.base).then(|| Value {
+    (a.base == b.base).then(|| OffsetValue {
         at: a.at.widened(b.at),
         ..a
     })

@@ -1,9 +1,9 @@
 //! Checks operands against the instruction table and resolves them.
 
-use super::lower::{Arg, Emit, truth};
-use super::names::Name;
-use super::parse::{NameOperand, Operand, OperandKind};
-use super::table::{GroupKind, Matched, Role};
+use super::lower::{Emit, PtxArg, truth};
+use super::names::NameMeaning;
+use super::parse::{NameOperand, OperandKind, PtxOperand};
+use super::table::{Matched, OperandRole, QualKind};
 use crate::isa::SymbolKind;
 use diag::Diagnostic;
 use program::{BinOp, Expr, LocId, Space, Ty};
@@ -13,46 +13,46 @@ impl Emit<'_, '_> {
     pub(super) fn argument(
         &mut self,
         m: &Matched,
-        role: Role,
-        operand: &Operand,
+        role: OperandRole,
+        operand: &PtxOperand,
         ty: Ty,
         loc: &mut Option<LocId>,
-    ) -> Option<Arg> {
+    ) -> Option<PtxArg> {
         let width = m.quals.width();
-        let takes_vector = width > 1 && matches!(role, Role::Dst | Role::Val);
+        let takes_vector = width > 1 && matches!(role, OperandRole::Dst | OperandRole::Val);
         match &operand.kind {
             OperandKind::Vector(all) if takes_vector && all.len() == width => all
                 .iter()
                 .map(|element| self.operand(m, role, element, ty, loc))
                 .collect::<Option<_>>()
-                .map(Arg::Vector),
+                .map(PtxArg::Vector),
             // Triton prints scalars in braces, too.
             OperandKind::Vector(all)
                 if all.len() == width
-                    && matches!(role, Role::Dst | Role::Val)
+                    && matches!(role, OperandRole::Dst | OperandRole::Val)
                     && matches!(m.row.opcode, "ld" | "st") =>
             {
                 self.operand(m, role, &all[0], ty, loc)
             }
-            OperandKind::Vector(all) if matches!(role, Role::Dsts | Role::Vals) => {
-                let role = if role == Role::Dsts {
-                    Role::Dst
+            OperandKind::Vector(all) if matches!(role, OperandRole::Dsts | OperandRole::Vals) => {
+                let role = if role == OperandRole::Dsts {
+                    OperandRole::Dst
                 } else {
-                    Role::Any
+                    OperandRole::Any
                 };
                 let all = all
                     .iter()
                     .map(|element| self.operand(m, role, element, ty, loc));
-                all.collect::<Option<_>>().map(Arg::Vector)
+                all.collect::<Option<_>>().map(PtxArg::Vector)
             }
-            OperandKind::Pair(both) if role == Role::DstAndPred => {
+            OperandKind::Pair(both) if role == OperandRole::DstAndPred => {
                 let [first, second] = both.as_slice() else {
                     return None;
                 };
-                let first = self.operand(m, Role::Dst, first, ty, loc)?;
-                Some(Arg::Vector(vec![
+                let first = self.operand(m, OperandRole::Dst, first, ty, loc)?;
+                Some(PtxArg::Vector(vec![
                     first,
-                    self.operand(m, Role::DstPred, second, ty, loc)?,
+                    self.operand(m, OperandRole::DstPred, second, ty, loc)?,
                 ]))
             }
             _ if takes_vector => {
@@ -62,10 +62,10 @@ impl Emit<'_, '_> {
                 });
                 None
             }
-            _ if matches!(role, Role::DstAndPred | Role::Dsts) => {
-                self.operand(m, Role::Dst, operand, ty, loc)
+            _ if matches!(role, OperandRole::DstAndPred | OperandRole::Dsts) => {
+                self.operand(m, OperandRole::Dst, operand, ty, loc)
             }
-            _ if role == Role::Vals => self.operand(m, Role::Val, operand, ty, loc),
+            _ if role == OperandRole::Vals => self.operand(m, OperandRole::Val, operand, ty, loc),
             _ => self.operand(m, role, operand, ty, loc),
         }
     }
@@ -73,18 +73,11 @@ impl Emit<'_, '_> {
     fn operand(
         &mut self,
         m: &Matched,
-        role: Role,
-        operand: &Operand,
+        role: OperandRole,
+        operand: &PtxOperand,
         ty: Ty,
         loc: &mut Option<LocId>,
-    ) -> Option<Arg> {
-        let wrong = |emit: &mut Self, found: &str| {
-            let message = format!("expected {}, found {found}", role.expected());
-            emit.error("wrong-operand", operand.range.clone(), message, |d| {
-                d.label(format!("expected the form {}", m.row.syntax))
-            });
-            None
-        };
+    ) -> Option<PtxArg> {
         match (&operand.kind, role) {
             (OperandKind::Pair(_), _) => {
                 let message = "a second destination after `|` is not supported here";
@@ -93,47 +86,14 @@ impl Emit<'_, '_> {
                 });
                 None
             }
-            (OperandKind::Int(v), Role::Val | Role::Loose | Role::Any) => {
-                if (m.quals.is_half() || m.quals.packed() > 1) && role == Role::Val {
-                    let message = "there are no constants of 16 bits of floating point, and none of packed types";
-                    self.error("wrong-operand", operand.range.clone(), message, |d| {
-                        d.label("expected a register, which `mov.b16` or `mov.b32` sets to the bits of one")
-                    });
-                    return None;
-                }
-                let prefix = m
-                    .quals
-                    .format()
-                    .map(|format| if format.bits == 32 { "0f" } else { "0d" });
-                let written = self.str(&operand.range);
-                if let Some(prefix) = prefix
-                    && role == Role::Val
-                    && !written.to_ascii_lowercase().starts_with(prefix)
-                {
-                    let message = format!(
-                        "`{written}` is no floating-point constant of {} bits",
-                        ty.bits
-                    );
-                    self.error("wrong-operand", operand.range.clone(), message, |d| {
-                        d.label(format!("expected the bits of one behind `{prefix}`"))
-                    });
-                }
-                if role == Role::Val && !fits(*v, ty) {
-                    let message = format!("{v} does not fit {} bits", ty.bits);
-                    self.error(
-                        "constant-out-of-range",
-                        operand.range.clone(),
-                        message,
-                        |d| d.label(format!("expected a constant of {} bits", ty.bits)),
-                    );
-                }
-                Some(Arg::Expr(Expr::Const(*v)))
+            (OperandKind::Int(v), OperandRole::Val | OperandRole::Loose | OperandRole::Any) => {
+                self.integer(m, role, operand, *v, ty)
             }
-            (OperandKind::Int(_), _) => wrong(self, "a constant"),
+            (OperandKind::Int(_), _) => self.wrong(m, role, operand, "a constant"),
             // A floating-point constant has 64 bits until it is used (PTX ISA, Floating-Point
             // Constants).
-            (OperandKind::Fraction(v), Role::Val | Role::Any)
-                if role == Role::Any
+            (OperandKind::Fraction(v), OperandRole::Val | OperandRole::Any)
+                if role == OperandRole::Any
                     || m.quals.packed() == 1
                         && m.quals.format().is_some_and(|format| format.bits > 16) =>
             {
@@ -142,48 +102,116 @@ impl Emit<'_, '_> {
                 } else {
                     v.to_bits() as i64
                 };
-                Some(Arg::Expr(Expr::Const(bits)))
+                Some(PtxArg::Expr(Expr::Const(bits)))
             }
-            (OperandKind::Fraction(_), _) => wrong(self, "a fraction"),
-            (OperandKind::Discard, Role::Dst | Role::DstPred) => Some(Arg::Dst(None)),
-            (OperandKind::Discard, _) => wrong(self, "`_`"),
-            (OperandKind::Vector(_), _) => wrong(self, "a vector"),
-            (OperandKind::Name(n), Role::Dst | Role::DstPred) if plain(n) => {
-                Some(Arg::Dst(self.regs.find(self.str(&n.name))))
-                    .filter(|arg| matches!(arg, Arg::Dst(Some(_))))
+            (OperandKind::Fraction(_), _) => self.wrong(m, role, operand, "a fraction"),
+            (OperandKind::Discard, OperandRole::Dst | OperandRole::DstPred) => {
+                Some(PtxArg::Dst(None))
             }
-            (OperandKind::Name(n), Role::Label) if plain(n) => Some(Arg::Label(n.name.clone())),
-            (OperandKind::Name(n), Role::Pred) if !n.brackets => {
+            (OperandKind::Discard, _) => self.wrong(m, role, operand, "`_`"),
+            (OperandKind::Vector(_), _) => self.wrong(m, role, operand, "a vector"),
+            (OperandKind::Name(n), OperandRole::Dst | OperandRole::DstPred) if plain(n) => {
+                Some(PtxArg::Dst(self.regs.find(self.str(&n.name))))
+                    .filter(|arg| matches!(arg, PtxArg::Dst(Some(_))))
+            }
+            (OperandKind::Name(n), OperandRole::Label) if plain(n) => {
+                Some(PtxArg::Label(n.name.clone()))
+            }
+            (OperandKind::Name(n), OperandRole::Pred) if !n.brackets => {
                 let reg = self.regs.find(self.str(&n.name))?;
-                Some(Arg::Expr(truth(Expr::Reg(reg), n.negated)))
+                Some(PtxArg::Expr(truth(Expr::Reg(reg), n.negated)))
             }
-            (OperandKind::Name(n), Role::Val | Role::Loose | Role::Any)
+            (OperandKind::Name(n), OperandRole::Val | OperandRole::Loose | OperandRole::Any)
                 if !n.brackets && !n.negated =>
             {
                 self.value(n, ty)
             }
-            (OperandKind::Name(n), Role::Param) if n.brackets && n.index == 0 => {
-                Some(Arg::Expr(Expr::Reg(self.regs.find(self.str(&n.piece()))?)))
+            (OperandKind::Name(n), OperandRole::Param) if n.brackets && n.index == 0 => Some(
+                PtxArg::Expr(Expr::Reg(self.regs.find(self.str(&n.piece()))?)),
+            ),
+            (OperandKind::Name(n), OperandRole::DstParam) if n.brackets && n.index == 0 => {
+                Some(PtxArg::Dst(self.regs.find(self.str(&n.piece()))))
             }
-            (OperandKind::Name(n), Role::DstParam) if n.brackets && n.index == 0 => {
-                Some(Arg::Dst(self.regs.find(self.str(&n.piece()))))
-            }
-            (OperandKind::Name(n), Role::Addr) if !n.negated => self.address(m, n, ty, loc),
-            (OperandKind::Name(n), _) if n.brackets => wrong(self, "an address"),
+            (OperandKind::Name(n), OperandRole::Addr) if !n.negated => self.address(m, n, ty, loc),
+            (OperandKind::Name(n), _) if n.brackets => self.wrong(m, role, operand, "an address"),
             (OperandKind::Name(n), _) => {
                 let found = format!("`{}`", self.str(&n.name));
-                wrong(self, &found)
+                self.wrong(m, role, operand, &found)
             }
         }
     }
 
+    /// Reports an operand that does not fit its role.
+    fn wrong(
+        &mut self,
+        m: &Matched,
+        role: OperandRole,
+        operand: &PtxOperand,
+        found: &str,
+    ) -> Option<PtxArg> {
+        let message = format!("expected {}, found {found}", role.expected());
+        self.error("wrong-operand", operand.range.clone(), message, |d| {
+            d.label(format!("expected the form {}", m.row.syntax))
+        });
+        None
+    }
+
+    /// Checks a constant: its notation and its range.
+    fn integer(
+        &mut self,
+        m: &Matched,
+        role: OperandRole,
+        operand: &PtxOperand,
+        v: i64,
+        ty: Ty,
+    ) -> Option<PtxArg> {
+        if (m.quals.is_half() || m.quals.packed() > 1) && role == OperandRole::Val {
+            let message = "there are no constants of 16 bits of floating point, and \
+                     none of packed types";
+            self.error("wrong-operand", operand.range.clone(), message, |d| {
+                d.label(
+                    "expected a register, which `mov.b16` or `mov.b32` sets to \
+                     the bits of one",
+                )
+            });
+            return None;
+        }
+        let prefix = m
+            .quals
+            .format()
+            .map(|format| if format.bits == 32 { "0f" } else { "0d" });
+        let written = self.str(&operand.range);
+        if let Some(prefix) = prefix
+            && role == OperandRole::Val
+            && !written.to_ascii_lowercase().starts_with(prefix)
+        {
+            let message = format!(
+                "`{written}` is no floating-point constant of {} bits",
+                ty.bits
+            );
+            self.error("wrong-operand", operand.range.clone(), message, |d| {
+                d.label(format!("expected the bits of one behind `{prefix}`"))
+            });
+        }
+        if role == OperandRole::Val && !fits(v, ty) {
+            let message = format!("{v} does not fit {} bits", ty.bits);
+            self.error(
+                "constant-out-of-range",
+                operand.range.clone(),
+                message,
+                |d| d.label(format!("expected a constant of {} bits", ty.bits)),
+            );
+        }
+        Some(PtxArg::Expr(Expr::Const(v)))
+    }
+
     /// Resolves a register, a special register, or the address of a location.
-    fn value(&mut self, n: &NameOperand, ty: Ty) -> Option<Arg> {
+    fn value(&mut self, n: &NameOperand, ty: Ty) -> Option<PtxArg> {
         let name = self.str(&n.name);
-        match self.classify(name, Role::Val) {
-            Name::Special(v) => Some(Arg::Expr(Expr::Const(v))),
-            Name::UnknownSpecial => self.unknown_special(n),
-            Name::Location(id) => {
+        match self.classify(name, OperandRole::Val) {
+            NameMeaning::Special(v) => Some(PtxArg::Expr(Expr::Const(v))),
+            NameMeaning::UnknownSpecial => self.unknown_special(n),
+            NameMeaning::Location(id) => {
                 // Shared memory is a window of 32 bits (PTX ISA, Generic Addressing).
                 let window = self.symbols.object(id).1.space == Space::Shared;
                 if ty.bits != 64 && !(window && ty.bits == 32) {
@@ -193,9 +221,9 @@ impl Emit<'_, '_> {
                     });
                     return None;
                 }
-                Some(Arg::Expr(self.named(n, id)?))
+                Some(PtxArg::Expr(self.named(n, id)?))
             }
-            Name::Register | Name::Unknown => {
+            NameMeaning::Register | NameMeaning::Unknown => {
                 let reg = self.regs.find(name)?;
                 if n.offset != 0 || n.index != 0 {
                     let message = format!(
@@ -206,12 +234,12 @@ impl Emit<'_, '_> {
                     });
                     return None;
                 }
-                Some(Arg::Expr(Expr::Reg(reg)))
+                Some(PtxArg::Expr(Expr::Reg(reg)))
             }
         }
     }
 
-    fn unknown_special(&mut self, n: &NameOperand) -> Option<Arg> {
+    fn unknown_special(&mut self, n: &NameOperand) -> Option<PtxArg> {
         let name = self.str(&n.name);
         let known: Vec<&str> = self.env.specials.iter().map(|s| s.0.as_str()).collect();
         let message = format!("the special register `{name}` has no value here");
@@ -273,32 +301,32 @@ impl Emit<'_, '_> {
         n: &NameOperand,
         ty: Ty,
         loc: &mut Option<LocId>,
-    ) -> Option<Arg> {
+    ) -> Option<PtxArg> {
         let name = self.str(&n.name);
-        match self.classify(name, Role::Addr) {
-            Name::Location(id) => {
+        match self.classify(name, OperandRole::Addr) {
+            NameMeaning::Location(id) => {
                 *loc = Some(id);
                 self.check_space(m, n, id);
                 let address = self.named(n, id)?;
                 self.check_extent(m, n, id)?;
-                Some(Arg::Expr(address))
+                Some(PtxArg::Expr(address))
             }
-            Name::Register => {
+            NameMeaning::Register => {
                 let reg = self.regs.find(name)?;
                 let element = self.element(n, ty)?;
                 self.through_register = m.quals.ty().is_none();
-                Some(Arg::Expr(plus(Expr::Reg(reg), element, ty)))
+                Some(PtxArg::Expr(plus(Expr::Reg(reg), element, ty)))
             }
-            Name::Special(_) | Name::UnknownSpecial => {
+            NameMeaning::Special(_) | NameMeaning::UnknownSpecial => {
                 self.error(
                     "wrong-operand",
                     n.name.clone(),
                     format!("`{name}` is not an address"),
-                    |d| d.label(format!("expected {}", Role::Addr.expected())),
+                    |d| d.label(format!("expected {}", OperandRole::Addr.expected())),
                 );
                 None
             }
-            Name::Unknown => {
+            NameMeaning::Unknown => {
                 let full = self.sink.full();
                 let known = self.symbols.names().filter(|_| !full);
                 let span = self.unit.text.span(n.name.clone());
@@ -363,7 +391,7 @@ impl Emit<'_, '_> {
     }
 
     fn check_space(&mut self, m: &Matched, n: &NameOperand, id: LocId) {
-        let Some(written) = m.quals.get(GroupKind::Space) else {
+        let Some(written) = m.quals.get(QualKind::Space) else {
             return;
         };
         let space = self.symbols.object(id).1.space;
@@ -381,7 +409,7 @@ impl Emit<'_, '_> {
             return;
         }
         let name = self.str(&n.name);
-        let place = m.quals.place(GroupKind::Space).unwrap_or_default();
+        let place = m.quals.place(QualKind::Space).unwrap_or_default();
         let declared = self.symbols.get(id).span;
         let short = written.split(':').next().unwrap_or(written);
         let message = format!("`.{written}` access to `{name}`, which lives elsewhere");

@@ -16,12 +16,12 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::lex::{Kind, lex};
-use diag::{MappedText, Origin, Sink, Token};
+use super::lex::{PtxToken, lex};
+use diag::{MappedText, Sink, SourceOrigin, Token};
 
 /// The origins of each line of the test.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Origins(HashMap<u32, Vec<Origin>>);
+pub(super) struct Origins(HashMap<u32, Vec<SourceOrigin>>);
 
 /// The numbers of a file, a line and a column.
 type Spot = [i64; 3];
@@ -32,15 +32,15 @@ pub(super) fn unquoted(text: &str) -> &str {
 }
 
 /// The number and the name in a `.file` directive, from its operands.
-pub(super) fn file<'a>(text: &'a str, operands: &[Token<Kind>]) -> Option<(i64, &'a str)> {
+pub(super) fn file<'a>(text: &'a str, operands: &[Token<PtxToken>]) -> Option<(i64, &'a str)> {
     match operands {
         [
             Token {
-                kind: Kind::Int(number),
+                kind: PtxToken::Int(number),
                 ..
             },
             Token {
-                kind: Kind::Str,
+                kind: PtxToken::Str,
                 range,
             },
             ..,
@@ -52,20 +52,18 @@ pub(super) fn file<'a>(text: &'a str, operands: &[Token<Kind>]) -> Option<(i64, 
 /// The numbers of the files in the `.loc` directives of a text.
 pub(crate) fn files_named(text: &str) -> Vec<i64> {
     let tokens = lex(text);
-    let is_place = |words: &&[Token<Kind>]| {
-        words[0].kind == Kind::Word && &text[words[0].range.clone()] == ".loc"
-    };
-    let named = |words: &[Token<Kind>]| {
-        if let Kind::Int(file) = words[1].kind {
-            Some(file)
-        } else {
-            None
-        }
-    };
     tokens
         .windows(2)
-        .filter(is_place)
-        .filter_map(named)
+        .filter(|words: &&[Token<PtxToken>]| {
+            words[0].kind == PtxToken::Word && &text[words[0].range.clone()] == ".loc"
+        })
+        .filter_map(|words: &[Token<PtxToken>]| {
+            if let PtxToken::Int(file) = words[1].kind {
+                Some(file)
+            } else {
+                None
+            }
+        })
         .collect()
 }
 
@@ -78,10 +76,11 @@ impl Origins {
         }
         let word = |range: &Range<usize>| &all[range.clone()];
         let tokens = lex(all);
-        let lines: Vec<&[Token<Kind>]> = tokens.split(|t| t.kind == Kind::Newline).collect();
-        let directive = |line: &[Token<Kind>], name: &str| {
+        let lines: Vec<&[Token<PtxToken>]> =
+            tokens.split(|t| t.kind == PtxToken::Newline).collect();
+        let directive = |line: &[Token<PtxToken>], name: &str| {
             line.first()
-                .is_some_and(|first| first.kind == Kind::Word && word(&first.range) == name)
+                .is_some_and(|first| first.kind == PtxToken::Word && word(&first.range) == name)
         };
         let files = lines
             .iter()
@@ -92,7 +91,7 @@ impl Origins {
         let mut inlined: HashMap<Spot, Spot> = HashMap::new();
         // The module's line from the last `#line`, and the source lines from the last `.loc`.
         let mut module: Option<(usize, u32, &str)> = None;
-        let mut source: Vec<Origin> = Vec::new();
+        let mut source: Vec<SourceOrigin> = Vec::new();
         let (mut at, mut counted) = (0, 0);
         for line in lines {
             let Some(first) = line.first() else { continue };
@@ -103,40 +102,24 @@ impl Origins {
                 continue;
             }
             if directive(line, ".loc") {
-                let numbers = |tokens: &[Token<Kind>]| -> Option<Spot> {
-                    let number = |t: &Token<Kind>| {
-                        if let Kind::Int(n) = t.kind {
-                            Some(n)
-                        } else {
-                            None
-                        }
-                    };
-                    tokens
-                        .get(..3)?
-                        .iter()
-                        .map(number)
-                        .collect::<Option<Vec<_>>>()?
-                        .try_into()
-                        .ok()
-                };
                 let Some(spot) = numbers(&line[1..]) else {
                     continue;
                 };
                 let by = line
                     .iter()
-                    .position(|t| t.kind == Kind::Word && word(&t.range) == "inlined_at");
+                    .position(|t| t.kind == PtxToken::Word && word(&t.range) == "inlined_at");
                 if let Some(caller) = by.and_then(|by| numbers(&line[by + 1..])) {
                     inlined.insert(spot, caller);
                 }
                 source = chain(spot, &inlined, &files);
                 continue;
             }
-            let of_module = module.map(|(from, number, name)| Origin {
+            let of_module = module.map(|(from, number, name)| SourceOrigin {
                 file: name.to_owned(),
                 line: number.saturating_add((at - from) as u32),
                 inlined: false,
             });
-            let origin: Vec<Origin> = source.iter().cloned().chain(of_module).collect();
+            let origin: Vec<SourceOrigin> = source.iter().cloned().chain(of_module).collect();
             let here = sink.line(text.span(first.range.clone()).start);
             let known = found.0.entry(here).or_insert_with(|| origin.clone());
             if *known != origin {
@@ -147,26 +130,42 @@ impl Origins {
     }
 
     /// The origins of a line of the test.
-    pub(super) fn of(&self, line: u32) -> Vec<Origin> {
+    pub(super) fn of(&self, line: u32) -> Vec<SourceOrigin> {
         self.0.get(&line).cloned().unwrap_or_default()
     }
 }
 
+fn numbers(tokens: &[Token<PtxToken>]) -> Option<Spot> {
+    tokens
+        .get(..3)?
+        .iter()
+        .map(|t: &Token<PtxToken>| {
+            if let PtxToken::Int(n) = t.kind {
+                Some(n)
+            } else {
+                None
+            }
+        })
+        .collect::<Option<Vec<_>>>()?
+        .try_into()
+        .ok()
+}
+
 /// The line and the file in `#line 17 "k.ptx"`.
-fn line_directive<'a>(text: &'a str, line: &[Token<Kind>]) -> Option<(u32, &'a str)> {
+fn line_directive<'a>(text: &'a str, line: &[Token<PtxToken>]) -> Option<(u32, &'a str)> {
     match line {
         [
             hash,
             word,
             Token {
-                kind: Kind::Int(number),
+                kind: PtxToken::Int(number),
                 ..
             },
             Token {
-                kind: Kind::Str,
+                kind: PtxToken::Str,
                 range,
             },
-        ] if hash.kind == Kind::Punct('#') && &text[word.range.clone()] == "line" => {
+        ] if hash.kind == PtxToken::Punct('#') && &text[word.range.clone()] == "line" => {
             Some((u32::try_from(*number).ok()?, unquoted(&text[range.clone()])))
         }
         _ => None,
@@ -174,7 +173,11 @@ fn line_directive<'a>(text: &'a str, line: &[Token<Kind>]) -> Option<(u32, &'a s
 }
 
 /// A line of a source with the lines that it is inlined at, the kernel's first.
-fn chain(spot: Spot, inlined: &HashMap<Spot, Spot>, files: &HashMap<i64, &str>) -> Vec<Origin> {
+fn chain(
+    spot: Spot,
+    inlined: &HashMap<Spot, Spot>,
+    files: &HashMap<i64, &str>,
+) -> Vec<SourceOrigin> {
     let mut spots = vec![spot];
     while let Some(caller) = spots
         .last()
@@ -197,11 +200,12 @@ fn chain(spot: Spot, inlined: &HashMap<Spot, Spot>, files: &HashMap<i64, &str>) 
     }
     let count = lines.len();
     let is_first = |at: usize| at == 0 || lines[at - 1].2;
-    let told = |at: &usize| lines[*at].2 || is_first(*at) || at + 1 == count;
-    let origin = |at: usize| Origin {
-        file: lines[at].0.to_owned(),
-        line: lines[at].1,
-        inlined: at > 0,
-    };
-    (0..count).filter(told).map(origin).collect()
+    (0..count)
+        .filter(|at: &usize| lines[*at].2 || is_first(*at) || at + 1 == count)
+        .map(|at: usize| SourceOrigin {
+            file: lines[at].0.to_owned(),
+            line: lines[at].1,
+            inlined: at > 0,
+        })
+        .collect()
 }

@@ -72,7 +72,8 @@ const QUALIFIERS: &[(&str, &[&str])] = &[
         &["f16x2", "bf16x2", "u16x2", "s16x2", "f32x2"],
     ),
     (
-        "floating-point operations that are not defined to the last bit, or that no test has needed",
+        "floating-point operations that are not defined to the last bit, or that no test has \
+         needed",
         &[
             "noftz", "ftz", "rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi", "approx",
             "full", "NaN", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan",

@@ -17,15 +17,17 @@ const PAGE: &str = concat!(
 const HEAD: &str = "\
 # The PTX instructions
 
-This page is made from the tables that read them (`BLESS=1 cargo test -p fencepost-front page` makes it again), so it is true. What is
-*modelled* makes events that models know. What is *folded* makes none: it is computed, or decides which code runs. What is refused is an
-error at its place, with the reason that stands here; nothing is passed over. An instruction *needs* that version of PTX and that target, where these are
+This page is made from the tables that read them (`BLESS=1 cargo test -p fencepost-front page` \
+makes it again), so it is true. What is
+*modelled* makes events that models know. What is *folded* makes none: it is computed, or decides \
+which code runs. What is refused is an
+error at its place, with the reason that stands here; nothing is passed over. An instruction \
+*needs* that version of PTX and that target, where these are
 newer than PTX 6.0 and `sm_70`: in a module for older ones it is an error.
 ";
 
 fn page() -> String {
     let mut text = HEAD.to_owned();
-    let cell = |text: &str| text.replace('|', "\\|");
     let mut line = |line: String| {
         text += &line;
         text.push('\n');
@@ -63,6 +65,10 @@ fn page() -> String {
         }
     }
     text
+}
+
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
 }
 
 #[test]

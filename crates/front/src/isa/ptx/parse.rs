@@ -11,12 +11,12 @@
 use std::ops::Range;
 
 use super::constant::constant;
-use super::lex::{Kind, lex};
+use super::lex::{PtxToken, lex};
 use super::outside;
-use diag::{Cursor, MappedText, Sink};
+use diag::{Cursor, ErrorReported, MappedText, Sink};
 
 #[derive(Clone, Debug)]
-pub(super) enum Stmt {
+pub(super) enum PtxStmt {
     /// A label, `name:`.
     Label(Range<usize>),
     Instr(RawInstr),
@@ -41,12 +41,12 @@ pub(super) struct RawInstr {
     pub(super) opcode: Range<usize>,
     /// The qualifiers, without their dots.
     pub(super) quals: Vec<Range<usize>>,
-    pub(super) operands: Vec<Operand>,
+    pub(super) operands: Vec<PtxOperand>,
 }
 
 /// An operand with its place.
 #[derive(Clone, Debug)]
-pub(super) struct Operand {
+pub(super) struct PtxOperand {
     pub(super) range: Range<usize>,
     pub(super) kind: OperandKind,
 }
@@ -61,14 +61,14 @@ pub(super) enum OperandKind {
     /// `_`, which discards a result.
     Discard,
     /// The elements of a vector, `{a, b}`.
-    Vector(Vec<Operand>),
+    Vector(Vec<PtxOperand>),
     /// Two destinations, `d|p`.
-    Pair(Vec<Operand>),
+    Pair(Vec<PtxOperand>),
 }
 
-impl Operand {
+impl PtxOperand {
     /// The elements of a vector; any other operand is its own single element.
-    pub(super) fn elements(&self) -> &[Operand] {
+    pub(super) fn elements(&self) -> &[PtxOperand] {
         match &self.kind {
             OperandKind::Vector(all) | OperandKind::Pair(all) => all,
             _ => std::slice::from_ref(self),
@@ -103,8 +103,8 @@ impl NameOperand {
     }
 }
 
-pub(super) fn parse(text: &MappedText, sink: &mut Sink) -> Vec<Stmt> {
-    let mut parser = Parser {
+pub(super) fn parse(text: &MappedText, sink: &mut Sink) -> Vec<PtxStmt> {
+    let mut parser = PtxParser {
         text,
         tokens: Cursor::new(lex(text.as_str())),
         sink,
@@ -114,22 +114,19 @@ pub(super) fn parse(text: &MappedText, sink: &mut Sink) -> Vec<Stmt> {
     parser.out
 }
 
-struct Parser<'a> {
+struct PtxParser<'a> {
     text: &'a MappedText,
-    tokens: Cursor<Kind>,
+    tokens: Cursor<PtxToken>,
     sink: &'a mut Sink,
-    out: Vec<Stmt>,
+    out: Vec<PtxStmt>,
 }
 
-/// A statement was reported as malformed.
-struct Malformed;
-
-impl Parser<'_> {
+impl PtxParser<'_> {
     fn run(&mut self) {
         loop {
             match self.tokens.peek() {
-                Kind::End => return,
-                Kind::Newline | Kind::Punct(';' | '{' | '}') => drop(self.tokens.advance()),
+                PtxToken::End => return,
+                PtxToken::Newline | PtxToken::Punct(';' | '{' | '}') => drop(self.tokens.advance()),
                 _ => {
                     if self.statement().is_err() {
                         self.skip_statement();
@@ -144,11 +141,11 @@ impl Parser<'_> {
     }
 
     fn eat(&mut self, c: char) -> bool {
-        self.tokens.eat(Kind::Punct(c))
+        self.tokens.eat(PtxToken::Punct(c))
     }
 
     fn skip_newlines(&mut self) {
-        while self.tokens.peek() == Kind::Newline {
+        while self.tokens.peek() == PtxToken::Newline {
             self.tokens.advance();
         }
     }
@@ -156,35 +153,38 @@ impl Parser<'_> {
     fn skip_statement(&mut self) {
         while !matches!(
             self.tokens.peek(),
-            Kind::End | Kind::Newline | Kind::Punct(';')
+            PtxToken::End | PtxToken::Newline | PtxToken::Punct(';')
         ) {
             self.tokens.advance();
         }
     }
 
-    fn fail<T>(&mut self, expected: &str) -> Result<T, Malformed> {
+    fn fail<T>(&mut self, expected: &str) -> Result<T, ErrorReported> {
         let range = self.tokens.range();
         let span = self.text.span(range.clone());
         let found = match self.tokens.peek() {
-            Kind::End | Kind::Newline => "the end of the line".to_string(),
-            Kind::OpenComment => {
+            PtxToken::End | PtxToken::Newline => "the end of the line".to_string(),
+            PtxToken::OpenComment => {
                 self.sink.error(
                     "unterminated-comment",
                     span,
                     "this comment is never closed",
                     |d| d.label("expected `*/` after it"),
                 );
-                return Err(Malformed);
+                return Err(ErrorReported);
             }
-            Kind::BadNumber => {
+            PtxToken::BadNumber => {
                 let message = format!(
                     "`{}` is not an integer of at most 64 bits",
                     self.str(&range)
                 );
                 self.sink.error("bad-number", span, message, |d| {
-                    d.label("expected an integer, or the bits of a floating-point number as in `0f3F800000`")
+                    d.label(
+                        "expected an integer, or the bits of a floating-point number as \
+                         in `0f3F800000`",
+                    )
                 });
-                return Err(Malformed);
+                return Err(ErrorReported);
             }
             _ => format!("`{}`", self.str(&range)),
         };
@@ -194,31 +194,31 @@ impl Parser<'_> {
             format!("expected {expected}, found {found}"),
             |d| d.label(format!("expected {expected}")),
         );
-        Err(Malformed)
+        Err(ErrorReported)
     }
 
-    fn word(&mut self, expected: &str) -> Result<Range<usize>, Malformed> {
-        if self.tokens.peek() == Kind::Word {
+    fn word(&mut self, expected: &str) -> Result<Range<usize>, ErrorReported> {
+        if self.tokens.peek() == PtxToken::Word {
             Ok(self.tokens.advance().range)
         } else {
             self.fail(expected)
         }
     }
 
-    fn statement(&mut self) -> Result<(), Malformed> {
-        if self.tokens.peek() == Kind::Word && self.tokens.peek_at(1) == Kind::Punct(':') {
+    fn statement(&mut self) -> Result<(), ErrorReported> {
+        if self.tokens.peek() == PtxToken::Word && self.tokens.peek_at(1) == PtxToken::Punct(':') {
             let name = self.tokens.advance().range;
             self.tokens.advance();
-            self.out.push(Stmt::Label(name));
+            self.out.push(PtxStmt::Label(name));
             return Ok(());
         }
         let start = self.tokens.range().start;
         if self.eat('#') {
             let is_line =
-                self.tokens.peek() == Kind::Word && self.str(&self.tokens.range()) == "line";
+                self.tokens.peek() == PtxToken::Word && self.str(&self.tokens.range()) == "line";
             let numbered =
-                matches!(self.tokens.peek_at(1), Kind::Int(n) if u32::try_from(n).is_ok());
-            if !is_line || !numbered || self.tokens.peek_at(2) != Kind::Str {
+                matches!(self.tokens.peek_at(1), PtxToken::Int(n) if u32::try_from(n).is_ok());
+            if !is_line || !numbered || self.tokens.peek_at(2) != PtxToken::Str {
                 return self.fail(
                     "`line`, the number of the next line and its file, as in `#line 17 \"k.ptx\"`",
                 );
@@ -226,7 +226,7 @@ impl Parser<'_> {
             self.skip_statement();
             return Ok(());
         }
-        if self.tokens.peek() == Kind::Word && self.str(&self.tokens.range()).starts_with('.') {
+        if self.tokens.peek() == PtxToken::Word && self.str(&self.tokens.range()).starts_with('.') {
             return self.directive();
         }
         let pred = if self.eat('@') {
@@ -243,7 +243,7 @@ impl Parser<'_> {
         if outside::instruction(self.str(&opcode)).is_some() {
             while !matches!(
                 self.tokens.peek(),
-                Kind::End | Kind::Newline | Kind::Punct(';')
+                PtxToken::End | PtxToken::Newline | PtxToken::Punct(';')
             ) {
                 let range = self.tokens.advance().range;
                 if self
@@ -257,7 +257,7 @@ impl Parser<'_> {
                         offset: 0,
                         index: 0,
                     };
-                    operands.push(Operand {
+                    operands.push(PtxOperand {
                         range,
                         kind: OperandKind::Name(name),
                     });
@@ -277,7 +277,7 @@ impl Parser<'_> {
             return self.fail("`,`, `;` or the end of the line");
         }
         let end = self.tokens.last().range.end;
-        self.out.push(Stmt::Instr(RawInstr {
+        self.out.push(PtxStmt::Instr(RawInstr {
             range: start..end,
             pred,
             opcode,
@@ -290,7 +290,7 @@ impl Parser<'_> {
     fn at_end(&self) -> bool {
         matches!(
             self.tokens.peek(),
-            Kind::End | Kind::Newline | Kind::Punct(';' | '}')
+            PtxToken::End | PtxToken::Newline | PtxToken::Punct(';' | '}')
         )
     }
 
@@ -307,7 +307,7 @@ impl Parser<'_> {
     }
 
     /// Reads `.reg`; skips line and pragma information.
-    fn directive(&mut self) -> Result<(), Malformed> {
+    fn directive(&mut self) -> Result<(), ErrorReported> {
         let word = self.tokens.range();
         match self.str(&word) {
             ".loc" | ".file" | ".pragma" => {
@@ -320,7 +320,7 @@ impl Parser<'_> {
                 loop {
                     let name = self.word("a register name")?;
                     let count = if self.eat('<') {
-                        let Kind::Int(n) = self.tokens.peek() else {
+                        let PtxToken::Int(n) = self.tokens.peek() else {
                             return self.fail("a number of registers");
                         };
                         self.tokens.advance();
@@ -331,7 +331,7 @@ impl Parser<'_> {
                     } else {
                         None
                     };
-                    self.out.push(Stmt::Reg {
+                    self.out.push(PtxStmt::Reg {
                         ty: ty.clone(),
                         name,
                         count,
@@ -357,7 +357,7 @@ impl Parser<'_> {
                         break;
                     }
                 }
-                self.out.push(Stmt::Targets(labels));
+                self.out.push(PtxStmt::Targets(labels));
                 if self.at_end() {
                     Ok(())
                 } else {
@@ -373,7 +373,7 @@ impl Parser<'_> {
                         d.label("only `.reg` is read here")
                             .help("declare memory in the test's `[memory]` table")
                     });
-                Err(Malformed)
+                Err(ErrorReported)
             }
         }
     }
@@ -382,31 +382,31 @@ impl Parser<'_> {
         constant(self.text.as_str(), &mut self.tokens)
     }
 
-    fn operand(&mut self) -> Result<Operand, Malformed> {
+    fn operand(&mut self) -> Result<PtxOperand, ErrorReported> {
         let start = self.tokens.range().start;
         let kind = self.operand_kind()?;
         let end = self.tokens.last().range.end.max(start);
-        Ok(Operand {
+        Ok(PtxOperand {
             range: start..end,
             kind,
         })
     }
 
-    fn operand_kind(&mut self) -> Result<OperandKind, Malformed> {
+    fn operand_kind(&mut self) -> Result<OperandKind, ErrorReported> {
         if let Some(value) = self.integer() {
             return Ok(OperandKind::Int(value));
         }
         match self.tokens.peek() {
-            Kind::Fraction(v) => {
+            PtxToken::Fraction(v) => {
                 self.tokens.advance();
                 Ok(OperandKind::Fraction(v))
             }
-            Kind::Punct('{') => {
+            PtxToken::Punct('{') => {
                 self.tokens.advance();
                 let mut all = Vec::new();
                 loop {
                     self.skip_newlines();
-                    if self.tokens.peek() == Kind::Punct('{') {
+                    if self.tokens.peek() == PtxToken::Punct('{') {
                         return self.fail("an element of the vector");
                     }
                     all.push(self.operand()?);
@@ -419,7 +419,7 @@ impl Parser<'_> {
                     }
                 }
             }
-            Kind::Punct('[') => {
+            PtxToken::Punct('[') => {
                 self.tokens.advance();
                 self.skip_newlines();
                 if self.integer().is_some() {
@@ -427,9 +427,10 @@ impl Parser<'_> {
                 }
                 let mut name = self.name(true)?;
                 name.brackets = true;
-                if self.tokens.peek() == Kind::Punct(',') {
+                if self.tokens.peek() == PtxToken::Punct(',') {
                     return self.fail(
-                        "`]`; coordinates of tensors are not supported, `cp.async.bulk.tensor [dst], [map], bytes, [a]` copies a range",
+                        "`]`; coordinates of tensors are not supported, `cp.async.bulk.tensor \
+                         [dst], [map], bytes, [a]` copies a range",
                     );
                 }
                 if !self.eat(']') {
@@ -437,23 +438,23 @@ impl Parser<'_> {
                 }
                 Ok(OperandKind::Name(name))
             }
-            Kind::Punct('!') => {
+            PtxToken::Punct('!') => {
                 self.tokens.advance();
                 let mut name = self.name(false)?;
                 name.negated = true;
                 Ok(OperandKind::Name(name))
             }
-            Kind::Word if self.str(&self.tokens.range()) == "_" => {
+            PtxToken::Word if self.str(&self.tokens.range()) == "_" => {
                 let range = self.tokens.range();
                 self.tokens.advance();
-                self.perhaps_pair(Operand {
+                self.perhaps_pair(PtxOperand {
                     range,
                     kind: OperandKind::Discard,
                 })
             }
-            Kind::Word => {
+            PtxToken::Word => {
                 let name = self.name(true)?;
-                self.perhaps_pair(Operand {
+                self.perhaps_pair(PtxOperand {
                     range: name.name.clone(),
                     kind: OperandKind::Name(name),
                 })
@@ -463,12 +464,12 @@ impl Parser<'_> {
     }
 
     /// The operand, or a pair if `|` and a second one follow.
-    fn perhaps_pair(&mut self, first: Operand) -> Result<OperandKind, Malformed> {
+    fn perhaps_pair(&mut self, first: PtxOperand) -> Result<OperandKind, ErrorReported> {
         if !self.eat('|') {
             return Ok(first.kind);
         }
         let second = self.name(false)?;
-        let second = Operand {
+        let second = PtxOperand {
             range: second.name.clone(),
             kind: OperandKind::Name(second),
         };
@@ -476,7 +477,7 @@ impl Parser<'_> {
     }
 
     /// Parses `name`, `name[2]` or `name+4`.
-    fn name(&mut self, address: bool) -> Result<NameOperand, Malformed> {
+    fn name(&mut self, address: bool) -> Result<NameOperand, ErrorReported> {
         let name = self.word("a name")?;
         let mut operand = NameOperand {
             name,
@@ -488,7 +489,7 @@ impl Parser<'_> {
         if !address {
             return Ok(operand);
         }
-        if self.tokens.peek() == Kind::Punct('[') {
+        if self.tokens.peek() == PtxToken::Punct('[') {
             self.tokens.advance();
             operand.index = match self.integer() {
                 Some(index) => index,
@@ -498,7 +499,7 @@ impl Parser<'_> {
                 return self.fail("`]`");
             }
         }
-        if let Kind::Punct(sign @ ('+' | '-')) = self.tokens.peek() {
+        if let PtxToken::Punct(sign @ ('+' | '-')) = self.tokens.peek() {
             self.tokens.advance();
             let Some(offset) = self.integer() else {
                 return self.fail("an offset in bytes");

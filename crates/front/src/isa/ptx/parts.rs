@@ -23,7 +23,7 @@ use program::{Field, Init, Layout, LocId, LocationKind, Program, Tag, Ty, mbarri
 pub(super) type Cells = HashMap<(usize, usize), u8>;
 
 /// An access to an object through a register, with its possible places.
-pub(super) struct Access {
+pub(super) struct RegisterAccess {
     /// Its thread and micro-op.
     pub(super) at: (usize, usize),
     span: Span,
@@ -43,10 +43,9 @@ pub(super) fn cut(
     bytes: &[LocId],
     sink: &mut Sink,
 ) -> Cells {
-    let of_several = |program: &Program, object: LocId| matches!(&program.location(object).kind, LocationKind::Object { layout, .. } if layout.cells() > 1);
     let objects: Vec<LocId> = (0..program.locations.len() as u16)
         .map(LocId)
-        .filter(|object| bytes.contains(object) || of_several(program, *object))
+        .filter(|object| bytes.contains(object) || has_several_cells(program, *object))
         .collect();
     if objects.is_empty() {
         return Cells::new();
@@ -78,13 +77,20 @@ pub(super) fn cut(
     cells
 }
 
+fn has_several_cells(program: &Program, object: LocId) -> bool {
+    match &program.location(object).kind {
+        LocationKind::Object { layout, .. } => layout.cells() > 1,
+        LocationKind::Alias { .. } => false,
+    }
+}
+
 /// The accesses to some objects.
 pub(super) fn accesses(
     program: &Program,
     points: &Points,
     objects: &[LocId],
-) -> BTreeMap<LocId, Vec<Access>> {
-    let mut all: BTreeMap<LocId, Vec<Access>> = BTreeMap::new();
+) -> BTreeMap<LocId, Vec<RegisterAccess>> {
+    let mut all: BTreeMap<LocId, Vec<RegisterAccess>> = BTreeMap::new();
     let mut threads: HashSet<usize> = HashSet::new();
     for (t, i, instr) in program.instrs() {
         let t = usize::from(t.0);
@@ -98,7 +104,7 @@ pub(super) fn accesses(
         {
             threads.insert(t);
             let of_object = instr.op.has(Tag::Mbarrier);
-            let access = Access {
+            let access = RegisterAccess {
                 at: (t, i),
                 span: instr.span,
                 size: ty.bytes(),
@@ -118,13 +124,12 @@ pub(super) fn accesses(
 }
 
 /// The layout with the coarsest cells such that each access covers whole cells.
-fn whole(program: &Program, object: LocId, accesses: &[Access], sink: &mut Sink) -> Layout {
+fn whole(program: &Program, object: LocId, accesses: &[RegisterAccess], sink: &mut Sink) -> Layout {
     let bytes = match &program.location(object).kind {
         LocationKind::Object { init, .. } => init.len(),
         LocationKind::Alias { .. } => 0,
     };
     let mut sizes: Vec<u32> = vec![0; bytes];
-    let range = |place: &i64, size: u32| *place as usize..*place as usize + size as usize;
     // Threads often make the same accesses.
     let shapes: HashSet<(u32, &[i64])> = accesses
         .iter()
@@ -133,7 +138,7 @@ fn whole(program: &Program, object: LocId, accesses: &[Access], sink: &mut Sink)
     loop {
         let mut changed = false;
         for &(most, places) in &shapes {
-            let all = || places.iter().flat_map(|place| range(place, most));
+            let all = || places.iter().flat_map(|place| bytes_at(place, most));
             let size = all()
                 .map(|at| sizes[at])
                 .filter(|size| *size > 0)
@@ -155,7 +160,7 @@ fn whole(program: &Program, object: LocId, accesses: &[Access], sink: &mut Sink)
         access
             .places
             .iter()
-            .flat_map(|place| range(place, access.size))
+            .flat_map(|place| bytes_at(place, access.size))
             .for_each(|at| objects[at] = true);
     }
     let mut reported: HashSet<Span> = HashSet::new();
@@ -163,7 +168,7 @@ fn whole(program: &Program, object: LocId, accesses: &[Access], sink: &mut Sink)
         let hit = access
             .places
             .iter()
-            .find(|place| range(place, access.size).any(|at| objects[at]));
+            .find(|place| bytes_at(place, access.size).any(|at| objects[at]));
         if let Some(place) = hit.filter(|_| reported.insert(access.span)) {
             let name = &program.location(object).name;
             let word =
@@ -171,15 +176,27 @@ fn whole(program: &Program, object: LocId, accesses: &[Access], sink: &mut Sink)
             let message =
                 format!("this can be an access to an mbarrier object, at byte {word} of `{name}`");
             sink.error("mbarrier-access", access.span, message, |d| {
-                d.label(if access.places.len() == 1 { "at its place" } else { "at some of its places" })
-                    .note("an ordinary access to an mbarrier object is undefined (PTX ISA 9.4, mbarrier)")
-                    .help(format!(
-                        "if it is to other bytes, say what is where: `{name} = {{ fields = {{ data = \"u32[4]\", bar = \"mbarrier\" }} }}`"
-                    ))
+                d.label(if access.places.len() == 1 {
+                    "at its place"
+                } else {
+                    "at some of its places"
+                })
+                .note(
+                    "an ordinary access to an mbarrier object is undefined (PTX ISA \
+                     9.4, mbarrier)",
+                )
+                .help(format!(
+                    "if it is to other bytes, say what is where: `{name} = {{ fields = {{ \
+                     data = \"u32[4]\", bar = \"mbarrier\" }} }}`"
+                ))
             });
         }
     }
     layout(&sizes, &objects)
+}
+
+fn bytes_at(place: &i64, size: u32) -> std::ops::Range<usize> {
+    *place as usize..*place as usize + size as usize
 }
 
 /// The distance from one structure to the next, if the array holds equal structures. Bytes that are
@@ -229,12 +246,8 @@ fn layout(sizes: &[u32], objects: &[bool]) -> Layout {
         cells.push((at, size, of[at].1));
         at += size as usize;
     }
-    let ty = |size: u32| Ty {
-        bits: 8 * size as u8,
-        signed: false,
-    };
     if let [(_, size, false)] = cells[..] {
-        return Layout::from(ty(size));
+        return Layout::from(byte_ty(size));
     }
     let mut fields: Vec<Field> = Vec::new();
     for group in cells.chunk_by(|a, b| (a.1, a.2) == (b.1, b.2)) {
@@ -248,13 +261,20 @@ fn layout(sizes: &[u32], objects: &[bool]) -> Layout {
             fields.push(Field {
                 path,
                 offset: at as u32,
-                ty: ty(size),
+                ty: byte_ty(size),
                 boolean: false,
                 mbarrier,
             });
         }
     }
     Layout::record(None, fields, apart as u32)
+}
+
+fn byte_ty(size: u32) -> Ty {
+    Ty {
+        bits: 8 * size as u8,
+        signed: false,
+    }
 }
 
 /// Gives an array of bytes its cells, and converts initial addresses from bytes to cells.
@@ -305,7 +325,7 @@ fn lay(program: &mut Program, object: LocId, new: Layout) {
 }
 
 /// Marks words that code uses as mbarrier objects as such, whatever their declaration says.
-fn marked(program: &mut Program, object: LocId, accesses: &[Access]) {
+fn marked(program: &mut Program, object: LocId, accesses: &[RegisterAccess]) {
     let LocationKind::Object { layout, .. } = &mut program.locations[usize::from(object.0)].kind
     else {
         return;
@@ -321,15 +341,14 @@ fn marked(program: &mut Program, object: LocId, accesses: &[Access]) {
 
 /// The number of cells that an access covers, if it is the same at all places where it covers whole
 /// cells. `cells` maps the offset of each cell to its size.
-fn counted(cells: &HashMap<i64, u32>, access: &Access) -> Option<u8> {
-    let count = |place: &i64| {
+fn counted(cells: &HashMap<i64, u32>, access: &RegisterAccess) -> Option<u8> {
+    let mut counts = access.places.iter().filter_map(|place: &i64| {
         let size = *cells.get(place)?;
         let n = (access.size.is_multiple_of(size)).then_some(access.size / size)?;
         (0..n)
             .all(|k| cells.get(&(place + i64::from(k * size))) == Some(&size))
             .then_some(n as u8)
-    };
-    let mut counts = access.places.iter().filter_map(count);
+    });
     // An access without any place faults.
     let Some(first) = counts.next() else {
         return access.places.is_empty().then_some(1);
@@ -337,7 +356,13 @@ fn counted(cells: &HashMap<i64, u32>, access: &Access) -> Option<u8> {
     counts.all(|other| other == first).then_some(first)
 }
 
-fn refuse(program: &Program, object: LocId, access: &Access, differs: bool, sink: &mut Sink) {
+fn refuse(
+    program: &Program,
+    object: LocId,
+    access: &RegisterAccess,
+    differs: bool,
+    sink: &mut Sink,
+) {
     let name = &program.location(object).name;
     let bits = 8 * access.size;
     let layout = program.layout(object);
@@ -346,11 +371,10 @@ fn refuse(program: &Program, object: LocId, access: &Access, differs: bool, sink
         LocationKind::Alias { .. } => 0,
     };
     let cell = access.places.first().and_then(|place| {
-        let holds = |cell: &u32| {
+        (0..count as u32).find(|cell: &u32| {
             let from = layout.offset(*cell);
             (from..from + i64::from(layout.field(*cell).ty.bytes())).contains(place)
-        };
-        (0..count as u32).find(holds)
+        })
     });
     let message = match (cell, access.places.as_slice()) {
         (Some(cell), [_]) if !differs => {
@@ -364,7 +388,8 @@ fn refuse(program: &Program, object: LocId, access: &Access, differs: bool, sink
     };
     sink.error("mixed-size", access.span, message, |d| {
         d.label(format!("{bits} bits")).help(format!(
-            "declare `{name}` with its size alone, `{{ bytes = {} }}`: its fields are then what its accesses make of it",
+            "declare `{name}` with its size alone, `{{ bytes = {} }}`: its fields are then \
+             what its accesses make of it",
             layout.bytes(count)
         ))
     });

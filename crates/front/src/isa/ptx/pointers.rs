@@ -16,14 +16,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::Lowered;
+use super::LoweredThread;
 use super::known;
 use super::memory;
 use super::parts;
 use super::private;
 use super::regs::is_half;
 use super::reuse;
-use crate::isa::Open;
+use crate::isa::OpenObjects;
 use diag::{Sink, Span};
 use program::mbarrier;
 use program::points::{Points, Targets, access_of};
@@ -41,7 +41,7 @@ const OFFSETS: &str =
 
 /// Settles accesses through addresses in registers. `untyped` lists accesses without a type, by
 /// thread; `open` lists objects with properties that no declaration decides.
-pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &Open, sink: &mut Sink) {
+pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &OpenObjects, sink: &mut Sink) {
     private::keep(program, untyped, open);
     spaces(program, untyped, sink);
     let mut points = Points::compute(program);
@@ -89,7 +89,7 @@ pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &Open, sink: &m
                     .accesses_mut()
                     .for_each(|access| access.ty = ty);
             }
-            if let Some(cells) = known.or_else(|| cells(program, &points, (t, i))) {
+            if let Some(cells) = known.or_else(|| cells(program, &points, t, i)) {
                 program.threads[t].code[i].element.cells = cells;
             }
         }
@@ -176,8 +176,13 @@ fn objects(program: &mut Program, points: &Points, untyped: &[Untyped], sink: &m
             let name = &program.location(object).name;
             let message = format!("an mbarrier object in `{name}`, which has {bits}-bit elements");
             sink.error("mixed-size", span, message, |d| {
-                d.label(format!("the object is one word of {} bits", mbarrier::WORD.bits)).help(format!(
-                    "declare `{name}` with `type = \"u64\"`, and what is accessed otherwise on its own"
+                d.label(format!(
+                    "the object is one word of {} bits",
+                    mbarrier::WORD.bits
+                ))
+                .help(format!(
+                    "declare `{name}` with `type = \"u64\"`, and what is accessed otherwise \
+                     on its own"
                 ))
             });
         }
@@ -190,7 +195,7 @@ fn objects(program: &mut Program, points: &Points, untyped: &[Untyped], sink: &m
 }
 
 /// The number of cells that an access covers, if there are several.
-fn cells(program: &Program, points: &Points, (t, i): (usize, usize)) -> Option<u8> {
+fn cells(program: &Program, points: &Points, t: usize, i: usize) -> Option<u8> {
     let (addr, ty) = access_of(&program.threads[t].code[i].op)?;
     let object = addr
         .base()
@@ -280,6 +285,16 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
+    /// The size of an element of an object.
+    fn bits(&self, object: LocId) -> u8 {
+        self.program.element(object).bits
+    }
+
+    /// Whether elements of an object have several fields.
+    fn has_fields(&self, object: LocId) -> bool {
+        self.program.layout(object).cells() > 1
+    }
+
     /// The type of an access through a register; reports an error and returns `None` if it is not
     /// supported. `parts`: the number of cells that it covers, if it may reach an object with
     /// several fields.
@@ -313,33 +328,33 @@ impl Pass<'_> {
             );
             return None;
         }
-        let bits = |object: LocId| self.program.element(object).bits;
-        let several_fields = |o: &LocId| self.program.layout(*o).cells() > 1;
-        if let Some(parts) = parts.filter(|_| !untyped) {
-            let alike = |o: &LocId| several_fields(o) || bits(*o) * parts == wanted.bits;
-            if targets.iter().all(alike) {
-                return Some(wanted);
-            }
+        if let Some(parts) = parts.filter(|_| !untyped)
+            && targets
+                .iter()
+                .all(|o| self.has_fields(*o) || self.bits(*o) * parts == wanted.bits)
+        {
+            return Some(wanted);
         }
         // The access may cover several elements of each object, if the declaration gives their
         // type.
-        let piece = bits(first);
+        let piece = self.bits(first);
         let several = piece != 0 && wanted.bits > piece && wanted.bits.is_multiple_of(piece);
-        let divisible = |o: &LocId| {
-            several && bits(*o) == piece && !self.open.contains(o) && !several_fields(o)
-        };
-        if targets.iter().all(divisible) {
+        if targets.iter().all(|o| {
+            several && self.bits(*o) == piece && !self.open.contains(o) && !self.has_fields(*o)
+        }) {
             return Some(wanted);
         }
-        if let Some(other) = targets.into_iter().find(|o| bits(*o) != wanted.bits) {
-            let (name, bits) = (&self.program.location(other).name, bits(other));
+        if let Some(other) = targets.into_iter().find(|o| self.bits(*o) != wanted.bits) {
+            let (name, bits) = (&self.program.location(other).name, self.bits(other));
             let message = format!(
                 "a {}-bit access that can reach `{name}`, which has {bits}-bit elements",
                 wanted.bits
             );
             self.sink.error("mixed-size", self.span, message, |d| {
-                d.label(format!("{} bits", wanted.bits))
-                    .help("declare the objects with the smallest type that they are accessed with, for example `type = \"u32\"`")
+                d.label(format!("{} bits", wanted.bits)).help(
+                    "declare the objects with the smallest type that they are \
+                     accessed with, for example `type = \"u32\"`",
+                )
             });
             return None;
         }
@@ -361,11 +376,13 @@ impl Pass<'_> {
         {
             let name = &self.program.location(object).name;
             let message = format!("a non-coherent load of `{name}`, which is written");
-            self.sink.error("unsupported-load", self.span, message, |d| {
-                d.label("the PTX memory model does not cover it").note(
-                    "memory that is read with `.nc` is read-only while the kernel runs (PTX ISA, ld.global.nc)",
-                )
-            });
+            self.sink
+                .error("unsupported-load", self.span, message, |d| {
+                    d.label("the PTX memory model does not cover it").note(
+                        "memory that is read with `.nc` is read-only while the kernel runs (PTX \
+                         ISA, ld.global.nc)",
+                    )
+                });
         }
     }
 
@@ -417,8 +434,9 @@ impl Pass<'_> {
                     }
                     (BinOp::And, ..) => {
                         return self.unsupported(
-                            "of an address it is known that it is a multiple of the size of an element, and that objects in global \
-                             memory begin at words: only the bits below that can be masked",
+                            "of an address it is known that it is a multiple of the size of \
+                             an element, and that objects in global memory begin at words: \
+                             only the bits below that can be masked",
                         );
                     }
                     _ => return self.unsupported(OFFSETS),
@@ -505,18 +523,17 @@ impl Pass<'_> {
             layout if layout.cells() > 1 => 1,
             layout => layout.field(0).ty.bytes(),
         };
-        let in_memory = |o: &&LocId| {
-            !matches!(
-                self.program.location(**o).kind,
-                LocationKind::Object {
-                    space: Space::Register,
-                    ..
-                }
-            )
-        };
         objects
             .iter()
-            .filter(in_memory)
+            .filter(|o: &&LocId| {
+                !matches!(
+                    self.program.location(**o).kind,
+                    LocationKind::Object {
+                        space: Space::Register,
+                        ..
+                    }
+                )
+            })
             .map(size)
             .min()
             .unwrap_or(1)
@@ -526,7 +543,8 @@ impl Pass<'_> {
     /// global memory, where every allocation begins at a word (CUDA C++ Programming Guide, Device
     /// Memory Accesses).
     fn unit(&self, objects: &Targets) -> u32 {
-        let global = |o: &LocId| {
+        let size = self.smallest(objects);
+        if objects.iter().all(|o: &LocId| {
             matches!(
                 self.program.location(*o).kind,
                 LocationKind::Object {
@@ -534,9 +552,7 @@ impl Pass<'_> {
                     ..
                 }
             )
-        };
-        let size = self.smallest(objects);
-        if objects.iter().all(global) {
+        }) {
             size.max(4)
         } else {
             size
@@ -558,30 +574,34 @@ impl Pass<'_> {
     /// Whether a type can hold addresses of these objects. Those of shared memory fit 32 bits (PTX
     /// ISA, Generic Addressing).
     fn fits(&self, objects: &Targets, ty: Ty) -> bool {
-        let shared = |o: &LocId| {
-            let kind = &self.program.location(*o).kind;
-            matches!(
-                kind,
-                LocationKind::Object {
-                    space: Space::Shared,
-                    ..
-                }
-            )
-        };
-        let halves = || {
-            self.program.threads[self.thread]
-                .regs
-                .iter()
-                .filter(|r| is_half(&r.name))
-        };
-        let low = |o: &LocId| {
-            halves().any(
-                |r| matches!(r.init, Init::Address { loc, .. } if self.program.object(loc) == *o),
-            )
-        };
         ty.bits == 64
-            || (ty.bits == 32 && objects.iter().all(|o| shared(o) || low(o)))
+            || (ty.bits == 32
+                && objects
+                    .iter()
+                    .all(|o| self.is_shared(*o) || self.is_low(*o)))
             || objects.is_empty()
+    }
+
+    fn is_shared(&self, object: LocId) -> bool {
+        matches!(
+            self.program.location(object).kind,
+            LocationKind::Object {
+                space: Space::Shared,
+                ..
+            }
+        )
+    }
+
+    /// Whether the test binds half of a pointer to the object.
+    fn is_low(&self, object: LocId) -> bool {
+        let halves = self.program.threads[self.thread]
+            .regs
+            .iter()
+            .filter(|r| is_half(&r.name));
+        halves.into_iter().any(|r| match r.init {
+            Init::Address { loc, .. } => self.program.object(loc) == object,
+            _ => false,
+        })
     }
 
     fn unsupported(&mut self, why: &str) {
@@ -594,7 +614,7 @@ impl Pass<'_> {
     }
 }
 
-impl Lowered {
+impl LoweredThread {
     /// Indices of accesses through registers without a type, for [`resolve`].
     pub fn untyped(&self) -> &[usize] {
         &self.untyped

@@ -225,11 +225,7 @@ impl Printer<'_> {
     /// A vector instruction, from its elements.
     fn vector(&self, elements: &[Instr]) -> Option<String> {
         // Removes the check of the address's alignment.
-        let plain = |op: &Op| match op.address() {
-            Some(Expr::Select(_, address, _)) => Some((**address).clone()),
-            address => address.cloned(),
-        };
-        let offset = |op: &Op| match plain(op) {
+        let offset = |op: &Op| match unchecked_address(op) {
             Some(Expr::Bin(BinOp::Add, _, _, n)) => {
                 if let Expr::Const(n) = *n {
                     n
@@ -250,7 +246,7 @@ impl Printer<'_> {
         });
         let items = items.collect::<Option<Vec<_>>>()?.join(", ");
         let (order, count, ty) = (order(access)?, ops.len(), named(access.ty));
-        let address = self.address(&plain(ops[0])?)?;
+        let address = self.address(&unchecked_address(ops[0])?)?;
         let of = if elements[0].element.whole {
             ".b128".to_owned()
         } else {
@@ -436,6 +432,13 @@ impl Printer<'_> {
     }
 }
 
+fn unchecked_address(op: &Op) -> Option<Expr> {
+    match op.address() {
+        Some(Expr::Select(_, address, _)) => Some((**address).clone()),
+        address => address.cloned(),
+    }
+}
+
 /// Order and scope of a load or store.
 fn order(access: &Access) -> Option<String> {
     let tags = &access.tags;
@@ -495,11 +498,10 @@ fn fence(
     if tags.has(Tag::MbarrierInit) {
         return Some("fence.mbarrier_init.release.cluster".to_string());
     }
-    let is_half = |row: &&(&str, &str, &[Tag])| tags.has_all(row.2);
     if let Some((of, order, _)) = ASYNC_HALVES
         .iter()
         .rev()
-        .find(is_half)
+        .find(|row: &&(&str, &str, &[Tag])| tags.has_all(row.2))
         .filter(|_| tags.has(Tag::ProxyFence) && tags.has(Tag::Half))
     {
         let proxies = if tags.has(Tag::AsyncProxy) {

@@ -25,7 +25,7 @@ use super::arith::op;
 use super::known::{self, Domain};
 use super::memory::asks_space;
 use super::pointers::Untyped;
-use crate::isa::Open;
+use crate::isa::OpenObjects;
 use program::points::{Targets, access_of};
 use program::{
     BinOp, Element, Expr, Init, Instr, LocId, LocationKind, Op, Program, RegId, Register, Space, Ty,
@@ -33,7 +33,7 @@ use program::{
 
 /// The knowledge about a value.
 #[derive(Clone, Debug, PartialEq)]
-enum Value {
+enum AbstractValue {
     /// A constant, or the address of a byte of an object.
     Is(Expr),
     /// If it is an address in local memory, it points into one of these objects.
@@ -45,11 +45,24 @@ type Place = (LocId, i64, i64);
 
 /// The knowledge at one point of a path.
 #[derive(Clone)]
-struct State {
-    regs: Vec<Value>,
+struct FlowState {
+    regs: Vec<AbstractValue>,
     /// Known memory contents: object and first byte, with size and value. Elsewhere, an object
     /// holds any value that was ever stored in it.
-    cells: BTreeMap<(LocId, i64), (i64, Value)>,
+    cells: BTreeMap<(LocId, i64), (i64, AbstractValue)>,
+}
+
+impl FlowState {
+    /// Whether an expression is a register with a known address, or an address.
+    fn is_address(&self, e: &Expr) -> bool {
+        match e {
+            Expr::Reg(r) => match &self.regs[usize::from(r.0)] {
+                AbstractValue::Is(e) => e.base().is_some(),
+                AbstractValue::Of(_) => false,
+            },
+            e => matches!(e, Expr::Address(_)),
+        }
+    }
 }
 
 /// The replacement of a reachable micro-op.
@@ -64,15 +77,15 @@ enum Fact {
 }
 
 /// The objects in local memory.
-struct Objects {
+struct LocalObjects {
     all: Targets,
     /// Objects that stay in memory.
     left: Targets,
 }
 
 /// Moves local memory to registers.
-pub(super) fn keep(program: &mut Program, untyped: &[Untyped], open: &Open) {
-    let mut objects = Objects {
+pub(super) fn keep(program: &mut Program, untyped: &[Untyped], open: &OpenObjects) {
+    let mut objects = LocalObjects {
         all: candidates(program, open),
         left: Targets::new(),
     };
@@ -82,25 +95,31 @@ pub(super) fn keep(program: &mut Program, untyped: &[Untyped], open: &Open) {
     let mut facts: Vec<Vec<Option<Fact>>> = Vec::new();
     while objects.left.len() < objects.all.len() {
         let left = objects.left.len();
-        let of = |&t: &usize| {
-            Flow::run(
-                program,
-                t,
-                untyped[t].as_deref().unwrap_or_default(),
-                &mut objects,
-            )
-        };
-        facts = threads.iter().map(of).collect();
+        facts = threads
+            .iter()
+            .map(|&t: &usize| {
+                LocalMemoryFlow::run(
+                    program,
+                    t,
+                    untyped[t].as_deref().unwrap_or_default(),
+                    &mut objects,
+                )
+            })
+            .collect();
         if objects.left.len() == left {
             break;
         }
     }
     let kept = &objects.all - &objects.left;
     let parts: Vec<BTreeSet<Place>> = facts.iter().map(|facts| parts(facts)).collect();
-    let fits = |(t, parts): (&usize, &BTreeSet<Place>)| {
-        program.threads[*t].regs.len() + parts.len() <= usize::from(u16::MAX)
-    };
-    if kept.is_empty() || !threads.iter().zip(&parts).all(fits) {
+    if kept.is_empty()
+        || !threads
+            .iter()
+            .zip(&parts)
+            .all(|(t, parts): (&usize, &BTreeSet<Place>)| {
+                program.threads[*t].regs.len() + parts.len() <= usize::from(u16::MAX)
+            })
+    {
         return;
     }
     for ((t, facts), parts) in threads.into_iter().zip(facts).zip(parts) {
@@ -117,7 +136,7 @@ pub(super) fn keep(program: &mut Program, untyped: &[Untyped], open: &Open) {
 
 /// Candidates for registers: objects in local memory that start as zeros, and that nothing else in
 /// the test mentions.
-fn candidates(program: &Program, open: &Open) -> Targets {
+fn candidates(program: &Program, open: &OpenObjects) -> Targets {
     let plain = |object: &LocId| match &program.location(*object).kind {
         LocationKind::Object {
             space: Space::Local,
@@ -265,11 +284,11 @@ fn changed(reg: RegId, whole: Ty, ty: Ty, shift: i64, value: &Expr) -> Expr {
 }
 
 /// The analysis of one thread.
-struct Flow<'a> {
+struct LocalMemoryFlow<'a> {
     program: &'a Program,
     /// The accesses without a type.
     untyped: &'a [usize],
-    objects: &'a mut Objects,
+    objects: &'a mut LocalObjects,
     /// Objects with addresses that may be stored anywhere.
     escaped: Targets,
     /// For each object, the objects with addresses that may be stored in it.
@@ -277,30 +296,30 @@ struct Flow<'a> {
     facts: Vec<Option<Fact>>,
 }
 
-impl<'a> Flow<'a> {
+impl<'a> LocalMemoryFlow<'a> {
     /// Repeats the analysis until the sets of remaining objects and stored addresses no longer
     /// grow.
     fn run(
         program: &'a Program,
         t: usize,
         untyped: &'a [usize],
-        objects: &'a mut Objects,
+        objects: &'a mut LocalObjects,
     ) -> Vec<Option<Fact>> {
         let thread = &program.threads[t];
         let start = |reg: &Register| match reg.init {
-            Init::Int(v) => Value::Is(Expr::Const(v)),
-            Init::Unknown => Value::Is(Expr::Const(0)),
+            Init::Int(v) => AbstractValue::Is(Expr::Const(v)),
+            Init::Unknown => AbstractValue::Is(Expr::Const(0)),
             Init::Address { loc, index } => {
                 let offset = program.layout(loc).offset(index);
-                Value::Is(known::behind(Expr::Address(program.object(loc)), offset))
+                AbstractValue::Is(known::behind(Expr::Address(program.object(loc)), offset))
             }
         };
-        let start = State {
+        let start = FlowState {
             regs: thread.regs.iter().map(start).collect(),
             cells: BTreeMap::new(),
         };
         let (escaped, held) = Default::default();
-        let mut flow = Flow {
+        let mut flow = LocalMemoryFlow {
             program,
             untyped,
             objects,
@@ -324,28 +343,28 @@ impl<'a> Flow<'a> {
     }
 
     /// The objects in local memory that a value may point to.
-    fn of(&self, value: &Value) -> Targets {
+    fn of(&self, value: &AbstractValue) -> Targets {
         match value {
-            Value::Is(e) => e
+            AbstractValue::Is(e) => e
                 .base()
                 .filter(|loc| self.objects.all.contains(loc))
                 .into_iter()
                 .collect(),
-            Value::Of(targets) => targets.clone(),
+            AbstractValue::Of(targets) => targets.clone(),
         }
     }
 
     /// A value read from unknown memory: it may point to any object with an address stored there.
-    fn anything(&self) -> Value {
+    fn anything(&self) -> AbstractValue {
         let left = self
             .objects
             .left
             .iter()
             .filter_map(|object| self.held.get(object));
-        Value::Of(left.chain([&self.escaped]).flatten().copied().collect())
+        AbstractValue::Of(left.chain([&self.escaped]).flatten().copied().collect())
     }
 
-    fn value(&self, e: &Expr, state: &State) -> Value {
+    fn value(&self, e: &Expr, state: &FlowState) -> AbstractValue {
         let narrow = |loc| {
             matches!(
                 self.program.location(loc).kind,
@@ -355,26 +374,29 @@ impl<'a> Flow<'a> {
                 }
             )
         };
-        let of = |r: RegId| match &state.regs[usize::from(r.0)] {
-            Value::Is(e) => Some(e.clone()),
-            Value::Of(_) => None,
-        };
-        if let Some(known) = known::value(e, &of, &narrow) {
-            return Value::Is(known);
+        if let Some(known) = known::value(
+            e,
+            &|r: RegId| match &state.regs[usize::from(r.0)] {
+                AbstractValue::Is(e) => Some(e.clone()),
+                AbstractValue::Of(_) => None,
+            },
+            &narrow,
+        ) {
+            return AbstractValue::Is(known);
         }
         let mut targets = Targets::new();
         e.visit(&mut |e| match e {
             Expr::Reg(r) => targets.extend(self.of(&state.regs[usize::from(r.0)])),
-            Expr::Address(_) => targets.extend(self.of(&Value::Is(e.clone()))),
+            Expr::Address(_) => targets.extend(self.of(&AbstractValue::Is(e.clone()))),
             _ => {}
         });
-        Value::Of(targets)
+        AbstractValue::Of(targets)
     }
 
     /// The bytes of an object in local memory that an access covers, if they are known and the
     /// object can move to registers.
-    fn place(&self, at: usize, address: &Value, ty: Ty) -> Option<Place> {
-        let Value::Is(address) = address else {
+    fn place(&self, at: usize, address: &AbstractValue, ty: Ty) -> Option<Place> {
+        let AbstractValue::Is(address) = address else {
             return None;
         };
         let (object, first) = known::place(address)?;
@@ -387,12 +409,80 @@ impl<'a> Flow<'a> {
         (kept && inside && self.untyped.binary_search(&at).is_err())
             .then_some((object, first, size))
     }
+
+    /// The answer of an `isspacep` instruction, if it is known.
+    fn space_answer(&self, instr: &Instr, state: &FlowState) -> Option<bool> {
+        let (address, is_in) = asks_space(instr)?;
+        match self.value(address, state) {
+            AbstractValue::Is(e) => match self.program.location(e.base()?).kind {
+                LocationKind::Object { space, .. } => Some(is_in(space)),
+                LocationKind::Alias { .. } => None,
+            },
+            // The value points to no local memory, so a query for local memory has the answer no.
+            AbstractValue::Of(targets) => {
+                (targets.is_empty() && is_in(Space::Local) && !is_in(Space::Global))
+                    .then_some(false)
+            }
+        }
+    }
+
+    /// The value of a load from known bytes.
+    fn load(&self, place: Place, ty: Ty, state: &FlowState) -> AbstractValue {
+        let (object, first, size) = place;
+        match state.cells.get(&(object, first)) {
+            Some((bytes, AbstractValue::Is(Expr::Const(v)))) if *bytes == size => {
+                AbstractValue::Is(Expr::Const(ty.wrap(*v)))
+            }
+            Some((bytes, value)) if *bytes == size => value.clone(),
+            _ => AbstractValue::Of(self.held.get(&object).cloned().unwrap_or_default()),
+        }
+    }
+
+    /// Stores a value to known bytes.
+    fn store(&mut self, place: Place, value: AbstractValue, state: &mut FlowState) {
+        let (object, first, size) = place;
+        let value = match value {
+            // A narrow store keeps only some bits of the address.
+            AbstractValue::Is(e) if e.base().is_some() && size < 8 => {
+                AbstractValue::Of(self.of(&AbstractValue::Is(e)))
+            }
+            other => other,
+        };
+        let targets = self.of(&value);
+        self.held.entry(object).or_default().extend(targets);
+        let overlapping: Vec<_> = state
+            .cells
+            .range((object, i64::MIN)..(object, first + size))
+            .filter(|((_, from), (bytes, _))| from + bytes > first)
+            .map(|(key, _)| *key)
+            .collect();
+        for key in overlapping {
+            state.cells.remove(&key);
+        }
+        state.cells.insert((object, first), (size, value));
+    }
+
+    /// The target of an unknown access may change, so it stays in memory; stored addresses may
+    /// escape through it.
+    fn escape(&mut self, op: &Op, address: Option<&AbstractValue>, state: &FlowState) {
+        if let Some(address) = address {
+            let targets = self.of(address);
+            self.objects.left.extend(targets);
+        }
+        for operand in op.operands() {
+            if op.address().is_some_and(|a| std::ptr::eq(a, operand)) {
+                continue;
+            }
+            let targets = self.of(&self.value(operand, state));
+            self.escaped.extend(targets);
+        }
+    }
 }
 
-impl Domain for Flow<'_> {
-    type State = State;
+impl Domain for LocalMemoryFlow<'_> {
+    type State = FlowState;
 
-    fn step(&mut self, at: usize, instr: Option<&Instr>, state: &mut State) {
+    fn step(&mut self, at: usize, instr: Option<&Instr>, state: &mut FlowState) {
         let Some(instr) = instr else { return };
         let op = &instr.op;
         let address = op.address().map(|addr| self.value(addr, state));
@@ -404,101 +494,41 @@ impl Domain for Flow<'_> {
         let mut result = None;
         match (op, place) {
             (Op::Assign { value, .. }, _) => {
-                let answer = asks_space(instr).and_then(|(address, is_in)| {
-                    let space = |loc| match self.program.location(loc).kind {
-                        LocationKind::Object { space, .. } => Some(is_in(space)),
-                        LocationKind::Alias { .. } => None,
-                    };
-                    match self.value(address, state) {
-                        Value::Is(e) => space(e.base()?),
-                        // The value points to no local memory, so a query for local memory has the
-                        // answer no.
-                        Value::Of(targets) => {
-                            (targets.is_empty() && is_in(Space::Local) && !is_in(Space::Global))
-                                .then_some(false)
-                        }
-                    }
-                });
+                let answer = self.space_answer(instr, state);
                 let found = match answer {
-                    Some(answer) => Value::Is(Expr::Const(i64::from(answer))),
-                    None if asks_space(instr).is_some() => Value::Of(Targets::new()),
+                    Some(answer) => AbstractValue::Is(Expr::Const(i64::from(answer))),
+                    None if asks_space(instr).is_some() => AbstractValue::Of(Targets::new()),
                     None => self.value(value, state),
                 };
                 // `pointers` checks arithmetic on addresses, so it must stay.
-                let address = |e: &Expr| match e {
-                    Expr::Reg(r) => {
-                        matches!(&state.regs[usize::from(r.0)], Value::Is(e) if e.base().is_some())
-                    }
-                    e => matches!(e, Expr::Address(_)),
-                };
-                fact = match &found {
-                    Value::Is(known @ Expr::Const(_))
-                        if answer.is_some() || !value.any(&address) =>
-                    {
-                        Fact::Is(known.clone())
-                    }
-                    _ => Fact::Stays,
-                };
+                if let AbstractValue::Is(known @ Expr::Const(_)) = &found
+                    && (answer.is_some() || !value.any(&|e| state.is_address(e)))
+                {
+                    fact = Fact::Is(known.clone());
+                }
                 result = Some(found);
             }
             (Op::Branch { cond, .. }, _) => {
-                if let Value::Is(known @ Expr::Const(_)) = self.value(cond, state) {
+                if let AbstractValue::Is(known @ Expr::Const(_)) = self.value(cond, state) {
                     fact = Fact::Is(known);
                 }
             }
-            (Op::Load { .. }, Some((object, first, size))) => {
-                let value = match state.cells.get(&(object, first)) {
-                    Some((bytes, value)) if *bytes == size => match value {
-                        Value::Is(Expr::Const(v)) => Value::Is(Expr::Const(ty.wrap(*v))),
-                        other => other.clone(),
-                    },
-                    _ => Value::Of(self.held.get(&object).cloned().unwrap_or_default()),
+            (Op::Load { .. }, Some(place)) => {
+                let value = self.load(place, ty, state);
+                let known = match &value {
+                    AbstractValue::Is(e) => Some(e.clone()),
+                    AbstractValue::Of(_) => None,
                 };
-                let known = if let Value::Is(e) = &value {
-                    Some(e.clone())
-                } else {
-                    None
-                };
-                fact = Fact::Access((object, first, size), known);
+                fact = Fact::Access(place, known);
                 result = Some(value);
             }
-            (Op::Store { value, .. }, Some((object, first, size))) => {
-                let value = match self.value(value, state) {
-                    // A narrow store keeps only some bits of the address.
-                    Value::Is(e) if e.base().is_some() && size < 8 => {
-                        Value::Of(self.of(&Value::Is(e)))
-                    }
-                    other => other,
-                };
-                let targets = self.of(&value);
-                self.held.entry(object).or_default().extend(targets);
-                let others = state
-                    .cells
-                    .range((object, i64::MIN)..(object, first + size));
-                let hit = others
-                    .filter(|((_, from), (bytes, _))| from + bytes > first)
-                    .map(|(key, _)| *key);
-                for key in hit.collect::<Vec<_>>() {
-                    state.cells.remove(&key);
-                }
-                state.cells.insert((object, first), (size, value));
-                fact = Fact::Access((object, first, size), None);
+            (Op::Store { value, .. }, Some(place)) => {
+                let value = self.value(value, state);
+                self.store(place, value, state);
+                fact = Fact::Access(place, None);
             }
             _ => {
-                // The target may change, so it stays in memory; stored addresses may escape through
-                // it.
-                if let Some(address) = &address {
-                    let targets = self.of(address);
-                    self.objects.left.extend(targets);
-                }
-                let taken = op
-                    .operands()
-                    .into_iter()
-                    .filter(|e| !op.address().is_some_and(|a| std::ptr::eq(a, *e)));
-                for operand in taken {
-                    let targets = self.of(&self.value(operand, state));
-                    self.escaped.extend(targets);
-                }
+                self.escape(op, address.as_ref(), state);
                 result = Some(self.anything());
             }
         }
@@ -508,18 +538,18 @@ impl Domain for Flow<'_> {
         self.facts[at] = Some(fact);
     }
 
-    fn taken(&self, cond: &Expr, state: &State) -> Option<bool> {
+    fn taken(&self, cond: &Expr, state: &FlowState) -> Option<bool> {
         match self.value(cond, state) {
-            Value::Is(Expr::Const(v)) => Some(v != 0),
+            AbstractValue::Is(Expr::Const(v)) => Some(v != 0),
             _ => None,
         }
     }
 
-    fn meet(&self, state: &mut State, other: &State) -> bool {
+    fn meet(&self, state: &mut FlowState, other: &FlowState) -> bool {
         let mut changed = false;
-        let mut join = |a: &mut Value, b: &Value| {
+        let mut join = |a: &mut AbstractValue, b: &AbstractValue| {
             if a != b {
-                let both = Value::Of(&self.of(a) | &self.of(b));
+                let both = AbstractValue::Of(&self.of(a) | &self.of(b));
                 changed |= *a != both;
                 *a = both;
             }

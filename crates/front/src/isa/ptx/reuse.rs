@@ -33,11 +33,11 @@ use program::{
 const SIZE: i64 = 8;
 
 /// The changes of a thread's micro-ops, by index.
-type Changes = BTreeMap<usize, Change>;
+type StorageChanges = BTreeMap<usize, StorageChange>;
 
 /// A change of a micro-op.
 #[derive(Clone, Copy)]
-enum Change {
+enum StorageChange {
     /// Move the access by this number of bytes, to the mbarrier word.
     Move(i64),
     /// Like `Move`, for an operation that begins or ends an object. Data accesses to its bytes have
@@ -45,12 +45,12 @@ enum Change {
     Write(i64, u32),
     /// Insert a test of an mbarrier word before the instruction. The word is this number of bytes
     /// after the address, or contains the byte there.
-    Look(i64, Place),
+    Look(i64, BytePosition),
 }
 
 /// The position of a byte in its word.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum BytePosition {
     /// The first byte.
     First,
     /// Any byte.
@@ -108,21 +108,20 @@ fn changes(
     points: &Points,
     object: LocId,
     untyped: &[Untyped],
-) -> Option<BTreeMap<usize, Changes>> {
+) -> Option<BTreeMap<usize, StorageChanges>> {
     let all = parts::accesses(program, points, &[object]).remove(&object)?;
     let (last, end) = (length(program, object), end(program, object));
-    let word = |place: &i64| place - place % SIZE;
     let objects: HashSet<i64> = all
         .iter()
         .filter(|a| a.of_object)
-        .flat_map(|a| a.places.iter().map(word))
+        .flat_map(|a| a.places.iter().map(word_of))
         .collect();
-    let is_shared = |access: &&parts::Access| {
+    let is_shared = |access: &&parts::RegisterAccess| {
         access.of_object
             || access
                 .places
                 .iter()
-                .any(|place| objects.contains(&word(place)))
+                .any(|place| objects.contains(&word_of(place)))
     };
     if all
         .iter()
@@ -150,7 +149,7 @@ fn changes(
         return None;
     }
     // An access beyond the end of the data could reach the moved words.
-    let beyond = |access: &parts::Access| {
+    let beyond = |access: &parts::RegisterAccess| {
         access
             .places
             .iter()
@@ -167,7 +166,7 @@ fn changes(
         .iter()
         .filter(|access| !access.of_object && is_shared(access));
     let piece = data.map(|access| access.size).min().unwrap_or(SIZE as u32);
-    let mut changes: BTreeMap<usize, Changes> = BTreeMap::new();
+    let mut changes: BTreeMap<usize, StorageChanges> = BTreeMap::new();
     for access in all.iter().filter(is_shared) {
         let (t, i) = access.at;
         let instr = &program.threads[t].code[i];
@@ -182,14 +181,18 @@ fn changes(
         let within: HashSet<i64> = access.places.iter().map(|place| place % SIZE).collect();
         let mut within = within.into_iter();
         let change = match (access.of_object, within.next(), within.next()) {
-            (true, ..) if begins_or_ends(instr) => Change::Write(end, piece),
-            (true, ..) => Change::Move(end),
-            (false, Some(at), None) => Change::Look(end - at, Place::First),
-            (false, ..) => Change::Look(end, Place::Inside),
+            (true, ..) if begins_or_ends(instr) => StorageChange::Write(end, piece),
+            (true, ..) => StorageChange::Move(end),
+            (false, Some(at), None) => StorageChange::Look(end - at, BytePosition::First),
+            (false, ..) => StorageChange::Look(end, BytePosition::Inside),
         };
         changes.entry(t).or_default().insert(i, change);
     }
     Some(changes)
+}
+
+fn word_of(place: &i64) -> i64 {
+    place - place % SIZE
 }
 
 /// Whether an operation begins or ends an mbarrier object.
@@ -220,7 +223,7 @@ fn further(addr: &Expr, by: i64) -> Expr {
 }
 
 /// Applies the changes to a thread. Returns the new index of each micro-op.
-fn rewrite(program: &mut Program, t: usize, changes: &Changes) -> Vec<usize> {
+fn rewrite(program: &mut Program, t: usize, changes: &StorageChanges) -> Vec<usize> {
     let thread = &mut program.threads[t];
     let word = RegId(thread.regs.len() as u16);
     thread.regs.push(Register {
@@ -240,15 +243,15 @@ fn rewrite(program: &mut Program, t: usize, changes: &Changes) -> Vec<usize> {
         let first = instr.element.at == 0;
         let mut seen: Vec<Expr> = Vec::new();
         for k in instr.element.siblings(i).filter(|_| first) {
-            let Some(Change::Look(by, place)) = changes.get(&k) else {
+            let Some(StorageChange::Look(by, place)) = changes.get(&k) else {
                 continue;
             };
             let Some((addr, _)) = old.get(k).and_then(|sibling| access_of(&sibling.op)) else {
                 continue;
             };
             let addr = match place {
-                Place::First => further(addr, *by),
-                Place::Inside => Expr::Bin(
+                BytePosition::First => further(addr, *by),
+                BytePosition::Inside => Expr::Bin(
                     BinOp::And,
                     Ty::U64,
                     further(addr, *by).into(),
@@ -274,7 +277,7 @@ fn rewrite(program: &mut Program, t: usize, changes: &Changes) -> Vec<usize> {
             }
         }
         let mut instr = instr.clone();
-        if let (Some(Change::Write(_, piece)), Some((addr, _))) =
+        if let (Some(StorageChange::Write(_, piece)), Some((addr, _))) =
             (changes.get(&i), access_of(&instr.op))
         {
             let ty = Ty {
@@ -298,7 +301,7 @@ fn rewrite(program: &mut Program, t: usize, changes: &Changes) -> Vec<usize> {
                 });
             }
         }
-        if let (Some(Change::Move(by) | Change::Write(by, _)), Op::Rmw { addr, .. }) =
+        if let (Some(StorageChange::Move(by) | StorageChange::Write(by, _)), Op::Rmw { addr, .. }) =
             (changes.get(&i), &mut instr.op)
         {
             *addr = further(addr, *by);
@@ -323,17 +326,6 @@ fn rewrite(program: &mut Program, t: usize, changes: &Changes) -> Vec<usize> {
 /// Tests an mbarrier word: if an object is there, the thread ends and the program is undefined.
 /// Like a failed test, it writes nothing and orders nothing.
 fn look(addr: Expr, word: RegId, skip: usize, end: usize) -> [Op; 4] {
-    let half = || Access {
-        tags: Tags::of(&[
-            Tag::Generic,
-            Tag::Atomic,
-            Tag::Rmw,
-            Tag::Mbarrier,
-            Tag::Weak,
-        ]),
-        scope: None,
-        ty: mbarrier::WORD,
-    };
     let update = Update::When {
         cond: Expr::Const(0),
         new: Expr::Reg(word),
@@ -345,8 +337,8 @@ fn look(addr: Expr, word: RegId, skip: usize, end: usize) -> [Op; 4] {
             dst: Some(word),
             addr,
             update,
-            read: half(),
-            write: half(),
+            read: weak_half(),
+            write: weak_half(),
         },
         Op::Branch {
             cond: dead,
@@ -358,4 +350,18 @@ fn look(addr: Expr, word: RegId, skip: usize, end: usize) -> [Op; 4] {
             target: end,
         },
     ]
+}
+
+fn weak_half() -> Access {
+    Access {
+        tags: Tags::of(&[
+            Tag::Generic,
+            Tag::Atomic,
+            Tag::Rmw,
+            Tag::Mbarrier,
+            Tag::Weak,
+        ]),
+        scope: None,
+        ty: mbarrier::WORD,
+    }
 }

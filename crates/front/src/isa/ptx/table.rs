@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use super::lower::{Call, Emit};
-use super::parse::{Operand, OperandKind, RawInstr};
+use super::lower::{Emit, PtxInstr};
+use super::parse::{OperandKind, PtxOperand, RawInstr};
 use super::{
     arith, asynchronous, atomics, barriers, bits, carry, clusters, control, copies, fences, lanes,
     matrices, mbarrier, memory, multimem, outside, tensormap, unknown,
@@ -20,7 +20,7 @@ use diag::{MappedText, Sink};
 use program::{Format, Scope, Ty};
 
 /// A row of the table: one instruction family.
-pub struct Row {
+pub struct InstrRow {
     /// The opcode: the first word of the instruction.
     pub opcode: &'static str,
     /// Qualifiers that select this row among those of its opcode.
@@ -32,9 +32,9 @@ pub struct Row {
     /// One line that describes the instruction and its modelling.
     pub doc: &'static str,
     /// Further qualifiers.
-    pub(super) groups: &'static [Group],
+    pub(super) groups: &'static [QualGroup],
     /// The roles of the operands, in order.
-    pub(super) operands: &'static [Role],
+    pub(super) operands: &'static [OperandRole],
     /// The number of trailing operands that may be left out.
     pub(super) optional: usize,
     /// Whether the lowering handles the predicate itself, as for branches.
@@ -42,22 +42,22 @@ pub struct Row {
     /// The type of the result.
     pub(super) result: ResultTy,
     /// Emits the micro-ops.
-    pub(super) lower: fn(&mut Emit<'_, '_>, &Call),
+    pub(super) lower: fn(&mut Emit<'_, '_>, &PtxInstr),
 }
 
-impl Row {
+impl InstrRow {
     /// A row with only the qualifiers in `groups`, and with a result of its operation's type.
     pub(super) const fn new(
         opcode: &'static str,
         syntax: &'static str,
         doc: &'static str,
-        groups: &'static [Group],
-        operands: &'static [Role],
-        lower: fn(&mut Emit<'_, '_>, &Call),
-    ) -> Row {
+        groups: &'static [QualGroup],
+        operands: &'static [OperandRole],
+        lower: fn(&mut Emit<'_, '_>, &PtxInstr),
+    ) -> InstrRow {
         let (keys, result): (&[&str], _) = (&[], ResultTy::Own);
         let one_of: &[&str] = &[];
-        Row {
+        InstrRow {
             opcode,
             keys,
             one_of,
@@ -73,31 +73,36 @@ impl Row {
     }
 
     /// Restricts the row to instructions with all of these qualifiers.
-    pub(super) const fn keyed(mut self, keys: &'static [&'static str]) -> Row {
+    pub(super) const fn keyed(mut self, keys: &'static [&'static str]) -> InstrRow {
         self.keys = keys;
         self
     }
 
     /// Restricts the row to instructions with one of these qualifiers, which `groups` lists, too.
-    pub(super) const fn one_of(mut self, words: &'static [&'static str]) -> Row {
+    pub(super) const fn one_of(mut self, words: &'static [&'static str]) -> InstrRow {
         self.one_of = words;
         self
     }
 
     /// Makes the last `n` operands optional.
-    pub(super) const fn optional(mut self, n: usize) -> Row {
+    pub(super) const fn optional(mut self, n: usize) -> InstrRow {
         self.optional = n;
         self
     }
 
     /// Marks the row as one with a lowering that handles the predicate.
-    pub(super) const fn takes_predicate(mut self) -> Row {
+    pub(super) const fn takes_predicate(mut self) -> InstrRow {
         self.takes_predicate = true;
         self
     }
 
+    /// Whether a key or a group of the row contains a qualifier.
+    fn names(&self, word: &str) -> bool {
+        self.keys.contains(&word) || self.groups.iter().any(|g| g.words.contains(&word))
+    }
+
     /// Sets the type of the result.
-    pub(super) const fn result(mut self, result: ResultTy) -> Row {
+    pub(super) const fn result(mut self, result: ResultTy) -> InstrRow {
         self.result = result;
         self
     }
@@ -123,7 +128,7 @@ pub(crate) const PRED: Ty = Ty {
 
 /// The role of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum OperandRole {
     /// A destination register; `_` discards the result.
     Dst,
     /// A destination register, optionally followed by `|` and a destination predicate.
@@ -150,30 +155,30 @@ pub(super) enum Role {
     Label,
 }
 
-impl Role {
+impl OperandRole {
     pub(super) fn expected(self) -> &'static str {
         match self {
-            Role::Dst | Role::DstAndPred => "a register to write to",
-            Role::DstPred => "a predicate to write to",
-            Role::Addr => "an address such as `[x]`, `[x+4]` or `[%rd1]`",
-            Role::Val | Role::Loose | Role::Any => "a register or a constant",
-            Role::Dsts | Role::Vals => "registers such as `{r0, r1}`",
-            Role::Pred => "a predicate register",
-            Role::Param | Role::DstParam => "a parameter such as `[name]`",
-            Role::Label => "a label",
+            OperandRole::Dst | OperandRole::DstAndPred => "a register to write to",
+            OperandRole::DstPred => "a predicate to write to",
+            OperandRole::Addr => "an address such as `[x]`, `[x+4]` or `[%rd1]`",
+            OperandRole::Val | OperandRole::Loose | OperandRole::Any => "a register or a constant",
+            OperandRole::Dsts | OperandRole::Vals => "registers such as `{r0, r1}`",
+            OperandRole::Pred => "a predicate register",
+            OperandRole::Param | OperandRole::DstParam => "a parameter such as `[name]`",
+            OperandRole::Label => "a label",
         }
     }
 }
 
 /// A set of qualifiers; an instruction has at most one of them.
-pub(super) struct Group {
-    pub(super) kind: GroupKind,
+pub(super) struct QualGroup {
+    pub(super) kind: QualKind,
     pub(super) words: &'static [&'static str],
 }
 
 /// The property that a group of qualifiers decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum GroupKind {
+pub(super) enum QualKind {
     Sem,
     Scope,
     Space,
@@ -202,12 +207,12 @@ pub(super) enum GroupKind {
     Key,
 }
 
-pub(super) const SCOPES: Group = Group {
-    kind: GroupKind::Scope,
+pub(super) const SCOPES: QualGroup = QualGroup {
+    kind: QualKind::Scope,
     words: &["cta", "cluster", "gpu", "sys"],
 };
-pub(super) const SPACES: Group = Group {
-    kind: GroupKind::Space,
+pub(super) const SPACES: QualGroup = QualGroup {
+    kind: QualKind::Space,
     words: &[
         "global",
         "shared",
@@ -217,65 +222,65 @@ pub(super) const SPACES: Group = Group {
         "local",
     ],
 };
-pub(super) const TYPES: Group = Group {
-    kind: GroupKind::Type,
+pub(super) const TYPES: QualGroup = QualGroup {
+    kind: QualKind::Type,
     words: &[
         "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64",
     ],
 };
-pub(super) const TYPES_PRED: Group = Group {
-    kind: GroupKind::Type,
+pub(super) const TYPES_PRED: QualGroup = QualGroup {
+    kind: QualKind::Type,
     words: &[
         "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "pred",
     ],
 };
 /// The types of moved values: floating-point numbers are moved as bits.
-pub(super) const DATA: Group = Group {
-    kind: GroupKind::Type,
+pub(super) const DATA: QualGroup = QualGroup {
+    kind: QualKind::Type,
     words: &[
         "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "f32",
         "f64",
     ],
 };
 /// The types of arithmetic.
-pub(super) const NUMBERS: Group = Group {
-    kind: GroupKind::Type,
+pub(super) const NUMBERS: QualGroup = QualGroup {
+    kind: QualKind::Type,
     words: &[
         "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "f32",
         "f64", "f16", "f16x2", "bf16", "bf16x2",
     ],
 };
-pub(super) const NOFTZ: Group = Group {
-    kind: GroupKind::Flush,
+pub(super) const NOFTZ: QualGroup = QualGroup {
+    kind: QualKind::Flush,
     words: &["noftz"],
 };
-pub(super) const DATA_PRED: Group = Group {
-    kind: GroupKind::Type,
+pub(super) const DATA_PRED: QualGroup = QualGroup {
+    kind: QualKind::Type,
     words: &[
         "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "f32",
         "f64", "pred",
     ],
 };
-pub(super) const ROUND: Group = Group {
-    kind: GroupKind::Round,
+pub(super) const ROUND: QualGroup = QualGroup {
+    kind: QualKind::Round,
     words: &["rn", "rz", "rm", "rp"],
 };
-pub(super) const FLUSH: Group = Group {
-    kind: GroupKind::Flush,
+pub(super) const FLUSH: QualGroup = QualGroup {
+    kind: QualKind::Flush,
     words: &["ftz"],
 };
-pub(super) const VECTORS: Group = Group {
-    kind: GroupKind::Vector,
+pub(super) const VECTORS: QualGroup = QualGroup {
+    kind: QualKind::Vector,
     words: &["v2", "v4", "v8", B128],
 };
 /// The type of 128 bits. A register of it is the vector of its halves.
 pub(super) const B128: &str = "b128";
-pub(super) const WIDE: Group = Group {
-    kind: GroupKind::Vector,
+pub(super) const WIDE: QualGroup = QualGroup {
+    kind: QualKind::Vector,
     words: &[B128],
 };
-pub(super) const CACHE: Group = Group {
-    kind: GroupKind::Cache,
+pub(super) const CACHE: QualGroup = QualGroup {
+    kind: QualKind::Cache,
     words: &[
         "ca",
         "cg",
@@ -301,14 +306,14 @@ pub(super) const CACHE: Group = Group {
 
 /// With this qualifier, the last operand is a cache policy.
 const POLICY: &str = "L2::cache_hint";
-pub(super) const HINT: Group = Group {
-    kind: GroupKind::Cache,
+pub(super) const HINT: QualGroup = QualGroup {
+    kind: QualKind::Cache,
     words: &[POLICY],
 };
 
 /// The families of the instruction set, in order of documentation: description, whether they make
 /// events for models, and rows. Families without events are computed before models see the program.
-pub(super) const FAMILIES: [(&str, bool, &[Row]); 17] = [
+pub(super) const FAMILIES: [(&str, bool, &[InstrRow]); 17] = [
     ("loads and stores", true, memory::ROWS),
     ("atomic operations", true, atomics::ROWS),
     ("fences", true, fences::ROWS),
@@ -341,12 +346,12 @@ pub(super) const FAMILIES: [(&str, bool, &[Row]); 17] = [
 ];
 
 /// The instruction set: every row, in order of documentation.
-pub fn rows() -> impl Iterator<Item = &'static Row> {
+pub fn rows() -> impl Iterator<Item = &'static InstrRow> {
     FAMILIES.into_iter().flat_map(|family| family.2)
 }
 
-fn by_opcode() -> &'static HashMap<&'static str, Vec<&'static Row>> {
-    static INDEX: OnceLock<HashMap<&'static str, Vec<&'static Row>>> = OnceLock::new();
+fn by_opcode() -> &'static HashMap<&'static str, Vec<&'static InstrRow>> {
+    static INDEX: OnceLock<HashMap<&'static str, Vec<&'static InstrRow>>> = OnceLock::new();
     INDEX.get_or_init(|| {
         let mut index: HashMap<_, Vec<_>> = HashMap::new();
         for row in rows() {
@@ -358,32 +363,32 @@ fn by_opcode() -> &'static HashMap<&'static str, Vec<&'static Row>> {
 
 /// The qualifiers of one instruction, sorted into groups.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Quals(Vec<(GroupKind, &'static str, Range<usize>)>);
+pub(super) struct Quals(Vec<(QualKind, &'static str, Range<usize>)>);
 
 impl Quals {
     /// The first qualifier of a group.
-    pub(super) fn get(&self, kind: GroupKind) -> Option<&'static str> {
+    pub(super) fn get(&self, kind: QualKind) -> Option<&'static str> {
         self.0.iter().find(|q| q.0 == kind).map(|q| q.1)
     }
 
     /// Whether the instruction has a key.
     pub(super) fn contains(&self, key: &str) -> bool {
-        self.0.iter().any(|q| q.0 == GroupKind::Key && q.1 == key)
+        self.0.iter().any(|q| q.0 == QualKind::Key && q.1 == key)
     }
 
     /// All qualifiers of a group, in order.
-    pub(super) fn all(&self, kind: GroupKind) -> impl Iterator<Item = &'static str> {
+    pub(super) fn all(&self, kind: QualKind) -> impl Iterator<Item = &'static str> {
         self.0.iter().filter(move |q| q.0 == kind).map(|q| q.1)
     }
 
     /// The place of a group's first qualifier.
-    pub(super) fn place(&self, kind: GroupKind) -> Option<Range<usize>> {
+    pub(super) fn place(&self, kind: QualKind) -> Option<Range<usize>> {
         self.0.iter().find(|q| q.0 == kind).map(|q| q.2.clone())
     }
 
     /// The scope qualifier.
     pub(super) fn scope(&self) -> Option<Scope> {
-        Some(match self.get(GroupKind::Scope)? {
+        Some(match self.get(QualKind::Scope)? {
             "cta" => Scope::Cta,
             "cluster" => Scope::Cluster,
             "gpu" | "gl" => Scope::Gpu,
@@ -393,7 +398,7 @@ impl Quals {
 
     /// The number of elements of a vector access; 1 for a scalar.
     pub(super) fn width(&self) -> usize {
-        match self.get(GroupKind::Vector) {
+        match self.get(QualKind::Vector) {
             Some("v2" | B128) => 2,
             Some("v4") => 4,
             Some(_) => 8,
@@ -406,19 +411,19 @@ impl Quals {
         let mut words = self
             .0
             .iter()
-            .filter(|q| q.0 == GroupKind::Types)
+            .filter(|q| q.0 == QualKind::Types)
             .map(|q| q.1);
         Some((words.next()?, words.next()?))
     }
 
     /// All qualifiers with their places.
-    pub(super) fn written(&self) -> impl Iterator<Item = (GroupKind, &'static str, Range<usize>)> {
+    pub(super) fn written(&self) -> impl Iterator<Item = (QualKind, &'static str, Range<usize>)> {
         self.0.iter().cloned()
     }
 
     /// The format of floating-point operands.
     pub(super) fn format(&self) -> Option<Format> {
-        self.get(GroupKind::Type).and_then(format_named)
+        self.get(QualKind::Type).and_then(format_named)
     }
 
     /// Whether the operands are floating-point numbers of 16 bits, or pairs of them.
@@ -430,7 +435,7 @@ impl Quals {
     /// them.
     pub(super) fn packed(&self) -> u8 {
         if self
-            .get(GroupKind::Type)
+            .get(QualKind::Type)
             .is_some_and(|ty| ty.ends_with("x2"))
         {
             2
@@ -441,9 +446,9 @@ impl Quals {
 
     /// The type qualifier; of a conversion, the first one.
     pub(super) fn ty(&self) -> Option<Ty> {
-        let wide = (self.get(GroupKind::Vector) == Some(B128)).then_some(Ty::U64);
-        self.get(GroupKind::Type)
-            .or(self.get(GroupKind::Types))
+        let wide = (self.get(QualKind::Vector) == Some(B128)).then_some(Ty::U64);
+        self.get(QualKind::Type)
+            .or(self.get(QualKind::Types))
             .and_then(bits_named)
             .or(wide)
     }
@@ -489,7 +494,7 @@ pub fn type_named(name: &str) -> Option<Ty> {
 /// An instruction with its row.
 #[derive(Clone)]
 pub(super) struct Matched {
-    pub(super) row: &'static Row,
+    pub(super) row: &'static InstrRow,
     pub(super) quals: Quals,
     pub(super) raw: RawInstr,
 }
@@ -497,19 +502,28 @@ pub(super) struct Matched {
 impl Matched {
     /// The operands with their roles, each with the number of parts of its value. Elements of a
     /// vector have the role of the vector.
-    pub(super) fn operands(&self) -> impl Iterator<Item = (Role, &Operand, u8)> {
+    pub(super) fn operands(&self) -> impl Iterator<Item = (OperandRole, &PtxOperand, u8)> {
         let operands = self.row.operands.iter().zip(&self.raw.operands);
         operands.flat_map(|(role, operand)| {
             let (roles, pieces) = match (role, &operand.kind) {
-                (Role::DstAndPred, OperandKind::Pair(_)) => ([Role::Dst, Role::DstPred], 1),
-                (Role::Dsts, OperandKind::Vector(all)) => ([Role::Dst; 2], all.len() as u8),
-                (Role::Vals, OperandKind::Vector(all)) => ([Role::Any; 2], all.len() as u8),
-                (Role::DstAndPred | Role::Dsts, _) => ([Role::Dst; 2], 1),
-                (Role::Vals, _) => ([Role::Val; 2], 1),
+                (OperandRole::DstAndPred, OperandKind::Pair(_)) => {
+                    ([OperandRole::Dst, OperandRole::DstPred], 1)
+                }
+                (OperandRole::Dsts, OperandKind::Vector(all)) => {
+                    ([OperandRole::Dst; 2], all.len() as u8)
+                }
+                (OperandRole::Vals, OperandKind::Vector(all)) => {
+                    ([OperandRole::Any; 2], all.len() as u8)
+                }
+                (OperandRole::DstAndPred | OperandRole::Dsts, _) => ([OperandRole::Dst; 2], 1),
+                (OperandRole::Vals, _) => ([OperandRole::Val; 2], 1),
                 _ => ([*role; 2], 1),
             };
-            let element = move |(i, element)| (roles[usize::from(i > 0)], element, pieces);
-            operand.elements().iter().enumerate().map(element)
+            operand
+                .elements()
+                .iter()
+                .enumerate()
+                .map(move |(i, element)| (roles[usize::from(i > 0)], element, pieces))
         })
     }
 }
@@ -517,19 +531,77 @@ impl Matched {
 /// Finds the row of an instruction and sorts its qualifiers. Reports an error and returns `None` if
 /// there is no row.
 pub(super) fn find(text: &MappedText, mut raw: RawInstr, sink: &mut Sink) -> Option<Matched> {
-    let str = |range: &Range<usize>| &text.as_str()[range.clone()];
-    let opcode = str(&raw.opcode);
-    let span = text.span(raw.opcode.clone());
-    let Some(rows) = by_opcode().get(opcode) else {
+    let mut search = RowSearch {
+        text,
+        raw: &raw,
+        sink,
+    };
+    let row = search.row()?;
+    let (quals, complete) = search.qualifiers(row);
+    if quals.all(QualKind::Cache).any(|word| word == POLICY) {
+        drop_policy(text, &mut raw, sink)?;
+    }
+    complete.then_some(Matched { row, quals, raw })
+}
+
+/// The search for the row of one instruction.
+struct RowSearch<'a> {
+    text: &'a MappedText,
+    raw: &'a RawInstr,
+    sink: &'a mut Sink,
+}
+
+impl<'a> RowSearch<'a> {
+    fn word(&self, range: &Range<usize>) -> &'a str {
+        &self.text.as_str()[range.clone()]
+    }
+
+    fn opcode(&self) -> &'a str {
+        self.word(&self.raw.opcode)
+    }
+
+    fn has(&self, qualifier: &str) -> bool {
+        self.raw.quals.iter().any(|q| self.word(q) == qualifier)
+    }
+
+    /// The row with the most keys among those that fit.
+    fn row(&mut self) -> Option<&'static InstrRow> {
+        let Some(rows) = by_opcode().get(self.opcode()) else {
+            self.unknown_opcode();
+            return None;
+        };
+        let row = rows
+            .iter()
+            .filter(|row| self.fits(row))
+            .max_by_key(|row| row.keys.len() + usize::from(!row.one_of.is_empty()))
+            .copied();
+        if row.is_none() {
+            self.unknown_form(rows);
+        }
+        row
+    }
+
+    fn fits(&self, row: &InstrRow) -> bool {
+        if let [BARE] = row.keys {
+            let last = self.raw.operands.last().map(|o| &o.kind);
+            return self.raw.quals.is_empty() && matches!(last, Some(OperandKind::Int(_)));
+        }
+        row.keys.iter().all(|key| self.has(key))
+            && (row.one_of.is_empty() || row.one_of.iter().any(|key| self.has(key)))
+    }
+
+    fn unknown_opcode(&mut self) {
+        let opcode = self.opcode();
+        let span = self.text.span(self.raw.opcode.clone());
         if let Some(what) = outside::instruction(opcode) {
-            sink.error(
+            self.sink.error(
                 "unsupported-instruction",
                 span,
                 format!("`{opcode}` is not supported: {what}"),
                 |d| d.label("PTX has this instruction, the checker has not"),
             );
         } else {
-            sink.error(
+            self.sink.error(
                 "unknown-instruction",
                 span,
                 format!("there is no instruction `{opcode}`"),
@@ -539,40 +611,23 @@ pub(super) fn find(text: &MappedText, mut raw: RawInstr, sink: &mut Sink) -> Opt
                 },
             );
         }
-        return None;
-    };
-    let written = |key: &str| raw.quals.iter().any(|q| str(q) == key);
-    let bare = raw.quals.is_empty()
-        && matches!(
-            raw.operands.last().map(|o| &o.kind),
-            Some(OperandKind::Int(_))
-        );
-    let fits = |row: &&&Row| match row.keys {
-        [BARE] => bare,
-        keys => {
-            keys.iter().all(|k| written(k))
-                && (row.one_of.is_empty() || row.one_of.iter().any(|k| written(k)))
-        }
-    };
-    let keys = |row: &&&Row| row.keys.len() + usize::from(!row.one_of.is_empty());
-    let Some(row) = rows.iter().filter(fits).max_by_key(keys).copied() else {
-        let known = |q: &str| {
-            rows.iter()
-                .any(|r| r.keys.contains(&q) || r.groups.iter().any(|g| g.words.contains(&q)))
-        };
-        let bad = raw
-            .quals
-            .iter()
-            .find(|q| outside::qualifier(str(q)).is_some() && !known(str(q)));
-        if let Some(bad) = bad {
-            report_unsupported(text, opcode, bad, sink);
-            return None;
+    }
+
+    fn unknown_form(&mut self, rows: &[&'static InstrRow]) {
+        let (opcode, raw) = (self.opcode(), self.raw);
+        let unsupported = raw.quals.iter().find(|range| {
+            let word = self.word(range);
+            outside::qualifier(word).is_some() && !rows.iter().any(|row| row.names(word))
+        });
+        if let Some(range) = unsupported {
+            return report_unsupported(self.text, opcode, range, self.sink);
         }
         let forms: Vec<&str> = rows.iter().map(|r| r.syntax).collect();
-        let whole = text.span(raw.opcode.start..raw.quals.last().map_or(raw.opcode.end, |q| q.end));
-        sink.error(
+        let end = raw.quals.last().map_or(raw.opcode.end, |q| q.end);
+        let first = raw.quals.first().map(|first| self.word(first));
+        self.sink.error(
             "unknown-instruction",
-            whole,
+            self.text.span(raw.opcode.start..end),
             format!("there is no such form of `{opcode}`"),
             |d| {
                 let keys = rows
@@ -580,91 +635,102 @@ pub(super) fn find(text: &MappedText, mut raw: RawInstr, sink: &mut Sink) -> Opt
                     .flat_map(|r| r.keys.iter().copied())
                     .filter(|k| *k != BARE);
                 let d = d.label(format!("expected {}", or_list(&forms)));
-                match raw.quals.first() {
-                    Some(first) => d.did_you_mean(str(first), keys),
+                match first {
+                    Some(first) => d.did_you_mean(first, keys),
                     None => d,
                 }
             },
         );
-        return None;
-    };
-    let mut quals = Quals::default();
-    let mut ok = true;
-    for range in &raw.quals {
-        let word = str(range);
-        if row.keys.contains(&word) && !quals.0.iter().any(|q| q.1 == word) {
-            let key = row
-                .keys
-                .iter()
-                .find(|k| **k == word)
-                .copied()
-                .unwrap_or_default();
-            quals.0.push((GroupKind::Key, key, range.clone()));
-            continue;
+    }
+
+    /// The qualifiers, sorted into the row's groups, and whether there were no errors. Reports all
+    /// unknown and conflicting ones.
+    fn qualifiers(&mut self, row: &InstrRow) -> (Quals, bool) {
+        let mut quals = Quals::default();
+        let mut complete = true;
+        for range in &self.raw.quals {
+            complete &= self.qualifier(row, range, &mut quals).is_some();
         }
-        let place = text.span(range.clone());
+        (quals, complete)
+    }
+
+    fn qualifier(&mut self, row: &InstrRow, range: &Range<usize>, quals: &mut Quals) -> Option<()> {
+        let word = self.word(range);
+        if let Some(key) = row.keys.iter().copied().find(|key| *key == word)
+            && !quals.0.iter().any(|q| q.1 == word)
+        {
+            quals.0.push((QualKind::Key, key, range.clone()));
+            return Some(());
+        }
         let group = row
             .groups
             .iter()
             .find_map(|g| Some((g.kind, *g.words.iter().find(|w| **w == word)?)));
         let Some((kind, known)) = group else {
-            ok = false;
-            if outside::qualifier(word).is_some() {
-                report_unsupported(text, opcode, range, sink);
-            } else {
-                let words = || row.groups.iter().flat_map(|g| g.words.iter().copied());
-                let id = "unknown-qualifier";
-                sink.error(
-                    id,
-                    place,
-                    format!("`{opcode}` has no qualifier `.{word}`"),
-                    |d| {
-                        d.label(format!("expected the form {}", row.syntax))
-                            .did_you_mean(word, words())
-                    },
-                );
-            }
-            continue;
+            self.unknown_qualifier(row, range);
+            return None;
         };
-        let many = matches!(kind, GroupKind::Cache | GroupKind::Ignored);
-        let room = if kind == GroupKind::Types { 2 } else { 1 };
-        let before = quals.0.iter().filter(|q| q.0 == kind).count();
-        if !many && before >= room {
-            ok = false;
+        let many = matches!(kind, QualKind::Cache | QualKind::Ignored);
+        let room = if kind == QualKind::Types { 2 } else { 1 };
+        if !many && quals.all(kind).count() >= room {
             let first = quals.place(kind).unwrap_or_default();
-            sink.error(
+            self.sink.error(
                 "conflicting-qualifiers",
-                place,
-                format!("`.{word}` after `.{}`", str(&first)),
+                self.text.span(range.clone()),
+                format!("`.{word}` after `.{}`", &self.text.as_str()[first.clone()]),
                 |d| {
                     d.label("only one of these can be given")
-                        .also(text.span(first), "the first one")
-                },
-            );
-            continue;
-        }
-        quals.0.push((kind, known, range.clone()));
-    }
-    if quals.all(GroupKind::Cache).any(|word| word == POLICY) {
-        // A cache policy changes no value that is read (PTX ISA, Cache Eviction Priority Hints).
-        let policy = raw.operands.pop();
-        let is_register = |o: &Operand| matches!(&o.kind, OperandKind::Name(n) if !n.brackets);
-        if !policy.as_ref().is_some_and(is_register) {
-            let place = policy.map_or(raw.opcode.clone(), |o| o.range);
-            sink.error(
-                "wrong-operand",
-                text.span(place),
-                "no cache policy stands here",
-                |d| {
-                    d.label(format!(
-                        "`.{POLICY}` takes one in a register, behind the other operands"
-                    ))
+                        .also(self.text.span(first), "the first one")
                 },
             );
             return None;
         }
+        quals.0.push((kind, known, range.clone()));
+        Some(())
     }
-    ok.then_some(Matched { row, quals, raw })
+
+    fn unknown_qualifier(&mut self, row: &InstrRow, range: &Range<usize>) {
+        let (opcode, word) = (self.opcode(), self.word(range));
+        if outside::qualifier(word).is_some() {
+            return report_unsupported(self.text, opcode, range, self.sink);
+        }
+        self.sink.error(
+            "unknown-qualifier",
+            self.text.span(range.clone()),
+            format!("`{opcode}` has no qualifier `.{word}`"),
+            |d| {
+                let words = row.groups.iter().flat_map(|g| g.words.iter().copied());
+                d.label(format!("expected the form {}", row.syntax))
+                    .did_you_mean(word, words)
+            },
+        );
+    }
+}
+
+/// Removes the cache policy from the operands: it changes no value that is read (PTX ISA, Cache
+/// Eviction Priority Hints).
+fn drop_policy(text: &MappedText, raw: &mut RawInstr, sink: &mut Sink) -> Option<()> {
+    let policy = raw.operands.pop();
+    if let Some(PtxOperand {
+        kind: OperandKind::Name(name),
+        ..
+    }) = &policy
+        && !name.brackets
+    {
+        return Some(());
+    }
+    let place = policy.map_or(raw.opcode.clone(), |o| o.range);
+    sink.error(
+        "wrong-operand",
+        text.span(place),
+        "no cache policy stands here",
+        |d| {
+            d.label(format!(
+                "`.{POLICY}` takes one in a register, behind the other operands"
+            ))
+        },
+    );
+    None
 }
 
 /// The key of a row for instructions without qualifiers and with a constant as the last operand.

@@ -11,26 +11,26 @@
 //! - A copy by a warp with several threads in the test is refused: no source says which of them
 //!   makes it.
 
-use super::copies::{End, one_address};
-use super::lower::{Call, Emit};
+use super::copies::{CopyEnd, one_address};
+use super::lower::{Emit, PtxInstr};
 use super::memory::is_ordinary;
-use super::table::{Group, GroupKind, Role, Row, SCOPES};
+use super::table::{InstrRow, OperandRole, QualGroup, QualKind, SCOPES};
 use program::{Access, EventKind, Expr, Mark, Op, Space, Tag, Tags, Ty};
 
 /// The state spaces of tensor maps in tensor copies.
 pub(super) const PLACES: [Space; 2] = [Space::Global, Space::Constant];
 
-const SPACES: Group = Group {
-    kind: GroupKind::Space,
+const SPACES: QualGroup = QualGroup {
+    kind: QualKind::Space,
     words: &["global", "shared::cta"],
 };
 /// The sizes of a tensor map and of the value; they are not types of accesses.
-const SIZES: Group = Group {
-    kind: GroupKind::Ignored,
+const SIZES: QualGroup = QualGroup {
+    kind: QualKind::Ignored,
     words: &["b1024", "b32", "b64"],
 };
-const FIELDS: Group = Group {
-    kind: GroupKind::Op,
+const FIELDS: QualGroup = QualGroup {
+    kind: QualKind::Op,
     words: &[
         "rank",
         "box_dim",
@@ -44,8 +44,8 @@ const FIELDS: Group = Group {
         "fill_mode",
     ],
 };
-const BY_WARP: Group = Group {
-    kind: GroupKind::Ignored,
+const BY_WARP: QualGroup = QualGroup {
+    kind: QualKind::Ignored,
     words: &[
         "global",
         "shared::cta",
@@ -54,34 +54,42 @@ const BY_WARP: Group = Group {
         "aligned",
     ],
 };
-const RELEASE: Group = Group {
-    kind: GroupKind::Sem,
+const RELEASE: QualGroup = QualGroup {
+    kind: QualKind::Sem,
     words: &["release"],
 };
 
-pub(super) const ROWS: &[Row] = &[
-    Row::new(
+pub(super) const ROWS: &[InstrRow] = &[
+    InstrRow::new(
         "tensormap",
         "`tensormap.replace.tile.global_address{.global|.shared::cta}.b1024.b64 [map], a`",
         "writes the address that a tensor map holds",
         &[SPACES, SIZES],
-        &[Role::Addr, Role::Val],
+        &[OperandRole::Addr, OperandRole::Val],
         |e, c| {
             if is_replaced(e, c, "b64").is_some() {
                 let value = c.expr(1);
-                e.push(Op::Store { addr: c.expr(0), value, access: weak() });
+                e.push(Op::Store {
+                    addr: c.expr(0),
+                    value,
+                    access: weak(),
+                });
             }
         },
     )
     .keyed(&["replace", "tile", "global_address"]),
-    Row::new(
+    InstrRow::new(
         "tensormap",
         "`tensormap.replace.tile.field{.global|.shared::cta}.b1024.type [map]{, ord}, a`",
         "writes another field of a tensor map: as a whole, with the address that it holds",
         &[SPACES, SIZES, FIELDS],
-        &[Role::Addr, Role::Loose, Role::Loose],
+        &[OperandRole::Addr, OperandRole::Loose, OperandRole::Loose],
         |e, c| {
-            let size = if c.quals.get(GroupKind::Op) == Some("global_stride") { "b64" } else { "b32" };
+            let size = if c.quals.get(QualKind::Op) == Some("global_stride") {
+                "b64"
+            } else {
+                "b32"
+            };
             if is_replaced(e, c, size).is_some() {
                 moved(e, c, 0, 0);
             }
@@ -89,12 +97,14 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["replace", "tile"])
     .optional(1),
-    Row::new(
+    InstrRow::new(
         "tensormap",
-        "`tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.scope.sync.aligned [map], [src], 128`",
-        "copies a tensor map from shared to global memory, then `fence.proxy.tensormap::generic.release`",
+        "`tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.scope.sync.aligned \
+         [map], [src], 128`",
+        "copies a tensor map from shared to global memory, then \
+         `fence.proxy.tensormap::generic.release`",
         &[BY_WARP, RELEASE, SCOPES],
-        &[Role::Addr, Role::Addr, Role::Loose],
+        &[OperandRole::Addr, OperandRole::Addr, OperandRole::Loose],
         copy_and_release,
     )
     .keyed(&["cp_fenceproxy"]),
@@ -109,7 +119,7 @@ fn weak() -> Access {
 }
 
 /// Copies the contents of one tensor map to another.
-fn moved(e: &mut Emit<'_, '_>, c: &Call, to: usize, from: usize) {
+fn moved(e: &mut Emit<'_, '_>, c: &PtxInstr, to: usize, from: usize) {
     let Some(dst) = e.temporary(c, "tensor map", Ty::U64) else {
         return;
     };
@@ -126,10 +136,10 @@ fn moved(e: &mut Emit<'_, '_>, c: &Call, to: usize, from: usize) {
 }
 
 /// Reports an invalid replacement of a field with a value of that size.
-fn is_replaced(e: &mut Emit<'_, '_>, c: &Call, size: &str) -> Option<()> {
+fn is_replaced(e: &mut Emit<'_, '_>, c: &PtxInstr, size: &str) -> Option<()> {
     e.through_register = false;
-    let is_field = c.quals.contains("global_address") || c.quals.get(GroupKind::Op).is_some();
-    if !is_field || !c.quals.all(GroupKind::Ignored).eq(["b1024", size]) {
+    let is_field = c.quals.contains("global_address") || c.quals.get(QualKind::Op).is_some();
+    if !is_field || !c.quals.all(QualKind::Ignored).eq(["b1024", size]) {
         e.error(
             "conflicting-qualifiers",
             c.opcode.clone(),
@@ -143,7 +153,7 @@ fn is_replaced(e: &mut Emit<'_, '_>, c: &Call, size: &str) -> Option<()> {
         );
         return None;
     }
-    let places: &[Space] = match c.quals.get(GroupKind::Space) {
+    let places: &[Space] = match c.quals.get(QualKind::Space) {
         Some("global") => &[Space::Global],
         Some(_) => &[Space::Shared],
         None => &[Space::Global, Space::Shared],
@@ -151,11 +161,11 @@ fn is_replaced(e: &mut Emit<'_, '_>, c: &Call, size: &str) -> Option<()> {
     tensor_map(e, c, 0, places)
 }
 
-fn copy_and_release(e: &mut Emit<'_, '_>, c: &Call) {
+fn copy_and_release(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     e.through_register = false;
-    let words: Vec<&str> = c.quals.all(GroupKind::Ignored).collect();
+    let words: Vec<&str> = c.quals.all(QualKind::Ignored).collect();
     let written = BY_WARP.words.iter().all(|word| words.contains(word))
-        && c.quals.get(GroupKind::Sem).is_some();
+        && c.quals.get(QualKind::Sem).is_some();
     if !written || c.quals.scope().is_none() || c.expr(2) != Expr::Const(128) {
         e.error(
             "conflicting-qualifiers",
@@ -182,7 +192,7 @@ fn copy_and_release(e: &mut Emit<'_, '_>, c: &Call) {
 }
 
 /// The release half of a fence that makes writes visible to the tensormap proxy.
-pub(super) fn release(e: &mut Emit<'_, '_>, c: &Call) {
+pub(super) fn release(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let tags = Tags::of(&[Tag::Release, Tag::Generic, Tag::TensormapProxy, Tag::Half]);
     e.push(Op::Mark {
         addr: None,
@@ -198,7 +208,7 @@ pub(super) fn release(e: &mut Emit<'_, '_>, c: &Call) {
 /// Reports an operand that is not a tensor map.
 pub(super) fn tensor_map(
     e: &mut Emit<'_, '_>,
-    c: &Call,
+    c: &PtxInstr,
     at: usize,
     places: &[Space],
 ) -> Option<()> {
@@ -212,17 +222,16 @@ pub(super) fn tensor_map(
         return None;
     };
     is_ordinary(e, loc, &c.opcode)?;
-    one_address(e, c, End::Of(loc))?;
+    one_address(e, c, CopyEnd::Of(loc))?;
     let space = e.symbols.object(loc).1.space;
     let symbol = e.symbols.get(loc);
     let (name, place) = (symbol.name.clone(), symbol.span);
     if !places.contains(&space) {
-        let words = |space: &Space| match space {
-            Space::Shared => "shared",
-            Space::Constant => "constant",
-            _ => "global",
-        };
-        let words = places.iter().map(words).collect::<Vec<_>>().join(" or ");
+        let words = places
+            .iter()
+            .map(space_word)
+            .collect::<Vec<_>>()
+            .join(" or ");
         let message = format!("a tensor map is in {words} memory here, and `{name}` is not");
         e.error("wrong-space", c.opcode.clone(), message, |d| {
             d.label(format!(
@@ -242,4 +251,12 @@ pub(super) fn tensor_map(
         return None;
     }
     Some(())
+}
+
+fn space_word(space: &Space) -> &'static str {
+    match space {
+        Space::Shared => "shared",
+        Space::Constant => "constant",
+        _ => "global",
+    }
 }

@@ -18,7 +18,7 @@ use program::{
 /// - words, gw and sw, declared as two words of 32 bits and as four, global and shared;
 /// - gg and ss (two elements, global and shared);
 /// - aliased, which has a second address.
-fn lower_with(code: &str, env: &Env) -> Result<Program, String> {
+fn lower_with(code: &str, env: &PtxEnv) -> Result<Program, String> {
     let mut sink = Sink::new(&SourceFile::new("c", code));
     let mut symbols = Symbols::default();
     for (name, elements, space) in [
@@ -150,11 +150,11 @@ fn lower_with(code: &str, env: &Env) -> Result<Program, String> {
     }
 }
 
-fn env() -> Env {
-    Env {
+fn env() -> PtxEnv {
+    PtxEnv {
         strict: true,
         cluster: vec![0],
-        ..Env::default()
+        ..PtxEnv::default()
     }
 }
 

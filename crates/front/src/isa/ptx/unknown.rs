@@ -14,32 +14,32 @@
 //!   lane's operands, which orders less.
 
 use super::arith::op;
-use super::lower::{Arg, Call, Emit};
-use super::table::{FLUSH, Group, GroupKind, ResultTy, Role, Row};
+use super::lower::{Emit, PtxArg, PtxInstr};
+use super::table::{FLUSH, InstrRow, OperandRole, QualGroup, QualKind, ResultTy};
 use program::{BinOp, Expr, Op};
 
 const QUOTIENTS: &[&str] = &["approx", "full"];
-const MODES: Group = Group {
-    kind: GroupKind::Round,
+const MODES: QualGroup = QualGroup {
+    kind: QualKind::Round,
     words: &["rn", "rz", "rm", "rp", "approx", "full"],
 };
-const CLAMPED: Group = Group {
-    kind: GroupKind::Ignored,
+const CLAMPED: QualGroup = QualGroup {
+    kind: QualKind::Ignored,
     words: &["sat", "relu", "NaN", "xorsign", "abs", "oob"],
 };
-const NUMBERS: Group = Group {
-    kind: GroupKind::Type,
+const NUMBERS: QualGroup = QualGroup {
+    kind: QualKind::Type,
     words: &["f16", "f16x2", "bf16", "bf16x2", "f32", "f64", "s32"],
 };
-const CONVERSIONS: Group = Group {
-    kind: GroupKind::Types,
+const CONVERSIONS: QualGroup = QualGroup {
+    kind: QualKind::Types,
     words: &[
         "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f16", "f16x2", "bf16", "bf16x2",
         "tf32", "f32", "f64", "e4m3x2", "e5m2x2", "b32",
     ],
 };
-const CONVERTED: Group = Group {
-    kind: GroupKind::Ignored,
+const CONVERTED: QualGroup = QualGroup {
+    kind: QualKind::Ignored,
     words: &[
         "rn",
         "rz",
@@ -58,8 +58,8 @@ const CONVERTED: Group = Group {
 };
 /// Qualifiers that make the result of a conversion unknown.
 const INEXACT_CONVERSION: &[&str] = &["tf32", "e4m3x2", "e5m2x2", "rna", "rs", "pack"];
-const MATRICES: Group = Group {
-    kind: GroupKind::Ignored,
+const MATRICES: QualGroup = QualGroup {
+    kind: QualKind::Ignored,
     words: &[
         "sync",
         "aligned",
@@ -94,8 +94,8 @@ const MATRICES: Group = Group {
         "e5m2",
     ],
 };
-const PRIORITIES: Group = Group {
-    kind: GroupKind::Ignored,
+const PRIORITIES: QualGroup = QualGroup {
+    kind: QualKind::Ignored,
     words: &[
         "L2",
         "L2::evict_last",
@@ -104,77 +104,131 @@ const PRIORITIES: Group = Group {
         "L2::evict_unchanged",
     ],
 };
-const B64: Group = Group {
-    kind: GroupKind::Type,
+const B64: QualGroup = QualGroup {
+    kind: QualKind::Type,
     words: &["b64"],
 };
-const GLOBAL: Group = Group {
-    kind: GroupKind::Ignored,
+const GLOBAL: QualGroup = QualGroup {
+    kind: QualKind::Ignored,
     words: &["global"],
 };
 
-const ALIKE: &[Group] = &[MODES, FLUSH, CLAMPED, NUMBERS];
-const UNARY: &[Role] = &[Role::Dst, Role::Any];
-const BINARY: &[Role] = &[Role::Dst, Role::Any, Role::Any];
-const TERNARY: &[Role] = &[Role::Dst, Role::Any, Role::Any, Role::Any];
+const ALIKE: &[QualGroup] = &[MODES, FLUSH, CLAMPED, NUMBERS];
+const UNARY: &[OperandRole] = &[OperandRole::Dst, OperandRole::Any];
+const BINARY: &[OperandRole] = &[OperandRole::Dst, OperandRole::Any, OperandRole::Any];
+const TERNARY: &[OperandRole] = &[
+    OperandRole::Dst,
+    OperandRole::Any,
+    OperandRole::Any,
+    OperandRole::Any,
+];
 
 /// A row for an operation on numbers.
 const fn of(
     opcode: &'static str,
     syntax: &'static str,
     doc: &'static str,
-    operands: &'static [Role],
-) -> Row {
-    Row::new(opcode, syntax, doc, ALIKE, operands, unknown)
+    operands: &'static [OperandRole],
+) -> InstrRow {
+    InstrRow::new(opcode, syntax, doc, ALIKE, operands, unknown)
 }
 
 const SIGNED: &str = "of magnitudes, with a sign of both: a value that is not worked out";
 const APPROXIMATE: &str = "an approximation: a value that is not worked out";
 
-pub(super) const ROWS: &[Row] = &[
-    of("fma", "`fma.rnd.oob{.relu}.type d, a, b, c`", "product plus `c`, where some operands count as zero: a value that is not worked out", TERNARY)
-        .keyed(&["oob"]),
-    of("min", "`min{.ftz}{.NaN}.xorsign.abs.type d, a, b`", SIGNED, BINARY).keyed(&["xorsign"]),
-    of("max", "`max{.ftz}{.NaN}.xorsign.abs.type d, a, b`", SIGNED, BINARY).keyed(&["xorsign"]),
-    of("div", "`div{.approx|.full|.rnd}{.ftz}.type d, a, b`", APPROXIMATE, BINARY).one_of(QUOTIENTS),
-    of("rcp", "`rcp{.approx|.rnd}{.ftz}.type d, a`", APPROXIMATE, UNARY).one_of(QUOTIENTS),
-    of("sqrt", "`sqrt{.approx|.rnd}{.ftz}.type d, a`", APPROXIMATE, UNARY).one_of(QUOTIENTS),
-    of("rsqrt", "`rsqrt.approx{.ftz}.type d, a`", APPROXIMATE, UNARY).keyed(&["approx"]),
+pub(super) const ROWS: &[InstrRow] = &[
+    of(
+        "fma",
+        "`fma.rnd.oob{.relu}.type d, a, b, c`",
+        "product plus `c`, where some operands count as zero: a value that is not worked \
+         out",
+        TERNARY,
+    )
+    .keyed(&["oob"]),
+    of(
+        "min",
+        "`min{.ftz}{.NaN}.xorsign.abs.type d, a, b`",
+        SIGNED,
+        BINARY,
+    )
+    .keyed(&["xorsign"]),
+    of(
+        "max",
+        "`max{.ftz}{.NaN}.xorsign.abs.type d, a, b`",
+        SIGNED,
+        BINARY,
+    )
+    .keyed(&["xorsign"]),
+    of(
+        "div",
+        "`div{.approx|.full|.rnd}{.ftz}.type d, a, b`",
+        APPROXIMATE,
+        BINARY,
+    )
+    .one_of(QUOTIENTS),
+    of(
+        "rcp",
+        "`rcp{.approx|.rnd}{.ftz}.type d, a`",
+        APPROXIMATE,
+        UNARY,
+    )
+    .one_of(QUOTIENTS),
+    of(
+        "sqrt",
+        "`sqrt{.approx|.rnd}{.ftz}.type d, a`",
+        APPROXIMATE,
+        UNARY,
+    )
+    .one_of(QUOTIENTS),
+    of(
+        "rsqrt",
+        "`rsqrt.approx{.ftz}.type d, a`",
+        APPROXIMATE,
+        UNARY,
+    )
+    .keyed(&["approx"]),
     of("sin", "`sin.approx{.ftz}.f32 d, a`", APPROXIMATE, UNARY).keyed(&["approx"]),
     of("cos", "`cos.approx{.ftz}.f32 d, a`", APPROXIMATE, UNARY).keyed(&["approx"]),
     of("lg2", "`lg2.approx{.ftz}.f32 d, a`", APPROXIMATE, UNARY).keyed(&["approx"]),
     of("ex2", "`ex2.approx{.ftz}.type d, a`", APPROXIMATE, UNARY).keyed(&["approx"]),
     of("tanh", "`tanh.approx.type d, a`", APPROXIMATE, UNARY).keyed(&["approx"]),
-    Row::new(
+    InstrRow::new(
         "cvt",
         "`cvt{.rnd}{.ftz}{.sat|.satfinite}{.relu}.type.type d, a{, b{, c}}`",
-        "of formats of less than 16 bits and of `.tf32`, and with random roundings: a value that is not worked out",
+        "of formats of less than 16 bits and of `.tf32`, and with random roundings: a value \
+         that is not worked out",
         &[CONVERSIONS, CONVERTED, FLUSH],
         TERNARY,
         unknown,
     )
     .one_of(INEXACT_CONVERSION)
     .optional(2),
-    Row::new(
+    InstrRow::new(
         "mma",
         "`mma.sync.aligned.shape.row.col.type.type.type.type {d, …}, {a, …}, {b, …}, {c, …}`",
         "product of matrices in the registers of a warp: values that are not worked out",
         &[MATRICES],
-        &[Role::Dsts, Role::Vals, Role::Vals, Role::Vals],
+        &[
+            OperandRole::Dsts,
+            OperandRole::Vals,
+            OperandRole::Vals,
+            OperandRole::Vals,
+        ],
         unknown,
     )
     .result(ResultTy::U32),
-    Row::new(
+    InstrRow::new(
         "createpolicy",
         "`createpolicy.fractional.L2::priority{.L2::evict_unchanged}.b64 d{, fraction}`",
-        "a cache policy, which changes no value that is read: itself a value that is not worked out",
+        "a cache policy, which changes no value that is read: itself a value that is not \
+         worked out",
         &[PRIORITIES, B64],
         UNARY,
         unknown,
     )
     .keyed(&["fractional"])
     .optional(1),
-    Row::new(
+    InstrRow::new(
         "createpolicy",
         "`createpolicy.cvt.L2.b64 d, a`",
         "the same, from a property of accesses",
@@ -183,22 +237,22 @@ pub(super) const ROWS: &[Row] = &[
         unknown,
     )
     .keyed(&["cvt"]),
-    Row::new(
+    InstrRow::new(
         "applypriority",
         "`applypriority{.global}.L2::evict_normal [a], size`",
         "a hint; does nothing here",
         &[GLOBAL, PRIORITIES],
-        &[Role::Addr, Role::Any],
+        &[OperandRole::Addr, OperandRole::Any],
         |_, _| {},
     ),
 ];
 
 /// Writes an unknown value to each destination.
-fn unknown(e: &mut Emit<'_, '_>, c: &Call) {
+fn unknown(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let sources = (1..c.args.len())
         .flat_map(|i| c.elements(i))
         .filter_map(|arg| match arg {
-            Arg::Expr(source) => Some(source.clone()),
+            PtxArg::Expr(source) => Some(source.clone()),
             _ => None,
         });
     let value = sources.fold(Expr::Const(0), |all, source| {
@@ -212,7 +266,7 @@ fn unknown(e: &mut Emit<'_, '_>, c: &Call) {
     };
     for arg in c.elements(0) {
         match arg {
-            Arg::Dst(Some(dst)) => e.push(Op::Assign {
+            PtxArg::Dst(Some(dst)) => e.push(Op::Assign {
                 dst: *dst,
                 value: value.clone(),
             }),

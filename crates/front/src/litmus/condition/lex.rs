@@ -64,10 +64,9 @@ pub(super) fn lex(text: &str) -> Vec<Token<TokenKind>> {
             at += 1;
             continue;
         }
-        let word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b'%' | b'.');
-        let kind = if word(b) {
+        let kind = if is_word_byte(b) {
             let number = b.is_ascii_digit() && !text[at..].starts_with("0x");
-            while bytes.get(at).is_some_and(|&b| word(b)) {
+            while bytes.get(at).is_some_and(|&b| is_word_byte(b)) {
                 at += 1;
                 // A sign after `e` or `E` belongs to the exponent.
                 let signed = bytes.get(at).is_some_and(|&b| matches!(b, b'+' | b'-'))
@@ -90,4 +89,8 @@ pub(super) fn lex(text: &str) -> Vec<Token<TokenKind>> {
     }
     tokens.push(Token::new(TokenKind::End, text.len()..text.len()));
     tokens
+}
+
+fn is_word_byte(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b'%' | b'.')
 }

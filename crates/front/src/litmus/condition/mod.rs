@@ -32,7 +32,7 @@ mod resolve;
 mod tests;
 
 pub use program::litmus::{show, show_observable};
-use resolve::Named;
+use resolve::NamePath;
 pub(super) use resolve::{Resolver, Unknown};
 
 use std::ops::Range;
@@ -49,7 +49,7 @@ pub(super) fn parse(
     sink: &mut Sink,
 ) -> Option<Prop> {
     let errors = sink.errors();
-    let mut parser = Parser {
+    let mut parser = PropParser {
         text,
         tokens: Cursor::new(lex(text.as_str())),
         resolver,
@@ -83,7 +83,7 @@ pub(super) fn parse_observable(
     sink: &mut Sink,
 ) -> Option<Observable> {
     let errors = sink.errors();
-    let mut parser = Parser {
+    let mut parser = PropParser {
         text,
         tokens: Cursor::new(lex(text.as_str())),
         resolver,
@@ -109,14 +109,14 @@ pub(super) fn parse_observable(
 /// A sum, and the types of the observables in it.
 type Sum = (Side, Vec<Ty>);
 
-struct Parser<'a, 'r, 'p> {
+struct PropParser<'a, 'r, 'p> {
     text: &'a MappedText,
     tokens: Cursor<TokenKind>,
     resolver: &'r mut Resolver<'p>,
     sink: &'a mut Sink,
 }
 
-impl Parser<'_, '_, '_> {
+impl PropParser<'_, '_, '_> {
     fn word(&self) -> &str {
         &self.text.as_str()[self.tokens.range()]
     }
@@ -428,14 +428,18 @@ impl Parser<'_, '_, '_> {
         if value.is_none() {
             let message = format!("`{digits}` is not an integer of at most 64 bits");
             let is_number = digits.parse::<f64>().is_ok();
-            self.sink.error("bad-number", self.text.span(range), message, |d| {
-                let d = d.label("expected an integer");
-                if is_number {
-                    d.help("a number of floating point is compared with a register or a location alone")
-                } else {
-                    d
-                }
-            });
+            self.sink
+                .error("bad-number", self.text.span(range), message, |d| {
+                    let d = d.label("expected an integer");
+                    if is_number {
+                        d.help(
+                            "a number of floating point is compared with a register or a \
+                             location alone",
+                        )
+                    } else {
+                        d
+                    }
+                });
             return None;
         }
         self.tokens.advance();
@@ -505,7 +509,7 @@ impl Parser<'_, '_, '_> {
     }
 
     /// Parses a name and the suffix that selects a part of it: `[1]`, `.data`, `[1].at[0]`.
-    fn named(&mut self) -> Option<Named> {
+    fn named(&mut self) -> Option<NamePath> {
         let range = self.tokens.range();
         self.tokens.advance();
         let mut suffix = String::new();
@@ -525,7 +529,7 @@ impl Parser<'_, '_, '_> {
                 suffix.push_str(&self.text.as_str()[part]);
                 self.tokens.advance();
             } else {
-                return Some(Named { range, suffix });
+                return Some(NamePath { range, suffix });
             }
         }
     }

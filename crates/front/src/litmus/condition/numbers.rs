@@ -56,12 +56,14 @@ pub(super) fn compared(op: CmpOp, format: Format, of: Observable, bits: i64) -> 
             Side::Atom(Atom::Const(ty.wrap(n))),
         )
     };
-    let range = |(first, last): (i64, i64)| match last - first {
-        0 => compare(CmpOp::Eq, first),
-        _ if first == 0 => compare(CmpOp::Le, last),
-        _ => Prop::And(vec![compare(CmpOp::Ge, first), compare(CmpOp::Le, last)]),
-    };
-    let mut ranges: Vec<Prop> = ranges(op, format, bits).into_iter().map(range).collect();
+    let mut ranges: Vec<Prop> = ranges(op, format, bits)
+        .into_iter()
+        .map(|(first, last): (i64, i64)| match last - first {
+            0 => compare(CmpOp::Eq, first),
+            _ if first == 0 => compare(CmpOp::Le, last),
+            _ => Prop::And(vec![compare(CmpOp::Ge, first), compare(CmpOp::Le, last)]),
+        })
+        .collect();
     if ranges.len() == 1 {
         ranges.remove(0)
     } else {

@@ -23,7 +23,7 @@ pub(in crate::litmus) enum Unknown {
 }
 
 /// A name, with the suffix that selects a part of it.
-pub(super) struct Named {
+pub(super) struct NamePath {
     pub(super) range: Range<usize>,
     /// `[1]`, `.data`, `[1].at[0]`, without white space.
     pub(super) suffix: String,
@@ -122,7 +122,7 @@ impl<'p> Resolver<'p> {
         &mut self,
         thread: ThreadId,
         text: &MappedText,
-        named: Named,
+        named: NamePath,
         sink: &mut Sink,
     ) -> Option<(Observable, Ty)> {
         let (range, whole) = (named.range.clone(), named.suffix.is_empty());
@@ -171,7 +171,7 @@ impl<'p> Resolver<'p> {
     pub(super) fn element(
         &mut self,
         text: &MappedText,
-        named: &Named,
+        named: &NamePath,
         sink: &mut Sink,
     ) -> Option<(LocId, u32)> {
         let range = named.range.clone();
@@ -229,7 +229,14 @@ impl<'p> Resolver<'p> {
     }
 
     /// Reports a suffix that is not a field of the named location.
-    fn no_field(&self, id: LocId, text: &MappedText, named: &Named, suffix: &str, sink: &mut Sink) {
+    fn no_field(
+        &self,
+        id: LocId,
+        text: &MappedText,
+        named: &NamePath,
+        suffix: &str,
+        sink: &mut Sink,
+    ) {
         let LocationKind::Object { layout, init, .. } =
             &self.program.location(self.program.object(id)).kind
         else {
@@ -290,7 +297,7 @@ impl<'p> Resolver<'p> {
         &mut self,
         viewer: Option<ThreadId>,
         text: &MappedText,
-        named: Named,
+        named: NamePath,
         sink: &mut Sink,
     ) -> Option<(Observable, Ty)> {
         let (loc, index) = self.element(text, &named, sink)?;
@@ -317,10 +324,12 @@ impl<'p> Resolver<'p> {
         {
             let message = format!("`{written}` is held in registers, and has no final value");
             sink.error("kept-in-registers", text.span(range), message, |d| {
-                d.label("local memory that every thread accesses at known places").help(format!(
-                    "the registers are called `P0:{}$0`, after the byte that each begins at; or name it in the test's own condition",
-                    self.program.location(loc).name
-                ))
+                d.label("local memory that every thread accesses at known places")
+                    .help(format!(
+                        "the registers are called `P0:{}$0`, after the byte that each begins at; \
+                         or name it in the test's own condition",
+                        self.program.location(loc).name
+                    ))
             });
             return None;
         }

@@ -11,15 +11,15 @@ pub(super) fn skip_space(text: &str, at: usize) -> usize {
 
 /// A cursor over the tokens in a part of a text: words, numbers, single characters.
 #[derive(Clone)]
-pub(super) struct Cursor<'t> {
+pub(super) struct WordCursor<'t> {
     text: &'t str,
     at: usize,
     end: usize,
 }
 
-impl<'t> Cursor<'t> {
+impl<'t> WordCursor<'t> {
     pub(super) fn new(text: &'t str, range: Range<usize>) -> Self {
-        Cursor {
+        WordCursor {
             text,
             at: range.start,
             end: range.end,

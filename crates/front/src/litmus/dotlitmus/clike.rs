@@ -12,8 +12,8 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::Reader;
-use super::cells::{self, Cursor, skip_space};
+use super::LitmusReader;
+use super::cells::{self, WordCursor, skip_space};
 use crate::isa::clike::{Declaration, Env, Unit};
 use crate::isa::{Object, SymbolKind};
 use crate::litmus::build::CThreadDraft;
@@ -21,7 +21,7 @@ use crate::litmus::fronts::language;
 use diag::{MappedText, Span};
 use program::{Init, LocId, MemoryKind, Place, Seat};
 
-impl Reader<'_> {
+impl LitmusReader<'_> {
     /// Reads `{ [x] = 0; atomic_int y[2] = {0, 0}; 0:r0 = 1; }`. Returns the offset after it.
     pub(super) fn c_init_block(&mut self, open: usize) -> Option<usize> {
         let close = self.closing(open, "initial block")?;
@@ -70,7 +70,7 @@ impl Reader<'_> {
         let clean = self.clean;
         let expected = "`[x] = 0`, `atomic_int y[2] = {0, 0}` or `0:r0 = 0`";
         let whole = clean[range.clone()].trim();
-        let mut at = Cursor::new(clean, range.clone());
+        let mut at = WordCursor::new(clean, range.clone());
         let mut name = at.token();
         let mut declaration = Declaration::default();
         // The words before the name form the type; the name is the last word.
@@ -191,7 +191,7 @@ impl Reader<'_> {
     /// Reads `P0@wg 0, dev 0 (global atomic_int* x) { … }`.
     fn function(&mut self, start: usize, number: usize) -> Option<(CThreadDraft, usize)> {
         let clean = self.clean;
-        let mut at = Cursor::new(clean, start..clean.len());
+        let mut at = WordCursor::new(clean, start..clean.len());
         let name = at.token();
         if clean[name.clone()] != format!("P{number}") {
             let message = format!("threads are in order; this one should be `P{number}`");
@@ -286,7 +286,7 @@ impl Reader<'_> {
     /// Reads `volatile global int* x` and returns the name.
     fn parameter(&mut self, range: Range<usize>) -> Option<String> {
         let clean = self.clean;
-        let mut at = Cursor::new(clean, range.clone());
+        let mut at = WordCursor::new(clean, range.clone());
         let mut declaration = Declaration::default();
         let mut name = None;
         loop {

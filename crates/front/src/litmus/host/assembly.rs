@@ -11,19 +11,19 @@
 
 use crate::isa::ptx;
 use crate::isa::ptx::{Unit, pointers};
-use crate::isa::{Open, Symbols};
+use crate::isa::{OpenObjects, Symbols};
 use crate::mapping::Mapping;
 use diag::{Sink, Span};
 use program::{Expr, LocId, LocationKind, Program, Proxy, Space, ThreadId};
 
 /// The code of kernels in PTX.
-pub(in crate::litmus) struct Assembly {
+pub(in crate::litmus) struct PtxKernels {
     pub(in crate::litmus) units: Vec<Unit>,
     /// The settings for reading the code.
-    pub(in crate::litmus) env: ptx::Env,
+    pub(in crate::litmus) env: ptx::PtxEnv,
 }
 
-impl Assembly {
+impl PtxKernels {
     /// Memory gets the type of the kernels' accesses; the host's accesses follow it.
     pub(super) fn settle_types(&self, symbols: &mut Symbols, sink: &mut Sink) {
         for unit in &self.units {
@@ -37,7 +37,7 @@ impl Assembly {
 pub(super) fn in_ptx(
     program: Program,
     untyped: &[Option<Vec<usize>>],
-    open: &Open,
+    open: &OpenObjects,
     sink: &mut Sink,
 ) -> Program {
     let errors = sink.errors();

@@ -7,13 +7,13 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::{Assembly, Code, Declared, Text};
+use super::{HostDeclarations, PtxKernels, Routine, RoutineCode};
 use crate::isa::Symbols;
 use crate::isa::clike::host::{Does, Request};
 use crate::isa::clike::{Coordinates, Env};
 use crate::litmus::build::{CThreadDraft, ThreadDraft, lower_clike, lower_ptx};
 use crate::litmus::fronts::language;
-use crate::litmus::places::{Layout, MAX_THREADS, host_place, special_registers};
+use crate::litmus::places::{GridLayout, MAX_THREADS, host_place, special_registers};
 use diag::Sink;
 use program::host::{Command, CommandKind, HostProgram, Origin};
 use program::{
@@ -35,7 +35,7 @@ enum Draft {
 }
 
 /// A thread of a command, lowered.
-pub(super) struct Lowered {
+pub(super) struct CommandThread {
     pub(super) thread: Thread,
     /// The thread's calls of the runtime.
     pub(super) requests: Vec<Request>,
@@ -45,7 +45,7 @@ pub(super) struct Lowered {
 
 /// Builds the threads of all commands.
 pub(super) struct Bodies<'a> {
-    declared: &'a Declared,
+    declared: &'a HostDeclarations,
     symbols: &'a mut Symbols,
     first: usize,
     /// Drafts of threads; a lowered one is taken out.
@@ -63,7 +63,7 @@ pub(super) struct Bodies<'a> {
 
 impl<'a> Bodies<'a> {
     pub(super) fn new(
-        declared: &'a Declared,
+        declared: &'a HostDeclarations,
         symbols: &'a mut Symbols,
         first: usize,
     ) -> Bodies<'a> {
@@ -147,10 +147,10 @@ impl<'a> Bodies<'a> {
     /// Adds the work-items of a kernel.
     pub(super) fn kernel(&mut self, kernel: usize, range: NdRange, device: u32) -> Body {
         let declared = self.declared;
-        let code: &Code = &declared.kernels[kernel];
+        let code: &Routine = &declared.kernels[kernel];
         let number = self.launch(&code.name);
         let base = self.next_groups(device, range.groups().iter().product());
-        let all = Layout {
+        let all = GridLayout {
             gpu: device,
             ..code.layout
         }
@@ -170,10 +170,10 @@ impl<'a> Bodies<'a> {
     }
 
     /// The draft of one work-item of a kernel.
-    fn draft(&self, code: &Code, at: Coordinates, place: Place) -> Draft {
+    fn draft(&self, code: &Routine, at: Coordinates, place: Place) -> Draft {
         let name = String::new();
         match &code.text {
-            Text::C(unit, env) => {
+            RoutineCode::C(unit, env) => {
                 let env = Env {
                     specials: env.language.specials(at),
                     ..env.clone()
@@ -186,7 +186,7 @@ impl<'a> Bodies<'a> {
                     env,
                 })
             }
-            Text::Ptx { unit, regs } => {
+            RoutineCode::Ptx { unit, regs } => {
                 let (regs, specials) = (regs.clone(), special_registers(at));
                 Draft::Assembly(ThreadDraft {
                     name,
@@ -205,7 +205,7 @@ impl<'a> Bodies<'a> {
         let code = &declared.functions[function];
         let number = self.launch(&code.name);
         let place = host_place(self.first + self.drafts.len());
-        let Text::C(unit, env) = &code.text else {
+        let RoutineCode::C(unit, env) = &code.text else {
             unreachable!("functions of the host are in its language")
         };
         let (unit, env) = (unit.clone(), env.clone());
@@ -320,15 +320,18 @@ impl<'a> Bodies<'a> {
         let number = self.launch(&request.name);
         let place = Place::device(device, self.next_groups(device, 1));
         let (span, text) = (request.span, &request.name);
-        let instr = |(i, op)| Instr {
-            id: InstrId(i as u32),
-            op,
-            element: Element::ONLY,
-            span,
-            line: 0.into(),
-            text: text.clone(),
-        };
-        let code: Vec<Instr> = ops.into_iter().enumerate().map(instr).collect();
+        let code: Vec<Instr> = ops
+            .into_iter()
+            .enumerate()
+            .map(|(i, op)| Instr {
+                id: InstrId(i as u32),
+                op,
+                element: Element::ONLY,
+                span,
+                line: 0.into(),
+                text: text.clone(),
+            })
+            .collect();
         let regs = vec![Register {
             name: "copied".to_string(),
             ty,
@@ -365,12 +368,12 @@ impl<'a> Bodies<'a> {
     }
 
     /// Lowers the threads from number `from` on.
-    pub(super) fn lower(&mut self, from: usize, sink: &mut Sink) -> Vec<Lowered> {
+    pub(super) fn lower(&mut self, from: usize, sink: &mut Sink) -> Vec<CommandThread> {
         let first = from.min(self.drafts.len());
         let (mut codes, mut assembly) = (Vec::new(), Vec::new());
         // The positions in `all` of the threads in each list.
         let (mut of_codes, mut of_assembly) = (Vec::new(), Vec::new());
-        let mut all: Vec<Option<Lowered>> = Vec::new();
+        let mut all: Vec<Option<CommandThread>> = Vec::new();
         for draft in self.drafts[first..].iter_mut().filter_map(Option::take) {
             let at = all.len();
             all.push(None);
@@ -387,7 +390,7 @@ impl<'a> Bodies<'a> {
                     for instr in &mut thread.code {
                         instr.line = sink.line(instr.span.start).into();
                     }
-                    all[at] = Some(Lowered {
+                    all[at] = Some(CommandThread {
                         thread,
                         requests: Vec::new(),
                         untyped: None,
@@ -400,16 +403,16 @@ impl<'a> Bodies<'a> {
                 .into_iter()
                 .zip(lower_clike(codes, self.symbols, sink))
         {
-            all[at] = Some(Lowered {
+            all[at] = Some(CommandThread {
                 thread,
                 requests,
                 untyped: None,
             });
         }
-        if let Some(Assembly { units, env }) = &self.declared.assembly {
+        if let Some(PtxKernels { units, env }) = &self.declared.assembly {
             let lowered = lower_ptx(assembly, units, self.symbols, env, sink);
             for (at, (thread, untyped)) in of_assembly.into_iter().zip(lowered) {
-                all[at] = Some(Lowered {
+                all[at] = Some(CommandThread {
                     thread,
                     requests: Vec::new(),
                     untyped: Some(untyped),
@@ -422,7 +425,7 @@ impl<'a> Bodies<'a> {
     }
 
     /// Names the threads, and warns about kernels and functions that never run.
-    pub(super) fn name(&self, threads: &mut [Lowered], sink: &mut Sink) {
+    pub(super) fn name(&self, threads: &mut [CommandThread], sink: &mut Sink) {
         for kernel in self.declared.kernels.iter().chain(&self.declared.functions) {
             if !self.launches.contains_key(&kernel.name) {
                 sink.warn(
@@ -433,7 +436,7 @@ impl<'a> Bodies<'a> {
                 );
             }
         }
-        for (Lowered { thread, .. }, (name, launch, number, of)) in
+        for (CommandThread { thread, .. }, (name, launch, number, of)) in
             threads.iter_mut().zip(&self.names)
         {
             thread.name = name.clone();

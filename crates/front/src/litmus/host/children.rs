@@ -15,9 +15,10 @@
 
 use std::collections::HashMap;
 
-use super::bodies::{Bodies, Lowered};
-use super::events::Events;
-use super::{Declared, Part};
+use super::bodies::{Bodies, CommandThread};
+use super::commands::has_word;
+use super::events::HostEvents;
+use super::{HostBuilder, HostDeclarations};
 use crate::isa::clike::host::{Does, Request};
 use diag::Sink;
 use program::dialect::Runtime;
@@ -31,15 +32,15 @@ const MAX_DEPTH: usize = 24;
 
 /// Lowers and names all threads of commands, including those of children.
 pub(super) fn finish<'b>(
-    declared: &'b Declared,
-    events: &Events,
+    declared: &'b HostDeclarations,
+    events: &HostEvents,
     host: &mut HostProgram,
     mut bodies: Bodies<'b>,
     sink: &mut Sink,
-) -> Vec<Lowered> {
+) -> Vec<CommandThread> {
     let errors = sink.errors();
-    let mut threads: Vec<Lowered> = Vec::new();
-    let mut lanes = Lanes::default();
+    let mut threads: Vec<CommandThread> = Vec::new();
+    let mut lanes = DeviceLanes::default();
     for depth in 0.. {
         let round = bodies.lower(threads.len(), sink);
         if round.is_empty() || sink.errors() > errors {
@@ -49,7 +50,7 @@ pub(super) fn finish<'b>(
         for mut lowered in round {
             let requests = std::mem::take(&mut lowered.requests);
             let id = bodies.id(threads.len());
-            let mut part = Part {
+            let mut part = HostBuilder {
                 declared,
                 events,
                 host,
@@ -73,7 +74,7 @@ pub(super) fn finish<'b>(
 
 /// The lanes of devices, created when a thread first enqueues to them.
 #[derive(Default)]
-struct Lanes {
+struct DeviceLanes {
     /// OpenCL: each device's queue.
     queues: HashMap<u32, LaneId>,
     /// CUDA: each block's stream, by command and block, with the thread that launches into it.
@@ -90,14 +91,14 @@ struct Caller {
     device: u32,
 }
 
-impl Part<'_, '_> {
+impl HostBuilder<'_, '_> {
     /// Adds the commands that one thread of a kernel enqueues.
     fn children(
         &mut self,
         id: ThreadId,
         thread: &mut Thread,
         requests: &[Request],
-        lanes: &mut Lanes,
+        lanes: &mut DeviceLanes,
     ) {
         let Some(command) = self.host.command_of(id).filter(|_| !requests.is_empty()) else {
             return;
@@ -132,7 +133,10 @@ impl Part<'_, '_> {
                 let message = format!("`{}` is no event that this thread has made", name.text);
                 self.sink.error("unknown-event", name.span, message, |d| {
                     d.label("expected an event of an earlier call")
-                        .note("events of the host, and those of other work-items, cannot be waited for on the device")
+                        .note(
+                            "events of the host, and those of other work-items, cannot be \
+                             waited for on the device",
+                        )
                         .did_you_mean(&name.text, made.keys().map(String::as_str))
                 });
                 return None;
@@ -147,22 +151,30 @@ impl Part<'_, '_> {
         &mut self,
         caller: Caller,
         request: &Request,
-        lanes: &mut Lanes,
+        lanes: &mut DeviceLanes,
         made: &HashMap<String, CommandId>,
     ) -> Option<()> {
         let waits = self.waits(request, made)?;
-        let has = |word: &str| request.words.iter().any(|w| w.text == word);
         let flag = match () {
-            () if has("CLK_ENQUEUE_FLAGS_WAIT_KERNEL") => ChildStart::WaitKernel,
-            () if has("CLK_ENQUEUE_FLAGS_WAIT_WORK_GROUP") => ChildStart::WaitWorkGroup,
-            () if has("cudaStreamTailLaunch") => ChildStart::Tail,
+            () if has_word(request, "CLK_ENQUEUE_FLAGS_WAIT_KERNEL") => ChildStart::WaitKernel,
+            () if has_word(request, "CLK_ENQUEUE_FLAGS_WAIT_WORK_GROUP") => {
+                ChildStart::WaitWorkGroup
+            }
+            () if has_word(request, "cudaStreamTailLaunch") => ChildStart::Tail,
             () => ChildStart::NoWait,
         };
         if request.does == Does::EnqueueMarker && waits.is_empty() {
-            self.sink.error("wrong-operands", request.span, "a marker of the device needs a wait list", |d| {
-                d.label("expected events, such as `1, &e`")
-                    .note("an empty list is an error (OpenCL C, enqueue_marker: CLK_INVALID_EVENT_WAIT_LIST)")
-            });
+            self.sink.error(
+                "wrong-operands",
+                request.span,
+                "a marker of the device needs a wait list",
+                |d| {
+                    d.label("expected events, such as `1, &e`").note(
+                        "an empty list is an error (OpenCL C, enqueue_marker: \
+                         CLK_INVALID_EVENT_WAIT_LIST)",
+                    )
+                },
+            );
             return None;
         }
         let lane = match self.declared.runtime {
@@ -216,7 +228,12 @@ impl Part<'_, '_> {
 
     /// CUDA: the stream of a launch. Every fire-and-forget launch and every tail launch gets a new
     /// stream.
-    fn stream(&mut self, caller: Caller, request: &Request, lanes: &mut Lanes) -> Option<LaneId> {
+    fn stream(
+        &mut self,
+        caller: Caller,
+        request: &Request,
+        lanes: &mut DeviceLanes,
+    ) -> Option<LaneId> {
         let Caller {
             command,
             thread,

@@ -6,7 +6,8 @@
 //! - CUDA runtime API, *Execution Control*; CUDA driver API, *API synchronization behavior*,
 //!   Memcpy.
 
-use super::Part;
+use super::HostBuilder;
+use super::bodies::Body;
 use super::events::enqueues;
 use crate::isa::clike::host::{Does, Request};
 use crate::litmus::places::MAX_THREADS;
@@ -14,7 +15,22 @@ use program::dialect::Runtime;
 use program::host::{CallId, Command, CommandId, CommandKind, HostOp, Origin};
 use program::{LocId, MemoryKind, NdRange, RangeError, ThreadId};
 
-impl Part<'_, '_> {
+/// Whether a call has a flag or constant with that name.
+pub(super) fn has_word(request: &Request, word: &str) -> bool {
+    request.words.iter().any(|w| w.text == word)
+}
+
+/// A list of sizes of a launch, by its number in the call.
+fn sizes(request: &Request, n: usize) -> Option<&[u64]> {
+    request.sizes[n].as_ref().map(|s| s.0.as_slice())
+}
+
+/// The place of a list of sizes, or else of the call.
+fn sizes_at(request: &Request, n: usize) -> diag::Span {
+    request.sizes[n].as_ref().map_or(request.span, |s| s.1)
+}
+
+impl HostBuilder<'_, '_> {
     /// Lowers a call that enqueues a command.
     pub(super) fn enqueue(
         &mut self,
@@ -39,12 +55,50 @@ impl Part<'_, '_> {
         }
         let device = request.lane.map_or(0, |l| self.host.lane(l).device);
         let mut blocking = request.blocking;
-        let mut name = request.name.clone();
-        let (kind, (threads, groups)) = match request.does {
+        let (kind, (threads, groups)) = self.command(from, device, request, &mut blocking)?;
+        let kernel = request.kernel.map(|k| &self.declared.kernels[k]);
+        let name = match (request.does, kernel) {
+            (Does::Launch, Some(kernel)) => kernel.name.clone(),
+            _ => request.name.clone(),
+        };
+        if self.bodies.too_many(request, self.sink) {
+            return None;
+        }
+        let lane = request
+            .lane
+            .filter(|_| !matches!(kind, CommandKind::Callback { .. }));
+        let origin = Origin::Call(at);
+        let programmatic = request
+            .kernel
+            .is_some_and(|k| self.declared.kernels[k].programmatic);
+        self.host.commands.push(Command {
+            name,
+            kind,
+            lane,
+            waits,
+            origin,
+            threads,
+            groups,
+            programmatic,
+        });
+        Some(HostOp::Enqueue {
+            command: id,
+            blocking,
+        })
+    }
+
+    /// The kind of a command with its threads. Clears `blocking` if a copy of CUDA returns early.
+    fn command(
+        &mut self,
+        from: (ThreadId, usize),
+        device: u32,
+        request: &Request,
+        blocking: &mut bool,
+    ) -> Option<(CommandKind, Body)> {
+        Some(match request.does {
             Does::Launch => {
                 let kernel = request.kernel?;
                 let range = self.range(request)?;
-                name = self.declared.kernels[kernel].name.clone();
                 (
                     CommandKind::Kernel,
                     self.bodies.kernel(kernel, range, device),
@@ -53,10 +107,9 @@ impl Part<'_, '_> {
             Does::Copy => {
                 let (to, source) = (request.memory[0]?, request.memory[1]?);
                 let elements = self.extent(request, to.0, source.0)?;
-                blocking = match self.declared.runtime {
-                    Runtime::Cuda => blocking && self.synchronous(request, to.0, source.0)?,
-                    _ => blocking,
-                };
+                if self.declared.runtime == Runtime::Cuda {
+                    *blocking = *blocking && self.synchronous(request, to.0, source.0)?;
+                }
                 (
                     CommandKind::Copy,
                     self.bodies
@@ -97,83 +150,53 @@ impl Part<'_, '_> {
                     self.bodies.function(request.function?),
                 )
             }
-        };
-        if self.bodies.too_many(request, self.sink) {
-            return None;
-        }
-        let lane = request
-            .lane
-            .filter(|_| !matches!(kind, CommandKind::Callback { .. }));
-        let origin = Origin::Call(at);
-        let programmatic = request
-            .kernel
-            .is_some_and(|k| self.declared.kernels[k].programmatic);
-        self.host.commands.push(Command {
-            name,
-            kind,
-            lane,
-            waits,
-            origin,
-            threads,
-            groups,
-            programmatic,
-        });
-        Some(HostOp::Enqueue {
-            command: id,
-            blocking,
         })
     }
 
     /// The index space of a launch.
     pub(super) fn range(&mut self, request: &Request) -> Option<NdRange> {
-        let cuda = self.declared.runtime == Runtime::Cuda;
-        let list = |n: usize| request.sizes[n].as_ref().map(|s| s.0.as_slice());
-        let at = |n: usize| request.sizes[n].as_ref().map_or(request.span, |s| s.1);
-        if cuda {
-            let (grid, block) = (list(0).unwrap_or(&[1]), list(1).unwrap_or(&[1]));
-            for (n, sizes) in [(0, grid), (1, block)] {
-                if sizes.contains(&0) {
-                    self.sink.error("empty-range", at(n), "a launch of no threads", |d| {
-                        d.label("expected positive numbers")
-                            .note("an empty grid or block is an error (CUDA: cudaErrorInvalidConfiguration)")
-                    });
-                    return None;
-                }
-            }
-            let size = |list: &[u64], d: usize| list.get(d).copied().unwrap_or(1);
-            let dimensions = grid.len().max(block.len());
-            // If a product saturates, there are too many threads in any case.
-            let global: Vec<u64> = (0..dimensions)
-                .map(|d| size(grid, d).saturating_mul(size(block, d)))
-                .collect();
-            let range = NdRange::new(&global, block, &[])
-                .expect("blocks that are not empty, without offset");
-            return self.bounded(range, request, at(0));
+        match self.declared.runtime {
+            Runtime::Cuda => self.grid(request),
+            Runtime::OpenCl => self.nd_range(request),
         }
-        let global = list(1).unwrap_or(&[1]);
-        for n in [0, 2] {
-            if list(n).is_some_and(|l| l.len() != global.len()) {
-                let message = format!(
-                    "{} dimensions here, {} in the global size",
-                    list(n)?.len(),
-                    global.len()
-                );
-                let first = at(1);
-                self.sink.error("bad-range", at(n), message, |d| {
-                    d.label("expected as many numbers")
-                        .also(first, "the global size")
-                });
+    }
+
+    /// The index space of a CUDA launch.
+    fn grid(&mut self, request: &Request) -> Option<NdRange> {
+        let grid = sizes(request, 0).unwrap_or(&[1]);
+        let block = sizes(request, 1).unwrap_or(&[1]);
+        for (n, sizes) in [(0, grid), (1, block)] {
+            if sizes.contains(&0) {
+                let at = sizes_at(request, n);
+                self.sink
+                    .error("empty-range", at, "a launch of no threads", |d| {
+                        d.label("expected positive numbers").note(
+                            "an empty grid or block is an error (CUDA: \
+                             cudaErrorInvalidConfiguration)",
+                        )
+                    });
                 return None;
             }
         }
-        if list(2).is_none() && global.iter().any(|g| *g > 1) {
-            self.sink.error("bad-range", at(1), "the size of the work-groups is not given", |d| {
-                d.label("expected a local size behind the global one")
-                    .note("without one, the implementation chooses, and what the program does may depend on it")
-            });
-            return None;
-        }
-        let range = match NdRange::new(global, list(2).unwrap_or(&[1]), list(0).unwrap_or(&[])) {
+        // If a product saturates, there are too many threads in any case.
+        let global: Vec<u64> = (0..grid.len().max(block.len()))
+            .map(|d| {
+                let size = |list: &[u64]| list.get(d).copied().unwrap_or(1);
+                size(grid).saturating_mul(size(block))
+            })
+            .collect();
+        let range =
+            NdRange::new(&global, block, &[]).expect("blocks that are not empty, without offset");
+        self.bounded(range, request, sizes_at(request, 0))
+    }
+
+    /// The index space of an OpenCL launch.
+    fn nd_range(&mut self, request: &Request) -> Option<NdRange> {
+        let global = sizes(request, 1).unwrap_or(&[1]);
+        self.check_sizes(request, global)?;
+        let local = sizes(request, 2).unwrap_or(&[1]);
+        let offset = sizes(request, 0).unwrap_or(&[]);
+        let range = match NdRange::new(global, local, offset) {
             Ok(range) => range,
             Err(error) => {
                 let (n, expected, note) = match error {
@@ -188,38 +211,81 @@ impl Part<'_, '_> {
                         "OpenCL API, clEnqueueNDRangeKernel: CL_INVALID_WORK_GROUP_SIZE",
                     ),
                 };
-                self.sink.error("bad-range", at(n), error.to_string(), |d| {
+                let at = sizes_at(request, n);
+                self.sink.error("bad-range", at, error.to_string(), |d| {
                     d.label(expected).note(note)
                 });
                 return None;
             }
         };
-        if let (true, Some(d)) = (self.is_uniform(request), range.remainder()) {
-            let (size, group) = (range.global()[d], range.local()[d]);
-            let message =
-                format!("in dimension {d}, {size} work-items are not whole work-groups of {group}");
-            let first = at(1);
-            let code = match request.does {
-                Does::EnqueueKernel => "OpenCL C, enqueue_kernel: CLK_INVALID_NDRANGE",
-                _ => "OpenCL API, clEnqueueNDRangeKernel: CL_INVALID_WORK_GROUP_SIZE",
-            };
-            self.sink.error("bad-range", at(2), message, |diagnostic| {
-                diagnostic
-                    .label(format!("the global size has to be a multiple of {group}"))
-                    .also(first, "the global size")
-                    .note(format!("the kernel is `uniform`, as built with `-cl-uniform-work-group-size` ({code})"))
-                    .help("without `uniform = true`, the last work-group may be smaller")
-            });
-            return None;
+        if self.is_uniform(request) {
+            self.check_full_groups(request, &range)?;
         }
+        let at = sizes_at(request, 1);
         if global.contains(&0) {
             self.sink
-                .warn("empty-range", at(1), "a range of no work-items", |d| {
+                .warn("empty-range", at, "a range of no work-items", |d| {
                     d.label("this command does nothing")
                         .note("before OpenCL 2.1 it is an error (CL_INVALID_GLOBAL_WORK_SIZE)")
                 });
         }
-        self.bounded(range, request, at(1))
+        self.bounded(range, request, at)
+    }
+
+    /// Reports sizes with different numbers of dimensions, and a missing local size.
+    fn check_sizes(&mut self, request: &Request, global: &[u64]) -> Option<()> {
+        let first = sizes_at(request, 1);
+        for n in [0, 2] {
+            let dimensions = sizes(request, n).map_or(global.len(), <[u64]>::len);
+            if dimensions != global.len() {
+                let message = format!(
+                    "{dimensions} dimensions here, {} in the global size",
+                    global.len()
+                );
+                let at = sizes_at(request, n);
+                self.sink.error("bad-range", at, message, |d| {
+                    d.label("expected as many numbers")
+                        .also(first, "the global size")
+                });
+                return None;
+            }
+        }
+        if sizes(request, 2).is_none() && global.iter().any(|g| *g > 1) {
+            let message = "the size of the work-groups is not given";
+            self.sink.error("bad-range", first, message, |d| {
+                d.label("expected a local size behind the global one").note(
+                    "without one, the implementation chooses, and what the program does may \
+                     depend on it",
+                )
+            });
+            return None;
+        }
+        Some(())
+    }
+
+    /// Reports a work-group that is not full.
+    fn check_full_groups(&mut self, request: &Request, range: &NdRange) -> Option<()> {
+        let Some(d) = range.remainder() else {
+            return Some(());
+        };
+        let (size, group) = (range.global()[d], range.local()[d]);
+        let message =
+            format!("in dimension {d}, {size} work-items are not whole work-groups of {group}");
+        let code = match request.does {
+            Does::EnqueueKernel => "OpenCL C, enqueue_kernel: CLK_INVALID_NDRANGE",
+            _ => "OpenCL API, clEnqueueNDRangeKernel: CL_INVALID_WORK_GROUP_SIZE",
+        };
+        let (first, at) = (sizes_at(request, 1), sizes_at(request, 2));
+        self.sink.error("bad-range", at, message, |diagnostic| {
+            diagnostic
+                .label(format!("the global size has to be a multiple of {group}"))
+                .also(first, "the global size")
+                .note(format!(
+                    "the kernel is `uniform`, as built with `-cl-uniform-work-group-size` ({code})"
+                ))
+                .help("without `uniform = true`, the last work-group may be smaller")
+        });
+        None
     }
 
     /// Whether all work-groups of the launched kernel must be full.
@@ -279,18 +345,12 @@ impl Part<'_, '_> {
 
     /// Whether a `cudaMemcpy` returns only after it is complete.
     fn synchronous(&mut self, request: &Request, to: LocId, from: LocId) -> Option<bool> {
-        let of_host = |kind| {
-            matches!(
-                kind,
-                MemoryKind::Mapped | MemoryKind::System | MemoryKind::File
-            )
-        };
         let (a, b) = (self.bodies.kind(to), self.bodies.kind(from));
         let word = request
             .words
             .first()
             .map_or("cudaMemcpyDefault", |w| w.text.as_str());
-        let kind = match (word, of_host(b), of_host(a)) {
+        let kind = match (word, is_host_memory(b), is_host_memory(a)) {
             ("cudaMemcpyDefault", true, true) => "cudaMemcpyHostToHost",
             ("cudaMemcpyDefault", true, false) => "cudaMemcpyHostToDevice",
             ("cudaMemcpyDefault", false, true) => "cudaMemcpyDeviceToHost",
@@ -318,8 +378,7 @@ impl Part<'_, '_> {
 
     /// Whether a mapping, or the mapping that ends here, writes memory.
     fn map_writes(&mut self, request: &Request) -> Option<bool> {
-        let has = |word: &str| request.words.iter().any(|w| w.text == word);
-        if has("CL_MAP_WRITE_INVALIDATE_REGION") {
+        if has_word(request, "CL_MAP_WRITE_INVALIDATE_REGION") {
             self.sink.error(
                 "unsupported",
                 request.span,
@@ -331,7 +390,14 @@ impl Part<'_, '_> {
         let memory = request.memory[0]?.0;
         Some(self.bodies.mapped(
             memory,
-            (request.does == Does::Map).then(|| has("CL_MAP_WRITE")),
+            (request.does == Does::Map).then(|| has_word(request, "CL_MAP_WRITE")),
         ))
     }
+}
+
+fn is_host_memory(kind: MemoryKind) -> bool {
+    matches!(
+        kind,
+        MemoryKind::Mapped | MemoryKind::System | MemoryKind::File
+    )
 }

@@ -8,7 +8,7 @@
 //!   CL_INVALID_CONTEXT.
 //! - CUDA runtime API, cudaStreamWaitEvent: an event that was never recorded is empty.
 
-use super::Declared;
+use super::HostDeclarations;
 use crate::isa::clike::host::{Does, Name, Request};
 use diag::{Sink, Span};
 use program::ThreadId;
@@ -16,7 +16,7 @@ use program::dialect::Runtime;
 use program::host::{CommandId, Handle, HandleId, HandleKind, Ref};
 
 /// An event, with the call that creates it.
-struct Event {
+struct HostEvent {
     name: String,
     is: Ref,
     /// Thread and number of the creating call; `None` for a declared event.
@@ -26,8 +26,8 @@ struct Event {
 }
 
 /// All events of a host program.
-pub(super) struct Events {
-    events: Vec<Event>,
+pub(super) struct HostEvents {
+    events: Vec<HostEvent>,
     handles: Vec<Handle>,
 }
 
@@ -40,22 +40,22 @@ pub(super) fn enqueues(does: Does) -> bool {
     )
 }
 
-impl Events {
+impl HostEvents {
     /// Collects all events. Commands are numbered in call order, after those that no call enqueues.
     pub(super) fn of(
-        declared: &Declared,
+        declared: &HostDeclarations,
         requests: &[Vec<Request>],
         first: usize,
         sink: &mut Sink,
-    ) -> Events {
-        let mut all = Events {
+    ) -> HostEvents {
+        let mut all = HostEvents {
             events: Vec::new(),
             handles: Vec::new(),
         };
         for name in &declared.events {
             let is = all.handle_for(name, HandleKind::Recorded);
             let (context, span) = (String::new(), Span::default());
-            all.events.push(Event {
+            all.events.push(HostEvent {
                 name: name.clone(),
                 is,
                 made: None,
@@ -96,7 +96,7 @@ impl Events {
                     continue;
                 }
                 let made = Some((ThreadId(t as u16), number));
-                all.events.push(Event {
+                all.events.push(HostEvent {
                     name: name.text.clone(),
                     is,
                     made,
@@ -118,7 +118,12 @@ impl Events {
     }
 
     /// Warns about waits for events that no call records: they return at once.
-    fn warn_of_empty(&self, declared: &Declared, requests: &[Vec<Request>], sink: &mut Sink) {
+    fn warn_of_empty(
+        &self,
+        declared: &HostDeclarations,
+        requests: &[Vec<Request>],
+        sink: &mut Sink,
+    ) {
         if declared.runtime != Runtime::Cuda {
             return;
         }
@@ -138,8 +143,8 @@ impl Events {
                 let (label, note) = match request.does {
                     Does::Status => (
                         "is complete from the start",
-                        "an event that was never recorded is empty, and a query for it finds it complete \
-                         (CUDA runtime API, cudaEventQuery)",
+                        "an event that was never recorded is empty, and a query for it finds \
+                         it complete (CUDA runtime API, cudaEventQuery)",
                     ),
                     _ => (
                         "waits for nothing",
@@ -208,9 +213,15 @@ impl Events {
         if let Some(context) = context.filter(|c| *c != event.context) {
             let message = format!("`{}` is an event of another context", name.text);
             sink.error("other-context", name.span, message, |d| {
-                d.label(format!("of `{}`; expected one of `{context}`", event.context))
-                    .also(event.span, "made here")
-                    .note("the events of a wait list are of the queue's context (OpenCL API: CL_INVALID_CONTEXT)")
+                d.label(format!(
+                    "of `{}`; expected one of `{context}`",
+                    event.context
+                ))
+                .also(event.span, "made here")
+                .note(
+                    "the events of a wait list are of the queue's context (OpenCL \
+                     API: CL_INVALID_CONTEXT)",
+                )
             });
             return None;
         }

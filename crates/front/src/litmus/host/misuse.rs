@@ -12,7 +12,7 @@
 //!   are the same for all current devices.
 //! - CUDA runtime API, cudaMemcpy: the kind of a copy.
 
-use super::Declared;
+use super::HostDeclarations;
 use crate::isa::Symbols;
 use crate::isa::clike::host::{Does, Name, Request};
 use diag::{Diagnostic, Sink, Span};
@@ -27,7 +27,7 @@ const BLOCK_Z: u64 = 64;
 
 /// Reports all misuses.
 pub(super) fn report(
-    declared: &Declared,
+    declared: &HostDeclarations,
     requests: &[Vec<Request>],
     symbols: &Symbols,
     sink: &mut Sink,
@@ -70,7 +70,7 @@ struct Misuse<'a> {
 impl Misuse<'_> {
     /// Streams with programmatically dependent launches may contain only kernels: CUDA does not
     /// define what such a launch depends on otherwise.
-    fn dependent(&mut self, declared: &Declared, requests: &[Vec<Request>]) {
+    fn dependent(&mut self, declared: &HostDeclarations, requests: &[Vec<Request>]) {
         let kernel = |r: &Request| r.kernel.map(|k| &declared.kernels[k]);
         let all = || requests.iter().flatten();
         for launch in all().filter(|r| kernel(r).is_some_and(|k| k.programmatic)) {
@@ -99,7 +99,10 @@ impl Misuse<'_> {
                 self.error("unsupported", other.span, message, |d| {
                     d.label("expected kernels alone in this stream")
                         .also(first, "a launch that depends on the kernel in front of it")
-                        .note("what such a launch depends on where no kernel is in front of it, CUDA does not say")
+                        .note(
+                            "what such a launch depends on where no kernel is in front of \
+                             it, CUDA does not say",
+                        )
                 });
                 return;
             }
@@ -170,7 +173,7 @@ impl Misuse<'_> {
     }
 
     /// A launch into a stream of a device other than the current one.
-    fn device(&mut self, declared: &Declared, request: &Request) {
+    fn device(&mut self, declared: &HostDeclarations, request: &Request) {
         let Some(lane) = request.lane.map(|l| &declared.lanes[usize::from(l.0)]) else {
             return;
         };
@@ -212,7 +215,10 @@ impl Misuse<'_> {
             self.error("wrong-operand", span, message, |d| {
                 d.label("expected memory of the host")
                     .also(kind, "the direction of the copy")
-                    .note("a direction that contradicts the memory is undefined (CUDA runtime API, cudaMemcpy)")
+                    .note(
+                        "a direction that contradicts the memory is undefined (CUDA \
+                         runtime API, cudaMemcpy)",
+                    )
                     .help("`cudaMemcpyDefault` follows the memory")
             });
         }
@@ -302,21 +308,16 @@ impl Misuse<'_> {
 
     /// Mappings of an object that only one host thread maps, since their order is known.
     fn mappings(&mut self, requests: &[Vec<Request>]) {
-        let of = |r: &Request| {
-            r.memory[0]
-                .filter(|_| matches!(r.does, Does::Map | Does::Unmap))
-                .map(|m| m.0)
-        };
         for (t, thread) in requests.iter().enumerate() {
             // Open mappings: the memory, the place of the call, and whether it is for writing.
             let mut open: Vec<(LocId, Span, bool)> = Vec::new();
             for request in thread {
-                let Some(memory) = of(request) else { continue };
-                if requests
-                    .iter()
-                    .enumerate()
-                    .any(|(u, other)| u != t && other.iter().any(|r| of(r) == Some(memory)))
-                {
+                let Some(memory) = mapped_memory(request) else {
+                    continue;
+                };
+                if requests.iter().enumerate().any(|(u, other)| {
+                    u != t && other.iter().any(|r| mapped_memory(r) == Some(memory))
+                }) {
                     continue;
                 }
                 let at = request.memory[0].map_or(request.span, |m| m.1);
@@ -330,11 +331,19 @@ impl Misuse<'_> {
                         .find(|o| o.0 == memory && o.2 && writes)
                         .map(|o| o.1);
                     if let Some(other) = other {
-                        self.error("mapped-twice", at, "this is mapped for writing already".into(), |d| {
-                            d.label("expected the other mapping to end first")
-                                .also(other, "mapped here")
-                                .note("overlapping regions mapped for writing are an error (CL_INVALID_OPERATION)")
-                        });
+                        self.error(
+                            "mapped-twice",
+                            at,
+                            "this is mapped for writing already".into(),
+                            |d| {
+                                d.label("expected the other mapping to end first")
+                                    .also(other, "mapped here")
+                                    .note(
+                                        "overlapping regions mapped for writing are an error \
+                                         (CL_INVALID_OPERATION)",
+                                    )
+                            },
+                        );
                     }
                     open.push((memory, at, writes));
                 } else if let Some(n) = open.iter().position(|o| o.0 == memory) {
@@ -348,4 +357,10 @@ impl Misuse<'_> {
             }
         }
     }
+}
+
+fn mapped_memory(r: &Request) -> Option<LocId> {
+    r.memory[0]
+        .filter(|_| matches!(r.does, Does::Map | Does::Unmap))
+        .map(|m| m.0)
 }

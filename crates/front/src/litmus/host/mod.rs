@@ -12,7 +12,7 @@ use std::rc::Rc;
 use super::build::{
     CThreadDraft, lower_clike, refuse_host_groups, settle_atomicity, warn_of_shared_local,
 };
-use super::places::Layout;
+use super::places::GridLayout;
 use super::program_scope;
 use crate::isa::Symbols;
 use crate::isa::clike::host::{Does, Request};
@@ -30,16 +30,16 @@ mod commands;
 mod events;
 mod misuse;
 
-pub(super) use assembly::Assembly;
+pub(super) use assembly::PtxKernels;
 use bodies::Bodies;
-use events::Events;
+use events::HostEvents;
 
 /// A kernel or a host function, before a call launches it.
-pub(super) struct Code {
+pub(super) struct Routine {
     pub(super) name: String,
     pub(super) span: Span,
-    pub(super) text: Text,
-    pub(super) layout: Layout,
+    pub(super) text: RoutineCode,
+    pub(super) layout: GridLayout,
     pub(super) initializer: bool,
     /// OpenCL: built with `-cl-uniform-work-group-size`.
     pub(super) uniform: bool,
@@ -48,35 +48,35 @@ pub(super) struct Code {
 }
 
 /// The code of a kernel or a host function.
-pub(super) enum Text {
+pub(super) enum RoutineCode {
     /// Code in the runtime's language.
     C(Rc<Unit>, Env),
-    /// Code in PTX: the index of its unit in the [`Assembly`], and its registers with initial
+    /// Code in PTX: the index of its unit in the [`PtxKernels`], and its registers with initial
     /// values.
     Ptx { unit: usize, regs: Vec<RegInit> },
 }
 
 /// The declarations of a host program.
-pub(super) struct Declared {
+pub(super) struct HostDeclarations {
     /// The runtime that the host calls.
     pub(super) runtime: Runtime,
     /// The kernels' code, if it is PTX.
-    pub(super) assembly: Option<Assembly>,
+    pub(super) assembly: Option<PtxKernels>,
     pub(super) lanes: Vec<Lane>,
     /// OpenCL: the context of each lane.
     pub(super) contexts: Vec<String>,
     /// CUDA: the names of the events.
     pub(super) events: Vec<String>,
-    pub(super) kernels: Vec<Code>,
-    pub(super) functions: Vec<Code>,
+    pub(super) kernels: Vec<Routine>,
+    pub(super) functions: Vec<Routine>,
     pub(super) hosts: Vec<CThreadDraft>,
 }
 
-impl Default for Declared {
-    fn default() -> Declared {
+impl Default for HostDeclarations {
+    fn default() -> HostDeclarations {
         let (lanes, contexts, events) = Default::default();
         let (assembly, kernels, functions, hosts) = Default::default();
-        Declared {
+        HostDeclarations {
             runtime: Runtime::OpenCl,
             assembly,
             lanes,
@@ -90,7 +90,11 @@ impl Default for Declared {
 }
 
 /// Assembles a host program.
-pub(super) fn assemble(mut declared: Declared, mut symbols: Symbols, sink: &mut Sink) -> Program {
+pub(super) fn assemble(
+    mut declared: HostDeclarations,
+    mut symbols: Symbols,
+    sink: &mut Sink,
+) -> Program {
     let dialect = declared.runtime.dialect();
     let hosts = std::mem::take(&mut declared.hosts);
     let errors = sink.errors();
@@ -123,7 +127,7 @@ pub(super) fn assemble(mut declared: Declared, mut symbols: Symbols, sink: &mut 
     };
     let mut bodies = Bodies::new(&declared, &mut symbols, threads.len());
     bodies.initializers(&mut host);
-    let events = Events::of(&declared, &requests, host.commands.len(), sink);
+    let events = HostEvents::of(&declared, &requests, host.commands.len(), sink);
     host.handles = events.handles();
     for (t, (thread, requests)) in threads.iter_mut().zip(&requests).enumerate() {
         let id = ThreadId(t as u16);
@@ -133,7 +137,7 @@ pub(super) fn assemble(mut declared: Declared, mut symbols: Symbols, sink: &mut 
             .filter(|i| matches!(i.op, Op::Call(_)));
         for (number, (request, instr)) in requests.iter().zip(calls).enumerate() {
             let at = CallId(host.calls.len() as u16);
-            let mut part = Part {
+            let mut part = HostBuilder {
                 declared: &declared,
                 events: &events,
                 host: &mut host,
@@ -141,11 +145,11 @@ pub(super) fn assemble(mut declared: Declared, mut symbols: Symbols, sink: &mut 
                 sink,
             };
             match part.call((id, number), at, request) {
-                Some(Found::Call(op)) => {
+                Some(RequestResult::Call(op)) => {
                     instr.op = Op::Call(at);
                     host.calls.push(Call { thread: id, op });
                 }
-                Some(Found::Status(dst, of)) => {
+                Some(RequestResult::Status(dst, of)) => {
                     instr.op = Op::Status {
                         dst,
                         of: QueryId(host.queries.len() as u16),
@@ -188,24 +192,29 @@ pub(super) fn assemble(mut declared: Declared, mut symbols: Symbols, sink: &mut 
 }
 
 /// The result of a request: a call, or a register that receives a status.
-enum Found {
+enum RequestResult {
     Call(HostOp),
     Status(RegId, Asked),
 }
 
 /// The context in which requests become calls and commands.
-struct Part<'p, 'b> {
-    declared: &'b Declared,
-    events: &'p Events,
+struct HostBuilder<'p, 'b> {
+    declared: &'b HostDeclarations,
+    events: &'p HostEvents,
     host: &'p mut HostProgram,
     bodies: &'p mut Bodies<'b>,
     sink: &'p mut Sink,
 }
 
-impl Part<'_, '_> {
+impl HostBuilder<'_, '_> {
     /// Lowers one call. `from`: its thread and its number in the thread; `at`: its future number in
     /// the table of calls.
-    fn call(&mut self, from: (ThreadId, usize), at: CallId, request: &Request) -> Option<Found> {
+    fn call(
+        &mut self,
+        from: (ThreadId, usize),
+        at: CallId,
+        request: &Request,
+    ) -> Option<RequestResult> {
         let lane = request.lane;
         let event = |part: &mut Self| {
             part.events
@@ -225,10 +234,17 @@ impl Part<'_, '_> {
                     );
                 }
                 if refs.is_empty() {
-                    self.sink.error("wrong-operands", request.span, "this waits for nothing", |d| {
-                        d.label("expected at least one event")
-                            .note("an empty list is an error (OpenCL API, clWaitForEvents: CL_INVALID_VALUE)")
-                    });
+                    self.sink.error(
+                        "wrong-operands",
+                        request.span,
+                        "this waits for nothing",
+                        |d| {
+                            d.label("expected at least one event").note(
+                                "an empty list is an error (OpenCL API, clWaitForEvents: \
+                                 CL_INVALID_VALUE)",
+                            )
+                        },
+                    );
                     return None;
                 }
                 HostOp::Wait(refs)
@@ -254,12 +270,12 @@ impl Part<'_, '_> {
                     Some(_) => Asked::Event(event(self)?),
                     None => Asked::Lane(lane?),
                 };
-                return Some(Found::Status(request.status?, of));
+                return Some(RequestResult::Status(request.status?, of));
             }
             Does::SetDevice | Does::Nothing => return None,
-            _ => return self.enqueue(from, at, request).map(Found::Call),
+            _ => return self.enqueue(from, at, request).map(RequestResult::Call),
         };
-        Some(Found::Call(op))
+        Some(RequestResult::Call(op))
     }
 }
 

@@ -9,12 +9,12 @@ use std::rc::Rc;
 
 use ::toml::de::{DeTable, DeValue};
 
-use super::Reader;
+use super::TestReader;
 use super::memory::is_identifier;
-use super::template::Choice;
+use super::template::TemplateChoice;
 use crate::document::{Value, span_of};
 use crate::isa::clike::{Env, Language, Record, Unit};
-use crate::isa::{SymbolKind, Symbols};
+use crate::isa::{Object, SymbolKind, Symbols};
 use crate::litmus::build::CThreadDraft;
 use crate::litmus::fronts::{Front, Syntax, language};
 use crate::litmus::keys;
@@ -22,14 +22,21 @@ use diag::{Sink, Span};
 use program::dialect::Allocation;
 use program::{Class, Dialect, MemoryKind, OpenClMemory, SVM_ATOMICS, Seat, Space, Ty};
 
-impl Reader<'_, '_> {
+fn has_region(table: &DeTable<'_>, region: &str) -> bool {
+    match table.get("regions").map(Value::get_ref) {
+        Some(DeValue::Array(all)) => all.iter().any(|r| r.get_ref().as_str() == Some(region)),
+        _ => false,
+    }
+}
+
+impl TestReader<'_, '_> {
     /// Reads the keys of an object that only C-like dialects have.
     pub(super) fn c_object(
         &mut self,
         dialect: Dialect,
         value: &Value<'_>,
         kind: &mut SymbolKind,
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) {
         let empty = DeTable::new();
         let table = value.get_ref().as_table().unwrap_or(&empty);
@@ -54,41 +61,7 @@ impl Reader<'_, '_> {
         let SymbolKind::Object(object) = kind else {
             return;
         };
-        if object.class == Some(Class::Mbarrier) {
-            let span = table.get("type").map_or(span_of(value), span_of);
-            if !matches!(front.syntax, Syntax::Ptx) {
-                let message = format!("memory of the dialect `{dialect}` holds no mbarrier object");
-                self.sink.error("conflicting-keys", span, message, |d| {
-                    d.label("expected a type of this dialect")
-                });
-            } else if object.space != Space::Shared {
-                self.sink.error(
-                    "wrong-space",
-                    span,
-                    "an mbarrier object is in shared memory",
-                    |d| {
-                        d.label("expected `space = \"shared\"` beside it")
-                            .note("PTX ISA 9.4, mbarrier")
-                    },
-                );
-            }
-        } else if object.class.is_some() && !Language::of(dialect).is_some_and(|l| l.cpp) {
-            let span = table.get("type").map_or(span_of(value), span_of);
-            let message = format!("memory of the dialect `{dialect}` is of no class of C++");
-            self.sink.error("conflicting-keys", span, message, |d| {
-                d.label("expected a type of this dialect")
-            });
-        } else if object.atomic == Some(true) && front.foreign.contains(&"atomic") {
-            // The dialect's accesses would give an atomic type of C neither an order nor a scope.
-            let span = table.get("type").map_or(span_of(value), span_of);
-            let message = format!("memory of the dialect `{dialect}` has no atomic types of C");
-            self.sink.error("conflicting-keys", span, message, |d| match front.syntax {
-                Syntax::Ptx => d.label("expected a type such as `u32`"),
-                _ => d.label("expected a class").help(
-                    "`cuda::atomic<int, cuda::thread_scope_device>`, or `cuda::std::atomic_int`; or `int`, and `cuda::atomic_ref` in the code",
-                ),
-            });
-        }
+        self.check_class(dialect, value, object);
         if let Syntax::Ptx = front.syntax {
             if of_host {
                 self.cuda_memory(table, object, choice);
@@ -108,13 +81,57 @@ impl Reader<'_, '_> {
         if allocation != Allocation::OpenCl {
             return;
         }
+        self.opencl_memory(table, object, choice);
+    }
+
+    /// Reports classes and atomic types that the dialect does not have.
+    fn check_class(&mut self, dialect: Dialect, value: &Value<'_>, object: &Object) {
+        let front = Front::of(dialect);
+        let table = value.get_ref().as_table();
+        let span = table
+            .and_then(|table| table.get("type"))
+            .map_or(span_of(value), span_of);
+        if object.class == Some(Class::Mbarrier) {
+            if !matches!(front.syntax, Syntax::Ptx) {
+                let message = format!("memory of the dialect `{dialect}` holds no mbarrier object");
+                self.sink.error("conflicting-keys", span, message, |d| {
+                    d.label("expected a type of this dialect")
+                });
+            } else if object.space != Space::Shared {
+                self.sink.error(
+                    "wrong-space",
+                    span,
+                    "an mbarrier object is in shared memory",
+                    |d| {
+                        d.label("expected `space = \"shared\"` beside it")
+                            .note("PTX ISA 9.4, mbarrier")
+                    },
+                );
+            }
+        } else if object.class.is_some() && !Language::of(dialect).is_some_and(|l| l.cpp) {
+            let message = format!("memory of the dialect `{dialect}` is of no class of C++");
+            self.sink.error("conflicting-keys", span, message, |d| {
+                d.label("expected a type of this dialect")
+            });
+        } else if object.atomic == Some(true) && front.foreign.contains(&"atomic") {
+            // The dialect's accesses would give an atomic type of C neither an order nor a scope.
+            let message = format!("memory of the dialect `{dialect}` has no atomic types of C");
+            self.sink
+                .error("conflicting-keys", span, message, |d| match front.syntax {
+                    Syntax::Ptx => d.label("expected a type such as `u32`"),
+                    _ => d.label("expected a class").help(
+                        "`cuda::atomic<int, cuda::thread_scope_device>`, or \
+                         `cuda::std::atomic_int`; or `int`, and `cuda::atomic_ref` in the code",
+                    ),
+                });
+        }
+    }
+
+    /// Sets the region and the kind of an OpenCL object.
+    fn opencl_memory(&mut self, table: &DeTable<'_>, object: &mut Object, choice: &TemplateChoice) {
         let memory = self.opencl_kind(table, choice);
-        let has = |region: &str| match table.get("regions").map(Value::get_ref) {
-            Some(DeValue::Array(all)) => all.iter().any(|r| r.get_ref().as_str() == Some(region)),
-            _ => false,
-        };
         if table.contains_key("regions") {
-            let (global, local) = (has("global"), has("local"));
+            let (global, local) = (has_region(table, "global"), has_region(table, "local"));
             object.opencl = OpenClMemory {
                 global,
                 local,
@@ -148,7 +165,7 @@ impl Reader<'_, '_> {
         &mut self,
         dialect: Dialect,
         table: &DeTable<'_>,
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) -> Option<Record> {
         let text = self.string(table, "type", choice)?;
         let name = text.as_str().trim();
@@ -182,7 +199,7 @@ impl Reader<'_, '_> {
 
     /// How an OpenCL object is allocated: a buffer, unless `kind`, or `svm` as another notation,
     /// says otherwise.
-    fn opencl_kind(&mut self, table: &DeTable<'_>, choice: &Choice) -> MemoryKind {
+    fn opencl_kind(&mut self, table: &DeTable<'_>, choice: &TemplateChoice) -> MemoryKind {
         let svm = self.word(table, "svm", keys::SVM, choice);
         let kind = self.word(table, "kind", keys::OPENCL_KINDS, choice);
         let place = ["svm", "regions", "space"]
@@ -212,7 +229,10 @@ impl Reader<'_, '_> {
             let message = format!("this machine has no `{SVM_ATOMICS}`: there is no such memory");
             self.sink.error("conflicting-keys", span, message, |d| {
                 d.label("expected `svm-fine`, or a machine that has it")
-                    .help("clSVMAlloc fails with CL_MEM_SVM_ATOMICS on a device without the capability")
+                    .help(
+                        "clSVMAlloc fails with CL_MEM_SVM_ATOMICS on a device without the \
+                         capability",
+                    )
             });
         }
         kind
@@ -234,7 +254,7 @@ impl Reader<'_, '_> {
         &mut self,
         dialect: Dialect,
         symbols: &Symbols,
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) -> Vec<CThreadDraft> {
         let mut threads = Vec::new();
         if let Some(kernel) = self.root.get("kernel").and_then(|v| v.get_ref().as_table()) {
@@ -267,7 +287,7 @@ impl Reader<'_, '_> {
         dialect: Dialect,
         table: &DeTable<'_>,
         symbols: &Symbols,
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) -> Env {
         let regs = self
             .regs(table, symbols, choice)
@@ -298,7 +318,7 @@ impl Reader<'_, '_> {
         dialect: Dialect,
         table: &DeTable<'_>,
         symbols: &Symbols,
-        choice: &Choice,
+        choice: &TemplateChoice,
         threads: &mut Vec<CThreadDraft>,
     ) {
         if dialect.row().levels.is_empty() {

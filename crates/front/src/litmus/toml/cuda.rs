@@ -5,8 +5,8 @@
 
 use ::toml::de::{DeTable, DeValue};
 
-use super::template::Choice;
-use super::{Reader, integer};
+use super::template::TemplateChoice;
+use super::{TestReader, integer};
 use crate::document::{Value, entries, span_of};
 use crate::isa::clike::{class_initial, class_named};
 use crate::isa::{Object, Symbols};
@@ -16,12 +16,12 @@ use program::{
     ATTRIBUTES, Class, Dialect, Init, LocId, Machine, MemoryKind, SVM_ATOMICS, Space, Ty,
 };
 
-impl Reader<'_, '_> {
+impl TestReader<'_, '_> {
     pub(super) fn cuda_memory(
         &mut self,
         table: &DeTable<'_>,
         object: &mut Object,
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) {
         let kind = self.word(table, "kind", keys::KINDS, choice);
         let gpu = self.count(table, &["gpu"], choice);
@@ -61,7 +61,7 @@ impl Reader<'_, '_> {
     pub(super) fn class(
         &mut self,
         table: &DeTable<'_>,
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) -> Option<Option<(Ty, Class)>> {
         let text = self.string(table, "type", choice)?;
         let name = text.as_str();
@@ -81,14 +81,23 @@ impl Reader<'_, '_> {
                 Some(None)
             }
             None => {
-                self.sink.error("unknown-word", span, format!("`{name}` is no class that is supported"), |d| {
-                    d.label("expected `cuda::atomic<int>`, `cuda::atomic_flag`, or a barrier, latch or semaphore")
+                self.sink.error(
+                    "unknown-word",
+                    span,
+                    format!("`{name}` is no class that is supported"),
+                    |d| {
+                        d.label(
+                            "expected `cuda::atomic<int>`, `cuda::atomic_flag`, or a barrier, \
+                             latch or semaphore",
+                        )
                         .help(
                             "for example `cuda::atomic<int, cuda::thread_scope_device>`, \
-                         `cuda::barrier<cuda::thread_scope_block>`, `cuda::latch<cuda::thread_scope_device>`, \
-                         `cuda::counting_semaphore<cuda::thread_scope_device, 4>`",
+                             `cuda::barrier<cuda::thread_scope_block>`, \
+                             `cuda::latch<cuda::thread_scope_device>`, \
+                             `cuda::counting_semaphore<cuda::thread_scope_device, 4>`",
                         )
-                });
+                    },
+                );
                 Some(None)
             }
         }
@@ -193,8 +202,10 @@ impl Reader<'_, '_> {
     /// Reads a pair of GPU numbers.
     fn pair(&mut self, value: &Value<'_>) -> Option<(u32, u32)> {
         let items = value.get_ref().as_array()?;
-        let number = |v: &Value<'_>| integer(v.get_ref()).and_then(|n| u32::try_from(n).ok());
-        let all: Option<Vec<u32>> = items.iter().map(number).collect();
+        let all: Option<Vec<u32>> = items
+            .iter()
+            .map(|v: &Value<'_>| integer(v.get_ref()).and_then(|n| u32::try_from(n).ok()))
+            .collect();
         if let Some([a, b]) = all.as_deref() {
             return Some((*a, *b));
         }

@@ -3,17 +3,20 @@
 use ::toml::de::DeTable;
 use indexmap::IndexMap;
 
-use super::Reader;
-use super::template::{Choice, tables};
+use super::TestReader;
+use super::template::{TemplateChoice, tables};
 use crate::document::{entries, span_of};
 use crate::litmus::keys;
 use diag::Span;
 use program::litmus::{Expectation, Reachability};
 use program::options::{OPTIONS, Setting};
 
-impl Reader<'_, '_> {
+impl TestReader<'_, '_> {
     /// The expectations of the file, then those of the instance.
-    pub(super) fn expectations(&mut self, choice: &Choice) -> IndexMap<String, Expectation> {
+    pub(super) fn expectations(
+        &mut self,
+        choice: &TemplateChoice,
+    ) -> IndexMap<String, Expectation> {
         let mut all = super::no_expectations();
         let root = self.root;
         self.add_expectations(root, choice, &mut all);
@@ -27,7 +30,7 @@ impl Reader<'_, '_> {
     fn add_expectations(
         &mut self,
         table: &DeTable<'_>,
-        choice: &Choice,
+        choice: &TemplateChoice,
         all: &mut IndexMap<String, Expectation>,
     ) {
         let Some(models) = table.get("expect").and_then(|v| v.get_ref().as_table()) else {
@@ -68,9 +71,13 @@ impl Reader<'_, '_> {
     }
 }
 
-impl Reader<'_, '_> {
+impl TestReader<'_, '_> {
     /// Expected answers under readings of the source, by option and value.
-    fn readings(&mut self, table: &DeTable<'_>, choice: &Choice) -> Vec<(Setting, Reachability)> {
+    fn readings(
+        &mut self,
+        table: &DeTable<'_>,
+        choice: &TemplateChoice,
+    ) -> Vec<(Setting, Reachability)> {
         let mut all = Vec::new();
         let Some(given) = table.get("readings") else {
             return all;

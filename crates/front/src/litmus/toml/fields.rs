@@ -3,9 +3,9 @@
 
 use ::toml::de::DeTable;
 
-use super::Reader;
+use super::TestReader;
 use super::memory::MBARRIER;
-use super::template::Choice;
+use super::template::TemplateChoice;
 use crate::document::{entries, span_of};
 use crate::isa::Object;
 use crate::isa::ptx::type_named;
@@ -25,9 +25,13 @@ const MAX_BYTES: u32 = 65_536;
 /// The maximum number of elements of an array in a structure.
 const MAX_ELEMENTS: u32 = 16_384;
 
-impl Reader<'_, '_> {
+impl TestReader<'_, '_> {
     /// Reads `fields`; each begins at a multiple of its size, as in C.
-    pub(super) fn fields(&mut self, table: &DeTable<'_>, choice: &Choice) -> Option<Layout> {
+    pub(super) fn fields(
+        &mut self,
+        table: &DeTable<'_>,
+        choice: &TemplateChoice,
+    ) -> Option<Layout> {
         let given = table.get("fields")?;
         self.alone(table, "fields", &["type", "bytes"]);
         let (mut size, mut align) = (0u32, 1);
@@ -121,7 +125,7 @@ impl Reader<'_, '_> {
         Some(Layout::record(None, all, size.next_multiple_of(align)))
     }
 
-    pub(super) fn bytes(&mut self, table: &DeTable<'_>, choice: &Choice) -> Option<u32> {
+    pub(super) fn bytes(&mut self, table: &DeTable<'_>, choice: &TemplateChoice) -> Option<u32> {
         let given = table.get("bytes")?;
         self.alone(table, "bytes", &["type", "size"]);
         let count = self.count(table, &["bytes"], choice)?;

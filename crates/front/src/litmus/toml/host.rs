@@ -9,9 +9,9 @@ use std::rc::Rc;
 
 use ::toml::de::{DeTable, DeValue};
 
-use super::Reader;
+use super::TestReader;
 use super::memory::is_identifier;
-use super::template::{Choice, tables};
+use super::template::{TemplateChoice, tables};
 use crate::document::{Value, entries, span_of};
 use crate::isa::clike::host::Names;
 use crate::isa::clike::{Env, Unit};
@@ -19,7 +19,7 @@ use crate::isa::ptx;
 use crate::isa::{SymbolKind, Symbols};
 use crate::litmus::build::{CThreadDraft, declare_votes};
 use crate::litmus::fronts::{Front, Syntax, language};
-use crate::litmus::host::{Assembly, Code, Declared, Text, assemble};
+use crate::litmus::host::{HostDeclarations, PtxKernels, Routine, RoutineCode, assemble};
 use crate::litmus::keys;
 use crate::litmus::places::host_place;
 use diag::{MappedText, Sink, Span};
@@ -39,32 +39,71 @@ const CALLS_IN_KERNEL: &str =
 /// The name of the default context.
 const CONTEXT: &str = "context";
 
-impl Reader<'_, '_> {
+/// Adds a stream of the runtime in the default context.
+fn add_stream(
+    declared: &mut HostDeclarations,
+    name: String,
+    kind: LaneKind,
+    device: u32,
+) -> LaneId {
+    let id = LaneId(declared.lanes.len() as u16);
+    declared.lanes.push(Lane { name, kind, device });
+    declared.contexts.push(CONTEXT.to_string());
+    id
+}
+
+impl TestReader<'_, '_> {
     /// Reads a program with host threads. `assembly`: settings for reading kernels in PTX.
     pub(super) fn host_program(
         &mut self,
         dialect: Dialect,
         mut symbols: Symbols,
-        assembly: ptx::Env,
-        choice: &Choice,
+        assembly: ptx::PtxEnv,
+        choice: &TemplateChoice,
     ) -> Program {
         let errors = self.sink.errors();
         self.host_keys(dialect);
         // If the dialect has no host programs, that was reported; the rest is still read, for
         // further errors.
         let runtime = dialect.row().runtime.unwrap_or(Runtime::OpenCl);
-        let in_ptx = matches!(Front::of(dialect).syntax, Syntax::Ptx);
-        let mut declared = Declared {
+        let mut declared = HostDeclarations {
             runtime,
-            ..Declared::default()
+            ..HostDeclarations::default()
         };
-        if in_ptx {
-            declared.assembly = Some(Assembly {
+        if let Syntax::Ptx = Front::of(dialect).syntax {
+            declared.assembly = Some(PtxKernels {
                 units: Vec::new(),
                 env: assembly,
             });
         }
         self.lanes(runtime, &symbols, choice, &mut declared);
+        let names = self.host_names(&symbols, choice, &mut declared);
+        self.host_threads(&names, &symbols, choice, &mut declared);
+        let units = declared.kernels.iter().filter_map(|k| match &k.text {
+            RoutineCode::C(unit, _) => Some(&**unit),
+            RoutineCode::Ptx { .. } => None,
+        });
+        declare_votes(dialect, units, &mut symbols, self.sink);
+        if self.sink.errors() > errors {
+            return Program {
+                dialect,
+                threads: Vec::new(),
+                locations: symbols.into_locations(),
+                machine: Machine::full(),
+                host: None,
+            };
+        }
+        assemble(declared, symbols, self.sink)
+    }
+
+    /// Declares events, kernels and functions. Returns all names that host threads can use.
+    fn host_names(
+        &mut self,
+        symbols: &Symbols,
+        choice: &TemplateChoice,
+        declared: &mut HostDeclarations,
+    ) -> Names {
+        let runtime = declared.runtime;
         let mut names = Names {
             lanes: declared
                 .lanes
@@ -80,32 +119,17 @@ impl Reader<'_, '_> {
             .contexts
             .resize(declared.lanes.len(), CONTEXT.to_string());
         if runtime == Runtime::Cuda {
-            let devices = self.devices(&symbols, &declared);
-            for device in 0..devices {
-                names.null.push(LaneId(declared.lanes.len() as u16));
+            for device in 0..self.devices(symbols, declared) {
                 let name = "the legacy default stream".to_string();
-                declared.lanes.push(Lane {
-                    name,
-                    kind: LaneKind::Null,
-                    device,
-                });
-                declared.contexts.push(CONTEXT.to_string());
+                names
+                    .null
+                    .push(add_stream(declared, name, LaneKind::Null, device));
             }
         }
-        for (text, span) in self.names("events") {
-            if names.events.contains(&text) {
-                self.sink.error(
-                    "duplicate-name",
-                    span,
-                    format!("two events are called `{text}`"),
-                    |d| d.label("the second one"),
-                );
-            }
-            names.events.push(text);
-        }
+        names.events = self.event_names();
         declared.events = names.events.clone();
-        declared.kernels = self.codes(runtime, "kernel", &symbols, &mut declared.assembly, choice);
-        declared.functions = self.codes(runtime, "function", &symbols, &mut None, choice);
+        declared.kernels = self.codes(runtime, "kernel", symbols, &mut declared.assembly, choice);
+        declared.functions = self.codes(runtime, "function", symbols, &mut None, choice);
         names.kernels = declared.kernels.iter().map(|k| k.name.clone()).collect();
         names.functions = declared.functions.iter().map(|k| k.name.clone()).collect();
         let inside = Rc::new(Names {
@@ -121,11 +145,32 @@ impl Reader<'_, '_> {
             (&mut declared.kernels, of_kernel),
         ] {
             for code in codes {
-                if let Text::C(_, env) = &mut code.text {
+                if let RoutineCode::C(_, env) = &mut code.text {
                     env.host = Some(names.clone());
                 }
             }
         }
+        names
+    }
+
+    fn event_names(&mut self) -> Vec<String> {
+        let mut events = Vec::new();
+        for (text, span) in self.names("events") {
+            if events.contains(&text) {
+                self.sink.error(
+                    "duplicate-name",
+                    span,
+                    format!("two events are called `{text}`"),
+                    |d| d.label("the second one"),
+                );
+            }
+            events.push(text);
+        }
+        events
+    }
+
+    /// Reports kernels and functions with the same name. Returns all their names.
+    fn routine_names(&mut self, declared: &HostDeclarations) -> HashMap<String, Span> {
         let mut taken: HashMap<String, Span> = HashMap::new();
         for code in declared.kernels.iter().chain(&declared.functions) {
             if let Some(first) = taken.insert(code.name.clone(), code.span) {
@@ -135,6 +180,19 @@ impl Reader<'_, '_> {
                 });
             }
         }
+        taken
+    }
+
+    /// Reads the host threads.
+    fn host_threads(
+        &mut self,
+        names: &Names,
+        symbols: &Symbols,
+        choice: &TemplateChoice,
+        declared: &mut HostDeclarations,
+    ) {
+        let dialect = declared.runtime.dialect();
+        let mut taken = self.routine_names(declared);
         for (number, table) in tables(self.root, "host").into_iter().enumerate() {
             let name = self
                 .string(table, "name", choice)
@@ -156,47 +214,25 @@ impl Reader<'_, '_> {
                 continue;
             };
             let mut names = names.clone();
-            if runtime == Runtime::Cuda && code.as_str().contains("cudaStreamPerThread") {
-                names.per_thread = Some(LaneId(declared.lanes.len() as u16));
-                let name = format!("the default stream of {name}");
-                declared.lanes.push(Lane {
-                    name,
-                    kind: LaneKind::Stream { blocking: true },
-                    device: 0,
-                });
-                declared.contexts.push(CONTEXT.to_string());
+            if declared.runtime == Runtime::Cuda && code.as_str().contains("cudaStreamPerThread") {
+                let stream = format!("the default stream of {name}");
+                let kind = LaneKind::Stream { blocking: true };
+                names.per_thread = Some(add_stream(declared, stream, kind, 0));
             }
-            let unit = Rc::new(self.c_code(runtime.dialect(), code, in_ptx, WRONG_HOST));
+            let in_ptx = declared.assembly.is_some();
+            let unit = Rc::new(self.c_code(dialect, code, in_ptx, WRONG_HOST));
             let env = Env {
                 host: Some(Rc::new(names)),
-                ..self.env(runtime.dialect(), table, &symbols, choice)
+                ..self.env(dialect, table, symbols, choice)
             };
-            let place = host_place(number);
             declared.hosts.push(CThreadDraft {
                 name,
-                place,
+                place: host_place(number),
                 unit,
                 of_kernel: false,
                 env,
             });
         }
-        let units = declared.kernels.iter().filter_map(|k| match &k.text {
-            Text::C(unit, _) => Some(&**unit),
-            Text::Ptx { .. } => None,
-        });
-        declare_votes(dialect, units, &mut symbols, self.sink);
-        if self.sink.errors() > errors {
-            let (threads, locations, machine) =
-                (Vec::new(), symbols.into_locations(), Machine::full());
-            return Program {
-                dialect,
-                threads,
-                locations,
-                machine,
-                host: None,
-            };
-        }
-        assemble(declared, symbols, self.sink)
     }
 
     /// Reports keys of host programs in a test without a host.
@@ -276,8 +312,8 @@ impl Reader<'_, '_> {
         &mut self,
         runtime: Runtime,
         symbols: &Symbols,
-        choice: &Choice,
-        declared: &mut Declared,
+        choice: &TemplateChoice,
+        declared: &mut HostDeclarations,
     ) {
         let key = if runtime == Runtime::Cuda {
             "streams"
@@ -331,7 +367,7 @@ impl Reader<'_, '_> {
     }
 
     /// The number of devices, from those of streams and of memory.
-    fn devices(&self, symbols: &Symbols, declared: &Declared) -> u32 {
+    fn devices(&self, symbols: &Symbols, declared: &HostDeclarations) -> u32 {
         let of_memory = symbols
             .names()
             .filter_map(|n| symbols.find(n))
@@ -359,9 +395,9 @@ impl Reader<'_, '_> {
         runtime: Runtime,
         key: &str,
         symbols: &Symbols,
-        assembly: &mut Option<Assembly>,
-        choice: &Choice,
-    ) -> Vec<Code> {
+        assembly: &mut Option<PtxKernels>,
+        choice: &TemplateChoice,
+    ) -> Vec<Routine> {
         let mut all = Vec::new();
         for table in tables(self.root, key) {
             let (Some(name), Some(code)) = (
@@ -375,7 +411,7 @@ impl Reader<'_, '_> {
             let text = match assembly {
                 Some(assembly) => {
                     assembly.units.push(self.ptx_code(code));
-                    Text::Ptx {
+                    RoutineCode::Ptx {
                         unit: assembly.units.len() - 1,
                         regs: self.regs(table, symbols, choice),
                     }
@@ -383,7 +419,7 @@ impl Reader<'_, '_> {
                 None => {
                     let may_be_ptx = key == "kernel" && runtime == Runtime::Cuda;
                     let unit = self.c_code(runtime.dialect(), code, may_be_ptx, WRONG_KERNEL);
-                    Text::C(
+                    RoutineCode::C(
                         unit.into(),
                         self.env(runtime.dialect(), table, symbols, choice),
                     )
@@ -418,7 +454,7 @@ impl Reader<'_, '_> {
                 );
             }
             let name = name.as_str().to_string();
-            all.push(Code {
+            all.push(Routine {
                 name,
                 span,
                 text,

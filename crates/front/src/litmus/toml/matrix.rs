@@ -16,7 +16,7 @@ use indexmap::IndexMap;
 
 use super::expect::{reachability, set, words_of};
 use super::strings::map_string;
-use super::template::{Axis, AxisValue, Choice, Template, tables};
+use super::template::{Axis, AxisValue, Template, TemplateChoice, tables};
 use crate::document::{Value, entries, span_of};
 use diag::{MappedText, Sink, Span};
 use program::litmus::{Expectation, Reachability};
@@ -40,7 +40,7 @@ pub(super) struct Matrix {
 
 impl Matrix {
     /// The cell for the test with that choice.
-    fn cell(&self, choice: &Choice) -> Option<(&str, Span)> {
+    fn cell(&self, choice: &TemplateChoice) -> Option<(&str, Span)> {
         let row = choice.values.get(self.rows)?;
         // Among the columns for readings, the first is the default.
         let column = self.columns.map_or(Some(&0), |c| choice.values.get(c))?;
@@ -51,7 +51,7 @@ impl Matrix {
     }
 
     /// The answers for the test under each reading.
-    fn readings(&self, choice: &Choice) -> Vec<(Setting, Reachability)> {
+    fn readings(&self, choice: &TemplateChoice) -> Vec<(Setting, Reachability)> {
         let Some((option, row)) = self.readings.zip(choice.values.get(self.rows)) else {
             return Vec::new();
         };
@@ -65,7 +65,7 @@ impl Matrix {
     /// grid does not cover the test; `Some(None)` if it does, but has no letter for the word.
     pub(super) fn edit(
         &self,
-        choice: &Choice,
+        choice: &TemplateChoice,
         model: &str,
         property: &str,
         word: &str,
@@ -82,7 +82,7 @@ impl Matrix {
     }
 
     /// Adds the grid's expectations for the test with that choice.
-    pub(super) fn apply(&self, choice: &Choice, all: &mut IndexMap<String, Expectation>) {
+    pub(super) fn apply(&self, choice: &TemplateChoice, all: &mut IndexMap<String, Expectation>) {
         let Some((word, span)) = self.cell(choice) else {
             return;
         };
@@ -168,7 +168,7 @@ fn one(table: &DeTable<'_>, template: &Template, file: &str, sink: &mut Sink) ->
     let letters = letters(table, &property, sink);
     let grid = table.get("table")?;
     let grid = map_string(file, grid.span(), grid.get_ref().as_str()?);
-    let cells = Grid {
+    let cells = MatrixGrid {
         text: &grid,
         letters: &letters,
         property: &property,
@@ -230,8 +230,10 @@ fn option(given: &Value<'_>, alone: bool, sink: &mut Sink) -> Option<usize> {
 /// The meaning of the letters. Without `letters`: A, F and R, or the words.
 fn letters(table: &DeTable<'_>, property: &str, sink: &mut Sink) -> Vec<(String, String)> {
     let words = words_of(property);
-    let own = |w: &&str| (w.to_string(), w.to_string());
-    let mut letters: Vec<(String, String)> = words.iter().map(own).collect();
+    let mut letters: Vec<(String, String)> = words
+        .iter()
+        .map(|w: &&str| (w.to_string(), w.to_string()))
+        .collect();
     match table
         .get("letters")
         .map(Value::get_ref)
@@ -259,14 +261,14 @@ fn letters(table: &DeTable<'_>, property: &str, sink: &mut Sink) -> Vec<(String,
     letters
 }
 
-struct Grid<'a> {
+struct MatrixGrid<'a> {
     text: &'a MappedText,
     letters: &'a [(String, String)],
     property: &'a str,
     sink: &'a mut Sink,
 }
 
-impl Grid<'_> {
+impl MatrixGrid<'_> {
     fn read(mut self, rows: &Axis, columns: Option<&Axis>) -> Vec<(usize, usize, String, Span)> {
         let text = self.text;
         let mut cells = Vec::new();

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use ::toml::de::{DeTable, DeValue};
 
-use super::template::Choice;
-use super::{Reader, integer};
+use super::template::TemplateChoice;
+use super::{TestReader, integer};
 use crate::document::{Value, entries, span_of};
 use crate::isa::clike::{is_boolean, type_named as c_type_named};
 use crate::isa::ptx::{RegInit, type_named};
@@ -16,7 +16,7 @@ use program::{Class, Dialect, Init, Layout, LocId, MemoryKind, Proxy, Space, mba
 
 /// An initial value that may name a location declared later.
 #[derive(Clone)]
-enum Start {
+enum InitialValue {
     Int(i64),
     Unknown,
     Address(MappedText),
@@ -31,14 +31,14 @@ pub(super) const MBARRIER: &str = "mbarrier";
 /// The maximum number of elements of an array given by its size.
 const MAX_ELEMENTS: u32 = 16_384;
 
-impl Reader<'_, '_> {
+impl TestReader<'_, '_> {
     /// Reads the `[memory]` table.
-    pub(super) fn memory(&mut self, dialect: Dialect, choice: &Choice) -> Symbols {
+    pub(super) fn memory(&mut self, dialect: Dialect, choice: &TemplateChoice) -> Symbols {
         let mut symbols = Symbols::default();
         let Some(table) = self.root.get("memory").and_then(|v| v.get_ref().as_table()) else {
             return symbols;
         };
-        let mut starts: Vec<(LocId, Vec<Start>)> = Vec::new();
+        let mut starts: Vec<(LocId, Vec<InitialValue>)> = Vec::new();
         for (name, span, value) in entries(table) {
             if !is_identifier(name) {
                 self.sink.error(
@@ -69,7 +69,9 @@ impl Reader<'_, '_> {
             };
             self.c_object(dialect, value, &mut kind, choice);
             if let SymbolKind::Object(object) = &mut kind {
-                let unknown = values.iter().any(|value| matches!(value, Start::Unknown));
+                let unknown = values
+                    .iter()
+                    .any(|value| matches!(value, InitialValue::Unknown));
                 let first = if unknown { Init::Unknown } else { Init::Int(0) };
                 object.init = vec![first; values.len().max(1)];
             }
@@ -117,7 +119,7 @@ impl Reader<'_, '_> {
         &mut self,
         table: &DeTable<'_>,
         symbols: &Symbols,
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) -> Option<LocId> {
         for (key, span, _) in entries(table).into_iter().filter(|(key, ..)| *key != "at") {
             let message = format!("a further name of an address has no `{key}` of its own");
@@ -134,7 +136,7 @@ impl Reader<'_, '_> {
         &mut self,
         table: &DeTable<'_>,
         symbols: &Symbols,
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) -> Option<SymbolKind> {
         for key in ["init", "type", "space", "bytes", "fields"] {
             if let Some(value) = table.get(key) {
@@ -159,7 +161,7 @@ impl Reader<'_, '_> {
         table: &DeTable<'_>,
         key: &str,
         symbols: &Symbols,
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) -> Option<LocId> {
         let target = self.string(table, key, choice)?;
         let name = target.as_str();
@@ -197,8 +199,8 @@ impl Reader<'_, '_> {
         &mut self,
         dialect: Dialect,
         table: &DeTable<'_>,
-        choice: &Choice,
-    ) -> (SymbolKind, Vec<Start>) {
+        choice: &TemplateChoice,
+    ) -> (SymbolKind, Vec<InitialValue>) {
         if let Some(proxy) = table.get("proxy") {
             self.sink.error(
                 "conflicting-keys",
@@ -242,7 +244,7 @@ impl Reader<'_, '_> {
                     d.label("expected another size")
                 });
             } else {
-                let first = values.pop().unwrap_or(Start::Int(0));
+                let first = values.pop().unwrap_or(InitialValue::Int(0));
                 values = vec![first; size as usize];
             }
         }
@@ -289,15 +291,15 @@ impl Reader<'_, '_> {
     fn structures(
         &mut self,
         layout: &Layout,
-        mut values: Vec<Start>,
+        mut values: Vec<InitialValue>,
         size: Option<u32>,
         table: &DeTable<'_>,
-    ) -> Vec<Start> {
+    ) -> Vec<InitialValue> {
         let cells = layout.cells();
         if values.is_empty() {
-            values = vec![Start::Int(0); cells];
-        } else if let [Start::Unknown] = values[..] {
-            values = vec![Start::Unknown; cells];
+            values = vec![InitialValue::Int(0); cells];
+        } else if let [InitialValue::Unknown] = values[..] {
+            values = vec![InitialValue::Unknown; cells];
         }
         let count = size.unwrap_or(1).max(1) as usize;
         let span = table
@@ -309,7 +311,7 @@ impl Reader<'_, '_> {
             self.sink.error("bad-number", span, message, |d| {
                 d.label("expected another size")
             });
-            return vec![Start::Int(0); cells];
+            return vec![InitialValue::Int(0); cells];
         }
         match values.len() {
             // The values of one structure, repeated.
@@ -332,29 +334,29 @@ impl Reader<'_, '_> {
                         ))
                     },
                 );
-                vec![Start::Int(0); cells * count]
+                vec![InitialValue::Int(0); cells * count]
             }
         }
     }
 
     /// The initial value of all bytes of an array; it is cut into cells later.
-    fn of_all_bytes(&mut self, values: &[Start], table: &DeTable<'_>) -> Start {
+    fn of_all_bytes(&mut self, values: &[InitialValue], table: &DeTable<'_>) -> InitialValue {
         match values {
-            [] | [Start::Int(0)] => Start::Int(0),
-            [Start::Unknown] => Start::Unknown,
+            [] | [InitialValue::Int(0)] => InitialValue::Int(0),
+            [InitialValue::Unknown] => InitialValue::Unknown,
             _ => {
                 let span = table.get("init").map_or(Span::default(), span_of);
                 self.sink
                     .error("conflicting-keys", span, "`init` beside `bytes`", |d| {
                         d.label("expected `\"unknown\"`, or nothing: zeros")
                     });
-                Start::Int(0)
+                InitialValue::Int(0)
             }
         }
     }
 
     /// The initial values given by a value or a list.
-    fn starts(&mut self, value: &Value<'_>, choice: &Choice) -> Vec<Start> {
+    fn starts(&mut self, value: &Value<'_>, choice: &TemplateChoice) -> Vec<InitialValue> {
         match value.get_ref() {
             DeValue::Array(items) => {
                 if items.is_empty() {
@@ -371,13 +373,13 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn start(&mut self, value: &Value<'_>, choice: &Choice) -> Start {
+    fn start(&mut self, value: &Value<'_>, choice: &TemplateChoice) -> InitialValue {
         if let DeValue::Integer(_) = value.get_ref() {
-            return Start::Int(self.checked_integer(value));
+            return InitialValue::Int(self.checked_integer(value));
         }
         match self.text(value, choice) {
             Some(text) => self.text_value(text),
-            None => Start::Int(0),
+            None => InitialValue::Int(0),
         }
     }
 
@@ -394,29 +396,37 @@ impl Reader<'_, '_> {
     }
 
     /// A text as an initial value: `"&x"`, or an integer from a placeholder.
-    fn text_value(&mut self, text: MappedText) -> Start {
+    fn text_value(&mut self, text: MappedText) -> InitialValue {
         let trimmed = text.as_str().trim();
         if trimmed.starts_with('&') {
-            return Start::Address(text);
+            return InitialValue::Address(text);
         }
         match trimmed.parse() {
-            Ok(value) => Start::Int(value),
-            Err(_) if trimmed == UNKNOWN => Start::Unknown,
+            Ok(value) => InitialValue::Int(value),
+            Err(_) if trimmed == UNKNOWN => InitialValue::Unknown,
             Err(_) => {
                 let span = text.span(0..text.as_str().len());
-                self.sink.error("bad-value", span, format!("`{trimmed}` is no initial value"), |d| {
-                    d.label("expected an integer, an address such as \"&x\" or \"&x[1]\", or \"unknown\"")
-                });
-                Start::Int(0)
+                self.sink.error(
+                    "bad-value",
+                    span,
+                    format!("`{trimmed}` is no initial value"),
+                    |d| {
+                        d.label(
+                            "expected an integer, an address such as \"&x\" or \"&x[1]\", or \
+                             \"unknown\"",
+                        )
+                    },
+                );
+                InitialValue::Int(0)
             }
         }
     }
 
     /// Resolves the initial value of an element of an object.
-    fn first_value(&mut self, start: Start, of: LocId, symbols: &Symbols) -> Init {
+    fn first_value(&mut self, start: InitialValue, of: LocId, symbols: &Symbols) -> Init {
         let span = match &start {
-            Start::Address(text) => text.span(0..text.as_str().len()),
-            Start::Int(_) | Start::Unknown => Span::default(),
+            InitialValue::Address(text) => text.span(0..text.as_str().len()),
+            InitialValue::Int(_) | InitialValue::Unknown => Span::default(),
         };
         let init = self.resolve(start, symbols);
         let of_program = |id: LocId| {
@@ -429,20 +439,24 @@ impl Reader<'_, '_> {
         {
             let message = format!("the address of `{}` is no constant", symbols.get(loc).name);
             self.sink.error("program-scope", span, message, |d| {
-                d.label("expected a number, or the address of another variable at program scope").note(
-                    "memory that the host allocates is not known when the program is built (OpenCL C, Initialization \
-                     of Program Scope and Static Variables)",
+                d.label(
+                    "expected a number, or the address of another variable at program \
+                     scope",
+                )
+                .note(
+                    "memory that the host allocates is not known when the program is built \
+                     (OpenCL C, Initialization of Program Scope and Static Variables)",
                 )
             });
         }
         init
     }
 
-    fn resolve(&mut self, start: Start, symbols: &Symbols) -> Init {
+    fn resolve(&mut self, start: InitialValue, symbols: &Symbols) -> Init {
         let text = match start {
-            Start::Int(value) => return Init::Int(value),
-            Start::Unknown => return Init::Unknown,
-            Start::Address(text) => text,
+            InitialValue::Int(value) => return Init::Int(value),
+            InitialValue::Unknown => return Init::Unknown,
+            InitialValue::Address(text) => text,
         };
         let source = text.as_str();
         let begin = source.find('&').map_or(0, |n| n + 1);
@@ -486,7 +500,7 @@ impl Reader<'_, '_> {
         &mut self,
         table: &DeTable<'_>,
         symbols: &Symbols,
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) -> Vec<RegInit> {
         let Some(regs) = table.get("regs").and_then(|v| v.get_ref().as_table()) else {
             return Vec::new();
@@ -517,12 +531,12 @@ impl Reader<'_, '_> {
                 continue;
             }
             let start = match self.start(value, choice) {
-                Start::Unknown => {
+                InitialValue::Unknown => {
                     self.sink
                         .error("bad-value", span_of(value), "a register has a value", |d| {
                             d.label("expected an integer, or an address such as \"&x\"")
                         });
-                    Start::Int(0)
+                    InitialValue::Int(0)
                 }
                 start => start,
             };
@@ -548,6 +562,13 @@ fn object(elements: usize, space: Space) -> SymbolKind {
 
 /// Whether code can use the name.
 pub(in crate::litmus) fn is_identifier(name: &str) -> bool {
-    let first = |c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '$');
-    name != "_" && name.starts_with(first) && name.chars().all(|c| first(c) || c.is_ascii_digit())
+    name != "_"
+        && name.starts_with(begins_identifier)
+        && name
+            .chars()
+            .all(|c| begins_identifier(c) || c.is_ascii_digit())
+}
+
+fn begins_identifier(c: char) -> bool {
+    c.is_ascii_alphabetic() || matches!(c, '_' | '$')
 }

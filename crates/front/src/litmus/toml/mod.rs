@@ -16,7 +16,7 @@ use super::condition::{self, Resolver, Unknown};
 use super::fronts::{Front, Syntax, dialects};
 use super::keys;
 use crate::document::{self, Value, span_of};
-use crate::isa::ptx::Env;
+use crate::isa::ptx::PtxEnv;
 use diag::{MappedText, Sink, Span};
 use program::litmus::{LitmusTest, MAX_BOUND, Quantifier};
 use program::options::{OPTIONS, Row, Setting};
@@ -37,7 +37,7 @@ mod threads;
 
 pub(super) use memory::{UNKNOWN, is_identifier};
 use strings::map_string;
-use template::{Choice, Template};
+use template::{Template, TemplateChoice};
 
 /// Reads the tests of a TOML file. With `only`, reads the test of that name alone: keys that only
 /// other tests use are not reported, and matrices are skipped.
@@ -55,7 +55,7 @@ pub(super) fn read(sink: &mut Sink, only: Option<&str>) -> Vec<LitmusTest> {
         None => matrix::read(root, &template, &file.text, sink),
         Some(_) => Vec::new(),
     };
-    let mut reader = Reader {
+    let mut reader = TestReader {
         file: &file.text,
         root,
         template,
@@ -90,7 +90,7 @@ pub(super) fn read(sink: &mut Sink, only: Option<&str>) -> Vec<LitmusTest> {
             break;
         }
     }
-    let Reader { template, sink, .. } = reader;
+    let TestReader { template, sink, .. } = reader;
     if only.is_none() {
         template.report_unused(sink);
     }
@@ -98,32 +98,37 @@ pub(super) fn read(sink: &mut Sink, only: Option<&str>) -> Vec<LitmusTest> {
 }
 
 /// Reads the tests of a file one after another.
-struct Reader<'a, 's> {
+struct TestReader<'a, 's> {
     file: &'a str,
     root: &'a DeTable<'a>,
     template: Template,
     sink: &'s mut Sink,
 }
 
-impl Reader<'_, '_> {
+impl TestReader<'_, '_> {
     /// A string with its placeholders filled in.
-    fn text(&mut self, value: &Value<'_>, choice: &Choice) -> Option<MappedText> {
+    fn text(&mut self, value: &Value<'_>, choice: &TemplateChoice) -> Option<MappedText> {
         let decoded = value.get_ref().as_str()?;
         let text = map_string(self.file, value.span(), decoded);
         Some(self.template.fill(text, choice, self.sink))
     }
 
-    fn string(&mut self, table: &DeTable<'_>, key: &str, choice: &Choice) -> Option<MappedText> {
+    fn string(
+        &mut self,
+        table: &DeTable<'_>,
+        key: &str,
+        choice: &TemplateChoice,
+    ) -> Option<MappedText> {
         self.text(table.get(key)?, choice)
     }
 
-    fn plain(&mut self, table: &DeTable<'_>, key: &str, choice: &Choice) -> String {
+    fn plain(&mut self, table: &DeTable<'_>, key: &str, choice: &TemplateChoice) -> String {
         self.string(table, key, choice)
             .map_or(String::new(), |t| t.as_str().to_string())
     }
 
     /// The strings of a list, with their placeholders filled in.
-    fn list(&mut self, key: &str, choice: &Choice) -> Vec<MappedText> {
+    fn list(&mut self, key: &str, choice: &TemplateChoice) -> Vec<MappedText> {
         let Some(DeValue::Array(items)) = self.root.get(key).map(Value::get_ref) else {
             return Vec::new();
         };
@@ -140,7 +145,7 @@ impl Reader<'_, '_> {
         table: &DeTable<'_>,
         key: &str,
         words: &[&'static str],
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) -> Option<&'static str> {
         let text = self.string(table, key, choice)?;
         let word = text.as_str();
@@ -160,7 +165,7 @@ impl Reader<'_, '_> {
         found
     }
 
-    fn test(&mut self, choice: &Choice) -> Option<(LitmusTest, Span)> {
+    fn test(&mut self, choice: &TemplateChoice) -> Option<(LitmusTest, Span)> {
         let root = self.root;
         let word = self.word(root, "dialect", keys::DIALECTS, choice);
         let dialect = dialects()
@@ -169,11 +174,11 @@ impl Reader<'_, '_> {
         let (name, name_span) = self.name(choice)?;
         let barriers = self.word(root, "barriers", &["ptx", "litmus"], choice);
         let reductions = self.word(root, "reductions", &["ptx", "litmus"], choice);
-        let env = Env {
+        let env = PtxEnv {
             strict: true,
             instance_barriers: barriers == Some("litmus"),
             acquiring_red: reductions == Some("litmus"),
-            ..Env::default()
+            ..PtxEnv::default()
         };
         let errors = self.sink.errors();
         let mut symbols = self.memory(dialect, choice);
@@ -234,7 +239,6 @@ impl Reader<'_, '_> {
                 Some("forall") => Quantifier::ForAll,
                 _ => Quantifier::Exists,
             };
-        let one_line = |t: MappedText| t.as_str().split_whitespace().collect::<Vec<_>>().join(" ");
         let test = LitmusTest {
             name,
             doc: self.plain(root, "doc", choice),
@@ -249,7 +253,9 @@ impl Reader<'_, '_> {
             condition,
             condition_span: (condition_text.as_ref())
                 .map_or(Span::default(), |t| t.span(0..t.as_str().len())),
-            condition_text: condition_text.map_or(String::new(), one_line),
+            condition_text: condition_text.map_or(String::new(), |t: MappedText| {
+                t.as_str().split_whitespace().collect::<Vec<_>>().join(" ")
+            }),
             quantifier,
             filter,
             observe,
@@ -263,7 +269,7 @@ impl Reader<'_, '_> {
 
     /// The test's name. If the file's name has no placeholders, the names of the chosen values are
     /// appended.
-    fn name(&mut self, choice: &Choice) -> Option<(String, Span)> {
+    fn name(&mut self, choice: &TemplateChoice) -> Option<(String, Span)> {
         let value = self.root.get("name")?;
         let span = span_of(value);
         let written = self.text(value, choice)?;
@@ -303,7 +309,7 @@ impl Reader<'_, '_> {
         Some((name, span))
     }
 
-    fn options(&mut self, choice: &Choice) -> Vec<Setting> {
+    fn options(&mut self, choice: &TemplateChoice) -> Vec<Setting> {
         let Some(table) = self
             .root
             .get("options")
@@ -311,13 +317,15 @@ impl Reader<'_, '_> {
         else {
             return Vec::new();
         };
-        let read = |row: &Row| {
-            Setting::read(row.name, self.word(table, row.name, row.values, choice)?).ok()
-        };
-        OPTIONS.iter().filter_map(read).collect()
+        OPTIONS
+            .iter()
+            .filter_map(|row: &Row| {
+                Setting::read(row.name, self.word(table, row.name, row.values, choice)?).ok()
+            })
+            .collect()
     }
 
-    fn bound(&mut self, choice: &Choice) -> Option<u32> {
+    fn bound(&mut self, choice: &TemplateChoice) -> Option<u32> {
         let bound = self.count(self.root, &["bound"], choice)?;
         if bound > MAX_BOUND {
             let span = self.root.get("bound").map_or(Span::default(), span_of);

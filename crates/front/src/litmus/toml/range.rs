@@ -8,12 +8,12 @@
 
 use ::toml::de::{DeTable, DeValue};
 
-use super::template::Choice;
-use super::{Reader, integer};
+use super::template::TemplateChoice;
+use super::{TestReader, integer};
 use crate::document::{Value, span_of};
 use crate::isa::clike::Coordinates;
 use crate::litmus::fronts::Front;
-use crate::litmus::places::{Layout, MAX_THREADS};
+use crate::litmus::places::{GridLayout, MAX_THREADS};
 use diag::Span;
 use program::{Dialect, NdRange, Place, RangeError};
 
@@ -26,14 +26,21 @@ struct Extent {
     span: Span,
 }
 
-impl Reader<'_, '_> {
+/// The sizes of an index space of OpenCL.
+struct OpenClSizes {
+    global: Extent,
+    local: Extent,
+    offset: Option<Extent>,
+}
+
+impl TestReader<'_, '_> {
     /// The threads of a kernel, by their places. Reports an error and returns none if the index
     /// space is invalid or too large. An index space of OpenCL may be empty.
     pub(super) fn grid(
         &mut self,
         dialect: Dialect,
         table: &DeTable<'_>,
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) -> Vec<(Coordinates, Place)> {
         let layout = self.layout(table, choice);
         self.uniform(dialect, table);
@@ -55,7 +62,11 @@ impl Reader<'_, '_> {
     }
 
     /// The layout of a kernel's threads. Reports an error and returns `None` if a size is 0.
-    pub(super) fn layout(&mut self, table: &DeTable<'_>, choice: &Choice) -> Option<Layout> {
+    pub(super) fn layout(
+        &mut self,
+        table: &DeTable<'_>,
+        choice: &TemplateChoice,
+    ) -> Option<GridLayout> {
         let warp = self
             .count(table, &["warp", "sub_group"], choice)
             .unwrap_or(32);
@@ -79,7 +90,7 @@ impl Reader<'_, '_> {
             self.cannot_be_zero("cluster", cluster.span);
             return None;
         }
-        Some(Layout {
+        Some(GridLayout {
             gpu,
             domain,
             warp,
@@ -94,7 +105,7 @@ impl Reader<'_, '_> {
         &mut self,
         dialect: Dialect,
         table: &DeTable<'_>,
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) -> Option<NdRange> {
         let given = OF_OPENCL
             .into_iter()
@@ -125,6 +136,21 @@ impl Reader<'_, '_> {
                 });
             return None;
         }
+        let sizes = self.opencl_sizes(table, span_of(value), choice)?;
+        let range = self.range_of(&sizes)?;
+        if self.uniform(dialect, table) {
+            self.check_full_groups(&range, &sizes)?;
+        }
+        Some(range)
+    }
+
+    /// The sizes of an index space of OpenCL, with as many dimensions each.
+    fn opencl_sizes(
+        &mut self,
+        table: &DeTable<'_>,
+        place: Span,
+        choice: &TemplateChoice,
+    ) -> Option<OpenClSizes> {
         let (global, local) = (
             self.extent(table, "global", choice),
             self.extent(table, "local", choice),
@@ -138,9 +164,12 @@ impl Reader<'_, '_> {
             };
             if !table.contains_key(missing) {
                 let message = format!("`kernel` has no `{missing}`");
-                self.sink.error("missing-key", span_of(value), message, |d| {
+                self.sink.error("missing-key", place, message, |d| {
                     d.label("an index space has a `global` and a `local` size")
-                        .help("without a local size, an implementation chooses one, and a test would be about all of them")
+                        .help(
+                            "without a local size, an implementation chooses one, and a \
+                             test would be about all of them",
+                        )
                 });
             }
             return None;
@@ -160,36 +189,56 @@ impl Reader<'_, '_> {
                 return None;
             }
         }
+        Some(OpenClSizes {
+            global,
+            local,
+            offset,
+        })
+    }
+
+    fn range_of(&mut self, sizes: &OpenClSizes) -> Option<NdRange> {
+        let OpenClSizes {
+            global,
+            local,
+            offset,
+        } = sizes;
         let first = offset.as_ref().map_or(&[][..], |o| &o.sizes);
-        let range = match NdRange::new(&global.sizes, &local.sizes, first) {
-            Ok(range) => range,
-            Err(error) => {
-                let (span, expected) = match error {
-                    RangeError::Dimensions => (global.span, "expected one to three numbers"),
-                    RangeError::EmptyGroups(_) => (local.span, "expected positive numbers"),
-                    RangeError::Overflow(_) => (
-                        offset.map_or(global.span, |o| o.span),
-                        "expected an offset for which every global id fits 64 bits",
-                    ),
-                };
-                self.sink
-                    .error("bad-range", span, error.to_string(), |d| d.label(expected));
-                return None;
-            }
+        let error = match NdRange::new(&global.sizes, &local.sizes, first) {
+            Ok(range) => return Some(range),
+            Err(error) => error,
         };
-        if let (true, Some(d)) = (self.uniform(dialect, table), range.remainder()) {
-            let (size, group) = (range.global()[d], range.local()[d]);
-            let message =
-                format!("in dimension {d}, {size} work-items are not whole work-groups of {group}");
-            self.sink.error("bad-range", global.span, message, |diagnostic| {
+        let (span, expected) = match error {
+            RangeError::Dimensions => (global.span, "expected one to three numbers"),
+            RangeError::EmptyGroups(_) => (local.span, "expected positive numbers"),
+            RangeError::Overflow(_) => (
+                offset.as_ref().map_or(global.span, |o| o.span),
+                "expected an offset for which every global id fits 64 bits",
+            ),
+        };
+        self.sink
+            .error("bad-range", span, error.to_string(), |d| d.label(expected));
+        None
+    }
+
+    /// Reports a work-group that is not full.
+    fn check_full_groups(&mut self, range: &NdRange, sizes: &OpenClSizes) -> Option<()> {
+        let Some(d) = range.remainder() else {
+            return Some(());
+        };
+        let (size, group) = (range.global()[d], range.local()[d]);
+        let message =
+            format!("in dimension {d}, {size} work-items are not whole work-groups of {group}");
+        self.sink
+            .error("bad-range", sizes.global.span, message, |diagnostic| {
                 diagnostic
                     .label(format!("expected a multiple of {group}"))
-                    .also(local.span, "the size of a work-group")
-                    .help("without `uniform = true`, as without `-cl-uniform-work-group-size`, the last one may be smaller")
+                    .also(sizes.local.span, "the size of a work-group")
+                    .help(
+                        "without `uniform = true`, as without \
+                         `-cl-uniform-work-group-size`, the last one may be smaller",
+                    )
             });
-            return None;
-        }
-        Some(range)
+        None
     }
 
     /// Whether all work-groups must be full; only OpenCL has this key.
@@ -210,7 +259,7 @@ impl Reader<'_, '_> {
     }
 
     /// A grid of full blocks; sizes that are not given are 1.
-    fn grid_of_blocks(&mut self, table: &DeTable<'_>, choice: &Choice) -> Option<NdRange> {
+    fn grid_of_blocks(&mut self, table: &DeTable<'_>, choice: &TemplateChoice) -> Option<NdRange> {
         if !table.contains_key("block") {
             let at = table.get("code").map_or(Span::default(), span_of);
             self.sink
@@ -268,7 +317,12 @@ impl Reader<'_, '_> {
 
     /// A number, or a list of one to three. `None` if the key is absent; reports an error and
     /// returns `None` if the value is invalid.
-    fn extent(&mut self, table: &DeTable<'_>, key: &str, choice: &Choice) -> Option<Extent> {
+    fn extent(
+        &mut self,
+        table: &DeTable<'_>,
+        key: &str,
+        choice: &TemplateChoice,
+    ) -> Option<Extent> {
         let value = table.get(key)?;
         let items: Vec<&Value<'_>> = match value.get_ref() {
             DeValue::Array(items) => items.iter().collect(),
@@ -292,7 +346,7 @@ impl Reader<'_, '_> {
         })
     }
 
-    fn size(&mut self, value: &Value<'_>, key: &str, choice: &Choice) -> Option<u64> {
+    fn size(&mut self, value: &Value<'_>, key: &str, choice: &TemplateChoice) -> Option<u64> {
         let number = match value.get_ref() {
             // The check of keys has already reported negative numbers and values of other kinds.
             DeValue::Integer(i) if i.as_str().starts_with('-') => return None,

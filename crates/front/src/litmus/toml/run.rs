@@ -2,21 +2,21 @@
 
 use ::toml::de::DeTable;
 
-use super::Reader;
-use super::template::{Choice, tables};
+use super::TestReader;
+use super::template::{TemplateChoice, tables};
 use crate::document::span_of;
 use crate::litmus::keys;
 use program::litmus::RunExpectation;
 
-impl Reader<'_, '_> {
-    pub(super) fn runs(&mut self, choice: &Choice) -> Vec<RunExpectation> {
+impl TestReader<'_, '_> {
+    pub(super) fn runs(&mut self, choice: &TemplateChoice) -> Vec<RunExpectation> {
         let list = tables(self.root, "run");
         list.into_iter()
             .map(|table| self.run(table, choice))
             .collect()
     }
 
-    fn run(&mut self, table: &DeTable<'_>, choice: &Choice) -> RunExpectation {
+    fn run(&mut self, table: &DeTable<'_>, choice: &TemplateChoice) -> RunExpectation {
         let span = table
             .iter()
             .min_by_key(|(key, _)| key.span().start)

@@ -3,11 +3,11 @@
 use ::toml::de::DeTable;
 
 use super::template::Template;
-use super::{Reader, matrix};
+use super::{TestReader, matrix};
 use diag::{Sink, SourceFile, Span};
 
 /// A place to edit.
-pub(in crate::litmus) enum Target {
+pub(in crate::litmus) enum EditTarget {
     /// Replace this range by this text.
     Replace(Span, String),
     /// Edit the `expect` table of an instance, or of the file.
@@ -22,13 +22,13 @@ pub(in crate::litmus) fn find(
     model: &str,
     property: &str,
     verdict: &str,
-) -> Option<Target> {
+) -> Option<EditTarget> {
     let file = SourceFile::new("", text);
     let mut sink = Sink::new(&file);
     let template = Template::new(root, text, &mut sink);
     let choices = template.choices(&mut sink);
     let matrices = matrix::read(root, &template, text, &mut sink);
-    let mut reader = Reader {
+    let mut reader = TestReader {
         file: text,
         root,
         template,
@@ -44,8 +44,8 @@ pub(in crate::litmus) fn find(
         .find_map(|m| m.edit(choice, model, property, verdict))
     {
         let (span, letter) = edit?;
-        return Some(Target::Replace(span, letter));
+        return Some(EditTarget::Replace(span, letter));
     }
     let alone = choice.instance.is_some() || choices.len() == 1;
-    alone.then_some(Target::Expect(choice.instance))
+    alone.then_some(EditTarget::Expect(choice.instance))
 }

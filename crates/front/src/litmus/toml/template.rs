@@ -22,7 +22,7 @@ const MAX_TESTS: usize = 10_000;
 
 /// The values that distinguish one test of a file from the others.
 #[derive(Default)]
-pub(super) struct Choice {
+pub(super) struct TemplateChoice {
     /// The index of the chosen value of each axis.
     pub(super) values: Vec<usize>,
     /// The index of the `[[instance]]`.
@@ -137,7 +137,7 @@ impl Template {
         template
     }
 
-    pub(super) fn choices(&self, sink: &mut Sink) -> Vec<Choice> {
+    pub(super) fn choices(&self, sink: &mut Sink) -> Vec<TemplateChoice> {
         if let Some(first_too_many) = self.instances.get(MAX_TESTS) {
             let span = first_too_many.span;
             sink.error(
@@ -149,11 +149,12 @@ impl Template {
             return Vec::new();
         }
         if !self.instances.is_empty() {
-            let choice = |i| Choice {
-                instance: Some(i),
-                values: Vec::new(),
-            };
-            return (0..self.instances.len()).map(choice).collect();
+            return (0..self.instances.len())
+                .map(|i| TemplateChoice {
+                    instance: Some(i),
+                    values: Vec::new(),
+                })
+                .collect();
         }
         let total = self
             .axes
@@ -175,15 +176,17 @@ impl Template {
         }
         let mut picks: Vec<Vec<usize>> = vec![Vec::new()];
         for axis in &self.axes {
-            let longer = |pick: Vec<usize>| {
-                (0..axis.values.len())
-                    .map(move |i| pick.iter().copied().chain([i]).collect::<Vec<_>>())
-            };
-            picks = picks.into_iter().flat_map(longer).collect();
+            picks = picks
+                .into_iter()
+                .flat_map(|pick: Vec<usize>| {
+                    (0..axis.values.len())
+                        .map(move |i| pick.iter().copied().chain([i]).collect::<Vec<_>>())
+                })
+                .collect();
         }
         picks
             .into_iter()
-            .map(|values| Choice {
+            .map(|values| TemplateChoice {
                 values,
                 instance: None,
             })
@@ -193,7 +196,7 @@ impl Template {
     /// The chosen values, each with the placeholder key of its name.
     pub(super) fn chosen<'t>(
         &'t self,
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) -> impl Iterator<Item = (&'t str, &'t AxisValue)> {
         let instance = choice.instance.map(|i| ("name", &self.instances[i]));
         let of_axes = self
@@ -205,7 +208,7 @@ impl Template {
     }
 
     /// The text that replaces a placeholder.
-    fn bound(&self, choice: &Choice, key: &str) -> Option<&MappedText> {
+    fn bound(&self, choice: &TemplateChoice, key: &str) -> Option<&MappedText> {
         self.chosen(choice).find_map(|(name, value)| {
             let given = value
                 .bindings
@@ -220,7 +223,7 @@ impl Template {
     pub(super) fn fill(
         &mut self,
         text: MappedText,
-        choice: &Choice,
+        choice: &TemplateChoice,
         sink: &mut Sink,
     ) -> MappedText {
         let source = text.as_str();

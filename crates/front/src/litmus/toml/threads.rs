@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use ::toml::de::{DeTable, DeValue};
 
 use super::memory::is_identifier;
-use super::template::{Choice, tables};
-use super::{Reader, integer};
+use super::template::{TemplateChoice, tables};
+use super::{TestReader, integer};
 use crate::document::span_of;
 use crate::isa::Symbols;
 use crate::isa::ptx::Unit;
@@ -16,13 +16,13 @@ use crate::litmus::places::{MAX_THREADS, special_registers};
 use diag::Span;
 use program::{Dialect, Place, Scope};
 
-impl Reader<'_, '_> {
+impl TestReader<'_, '_> {
     /// The threads of the kernel, followed by the listed ones.
     pub(super) fn threads(
         &mut self,
         dialect: Dialect,
         symbols: &Symbols,
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) -> (Vec<ThreadDraft>, Vec<Unit>) {
         let mut threads = Vec::new();
         let mut units = Vec::new();
@@ -69,7 +69,7 @@ impl Reader<'_, '_> {
         &mut self,
         dialect: Dialect,
         first: usize,
-        choice: &Choice,
+        choice: &TemplateChoice,
         mut f: impl FnMut(&mut Self, &DeTable<'_>, String, Place),
     ) {
         let mut names = HashSet::new();
@@ -127,7 +127,7 @@ impl Reader<'_, '_> {
         &mut self,
         table: &DeTable<'_>,
         names: &[&str],
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) -> Option<u32> {
         let mut given = names.iter().filter_map(|n| Some((*n, table.get(*n)?)));
         let (name, value) = given.next()?;
@@ -167,7 +167,7 @@ impl Reader<'_, '_> {
         dialect: Dialect,
         table: &DeTable<'_>,
         number: usize,
-        choice: &Choice,
+        choice: &TemplateChoice,
     ) -> Place {
         let mut group = |level| self.count(table, &Dialect::keys(level), choice);
         let (gpu, queue_family) = (group(Scope::Gpu), group(Scope::QueueFamily));
@@ -224,7 +224,7 @@ impl Reader<'_, '_> {
         dialect: Dialect,
         table: &DeTable<'_>,
         symbols: &Symbols,
-        choice: &Choice,
+        choice: &TemplateChoice,
         threads: &mut Vec<ThreadDraft>,
         units: &mut Vec<Unit>,
     ) {

@@ -167,7 +167,7 @@ fn calls_are_the_code_of_what_they_call() {
             n + 1
         )
     });
-    let said = lower_with(&(code + "call f30;"), &Env::default()).expect_err("too much");
+    let said = lower_with(&(code + "call f30;"), &PtxEnv::default()).expect_err("too much");
     assert_eq!(said.lines().count(), 1, "{said}");
 }
 
@@ -232,7 +232,7 @@ fn registers_come_in_order_of_appearance_with_the_type_of_their_first_writer() {
 
 #[test]
 fn barriers_have_two_ways_to_read_their_operands() {
-    let litmus = Env {
+    let litmus = PtxEnv {
         instance_barriers: true,
         ..env()
     };
@@ -240,7 +240,7 @@ fn barriers_have_two_ways_to_read_their_operands() {
     fails("bar.cta.sync 1, 2, 3", "wrong-operands");
     fails("bar.sync 16", "out-of-range");
     fails("bar.arrive 1", "wrong-operands");
-    let of = |threads| Env {
+    let of = |threads| PtxEnv {
         block: Seat {
             of: threads,
             ..Seat::ALONE
@@ -260,7 +260,7 @@ fn barriers_have_two_ways_to_read_their_operands() {
             .contains("out-of-range")
     );
     fails("bar.red.popc.u32 r0, 1, 32, p", "wrong-operands");
-    let warp = Env {
+    let warp = PtxEnv {
         warp: Seat {
             of: 4,
             ..Seat::ALONE
@@ -278,7 +278,7 @@ fn barriers_have_two_ways_to_read_their_operands() {
 
 #[test]
 fn lanes_meet_by_masks() {
-    let warp = Env {
+    let warp = PtxEnv {
         warp: Seat {
             rank: 1,
             of: 4,

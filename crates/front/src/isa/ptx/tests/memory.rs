@@ -322,7 +322,7 @@ fn shared_addresses_fit_32_bits_and_parameters_are_what_the_test_sets() {
         init: Init::Int(7),
         span: Span::default(),
     };
-    let env = Env {
+    let env = PtxEnv {
         regs: vec![param],
         ..env()
     };
@@ -341,7 +341,7 @@ fn shared_addresses_fit_32_bits_and_parameters_are_what_the_test_sets() {
     };
     lower_with(
         "mov.u64 t, %globaltimer",
-        &Env {
+        &PtxEnv {
             regs: vec![timer],
             ..env.clone()
         },
@@ -363,7 +363,7 @@ fn structures_are_bound_piece_by_piece() {
         init: Init::Int(v),
         span: Span::default(),
     };
-    let env = Env {
+    let env = PtxEnv {
         regs: vec![piece("p", 7), piece("p+4", 8), piece("p+8", 9)],
         ..env()
     };
@@ -516,14 +516,14 @@ fn state_spaces_of_addresses_are_known_where_all_objects_are_in_one() {
         .flat_map(|i| i.op.accesses())
         .map(|access| access.ty.bits);
     assert_eq!(accesses.collect::<Vec<_>>(), [8]);
-    let cluster = Env {
+    let cluster = PtxEnv {
         cluster: vec![0, 1],
         ..env()
     };
     assert!(lower_with("mov.u64 rd, s\nisspacep.shared p, rd", &cluster).is_err());
     assert!(lower_with("mov.u64 rd, s\nisspacep.shared::cluster p, rd", &cluster).is_ok());
     // The rank of the CTA that an address points into.
-    let second = Env {
+    let second = PtxEnv {
         cluster: vec![-1, 0],
         ..env()
     };
@@ -695,7 +695,7 @@ fn what_is_no_whole_field_is_refused() {
     );
     fails(
         "ld.u32 i, [words]\nand.b32 i, i, 1\nshl.b32 i, i, 4\nmov.u32 %rb, structure\nadd.u32 %rb, %rb, i\nst.shared.u16 [%rb], 1\n\
-           st.shared.u32 [%rb+4], 1",
+         st.shared.u32 [%rb+4], 1",
         "mixed-size",
     );
     // Several fields of one size can be one access.

@@ -689,9 +689,9 @@ fn one_mistake_does_not_cause_others() {
 
 #[test]
 fn suites_may_leave_names_undeclared() {
-    let env = Env {
+    let env = PtxEnv {
         acquiring_red: true,
-        ..Env::default()
+        ..PtxEnv::default()
     };
     let program = lower_with("st.weak new, r7\nred.acq_rel.cta.add x, 1", &env).expect("lenient");
     assert_eq!(
