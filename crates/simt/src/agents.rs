@@ -150,6 +150,76 @@ fn alone(element: Element) -> Element {
     }
 }
 
+/// The micro-ops of an instruction that one agent performs.
+struct AgentPart {
+    /// The index of its first micro-op in the instruction.
+    first: usize,
+    code: Vec<Instr>,
+    /// Whether it is about an mbarrier object.
+    object: bool,
+}
+
+/// Divides the micro-ops of an instruction among agents.
+fn parts(all: &[Instr]) -> Result<Vec<AgentPart>, String> {
+    let mut parts: Vec<AgentPart> = Vec::new();
+    // The part of the previous micro-op.
+    let mut latest = 0;
+    for (i, op) in all.iter().enumerate() {
+        let object = op.op.has(Tag::Mbarrier);
+        let last_is_object = parts.last().is_some_and(|p| p.object);
+        if op.element.whole && op.element.at > 0 {
+            parts[latest].code.push(op.clone());
+        } else if !object && last_is_object && !op.op.is_access() {
+            parts.last_mut().expect("looked at").code.push(op.clone());
+        } else if !op.op.is_access() {
+            return Err(format!(
+                "not in this machine: `{}`, an asynchronous operation of this form",
+                op.text
+            ));
+        } else {
+            // If a micro-op needs several reads, the agent of the first performs it and the other
+            // reads.
+            let feeding = match object {
+                true => BTreeSet::new(),
+                false => feeding(&parts, op),
+            };
+            latest = feeding.first().copied().unwrap_or(parts.len());
+            if latest == parts.len() {
+                parts.push(AgentPart {
+                    first: i,
+                    code: Vec::new(),
+                    object,
+                });
+            }
+            let others = feeding
+                .iter()
+                .skip(1)
+                .rev()
+                .map(|&p| parts.remove(p).code)
+                .collect::<Vec<_>>();
+            parts[latest]
+                .code
+                .extend(others.into_iter().rev().flatten().chain([op.clone()]));
+        }
+    }
+    Ok(parts)
+}
+
+/// The parts with the reads that a micro-op needs. The copies to another CTA use a register again:
+/// the latest read counts.
+fn feeding(parts: &[AgentPart], op: &Instr) -> BTreeSet<usize> {
+    let mut needs: Vec<RegId> = Vec::new();
+    for e in op.op.operands() {
+        e.registers(&mut |r| needs.push(r));
+    }
+    let part_of = |need: &RegId| {
+        parts
+            .iter()
+            .rposition(|p| !p.object && p.code.iter().any(|o| o.op.defines() == Some(*need)))
+    };
+    needs.iter().filter_map(part_of).collect()
+}
+
 /// Makes the agents of an instruction of a thread.
 fn of_instruction(
     program: &mut Program,
@@ -160,55 +230,9 @@ fn of_instruction(
     let threads = program.threads.len() - agents.len();
     let all = program.thread(t).code[instr.clone()].to_vec();
     let owner = usize::from(t.0);
-    // For each part: its first micro-op, its micro-ops, and whether it is about an mbarrier object.
-    let mut parts: Vec<(usize, Vec<Instr>, bool)> = Vec::new();
-    // The part of the previous micro-op.
-    let mut latest = 0;
-    for (i, op) in all.iter().enumerate() {
-        let mut needs: Vec<RegId> = Vec::new();
-        op.op
-            .operands()
-            .iter()
-            .for_each(|e| e.registers(&mut |r| needs.push(r)));
-        // The copies to another CTA use a register again: the latest read counts.
-        let feeds = |need: &RegId| {
-            parts
-                .iter()
-                .rposition(|p| !p.2 && p.1.iter().any(|o| o.op.defines() == Some(*need)))
-        };
-        let object = op.op.has(Tag::Mbarrier);
-        let last_is_object = parts.last().is_some_and(|p| p.2);
-        if op.element.whole && op.element.at > 0 {
-            parts[latest].1.push(op.clone());
-        } else if !object && last_is_object && !op.op.is_access() {
-            parts.last_mut().expect("looked at").1.push(op.clone());
-        } else if !op.op.is_access() {
-            return Err(format!(
-                "not in this machine: `{}`, an asynchronous operation of this form",
-                op.text
-            ));
-        } else {
-            // If a micro-op needs several reads, the agent of the first performs it and the other
-            // reads.
-            let feeding: BTreeSet<usize> =
-                needs.iter().filter(|_| !object).filter_map(feeds).collect();
-            latest = feeding.first().copied().unwrap_or(parts.len());
-            if latest == parts.len() {
-                parts.push((i, Vec::new(), object));
-            }
-            let others = feeding
-                .iter()
-                .skip(1)
-                .rev()
-                .map(|&p| parts.remove(p).1)
-                .collect::<Vec<_>>();
-            parts[latest]
-                .1
-                .extend(others.into_iter().rev().flatten().chain([op.clone()]));
-        }
-    }
+    let parts = parts(&all)?;
     let mut data: Vec<usize> = Vec::new();
-    let tracked = parts.iter().any(|p| p.2);
+    let tracked = parts.iter().any(|p| p.object);
     let reads_map = all.iter().any(|i| i.op.has(Tag::TensormapProxy));
     if tracked
         && reads_map
@@ -218,15 +242,17 @@ fn of_instruction(
             .iter()
             .any(|i| i.op.has(Tag::WaitGroupRead))
     {
-        let what = "which reads a tensor map, is in no group, and stands beside a wait for the reads of groups";
+        let what = "which reads a tensor map, is in no group, and stands beside a wait for the \
+            reads of groups";
         return Err(format!("not in this machine: `{}`, {what}", all[0].text));
     }
-    for (first, mut code, object) in parts {
+    for part in parts {
+        let (mut code, object) = (part.code, part.object);
         let number = threads + agents.len();
         for micro in &mut code {
             micro.element = alone(micro.element);
             if let Some(target) = micro.op.target_mut() {
-                *target -= instr.start + first;
+                *target -= instr.start + part.first;
             }
         }
         let tells = match (object, data.is_empty()) {

@@ -617,26 +617,31 @@ impl<B: Backend> Machine<'_, B> {
         let acts = &code.threads[t].acts[at.instr..at.instr + usize::from(ops)];
         let cells = code.at_once(t, at.instr).0 / ops;
         let ty = acts[0].accesses().next()?.ty;
-        let (piece, of) = (ty.piece(cells), usize::from(cells));
+        let pieces = Pieces {
+            ty,
+            piece: ty.piece(cells),
+            cells: usize::from(cells),
+        };
         if eval(acts[0].address()?, regs) % (i64::from(ty.bytes()) * i64::from(ops)) != 0 {
             return None;
         }
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
         for (i, act) in acts.iter().enumerate() {
             let address = eval(act.address()?, regs);
-            for k in 0..of {
-                let address = address + k as i64 * i64::from(piece.bytes());
-                let place = code.place(t, address, piece, act.write().is_some())?;
-                let part = ((i * of + k) as u8, cells * ops);
-                let at = At {
-                    instr: at.instr + i,
-                    ..at
-                };
+            let at = At {
+                instr: at.instr + i,
+                ..at
+            };
+            for k in 0..pieces.cells {
+                let ty = pieces.piece;
+                let address = address + k as i64 * i64::from(ty.bytes());
+                let place = code.place(t, address, ty, act.write().is_some())?;
+                let part = ((i * pieces.cells + k) as u8, cells * ops);
                 let to = |access: &Access| MemoryAccess {
                     at,
                     place,
                     access: Access {
-                        ty: piece,
+                        ty,
                         part,
                         ..*access
                     },
@@ -645,65 +650,17 @@ impl<B: Backend> Machine<'_, B> {
                 writes.extend(act.write().map(to));
             }
         }
-        let unsigned = Ty {
-            signed: false,
-            ..ty
-        };
-        let shift = |k: usize| k as u32 * u32::from(piece.bits);
-        let whole = |pieces: &[i64]| {
-            let bits = Ty {
-                signed: false,
-                ..piece
-            };
-            ty.wrap(
-                pieces
-                    .iter()
-                    .enumerate()
-                    .fold(0, |whole, (k, p)| whole | bits.wrap(*p) << shift(k)),
-            )
-        };
         let new = |old: &[i64]| {
-            let found: Vec<i64> = old.chunks(of).map(whole).collect();
-            let mut regs = regs.to_vec();
-            for (act, old) in acts.iter().zip(&found) {
-                if let Act::Rmw {
-                    dst: Some(dst),
-                    update: Update::When { .. },
-                    ..
-                } = act
-                {
-                    regs[dst.0 as usize] = *old;
-                }
-            }
-            let values = acts.iter().enumerate().map(|(i, act)| match act {
-                Act::Store { value, .. } => Some(eval(value, &regs)),
-                Act::Rmw {
-                    update,
-                    read,
-                    write,
-                    ..
-                } => new_value(update, found[i], read.ty, write.ty, &|e| {
-                    Some(eval(e, &regs))
-                })
-                .flatten(),
-                _ => None,
-            });
-            values
-                .flat_map(|value| {
-                    (0..of).map(move |k| {
-                        value.map(|v| piece.wrap((unsigned.wrap(v) as u64 >> shift(k)) as i64))
-                    })
-                })
-                .collect()
+            let values = new_values(acts, &pieces.join(old), regs);
+            values.into_iter().flat_map(|v| pieces.cut(v)).collect()
         };
         let old = match self.memory.several(cx, m, &reads, &writes, &new) {
             Ok(old) => old,
             Err(halt) => return Some(Err(halt)),
         };
-        let found = old.chunks(of).map(whole);
         Some(Ok(acts
             .iter()
-            .zip(found)
+            .zip(pieces.join(&old))
             .filter_map(|(act, v)| Some((act.defines()?, v)))
             .collect()))
     }
@@ -950,6 +907,77 @@ impl<B: Backend> Machine<'_, B> {
         state.layer.hash(&mut f);
         f.value()
     }
+}
+
+/// The cells of values that an operation accesses at once.
+struct Pieces {
+    /// The type of a value.
+    ty: Ty,
+    /// The type of a cell.
+    piece: Ty,
+    /// The number of cells of a value.
+    cells: usize,
+}
+
+impl Pieces {
+    fn shift(&self, k: usize) -> u32 {
+        k as u32 * u32::from(self.piece.bits)
+    }
+
+    /// The values that consecutive cells hold.
+    fn join(&self, cells: &[i64]) -> Vec<i64> {
+        let bits = Ty {
+            signed: false,
+            ..self.piece
+        };
+        let value = |cells: &[i64]| {
+            let cells = cells.iter().enumerate();
+            self.ty
+                .wrap(cells.fold(0, |value, (k, p)| value | bits.wrap(*p) << self.shift(k)))
+        };
+        cells.chunks(self.cells).map(value).collect()
+    }
+
+    /// The cells of a value; `None` for each if there is none.
+    fn cut(&self, value: Option<i64>) -> impl Iterator<Item = Option<i64>> {
+        let unsigned = Ty {
+            signed: false,
+            ..self.ty
+        };
+        (0..self.cells).map(move |k| {
+            let bits = unsigned.wrap(value?) as u64 >> self.shift(k);
+            Some(self.piece.wrap(bits as i64))
+        })
+    }
+}
+
+/// The values that micro-ops write, given the values that they read; `None`: nothing.
+fn new_values(acts: &[Act], found: &[i64], regs: &[i64]) -> Vec<Option<i64>> {
+    let mut regs = regs.to_vec();
+    for (act, old) in acts.iter().zip(found) {
+        if let Act::Rmw {
+            dst: Some(dst),
+            update: Update::When { .. },
+            ..
+        } = act
+        {
+            regs[dst.0 as usize] = *old;
+        }
+    }
+    let values = acts.iter().enumerate().map(|(i, act)| match act {
+        Act::Store { value, .. } => Some(eval(value, &regs)),
+        Act::Rmw {
+            update,
+            read,
+            write,
+            ..
+        } => {
+            let value = |e: &Expr| Some(eval(e, &regs));
+            new_value(update, found[i], read.ty, write.ty, &value).flatten()
+        }
+        _ => None,
+    });
+    values.collect()
 }
 
 fn fault(at: At, kind: FaultKind, what: &str) -> StepHalt {

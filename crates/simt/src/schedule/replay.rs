@@ -33,14 +33,8 @@ pub(super) fn play<B: Backend>(
             begun = Some(fingerprint(machine, &state));
             events.push(RunEvent::Round);
         }
-        let misfit = |why: &str| {
-            format!(
-                "the recorded schedule does not fit this test: step {}: {why}",
-                i + 1
-            )
-        };
         if !machine.may(&state, step.action()) {
-            return Err(misfit("its thread cannot step"));
+            return Err(misfit(i, "its thread cannot step"));
         }
         let active = machine.layer.active(&state.layer, step.thread);
         events.push(RunEvent::Turn {
@@ -50,7 +44,7 @@ pub(super) fn play<B: Backend>(
         let mut tape = Tape::new(&step.answers);
         let result = machine.step(&mut state, step.action(), &mut tape, &mut events);
         if !tape.fitted() {
-            return Err(misfit("its choices are others"));
+            return Err(misfit(i, "its choices are others"));
         }
         match result {
             Ok(_) => {}
@@ -60,7 +54,7 @@ pub(super) fn play<B: Backend>(
             {
                 seeing.fault(machine, &halt, recorded.clone());
             }
-            Err(halt) => return Err(misfit(&machine.why(&halt))),
+            Err(halt) => return Err(misfit(i, &machine.why(&halt))),
         }
         if machine.tidies(i + 1, recorded.period.max(1)) {
             machine.tidy(&mut state);
@@ -113,6 +107,13 @@ pub(super) fn play<B: Backend>(
         reason: None,
         ..seeing.into()
     })
+}
+
+fn misfit(i: usize, why: &str) -> String {
+    format!(
+        "the recorded schedule does not fit this test: step {}: {why}",
+        i + 1
+    )
 }
 
 /// Records the outcome of a run that ended, with the final values that the recording picks.

@@ -90,88 +90,105 @@ fn excludes(code: &Code, b: &Barrier, thread: usize) -> bool {
     mask(b).is_some_and(|mask| mask >> code.lanes[thread].min(31) & 1 == 0)
 }
 
+impl BarrierCall<'_> {
+    /// Its thread and instruction.
+    fn place(&self) -> (usize, usize) {
+        (self.thread, self.instr)
+    }
+}
+
+fn hazard(kind: HazardKind, first: (usize, usize), second: Option<(usize, usize)>) -> RunHazard {
+    RunHazard {
+        kind,
+        first,
+        second,
+        loc: None,
+    }
+}
+
+/// The calls in the phase of a call.
+fn met<'p, 'c, 'a>(phases: &'p Phases<'c, 'a>, c: &BarrierCall<'_>) -> &'p [&'c BarrierCall<'a>] {
+    phases.get(&c.phase).map_or(&[], Vec::as_slice)
+}
+
+/// Whether a thread waits at a barrier at the end of its history. A barrier with a wait is the last
+/// action of a waiting thread; a thread that only arrives goes on.
+fn is_blocked(code: &Code, m: &History, t: usize) -> bool {
+    let last = m.of(t).next_back();
+    let last = last.filter(|(_, e)| e.kind == HistoryKind::Arrive);
+    last.and_then(|(_, e)| code.threads[t].acts[e.instr].barrier())
+        .is_some_and(|b| b.action != BarrierAction::Arrive)
+}
+
+/// Whether a thread arrives at a collective without the wait that has to follow.
+fn is_unawaited(a: &BarrierCall<'_>, waits: &[BarrierCall<'_>]) -> bool {
+    a.barrier.is_collective()
+        && a.barrier.action == BarrierAction::Arrive
+        && !waits
+            .iter()
+            .any(|w| (w.thread, w.phase) == (a.thread, a.phase))
+}
+
 impl Clike {
     /// The undefined behaviour of a history in which every thread has ended or waits forever.
     pub(super) fn undefined(&self, code: &Code, m: &History) -> Vec<RunHazard> {
         let mut found: Vec<RunHazard> = m.race.iter().cloned().collect();
         found.extend(self.misused_objects(code, m));
-        let hazard = |kind, first, second| RunHazard {
-            kind,
-            first,
-            second,
-            loc: None,
-        };
         found.extend(m.misuse.map(|at| hazard(HazardKind::Misuse, at, None)));
         if self.language.uniform == Uniform::Free {
             return found;
         }
-        let (arrivals, waits) = (
-            calls(code, m, HistoryKind::Arrive),
-            calls(code, m, HistoryKind::Wait),
-        );
+        let arrivals = calls(code, m, HistoryKind::Arrive);
+        let waits = calls(code, m, HistoryKind::Wait);
         let mut phases: Phases<'_, '_> = FxHashMap::default();
-        arrivals
-            .iter()
-            .for_each(|a| phases.entry(a.phase).or_default().push(a));
-        let met = |c: &BarrierCall<'_>| phases.get(&c.phase).map_or(&[][..], Vec::as_slice);
-        let place = |c: &BarrierCall<'_>| (c.thread, c.instr);
-        for w in waits
-            .iter()
-            .filter(|_| self.language.uniform == Uniform::Everyone)
-        {
-            let other = met(w).iter().find(|a| {
+        for a in &arrivals {
+            phases.entry(a.phase).or_default().push(a);
+        }
+        let everyone = self.language.uniform == Uniform::Everyone;
+        for w in waits.iter().filter(|_| everyone) {
+            let other = met(&phases, w).iter().find(|a| {
                 invites(code, a, w.thread) && arguments(a.barrier) != arguments(w.barrier)
             });
             found.extend(
-                other.map(|a| hazard(HazardKind::BarrierArguments, place(a), Some(place(w)))),
+                other.map(|a| hazard(HazardKind::BarrierArguments, a.place(), Some(w.place()))),
             );
         }
-        // A barrier with a wait is the last action of a waiting thread; a thread that only arrives
-        // goes on.
-        let waits_at = |t: usize, i: usize| {
-            code.threads[t].acts[i]
-                .barrier()
-                .is_some_and(|b| b.action != BarrierAction::Arrive)
-        };
-        let blocked = |t: usize| {
-            m.of(t)
-                .next_back()
-                .is_some_and(|(_, e)| e.kind == HistoryKind::Arrive && waits_at(t, e.instr))
-        };
-        let over = |t: usize| self.language.uniform == Uniform::Everyone || blocked(t);
         for a in &arrivals {
-            let came = |t: usize| met(a).iter().any(|b| b.thread == t);
-            // A barrier with a thread count (as in assembly within CUDA C++) requires nothing of
-            // the other threads, nor of the place of their calls.
-            let asks_all = !a.barrier.says_count();
-            // No thread may end without executing a collective.
-            let missed = |t: usize| a.barrier.is_collective() || over(t);
-            let absent = || {
-                asks_all
-                    && (0..m.threads.len()).any(|t| invites(code, a, t) && missed(t) && !came(t))
-            };
             let thread = ThreadId(a.thread as u16);
             if code.program.is_uncooperative(thread, a.barrier) {
-                found.push(hazard(HazardKind::Misuse, place(a), None));
+                found.push(hazard(HazardKind::Misuse, a.place(), None));
             }
-            // A thread that arrives without waiting has to wait later.
-            let apart = a.barrier.is_collective() && a.barrier.action == BarrierAction::Arrive;
-            let unawaited = || {
-                apart
-                    && !waits
-                        .iter()
-                        .any(|w| (w.thread, w.phase) == (a.thread, a.phase))
-            };
-            if unawaited()
+            let met = met(&phases, a);
+            if is_unawaited(a, &waits)
                 || excludes(code, a.barrier, a.thread)
-                || absent()
-                || self.elsewhere(code, met(a), a)
+                || self.is_missed(code, m, met, a)
+                || self.elsewhere(code, met, a)
             {
-                found.push(hazard(HazardKind::Divergence, place(a), None));
+                found.push(hazard(HazardKind::Divergence, a.place(), None));
                 break;
             }
         }
         found
+    }
+
+    /// Whether a thread that a call's barrier is for has not come to it and never will.
+    fn is_missed(
+        &self,
+        code: &Code,
+        m: &History,
+        met: &[&BarrierCall<'_>],
+        a: &BarrierCall<'_>,
+    ) -> bool {
+        // A barrier with a thread count (as in assembly within CUDA C++) requires nothing of the
+        // other threads, nor of the place of their calls. No thread may end without executing a
+        // collective.
+        !a.barrier.says_count()
+            && (0..m.threads.len()).any(|t| {
+                let is_over = a.barrier.is_collective()
+                    || self.language.uniform == Uniform::Everyone
+                    || is_blocked(code, m, t);
+                invites(code, a, t) && is_over && !met.iter().any(|b| b.thread == t)
+            })
     }
 
     /// Whether a thread of the block that runs the same code is at a different call, in the phase

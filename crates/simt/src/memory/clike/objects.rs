@@ -17,7 +17,7 @@ use super::graph::{History, HistoryEvent};
 use super::{Clike, GLOBAL};
 use crate::code::Code;
 use crate::record::{HazardKind, RunHazard};
-use program::host::{CommandId, CommandKind};
+use program::host::{CommandId, CommandKind, HostProgram};
 use program::{LocId, MemoryKind, ThreadId};
 
 /// The program's uses of memory that is not fine-grained.
@@ -42,28 +42,21 @@ impl ObjectUses {
     /// The uses in a program.
     pub(super) fn new(code: &Code) -> ObjectUses {
         let program = &code.program;
-        let object =
-            |loc: usize| program.object(code.memory.cell(code.locations[loc].cell).location.0);
-        let all = || 0..code.locations.len();
-        let shared = |loc: usize| {
-            matches!(
-                code.locations[loc].kind,
-                MemoryKind::Buffer | MemoryKind::SvmCoarse
-            )
-        };
-        let mut objects = ObjectUses {
-            whole: all().map(|loc| shared(loc).then(|| object(loc))).collect(),
-            buffer: all()
-                .map(|loc| code.locations[loc].kind == MemoryKind::Buffer)
-                .collect(),
-            ..ObjectUses::default()
-        };
+        let mut objects = ObjectUses::default();
+        for location in &code.locations {
+            let is_whole = matches!(location.kind, MemoryKind::Buffer | MemoryKind::SvmCoarse);
+            let object = program.object(code.memory.cell(location.cell).location.0);
+            objects.whole.push(is_whole.then_some(object));
+            objects.buffer.push(location.kind == MemoryKind::Buffer);
+        }
         if let Some(host) = program.host.as_deref() {
-            let thread = |c: CommandId| host.command(c).threads.first().map(|t| usize::from(t.0));
             objects.mappings = host
                 .mappings(program)
                 .into_iter()
-                .filter_map(|(begin, end)| Some((thread(begin)?, end.and_then(thread))))
+                .filter_map(|(begin, end)| {
+                    let end = end.and_then(|c| first_thread(host, c));
+                    Some((first_thread(host, begin)?, end))
+                })
                 .collect();
             let maps = host
                 .commands
@@ -74,34 +67,26 @@ impl ObjectUses {
                 .map(|t| usize::from(t.0))
                 .collect();
         }
-        let uses = |t: usize, loc: usize| {
-            loc >= 128
-                || code.threads[t]
-                    .reach
-                    .first()
-                    .is_some_and(|r| r >> loc & 1 != 0)
-        };
-        let atomic = |t: usize| {
-            code.threads[t]
-                .acts
-                .iter()
-                .any(|a| a.accesses().any(|a| a.scope != program::Scope::Thread))
-        };
-        let threads = code.threads.len();
-        for (t, u) in (0..threads).flat_map(|t| (0..t).map(move |u| (t, u))) {
-            let used = |t: usize| -> BTreeSet<LocId> {
-                all()
-                    .filter(|&loc| uses(t, loc))
-                    .filter_map(|loc| objects.whole[loc])
-                    .collect()
-            };
-            if used(t).is_disjoint(&used(u)) {
-                continue;
+        let used: Vec<BTreeSet<LocId>> = (0..code.threads.len())
+            .map(|t| objects.used_by(code, t))
+            .collect();
+        for t in 0..used.len() {
+            for u in (0..t).filter(|&u| !used[t].is_disjoint(&used[u])) {
+                objects.apart |= are_apart(code, t, u);
+                objects.together |=
+                    are_instances(code, t, u) && has_atomics(code, t) && has_atomics(code, u);
             }
-            objects.apart |= are_apart(code, t, u);
-            objects.together |= are_instances(code, t, u) && atomic(t) && atomic(u);
         }
         objects
+    }
+
+    /// The objects that a thread may access.
+    fn used_by(&self, code: &Code, t: usize) -> BTreeSet<LocId> {
+        let reach = code.threads[t].reach.first();
+        (0..code.locations.len())
+            .filter(|&loc| loc >= 128 || reach.is_some_and(|r| r >> loc & 1 != 0))
+            .filter_map(|loc| self.whole[loc])
+            .collect()
     }
 
     /// Whether a finished history can have anything to report.
@@ -142,98 +127,148 @@ fn place(e: &HistoryEvent) -> (usize, usize) {
     (e.thread, e.instr)
 }
 
+fn first_thread(host: &HostProgram, c: CommandId) -> Option<usize> {
+    host.command(c).threads.first().map(|t| usize::from(t.0))
+}
+
+/// Whether a thread has atomic operations, whose scope is wider than the work-item.
+fn has_atomics(code: &Code, t: usize) -> bool {
+    let mut accesses = code.threads[t].acts.iter().flat_map(|a| a.accesses());
+    accesses.any(|a| a.scope != program::Scope::Thread)
+}
+
 impl Clike {
     /// The misuse of whole objects in a finished history, and the uses that are left to
     /// implementations.
     pub(super) fn misused_objects(&self, code: &Code, m: &History) -> BTreeSet<RunHazard> {
-        let mut found = BTreeSet::new();
         let Some(objects) = self.objects.as_ref().filter(|o| o.is_asked()) else {
-            return found;
+            return BTreeSet::new();
         };
-        let is_whole = |e: &HistoryEvent| e.is_access() && objects.whole[e.loc].is_some();
-        let accesses: Vec<usize> = (0..m.threads.len())
-            .flat_map(|t| m.of(t).filter(|(_, e)| is_whole(e)).map(|(i, _)| i))
-            .collect();
-        let event = |i: usize| &*m.events[i];
-        for (n, &i) in accesses.iter().enumerate() {
-            for &j in &accesses[..n] {
-                let (a, b) = (event(i), event(j));
-                let apart = a.thread != b.thread
+        let accesses = (0..m.threads.len())
+            .flat_map(|t| m.of(t))
+            .filter(|(_, e)| e.is_access() && objects.whole[e.loc].is_some());
+        let history = ObjectHistory {
+            code,
+            m,
+            objects,
+            accesses: accesses.map(|(i, _)| i).collect(),
+        };
+        let mut found = BTreeSet::new();
+        history.find_unordered(&mut found);
+        history.find_outside_mappings(&mut found);
+        found
+    }
+}
+
+/// The accesses of a finished history to whole objects.
+struct ObjectHistory<'a> {
+    code: &'a Code,
+    m: &'a History,
+    objects: &'a ObjectUses,
+    accesses: Vec<usize>,
+}
+
+impl ObjectHistory<'_> {
+    fn event(&self, i: usize) -> &HistoryEvent {
+        &self.m.events[i]
+    }
+
+    /// The accesses of a thread to a location.
+    fn of(&self, thread: usize, loc: usize) -> impl Iterator<Item = usize> {
+        self.accesses
+            .iter()
+            .copied()
+            .filter(move |&i| self.event(i).thread == thread && self.event(i).loc == loc)
+    }
+
+    /// The accesses by which mappings of a location begin, with the threads that end them.
+    fn begins(&self, loc: usize) -> impl Iterator<Item = (usize, Option<usize>)> {
+        let mappings = self.objects.mappings.iter();
+        mappings.flat_map(move |&(begin, end)| self.of(begin, loc).map(move |b| (b, end)))
+    }
+
+    /// The accesses to a location by which a thread ends a mapping.
+    fn ends(&self, thread: Option<usize>, loc: usize) -> impl Iterator<Item = usize> {
+        thread
+            .into_iter()
+            .flat_map(move |thread| self.of(thread, loc))
+    }
+
+    /// Adds conflicting accesses of one object without order.
+    fn find_unordered(&self, found: &mut BTreeSet<RunHazard>) {
+        for (n, &i) in self.accesses.iter().enumerate() {
+            for &j in &self.accesses[..n] {
+                let (a, b) = (self.event(i), self.event(j));
+                let conflict = a.thread != b.thread
                     && (a.is_write() || b.is_write())
-                    && objects.whole[a.loc] == objects.whole[b.loc]
-                    && !are_ordered(m, i, j);
-                if !apart {
+                    && self.objects.whole[a.loc] == self.objects.whole[b.loc];
+                if !conflict || are_ordered(self.m, i, j) {
                     continue;
                 }
-                let pair = |kind| RunHazard {
-                    kind,
-                    first: place(a).min(place(b)),
-                    second: Some(place(a).max(place(b))),
-                    loc: Some(a.loc),
-                };
                 // At a single location this is an ordinary race.
-                if a.loc != b.loc && are_apart(code, a.thread, b.thread) {
-                    found.insert(pair(HazardKind::Race));
+                if a.loc != b.loc && are_apart(self.code, a.thread, b.thread) {
+                    found.insert(pair(HazardKind::Race, a, b, a.loc));
                 }
-                let settled = !(a.atomic && b.atomic && objects.buffer[a.loc]);
-                if !settled && are_instances(code, a.thread, b.thread) {
-                    found.insert(pair(HazardKind::Unspecified));
+                let in_buffer = a.atomic && b.atomic && self.objects.buffer[a.loc];
+                if in_buffer && are_instances(self.code, a.thread, b.thread) {
+                    found.insert(pair(HazardKind::Unspecified, a, b, a.loc));
                 }
             }
         }
-        let of = |thread: usize, loc: usize| {
-            accesses
-                .iter()
-                .copied()
-                .filter(move |&i| event(i).thread == thread && event(i).loc == loc)
-        };
-        for &i in &accesses {
-            let e = event(i);
-            let host = code.program.threads[e.thread].place.host;
-            let begins = || {
-                objects
-                    .mappings
-                    .iter()
-                    .flat_map(|&(begin, end)| of(begin, e.loc).map(move |b| (b, end)))
-            };
-            let ends = |end: Option<usize>| end.into_iter().flat_map(|end| of(end, e.loc));
-            if host && begins().next().is_some() {
-                // The host may use the memory between the completion of a mapping and the call that
-                // ends it.
-                let fits = |&(begin, end): &(usize, Option<usize>)| {
-                    event(begin).is_write() == e.is_write()
-                        && is_before(m, begin, i)
-                        && ends(end).all(|u| is_before(m, i, u))
-                };
-                if !begins().any(|b| fits(&b)) {
-                    let (first, loc) = (place(e), Some(e.loc));
+    }
+
+    /// Adds accesses of the host outside its mappings, and accesses of commands to mapped objects.
+    fn find_outside_mappings(&self, found: &mut BTreeSet<RunHazard>) {
+        for &i in &self.accesses {
+            let e = self.event(i);
+            let host = self.code.program.threads[e.thread].place.host;
+            if host {
+                if self.begins(e.loc).next().is_some() && !self.is_within_a_mapping(i) {
                     found.insert(RunHazard {
                         kind: HazardKind::Unmapped,
-                        first,
+                        first: place(e),
                         second: None,
-                        loc,
+                        loc: Some(e.loc),
                     });
                 }
+                continue;
             }
-            if host || objects.maps.contains(&e.thread) {
+            if self.objects.maps.contains(&e.thread) {
                 continue;
             }
             // No command may use an object mapped for writing, and none may write any mapped
             // object.
-            for (begin, end) in begins() {
-                let conflict = e.is_write() || event(begin).is_write();
-                if conflict && !is_before(m, i, begin) && !ends(end).any(|u| is_before(m, u, i)) {
-                    let (a, b) = (place(e), place(event(begin)));
-                    let kind = HazardKind::WhileMapped;
-                    found.insert(RunHazard {
-                        kind,
-                        first: a.min(b),
-                        second: Some(a.max(b)),
-                        loc: Some(e.loc),
-                    });
+            for (begin, end) in self.begins(e.loc) {
+                let conflict = e.is_write() || self.event(begin).is_write();
+                if conflict
+                    && !is_before(self.m, i, begin)
+                    && !self.ends(end, e.loc).any(|u| is_before(self.m, u, i))
+                {
+                    let begin = self.event(begin);
+                    found.insert(pair(HazardKind::WhileMapped, e, begin, e.loc));
                 }
             }
         }
-        found
+    }
+
+    /// Whether an access of the host comes between the completion of a mapping for that use and the
+    /// call that ends it.
+    fn is_within_a_mapping(&self, i: usize) -> bool {
+        let e = self.event(i);
+        self.begins(e.loc).any(|(begin, end)| {
+            self.event(begin).is_write() == e.is_write()
+                && is_before(self.m, begin, i)
+                && self.ends(end, e.loc).all(|u| is_before(self.m, i, u))
+        })
+    }
+}
+
+/// A hazard of two accesses, in the order of their threads and instructions.
+fn pair(kind: HazardKind, a: &HistoryEvent, b: &HistoryEvent, loc: usize) -> RunHazard {
+    RunHazard {
+        kind,
+        first: place(a).min(place(b)),
+        second: Some(place(a).max(place(b))),
+        loc: Some(loc),
     }
 }
