@@ -36,15 +36,20 @@ impl<'x, 'a> Exclusion<'x, 'a> {
         // its two events.
         let (mut grows, mut is_local) = (Vec::new(), Vec::new());
         for (node, absent) in model.nodes.iter().zip(&task.absent) {
-            let all = |of: &[bool]| node.op.operands().all(|a| of[a.index()]);
             let (more, local) = match node.op {
                 _ if *absent => (true, true),
                 NodeOp::Var(..) => (false, false),
-                NodeOp::Diff(a, b) => (grows[a.index()] && is_local[b.index()], all(&is_local)),
+                NodeOp::Diff(a, b) => (
+                    grows[a.index()] && is_local[b.index()],
+                    all_operands(&node.op, &is_local),
+                ),
                 NodeOp::Seq(..) | NodeOp::Plus(_) | NodeOp::Domain(_) | NodeOp::Range(_) => {
-                    (all(&grows), false)
+                    (all_operands(&node.op, &grows), false)
                 }
-                _ => (all(&grows), all(&is_local)),
+                _ => (
+                    all_operands(&node.op, &grows),
+                    all_operands(&node.op, &is_local),
+                ),
             };
             grows.push(more);
             is_local.push(local);
@@ -159,32 +164,21 @@ impl<'x, 'a> Exclusion<'x, 'a> {
         from_reads: Option<(usize, usize)>,
         free: &[(FreeId, (usize, usize))],
     ) -> Vec<u64> {
-        let at = |e: usize| {
-            events
-                .iter()
-                .position(|&other| other == e)
-                .expect("one of these") as u64
-        };
-        let mut key = vec![from_reads.map_or(u64::MAX, |(a, b)| at(a) << 8 | at(b))];
-        key.extend(
-            free.iter()
-                .map(|&(f, (a, b))| u64::from(f.0) << 16 | at(a) << 8 | at(b)),
-        );
-        let bits = |has: &dyn Fn(usize, usize) -> bool| {
-            let pairs = events
-                .iter()
-                .flat_map(|&a| events.iter().map(move |&b| (a, b)));
-            pairs.fold(0, |bits, (a, b)| bits << 1 | u64::from(has(a, b)))
-        };
+        let mut key = vec![from_reads.map_or(u64::MAX, |(a, b)| {
+            index_in(events, a) << 8 | index_in(events, b)
+        })];
+        key.extend(free.iter().map(|&(f, (a, b))| {
+            u64::from(f.0) << 16 | index_in(events, a) << 8 | index_in(events, b)
+        }));
         let mut bases: Vec<_> = self.task.bases.iter().collect();
         bases.sort_unstable_by_key(|(id, _)| **id);
         for (_, (_, base)) in bases {
             match base {
-                Base::Set(set) => key.push(bits(&|a, b| a == b && set.has(a))),
+                Base::Set(set) => key.push(bits(events, &|a, b| a == b && set.has(a))),
                 Base::Rel(rel) => {
                     key.extend([
-                        bits(&|a, b| rel.fixed.has(a, b)),
-                        bits(&|a, b| {
+                        bits(events, &|a, b| rel.fixed.has(a, b)),
+                        bits(events, &|a, b| {
                             rel.open
                                 .binary_search_by_key(&(a, b), |cell| (cell.0, cell.1))
                                 .is_ok()
@@ -195,12 +189,33 @@ impl<'x, 'a> Exclusion<'x, 'a> {
         }
         for bound in &self.bounds.free {
             key.extend([
-                bits(&|a, b| bound.must.has(a, b)),
-                bits(&|a, b| bound.may.has(a, b)),
+                bits(events, &|a, b| bound.must.has(a, b)),
+                bits(events, &|a, b| bound.may.has(a, b)),
             ]);
         }
         key
     }
+}
+
+/// The pairs of these events in a relation, as bits.
+fn bits(events: &[usize], has: &dyn Fn(usize, usize) -> bool) -> u64 {
+    let pairs = events
+        .iter()
+        .flat_map(|&a| events.iter().map(move |&b| (a, b)));
+    pairs.fold(0, |bits, (a, b)| bits << 1 | u64::from(has(a, b)))
+}
+
+/// The index of an event among these.
+fn index_in(events: &[usize], e: usize) -> u64 {
+    events
+        .iter()
+        .position(|&other| other == e)
+        .expect("one of these") as u64
+}
+
+/// Whether all operands of a node have a property.
+fn all_operands(op: &NodeOp, of: &[bool]) -> bool {
+    op.operands().all(|a| of[a.index()])
 }
 
 /// Whether an axiom fails under these bounds.

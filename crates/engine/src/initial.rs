@@ -27,7 +27,7 @@ use crate::skeleton::signature::{self, of_the_checker};
 use crate::skeleton::{Cond, Skeleton};
 use cat::model::ir::{Axiom, Effect, Kind, Model, Node, NodeId, NodeOp, Test};
 use cat::rel::EventSet;
-use program::memory::CellId;
+use program::memory::{Cell, CellId};
 use program::unknown::{Site, Unknowns};
 use verdict::Reason;
 
@@ -63,10 +63,10 @@ pub(crate) fn unwritten(
         return Ok((found, None));
     }
     let sk = &task.sk;
-    let first = |c: CellId| sk.memory.cell(sk.memory.cell(c).memory);
     let initial = EventSet::from_fn(sk.len(), |e| {
         let e = e.index();
-        sk.events[e].thread.is_none() && task.surely_at(e).is_some_and(|c| first(c).unknown)
+        sk.events[e].thread.is_none()
+            && task.surely_at(e).is_some_and(|c| first_cell(sk, c).unknown)
     });
     let all = vec![true; task.model.axioms.len()];
     let bounds = TaskBounds::new(task, &all, deadline).ok_or(Reason::Time)?;
@@ -91,10 +91,6 @@ pub(crate) fn unwritten(
     asked.absent = signature::absent(&model, &sk.program);
     let [writes, reads] = of_the_checker();
     asked.bases.insert(writes, (0, Base::Set(initial.clone())));
-    let name = |source: usize| {
-        task.surely_at(source)
-            .map_or(String::new(), |c| first(c).name.clone())
-    };
     for n in 0.. {
         left.retain(|read, _| site(sk, *read).is_some_and(|site| !found.reads.contains_key(&site)));
         if left.is_empty() {
@@ -103,7 +99,7 @@ pub(crate) fn unwritten(
         if n == MOST {
             found.reads.extend(
                 left.iter()
-                    .filter_map(|(read, from)| Some((site(sk, *read)?, name(from[0])))),
+                    .filter_map(|(read, from)| Some((site(sk, *read)?, name_of(task, from[0])))),
             );
             break;
         }
@@ -133,12 +129,23 @@ pub(crate) fn unwritten(
         {
             found
                 .reads
-                .extend(site(sk, read).map(|site| (site, name(source))));
+                .extend(site(sk, read).map(|site| (site, name_of(task, source))));
         }
     }
     found.unknowns =
         Unknowns::with_unwritten(&task.test.program, found.reads.keys().copied().collect());
     Ok((found, Some(bounds)))
+}
+
+/// The name of the memory of an initial write.
+fn name_of(task: &Task<'_>, source: usize) -> String {
+    task.surely_at(source)
+        .map_or(String::new(), |c| first_cell(&task.sk, c).name.clone())
+}
+
+/// The cell that an alias stands for.
+fn first_cell<'s>(sk: &'s Skeleton, c: CellId) -> &'s Cell {
+    sk.memory.cell(sk.memory.cell(c).memory)
 }
 
 /// The instruction of a read.

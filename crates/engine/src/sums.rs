@@ -204,14 +204,16 @@ pub(crate) fn sums(task: &Task<'_>, bounds: &TaskBounds) -> Vec<Sum> {
         );
     }
     // A sum that starts from another sum does not see the values of that sum.
-    let of_another = |sums: &[Sum], start: usize| {
-        sums.iter()
-            .flat_map(|sum| &sum.members)
-            .any(|m| m.1 == start)
-    };
     let all = sums.clone();
-    sums.retain(|sum| !of_another(&all, sum.start));
+    sums.retain(|sum| !starts_from(&all, sum.start));
     sums
+}
+
+/// Whether a write is a member of one of these sums.
+fn starts_from(sums: &[Sum], start: usize) -> bool {
+    sums.iter()
+        .flat_map(|sum| &sum.members)
+        .any(|m| m.1 == start)
 }
 
 /// Whether all executions in which the axioms hold meet the conditions in the module's head.
@@ -224,7 +226,6 @@ fn is_whole(
     let (sk, model) = (&task.sk, task.model);
     let [source, co] = [model.values, model.finals].map(|f| &bounds.free[f.0 as usize]);
     let Sum { start, members } = sum;
-    let is_member = |e: usize| members.iter().any(|&(r, w)| r == e || w == e);
     let cell = task.surely_at(members[0].1);
     let mut events = 0..sk.len();
     // The atomics start from one write that surely executes. Every other write comes before it or
@@ -237,7 +238,7 @@ fn is_whole(
                 .iter()
                 .any(|&c| Some(sk.memory.cell(c).memory) == cell);
             let event = &sk.events[e];
-            if !at || is_member(e) || e == *start {
+            if !at || is_member(members, e) || e == *start {
                 return true;
             }
             (!event.is_write()
@@ -249,9 +250,15 @@ fn is_whole(
         })
         && members.iter().all(|&(r, w)| {
             let mut others = members.iter().filter(|&&(_, other)| other != w);
-            (0..sk.len()).all(|s| !source.may.has(s, r) || s == *start || is_member(s) && s != w)
+            (0..sk.len())
+                .all(|s| !source.may.has(s, r) || s == *start || is_member(members, s) && s != w)
                 && others.all(|&other| excluded.apart((r, w), other))
         })
+}
+
+/// Whether an event is a half of one of these atomics.
+fn is_member(members: &[(usize, usize)], e: usize) -> bool {
+    members.iter().any(|&(r, w)| r == e || w == e)
 }
 
 /// An execution with the values that the atomics really return.

@@ -221,20 +221,22 @@ fn going_on(bound: u32, at: &Place) -> String {
 }
 
 fn aborted(place: &Place) -> &'static str {
-    let word = |opcode: &str| {
-        place
-            .text
-            .split_whitespace()
-            .any(|word| word.split('.').next() == Some(opcode))
-    };
-    if word("call") {
+    if has_opcode(place, "call") {
         "calls a function that is not known: what happens then is not said"
-    } else if word("brx") {
+    } else if has_opcode(place, "brx") {
         "goes beyond the end of its list of labels, which is undefined: what happens then is not \
         said"
     } else {
         "can end the program: what is in memory then is not said"
     }
+}
+
+/// Whether an instruction has this opcode.
+fn has_opcode(place: &Place, opcode: &str) -> bool {
+    place
+        .text
+        .split_whitespace()
+        .any(|word| word.split('.').next() == Some(opcode))
 }
 
 fn many(at: &Option<Place>) -> String {

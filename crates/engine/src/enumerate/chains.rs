@@ -104,41 +104,50 @@ impl CandidateSearch<'_, '_, '_> {
         eval: &mut Eval<'_>,
         bounds: &mut CandidateBounds,
     ) -> Result<Next, SearchStop> {
-        let open = |&r: &usize| self.updates[r].is_some() && partial.is_open(r);
-        let open: Vec<usize> = seen.algebra.may.iter().filter(open).collect();
+        let open: Vec<usize> = seen
+            .algebra
+            .may
+            .iter()
+            .filter(|&r| self.updates[r].is_some() && partial.is_open(r))
+            .collect();
         if open.is_empty() {
             return Ok(Next::Any);
         }
         if !self.put_in_order(partial, chains, seen, bounds)? {
             return Ok(Next::Nothing);
         }
-        let sure = |&r: &usize| seen.algebra.must.has(r) && seen.at(r).is_some();
-        let weight = |event: usize| self.weight(seen.at(event));
         let heads = self.heads(partial, chains, seen, eval, &open);
         let stuck = open.iter().copied().filter(|&r| {
-            sure(&r) && chains.bars_any(r) && !heads.iter().any(|(w, _)| seen.at(*w) == seen.at(r))
+            seen.is_sure(r)
+                && chains.bars_any(r)
+                && !heads.iter().any(|(w, _)| seen.at(*w) == seen.at(r))
         });
         let stuck: Vec<usize> = stuck.collect();
-        if let Some(&r) = stuck.iter().max_by_key(|&&r| (weight(r), Reverse(r))) {
+        if let Some(&r) = stuck
+            .iter()
+            .max_by_key(|&&r| (self.weight(seen.at(r)), Reverse(r)))
+        {
             self.bar_taken(partial, chains, seen, bounds, &stuck)?;
             let ends = self.closed && self.goes_in_circle(partial, chains, seen, eval);
             return Ok(if ends { Next::Nothing } else { Next::Read(r) });
         }
         // Prefers a write whose possible successors all surely execute and are few.
-        let key = |(w, readers): &(usize, Vec<usize>)| {
-            (
-                weight(*w),
-                readers.iter().all(sure),
-                Reverse(readers.len()),
-                Reverse(*w),
-            )
-        };
         let head = heads
             .into_iter()
-            .filter(|(_, readers)| readers.iter().any(sure))
-            .max_by_key(key);
+            .filter(|(_, readers)| readers.iter().any(|&r| seen.is_sure(r)))
+            .max_by_key(|(w, readers): &(usize, Vec<usize>)| {
+                (
+                    self.weight(seen.at(*w)),
+                    readers.iter().all(|&r| seen.is_sure(r)),
+                    Reverse(readers.len()),
+                    Reverse(*w),
+                )
+            });
         Ok(head.map_or(Next::Any, |(w, readers)| {
-            Next::Of(w, readers.into_iter().filter(sure).collect())
+            Next::Of(
+                w,
+                readers.into_iter().filter(|&r| seen.is_sure(r)).collect(),
+            )
         }))
     }
 
@@ -160,10 +169,9 @@ impl CandidateSearch<'_, '_, '_> {
         seen: &EventFacts,
         bounds: &mut CandidateBounds,
     ) -> Result<bool, SearchStop> {
-        let executes = |w: usize| seen.algebra.must.has(w);
         let decided = self
             .decided(partial)
-            .filter(|&(source, own)| executes(source) && executes(own));
+            .filter(|&(source, own)| seen.algebra.must.has(source) && seen.algebra.must.has(own));
         let mut decided: Vec<(usize, usize)> = decided.collect();
         // Begins with the first operation, because each step uses the previous ones.
         decided.sort_by_key(|&(_, own)| chains.ordered().filter(|pair| pair.1 == own).count());
@@ -175,7 +183,11 @@ impl CandidateSearch<'_, '_, '_> {
                 .iter()
                 .flatten()
                 .filter(|&&w| w != own && seen.at(w) == seen.at(own));
-            pairs.extend(others.filter(|&&w| executes(w)).map(|&w| (own, w)));
+            pairs.extend(
+                others
+                    .filter(|&&w| seen.algebra.must.has(w))
+                    .map(|&w| (own, w)),
+            );
         }
         let mut found = false;
         for (a, b) in pairs {

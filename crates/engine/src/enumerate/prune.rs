@@ -57,15 +57,12 @@ impl CandidateSearch<'_, '_, '_> {
             self.deadline.0,
         );
         let values = values.ok_or(SearchStop::Time)?;
-        let bound = |id: NodeId| {
-            values[id.index()]
-                .as_deref()
-                .expect("bounds are static")
-                .rel()
-        };
         let free = model.free.iter().map(|f| match f.shape {
-            Shape::Function => bound(f.within).clone(),
-            Shape::Order => declared_order(bound(f.within), f.containing.map(bound)),
+            Shape::Function => static_bound(&values, f.within).clone(),
+            Shape::Order => declared_order(
+                static_bound(&values, f.within),
+                f.containing.map(|id| static_bound(&values, id)),
+            ),
         });
         let free = free.collect();
         let known = Rc::new(StaticValues {
@@ -213,6 +210,14 @@ impl CandidateSearch<'_, '_, '_> {
         };
         negate(holds, !flag.negated)
     }
+}
+
+/// The bounds of a static relation.
+fn static_bound(values: &Values<Bounds>, id: NodeId) -> &Bound<Rel> {
+    values[id.index()]
+        .as_deref()
+        .expect("bounds are static")
+        .rel()
 }
 
 /// Puts one event before another in an order.

@@ -16,7 +16,6 @@ use crate::skeleton::pool::Cond;
 use crate::task::{Task, closes_value_flow};
 use cat::algebra::bounds::{Bound, Bounds};
 use cat::algebra::{Values, needed_unless};
-use cat::model::ir::NodeId;
 use cat::rel::{EventSet, Rel};
 use program::litmus::Observable;
 use program::memory::CellId;
@@ -92,6 +91,11 @@ pub(super) struct EventFacts {
 }
 
 impl EventFacts {
+    /// Whether an access surely executes at a known location.
+    pub(super) fn is_sure(&self, event: usize) -> bool {
+        self.algebra.must.has(event) && self.at(event).is_some()
+    }
+
     /// The location of an access, if it is known and exists.
     pub(super) fn at(&self, event: usize) -> Option<CellId> {
         self.memory[event].flatten()
@@ -199,9 +203,8 @@ impl<'t, 'a, 'q> CandidateSearch<'t, 'a, 'q> {
             .free
             .iter()
             .flat_map(|f| [Some(f.within), f.containing, f.covering]);
-        let absent = |id: NodeId| task.absent[id.index()];
-        let wanted = needed_unless(model, axioms.chain(flags), absent);
-        let mut fixed = needed_unless(model, bounds.flatten(), absent);
+        let wanted = needed_unless(model, axioms.chain(flags), |id| task.absent[id.index()]);
+        let mut fixed = needed_unless(model, bounds.flatten(), |id| task.absent[id.index()]);
         for (i, node) in model.nodes.iter().enumerate() {
             fixed[i] |= wanted[i] && (node.is_static || task.absent[i]);
         }
@@ -364,12 +367,11 @@ impl<'t, 'a, 'q> CandidateSearch<'t, 'a, 'q> {
             return Ok(());
         };
         // The next decision: a read that surely executes at a known address.
-        let open = |&r: &usize| sk.events[r].is_read() && partial.is_open(r);
         let next = seen
             .algebra
             .must
             .iter()
-            .filter(open)
+            .filter(|&r: &usize| sk.events[r].is_read() && partial.is_open(r))
             .filter_map(|r| Some((r, seen.memory[r]?)));
         let next: Vec<(usize, Option<CellId>)> = next.collect();
         if let Some((r, _)) = next.iter().find(|(_, at)| at.is_none()) {

@@ -4,6 +4,7 @@
 use super::orders::OrderBounds;
 use super::search::{
     CandidateSearch, OrderChoices, PartialCandidate, SearchGoal, SearchStop, SettledCandidate,
+    StaticValues,
 };
 use crate::eval;
 use crate::eval::Eval;
@@ -28,14 +29,6 @@ impl CandidateSearch<'_, '_, '_> {
             return Ok(());
         }
         let known = self.known.clone().expect("it was found plausible");
-        let rel = |id: NodeId| {
-            known.values[id.index()]
-                .as_deref()
-                .expect("bounds are static")
-                .rel()
-                .may
-                .clone()
-        };
         let reads_from = Rel::from_pairs(
             task.sk.len(),
             partial
@@ -47,13 +40,13 @@ impl CandidateSearch<'_, '_, '_> {
         let mut orders: Vec<Option<OrderBounds>> = Vec::new();
         let mut covering = Vec::new();
         for f in &task.model.free {
-            covering.push(f.covering.map(rel));
+            covering.push(f.covering.map(|id| static_rel(&known, id)));
             orders.push(match f.shape {
                 Shape::Function => None,
                 Shape::Order => {
                     match OrderBounds::new(
-                        rel(f.within),
-                        f.containing.map(rel),
+                        static_rel(&known, f.within),
+                        f.containing.map(|id| static_rel(&known, id)),
                         &known.algebra.must,
                     ) {
                         Some(order) => Some(order),
@@ -184,14 +177,15 @@ impl CandidateSearch<'_, '_, '_> {
             .enumerate()
             .find_map(|(f, (o, c))| {
                 let (o, c) = (o.as_ref()?, c.as_ref()?);
-                let open = |&(i, j): &(usize, usize)| {
-                    i != j
-                        && executed.has(i)
-                        && executed.has(j)
-                        && !o.must.has(i, j)
-                        && !o.must.has(j, i)
-                };
-                c.iter().find(open).map(|(i, j)| (f, i, j))
+                c.iter()
+                    .find(|&(i, j): &(usize, usize)| {
+                        i != j
+                            && executed.has(i)
+                            && executed.has(j)
+                            && !o.must.has(i, j)
+                            && !o.must.has(j, i)
+                    })
+                    .map(|(i, j)| (f, i, j))
             });
         let (f, edits) = if let Some((f, i, j)) = undecided {
             (f, [(true, i, j), (true, j, i)])
@@ -287,6 +281,16 @@ impl CandidateSearch<'_, '_, '_> {
             finals: self.all_finals(settled, chosen),
         }
     }
+}
+
+/// The largest value of a static relation.
+fn static_rel(known: &StaticValues, id: NodeId) -> Rel {
+    known.values[id.index()]
+        .as_deref()
+        .expect("bounds are static")
+        .rel()
+        .may
+        .clone()
 }
 
 /// The writes to an observed cell.

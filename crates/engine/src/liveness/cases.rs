@@ -263,16 +263,24 @@ fn brinks(program: &Program, sure: &[bool], stops: bool) -> Vec<Brink> {
 /// work-group, this is the end of the group, otherwise the end of the command.
 pub(super) fn end_of(program: &Program, command: CommandId, t: ThreadId) -> Node {
     let host = host(program);
-    let waits = |c: CommandId| match host.command(c).origin {
-        Origin::Device {
-            parent,
-            thread,
-            flag: ChildStart::WaitWorkGroup,
-        } => parent == command && group_of(host, command, thread) == group_of(host, command, t),
-        _ => false,
-    };
     match group_of(host, command, t) {
-        Some(group) if host.command_ids().any(waits) => Node::GroupEnd(command, group),
+        Some(group)
+            if host
+                .command_ids()
+                .any(|c: CommandId| match host.command(c).origin {
+                    Origin::Device {
+                        parent,
+                        thread,
+                        flag: ChildStart::WaitWorkGroup,
+                    } => {
+                        parent == command
+                            && group_of(host, command, thread) == group_of(host, command, t)
+                    }
+                    _ => false,
+                }) =>
+        {
+            Node::GroupEnd(command, group)
+        }
         _ => Node::End(command),
     }
 }

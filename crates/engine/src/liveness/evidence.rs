@@ -183,15 +183,14 @@ impl JudgedExecution<'_, '_> {
                 .eval
                 .term(apart.named)
                 .ok_or("whom a thread waits for is not determined")?;
-            let missing = |u: ThreadId| match ends[usize::from(u.0)] {
-                ThreadFate::Done => false,
-                ThreadFate::Blocked(BlockedAt::Lanes(other)) => !other.is_with(apart),
-                _ => true,
-            };
             if !program
                 .named_among(t, apart.among, named)
                 .into_iter()
-                .any(missing)
+                .any(|u: ThreadId| match ends[usize::from(u.0)] {
+                    ThreadFate::Done => false,
+                    ThreadFate::Blocked(BlockedAt::Lanes(other)) => !other.is_with(apart),
+                    _ => true,
+                })
             {
                 return Err(format!(
                     "thread {} waits for lanes of which none is missing",

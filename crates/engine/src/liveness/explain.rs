@@ -43,10 +43,9 @@ pub(super) fn explain(
         .map(|t| teller.thread(t))
         .collect();
     // A thread that never reaches the point at which it would be held up has its own reason.
-    let comes = |t: &ThreadId| matches!(evidence.ends[usize::from(t.0)], ThreadFate::Done);
     case.held
         .iter()
-        .filter(|(t, _)| comes(t))
+        .filter(|(t, _)| matches!(evidence.ends[usize::from(t.0)], ThreadFate::Done))
         .for_each(|(t, end)| ends[usize::from(t.0)] = end.clone());
     for (t, end) in teller.waiting() {
         let is = &mut ends[usize::from(t.0)];
@@ -93,14 +92,12 @@ impl HangExplainer<'_, '_> {
                 };
                 end.why = never_arrive(&end.waits_for);
                 // A thread that is done without arriving cannot help any more.
-                let over = |name: &String| {
-                    let mut all = sk.program.thread_ids().zip(&self.evidence.ends);
-                    all.any(|(u, end)| {
-                        matches!(end, ThreadFate::Done) && sk.program.thread(u).name == *name
-                    })
-                };
-                let left: Vec<String> =
-                    end.waits_for.iter().filter(|n| !over(n)).cloned().collect();
+                let left: Vec<String> = end
+                    .waits_for
+                    .iter()
+                    .filter(|n| !self.is_over(n))
+                    .cloned()
+                    .collect();
                 end.waits.push(Wait::at_barrier(&left));
                 Some(held.instr(sk))
             }
@@ -149,6 +146,14 @@ impl HangExplainer<'_, '_> {
             (end.line, end.text) = (instr.line.clone(), instr.text.clone());
         }
         end
+    }
+
+    /// Whether the thread of that name is done.
+    fn is_over(&self, name: &String) -> bool {
+        let mut all = self.task.sk.program.thread_ids().zip(&self.evidence.ends);
+        all.any(|(u, end)| {
+            matches!(end, ThreadFate::Done) && self.task.sk.program.thread(u).name == *name
+        })
     }
 
     /// The location and the value of a read in an iteration.
@@ -281,14 +286,6 @@ impl HangExplainer<'_, '_> {
     /// By thread: where the part of the code begins that it never reaches; `None` if it is done.
     fn rest(&self) -> Vec<Option<usize>> {
         let sk = &self.task.sk;
-        let after_last = |t: ThreadId| {
-            let mine = self
-                .execution
-                .executed
-                .iter()
-                .filter(|&e| sk.events[e].thread == Some(t));
-            mine.last().map_or(0, |e| sk.events[e].instr + 1)
-        };
         sk.program
             .thread_ids()
             .zip(&self.evidence.ends)
@@ -298,9 +295,19 @@ impl HangExplainer<'_, '_> {
                 ThreadFate::Blocked(held) => Some(held.instr(sk) + 1),
                 ThreadFate::Looping(spin) => Some(spin.header),
                 ThreadFate::Repeating(repeat) => Some(repeat.header),
-                ThreadFate::Stopped => Some(after_last(t)),
+                ThreadFate::Stopped => Some(self.after_last(t)),
             })
             .collect()
+    }
+
+    /// The instruction behind the last one that a thread executed.
+    fn after_last(&self, t: ThreadId) -> usize {
+        let mine = self
+            .execution
+            .executed
+            .iter()
+            .filter(|&e| self.task.sk.events[e].thread == Some(t));
+        mine.last().map_or(0, |e| self.task.sk.events[e].instr + 1)
     }
 
     /// Whether a thread is held up by a point that is never reached.
@@ -312,14 +319,18 @@ impl HangExplainer<'_, '_> {
     fn missing(&mut self, t: ThreadId, apart: &LaneWait) -> Vec<String> {
         let program = &self.task.sk.program;
         let named = self.eval.term(apart.named).unwrap_or(0);
-        let comes = |u: &ThreadId| match self.evidence.ends[usize::from(u.0)] {
-            ThreadFate::Blocked(BlockedAt::Lanes(other)) => other.is_with(apart),
-            _ => false,
-        };
         let all = program.named_among(t, apart.among, named).into_iter();
-        all.filter(|u| !comes(u))
+        all.filter(|u| !self.waits_with(apart, u))
             .map(|u| program.thread(u).name.clone())
             .collect()
+    }
+
+    /// Whether a thread waits at the same meeting.
+    fn waits_with(&self, apart: &LaneWait, u: &ThreadId) -> bool {
+        match self.evidence.ends[usize::from(u.0)] {
+            ThreadFate::Blocked(BlockedAt::Lanes(other)) => other.is_with(apart),
+            _ => false,
+        }
     }
 
     /// The threads that could let a blocked one pass, and never arrive.
@@ -333,9 +344,10 @@ impl HangExplainer<'_, '_> {
         };
         // The wait itself never executes, so it has no partners; the last arrival of its thread
         // has.
-        let executed = |e: usize| self.execution.executed.has(e);
         let mine = (0..wait).rev().find(|&e| {
-            executed(e) && sk.events[e].thread == Some(t) && sk.events[e].kind == EventKind::Arrive
+            self.execution.executed.has(e)
+                && sk.events[e].thread == Some(t)
+                && sk.events[e].kind == EventKind::Arrive
         });
         let mut here = vec![false; sk.program.threads.len()];
         let mut awaited = vec![false; sk.program.threads.len()];
@@ -343,7 +355,7 @@ impl HangExplainer<'_, '_> {
             let Some(other) = sk.event(*b).thread.filter(|_| Some(a.index()) == mine) else {
                 continue;
             };
-            if executed(b.index()) {
+            if self.execution.executed.has(b.index()) {
                 here[other.0 as usize] |= self.eval.cond(*cond) == Some(true);
             } else {
                 awaited[other.0 as usize] |= sk.event(*b).kind == EventKind::Arrive;

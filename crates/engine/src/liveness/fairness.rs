@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::cases::{LivenessCase, Stretch};
-use crate::skeleton::progress::ThreadProgress;
+use crate::skeleton::progress::{ProgressFacts, ThreadProgress};
 use crate::skeleton::{Cond, Skeleton};
 use program::progress::{Node, ProgressModel, tree};
 
@@ -48,31 +48,33 @@ impl Conditions {
     /// The conditions for executions that belong to a case.
     pub(super) fn of_case(mut self, sk: &mut Skeleton, case: &LivenessCase) -> Conditions {
         let progress = sk.progress.clone().expect("built for progress");
-        let in_part = |sk: &mut Skeleton, part: &Stretch| {
-            let thread = &progress.threads[usize::from(part.thread.0)];
-            let never = never_ends(sk, thread, &part.range);
-            // The scheduler may also stop it just before it leaves.
-            let stopped = thread
-                .stopped
-                .iter()
-                .filter(|(at, _)| (part.range.start..=part.range.end).contains(at));
-            stopped.fold(never, |any, (_, stop)| sk.pool.or(any, *stop))
-        };
         for parts in &case.stay {
             let mut some = Cond::FALSE;
             for part in parts {
-                let stays = in_part(sk, part);
+                let stays = stays_in(&progress, sk, part);
                 some = sk.pool.or(some, stays);
             }
             self.hangs = sk.pool.and(self.hangs, some);
         }
         for part in &case.leave {
-            let stays = in_part(sk, part);
+            let stays = stays_in(&progress, sk, part);
             let leaves = sk.pool.not(stays);
             self.hangs = sk.pool.and(self.hangs, leaves);
         }
         self
     }
+}
+
+/// The condition that a thread stays in a part of its code, or stops there.
+fn stays_in(progress: &ProgressFacts, sk: &mut Skeleton, part: &Stretch) -> Cond {
+    let thread = &progress.threads[usize::from(part.thread.0)];
+    let never = never_ends(sk, thread, &part.range);
+    // The scheduler may also stop it just before it leaves.
+    let stopped = thread
+        .stopped
+        .iter()
+        .filter(|(at, _)| (part.range.start..=part.range.end).contains(at));
+    stopped.fold(never, |any, (_, stop)| sk.pool.or(any, *stop))
 }
 
 /// Builds the conditions of a skeleton that was built for questions about progress.

@@ -71,11 +71,10 @@ pub(super) fn held(
         graph: &partial.graph,
         never: &partial.never,
     };
-    let point = |t: ThreadId| Some((t, teller.held(t)?));
     // A thread that could reach a point, but does not, has its own reason.
     let held = program
         .thread_ids()
-        .filter_map(point)
+        .filter_map(|t| Some((t, teller.held(t)?)))
         .filter(|(t, point)| !is_own(brinks, *t, *point));
     held.map(|(t, point)| {
         let why = teller.why(point, brinks.iter().map(|b| b.node));
@@ -177,7 +176,15 @@ pub(super) fn polls(
 /// As [`polls`], for user events that no call sets.
 pub(super) fn unset(program: &Program, asked: &[StatusQuery]) -> Vec<(ThreadId, usize, Wait)> {
     let host = program.host.as_deref().expect("a host program");
-    let wait = |of: QueryId| match host.query(of).of {
+    asked
+        .iter()
+        .filter_map(|a| Some((a.thread, a.at, wait_for_set(host, a.of)?)))
+        .collect()
+}
+
+/// The wait of a query about a user event that no call sets.
+fn wait_for_set(host: &HostProgram, of: QueryId) -> Option<Wait> {
+    match host.query(of).of {
         About::Event(Ref::Handle(h)) => {
             let goal = Goal::Event(format!("`{}` to be set", host.handle(h).name));
             Some(Wait {
@@ -188,11 +195,7 @@ pub(super) fn unset(program: &Program, asked: &[StatusQuery]) -> Vec<(ThreadId, 
             })
         }
         _ => None,
-    };
-    asked
-        .iter()
-        .filter_map(|a| Some((a.thread, a.at, wait(a.of)?)))
-        .collect()
+    }
 }
 
 struct HoldExplainer<'a> {

@@ -107,15 +107,18 @@ impl Setting {
             None => Ok(vec![LivenessCase::only(program)]),
             Some(_) => cases::cases(program, ways, stops),
         };
-        let pose = |case: LivenessCase| {
-            let test = LitmusTest {
-                program: case.program.clone(),
-                ..self.test.clone()
-            };
-            CaseTest { case, test }
-        };
-        let posed = self.posed[usize::from(stops)]
-            .get_or_init(|| Ok(all()?.into_iter().map(pose).collect()));
+        let posed = self.posed[usize::from(stops)].get_or_init(|| {
+            Ok(all()?
+                .into_iter()
+                .map(|case: LivenessCase| {
+                    let test = LitmusTest {
+                        program: case.program.clone(),
+                        ..self.test.clone()
+                    };
+                    CaseTest { case, test }
+                })
+                .collect())
+        });
         posed.as_deref().map_err(Clone::clone)
     }
 }

@@ -27,35 +27,11 @@ type BarrierMeeting = (Scope, Option<i64>, String);
 pub(super) fn all(program: &Program) -> Vec<bool> {
     let met: Vec<Option<Vec<BarrierMeeting>>> = program.threads.iter().map(meetings).collect();
     let mut sure: Vec<bool> = met.iter().map(Option::is_some).collect();
-    let ends = |t: ThreadId, sure: &[bool]| {
-        let Some(own) = &met[usize::from(t.0)] else {
-            return false;
-        };
-        let Some(widest) = own.iter().map(|m| m.0).max() else {
-            return true;
-        };
-        let same = |u: ThreadId, scope| {
-            program
-                .thread(u)
-                .place
-                .same(&program.thread(t).place, scope)
-        };
-        program.thread_ids().filter(|u| same(*u, widest)).all(|u| {
-            // Barriers of a group without this thread do not matter to it.
-            let shared = |m: &&BarrierMeeting| same(u, m.0);
-            // A thread of another command may start much later.
-            sure[usize::from(u.0)]
-                && command_of(program, u) == command_of(program, t)
-                && met[usize::from(u.0)].as_ref().is_some_and(|other| {
-                    other == own || other.iter().filter(shared).eq(own.iter().filter(shared))
-                })
-        })
-    };
     // A thread that waits for an unsure thread is unsure.
     loop {
         let next: Vec<bool> = program
             .thread_ids()
-            .map(|t| sure[usize::from(t.0)] && ends(t, &sure))
+            .map(|t| sure[usize::from(t.0)] && ends_with(program, &met, t, &sure))
             .collect();
         if next == sure {
             return sure;
@@ -64,8 +40,44 @@ pub(super) fn all(program: &Program) -> Vec<bool> {
     }
 }
 
+/// Whether a thread ends if these threads do: it meets only sure threads.
+fn ends_with(
+    program: &Program,
+    met: &[Option<Vec<BarrierMeeting>>],
+    t: ThreadId,
+    sure: &[bool],
+) -> bool {
+    let Some(own) = &met[usize::from(t.0)] else {
+        return false;
+    };
+    let Some(widest) = own.iter().map(|m| m.0).max() else {
+        return true;
+    };
+    program
+        .thread_ids()
+        .filter(|u| same_group(program, t, *u, widest))
+        .all(|u| {
+            // Barriers of a group without this thread do not matter to it.
+            let shared = |m: &&BarrierMeeting| same_group(program, t, u, m.0);
+            // A thread of another command may start much later.
+            sure[usize::from(u.0)]
+                && command_of(program, u) == command_of(program, t)
+                && met[usize::from(u.0)].as_ref().is_some_and(|other| {
+                    other == own || other.iter().filter(shared).eq(own.iter().filter(shared))
+                })
+        })
+}
+
 fn command_of(program: &Program, u: ThreadId) -> Option<CommandId> {
     program.host.as_ref().and_then(|host| host.command_of(u))
+}
+
+/// Whether two threads are in one group.
+fn same_group(program: &Program, t: ThreadId, u: ThreadId, scope: Scope) -> bool {
+    program
+        .thread(u)
+        .place
+        .same(&program.thread(t).place, scope)
 }
 
 /// The barriers on every path through a thread's code; `None` if they may differ, or if the thread

@@ -81,24 +81,31 @@ impl<'a> Answers<'a> {
         let both: Vec<(ThreadId, usize)> = operations.iter().chain(&asked).copied().collect();
         let ordered = way.ordered(&both, true);
         let n = operations.len();
-        let later = |i: usize| -> Vec<bool> {
-            let own =
-                |b: usize| operations[b].0 == answers[i].thread && events[b] >= answers[i].events;
-            (0..n).map(|b| own(b) || ordered[n + i][b]).collect()
-        };
-        let earlier = |i: usize| -> Vec<bool> {
-            let own =
-                |a: usize| operations[a].0 == answers[i].thread && events[a] < answers[i].events;
-            (0..n).map(|a| own(a) || ordered[a][n + i]).collect()
-        };
-        let follows = |i: usize| -> Vec<bool> {
-            (0..answers.len())
-                .map(|j| (answers[i].thread == answers[j].thread && i < j) || ordered[n + i][n + j])
-                .collect()
-        };
-        let later = (0..answers.len()).map(later).collect();
-        let earlier = (0..answers.len()).map(earlier).collect();
-        let follows = (0..answers.len()).map(follows).collect();
+        let later = (0..answers.len())
+            .map(|i| {
+                let own = |b: usize| {
+                    operations[b].0 == answers[i].thread && events[b] >= answers[i].events
+                };
+                (0..n).map(|b| own(b) || ordered[n + i][b]).collect()
+            })
+            .collect();
+        let earlier = (0..answers.len())
+            .map(|i| {
+                let own = |a: usize| {
+                    operations[a].0 == answers[i].thread && events[a] < answers[i].events
+                };
+                (0..n).map(|a| own(a) || ordered[a][n + i]).collect()
+            })
+            .collect();
+        let follows = (0..answers.len())
+            .map(|i| {
+                (0..answers.len())
+                    .map(|j| {
+                        (answers[i].thread == answers[j].thread && i < j) || ordered[n + i][n + j]
+                    })
+                    .collect()
+            })
+            .collect();
         let views = way.views();
         let mut after = way.after_views(&both);
         let after_answers = after.iter_mut().map(|row| row.split_off(n)).collect();
@@ -150,9 +157,11 @@ impl<'a> Answers<'a> {
 
     /// Indices of the answers that order events.
     fn ordering(&self) -> Vec<usize> {
-        let orders = |s: &ViewAnswer| self.host.query(self.views[s.view].0).orders(self.host);
         (0..self.said.len())
-            .filter(|&i| orders(&self.said[i]))
+            .filter(|&i| {
+                let (query, _) = self.views[self.said[i].view];
+                self.host.query(query).orders(self.host)
+            })
             .collect()
     }
 

@@ -316,8 +316,10 @@ pub(super) fn leaves(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     }
     for i in 0..sk.len() {
         // The CTAs of a cluster start together.
-        let launched = |t: &ThreadId| sk.program.thread(*t).place.launched;
-        let Some(guest) = sk.events[i].thread.filter(launched) else {
+        let Some(guest) = sk.events[i]
+            .thread
+            .filter(|t: &ThreadId| sk.program.thread(*t).place.launched)
+        else {
             continue;
         };
         let mut leaves = Cond::FALSE;
@@ -421,8 +423,10 @@ pub(super) fn location<K: PartialEq>(
     // Makes the condition that an access goes to a cell once per pair of access and cell, sorted by
     // cell. The conditions of one cell are then adjacent in diagrams. Otherwise the condition that
     // two accesses share one of many cells takes exponentially many nodes.
-    let of_access = |&i: &usize| domains.cells[i].iter().map(move |&c| (c, i));
-    let mut pairs: Vec<(CellId, usize)> = accesses.iter().flat_map(of_access).collect();
+    let mut pairs: Vec<(CellId, usize)> = accesses
+        .iter()
+        .flat_map(|&i: &usize| domains.cells[i].iter().map(move |&c| (c, i)))
+        .collect();
     pairs.sort_unstable();
     let mut at: FxHashMap<(usize, u32), Cond> = FxHashMap::default();
     for (c, i) in pairs {

@@ -47,7 +47,6 @@ fn pairs(sk: &Skeleton, holds: impl Fn(&Event, &Event) -> bool) -> Rel {
 /// `wgmma.fence` in front of it.
 pub(super) fn starts(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let of_matrices = |e: &Event| e.tags.has(Tag::Wgmma);
-    let begins = |a: &Event, b: &Event| !a.is_asynchronous() && b.is_asynchronous();
     let mut rel = BaseRel::fixed(pairs(sk, |a, b| begins(a, b) && !of_matrices(b)));
     for (i, j) in pairs(sk, |a, b| begins(a, b) && of_matrices(b)).iter() {
         let fences = |e: &&Event| e.tags.has(Tag::WgmmaFence) && e.thread == sk.events[i].thread;
@@ -68,6 +67,11 @@ pub(super) fn starts(sk: &mut Skeleton, _: &Domains) -> BaseRel {
         rel.add(i, j, cond);
     }
     rel
+}
+
+/// Whether an event of a thread comes before one of an asynchronous operation.
+fn begins(a: &Event, b: &Event) -> bool {
+    !a.is_asynchronous() && b.is_asynchronous()
 }
 
 /// Reads of an operation, each with the accesses that depend on it: the writes of atomics, and
@@ -180,16 +184,7 @@ pub(super) fn group_read(sk: &mut Skeleton, _: &Domains) -> BaseRel {
 fn waits(sk: &mut Skeleton, tag: Tag, of: fn(&Event) -> bool) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
     for (i, j) in pairs(sk, |a, b| is_copy(a) && of(a) && b.tags.has(tag)).iter() {
-        let mark = |e: &Event| {
-            sk.program
-                .thread(e.thread?)
-                .code
-                .get(e.instr)?
-                .op
-                .mark(e.kind)?
-                .pending
-        };
-        let Some(pending) = mark(&sk.events[j]) else {
+        let Some(pending) = pending_at(sk, &sk.events[j]) else {
             continue;
         };
         if groups_of(sk, i) == Some(groups(&sk.events[j])) {
@@ -198,6 +193,17 @@ fn waits(sk: &mut Skeleton, tag: Tag, of: fn(&Event) -> bool) -> BaseRel {
         }
     }
     rel
+}
+
+/// The number of groups that may be pending behind a wait.
+fn pending_at(sk: &Skeleton, e: &Event) -> Option<u32> {
+    sk.program
+        .thread(e.thread?)
+        .code
+        .get(e.instr)?
+        .op
+        .mark(e.kind)?
+        .pending
 }
 
 /// Copies by `cp.async` in one group: the thread makes a group behind both, and none between them.
@@ -228,16 +234,6 @@ pub(super) fn covers(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
         let Some(thread) = sk.events[i].thread.filter(|_| names(&sk.events[i])) else {
             continue;
         };
-        let within = |owner: Option<ThreadId>, scope: Scope| {
-            owner.is_some_and(|t| {
-                t == thread
-                    || sk
-                        .program
-                        .thread(t)
-                        .place
-                        .same(&sk.program.thread(thread).place, scope)
-            })
-        };
         let space = ASYNC_SPACES
             .iter()
             .find(|row| sk.events[i].tags.has(row.1))
@@ -247,8 +243,12 @@ pub(super) fn covers(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
             match space {
                 None => true,
                 Some(Tag::OfGlobal) => cell.space == Space::Global,
-                Some(Tag::OfCta) => cell.space == Space::Shared && within(cell.owner, Scope::Cta),
-                Some(_) => cell.space == Space::Shared && within(cell.owner, Scope::Cluster),
+                Some(Tag::OfCta) => {
+                    cell.space == Space::Shared && is_within(sk, thread, cell.owner, Scope::Cta)
+                }
+                Some(_) => {
+                    cell.space == Space::Shared && is_within(sk, thread, cell.owner, Scope::Cluster)
+                }
             }
         };
         let all: Vec<(usize, Vec<CellId>)> = (0..sk.len())
@@ -280,6 +280,18 @@ pub(super) fn covers(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     rel
 }
 
+/// Whether the owner of memory is in the group of a thread.
+fn is_within(sk: &Skeleton, thread: ThreadId, owner: Option<ThreadId>, scope: Scope) -> bool {
+    owner.is_some_and(|t| {
+        t == thread
+            || sk
+                .program
+                .thread(t)
+                .place
+                .same(&sk.program.thread(thread).place, scope)
+    })
+}
+
 /// The CTA of an event, by one of its threads, with conditions. An asynchronous operation that
 /// writes shared memory belongs to the CTA with that memory; other events belong to the CTA of
 /// their thread.
@@ -308,17 +320,19 @@ fn blocks(sk: &mut Skeleton, domains: &Domains, i: usize) -> Vec<(ThreadId, Cond
     };
     let cells = &domains.cells[write];
     let alone = cells.len() == 1;
-    let owned = |&c: &CellId| {
-        (
-            sk.memory.cell(c).owner.unwrap_or(thread),
-            if alone {
-                Cond::TRUE
-            } else {
-                is_at(sk, write, c)
-            },
-        )
-    };
-    cells.iter().map(owned).collect()
+    cells
+        .iter()
+        .map(|&c: &CellId| {
+            (
+                sk.memory.cell(c).owner.unwrap_or(thread),
+                if alone {
+                    Cond::TRUE
+                } else {
+                    is_at(sk, write, c)
+                },
+            )
+        })
+        .collect()
 }
 
 /// Events of one CTA; an asynchronous operation belongs to the CTA to which it writes.

@@ -410,16 +410,19 @@ fn stuck(sk: &Skeleton, why: ImageFailure) -> Reason {
                     .any(|part| rests[TermPool::term_index(part)]),
         );
     }
-    let here = |e: &usize| {
-        let Event {
-            addr, value, guard, ..
-        } = sk.events[*e];
-        addr.into_iter()
-            .chain(value)
-            .chain(sk.pool.compared(guard))
-            .any(|t| rests[TermPool::term_index(t)])
-    };
-    Reason::TooManyValues((0..sk.len()).find(here).and_then(|e| sk.place(e)))
+    Reason::TooManyValues(
+        (0..sk.len())
+            .find(|e: &usize| {
+                let Event {
+                    addr, value, guard, ..
+                } = sk.events[*e];
+                addr.into_iter()
+                    .chain(value)
+                    .chain(sk.pool.compared(guard))
+                    .any(|t| rests[TermPool::term_index(t)])
+            })
+            .and_then(|e| sk.place(e)),
+    )
 }
 
 /// Groups of accesses whose values may depend on themselves through writes of other threads.

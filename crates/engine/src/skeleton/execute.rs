@@ -19,8 +19,8 @@ use super::unrolled::{
 };
 use cat::rel::EventId;
 use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Element, EventKind, Expr, Mark,
-    Op, RegId, Scope, Tag, Tags, ThreadId, Ty, Update,
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Element, EventKind, Expr, Instr,
+    Mark, Op, RegId, Scope, Tag, Tags, ThreadId, Ty, Update,
 };
 use verdict::Reason;
 
@@ -515,14 +515,10 @@ impl Unroller<'_> {
                 && pool.cmp(CmpOp::Eq, Ty::WORD, x, id) != Cond::FALSE
         };
         // If all threads of the group take part, this case is undefined.
-        let splits = |a: &GuardedArrival| {
-            let barrier = code[events[a.event.index()].instr].op.barrier();
-            barrier.is_some_and(|b| b.action == BarrierAction::Arrive && !b.takes_turns())
-        };
         let Some(last) = arrivals
             .iter()
             .rev()
-            .find(|a| same(a.at) && splits(a))
+            .find(|a| same(a.at) && splits(code, events, a))
             .map(|a| a.event)
         else {
             return false;
@@ -775,6 +771,12 @@ impl Unroller<'_> {
         };
         list.extend(on.iter().map(|&r| (r, event)));
     }
+}
+
+/// Whether an arrival at a barrier without turns has a separate wait.
+fn splits(code: &[Instr], events: &[Event], a: &GuardedArrival) -> bool {
+    let barrier = code[events[a.event.index()].instr].op.barrier();
+    barrier.is_some_and(|b| b.action == BarrierAction::Arrive && !b.takes_turns())
 }
 
 impl UnrollState {

@@ -95,19 +95,18 @@ impl TermImages {
             if at.is_multiple_of(256) && stop::late(deadline) {
                 return Err(ImageFailure::Late);
             }
-            let has = |t: TermId| self.changed[TermPool::term_index(t)];
             let term = pool.term(id);
             let stale = first
                 || match term {
                     Term::Const(_) => false,
                     Term::Read(e) => has_changed(e),
-                    Term::Cast(_, a) => has(a),
-                    Term::Bin(_, _, a, b) => has(a) || has(b),
-                    Term::Fused(_, three) => three.into_iter().any(has),
+                    Term::Cast(_, a) => self.has_changed(a),
+                    Term::Bin(_, _, a, b) => self.has_changed(a) || self.has_changed(b),
+                    Term::Fused(_, three) => three.into_iter().any(|t| self.has_changed(t)),
                     Term::Ite(c, a, b) => {
                         let mut terms = vec![a, b];
                         tested(pool, c, &mut terms);
-                        terms.into_iter().any(has)
+                        terms.into_iter().any(|t| self.has_changed(t))
                     }
                 };
             if !stale {
@@ -149,6 +148,11 @@ impl TermImages {
             }
         }
         Ok(())
+    }
+
+    /// Whether the image of a term changed in this update.
+    fn has_changed(&self, t: TermId) -> bool {
+        self.changed[TermPool::term_index(t)]
     }
 }
 
@@ -238,13 +242,19 @@ fn image(
             let mut terms = vec![a, b];
             let decidable = tested(pool, c, &mut terms);
             let parts: Vec<&Image> = terms.iter().map(|&t| image_of(images, t)).collect();
-            let value = |row: &[i64]| {
-                let of = |t: TermId| row[terms.iter().position(|&x| x == t).expect("it is tested")];
-                if holds(pool, c, of) { row[0] } else { row[1] }
-            };
             // A read in one branch may not execute if the other branch is taken.
             let alone = decidable && of_one_read(&parts);
-            match alone.then(|| together(sizes, &parts, value)).flatten() {
+            match alone
+                .then(|| {
+                    together(sizes, &parts, |row: &[i64]| {
+                        let of = |t: TermId| {
+                            row[terms.iter().position(|&x| x == t).expect("it is tested")]
+                        };
+                        if holds(pool, c, of) { row[0] } else { row[1] }
+                    })
+                })
+                .flatten()
+            {
                 Some((reads, values)) => Image::Of(reads, values),
                 None => match (image_of(images, a).values(), image_of(images, b).values()) {
                     (Some(a), Some(b)) => Image::any(a.iter().chain(b).copied()),

@@ -74,21 +74,22 @@ pub(super) fn keeps(
     ty: program::Ty,
     guard: Cond,
 ) -> (Cond, bool) {
-    let same = |pool: &mut TermPool| pool.cmp(program::CmpOp::Eq, ty, old, new);
     match (update, pool.term(new)) {
-        (Update::Exchange(_), _) => (same(pool), false),
+        (Update::Exchange(_), _) => (writes_same(ty, old, new, pool), false),
         // The operand is 0, possibly through a register.
         (Update::Apply(..), _) if new == old => (Cond::TRUE, true),
         // These operations often return their operand. All ones can result whatever was read.
-        (Update::Apply(..), Term::Const(_)) => (same(pool), false),
+        (Update::Apply(..), Term::Const(_)) => (writes_same(ty, old, new, pool), false),
         (
             Update::Apply(..),
             Term::Bin(BinOp::And | BinOp::Or | BinOp::Min | BinOp::Max, _, a, b),
-        ) if a == old && matches!(pool.term(b), Term::Const(_)) => (same(pool), true),
+        ) if a == old && matches!(pool.term(b), Term::Const(_)) => {
+            (writes_same(ty, old, new, pool), true)
+        }
         // It writes the expected value, `atomicCAS(&flag, 0, 0)`, or the result of such an
         // operation on it, as for a byte of a word.
         (Update::CompareExchange { .. }, made) => {
-            let same = same(pool);
+            let same = writes_same(ty, old, new, pool);
             let often = matches!(
                 made,
                 Term::Bin(BinOp::And | BinOp::Or | BinOp::Min | BinOp::Max, ..)
@@ -105,6 +106,11 @@ pub(super) fn keeps(
         }
         _ => (Cond::FALSE, true),
     }
+}
+
+/// The condition that two values are equal.
+fn writes_same(ty: program::Ty, old: TermId, new: TermId, pool: &mut TermPool) -> Cond {
+    pool.cmp(program::CmpOp::Eq, ty, old, new)
 }
 
 /// The instructions whose iterations must stay: their writes count as effects, whatever the value.

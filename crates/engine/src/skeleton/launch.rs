@@ -76,23 +76,12 @@ pub(super) fn edges(
             )
         })
         .collect();
-    let tables = |of: &dyn Fn(&LaunchGraph) -> Vec<Vec<bool>>| -> Result<Vec<Table>, Reason> {
-        launches
-            .ways
-            .iter()
-            .map(|way: &LaunchGraph| {
-                if stop::late(deadline) {
-                    Err(Reason::Time)
-                } else {
-                    Ok(fixed(of(way)))
-                }
-            })
-            .collect()
-    };
-    let mut launch = tables(&|way| way.ordered(&operations, false))?;
-    let mut fine = tables(&|way| way.ordered(&operations, true))?;
-    let mut calls = tables(&|way| way.called_before(&operations))?;
-    let dependents = tables(&|way| way.dependents(program, &operations))?;
+    let mut launch = tables(&launches, deadline, &|way| way.ordered(&operations, false))?;
+    let mut fine = tables(&launches, deadline, &|way| way.ordered(&operations, true))?;
+    let mut calls = tables(&launches, deadline, &|way| way.called_before(&operations))?;
+    let dependents = tables(&launches, deadline, &|way| {
+        way.dependents(program, &operations)
+    })?;
     if !out.answers.is_empty() {
         for (w, way) in launches.ways.iter().enumerate() {
             let mut answers = Answers::new(program, out, way, &of_threads, &operations);
@@ -134,6 +123,25 @@ pub(super) fn edges(
         }
     }
     Ok(result)
+}
+
+/// A table for each possible order of the calls.
+fn tables(
+    launches: &Launches,
+    deadline: Option<Instant>,
+    of: &dyn Fn(&LaunchGraph) -> Vec<Vec<bool>>,
+) -> Result<Vec<Table>, Reason> {
+    launches
+        .ways
+        .iter()
+        .map(|way: &LaunchGraph| {
+            if stop::late(deadline) {
+                Err(Reason::Time)
+            } else {
+                Ok(fixed(of(way)))
+            }
+        })
+        .collect()
 }
 
 /// A table whose pairs are known.

@@ -520,13 +520,14 @@ impl Unroller<'_> {
                 }
             }
         }
-        let taken = |i: usize| {
-            let mut brought = vec![None; i64::BITS as usize];
-            let set = self.set(&together[i], all, 0);
-            brought[all[i].rank as usize] = Some((set, all[i].value.1.clone()));
-            Rc::new(brought)
-        };
-        let brought = (0..all.len()).map(taken).collect();
+        let brought = (0..all.len())
+            .map(|i: usize| {
+                let mut brought = vec![None; i64::BITS as usize];
+                let set = self.set(&together[i], all, 0);
+                brought[all[i].rank as usize] = Some((set, all[i].value.1.clone()));
+                Rc::new(brought)
+            })
+            .collect();
         (came, brought)
     }
 

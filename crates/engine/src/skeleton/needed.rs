@@ -148,31 +148,33 @@ impl NeededTerms {
 /// By event: the memory that it may access.
 fn places(sk: &Skeleton) -> Vec<BTreeSet<CellId>> {
     let points = Points::compute(&sk.program);
-    let of = |e: usize, event: &Event| {
-        let Some(addr) = event.addr else {
-            return BTreeSet::new();
-        };
-        if let Some(address) = sk.pool.as_const(addr) {
-            return sk.accessed(e, address).into_iter().collect();
-        }
-        let objects = event.thread.and_then(|t| {
-            let address = sk.program.thread(t).code[event.instr].op.address()?;
-            Some(points.of(usize::from(t.0), address)).filter(|objects| !objects.is_empty())
-        });
-        sk.memory
-            .cells
-            .iter()
-            .filter(|cell: &&program::memory::Cell| {
-                objects
-                    .as_ref()
-                    .is_none_or(|objects| objects.contains(&sk.program.object(cell.location.0)))
-            })
-            .map(|cell| cell.memory)
-            .collect()
-    };
     sk.events
         .iter()
         .enumerate()
-        .map(|(e, event)| of(e, event))
+        .map(|(e, event)| memory_of(sk, &points, e, event))
+        .collect()
+}
+
+/// The memory that an event may access.
+fn memory_of(sk: &Skeleton, points: &Points, e: usize, event: &Event) -> BTreeSet<CellId> {
+    let Some(addr) = event.addr else {
+        return BTreeSet::new();
+    };
+    if let Some(address) = sk.pool.as_const(addr) {
+        return sk.accessed(e, address).into_iter().collect();
+    }
+    let objects = event.thread.and_then(|t| {
+        let address = sk.program.thread(t).code[event.instr].op.address()?;
+        Some(points.of(usize::from(t.0), address)).filter(|objects| !objects.is_empty())
+    });
+    sk.memory
+        .cells
+        .iter()
+        .filter(|cell: &&program::memory::Cell| {
+            objects
+                .as_ref()
+                .is_none_or(|objects| objects.contains(&sk.program.object(cell.location.0)))
+        })
+        .map(|cell| cell.memory)
         .collect()
 }

@@ -202,7 +202,6 @@ pub(super) const ROWS: &[(&str, &str, Pairs)] = &[
         "block",
         "an event of one of the two blocks of a thread that loops with effect, to itself",
         |_, progress| {
-            let either = |(a, b): (Option<EventId>, Option<EventId>)| a.into_iter().chain(b);
             let repeats = progress.repeats();
             repeats
                 .flat_map(|(pair, choice)| either(pair).map(move |e| (e, e, choice)))
@@ -248,6 +247,10 @@ impl ProgressFacts {
         let repeats = self.threads.iter().flat_map(|t| &t.repeats);
         repeats.flat_map(|r| r.pairs.iter().map(|&pair| (pair, r.choice)))
     }
+}
+
+fn either(pair: (Option<EventId>, Option<EventId>)) -> impl Iterator<Item = EventId> {
+    pair.0.into_iter().chain(pair.1)
 }
 
 /// Collects the facts about progress from an unrolling.

@@ -29,16 +29,10 @@ pub(super) fn reads(program: &Program, out: &Unrolling) -> Instructions {
     }
     // Other threads know it, too, if they wait for its end.
     let ends = program.host.is_some() || !out.waits.is_empty();
-    let events = |of: fn(&Event) -> bool| {
-        out.events
-            .iter()
-            .enumerate()
-            .filter(move |(_, e)| e.thread.is_some() && of(e))
-    };
     let read_in_loop = |e: &&Event| e.thread.is_some_and(|t| out.looped.contains(&(t, e.instr)));
     let goes_on = |i: usize, e: &Event| {
         ends || out.segments.iter().any(|s| Some(s.thread) == e.thread)
-            || events(Event::is_write).any(|(j, w)| j > i && w.thread == e.thread)
+            || events_of(out, Event::is_write).any(|(j, w)| j > i && w.thread == e.thread)
     };
     // Lazy, because most addresses are known.
     let points = LazyCell::new(|| Points::compute(program));
@@ -57,16 +51,27 @@ pub(super) fn reads(program: &Program, out: &Unrolling) -> Instructions {
         (e.tags.has(Tag::Mbarrier) && w.tags.has(Tag::Mbarrier)) || strong(program, e, w)
     };
     let races = |e: &Event| {
-        events(Event::is_write).any(|(_, w)| {
+        events_of(out, Event::is_write).any(|(_, w)| {
             (w.thread != e.thread || w.is_asynchronous())
                 && !kind(e, w)
                 && overlap(&out.pool, e, w, &objects)
         })
     };
-    events(Event::is_read)
+    events_of(out, Event::is_read)
         .filter(|(i, e)| read_in_loop(e) && goes_on(*i, e) && races(e))
         .filter_map(|(_, e)| Some((e.thread?, e.instr)))
         .collect()
+}
+
+/// The events of threads of a kind.
+fn events_of<'o>(
+    out: &'o Unrolling,
+    of: fn(&Event) -> bool,
+) -> impl Iterator<Item = (usize, &'o Event)> {
+    out.events
+        .iter()
+        .enumerate()
+        .filter(move |(_, e)| e.thread.is_some() && of(e))
 }
 
 /// Whether two accesses may go to the same memory.

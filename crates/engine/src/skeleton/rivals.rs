@@ -30,13 +30,6 @@ pub struct Rivals(BTreeMap<[Spot; 2], Vec<Cond>>);
 impl Rivals {
     /// Finds all such writes.
     pub(crate) fn of(sk: &mut Skeleton, domains: &Domains, unknowns: &Unknowns) -> Rivals {
-        let known = |sk: &Skeleton, e: usize| {
-            !sk.given_up.contains(&e)
-                && !sk.sums.contains_key(&e)
-                && domains.cells[e]
-                    .iter()
-                    .all(|&c| unknowns.in_cell(&sk.program, &sk.memory, c).is_none())
-        };
         let there = location(sk, domains, |memory, c| memory.cell(c).memory);
         let fixed: Vec<_> = there
             .fixed
@@ -62,7 +55,9 @@ impl Rivals {
             let both = sk.pool.and(guards[0], guards[1]);
             let both = sk.pool.and(both, here);
             let places = spots(sk, i, j);
-            let known = same_bytes && known(sk, i) && known(sk, j);
+            let known = same_bytes
+                && is_known(domains, unknowns, sk, i)
+                && is_known(domains, unknowns, sk, j);
             if known && both == Cond::TRUE {
                 // Equality is transitive.
                 let alike = alike.entry(places).or_default();
@@ -105,6 +100,15 @@ impl Rivals {
     pub fn differ(&self, places: [Spot; 2]) -> &[Cond] {
         self.0.get(&places).map_or(&[], Vec::as_slice)
     }
+}
+
+/// Whether the value of a write can be worked out.
+fn is_known(domains: &Domains, unknowns: &Unknowns, sk: &Skeleton, e: usize) -> bool {
+    !sk.given_up.contains(&e)
+        && !sk.sums.contains_key(&e)
+        && domains.cells[e]
+            .iter()
+            .all(|&c| unknowns.in_cell(&sk.program, &sk.memory, c).is_none())
 }
 
 /// The first of the writes that store the same value as this one.

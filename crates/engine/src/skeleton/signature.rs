@@ -22,7 +22,7 @@ use super::domain::Domains;
 use super::{Skeleton, copies, progress};
 use cat::algebra::fingerprint::{Fingerprint, number};
 use cat::algebra::presence::Presence;
-use cat::algebra::{Leaves, Value, interpret_all};
+use cat::algebra::{Leaves, Value, Values, interpret_all};
 use cat::model::ir::{Axiom, Effect, FreeId, Kind, Model, NodeId, NodeOp};
 use cat::model::signature::{BaseId, BaseName, OptionSpec, Signature};
 use cat::rel::{EventId, EventSet};
@@ -217,27 +217,33 @@ pub fn fingerprint(model: &Model, program: &Program, effects: &[Effect]) -> BTre
         &Numbers(program),
         &vec![true; model.nodes.len()],
     );
-    let value = |node: NodeId| match values[node.index()].as_deref().expect("all are asked for") {
-        Value::Set(n) | Value::Rel(n) => *n,
-    };
     let flags = model
         .flags
         .iter()
         .filter(|flag| effects.contains(&flag.effect));
     // A node without members is empty, irreflexive and acyclic. An axiom on it demands nothing, and
     // a flag marks nothing.
-    let asks = |a: &&Axiom| value(a.node) != 0 || a.negated != (a.effect != Effect::Rejects);
-    let tests = model.axioms.iter().chain(flags).filter(asks);
-    let tests = tests.map(|a| number((a.effect, a.test, a.negated, value(a.node))));
+    let tests = model.axioms.iter().chain(flags).filter(|a: &&Axiom| {
+        number_of(&values, a.node) != 0 || a.negated != (a.effect != Effect::Rejects)
+    });
+    let tests = tests.map(|a| number((a.effect, a.test, a.negated, number_of(&values, a.node))));
     let bounds = model.free.iter().enumerate().map(|(i, free)| {
-        let least = [free.containing, free.covering].map(|bound| bound.map_or(0, value));
-        number((i, free.shape, value(free.within), least))
+        let least = [free.containing, free.covering]
+            .map(|bound| bound.map_or(0, |node| number_of(&values, node)));
+        number((i, free.shape, number_of(&values, free.within), least))
     });
     let options = model
         .options
         .iter()
         .map(|option| number(("option", option)));
     tests.chain(bounds).chain(options).collect()
+}
+
+/// The number of a node.
+fn number_of(values: &Values<Fingerprint>, node: NodeId) -> u64 {
+    match values[node.index()].as_deref().expect("all are asked for") {
+        Value::Set(n) | Value::Rel(n) => *n,
+    }
 }
 
 /// Whether a program can have members of a base set or relation.
@@ -254,17 +260,19 @@ pub fn may_raise(model: &Model, flag: usize, program: &Program) -> bool {
 
 /// Whether a model defines each value of an option.
 pub fn has_readings(model: &Model, option: &str) -> bool {
-    let of = |name: &str| {
-        name.strip_prefix(option)
-            .is_some_and(|rest| rest.starts_with('.'))
-    };
     // The skeleton splits an access into cells; the model only relates them.
     let cells = option == "b128" && speaks_of(model, BaseRole::Whole);
     cells
         || model
             .nodes
             .iter()
-            .any(|n| matches!(n.op, NodeOp::Base(id) if of(row(id).name)))
+            .any(|n| matches!(n.op, NodeOp::Base(id) if is_value_of(option, row(id).name)))
+}
+
+/// Whether a name is `OPTION.VALUE`, for a value of an option.
+fn is_value_of(option: &str, name: &str) -> bool {
+    name.strip_prefix(option)
+        .is_some_and(|rest| rest.starts_with('.'))
 }
 
 /// Whether a model uses a word for a feature that only PTX programs have.
@@ -345,15 +353,18 @@ static ROWS: LazyLock<Vec<BaseRow>> = LazyLock::new(|| {
         }
     });
     rows.extend(endless);
-    let none = || Build::Set(Box::new(|sk, _| EventSet::empty(sk.len())));
     rows.extend(CHECKER.map(|name| set(name, "what the checker asks for", none())));
     rows
 });
 
+/// An empty set.
+fn none() -> Build {
+    Build::Set(Box::new(|sk, _| EventSet::empty(sk.len())))
+}
+
 /// Base sets: those of the skeleton, attributes of the machine, tags. The function is long because it
 /// is a table.
 fn sets() -> Vec<BaseRow> {
-    let none = || Build::Set(Box::new(|sk, _| EventSet::empty(sk.len())));
     let mut rows: Vec<BaseRow> = (EVENT_SETS.iter())
         .map(|&(name, doc, noun, kinds)| {
             called(name, doc, noun, events(move |_, e| kinds.contains(&e.kind)))
@@ -542,18 +553,9 @@ pub(super) fn speaks_of_readings(program: &Program) -> bool {
 /// Whether the program has a feature that readings are about, or one that the reading
 /// `OPTION.VALUE` is about.
 fn speaks_of_reading(name: &str, program: &Program) -> bool {
-    let row = || {
-        OPTIONS.iter().find(|row| {
-            name.strip_prefix(row.name)
-                .is_some_and(|rest| rest.starts_with('.'))
-        })
-    };
-    let bears = || {
-        row()
-            .and_then(|row| row.reading.as_ref())
-            .is_some_and(|reading| reading.bears_on(program))
-    };
-    speaks_of_readings(program) || bears()
+    let option = OPTIONS.iter().find(|row| is_value_of(row.name, name));
+    let reading = option.and_then(|row| row.reading.as_ref());
+    speaks_of_readings(program) || reading.is_some_and(|reading| reading.bears_on(program))
 }
 
 /// All events, if a reading is chosen and the program has a feature that readings are about.

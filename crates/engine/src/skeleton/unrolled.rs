@@ -229,11 +229,6 @@ impl Unrolling {
             .iter()
             .enumerate()
             .for_each(|(new, &old)| of[old] = EventId::new(new));
-        let anew = |e: &mut EventId| {
-            if let Some(new) = of.get(e.index()) {
-                *e = *new;
-            }
-        };
         self.pool.renumber(&of);
         self.events = order.iter().map(|&old| self.events[old].clone()).collect();
         let pairs = [
@@ -243,22 +238,26 @@ impl Unrolling {
             &mut self.ctrl,
         ];
         pairs.into_iter().flatten().for_each(|(a, b)| {
-            anew(a);
-            anew(b);
+            renumber(&of, a);
+            renumber(&of, b);
         });
         self.meets.iter_mut().for_each(|(a, b, _)| {
-            anew(a);
-            anew(b);
+            renumber(&of, a);
+            renumber(&of, b);
         });
         self.kept.iter_mut().for_each(|k| {
-            anew(&mut k.read);
-            anew(&mut k.write);
+            renumber(&of, &mut k.read);
+            renumber(&of, &mut k.write);
         });
-        self.arrivals.iter_mut().for_each(|a| anew(&mut a.event));
+        self.arrivals
+            .iter_mut()
+            .for_each(|a| renumber(&of, &mut a.event));
         self.arrivals.sort_by_key(|a| a.event);
-        self.waits.iter_mut().for_each(|w| anew(&mut w.event));
+        self.waits
+            .iter_mut()
+            .for_each(|w| renumber(&of, &mut w.event));
         self.waits.sort_by_key(|w| (w.at.thread, w.event));
-        self.places.iter_mut().for_each(|(e, _)| anew(e));
+        self.places.iter_mut().for_each(|(e, _)| renumber(&of, e));
         self.places.sort_by_key(|(e, _)| *e);
         for answer in &mut self.answers {
             let later = (answer.events..of.len()).map(|i| of[i]);
@@ -271,14 +270,24 @@ impl Unrolling {
                 .spins
                 .iter_mut()
                 .flat_map(|s| &mut s.events)
-                .for_each(anew);
+                .for_each(|e| renumber(&of, e));
             let pairs = ending
                 .progress
                 .repeats
                 .iter_mut()
                 .flat_map(|r| &mut r.pairs);
-            pairs.flat_map(|(a, b)| [a, b]).flatten().for_each(anew);
+            pairs
+                .flat_map(|(a, b)| [a, b])
+                .flatten()
+                .for_each(|e| renumber(&of, e));
         }
+    }
+}
+
+/// Gives an event its new number.
+fn renumber(of: &[EventId], e: &mut EventId) {
+    if let Some(new) = of.get(e.index()) {
+        *e = *new;
     }
 }
 

@@ -160,13 +160,7 @@ impl<'a> Symbolic<'a> {
     /// counted up to `most`.
     pub(crate) fn expected(task: &Task<'a>, start: &TaskBounds, most: usize) -> CircuitEstimate {
         let events = &task.sk.events;
-        let listed = |e: usize| {
-            events[e]
-                .value
-                .and_then(|term| task.domains.of(term))
-                .map_or(0, Vec::len)
-        };
-        let several = |e: &usize| listed(*e) > 1;
+        let several = |e: &usize| listed_values(task, *e) > 1;
         let reads = (0..events.len())
             .filter(|&e| events[e].is_read())
             .filter(several);
@@ -175,9 +169,9 @@ impl<'a> Symbolic<'a> {
             .may
             .iter()
             .filter(|(w, r)| several(w) && several(r))
-            .map(|(w, _)| listed(w))
+            .map(|(w, _)| listed_values(task, w))
             .sum();
-        let relations = reads.map(listed).sum::<usize>()
+        let relations = reads.map(|e| listed_values(task, e)).sum::<usize>()
             + start.open(task) / 4
             + relations::triples(task, start, most);
         CircuitEstimate { values, relations }
@@ -393,6 +387,14 @@ impl<'a> Symbolic<'a> {
             told.cnf.demand(&encoding.gates, &block);
         }
     }
+}
+
+/// The number of listed values of an event.
+fn listed_values(task: &Task<'_>, e: usize) -> usize {
+    task.sk.events[e]
+        .value
+        .and_then(|term| task.domains.of(term))
+        .map_or(0, Vec::len)
 }
 
 fn finish(

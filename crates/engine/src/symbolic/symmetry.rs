@@ -341,8 +341,13 @@ pub(super) fn of_query(
     query: &Query<'_>,
     states: bool,
 ) -> Vec<SymmetryClass> {
-    let ours = |flag: &usize| initial::is_ours(task.model, *flag);
-    if !query.require.is_const() || query.flags.iter().flatten().any(ours) {
+    if !query.require.is_const()
+        || query
+            .flags
+            .iter()
+            .flatten()
+            .any(|flag: &usize| initial::is_ours(task.model, *flag))
+    {
         return Vec::new();
     }
     // If values may be missing, an execution may map to one with missing values.
@@ -362,29 +367,12 @@ pub(super) fn of_query(
         });
     }
     let kept = |a: ThreadId, b: ThreadId| {
-        let exchanged = |thread: ThreadId| {
-            if thread == a {
-                b
-            } else if thread == b {
-                a
-            } else {
-                thread
-            }
-        };
-        let observable = |o: Observable| match o {
-            Observable::Reg(thread, reg) => Observable::Reg(exchanged(thread), reg),
-            Observable::Mem { loc, index, viewer } => Observable::Mem {
-                loc,
-                index,
-                viewer: viewer.map(exchanged),
-            },
-        };
         let shown = || {
             task.observed.iter().all(|&o| match o {
-                Observable::Reg(..) => task.observed.contains(&observable(o)),
+                Observable::Reg(..) => task.observed.contains(&exchanged_observable(a, b, o)),
                 // A location that each thread or block has privately.
                 Observable::Mem { viewer, .. } => {
-                    viewer.is_none_or(|viewer| exchanged(viewer) == viewer)
+                    viewer.is_none_or(|viewer| exchanged(a, b, viewer) == viewer)
                 }
             })
         };
@@ -394,7 +382,7 @@ pub(super) fn of_query(
                 || query
                     .props
                     .iter()
-                    .map(|&(p, truth)| (written(p, &observable), truth))
+                    .map(|&(p, truth)| (written(p, &|o| exchanged_observable(a, b, o)), truth))
                     .eq(props.iter().cloned())
         };
         (!states || shown()) && demanded()
@@ -416,6 +404,29 @@ pub(super) fn of_query(
     }
     parts.retain(|part| part.threads.len() > 1);
     parts
+}
+
+/// A thread after two threads are exchanged.
+fn exchanged(a: ThreadId, b: ThreadId, thread: ThreadId) -> ThreadId {
+    if thread == a {
+        b
+    } else if thread == b {
+        a
+    } else {
+        thread
+    }
+}
+
+/// An observable after two threads are exchanged.
+fn exchanged_observable(a: ThreadId, b: ThreadId, o: Observable) -> Observable {
+    match o {
+        Observable::Reg(thread, reg) => Observable::Reg(exchanged(a, b, thread), reg),
+        Observable::Mem { loc, index, viewer } => Observable::Mem {
+            loc,
+            index,
+            viewer: viewer.map(|thread| exchanged(a, b, thread)),
+        },
+    }
 }
 
 /// A proposition as text that does not depend on the order of its parts.

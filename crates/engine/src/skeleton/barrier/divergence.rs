@@ -10,8 +10,9 @@ use super::phases::PhaseChoices;
 use crate::skeleton::pool::Cond;
 use crate::skeleton::unrolled::{GuardedArrival, Naming, Unrolling};
 use cat::rel::EventId;
+use diag::Span;
 use program::dialect::Convergence;
-use program::{Barrier, Scope, ThreadId};
+use program::{Barrier, Program, Scope, ThreadId};
 
 impl BarrierRules<'_> {
     /// Whether barriers apply only to threads that have not ended.
@@ -46,10 +47,7 @@ impl BarrierRules<'_> {
             return Cond::FALSE;
         }
         let program = self.program;
-        let call = |t: ThreadId, e: EventId, out: &Unrolling| {
-            program.thread(t).code[out.events[e.index()].instr].span
-        };
-        let mine = call(a.at.thread, a.event, self.out);
+        let mine = call_of(program, a.at.thread, a.event, self.out);
         let mut result = Cond::FALSE;
         for (j, b, m) in self.matching_arrivals(a.at) {
             if b.at.thread == a.at.thread
@@ -58,7 +56,7 @@ impl BarrierRules<'_> {
                     .place
                     .same(&program.thread(a.at.thread).place, Scope::Cta)
                 || code_of(program, b.at.thread) != code_of(program, a.at.thread)
-                || call(b.at.thread, b.event, self.out) == mine
+                || call_of(program, b.at.thread, b.event, self.out) == mine
             {
                 continue;
             }
@@ -136,4 +134,9 @@ impl BarrierRules<'_> {
         }
         self.pool().restrict(result, a.guard)
     }
+}
+
+/// The position of the instruction of an event in the text.
+fn call_of(program: &Program, t: ThreadId, e: EventId, out: &Unrolling) -> Span {
+    program.thread(t).code[out.events[e.index()].instr].span
 }

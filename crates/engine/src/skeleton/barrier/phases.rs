@@ -46,14 +46,15 @@ impl BarrierRules<'_> {
                         }
                         let phases = self.most_phases(to)?;
                         let within = self.within(a, phases);
-                        let choice = |k| {
-                            if within.contains(&k) {
-                                self.pool().fresh_choice()
-                            } else {
-                                Cond::FALSE
-                            }
-                        };
-                        let phases: Vec<Cond> = (0..phases).map(choice).collect();
+                        let phases: Vec<Cond> = (0..phases)
+                            .map(|k| {
+                                if within.contains(&k) {
+                                    self.pool().fresh_choice()
+                                } else {
+                                    Cond::FALSE
+                                }
+                            })
+                            .collect();
                         let one = self.pool().exactly(1, &phases);
                         constraints.push(self.pool().implies(a.guard, one));
                         chosen.phase[i] = Some(phases);
