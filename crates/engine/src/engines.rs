@@ -183,13 +183,13 @@ impl<'a> TaskEngines<'a> {
         deadline: Deadline,
     ) -> (Reply, &'static str) {
         let (said, who) = self.put_to(engine, query, deadline);
-        let rests_on = |said: &Reply| match said {
+        let depends_on = match said {
             Reply::No => self
                 .task
                 .first_value(query.props.iter().map(|p| p.0), false),
             _ => None,
         };
-        (rests_on(&said).map_or(said, Reply::Unknown), who)
+        (depends_on.map_or(said, Reply::Unknown), who)
     }
 
     /// As [`TaskEngines::ask`], with 0 in memory before any write to it.

@@ -144,7 +144,7 @@ fn name_of(task: &Task<'_>, source: usize) -> String {
 }
 
 /// The cell that an alias stands for.
-fn first_cell<'s>(sk: &'s Skeleton, c: CellId) -> &'s Cell {
+fn first_cell(sk: &Skeleton, c: CellId) -> &Cell {
     sk.memory.cell(sk.memory.cell(c).memory)
 }
 

@@ -399,10 +399,7 @@ impl<'x, 'a> MbarrierObject<'x, 'a> {
 }
 
 /// The steps that lead to a state, the last one first.
-fn path<'s>(
-    states: &'s [(ObjectState, Option<Move>)],
-    state: usize,
-) -> impl Iterator<Item = &'s Move> {
+fn path(states: &[(ObjectState, Option<Move>)], state: usize) -> impl Iterator<Item = &Move> {
     std::iter::successors(states[state].1.as_ref(), |step| {
         states[step.from].1.as_ref()
     })

@@ -195,11 +195,10 @@ pub(crate) fn sums(task: &Task<'_>, bounds: &TaskBounds) -> Vec<Sum> {
                 by_start.entry(start).or_default().push((r, w));
             }
         }
-        let sum = |(start, members)| Sum { start, members };
         sums.extend(
             by_start
                 .into_iter()
-                .map(sum)
+                .map(|(start, members)| Sum { start, members })
                 .filter(|sum| sum.members.len() > 1 && is_whole(task, bounds, &mut excluded, sum)),
         );
     }

@@ -267,21 +267,23 @@ pub(super) fn end_of(program: &Program, command: CommandId, t: ThreadId) -> Node
         Some(group)
             if host
                 .command_ids()
-                .any(|c: CommandId| match host.command(c).origin {
-                    Origin::Device {
-                        parent,
-                        thread,
-                        flag: ChildStart::WaitWorkGroup,
-                    } => {
-                        parent == command
-                            && group_of(host, command, thread) == group_of(host, command, t)
-                    }
-                    _ => false,
-                }) =>
+                .any(|c| waits_for_group(host, c, command, group)) =>
         {
             Node::GroupEnd(command, group)
         }
         _ => Node::End(command),
+    }
+}
+
+/// Whether a command waits for the end of a work-group of its parent `command`.
+fn waits_for_group(host: &HostProgram, c: CommandId, command: CommandId, group: u32) -> bool {
+    match host.command(c).origin {
+        Origin::Device {
+            parent,
+            thread,
+            flag: ChildStart::WaitWorkGroup,
+        } => parent == command && group_of(host, command, thread) == Some(group),
+        _ => false,
     }
 }
 

@@ -247,10 +247,11 @@ fn image(
             match alone
                 .then(|| {
                     together(sizes, &parts, |row: &[i64]| {
-                        let of = |t: TermId| {
-                            row[terms.iter().position(|&x| x == t).expect("it is tested")]
-                        };
-                        if holds(pool, c, of) { row[0] } else { row[1] }
+                        if holds(pool, c, |t| tested_value(&terms, row, t)) {
+                            row[0]
+                        } else {
+                            row[1]
+                        }
                     })
                 })
                 .flatten()
@@ -265,7 +266,12 @@ fn image(
     })
 }
 
-fn image_of<'i>(images: &'i [Image], t: TermId) -> &'i Image {
+/// The value of a term in a row of values.
+fn tested_value(terms: &[TermId], row: &[i64], t: TermId) -> i64 {
+    row[terms.iter().position(|&x| x == t).expect("it is tested")]
+}
+
+fn image_of(images: &[Image], t: TermId) -> &Image {
     &images[TermPool::term_index(t)]
 }
 

@@ -345,38 +345,45 @@ impl Loops {
         Position { at, pc: pc as u32 }
     }
 
+    /// The iteration number of a loop in a position with rank `rank`; 0 outside the loop.
+    fn iteration(&self, from: &Position, rank: usize, l: Loop) -> u32 {
+        let depth = self
+            .loops
+            .iter()
+            .filter(|o| o.head <= l.head && l.end <= o.end)
+            .count();
+        if l.contains(rank) {
+            from.at[2 * depth - 1]
+        } else {
+            0
+        }
+    }
+
     /// The step from a position to instruction `target`.
     pub(super) fn step(&self, from: &Position, target: usize) -> FlowStep {
         let (rank, to) = (self.rank(from.pc()), self.rank(target));
-        let count = |l: Loop| {
-            let depth = self
-                .loops
-                .iter()
-                .filter(|o| o.head <= l.head && l.end <= o.end)
-                .count();
-            if l.contains(rank) {
-                from.at[2 * depth - 1]
-            } else {
-                0
-            }
-        };
         if to > rank {
-            return FlowStep::Forward(self.position(target, count));
+            return FlowStep::Forward(self.position(target, |l| self.iteration(from, rank, l)));
         }
-        let around = |l: &&Loop| l.contains(to);
         let innermost = *self
             .loops
             .iter()
-            .rfind(around)
+            .rfind(|l| l.contains(to))
             .expect("a step back leads to the head of a loop");
         assert!(
             innermost.head == to && innermost.contains(rank),
             "a step back leads to a head around both"
         );
-        let round = 2 * self.loops.iter().filter(around).count() - 1;
-        let next = count(innermost) + 1;
+        let round = 2 * self.loops.iter().filter(|l| l.contains(to)).count() - 1;
+        let next = self.iteration(from, rank, innermost) + 1;
         FlowStep::Back {
-            to: self.position(target, |l| if l == innermost { next } else { count(l) }),
+            to: self.position(target, |l| {
+                if l == innermost {
+                    next
+                } else {
+                    self.iteration(from, rank, l)
+                }
+            }),
             round,
         }
     }

@@ -543,7 +543,7 @@ impl Unroller<'_> {
     }
 
     /// The threads in the group of a place.
-    fn mates<'p>(&self, place: &'p program::Place, scope: Scope) -> impl Iterator<Item = ThreadId> {
+    fn mates(&self, place: &program::Place, scope: Scope) -> impl Iterator<Item = ThreadId> {
         self.program
             .thread_ids()
             .filter(move |t| self.program.thread(*t).place.same(place, scope))

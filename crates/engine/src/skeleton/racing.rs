@@ -29,23 +29,8 @@ pub(super) fn reads(program: &Program, out: &Unrolling) -> Instructions {
     }
     // Other threads know it, too, if they wait for its end.
     let ends = program.host.is_some() || !out.waits.is_empty();
-    let read_in_loop = |e: &&Event| e.thread.is_some_and(|t| out.looped.contains(&(t, e.instr)));
-    let goes_on = |i: usize, e: &Event| {
-        ends || out.segments.iter().any(|s| Some(s.thread) == e.thread)
-            || events_of(out, Event::is_write).any(|(j, w)| j > i && w.thread == e.thread)
-    };
     // Lazy, because most addresses are known.
     let points = LazyCell::new(|| Points::compute(program));
-    let objects = |e: &Event| -> Targets {
-        let at = e.thread.map(|t| {
-            (
-                usize::from(t.0),
-                program.thread(t).code[e.instr].op.address(),
-            )
-        });
-        at.and_then(|(t, addr)| Some(points.of(t, addr?)))
-            .unwrap_or_default()
-    };
     // Operations on mbarrier objects do not race with each other.
     let kind = |e: &Event, w: &Event| {
         (e.tags.has(Tag::Mbarrier) && w.tags.has(Tag::Mbarrier)) || strong(program, e, w)
@@ -54,20 +39,37 @@ pub(super) fn reads(program: &Program, out: &Unrolling) -> Instructions {
         events_of(out, Event::is_write).any(|(_, w)| {
             (w.thread != e.thread || w.is_asynchronous())
                 && !kind(e, w)
-                && overlap(&out.pool, e, w, &objects)
+                && overlap(&out.pool, e, w, &|e| objects(program, &points, e))
         })
     };
     events_of(out, Event::is_read)
-        .filter(|(i, e)| read_in_loop(e) && goes_on(*i, e) && races(e))
+        .filter(|(_, e)| e.thread.is_some_and(|t| out.looped.contains(&(t, e.instr))))
+        .filter(|(i, e)| (ends || others_know(out, *i, e)) && races(e))
         .filter_map(|(_, e)| Some((e.thread?, e.instr)))
         .collect()
 }
 
+/// Whether other threads can know that the thread of read `i` has left its loop: it takes part in
+/// something with them, or writes afterwards.
+fn others_know(out: &Unrolling, i: usize, e: &Event) -> bool {
+    out.segments.iter().any(|s| Some(s.thread) == e.thread)
+        || events_of(out, Event::is_write).any(|(j, w)| j > i && w.thread == e.thread)
+}
+
+/// The objects that an access may go to; empty if they are unknown.
+fn objects(program: &Program, points: &Points, e: &Event) -> Targets {
+    let at = e.thread.map(|t| {
+        (
+            usize::from(t.0),
+            program.thread(t).code[e.instr].op.address(),
+        )
+    });
+    at.and_then(|(t, addr)| Some(points.of(t, addr?)))
+        .unwrap_or_default()
+}
+
 /// The events of threads of a kind.
-fn events_of<'o>(
-    out: &'o Unrolling,
-    of: fn(&Event) -> bool,
-) -> impl Iterator<Item = (usize, &'o Event)> {
+fn events_of(out: &Unrolling, of: fn(&Event) -> bool) -> impl Iterator<Item = (usize, &Event)> {
     out.events
         .iter()
         .enumerate()

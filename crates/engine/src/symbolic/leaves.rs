@@ -231,10 +231,10 @@ impl LeafGates<'_> {
             (Image::Word, _) => unreachable!("they are not listed"),
             (Image::Any(values), _) if self.is_of_words(t) => {
                 let word = self.word(gates, t);
-                let is = |gates: &mut Gates, v: i64| {
-                    BitWord::holds(gates, CmpOp::Eq, Ty::WORD, &word, &BitWord::constant(v))
-                };
-                let cases: Vec<(i64, Lit)> = values.iter().map(|&v| (v, is(gates, v))).collect();
+                let cases: Vec<(i64, Lit)> = values
+                    .iter()
+                    .map(|&v| (v, equals(&word, gates, v)))
+                    .collect();
                 collect(gates, cases)
             }
             (Image::Any(_), Term::Const(_) | Term::Read(_)) => {
@@ -276,6 +276,11 @@ impl LeafGates<'_> {
         self.terms.insert(t, cases.clone());
         cases
     }
+}
+
+/// The literal that a word has a value.
+fn equals(word: &BitWord, gates: &mut Gates, v: i64) -> Lit {
+    BitWord::holds(gates, CmpOp::Eq, Ty::WORD, word, &BitWord::constant(v))
 }
 
 /// Joins cases of equal value.

@@ -366,34 +366,15 @@ pub(super) fn of_query(
             });
         });
     }
-    let kept = |a: ThreadId, b: ThreadId| {
-        let shown = || {
-            task.observed.iter().all(|&o| match o {
-                Observable::Reg(..) => task.observed.contains(&exchanged_observable(a, b, o)),
-                // A location that each thread or block has privately.
-                Observable::Mem { viewer, .. } => {
-                    viewer.is_none_or(|viewer| exchanged(a, b, viewer) == viewer)
-                }
-            })
-        };
-        let demanded = || {
-            let is_mentioned = mentioned.contains(&a) || mentioned.contains(&b);
-            !is_mentioned
-                || query
-                    .props
-                    .iter()
-                    .map(|&(p, truth)| (written(p, &|o| exchanged_observable(a, b, o)), truth))
-                    .eq(props.iter().cloned())
-        };
-        (!states || shown()) && demanded()
-    };
     let mut parts: Vec<SymmetryClass> = Vec::new();
     for class in classes {
         let first = parts.len();
         for (thread, events) in &class.threads {
             let part = parts[first..].iter().position(|part| {
                 let (other, theirs) = &part.threads[0];
-                kept(*other, *thread) && (!misses_values || have_same_values(task, theirs, events))
+                (!states || shows_alike(task, *other, *thread))
+                    && demands_alike(query, &props, &mentioned, *other, *thread)
+                    && (!misses_values || have_same_values(task, theirs, events))
             });
             let one = (*thread, events.clone());
             match part {
@@ -427,6 +408,35 @@ fn exchanged_observable(a: ThreadId, b: ThreadId, o: Observable) -> Observable {
             viewer: viewer.map(|thread| exchanged(a, b, thread)),
         },
     }
+}
+
+/// Whether final states show the same observables after two threads are exchanged.
+fn shows_alike(task: &Task<'_>, a: ThreadId, b: ThreadId) -> bool {
+    task.observed.iter().all(|&o| match o {
+        Observable::Reg(..) => task.observed.contains(&exchanged_observable(a, b, o)),
+        // A location that each thread or block has privately.
+        Observable::Mem { viewer, .. } => {
+            viewer.is_none_or(|viewer| exchanged(a, b, viewer) == viewer)
+        }
+    })
+}
+
+/// Whether a query demands the same of final values after two threads are exchanged. `props` are
+/// its propositions as text, and `mentioned` the threads in them.
+fn demands_alike(
+    query: &Query<'_>,
+    props: &[(String, bool)],
+    mentioned: &BTreeSet<ThreadId>,
+    a: ThreadId,
+    b: ThreadId,
+) -> bool {
+    let is_mentioned = mentioned.contains(&a) || mentioned.contains(&b);
+    !is_mentioned
+        || query
+            .props
+            .iter()
+            .map(|&(p, truth)| (written(p, &|o| exchanged_observable(a, b, o)), truth))
+            .eq(props.iter().cloned())
 }
 
 /// A proposition as text that does not depend on the order of its parts.
@@ -477,66 +487,61 @@ impl Encoding<'_> {
     /// quickest. But without an axiom that `ties` reads to orders, the search would repeat all read
     /// values under each order.
     fn key(&self, class: &SymmetryClass, ties: bool) -> Option<SortKey> {
-        let task = &self.task;
-        let sk = &task.sk;
         let columns: Vec<Vec<usize>> = (0..class.threads[0].1.len())
             .map(|k| column(class, k))
             .collect();
-        let orders: Vec<usize> = (0..task.model.free.len())
-            .filter(|&f| task.model.free[f].shape == Shape::Order)
-            .collect();
-        // An order that can relate any two of these writes.
-        let order_of = |column: &[usize]| {
-            let among = |f: usize, a: usize, b: usize| {
-                a == b || self.inner.leaves.free[f].contains_key(&(a as u32, b as u32))
-            };
-            let all = |f: usize| {
-                column
-                    .iter()
-                    .all(|&a| column.iter().all(|&b| among(f, a, b)))
-            };
-            orders
-                .iter()
-                .copied()
-                .find(|&f| sk.events[column[0]].is_write() && all(f))
-        };
-        // Prefers the last write, which is behind loops, and a value that depends on reads: other
-        // values determine little else.
-        let by_order = |sure: bool| {
-            let found = || {
-                columns
-                    .iter()
-                    .rev()
-                    .filter(|column| self.must(column[0]) == sure)
-            };
-            let key = |column: &Vec<usize>| Some(SortKey::Order(order_of(column)?, column.clone()));
-            found()
-                .filter(|column| Self::is_computed(sk, column))
-                .find_map(key)
-                .or_else(|| found().find_map(key))
-        };
-        let by_values = || {
-            let reads: Vec<Vec<usize>> = columns
-                .iter()
-                .filter(|column: &&Vec<usize>| {
-                    sk.events[column[0]].is_read() && self.must(column[0])
-                })
-                .take(MOST_READS)
-                .cloned()
-                .collect();
-            (!reads.is_empty()).then(|| {
-                SortKey::Values(
-                    (0..class.threads.len())
-                        .map(|i| reads.iter().map(|column| column[i]).collect())
-                        .collect(),
-                )
-            })
-        };
-        ties.then(|| by_order(true))
+        ties.then(|| self.key_by_order(&columns, true))
             .flatten()
-            .or_else(by_values)
-            .or_else(|| by_order(true))
-            .or_else(|| by_order(false))
+            .or_else(|| self.key_by_values(class, &columns))
+            .or_else(|| self.key_by_order(&columns, true))
+            .or_else(|| self.key_by_order(&columns, false))
+    }
+
+    /// A key by an order of writes that surely execute, or of others. Prefers the last write, which
+    /// is behind loops, and a value that depends on reads: other values determine little else.
+    fn key_by_order(&self, columns: &[Vec<usize>], sure: bool) -> Option<SortKey> {
+        let found: Vec<&Vec<usize>> = columns
+            .iter()
+            .rev()
+            .filter(|column| self.must(column[0]) == sure)
+            .collect();
+        found
+            .iter()
+            .filter(|column| Self::is_computed(&self.task.sk, column))
+            .chain(&found)
+            .find_map(|column| Some(SortKey::Order(self.order_of(column)?, column.to_vec())))
+    }
+
+    /// An order of the model that can relate any two of these writes.
+    fn order_of(&self, column: &[usize]) -> Option<usize> {
+        let task = &self.task;
+        (0..task.model.free.len())
+            .filter(|&f| task.model.free[f].shape == Shape::Order)
+            .find(|&f| {
+                let related = &self.inner.leaves.free[f];
+                task.sk.events[column[0]].is_write()
+                    && column.iter().all(|&a| {
+                        column
+                            .iter()
+                            .all(|&b| a == b || related.contains_key(&(a as u32, b as u32)))
+                    })
+            })
+    }
+
+    /// A key by the values of the first reads that surely execute.
+    fn key_by_values(&self, class: &SymmetryClass, columns: &[Vec<usize>]) -> Option<SortKey> {
+        let reads: Vec<&Vec<usize>> = columns
+            .iter()
+            .filter(|column| self.task.sk.events[column[0]].is_read() && self.must(column[0]))
+            .take(MOST_READS)
+            .collect();
+        (!reads.is_empty()).then(|| {
+            SortKey::Values(
+                (0..class.threads.len())
+                    .map(|i| reads.iter().map(|column| column[i]).collect())
+                    .collect(),
+            )
+        })
     }
 
     /// Whether an event surely executes.

@@ -66,6 +66,12 @@ fn parts<'s>(all: &Together<'s>) -> Vec<Together<'s>> {
     }
 }
 
+/// The number and the length of the segments of this length right before those of number `number`.
+fn before(number: &[u32], length: u32) -> Option<(Vec<u32>, u32)> {
+    let (last, around) = number.split_last()?;
+    Some(([around, &[last.checked_sub(length)?]].concat(), length))
+}
+
 impl BarrierRules<'_> {
     /// Excludes executions with iterations of several threads that can be left out.
     pub(super) fn leave_out(&mut self, chosen: &PhaseChoices, constraints: &mut Vec<Cond>) {
@@ -78,14 +84,10 @@ impl BarrierRules<'_> {
                 .insert(s.thread, s);
         }
         for ((number, length), all) in &alike {
-            let before = |number: &[u32]| {
-                let (last, around) = number.split_last()?;
-                Some(([around, &[last.checked_sub(*length)?]].concat(), *length))
-            };
             for together in self.apart(all).iter().flat_map(parts) {
                 let mut idle = self.idle(&together, chosen);
                 if together.values().any(|s| s.twice) && idle != Cond::FALSE {
-                    let before = before(number).and_then(|key| alike.get(&key));
+                    let before = before(number, *length).and_then(|key| alike.get(&key));
                     let before = before.map(|all| {
                         let same = all.iter().filter(|(t, _)| together.contains_key(t));
                         same.map(|(&t, &s)| (t, s)).collect::<Together<'_>>()
