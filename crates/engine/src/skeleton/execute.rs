@@ -34,7 +34,7 @@ struct Here<'a> {
 impl Here<'_> {
     /// An event without address and value.
     fn event(&self, kind: EventKind, guard: Cond, tags: &Tags, scope: Option<Scope>) -> Event {
-        let (thread, instr, tags) = (Some(self.thread), self.pc, tags.clone());
+        let (thread, instr, tags) = (Some(self.thread), self.pc, *tags);
         Event {
             kind,
             thread,

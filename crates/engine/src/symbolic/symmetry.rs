@@ -248,7 +248,7 @@ fn looks_alike(task: &Task<'_>, a: &[usize], b: &[usize]) -> bool {
         let address = sk.events[e]
             .addr
             .and_then(|address| sk.pool.as_const(address));
-        (*kind, tags.clone(), *scope, *ty, *part, *parts, address)
+        (*kind, *tags, *scope, *ty, *part, *parts, address)
     };
     a.len() == b.len() && !a.is_empty() && a.iter().zip(b).all(|(&a, &b)| kind(a) == kind(b))
 }
