@@ -135,32 +135,35 @@ pub(super) fn lower_ptx(
     let places: Vec<Place> = threads.iter().map(|t| t.place.clone()).collect();
     let clusters = Clusters::of(&places);
     let [warps, blocks] = [Scope::Warp, Scope::Cta].map(|group| Seat::all_among(&places, group));
-    let lower = |(t, thread): (usize, ThreadDraft)| {
-        let (warp, block) = (warps[t], blocks[t]);
-        let cluster = clusters.around(&thread.place);
-        let env = PtxEnv {
-            regs: thread.regs,
-            specials: thread.specials,
-            warp,
-            block,
-            cluster,
-            ..env.clone()
-        };
-        let lowered = units[thread.unit].lower(&env, symbols, sink);
-        let untyped = lowered.untyped().to_vec();
-        let (name, place, source) = (thread.name, thread.place, String::new());
-        (
-            Thread {
-                name,
-                place,
-                regs: lowered.regs,
-                code: lowered.code,
-                source,
-            },
-            untyped,
-        )
-    };
-    threads.into_iter().enumerate().map(lower).collect()
+    threads
+        .into_iter()
+        .enumerate()
+        .map(|(t, thread): (usize, ThreadDraft)| {
+            let (warp, block) = (warps[t], blocks[t]);
+            let cluster = clusters.around(&thread.place);
+            let env = PtxEnv {
+                regs: thread.regs,
+                specials: thread.specials,
+                warp,
+                block,
+                cluster,
+                ..env.clone()
+            };
+            let lowered = units[thread.unit].lower(&env, symbols, sink);
+            let untyped = lowered.untyped().to_vec();
+            let (name, place, source) = (thread.name, thread.place, String::new());
+            (
+                Thread {
+                    name,
+                    place,
+                    regs: lowered.regs,
+                    code: lowered.code,
+                    source,
+                },
+                untyped,
+            )
+        })
+        .collect()
 }
 
 /// A thread in a C-like dialect with parsed code, before lowering.

@@ -511,18 +511,20 @@ impl MappingReader<'_, '_> {
         let Some(DeValue::Array(items)) = root.get("gap").map(Value::get_ref) else {
             return Vec::new();
         };
-        let gap = |item: &Value<'_>| {
-            let DeValue::Table(table) = item.get_ref() else {
-                return None;
-            };
-            let told = text(table, "mended").map_or(GapTest::Less, GapTest::Mended);
-            Some(Gap {
-                name: text(table, "name")?,
-                lost: text(table, "lost")?,
-                told,
+        items
+            .iter()
+            .filter_map(|item: &Value<'_>| {
+                let DeValue::Table(table) = item.get_ref() else {
+                    return None;
+                };
+                let told = text(table, "mended").map_or(GapTest::Less, GapTest::Mended);
+                Some(Gap {
+                    name: text(table, "name")?,
+                    lost: text(table, "lost")?,
+                    told,
+                })
             })
-        };
-        items.iter().filter_map(gap).collect()
+            .collect()
     }
 
     /// The rows of one order: for all scopes, or by scope.

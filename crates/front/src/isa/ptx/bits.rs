@@ -218,7 +218,7 @@ pub(super) const ROWS: &[InstrRow] = &[
                 return constant(e, c, "the table of `lop3`");
             };
             let operands = [c.expr(1), c.expr(2), c.expr(3)];
-            let term = |n: i64| {
+            let terms = (0..8).filter(|n| table >> n & 1 == 1).map(|n: i64| {
                 let bits = operands
                     .iter()
                     .zip([4, 2, 1])
@@ -228,8 +228,7 @@ pub(super) const ROWS: &[InstrRow] = &[
                     });
                 bits.reduce(|a, b| bin(BinOp::And, c.ty, a, b))
                     .expect("three of them")
-            };
-            let terms = (0..8).filter(|n| table >> n & 1 == 1).map(term);
+            });
             let value = terms
                 .reduce(|a, b| bin(BinOp::Or, c.ty, a, b))
                 .unwrap_or(int(0));
@@ -548,30 +547,29 @@ fn permute(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     };
     let [low, high] = [1, 2].map(|i| bin64(BinOp::And, c.expr(i), int(0xffff_ffff)));
     let words = bin64(BinOp::Or, bin64(BinOp::Shl, high, int(32)), low);
-    let chosen = |n: i64| {
-        let from = bin(BinOp::Shr, Ty::U32, selector.clone(), int(4 * n));
-        let at = bin(
-            BinOp::Mul,
-            Ty::U32,
-            bin(BinOp::And, Ty::U32, from.clone(), int(7)),
-            int(8),
-        );
-        let byte = bin64(BinOp::And, bin64(BinOp::Shr, words.clone(), at), int(0xff));
-        let signs = bin64(
-            BinOp::Mul,
-            bin64(BinOp::Shr, byte.clone(), int(7)),
-            int(0xff),
-        );
-        let filled = bin(BinOp::And, Ty::U32, from, int(8));
-        bin(
-            BinOp::Shl,
-            Ty::U32,
-            Expr::Select(filled.into(), signs.into(), byte.into()),
-            int(8 * n),
-        )
-    };
     let value = (0..4)
-        .map(chosen)
+        .map(|n: i64| {
+            let from = bin(BinOp::Shr, Ty::U32, selector.clone(), int(4 * n));
+            let at = bin(
+                BinOp::Mul,
+                Ty::U32,
+                bin(BinOp::And, Ty::U32, from.clone(), int(7)),
+                int(8),
+            );
+            let byte = bin64(BinOp::And, bin64(BinOp::Shr, words.clone(), at), int(0xff));
+            let signs = bin64(
+                BinOp::Mul,
+                bin64(BinOp::Shr, byte.clone(), int(7)),
+                int(0xff),
+            );
+            let filled = bin(BinOp::And, Ty::U32, from, int(8));
+            bin(
+                BinOp::Shl,
+                Ty::U32,
+                Expr::Select(filled.into(), signs.into(), byte.into()),
+                int(8 * n),
+            )
+        })
         .reduce(|a, b| bin(BinOp::Or, Ty::U32, a, b))
         .expect("four bytes");
     assign(e, c, value);

@@ -388,52 +388,58 @@ pub fn warn_of_lost_bytes(program: &Program, sink: &mut Sink) {
 fn empty(thread: &Thread, at: usize, mark: &Mark) -> Option<String> {
     let code = &thread.code;
     let (own, name) = groups(&mark.tags);
-    // All accesses of `cp.async` copies are weak.
-    let is_copy = |i: &usize| {
-        let of = |access: &Access| access.tags.has(Tag::AsyncProxy) || access.tags.has(Tag::Weak);
-        code[*i]
-            .op
-            .accesses()
-            .any(|a| a.tags.has(Tag::Asynchronous) && of(a) && groups(&a.tags).0 == own)
-    };
-    // Bulk operations that an mbarrier object tracks belong to no group, except for their reads of
-    // tensor maps.
-    let is_tracked = |i: &usize| {
-        !code[*i].op.has(Tag::TensormapProxy)
-            && (i + 1..code.len())
-                .take_while(|&j| code[j].id == code[*i].id)
-                .any(|j| code[j].op.has(Tag::Mbarrier))
-    };
-    let makes = |i: &Instr| {
-        i.op.mark(EventKind::Fence)
-            .is_some_and(|m| m.tags.has(Tag::CommitGroup) && groups(&m.tags).0 == own)
-    };
     // In a loop, code after the wait may also run before it.
-    let before = if thread.has_loop() {
-        0..code.len()
-    } else {
-        0..at
+    let looped = thread.has_loop();
+    let before = if looped { 0..code.len() } else { 0..at };
+    let copies: Vec<usize> = before.clone().filter(|i| is_copy(&code[*i], own)).collect();
+    let Some(first) = copies.iter().find(|i| !is_tracked(code, **i)) else {
+        return Some(if copies.is_empty() {
+            format!("no `{name}` of this thread comes before it")
+        } else {
+            "the copies before it are tracked by an mbarrier object, and in no group".to_owned()
+        });
     };
-    let copies: Vec<usize> = before.clone().filter(is_copy).collect();
-    let grouped: Vec<usize> = copies.iter().copied().filter(|i| !is_tracked(i)).collect();
-    let groups = |from: usize| code[from..before.end].iter().filter(|i| makes(i)).count();
-    let from = |first: &usize| if thread.has_loop() { 0 } else { *first };
+    let from = if looped { 0 } else { *first };
+    let made = code[from..before.end]
+        .iter()
+        .filter(|instr| makes_group(instr, own))
+        .count();
     let pending = mark.pending.unwrap_or(0) as usize;
-    match grouped.first() {
-        None if copies.is_empty() => Some(format!("no `{name}` of this thread comes before it")),
-        None => Some(
-            "the copies before it are tracked by an mbarrier object, and in no group".to_owned(),
-        ),
-        Some(first) => match groups(from(first)) {
-            0 => Some(format!(
-                "no `{name}.commit_group` stands between the copies and it"
-            )),
-            n if n <= pending && !thread.has_loop() => Some(format!(
-                "{n} of {pending} groups that may be incomplete are made before it"
-            )),
-            _ => None,
-        },
+    match made {
+        0 => Some(format!(
+            "no `{name}.commit_group` stands between the copies and it"
+        )),
+        n if n <= pending && !looped => Some(format!(
+            "{n} of {pending} groups that may be incomplete are made before it"
+        )),
+        _ => None,
     }
+}
+
+/// Whether an instruction is a copy of these groups. All accesses of `cp.async` copies are weak.
+fn is_copy(instr: &Instr, own: Option<Tag>) -> bool {
+    instr.op.accesses().any(|access| {
+        access.tags.has(Tag::Asynchronous)
+            && (access.tags.has(Tag::AsyncProxy) || access.tags.has(Tag::Weak))
+            && groups(&access.tags).0 == own
+    })
+}
+
+/// Whether an mbarrier object tracks the operation of a micro-op. Such bulk operations belong to no
+/// group, except for their reads of tensor maps.
+fn is_tracked(code: &[Instr], at: usize) -> bool {
+    !code[at].op.has(Tag::TensormapProxy)
+        && code[at + 1..]
+            .iter()
+            .take_while(|instr| instr.id == code[at].id)
+            .any(|instr| instr.op.has(Tag::Mbarrier))
+}
+
+fn makes_group(instr: &Instr, own: Option<Tag>) -> bool {
+    instr
+        .op
+        .mark(EventKind::Fence)
+        .is_some_and(|m| m.tags.has(Tag::CommitGroup) && groups(&m.tags).0 == own)
 }
 
 /// The conditions under which fewer bytes come from the source, each with their number, and the

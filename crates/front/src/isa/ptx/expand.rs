@@ -57,15 +57,7 @@ const LONGEST: usize = 1 << 20;
 /// The text without blocks, functions, calls and wide registers; `None` if it has none of these.
 pub(super) fn expand(text: &MappedText, sink: &mut Sink) -> Option<MappedText> {
     let tokens = lex(text.as_str());
-    let word = |t: &Token<PtxToken>, is: fn(&str) -> bool| {
-        t.kind == PtxToken::Word && is(&text.as_str()[t.range.clone()])
-    };
-    let scoped = |t: &Token<PtxToken>| {
-        t.kind == PtxToken::Punct('{') || word(t, |w| w == ".func" || opcode(w) == "call")
-    };
-    let of_param = |t: &Token<PtxToken>| word(t, |w| w.split('.').any(is_space));
-    let wide = |t: &Token<PtxToken>| word(t, |w| w == WIDE);
-    if !tokens.iter().any(|t| scoped(t) || of_param(t) || wide(t)) {
+    if !tokens.iter().any(|token| is_expanded(text, token)) {
         return None;
     }
     let mut separator = "$".to_owned();
@@ -115,6 +107,21 @@ pub(super) fn expand(text: &MappedText, sink: &mut Sink) -> Option<MappedText> {
             return Some(if full { MappedText::new() } else { out });
         }
         sink.take_back(before);
+    }
+}
+
+/// Whether a token is part of a construct that [`expand`] replaces.
+fn is_expanded(text: &MappedText, token: &Token<PtxToken>) -> bool {
+    match token.kind {
+        PtxToken::Punct(c) => c == '{',
+        PtxToken::Word => {
+            let word = &text.as_str()[token.range.clone()];
+            word == ".func"
+                || word == WIDE
+                || opcode(word) == "call"
+                || word.split('.').any(is_space)
+        }
+        _ => false,
     }
 }
 
@@ -172,6 +179,24 @@ struct BlockScope {
     /// its size and kind.
     names: HashMap<String, NameDeclaration>,
     families: HashMap<String, (i64, NameDeclaration)>,
+}
+
+impl BlockScope {
+    /// The declaration of a name, by itself or as a member of a family.
+    fn find(&self, name: &str) -> Option<NameDeclaration> {
+        if let Some(found) = self.names.get(name) {
+            return Some(found.clone());
+        }
+        let digits = &name[stem(name).len()..];
+        let number = digits
+            .parse::<i64>()
+            .ok()
+            .filter(|_| digits == "0" || !digits.starts_with('0'))?;
+        self.families
+            .get(stem(name))
+            .filter(|family| number < family.0)
+            .map(|family| family.1.clone())
+    }
 }
 
 #[derive(Clone)]
@@ -501,19 +526,7 @@ impl<'a> Expander<'a> {
     /// The name in the resulting text for a name in the source, and its declaration in a block.
     fn resolve(&self, name: &str) -> (String, Option<NameDeclaration>) {
         for scope in self.scopes.iter().rev() {
-            let family = || {
-                let digits = &name[stem(name).len()..];
-                let number = digits
-                    .parse::<i64>()
-                    .ok()
-                    .filter(|_| digits == "0" || !digits.starts_with('0'))?;
-                scope
-                    .families
-                    .get(stem(name))
-                    .filter(|family| number < family.0)
-                    .map(|family| family.1.clone())
-            };
-            if let Some(found) = scope.names.get(name).cloned().or_else(family) {
+            if let Some(found) = scope.find(name) {
                 let called = match &found {
                     NameDeclaration::Bound(actual, _) => actual.clone(),
                     NameDeclaration::Wide => {

@@ -79,7 +79,7 @@ fn is_modifier(kind: QualKind) -> bool {
 }
 
 fn is_restricted(word: &str) -> bool {
-    GOES.iter().any(|types_with| types_with.0 == word)
+    GOES.iter().any(|row| row.0 == word)
 }
 
 fn types_with(word: &str) -> &'static [&'static str] {
@@ -140,28 +140,37 @@ fn unless(nan: Expr, format: Format, value: Expr) -> Expr {
     Expr::Select(nan.into(), Expr::Const(format.nan()).into(), value.into())
 }
 
+/// The value, limited to a range of numbers, given by their bits.
+fn within(format: Format, value: Expr, least: i64, most: i64) -> Expr {
+    float(
+        FloatOp::Min,
+        format,
+        float(FloatOp::Max, format, value, Expr::Const(least)),
+        Expr::Const(most),
+    )
+}
+
+fn is_nan(format: Format, value: &Expr) -> Expr {
+    float(FloatOp::Unordered, format, value.clone(), value.clone())
+}
+
 /// The value, limited to the range that the instruction gives.
 fn limited(c: &PtxInstr, format: Format, mut value: Expr) -> Expr {
-    let within = |value: Expr, least, most| {
-        float(
-            FloatOp::Min,
-            format,
-            float(FloatOp::Max, format, value, Expr::Const(least)),
-            Expr::Const(most),
-        )
-    };
-    let no_number = |value: &Expr| float(FloatOp::Unordered, format, value.clone(), value.clone());
     match c.quals.get(QualKind::Clamp) {
         // `.sat` turns a NaN into zero.
-        Some("sat") => value = within(value, 0, format.one()),
+        Some("sat") => value = within(format, value, 0, format.one()),
         Some("satfinite") => {
-            let (nan, most) = (no_number(&value), format.largest());
-            value = unless(nan, format, within(value, most | format.sign(), most));
+            let (nan, most) = (is_nan(format, &value), format.largest());
+            value = unless(
+                nan,
+                format,
+                within(format, value, most | format.sign(), most),
+            );
         }
         _ => {}
     }
     if c.quals.get(QualKind::Rectify).is_some() {
-        let nan = no_number(&value);
+        let nan = is_nan(format, &value);
         value = unless(
             nan,
             format,
@@ -308,28 +317,6 @@ pub(super) fn converted(e: &mut Emit<'_, '_>, c: &PtxInstr) {
         return;
     }
     let (to, from) = (to.number, from.number);
-    let by = rounding(c);
-    let of = |value: Expr| {
-        let value = match from {
-            Number::Float(format @ Format::SINGLE) => flushed(c, format, value),
-            _ => value,
-        };
-        let value = match (from, to) {
-            (Number::Int(from), Number::Float(to)) => unary(FloatOp::From(from, by), to, value),
-            (Number::Float(from), Number::Float(to))
-                if from == to && c.quals.get(QualKind::Round).is_some() =>
-            {
-                unary(FloatOp::Whole(by), from, value)
-            }
-            (Number::Float(from), to) => unary(FloatOp::To(to, by), from, value),
-            (Number::Int(_), Number::Int(_)) => value,
-        };
-        match to {
-            Number::Float(format @ Format::SINGLE) => limited(c, format, flushed(c, format, value)),
-            Number::Float(format) => limited(c, format, value),
-            Number::Int(_) => value,
-        }
-    };
     let value = match (to, from) {
         (Number::Int(to), Number::Int(from)) => {
             let value = e.fit(c.expr(1), from);
@@ -340,24 +327,44 @@ pub(super) fn converted(e: &mut Emit<'_, '_>, c: &PtxInstr) {
             };
             Expr::Cast(c.ty, Box::new(value))
         }
-        _ if to_word.ends_with("x2") => joined([2, 1].into_iter().map(|i| of(c.expr(i)))),
-        _ => of(c.expr(1)),
+        _ if to_word.ends_with("x2") => {
+            let halves = [2, 1].into_iter();
+            joined(halves.map(|i| converted_number(c, from, to, c.expr(i))))
+        }
+        _ => converted_number(c, from, to, c.expr(1)),
     };
     assign(e, c, value);
+}
+
+/// A number converted to another type, of which at least one is a floating-point type.
+fn converted_number(c: &PtxInstr, from: Number, to: Number, value: Expr) -> Expr {
+    let by = rounding(c);
+    let value = match from {
+        Number::Float(format @ Format::SINGLE) => flushed(c, format, value),
+        _ => value,
+    };
+    let value = match (from, to) {
+        (Number::Int(from), Number::Float(to)) => unary(FloatOp::From(from, by), to, value),
+        (Number::Float(from), Number::Float(to))
+            if from == to && c.quals.get(QualKind::Round).is_some() =>
+        {
+            unary(FloatOp::Whole(by), from, value)
+        }
+        (Number::Float(from), to) => unary(FloatOp::To(to, by), from, value),
+        (Number::Int(_), Number::Int(_)) => value,
+    };
+    match to {
+        Number::Float(format @ Format::SINGLE) => limited(c, format, flushed(c, format, value)),
+        Number::Float(format) => limited(c, format, value),
+        Number::Int(_) => value,
+    }
 }
 
 /// An integer, limited to the range of another type.
 fn saturated(value: Expr, from: Ty, to: Ty) -> Expr {
     let ((least, most), own) = (integer_range(to), integer_range(from));
-    let limit = |by, limit: i128, value: Expr| {
-        op(
-            by,
-            from,
-            value,
-            Expr::Const(limit.clamp(own.0, own.1) as i64),
-        )
-    };
-    limit(BinOp::Min, most, limit(BinOp::Max, least, value))
+    let [least, most] = [least, most].map(|n| Expr::Const(n.clamp(own.0, own.1) as i64));
+    op(BinOp::Min, from, op(BinOp::Max, from, value, least), most)
 }
 
 fn integer_range(ty: Ty) -> (i128, i128) {
@@ -392,6 +399,11 @@ struct NamedNumber {
     number: Number,
 }
 
+/// Whether format `b` can represent all numbers of format `a`.
+fn is_part_of(a: Format, b: Format) -> bool {
+    a.fraction <= b.fraction && a.bits - a.fraction <= b.bits - b.fraction
+}
+
 /// Whether a conversion with these types and qualifiers exists; if not, reports an error.
 fn converts(e: &mut Emit<'_, '_>, c: &PtxInstr, to: NamedNumber, from: NamedNumber) -> bool {
     let (to_word, from_word) = (to.word, from.word);
@@ -400,10 +412,6 @@ fn converts(e: &mut Emit<'_, '_>, c: &PtxInstr, to: NamedNumber, from: NamedNumb
     let whole = round.is_some_and(|word| word.ends_with('i'));
     let is = |word: &str| to_word == word || from_word == word;
     let narrow = |bits: u8| bits == 8 && is("bf16");
-    // Whether format `b` can represent all numbers of format `a`.
-    let fits = |a: Format, b: Format| {
-        a.fraction <= b.fraction && a.bits - a.fraction <= b.bits - b.fraction
-    };
     let (rounds, expected) = match (from.number, to.number) {
         (Number::Int(_), Number::Int(_)) => (round.is_none(), "no rounding"),
         (Number::Int(from), _) if narrow(from.bits) => (false, "an integer of at least 16 bits"),
@@ -413,7 +421,7 @@ fn converts(e: &mut Emit<'_, '_>, c: &PtxInstr, to: NamedNumber, from: NamedNumb
             (round.is_none() || whole, "an integer rounding, or none")
         }
         // A widening conversion is exact and takes no rounding.
-        (Number::Float(a), Number::Float(b)) if fits(a, b) => (
+        (Number::Float(a), Number::Float(b)) if is_part_of(a, b) => (
             round.is_none() || (from_word == "bf16" && !whole),
             "no rounding",
         ),

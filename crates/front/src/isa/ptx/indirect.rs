@@ -47,23 +47,27 @@ pub(super) fn is_written_again(text: &str, holders: &[String]) -> bool {
 fn definitions<'t>(text: &'t str, holder: &str) -> Vec<(&'t str, &'t str)> {
     // A statement may follow a label.
     let statements = text.split([';', ':', '\n']).map(str::trim);
-    let of = |statement: &'t str| {
-        let statement = match statement.strip_prefix('@') {
-            Some(rest) => rest.split_once(char::is_whitespace)?.1.trim_start(),
-            None => statement,
-        };
-        let (opcode, operands) = statement.split_once(char::is_whitespace)?;
-        let operands = operands.trim_start();
-        // An instruction with a vector destination writes each element.
-        let behind = operands
-            .find('}')
-            .filter(|_| operands.starts_with('{'))
-            .unwrap_or(0);
-        let first = operands[behind..].find(',').map(|n| n + behind);
-        let (first, second) = operands.split_at(first?);
-        let mut written = first.split(['{', '}', ',']).map(str::trim);
-        let stores = opcode.starts_with("st.") == first.trim_start().starts_with('[');
-        (stores && written.any(|name| name == holder)).then_some((opcode, second[1..].trim()))
+    statements
+        .filter_map(|statement| definition(statement, holder))
+        .collect()
+}
+
+/// The opcode and the second operand of a statement, if it writes `holder`.
+fn definition<'t>(statement: &'t str, holder: &str) -> Option<(&'t str, &'t str)> {
+    let statement = match statement.strip_prefix('@') {
+        Some(rest) => rest.split_once(char::is_whitespace)?.1.trim_start(),
+        None => statement,
     };
-    statements.filter_map(of).collect()
+    let (opcode, operands) = statement.split_once(char::is_whitespace)?;
+    let operands = operands.trim_start();
+    // An instruction with a vector destination writes each element.
+    let behind = operands
+        .find('}')
+        .filter(|_| operands.starts_with('{'))
+        .unwrap_or(0);
+    let first = operands[behind..].find(',').map(|n| n + behind);
+    let (first, second) = operands.split_at(first?);
+    let mut written = first.split(['{', '}', ',']).map(str::trim);
+    let stores = opcode.starts_with("st.") == first.trim_start().starts_with('[');
+    (stores && written.any(|name| name == holder)).then_some((opcode, second[1..].trim()))
 }

@@ -15,7 +15,6 @@ use std::ops::Range;
 use super::copies::mark;
 use super::known::{self, Values};
 use super::names::NameMeaning;
-use super::operands::plus;
 use super::parse::OperandKind;
 use super::regs::{Regs, bare, is_half};
 use super::table::{InstrRow, Matched, OperandRole, PRED, QualKind, Quals};
@@ -192,33 +191,31 @@ pub(super) fn lower(
 /// Whether the addresses of a location fit 32 bits.
 fn is_narrow(env: &PtxEnv, symbols: &Symbols, loc: LocId) -> bool {
     let object = symbols.object(loc).0;
-    let of = |init: &Init| match init {
-        Init::Address { loc: other, .. } => symbols.object(*other).0 == object,
-        _ => false,
-    };
     symbols.object(loc).1.space == Space::Shared
-        || env.regs.iter().any(|r| is_half(&r.name) && of(&r.init))
+        || env.regs.iter().any(|r| match r.init {
+            Init::Address { loc: other, .. } => {
+                is_half(&r.name) && symbols.object(other).0 == object
+            }
+            _ => false,
+        })
 }
 
 /// The values that the test gives to registers.
 fn start(env: &PtxEnv, symbols: &Symbols, regs: &[Register]) -> Values {
-    let given = |reg: &Register| env.regs.iter().any(|r| bare(&r.name) == reg.name);
-    let value = |reg: &Register| match reg.init {
+    let all = (0..).map(RegId).zip(regs);
+    all.filter(|(_, reg)| env.regs.iter().any(|r| bare(&r.name) == reg.name))
+        .map(|(id, reg)| (id, start_value(symbols, &reg.init)))
+        .collect()
+}
+
+fn start_value(symbols: &Symbols, init: &Init) -> Expr {
+    match *init {
         Init::Int(v) => Expr::Const(v),
         Init::Unknown => Expr::Const(0),
-        Init::Address { loc, index } => plus(
-            Expr::Address(loc),
-            symbols.layout(loc).offset(index),
-            Ty {
-                bits: 8,
-                signed: false,
-            },
-        ),
-    };
-    let all = (0..).map(RegId).zip(regs);
-    all.filter(|(_, reg)| given(reg))
-        .map(|(id, reg)| (id, value(reg)))
-        .collect()
+        Init::Address { loc, index } => {
+            known::behind(Expr::Address(loc), symbols.layout(loc).offset(index))
+        }
+    }
 }
 
 /// Lowers one thread with the known values of registers. Also returns the items that need such
@@ -531,33 +528,37 @@ impl<'a> Emit<'a, '_> {
         let (PtxArg::Expr(e), Some(known)) = (arg, self.known.get(&at)) else {
             return None;
         };
-        // A predicate is not a number.
-        let predicate = |r: &RegId| self.regs.get(*r).ty == Some(PRED);
-        if e.base().is_some()
-            || matches!(e, Expr::Const(_))
-            || matches!(e, Expr::Reg(r) if predicate(r))
-        {
+        let is_fixed = match e {
+            Expr::Const(_) => true,
+            // A predicate is not a number.
+            Expr::Reg(r) => self.regs.get(*r).ty == Some(PRED),
+            _ => e.base().is_some(),
+        };
+        if is_fixed {
             return None;
         }
-        let narrow = |loc| is_narrow(self.env, self.symbols, loc);
-        // An address outside its location in shared memory belongs to other memory, such as the
-        // copy of another CTA. An unreachable access may have any address.
-        let inside = |value: &Expr| match value {
-            Expr::Bin(_, _, base, offset) => match (base.base(), &**offset) {
-                (Some(loc), Expr::Const(offset)) => {
-                    let object = self.symbols.object(loc).1;
-                    let bytes =
-                        self.symbols.count(loc) as i64 * i64::from(self.symbols.ty(loc).bytes());
-                    let apart = known.reached && object.space != Space::Shared;
-                    apart || (0..bytes).contains(offset)
-                }
-                _ => false,
-            },
-            _ => true,
-        };
-        known::value(e, &|r| known.values.get(&r).cloned(), &narrow)
-            .filter(inside)
+        let value = known::value(e, &|r| known.values.get(&r).cloned(), &|loc| {
+            is_narrow(self.env, self.symbols, loc)
+        });
+        value
+            .filter(|value| self.is_inside(value, known.reached))
             .map(PtxArg::Expr)
+    }
+
+    /// Whether a known address may replace its register. An address outside its location in shared
+    /// memory belongs to other memory, such as the copy of another CTA. An unreachable access may
+    /// have any address.
+    fn is_inside(&self, value: &Expr, reached: bool) -> bool {
+        let Expr::Bin(_, _, base, offset) = value else {
+            return true;
+        };
+        let (Some(loc), Expr::Const(offset)) = (base.base(), &**offset) else {
+            return false;
+        };
+        let object = self.symbols.object(loc).1;
+        let bytes = self.symbols.count(loc) as i64 * i64::from(self.symbols.ty(loc).bytes());
+        let apart = reached && object.space != Space::Shared;
+        apart || (0..bytes).contains(offset)
     }
 
     /// Sets the place in the code of the micro-ops that follow.

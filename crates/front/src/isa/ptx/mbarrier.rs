@@ -391,6 +391,23 @@ struct MbarrierOp {
 }
 
 impl MbarrierOp {
+    /// The access of one half. Only the write half has a role.
+    fn half(&self, order: Tag, role: Option<Tag>, scope: Option<Scope>) -> Access {
+        let mut tags = Tags::of(&[Tag::Generic, Tag::Atomic, Tag::Rmw, Tag::Mbarrier, order]);
+        role.into_iter().for_each(|role| tags.insert(role));
+        if self.asynchronous {
+            tags.insert(Tag::Asynchronous);
+        }
+        if self.own && role.is_none() {
+            tags.insert(Tag::OwnCta);
+        }
+        Access {
+            tags,
+            scope,
+            ty: object::WORD,
+        }
+    }
+
     /// An operation of the thread, at its first operand, without a role.
     const fn of(order: Tag) -> MbarrierOp {
         MbarrierOp {
@@ -478,36 +495,22 @@ fn attempt(
         Tag::Weak => None,
         _ => Some(scope),
     };
-    let half = |order: Tag, role: Option<Tag>| {
-        let mut tags = Tags::of(&[Tag::Generic, Tag::Atomic, Tag::Rmw, Tag::Mbarrier, order]);
-        role.into_iter().for_each(|role| tags.insert(role));
-        if what.asynchronous {
-            tags.insert(Tag::Asynchronous);
-        }
-        if what.own && role.is_none() {
-            tags.insert(Tag::OwnCta);
-        }
-        Access {
-            tags,
-            scope,
-            ty: object::WORD,
-        }
-    };
     let old = e.temporary(c, &format!("mbarrier {}", e.here()), object::WORD)?;
     let word = Expr::Reg(old);
     let update = Update::When {
         cond: writes(&word),
         new: new(word),
     };
-    let read = half(
+    let read = what.half(
         if what.order == Tag::Weak {
             Tag::Weak
         } else {
             Tag::Relaxed
         },
         None,
+        scope,
     );
-    let write = half(what.order, what.role);
+    let write = what.half(what.order, what.role, scope);
     e.push(Op::Rmw {
         dst: Some(old),
         addr: counted,
@@ -763,6 +766,40 @@ fn bytes(e: &mut Emit<'_, '_>, c: &PtxInstr, sign: i64) {
     });
 }
 
+/// A question about the phase of an object.
+struct PhaseQuery {
+    /// The parity of the phase, or the token of an arrival in it.
+    phase: Expr,
+    parity: bool,
+    addr: Expr,
+}
+
+impl PhaseQuery {
+    fn is_complete(&self, old: &Expr) -> Expr {
+        let passed = if self.parity {
+            object::has_passed_parity(old.clone(), self.phase.clone())
+        } else {
+            object::has_passed(old.clone(), self.phase.clone())
+        };
+        object::both(object::live(old.clone()), passed)
+    }
+
+    fn is_defined(&self, old: &Expr) -> Expr {
+        let live = object::live(old.clone());
+        let valid = match (&self.phase, self.parity) {
+            (Expr::Const(_), true) => return live,
+            (phase, true) => Expr::Cmp(
+                CmpOp::Le,
+                Ty::U64,
+                phase.clone().into(),
+                Expr::Const(1).into(),
+            ),
+            (phase, false) => object::is_token(old.clone(), phase.clone(), self.addr.clone()),
+        };
+        object::both(live, valid)
+    }
+}
+
 /// Reads the word for a test or wait. Returns the old word, whether the phase is complete, and
 /// whether the operation is defined.
 fn look(
@@ -783,35 +820,10 @@ fn look(
         );
         return None;
     }
-    let addr = c.expr(at);
-    let done = |old: &Expr| {
-        let passed = if parity {
-            object::has_passed_parity(old.clone(), phase.clone())
-        } else {
-            object::has_passed(old.clone(), phase.clone())
-        };
-        object::both(object::live(old.clone()), passed)
-    };
-    let may = |old: &Expr| {
-        let live = object::live(old.clone());
-        if !parity {
-            return object::both(
-                live,
-                object::is_token(old.clone(), phase.clone(), addr.clone()),
-            );
-        }
-        match &phase {
-            Expr::Const(_) => live,
-            phase => {
-                let bit = Expr::Cmp(
-                    CmpOp::Le,
-                    Ty::U64,
-                    phase.clone().into(),
-                    Expr::Const(1).into(),
-                );
-                object::both(live, bit)
-            }
-        }
+    let query = PhaseQuery {
+        phase,
+        parity,
+        addr: c.expr(at),
     };
     let order = if c.quals.get(QualKind::Sem) == Some("relaxed") {
         Tag::Relaxed
@@ -829,11 +841,15 @@ fn look(
         c,
         &what,
         &Expr::Const(0),
-        |old: &Expr| object::both(done(old), may(old)),
+        |old| object::both(query.is_complete(old), query.is_defined(old)),
         |old| old,
     )?;
     let old_word = Expr::Reg(old);
-    Some((old, done(&old_word), may(&old_word)))
+    Some((
+        old,
+        query.is_complete(&old_word),
+        query.is_defined(&old_word),
+    ))
 }
 
 fn test(e: &mut Emit<'_, '_>, c: &PtxInstr, parity: bool) {

@@ -86,10 +86,15 @@ pub fn print(thread: &Thread, program: &Program) -> Result<String, Unprintable> 
 /// The words before the type of an access to generic memory, or the whole text of a fence. `None`
 /// if PTX has no such instruction.
 pub fn opcode(op: &Op) -> Option<String> {
-    let proxy = |access: &Access| Some(Proxy::tagged(&access.tags)?.row());
     match op {
-        Op::Load { access, .. } => Some(format!("{}{}", proxy(access)?.load, order(access)?)),
-        Op::Store { access, .. } => Some(format!("{}{}", proxy(access)?.store?, order(access)?)),
+        Op::Load { access, .. } => {
+            let proxy = Proxy::tagged(&access.tags)?.row();
+            Some(format!("{}{}", proxy.load, order(access)?))
+        }
+        Op::Store { access, .. } => {
+            let proxy = Proxy::tagged(&access.tags)?.row();
+            Some(format!("{}{}", proxy.store?, order(access)?))
+        }
         Op::Rmw {
             update,
             read,
@@ -130,19 +135,18 @@ fn on_object(instr: &Instr) -> Option<String> {
     let Some(scope) = write.scope else {
         return Some(instr.text.clone());
     };
-    let words = || opcode.split('.');
     let said = ["release", "acquire", "relaxed", "cta", "cluster"];
-    let of_space = |word: &&str| *word == "b64" || word.starts_with("shared");
-    let name: Vec<&str> = words()
-        .filter(|w| !said.contains(w) && !of_space(w))
-        .collect();
+    let (rest, name): (Vec<&str>, Vec<&str>) = opcode
+        .split('.')
+        .filter(|word| !said.contains(word))
+        .partition(|word| *word == "b64" || word.starts_with("shared"));
     let orders = [
         (Tag::Release, "release"),
         (Tag::Acquire, "acquire"),
         (Tag::Relaxed, "relaxed"),
     ];
     let order = orders.into_iter().find(|o| write.tags.has(o.0))?.1;
-    let rest: String = words().filter(of_space).map(|w| format!(".{w}")).collect();
+    let rest: String = rest.into_iter().map(|w| format!(".{w}")).collect();
     Some(format!(
         "{}.{order}.{}{rest} {operands}",
         name.join("."),
@@ -224,19 +228,14 @@ impl Printer<'_> {
 
     /// A vector instruction, from its elements.
     fn vector(&self, elements: &[Instr]) -> Option<String> {
-        // Removes the check of the address's alignment.
-        let offset = |op: &Op| match unchecked_address(op) {
-            Some(Expr::Bin(BinOp::Add, _, _, n)) => {
-                if let Expr::Const(n) = *n {
-                    n
-                } else {
-                    0
-                }
-            }
-            _ => 0,
-        };
         let mut ops: Vec<&Op> = elements.iter().map(|e| &e.op).collect();
-        ops.sort_by_key(|op| offset(op));
+        ops.sort_by_key(|op| match unchecked_address(op) {
+            Some(Expr::Bin(BinOp::Add, _, _, n)) => match *n {
+                Expr::Const(n) => n,
+                _ => 0,
+            },
+            _ => 0,
+        });
         let access = ops[0].accesses().next()?;
         let row = Proxy::tagged(&access.tags)?.row();
         let items = ops.iter().map(|op| match op {
@@ -342,21 +341,19 @@ impl Printer<'_> {
     }
 
     fn barrier(&self, barrier: &Barrier) -> Option<String> {
-        let list = |first: String, rest: [&Option<Expr>; 2]| -> Option<String> {
-            let mut all = vec![first];
-            for operand in rest.into_iter().flatten() {
-                all.push(self.value(operand)?);
-            }
-            Some(all.join(", "))
-        };
-        let operands = match &barrier.naming {
-            BarrierNaming::Counted { id, count } => list(self.value(id)?, [count, &None])?,
+        let (first, rest) = match &barrier.naming {
+            BarrierNaming::Counted { id, count } => (self.value(id)?, [count, &None]),
             BarrierNaming::Instance {
                 instance,
                 id,
                 quorum,
-            } => list(instance.to_string(), [id, quorum])?,
+            } => (instance.to_string(), [id, quorum]),
         };
+        let mut operands = vec![first];
+        for operand in rest.into_iter().flatten() {
+            operands.push(self.value(operand)?);
+        }
+        let operands = operands.join(", ");
         let relaxed = barrier.arrive.has(Tag::Relaxed);
         Some(match (barrier.domain, barrier.action) {
             (Scope::Cta, BarrierAction::Sync) => format!("bar.cta.sync {operands}"),
@@ -432,6 +429,7 @@ impl Printer<'_> {
     }
 }
 
+/// The address of an access, without the check of its alignment.
 fn unchecked_address(op: &Op) -> Option<Expr> {
     match op.address() {
         Some(Expr::Select(_, address, _)) => Some((**address).clone()),

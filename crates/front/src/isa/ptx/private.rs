@@ -137,7 +137,23 @@ pub(super) fn keep(program: &mut Program, untyped: &[Untyped], open: &OpenObject
 /// Candidates for registers: objects in local memory that start as zeros, and that nothing else in
 /// the test mentions.
 fn candidates(program: &Program, open: &OpenObjects) -> Targets {
-    let plain = |object: &LocId| match &program.location(*object).kind {
+    let mut all: Targets = (0..program.locations.len() as u16)
+        .map(LocId)
+        .filter(|object| is_zero_local(program, *object))
+        .collect();
+    for other in (0..program.locations.len() as u16).map(LocId) {
+        let object = program.object(other);
+        if other != object {
+            all.remove(&object);
+        }
+    }
+    all.retain(|object| !open.untyped.contains(object) && !open.watched.contains(object));
+    all
+}
+
+/// Whether a location is an object in local memory that starts as zeros.
+fn is_zero_local(program: &Program, location: LocId) -> bool {
+    match &program.location(location).kind {
         LocationKind::Object {
             space: Space::Local,
             init,
@@ -145,14 +161,7 @@ fn candidates(program: &Program, open: &OpenObjects) -> Targets {
             ..
         } => init.iter().all(|init| *init == Init::Int(0)),
         _ => false,
-    };
-    let all = || (0..program.locations.len() as u16).map(LocId);
-    let alias =
-        |object: &LocId| all().any(|other| other != *object && program.object(other) == *object);
-    let outside = |object: &LocId| open.untyped.contains(object) || open.watched.contains(object);
-    all()
-        .filter(|object| plain(object) && !outside(object) && !alias(object))
-        .collect()
+    }
 }
 
 /// The largest places that a thread accesses; all other accessed places are parts of them.
@@ -296,6 +305,17 @@ struct LocalMemoryFlow<'a> {
     facts: Vec<Option<Fact>>,
 }
 
+fn initial_value(program: &Program, init: &Init) -> Expr {
+    match *init {
+        Init::Int(v) => Expr::Const(v),
+        Init::Unknown => Expr::Const(0),
+        Init::Address { loc, index } => {
+            let offset = program.layout(loc).offset(index);
+            known::behind(Expr::Address(program.object(loc)), offset)
+        }
+    }
+}
+
 impl<'a> LocalMemoryFlow<'a> {
     /// Repeats the analysis until the sets of remaining objects and stored addresses no longer
     /// grow.
@@ -306,16 +326,12 @@ impl<'a> LocalMemoryFlow<'a> {
         objects: &'a mut LocalObjects,
     ) -> Vec<Option<Fact>> {
         let thread = &program.threads[t];
-        let start = |reg: &Register| match reg.init {
-            Init::Int(v) => AbstractValue::Is(Expr::Const(v)),
-            Init::Unknown => AbstractValue::Is(Expr::Const(0)),
-            Init::Address { loc, index } => {
-                let offset = program.layout(loc).offset(index);
-                AbstractValue::Is(known::behind(Expr::Address(program.object(loc)), offset))
-            }
-        };
         let start = FlowState {
-            regs: thread.regs.iter().map(start).collect(),
+            regs: thread
+                .regs
+                .iter()
+                .map(|reg| AbstractValue::Is(initial_value(program, &reg.init)))
+                .collect(),
             cells: BTreeMap::new(),
         };
         let (escaped, held) = Default::default();
@@ -328,18 +344,19 @@ impl<'a> LocalMemoryFlow<'a> {
             facts: Vec::new(),
         };
         loop {
-            let found = |f: &Self| {
-                f.objects.left.len()
-                    + f.escaped.len()
-                    + f.held.values().map(BTreeSet::len).sum::<usize>()
-            };
-            let before = found(&flow);
+            let before = flow.size();
             flow.facts = vec![None; thread.code.len()];
             known::flow(&thread.code, start.clone(), &mut flow);
-            if found(&flow) == before {
+            if flow.size() == before {
                 return flow.facts;
             }
         }
+    }
+
+    /// The size of the growing sets.
+    fn size(&self) -> usize {
+        let held: usize = self.held.values().map(BTreeSet::len).sum();
+        self.objects.left.len() + self.escaped.len() + held
     }
 
     /// The objects in local memory that a value may point to.
@@ -365,22 +382,16 @@ impl<'a> LocalMemoryFlow<'a> {
     }
 
     fn value(&self, e: &Expr, state: &FlowState) -> AbstractValue {
-        let narrow = |loc| {
-            matches!(
-                self.program.location(loc).kind,
-                LocationKind::Object {
-                    space: Space::Shared,
-                    ..
-                }
-            )
-        };
         if let Some(known) = known::value(
             e,
             &|r: RegId| match &state.regs[usize::from(r.0)] {
                 AbstractValue::Is(e) => Some(e.clone()),
                 AbstractValue::Of(_) => None,
             },
-            &narrow,
+            &|loc| match self.program.location(loc).kind {
+                LocationKind::Object { space, .. } => space == Space::Shared,
+                LocationKind::Alias { .. } => false,
+            },
         ) {
             return AbstractValue::Is(known);
         }

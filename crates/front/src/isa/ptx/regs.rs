@@ -94,19 +94,21 @@ impl Regs {
 
     /// The registers for the program, with the given initial values.
     pub(super) fn finish(self, init: &HashMap<&str, &Init>) -> Vec<Register> {
-        let finish = |info: Info| {
-            let ty = info.ty.unwrap_or(Ty::WORD);
-            let init = match init.get(info.name.as_str()) {
-                Some(Init::Int(v)) => Init::Int(ty.wrap(*v)),
-                Some(address) => (*address).clone(),
-                None => Init::Int(0),
-            };
-            Register {
-                name: info.name,
-                ty,
-                init,
-            }
-        };
-        self.list.into_iter().map(finish).collect()
+        self.list
+            .into_iter()
+            .map(|info: Info| {
+                let ty = info.ty.unwrap_or(Ty::WORD);
+                let init = match init.get(info.name.as_str()) {
+                    Some(Init::Int(v)) => Init::Int(ty.wrap(*v)),
+                    Some(address) => (*address).clone(),
+                    None => Init::Int(0),
+                };
+                Register {
+                    name: info.name,
+                    ty,
+                    init,
+                }
+            })
+            .collect()
     }
 }

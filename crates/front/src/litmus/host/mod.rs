@@ -21,7 +21,7 @@ use crate::isa::ptx::RegInit;
 use diag::{Sink, Span};
 use program::dialect::Runtime;
 use program::host::{Asked, Call, CallId, CommandKind, HostOp, HostProgram, Lane, Query, QueryId};
-use program::{BarrierNaming, Machine, Op, Program, RegId, Scope, Thread, ThreadId};
+use program::{BarrierNaming, Dialect, Machine, Op, Program, RegId, Scope, Thread, ThreadId};
 
 mod assembly;
 mod bodies;
@@ -104,22 +104,12 @@ pub(super) fn assemble(
     let lowered = lower_clike(hosts, &mut symbols, sink);
     let (mut threads, requests): (Vec<Thread>, Vec<Vec<Request>>) = lowered.into_iter().unzip();
     let machine = Machine::full();
-    let empty = |threads, symbols: Symbols| {
-        let locations = symbols.into_locations();
-        Program {
-            dialect,
-            threads,
-            locations,
-            machine: machine.clone(),
-            host: None,
-        }
-    };
     if sink.errors() > errors {
-        return empty(threads, symbols);
+        return without_host(dialect, threads, symbols);
     }
     misuse::report(&declared, &requests, &symbols, sink);
     if sink.errors() > errors {
-        return empty(threads, symbols);
+        return without_host(dialect, threads, symbols);
     }
     let mut host = HostProgram {
         lanes: declared.lanes.clone(),
@@ -162,7 +152,7 @@ pub(super) fn assemble(
         }
     }
     if sink.errors() > errors {
-        return empty(threads, symbols);
+        return without_host(dialect, threads, symbols);
     }
     let hosts = threads.len();
     let bodies = children::finish(&declared, &events, &mut host, bodies, sink);
@@ -189,6 +179,17 @@ pub(super) fn assemble(
         return program;
     }
     assembly::in_ptx(program, &untyped, &open, sink)
+}
+
+/// The program after errors: without commands.
+fn without_host(dialect: Dialect, threads: Vec<Thread>, symbols: Symbols) -> Program {
+    Program {
+        dialect,
+        threads,
+        locations: symbols.into_locations(),
+        machine: Machine::full(),
+        host: None,
+    }
 }
 
 /// The result of a request: a call, or a register that receives a status.

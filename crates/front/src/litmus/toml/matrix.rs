@@ -116,15 +116,14 @@ pub(super) fn read(
         .collect()
 }
 
+fn text(table: &DeTable<'_>, key: &str) -> Option<String> {
+    let text = table.get(key)?.get_ref().as_str()?;
+    Some(text.to_string())
+}
+
 fn one(table: &DeTable<'_>, template: &Template, file: &str, sink: &mut Sink) -> Option<Matrix> {
-    let text = |key: &str| {
-        table
-            .get(key)
-            .and_then(|v| v.get_ref().as_str())
-            .map(str::to_string)
-    };
     let mut axis = |key: &str| -> Option<usize> {
-        let name = text(key)?;
+        let name = text(table, key)?;
         let found = template.axes.iter().position(|a| a.name == name);
         if found.is_none() {
             let span = table.get(key).map_or(Span::default(), span_of);
@@ -146,7 +145,7 @@ fn one(table: &DeTable<'_>, template: &Template, file: &str, sink: &mut Sink) ->
         true => Some(axis("columns")?),
         false => None,
     };
-    let property = text("property").unwrap_or("reachability".to_string());
+    let property = text(table, "property").unwrap_or("reachability".to_string());
     let readings = match table.get("readings") {
         Some(given) => Some(option(
             given,
@@ -179,10 +178,10 @@ fn one(table: &DeTable<'_>, template: &Template, file: &str, sink: &mut Sink) ->
         columns.map(|c| &template.axes[c]).or(of_option.as_ref()),
     );
     Some(Matrix {
-        model: text("model")?,
+        model: text(table, "model")?,
         property,
-        axiom: text("axiom"),
-        source: text("source"),
+        axiom: text(table, "axiom"),
+        source: text(table, "source"),
         rows,
         columns,
         readings,
