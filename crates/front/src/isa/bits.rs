@@ -80,14 +80,14 @@ pub(super) fn count_ones() -> Vec<RegisterStep> {
             bin(BinOp::Sub, ty, d, odd)
         },
         |d, ty| {
-            let mask = || int(0x3333_3333_3333_3333);
+            let mask = int(0x3333_3333_3333_3333);
             let high = bin(
                 BinOp::And,
                 ty,
                 bin(BinOp::Shr, ty, d.clone(), int(2)),
-                mask(),
+                mask.clone(),
             );
-            bin(BinOp::Add, ty, bin(BinOp::And, ty, d, mask()), high)
+            bin(BinOp::Add, ty, bin(BinOp::And, ty, d, mask), high)
         },
         |d, ty| {
             let both = bin(BinOp::Add, ty, d.clone(), bin(BinOp::Shr, ty, d, int(4)));

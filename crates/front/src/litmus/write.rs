@@ -15,7 +15,7 @@ use program::litmus::{Expectation, LitmusTest, Quantifier, Reachability, RunExpe
 use program::litmus::{show, show_observable};
 use program::{
     ATTRIBUTES, BarrierNaming, Class, Dialect, Field, Init, Layout, Location, LocationKind,
-    Machine, MemoryKind, Op, OpenClMemory, Place, Program, Proxy, RegId, Scope, Space, Tag, Thread,
+    Machine, MemoryKind, OpenClMemory, Place, Program, Proxy, RegId, Scope, Space, Tag, Thread,
     ThreadId, Ty, mbarrier,
 };
 
@@ -46,11 +46,11 @@ pub fn to_toml(test: &LitmusTest) -> Result<String, Box<Diagnostic>> {
         let _ = writeln!(out, "dialect = {}", quote(program.dialect.name()));
     }
     let ops = || program.instrs().map(|(_, _, i)| &i.op);
-    let instance = |op: &Op| {
+    let has_instances = ops().any(|op| {
         op.barrier()
             .is_some_and(|b| matches!(b.naming, BarrierNaming::Instance { .. }))
-    };
-    if matches!(Front::of(program.dialect).syntax, Syntax::Ptx) && ops().any(instance) {
+    });
+    if matches!(Front::of(program.dialect).syntax, Syntax::Ptx) && has_instances {
         out.push_str("barriers = \"litmus\"\n");
     }
     if ops().any(|op| op.has(Tag::Reduction) && op.has(Tag::Acquire)) {

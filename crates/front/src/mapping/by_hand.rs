@@ -89,13 +89,12 @@ impl Pair {
                 self.target.name
             ));
         }
-        let prop = |prop: &Option<Prop>| prop.as_ref().map(|prop| self.prop(prop)).transpose();
         Ok(LitmusTest {
             program: self.target.program.clone(),
             file: self.target.file.clone(),
-            condition: prop(&test.condition)?,
+            condition: self.optional_prop(test.condition.as_ref())?,
             condition_span: self.target.condition_span,
-            filter: prop(&test.filter)?,
+            filter: self.optional_prop(test.filter.as_ref())?,
             observe: test
                 .observe
                 .iter()
@@ -106,22 +105,25 @@ impl Pair {
         })
     }
 
+    fn optional_prop(&self, prop: Option<&Prop>) -> Result<Option<Prop>, String> {
+        prop.map(|prop| self.prop(prop)).transpose()
+    }
+
+    fn props(&self, props: &[Prop]) -> Result<Vec<Prop>, String> {
+        props.iter().map(|prop| self.prop(prop)).collect()
+    }
+
     fn prop(&self, prop: &Prop) -> Result<Prop, String> {
-        let all = |props: &[Prop]| {
-            props
-                .iter()
-                .map(|p| self.prop(p))
-                .collect::<Result<Vec<_>, _>>()
-        };
         Ok(match prop {
-            Prop::And(props) => Prop::And(all(props)?),
-            Prop::Or(props) => Prop::Or(all(props)?),
+            Prop::And(props) => Prop::And(self.props(props)?),
+            Prop::Or(props) => Prop::Or(self.props(props)?),
             Prop::Not(prop) => Prop::Not(Box::new(self.prop(prop)?)),
-            Prop::Cmp(op, ty, a, b) => {
-                let of = |side: &Side| side.mapped(&mut |atom| self.atom(atom));
-                Prop::Cmp(*op, *ty, of(a)?, of(b)?)
-            }
+            Prop::Cmp(op, ty, a, b) => Prop::Cmp(*op, *ty, self.side(a)?, self.side(b)?),
         })
+    }
+
+    fn side(&self, side: &Side) -> Result<Side, String> {
+        side.mapped(&mut |atom| self.atom(atom))
     }
 
     fn atom(&self, atom: &Atom) -> Result<Atom, String> {

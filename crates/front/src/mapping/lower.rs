@@ -321,20 +321,25 @@ fn barrier(mapping: &Mapping, from: &Barrier) -> Result<Vec<Op>, String> {
             .filter(|s| *s > Scope::Cta && *s > domain),
         _ => None,
     };
-    let around = |scope: Scope| {
-        let reach = move |step: &MappingStep| match step.reach {
-            StepScope::Fixed(scope) => scope,
-            _ => scope,
-        };
-        mapping
-            .wider
-            .iter()
-            .map(move |step| fence(step.semantics, Some(reach(step))))
-    };
     Ok(match wide {
-        Some(scope) => around(scope).chain([op]).chain(around(scope)).collect(),
+        Some(scope) => {
+            let fences = wider_fences(mapping, scope);
+            [fences.clone(), vec![op], fences].concat()
+        }
         None => vec![op],
     })
+}
+
+/// The fences on each side of a barrier whose scope is wider than its domain.
+fn wider_fences(mapping: &Mapping, scope: Scope) -> Vec<Op> {
+    let fences = mapping.wider.iter().map(|step| {
+        let reach = match step.reach {
+            StepScope::Fixed(fixed) => fixed,
+            _ => scope,
+        };
+        fence(step.semantics, Some(reach))
+    });
+    fences.collect()
 }
 
 /// A PTX access or fence as a step of a row, at its scope. `None` for anything else, and for

@@ -264,24 +264,22 @@ fn wide(e: &mut Emit<'_, '_>, c: &PtxInstr, expected: Option<usize>, new: usize)
     ) else {
         return;
     };
-    let half = |at: usize, k: usize| match c.elements(at).get(k) {
-        Some(PtxArg::Expr(value)) => value.clone(),
-        _ => Expr::Const(0),
-    };
-    let same = |at, k, old| Expr::Cmp(CmpOp::Eq, c.ty, Expr::Reg(old).into(), half(at, k).into());
     let cond = expected.map_or(Expr::Const(1), |at| {
-        Expr::Bin(
-            BinOp::And,
-            c.ty,
-            same(at, 0, low).into(),
-            same(at, 1, high).into(),
-        )
+        let [low, high] = [(0, low), (1, high)].map(|(k, old): (usize, RegId)| {
+            Expr::Cmp(
+                CmpOp::Eq,
+                c.ty,
+                Expr::Reg(old).into(),
+                half(c, at, k).into(),
+            )
+        });
+        Expr::Bin(BinOp::And, c.ty, low.into(), high.into())
     });
     let mut ops = Vec::new();
     for (k, (addr, old)) in addresses.into_iter().zip([low, high]).enumerate() {
         let update = Update::When {
             cond: cond.clone(),
-            new: e.fit(half(new, k), c.ty),
+            new: e.fit(half(c, new, k), c.ty),
         };
         ops.push(rmw(e, c, Some(old), c.ty, addr, update));
     }
@@ -406,6 +404,14 @@ fn operation(name: &str) -> Option<BinOp> {
     })
 }
 
+/// Half `k` of the value in a 128-bit operand.
+fn half(c: &PtxInstr, at: usize, k: usize) -> Expr {
+    match c.elements(at).get(k) {
+        Some(PtxArg::Expr(value)) => value.clone(),
+        _ => Expr::Const(0),
+    }
+}
+
 fn rmw(
     e: &mut Emit<'_, '_>,
     c: &PtxInstr,
@@ -423,17 +429,17 @@ fn rmw(
         _ => (false, false),
     };
     let scope = Some(c.quals.scope().unwrap_or(Scope::Gpu));
-    let half = |order| {
+    let orders = [
+        if acquire { Tag::Acquire } else { Tag::Relaxed },
+        if release { Tag::Release } else { Tag::Relaxed },
+    ];
+    let [read, write] = orders.map(|order| {
         let mut tags = Tags::of(&[Tag::Generic, Tag::Atomic, Tag::Rmw, order]);
         if c.row.opcode == "red" {
             tags.insert(Tag::Reduction);
         }
         Access { tags, scope, ty }
-    };
-    let (read, write) = (
-        half(if acquire { Tag::Acquire } else { Tag::Relaxed }),
-        half(if release { Tag::Release } else { Tag::Relaxed }),
-    );
+    });
     Op::Rmw {
         dst,
         addr,

@@ -607,8 +607,9 @@ fn leading_one(e: &Emit<'_, '_>, c: &PtxInstr) -> Vec<RegisterStep> {
 
 /// The lower half of the product of the lowest 24 bits.
 fn low_product(c: &PtxInstr) -> Expr {
-    let low = |a: Expr| bin(BinOp::Shr, c.ty, bin(BinOp::Shl, c.ty, a, int(8)), int(8));
-    bin(BinOp::Mul, c.ty, low(c.expr(1)), low(c.expr(2)))
+    let [a, b] = [c.expr(1), c.expr(2)]
+        .map(|a| bin(BinOp::Shr, c.ty, bin(BinOp::Shl, c.ty, a, int(8)), int(8)));
+    bin(BinOp::Mul, c.ty, a, b)
 }
 
 /// The third operand plus products of parts of the first two. Each part is given by its number of

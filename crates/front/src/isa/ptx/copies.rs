@@ -350,19 +350,22 @@ pub fn warn_of_empty_waits(program: &Program, sink: &mut Sink) {
 /// Warns about bytes that an mbarrier object expects, but no operation delivers, because the bulk
 /// operations belong to groups.
 pub fn warn_of_lost_bytes(program: &Program, sink: &mut Sink) {
-    let all = || program.threads.iter().flat_map(|thread| &thread.code);
-    let Some(copy) = all()
-        .find(|i: &&Instr| {
+    let all: Vec<&Instr> = program.threads.iter().flat_map(|t| &t.code).collect();
+    let Some(copy) = all
+        .iter()
+        .find(|i| {
             i.op.accesses()
                 .any(|a| a.tags.has(Tag::Asynchronous) && a.tags.has(Tag::AsyncProxy))
         })
         .filter(|_| {
-            !all().any(|i: &Instr| i.op.has(Tag::MbarrierBytes) || i.text.contains("complete_tx"))
+            !all.iter()
+                .any(|i| i.op.has(Tag::MbarrierBytes) || i.text.contains("complete_tx"))
         })
     else {
         return;
     };
-    let mut found: Vec<Span> = all()
+    let mut found: Vec<Span> = all
+        .iter()
         .filter(|i| i.op.has(Tag::Mbarrier) && i.text.contains("expect_tx"))
         .map(|i| i.span)
         .collect();
@@ -576,23 +579,25 @@ struct CopyDirection {
 /// The direction that the qualifiers give. The short form has no qualifiers.
 fn way(e: &mut Emit<'_, '_>, c: &PtxInstr, reduces: bool) -> Option<CopyDirection> {
     let words: Vec<&str> = c.quals.all(QualKind::Ignored).collect();
-    let has = |word: &str| words.contains(&word);
     let spaces: Vec<&str> = words
         .iter()
         .copied()
         .filter(|w| ![TRACKED, GROUPED, MULTICAST].contains(w))
         .collect();
     let tracked = c.given(3).is_some();
-    let told = tracked && has(TRACKED) && !has(GROUPED);
+    let told = tracked && words.contains(&TRACKED) && !words.contains(&GROUPED);
     let (written, away) = match *spaces {
         ["shared::cta" | "shared::cluster", "global"] if !reduces => (told, false),
-        ["shared::cluster", "shared::cta"] => (told && !has(MULTICAST), true),
-        ["global", "shared::cta"] => (!tracked && has(GROUPED) && !has(TRACKED), false),
+        ["shared::cluster", "shared::cta"] => (told && !words.contains(&MULTICAST), true),
+        ["global", "shared::cta"] => (
+            !tracked && words.contains(&GROUPED) && !words.contains(&TRACKED),
+            false,
+        ),
         _ => (words.is_empty(), reduces && tracked),
     };
     let cluster = words.is_empty() || spaces.first() == Some(&"shared::cluster");
     let multicast = c.given(4).is_some();
-    if !written || has(MULTICAST) != multicast || multicast && !cluster {
+    if !written || words.contains(&MULTICAST) != multicast || multicast && !cluster {
         e.error(
             "conflicting-qualifiers",
             c.opcode.clone(),
@@ -1050,17 +1055,17 @@ impl AsyncAccess {
 
     /// A reduction with the given order.
     pub(super) fn reduction(self, order: Tag, ty: Ty, addr: Expr, update: Update) -> Op {
-        let half = |order| {
+        let [read, write] = [Tag::Relaxed, order].map(|order| {
             let mut access = self.target(order, ty);
             access.tags.extend(&[Tag::Rmw, Tag::Reduction]);
             access
-        };
+        });
         Op::Rmw {
             dst: None,
             addr,
             update,
-            read: half(Tag::Relaxed),
-            write: half(order),
+            read,
+            write,
         }
     }
 }

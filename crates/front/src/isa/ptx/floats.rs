@@ -296,9 +296,13 @@ pub(super) fn reciprocal(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let Some(format) = c.quals.format().filter(|_| rounds(e, c)) else {
         return;
     };
-    let one = || Expr::Const(format.one());
     let value = each(c, format, 1, |of| {
-        float(FloatOp::Div(rounding(c)), format, one(), of[0].clone())
+        float(
+            FloatOp::Div(rounding(c)),
+            format,
+            Expr::Const(format.one()),
+            of[0].clone(),
+        )
     });
     assign(e, c, value);
 }

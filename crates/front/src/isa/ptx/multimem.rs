@@ -153,6 +153,15 @@ fn has_vectors(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Option<i64> {
 }
 
 /// The type of the numbers in a value.
+/// The access of one half of a reduction.
+fn half(c: &PtxInstr, order: Tag, scope: Option<Scope>) -> Access {
+    Access {
+        tags: Tags::of(&[Tag::Generic, Tag::Atomic, Tag::Rmw, Tag::Reduction, order]),
+        scope,
+        ty: number(c),
+    }
+}
+
 fn number(c: &PtxInstr) -> Ty {
     if c.quals.packed() > 1 { HALF } else { c.ty }
 }
@@ -292,19 +301,14 @@ fn reduce(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     } else {
         Tag::Relaxed
     };
-    let half = |order| Access {
-        tags: Tags::of(&[Tag::Generic, Tag::Atomic, Tag::Rmw, Tag::Reduction, order]),
-        scope,
-        ty: number(c),
-    };
     e.push_elements(
         of_numbers(c, all)
             .map(|(k, addr): (usize, Expr)| Op::Rmw {
                 dst: None,
                 addr,
                 update: Update::Apply(op, operand[k].clone()),
-                read: half(Tag::Relaxed),
-                write: half(order),
+                read: half(c, Tag::Relaxed, scope),
+                write: half(c, order, scope),
             })
             .collect(),
     );

@@ -290,9 +290,10 @@ impl<'a> Emit<'a, '_> {
                 return NameMeaning::Special(*value);
             }
             // A special register that the test sets is an input, such as a timer.
-            let set = || self.env.regs.iter().any(|r| bare(&r.name) == bare(name));
-            let said = || SIZES.contains(&bare(name)) || set();
-            return if is_special(name) && !said() {
+            let is_unknown = is_special(name)
+                && !SIZES.contains(&bare(name))
+                && !self.env.regs.iter().any(|r| bare(&r.name) == bare(name));
+            return if is_unknown {
                 NameMeaning::UnknownSpecial
             } else {
                 NameMeaning::Register

@@ -114,9 +114,9 @@ impl Range {
     }
 
     fn times(self, by: i64) -> Range {
-        let of = |n: i64| n.saturating_mul(by);
-        let (a, b) = (of(self.first), of(self.last));
-        Range::new(a.min(b), a.max(b), of(self.step).saturating_abs())
+        let (a, b) = (self.first.saturating_mul(by), self.last.saturating_mul(by));
+        let step = self.step.saturating_mul(by).saturating_abs();
+        Range::new(a.min(b), a.max(b), step)
     }
 
     fn plus(self, other: Range) -> Range {

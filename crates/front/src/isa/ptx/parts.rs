@@ -227,9 +227,13 @@ fn period(sizes: &[u32], objects: &[bool]) -> usize {
 /// The layout from each byte's cell size.
 fn layout(sizes: &[u32], objects: &[bool]) -> Layout {
     let apart = period(sizes, objects);
-    let at = |byte: usize| (byte..sizes.len()).step_by(apart).find(|at| sizes[*at] > 0);
     let of: Vec<(u32, bool)> = (0..apart)
-        .map(|n| at(n).map_or((0, false), |at| (sizes[at], objects[at])))
+        .map(|byte| {
+            (byte..sizes.len())
+                .step_by(apart)
+                .find(|at| sizes[*at] > 0)
+                .map_or((0, false), |at| (sizes[at], objects[at]))
+        })
         .collect();
     let mut cells: Vec<(usize, u32, bool)> = Vec::new();
     let mut at = 0;

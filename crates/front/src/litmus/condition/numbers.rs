@@ -76,20 +76,19 @@ pub(super) fn compared(op: CmpOp, format: Format, of: Observable, bits: i64) -> 
 fn ranges(op: CmpOp, format: Format, bits: i64) -> Vec<(i64, i64)> {
     let (sign, infinity) = (format.sign(), format.largest() + 1);
     let (size, negative) = (bits & !sign, bits & sign != 0);
-    let minus = |size: i64| sign + size;
     // A negative number is smaller the larger its absolute value is.
-    let (all_positive, all_negative) = ((0, infinity), (minus(0), minus(infinity)));
+    let (all_positive, all_negative) = ((0, infinity), (sign, sign + infinity));
     let (least, most) = (i64::from(matches!(op, CmpOp::Lt | CmpOp::Gt)), infinity);
     match op {
-        _ if size == 0 && matches!(op, CmpOp::Eq | CmpOp::Ne) => vec![(0, 0), (minus(0), minus(0))],
+        _ if size == 0 && matches!(op, CmpOp::Eq | CmpOp::Ne) => vec![(0, 0), (sign, sign)],
         CmpOp::Eq | CmpOp::Ne => vec![(bits, bits)],
-        CmpOp::Lt if size == 0 => vec![(minus(1), minus(most))],
+        CmpOp::Lt if size == 0 => vec![(sign + 1, sign + most)],
         CmpOp::Gt if size == 0 => vec![(1, most)],
         CmpOp::Le if size == 0 => vec![(0, 0), all_negative],
-        CmpOp::Ge if size == 0 => vec![all_positive, (minus(0), minus(0))],
-        CmpOp::Lt | CmpOp::Le if negative => vec![(minus(size + least), minus(most))],
+        CmpOp::Ge if size == 0 => vec![all_positive, (sign, sign)],
+        CmpOp::Lt | CmpOp::Le if negative => vec![(sign + size + least, sign + most)],
         CmpOp::Lt | CmpOp::Le => vec![(0, size - least), all_negative],
-        CmpOp::Gt | CmpOp::Ge if negative => vec![all_positive, (minus(0), minus(size - least))],
+        CmpOp::Gt | CmpOp::Ge if negative => vec![all_positive, (sign, sign + size - least)],
         CmpOp::Gt | CmpOp::Ge => vec![(size + least, most)],
     }
 }

@@ -283,7 +283,7 @@ impl<'a> Bodies<'a> {
         } else {
             Tag::Unmap
         };
-        let access = || Access {
+        let access = Access {
             tags: Tags::of(&[tag]),
             ..self.plain(ty)
         };
@@ -292,14 +292,14 @@ impl<'a> Bodies<'a> {
             ops.push(Op::Load {
                 dst: RegId(0),
                 addr: element(memory, i, ty),
-                access: access(),
+                access: access.clone(),
             });
             if writes {
                 let value = Expr::Reg(RegId(0));
                 ops.push(Op::Store {
                     addr: element(memory, i, ty),
                     value,
-                    access: access(),
+                    access: access.clone(),
                 });
             }
         }

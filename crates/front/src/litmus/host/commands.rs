@@ -181,8 +181,8 @@ impl HostBuilder<'_, '_> {
         // If a product saturates, there are too many threads in any case.
         let global: Vec<u64> = (0..grid.len().max(block.len()))
             .map(|d| {
-                let size = |list: &[u64]| list.get(d).copied().unwrap_or(1);
-                size(grid).saturating_mul(size(block))
+                let [blocks, threads] = [grid, block].map(|list| list.get(d).copied().unwrap_or(1));
+                blocks.saturating_mul(threads)
             })
             .collect();
         let range =

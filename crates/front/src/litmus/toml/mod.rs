@@ -18,7 +18,7 @@ use super::keys;
 use crate::document::{self, Value, span_of};
 use crate::isa::ptx::PtxEnv;
 use diag::{MappedText, Sink, Span};
-use program::litmus::{LitmusTest, MAX_BOUND, Quantifier};
+use program::litmus::{LitmusTest, MAX_BOUND, Prop, Quantifier};
 use program::options::{OPTIONS, Row, Setting};
 
 mod clike;
@@ -222,12 +222,8 @@ impl TestReader<'_, '_> {
             Unknown::Reject
         };
         let mut resolver = Resolver::new(&mut program, unknown);
-        let mut prop = |text: &Option<MappedText>, sink: &mut Sink| {
-            text.as_ref()
-                .and_then(|t| condition::parse(t, &mut resolver, sink))
-        };
-        let condition = prop(&condition_text, self.sink);
-        let filter = prop(&filter_text, self.sink);
+        let condition = optional_prop(condition_text.as_ref(), &mut resolver, self.sink);
+        let filter = optional_prop(filter_text.as_ref(), &mut resolver, self.sink);
         let observe = observed
             .iter()
             .filter_map(|t| condition::parse_observable(t, &mut resolver, self.sink))
@@ -373,6 +369,14 @@ impl TestReader<'_, '_> {
 }
 
 /// The integer in a value, as 64 bits.
+fn optional_prop(
+    text: Option<&MappedText>,
+    resolver: &mut Resolver<'_>,
+    sink: &mut Sink,
+) -> Option<Prop> {
+    condition::parse(text?, resolver, sink)
+}
+
 fn integer(value: &DeValue<'_>) -> Option<i64> {
     let number = value.as_integer()?;
     let digits = number.as_str().replace('_', "");
