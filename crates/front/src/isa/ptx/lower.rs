@@ -284,10 +284,10 @@ impl<'a> Emit<'a, '_> {
     /// Appends a micro-op of the current instruction.
     pub(super) fn push(&mut self, op: Op) {
         let (id, span, line, text) = self.current.clone();
-        if op.operands().into_iter().any(|e| {
-            e.any(&|e: &Expr| matches!(e, Expr::Address(loc) if self.symbols.is_multimem(*loc)))
-        }) && !text.contains("multimem.")
-        {
+        let names_multimem = op.operands().into_iter().any(|operand| {
+            operand.any(&|e| matches!(e, Expr::Address(loc) if self.symbols.is_multimem(*loc)))
+        });
+        if names_multimem && !text.contains("multimem.") {
             self.sink.error(
                 "multimem-access",
                 span,
