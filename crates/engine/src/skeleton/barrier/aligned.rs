@@ -183,7 +183,7 @@ impl BarrierRules<'_> {
 
     /// The events of thread `u`, each with its instruction and guard, if both threads have the same
     /// code.
-    fn events_behind(&self, t: ThreadId, u: ThreadId) -> Vec<(usize, Cond)> {
+    pub(super) fn events_behind(&self, t: ThreadId, u: ThreadId) -> Vec<(usize, Cond)> {
         if self.program.thread(t).code.len() != self.program.thread(u).code.len() {
             return Vec::new();
         }

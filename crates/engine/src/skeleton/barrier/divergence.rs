@@ -72,7 +72,9 @@ impl BarrierRules<'_> {
     /// The condition that some thread of the group never reaches the barrier of arrival `i`, given
     /// that it executes. In CUDA, a thread that has ended need not arrive. The exception is a
     /// collective of its group: all threads of the group take part (CUDA Programming Guide,
-    /// Cooperative Groups, *Collective Operations*).
+    /// Cooperative Groups, *Collective Operations*). A thread that executes code behind the call has
+    /// gone around it and is missed, even if it ends later (*Synchronization Functions*: the
+    /// condition must evaluate identically across the block).
     pub(super) fn diverges(&mut self, i: usize, a: &GuardedArrival, chosen: &PhaseChoices) -> Cond {
         let to = a.at;
         if matches!(to.naming, Naming::Counted { count: Some(_), .. }) {
@@ -128,11 +130,30 @@ impl BarrierRules<'_> {
                 let blocked = self.pool().and(w.reached, blocked);
                 over = self.pool().or(over, blocked);
             }
+            if spares_ended {
+                let around = self.goes_on_behind(instr, a.at.thread, t);
+                over = self.pool().or(over, around);
+            }
             let missing = self.pool().not(arrived);
             let never = self.pool().and(missing, over);
             result = self.pool().or(result, never);
         }
         self.pool().restrict(result, a.guard)
+    }
+
+    /// When thread `u`, which runs the code of thread `t`, executes an event behind an instruction.
+    fn goes_on_behind(&mut self, instr: usize, t: ThreadId, u: ThreadId) -> Cond {
+        let code = |t: ThreadId| self.program.thread(t).code.first().map(|c| c.span);
+        if code(t) != code(u) {
+            return Cond::FALSE;
+        }
+        let behind = self.events_behind(t, u);
+        let behind = behind.into_iter().filter(|event| event.0 > instr);
+        let guards: Vec<Cond> = behind.map(|event| event.1).collect();
+        let pool = self.pool();
+        guards
+            .into_iter()
+            .fold(Cond::FALSE, |any, guard| pool.or(any, guard))
     }
 }
 
