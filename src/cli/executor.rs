@@ -280,7 +280,10 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
         }
         // A program too large for the model is too large here, too. A program that no machine can
         // launch has no differing runs.
-        let asked = plan.options.memory.knows_races() && !held.too_large && observation.launches();
+        let found = !observation.hazards.is_empty();
+        let asked = (plan.options.memory.knows_races() || found)
+            && !held.too_large
+            && observation.launches();
         let faults = asked
             .then(|| operational::faults(test, model, engine, limits, &settings.set, &observation));
         Ok::<_, String>((observation, held, faults, replayed))
@@ -310,8 +313,10 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
                 && !matches!(plan.how, How::Replay(_));
             let outside = tell::fill(&mut report, test, plan, &observation, &held);
             let broken = faults.as_ref().and_then(|f: &Faults| f.defect.clone());
-            if plan.options.memory.knows_races() {
+            if plan.options.memory.knows_races() || !observation.hazards.is_empty() {
                 report.hazards = Some(tell::hazards(test, &observation, faults.as_ref()));
+            }
+            if plan.options.memory.knows_races() {
                 report.not_judged = None;
             }
             if sure {

@@ -7,5 +7,6 @@ mod counts;
 mod hangs;
 mod languages;
 mod loops;
+mod misuse;
 mod outcomes;
 mod trace;

@@ -100,11 +100,15 @@ fn unsupported(what: &str) -> StepHalt {
 }
 
 fn out_of_turn(at: Spot, what: &str) -> StepHalt {
+    fault(at, format!("is out of turn: {what}"))
+}
+
+fn fault(at: Spot, what: String) -> StepHalt {
     StepHalt::Fault {
         kind: FaultKind::Barrier,
         thread: at.thread,
         instr: at.instr,
-        what: format!("is out of turn: {what}"),
+        what,
     }
 }
 
@@ -212,17 +216,21 @@ impl<C: Clone + Default> Barriers<C> {
     ) -> Result<BarrierOutcome<C>> {
         let t = at.thread;
         let (key, count) = naming(code, t, b, regs);
+        let is_aligned = code.program.dialect.row().convergence == Convergence::Aligned;
+        // Other languages report it at the end of a run, with their other undefined behaviour.
+        if key.alone && is_aligned {
+            return Err(fault(at, "names threads without itself".to_owned()));
+        }
         let granted = self.granted.iter().position(|g| g.0 == key && g.1 == t);
         if b.action == BarrierAction::Wait {
             return self.wait(&key, granted, at, b);
         }
         // In PTX, a thread that knows in another way that the phase is over may arrive again.
-        let must_wait = code.program.dialect.row().convergence != Convergence::Aligned;
         let is_open = self
             .phases
             .iter()
             .any(|p| p.key == key && p.count.is_none() && p.arrived.has(t));
-        if b.takes_turns() && (is_open || granted.is_some() && must_wait) {
+        if b.takes_turns() && (is_open || granted.is_some() && !is_aligned) {
             return Err(out_of_turn(
                 at,
                 "the thread has arrived, and has not waited since",

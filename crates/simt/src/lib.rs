@@ -13,6 +13,7 @@
 //! | `thread`, `state`, `step`, `halt` | threads, a step of one, and how it ends early |
 //! | `layer` | the threads that may step: warps and resident blocks |
 //! | `barrier` | arrivals and waits |
+//! | `misuse` | operations of PTX that a run must not carry out |
 //! | `options`, `memories` | settings of a run, and the memories |
 //! | `memory` | the rules of memory: `sc`, PTX's `weak`, and those of OpenCL C, CUDA C++ and C |
 //! | `choice`, `schedule` | the source of choices: exhaustive, random, replay |
@@ -58,6 +59,7 @@ mod layer;
 mod meetings;
 mod memories;
 mod memory;
+mod misuse;
 mod options;
 mod place;
 mod prepare;
@@ -244,6 +246,34 @@ fn explore(
         Ok(()) => Layers::new(&code, options.scheduling, &options.launch)?,
         Err(why) => return Ok(Observation::launch_failed(why)),
     };
+    let mut seen = run_on_memory(test, options, schedule, &code, layer)?;
+    if apart.is_some() {
+        for undefined in &mut seen.hazards {
+            let hazard = &mut undefined.hazard;
+            hazard.first = own_instruction(test, &code, hazard.first);
+            hazard.second = hazard.second.map(|at| own_instruction(test, &code, at));
+        }
+    }
+    Ok(seen)
+}
+
+/// The instruction of the test that an instruction of the executed program was made from.
+fn own_instruction(test: &LitmusTest, code: &Code, at: (usize, usize)) -> (usize, usize) {
+    let (thread, instr) = at;
+    let id = code.program.threads[thread].code[instr].id;
+    let own = &test.program.threads[thread].code;
+    let same = own.iter().position(|instr| instr.id == id);
+    (thread, same.expect("made from an instruction of the test"))
+}
+
+/// Runs a program on the memory that the options name.
+fn run_on_memory(
+    test: &LitmusTest,
+    options: &RunOptions,
+    schedule: Schedule<'_>,
+    code: &Code,
+    layer: Layers,
+) -> Result<Observation, String> {
     let limits = SearchLimits {
         steps: options.steps,
         states: options.states,
@@ -256,7 +286,7 @@ fn explore(
     let patient = options.progress || code.program.host.is_some();
     let lazy = options.lazy;
     if let Some(&language) = options.memory.row().language {
-        let memory = Clike::new(language, options.rules, options.early, &code)?;
+        let memory = Clike::new(language, options.rules, options.early, code)?;
         // This memory finds the races of its language.
         let limits = SearchLimits {
             races: false,
@@ -265,7 +295,7 @@ fn explore(
         };
         return schedule::run(
             &Machine {
-                code: &code,
+                code,
                 memory,
                 layer,
                 lazy,
@@ -278,7 +308,7 @@ fn explore(
     if options.memory == MachineMemory::Sc {
         return schedule::run(
             &Machine {
-                code: &code,
+                code,
                 memory: Sc,
                 layer,
                 lazy,
@@ -301,7 +331,7 @@ fn explore(
     };
     schedule::run(
         &Machine {
-            code: &code,
+            code,
             memory,
             layer,
             lazy,

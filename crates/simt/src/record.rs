@@ -129,11 +129,12 @@ pub struct RunHazard {
 pub enum HazardKind {
     /// Conflicting accesses that nothing orders, not both atomic with inclusive scopes.
     Race,
-    /// OpenCL: some work-item of the group never executes the barrier.
+    /// Some thread of the group never executes the barrier, or not at the same call; in PTX, threads
+    /// of a warp do not execute the same aligned instructions.
     Divergence,
     /// OpenCL: the work-items of a group execute a barrier with different arguments.
     BarrierArguments,
-    /// CUDA: a call of a library function whose precondition does not hold.
+    /// An operation whose precondition does not hold.
     Misuse,
     /// OpenCL: a command uses memory while it is mapped to the host.
     WhileMapped,

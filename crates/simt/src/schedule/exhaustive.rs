@@ -25,7 +25,7 @@ use crate::record::{HazardKind, Silent};
 use crate::state::MachineState;
 use crate::step::{Action, Machine};
 use crate::thread::ThreadStatus;
-use crate::{StepHalt, explain, race};
+use crate::{StepHalt, explain, misuse, race};
 
 /// The largest number of explained cycles; those reached first count.
 const MAX_EXPLAINED: usize = 16;
@@ -260,8 +260,8 @@ impl<B: Backend> Search<'_, '_, B> {
         if limits.progress && complete {
             seen.endless = endless::find(&self.graph, &machine.code.program)?;
         }
-        if limits.races {
-            find_races(machine, limits, &mut seen)?;
+        if limits.races || misuse::applies(machine.code) {
+            examine_runs(machine, limits, &mut seen)?;
         }
         if limits.explain {
             for undefined in seen.hazards.iter().take(MAX_EXPLAINED) {
@@ -307,12 +307,13 @@ impl<B: Backend> Search<'_, '_, B> {
 
 /// Examines one run for each outcome and each way to stop. The time limit starts anew: chains of
 /// read-modify-writes take long.
-fn find_races<B: Backend>(
+fn examine_runs<B: Backend>(
     machine: &Machine<'_, B>,
     limits: &SearchLimits,
     seen: &mut Observation,
 ) -> Result<(), String> {
     let clock = TimeLimit::new(limits.timeout);
+    let mut hazards = Vec::new();
     let runs = seen
         .outcomes
         .iter()
@@ -336,11 +337,18 @@ fn find_races<B: Backend>(
             explain: false,
             ..*limits
         };
-        let events = replay::play(machine, recorded, &silent)?.events;
-        let races = &mut seen.races;
-        let looked = race::find(machine.code, &events, recorded, races, &|| false);
-        seen.judged += u64::from(looked == race::RaceCoverage::Through);
+        let played = replay::play(machine, recorded, &silent)?;
+        hazards.extend(played.hazards);
+        if limits.races {
+            let (events, races) = (&played.events, &mut seen.races);
+            let looked = race::find(machine.code, events, recorded, races, &|| false);
+            seen.judged += u64::from(looked == race::RaceCoverage::Through);
+        }
     }
+    seen.merge(Observation {
+        hazards,
+        ..Observation::default()
+    });
     Ok(())
 }
 

@@ -25,7 +25,7 @@ use super::record::{RunEvent, RunHazard};
 use super::state::MachineState;
 use super::step::{Action, Machine};
 use super::thread::ThreadStatus;
-use super::{Result, StepHalt, explain};
+use super::{Result, StepHalt, explain, misuse};
 pub use endless::Endless;
 use program::litmus::Observable;
 pub use recorded::{Recorded, ScheduleStep};
@@ -279,6 +279,24 @@ impl Seeing {
         let outcome = outcome.filter(|_| machine.code.filtered);
         for hazard in machine.memory.hazards(machine.code, &state.memory) {
             self.hazard(hazard, outcome.map(<[i64]>::to_vec), &run);
+        }
+    }
+
+    /// Records the misuse of a run that has come to its end, unless the memory finds it.
+    fn misuse<B: Backend>(
+        &mut self,
+        machine: &Machine<'_, B>,
+        state: &MachineState<B>,
+        events: &[RunEvent],
+        outcome: Option<&[i64]>,
+        recorded: &Recorded,
+    ) {
+        if !misuse::applies(machine.code) {
+            return;
+        }
+        let outcome = outcome.filter(|_| machine.code.filtered);
+        for hazard in misuse::find(machine.code, events, &state.threads) {
+            self.hazard(hazard, outcome.map(<[i64]>::to_vec), || recorded.clone());
         }
     }
 

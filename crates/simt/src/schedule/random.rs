@@ -18,7 +18,7 @@ use crate::record::{HazardKind, Log, RunEvent, Silent};
 use crate::state::MachineState;
 use crate::step::{Action, Machine};
 use crate::thread::ThreadStatus;
-use crate::{StepHalt, explain};
+use crate::{StepHalt, explain, misuse};
 
 /// The number of consecutive refused choices, per thread that may step, after which all successors
 /// are computed.
@@ -56,8 +56,10 @@ pub(super) fn sample<B: Backend>(
 ) -> Result<Observation, String> {
     let (mut seeing, mut steps, mut looked, mut not_judged) = (Seeing::default(), 0, 0, None);
     let clock = TimeLimit::new(limits.timeout);
+    let misused = misuse::applies(machine.code);
     for run in 0..runs {
         let judge = (limits.races || limits.explain) && looked < MAX_JUDGED;
+        let logged = judge || misused && run < MAX_JUDGED;
         let mut events = begun.to_vec();
         let dice = Dice::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d).wrapping_add(run));
         let mut one = RandomRun {
@@ -66,7 +68,7 @@ pub(super) fn sample<B: Backend>(
             dice,
             recorded: machine.recorded(),
         };
-        let log: Option<&mut Vec<RunEvent>> = judge.then_some(&mut events);
+        let log: Option<&mut Vec<RunEvent>> = logged.then_some(&mut events);
         let end = one.finish(limits.steps, log, &clock)?;
         let RandomRun {
             state,
@@ -109,9 +111,17 @@ pub(super) fn sample<B: Backend>(
                 seeing.ended.finished += 1;
                 recorded.finals = finals;
                 seeing.hazards(machine, &state, Some(&outcome), || recorded.clone());
+                if logged {
+                    seeing.misuse(machine, &state, &events, Some(&outcome), &recorded);
+                }
                 seeing.outcomes.add(outcome, || recorded);
             }
-            RunEnd::Stuck => seeing.stuck(machine, &state, || recorded),
+            RunEnd::Stuck => {
+                if logged {
+                    seeing.misuse(machine, &state, &events, None, &recorded);
+                }
+                seeing.stuck(machine, &state, || recorded);
+            }
             RunEnd::Limit(what, endless) => {
                 // The run may go on forever; its races count all the same.
                 let found = machine.memory.hazards(machine.code, &state.memory);

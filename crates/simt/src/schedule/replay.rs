@@ -61,7 +61,9 @@ pub(super) fn play<B: Backend>(
         }
     }
     match begun {
-        _ if machine.is_finished(&state) => finished(machine, &state, recorded, &mut seeing)?,
+        _ if machine.is_finished(&state) => {
+            finished(machine, &state, &events, recorded, &mut seeing)?
+        }
         _ if seeing.ended != EndCounts::default() => {}
         Some(begun) => {
             if begun != fingerprint(machine, &state) {
@@ -80,7 +82,7 @@ pub(super) fn play<B: Backend>(
                 recorded.clone(),
             );
         }
-        None => unfinished(machine, &state, recorded, &mut seeing),
+        None => unfinished(machine, &state, &events, recorded, &mut seeing),
     }
     if limits.races {
         let looked = race::find(machine.code, &events, recorded, &mut seeing.races, &|| {
@@ -123,6 +125,7 @@ fn misfit(i: usize, why: &str) -> String {
 fn finished<B: Backend>(
     machine: &Machine<'_, B>,
     state: &MachineState<B>,
+    events: &[RunEvent],
     recorded: &Recorded,
     seeing: &mut Seeing,
 ) -> Result<(), String> {
@@ -145,6 +148,7 @@ fn finished<B: Backend>(
     seeing.ended.finished = 1;
     let outcome = machine.outcome(state, &values, &picks);
     seeing.hazards(machine, state, Some(&outcome), || recorded.clone());
+    seeing.misuse(machine, state, events, Some(&outcome), recorded);
     seeing.outcomes.add(outcome, || recorded.clone());
     Ok(())
 }
@@ -153,11 +157,15 @@ fn finished<B: Backend>(
 fn unfinished<B: Backend>(
     machine: &Machine<'_, B>,
     state: &MachineState<B>,
+    events: &[RunEvent],
     recorded: &Recorded,
     seeing: &mut Seeing,
 ) {
     if machine.actions(state).is_empty() {
         seeing.stuck(machine, state, || recorded.clone());
+        if seeing.ended.discarded == 0 {
+            seeing.misuse(machine, state, events, None, recorded);
+        }
     }
     if seeing.stops.is_empty() {
         seeing.ended.count(

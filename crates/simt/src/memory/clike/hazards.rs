@@ -129,6 +129,15 @@ fn is_unawaited(a: &BarrierCall<'_>, waits: &[BarrierCall<'_>]) -> bool {
             .any(|w| (w.thread, w.phase) == (a.thread, a.phase))
 }
 
+/// Whether a thread that runs the code of a call executed an instruction behind the call.
+fn goes_on_behind(code: &Code, m: &History, call: &BarrierCall<'_>, thread: usize) -> bool {
+    // The entries of the host's order are no instructions of the thread.
+    let is_own = |kind: HistoryKind| !matches!(kind, HistoryKind::Hand | HistoryKind::Tell);
+    code.kin[thread] == code.kin[call.thread]
+        && m.of(thread)
+            .any(|(_, e)| is_own(e.kind) && e.instr > call.instr)
+}
+
 impl Clike {
     /// The undefined behaviour of a history in which every thread has ended or waits forever.
     pub(super) fn undefined(&self, code: &Code, m: &History) -> Vec<RunHazard> {
@@ -181,12 +190,13 @@ impl Clike {
     ) -> bool {
         // A barrier with a thread count (as in assembly within CUDA C++) requires nothing of the
         // other threads, nor of the place of their calls. No thread may end without executing a
-        // collective.
+        // collective. A thread that executes code behind the call has gone around it.
         !a.barrier.says_count()
             && (0..m.threads.len()).any(|t| {
                 let is_over = a.barrier.is_collective()
                     || self.language.uniform == Uniform::Everyone
-                    || is_blocked(code, m, t);
+                    || is_blocked(code, m, t)
+                    || goes_on_behind(code, m, a, t);
                 invites(code, a, t) && is_over && !met.iter().any(|b| b.thread == t)
             })
     }
