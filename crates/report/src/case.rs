@@ -32,6 +32,8 @@ pub(super) struct Case {
     pub(super) details: Vec<(&'static str, String)>,
     /// The place in the file; `None` if there is no file.
     pub(super) site: Option<Site>,
+    /// The pairs of accesses that race.
+    pub(super) pairs: Vec<RacingPair>,
     /// Wall time in milliseconds.
     pub(super) ms: Option<f64>,
     /// Whether an interrupt prevented the query.
@@ -113,6 +115,11 @@ impl Case {
                 .map(|(name, value)| (name, visible(&value)))
                 .collect(),
             site: Some(line.site.clone()).filter(|site| !site.file.is_empty()),
+            pairs: answer
+                .races
+                .iter()
+                .flat_map(|races| races.pairs.iter().cloned())
+                .collect(),
             ms: line.ms,
             interrupted: answer.verdict.reason() == Some(&Reason::Interrupted),
         }
@@ -152,6 +159,7 @@ impl Case {
             site: first
                 .map(|line| line.site.clone())
                 .filter(|site| !site.file.is_empty()),
+            pairs: Vec::new(),
             ms: None,
             interrupted: false,
         }
@@ -191,6 +199,7 @@ impl Case {
                 .map(|(name, value)| (name, visible(&value)))
                 .collect(),
             site,
+            pairs: Vec::new(),
             ms: None,
             interrupted: false,
         })

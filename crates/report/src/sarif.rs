@@ -3,6 +3,8 @@
 //! # Invariants
 //! - Only cases that need attention are results: unmet expectations, undecided answers, defects of
 //!   the checker, and input errors.
+//! - An answer with several racing pairs is one result for each pair, at the line of its first
+//!   access; any other answer is one result.
 //! - The run lists exactly the rules that some result names.
 //! - Paths are URI references; relative ones start at the source root.
 //!
@@ -17,7 +19,10 @@ use serde::Serialize;
 
 use super::Summary;
 use super::case::{Case, Cases};
+use super::line::Site;
 use super::status::Status;
+use diag::visible;
+use verdict::RacingPair;
 
 /// The address of the format's schema.
 const SCHEMA: &str =
@@ -56,7 +61,11 @@ impl Cases for Sarif {
                     },
                 },
                 column_kind: "unicodeCodePoints",
-                results: self.cases.iter().map(|case| result(case, &rules)).collect(),
+                results: self
+                    .cases
+                    .iter()
+                    .flat_map(|case| results(case, &rules))
+                    .collect(),
                 properties: IndexMap::from([("summary", summary.to_string())]),
             }],
         };
@@ -120,6 +129,8 @@ struct Finding {
     level: &'static str,
     message: Message,
     locations: Vec<Location>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    related_locations: Vec<Location>,
     partial_fingerprints: IndexMap<&'static str, String>,
     properties: IndexMap<&'static str, String>,
 }
@@ -189,19 +200,65 @@ fn rule(id: &'static str) -> Rule {
     }
 }
 
-fn result(case: &Case, rules: &[&'static str]) -> Finding {
-    let id = case.status.rule();
-    let physical = case
-        .site
-        .as_ref()
-        .filter(|site| site.file != "<stdin>")
-        .map(|site| Physical {
+/// The results of one answer: one for each pair that races, or one.
+fn results(case: &Case, rules: &[&'static str]) -> Vec<Finding> {
+    match case.pairs.as_slice() {
+        [] | [_] => vec![result(case, rules)],
+        pairs => pairs
+            .iter()
+            .map(|pair| result_of_pair(case, pair, rules))
+            .collect(),
+    }
+}
+
+/// The result of one racing pair among several.
+fn result_of_pair(case: &Case, pair: &RacingPair, rules: &[&'static str]) -> Finding {
+    let mut finding = result(case, rules);
+    let place = pair.place.as_deref();
+    let on = place.map_or(String::new(), |place| format!(" on {place}"));
+    let at = visible(&format!("data race{on}: {}", pair.places()));
+    finding.message.text = format!("{at}\n{}", finding.message.text);
+    finding.properties.insert("at", visible(&pair.places()));
+    let texts = pair.events.each_ref().map(|e| {
+        let (thread, text) = (&e.event.thread_name, e.event.text.trim());
+        format!("{thread} {text}")
+    });
+    // Instructions stay the same when lines move.
+    let pair_name = visible(&format!("{on} {}", texts.join(" with ")));
+    for name in finding.partial_fingerprints.values_mut() {
+        name.push_str(&pair_name);
+    }
+    let name = format!("{}: {}", case.group, case.title);
+    let [first, second] = pair.events.each_ref().map(|e| {
+        let line = e.event.line.number as usize;
+        location(case.site.as_ref(), (line > 0).then_some((line, 1)), &name)
+    });
+    (finding.locations, finding.related_locations) = (vec![first], vec![second]);
+    finding
+}
+
+/// A place in the file of a test: at this line and column, or where the test says.
+fn location(site: Option<&Site>, at: Option<(usize, usize)>, name: &str) -> Location {
+    let physical = site.filter(|site| site.file != "<stdin>").map(|site| {
+        let (start_line, start_column) = at.unwrap_or((site.line, site.column));
+        Physical {
             artifact_location: artifact(&site.file),
             region: Region {
-                start_line: site.line,
-                start_column: site.column,
+                start_line,
+                start_column,
             },
-        });
+        }
+    });
+    Location {
+        physical_location: physical,
+        logical_locations: [Logical {
+            fully_qualified_name: name.to_owned(),
+        }],
+    }
+}
+
+fn result(case: &Case, rules: &[&'static str]) -> Finding {
+    let id = case.status.rule();
     let name = format!("{}: {}", case.group, case.title);
     let mut text = format!("{}: {}", case.line(), case.title);
     for (detail, value) in case
@@ -220,12 +277,8 @@ fn result(case: &Case, rules: &[&'static str]) -> Finding {
             _ => "error",
         },
         message: Message { text },
-        locations: vec![Location {
-            physical_location: physical,
-            logical_locations: [Logical {
-                fully_qualified_name: name.clone(),
-            }],
-        }],
+        locations: vec![location(case.site.as_ref(), None, &name)],
+        related_locations: Vec::new(),
         // The query keeps its fingerprint if lines move.
         partial_fingerprints: IndexMap::from([("fencepostQuestion/v1", name)]),
         properties: case.details.iter().cloned().collect(),

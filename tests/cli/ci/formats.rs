@@ -148,6 +148,48 @@ fn places_are_those_of_the_expectations_and_of_the_mistakes() {
     assert_eq!(place["region"]["startLine"], 13);
 }
 
+/// Each pair of lines that races is a result at its own place.
+#[test]
+fn sarif_has_a_result_for_each_racing_pair() {
+    let test = r#"name = "Two"
+dialect = "cuda"
+memory = { x = 0, y = 0 }
+
+[[thread]]
+block = 0
+code = """
+x = 1;
+y = 1;
+"""
+
+[[thread]]
+block = 1
+code = """
+int a = x;
+int b = y;
+"""
+
+[expect]
+cuda = { race = "race-free" }
+"#;
+    let folder = Folder::new(&[("a.toml", test)]);
+    let sarif: Value =
+        serde_json::from_str(&folder.run(&["check", "--format", "sarif"]).out).unwrap();
+    let results = sarif["runs"][0]["results"].as_array().unwrap();
+    let line = |result: &Value, locations: &str| {
+        result[locations][0]["physicalLocation"]["region"]["startLine"]
+            .as_u64()
+            .unwrap()
+    };
+    let lines: Vec<(u64, u64)> = results
+        .iter()
+        .map(|r| (line(r, "locations"), line(r, "relatedLocations")))
+        .collect();
+    assert_eq!(lines, [(8, 15), (9, 16)]);
+    let [first, second] = [0, 1].map(|i| &results[i]["partialFingerprints"]);
+    assert_ne!(first, second);
+}
+
 #[test]
 fn only_what_was_decided_makes_a_report_green() {
     let folder = Folder::new(&[("Spin.toml", SPIN)]);
