@@ -258,6 +258,9 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
         test.options.extend(about_races);
     }
     let test: &LitmusTest = &test;
+    // The models know the launch from the test.
+    let launched = simt::cooperative(test, &plan.options.launch);
+    let judged = launched.as_ref().unwrap_or(test);
     // A user's file may have the name of a shipped model.
     let shipped = unit.model.request == unit.model.label;
     let sure =
@@ -271,11 +274,12 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
         let model = &unit.model.model;
         let (engine, limits) = (settings.engine, settings.limits);
         let mut replayed = None;
-        let mut held = operational::hold(test, model, engine, limits, &settings.set, &observation);
+        let mut held =
+            operational::hold(judged, model, engine, limits, &settings.set, &observation);
         // Language memories keep no order of writes that nothing orders: a run is not one candidate
         // execution.
         if sure && !plan.options.memory.knows_races() {
-            operational::replay(&mut held, test, model, limits, &plan.options);
+            operational::replay(&mut held, judged, model, limits, &plan.options);
             replayed = Some(held.replayed);
         }
         // A program too large for the model is too large here, too. A program that no machine can
@@ -284,8 +288,9 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
         let asked = (plan.options.memory.knows_races() || found)
             && !held.too_large
             && observation.launches();
-        let faults = asked
-            .then(|| operational::faults(test, model, engine, limits, &settings.set, &observation));
+        let faults = asked.then(|| {
+            operational::faults(judged, model, engine, limits, &settings.set, &observation)
+        });
         Ok::<_, String>((observation, held, faults, replayed))
     });
     match done {

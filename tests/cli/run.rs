@@ -587,3 +587,27 @@ fn nothing_is_outside_the_models() {
         );
     }
 }
+
+/// `--cooperative` makes the launch of the test one, for the run and for what the model says of it.
+#[test]
+fn a_cooperative_launch_may_be_asked_for() {
+    let test = r#"name = "G"
+dialect = "cuda"
+memory = { x = 0 }
+
+[kernel]
+grid = 2
+block = 1
+code = "cooperative_groups::this_grid().sync();"
+"#;
+    let without = run(test, &["--runs", "5"]);
+    has(
+        &without.out,
+        &["misuse: P0 line 8", "undefined: any outcome"],
+    );
+    let with = run(test, &["--runs", "5", "--cooperative"]);
+    has(
+        &with.out,
+        &["no undefined behaviour observed; the model: race-free, defined"],
+    );
+}

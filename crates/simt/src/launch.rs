@@ -13,7 +13,7 @@ use super::code::Code;
 use super::layer::residency;
 use program::host::CommandId;
 use program::litmus::LitmusTest;
-use program::{LocationKind, Op, Scope, Space};
+use program::{LocationKind, Op, Scope, Space, Thread};
 
 /// Special registers that depend on the warps; reading the test fixed their values.
 const OF_WARPS: [&str; 3] = ["%laneid", "%warpid", "%nwarpid"];
@@ -52,6 +52,20 @@ pub(super) fn regroup(test: &LitmusTest, size: Option<u32>) -> Result<Option<Lit
         )),
         None => Ok(changed.then_some(new)),
     }
+}
+
+/// The test with cooperative launches, if the options ask for them and it has others; `None` if it
+/// does not change.
+pub fn cooperative(test: &LitmusTest, launch: &Launch) -> Option<LitmusTest> {
+    let others = |t: &Thread| t.place.launched && !t.place.cooperative;
+    if !launch.cooperative || !test.program.threads.iter().any(others) {
+        return None;
+    }
+    let mut new = test.clone();
+    for thread in &mut new.program.threads {
+        thread.place.cooperative |= thread.place.launched;
+    }
+    Some(new)
 }
 
 /// Checks that every block fits.

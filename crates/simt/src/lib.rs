@@ -77,6 +77,7 @@ use code::Code;
 pub use halt::FaultKind;
 use halt::{Result, StepHalt};
 pub use identity::identity;
+pub use launch::cooperative;
 use layer::Layers;
 use memories::MEMORIES;
 pub use memories::MachineMemory;
@@ -240,6 +241,8 @@ fn explore(
     runnable(test, options)?;
     let regrouped = launch::regroup(test, options.launch.warp_size)?;
     let test = regrouped.as_ref().unwrap_or(test);
+    let launched = launch::cooperative(test, &options.launch);
+    let test = launched.as_ref().unwrap_or(test);
     let (apart, agents) = agents::taken_apart(test)?;
     let code = Code::new(apart.as_ref().unwrap_or(test), agents)?;
     let layer = match launch::fits(&code, &options.launch) {
