@@ -20,13 +20,20 @@ const ORDERS: [&str; 6] = [
     "weak", "relaxed", "acquire", "release", "acq_rel", "seq_cst",
 ];
 
-/// The costs of orders, scopes and fences.
+/// The scopes whose threads a barrier can bring together: warp to device.
+const MEETING: std::ops::Range<usize> = 1..5;
+
+/// The costs of orders, scopes, fences, barriers and calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Costs {
     accesses: [u64; 6],
     /// Costs of fences; no fence is weak or relaxed.
     fences: [u64; 6],
     scopes: [u64; 6],
+    /// Those of barriers, by the scope of the threads that they bring together.
+    barriers: [u64; 6],
+    /// That of a call of the host.
+    call: u64,
     in_loops: u64,
 }
 
@@ -49,6 +56,8 @@ impl Costs {
             accesses: [0; 6],
             fences: [0; 6],
             scopes: [0; 6],
+            barriers: [0; 6],
+            call: 0,
             in_loops: 1,
         };
         let (mut seen, mut wrong) = (Vec::new(), Vec::new());
@@ -109,12 +118,17 @@ impl Costs {
     fn entry(&mut self, key: &str) -> Option<&mut u64> {
         let order = |name: &str| ORDERS.iter().position(|order| *order == name);
         match key.split_once(' ') {
-            None => (key == "loop").then_some(&mut self.in_loops),
+            None if key == "loop" => Some(&mut self.in_loops),
+            None => (key == "call").then_some(&mut self.call),
             Some(("access", name)) => order(name).map(|i| &mut self.accesses[i]),
             Some(("fence", name)) => order(name).filter(|i| *i > 1).map(|i| &mut self.fences[i]),
             Some(("scope", name)) => {
                 let i = SCOPES.iter().position(|scope| scope.0 == name)?;
                 Some(&mut self.scopes[i])
+            }
+            Some(("barrier", name)) => {
+                let i = SCOPES.iter().position(|scope| scope.0 == name)?;
+                MEETING.contains(&i).then(|| &mut self.barriers[i])
             }
             Some(_) => None,
         }
@@ -123,7 +137,8 @@ impl Costs {
     /// The cost of an instruction at its place.
     pub(super) fn of(&self, op: &Op, in_loop: bool) -> u64 {
         if !op.is_fence() && !op.is_access() {
-            return 0;
+            let once = self.of_meeting(op);
+            return if in_loop { once * self.in_loops } else { once };
         }
         let order = match strength::order(op) {
             None if strength::is_plain(op) && !op.is_fence() => 0,
@@ -149,15 +164,33 @@ impl Costs {
     }
 }
 
+impl Costs {
+    /// What a barrier or a call of the host costs once.
+    fn of_meeting(&self, op: &Op) -> u64 {
+        match op {
+            Op::Barrier(barrier) => SCOPES
+                .iter()
+                .position(|scope| scope.1 == barrier.domain)
+                .map_or(0, |i| self.barriers[i]),
+            Op::Call(_) => self.call,
+            _ => 0,
+        }
+    }
+}
+
 /// All keys of a table.
 fn keys() -> Vec<String> {
     let accesses = ORDERS.iter().map(|order| format!("access {order}"));
     let fences = ORDERS[2..].iter().map(|order| format!("fence {order}"));
     let scopes = SCOPES.iter().map(|scope| format!("scope {}", scope.0));
+    let barriers = SCOPES[MEETING]
+        .iter()
+        .map(|scope| format!("barrier {}", scope.0));
     accesses
         .chain(fences)
         .chain(scopes)
-        .chain(["loop".to_owned()])
+        .chain(barriers)
+        .chain(["call".to_owned(), "loop".to_owned()])
         .collect()
 }
 
@@ -176,6 +209,8 @@ mod tests {
         let costs = Costs::shipped();
         assert!(costs.accesses.is_sorted() && costs.fences.is_sorted() && costs.scopes.is_sorted());
         assert!(costs.accesses[4] < costs.fences[4] && costs.in_loops > 1);
+        let barriers = &costs.barriers[MEETING];
+        assert!(barriers.is_sorted() && barriers[0] > 0 && costs.call > barriers[3]);
     }
 
     #[test]
