@@ -146,3 +146,76 @@ fn copies_of_a_function_that_is_called_twice_are_two() {
         "{told}"
     );
 }
+
+/// The help for the race of a test.
+fn help(test: &str, model: &str) -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("t.toml"), test).expect("writable");
+    let words = ["check", "t.toml", "--property", "race", "--model", model];
+    let said = fencepost(folder.path(), &words);
+    let text = said.out + &said.err;
+    let line = text.lines().find(|line| line.contains("help: it becomes"));
+    line.unwrap_or_else(|| panic!("no help: {text}")).to_owned()
+}
+
+/// Relaxed atomics alone would leave the condition allowed.
+#[test]
+fn a_remedy_orders_what_the_condition_asks_for() {
+    let test = r#"name = "MP+plain"
+condition = 'P1:r0 == 1 /\ P1:r1 == 0'
+memory = { x = 0, f = 0 }
+[[thread]]
+cta = 0
+code = """
+st.weak.u32 [x], 1;
+st.weak.u32 [f], 1;
+"""
+[[thread]]
+cta = 1
+code = """
+ld.weak.u32 r0, [f];
+ld.weak.u32 r1, [x];
+"""
+[expect]
+ptx = { race = "race-free" }
+"#;
+    let told = help(test, "ptx");
+    for part in [
+        "line 8 has `.release.gpu`",
+        "line 13 has `.acquire.gpu`",
+        "line 7 has `.relaxed.gpu`",
+        "line 14 has `.relaxed.gpu`",
+    ] {
+        assert!(told.contains(part), "{told}");
+    }
+    assert!(!told.contains("values stay unordered"), "{told}");
+    // Without a condition nothing says which order is wanted.
+    let told = help(
+        &test.replace("condition = 'P1:r0 == 1 /\\ P1:r1 == 0'\n", ""),
+        "ptx",
+    );
+    assert!(told.contains("values stay unordered"), "{told}");
+}
+
+/// Neither a wait for the copy nor a barrier helps alone.
+#[test]
+fn a_wait_and_a_barrier_are_tried_together() {
+    let test = r#"name = "pair"
+dialect = "cuda"
+memory = { g = [1, 2], out = [0, 0] }
+[kernel]
+block = 2
+code = """
+__shared__ int s[2];
+int t = threadIdx.x;
+__pipeline_memcpy_async(&s[t], &g[t], 4);
+__pipeline_commit();
+out[t] = s[1 - t];
+"""
+[expect]
+ptx = { race = "race-free" }
+"#;
+    let told = help(test, "ptx");
+    assert!(told.contains("__pipeline_wait_prior(0);"), "{told}");
+    assert!(told.contains("__syncthreads();"), "{told}");
+}

@@ -2,19 +2,20 @@
 //!
 //! Changes that order the accesses come first: wider scopes, stronger orders, fences and their
 //! flags, barriers, waits for copies and earlier kernels, calls of the host. If none of them helps,
-//! plain memory becomes atomic; the remedy then says that the order of values stays as open as
-//! before.
+//! plain memory becomes atomic. That alone may leave the test's condition allowed. If stronger
+//! orders of the same accesses forbid it, the remedy has these; otherwise it says that the order of
+//! values stays as open as before.
 //!
 //! # Invariants
 //! - Nothing becomes weaker. The proposed program is defined, and hangs no more than the original.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use engine::task::Task;
 use program::edits::{Change, Site, enough};
-use program::litmus::LitmusTest;
+use program::litmus::{LitmusTest, Quantifier};
 use program::strength::{self, Order};
 use program::{LocId, Program, Scope, SourceLine};
 use verdict::{Answer, Change as Advised, Fault, FaultEvent, Need, Reason, Remedy, Verdict, Where};
@@ -112,6 +113,8 @@ pub(crate) fn remedy(
     );
     // The last race found, and whether some tried program is left to implementations.
     let (race, left_open) = (RefCell::new(None::<Box<Fault>>), Cell::new(false));
+    // Whether the condition has to be forbidden besides.
+    let in_order = Cell::new(false);
     let race_free = |test: &LitmusTest, left| {
         let Some(judged) = session.judged(test) else {
             return Ok(false);
@@ -120,7 +123,8 @@ pub(crate) fn remedy(
             Some(Answer {
                 verdict: Verdict::RaceFree,
                 ..
-            }) => Ok(ends(session, test, &judged, left)),
+            }) => Ok(ends(session, test, &judged, left)
+                && (!in_order.get() || is_forbidden(session, &judged, left)?)),
             Some(Answer {
                 verdict: Verdict::Racy,
                 fault,
@@ -159,6 +163,11 @@ pub(crate) fn remedy(
         });
         let all = all.collect();
         found = search.first_of([all]);
+    }
+    // A barrier or a call may need another one, or a wait, beside it.
+    if let Ok(None) = found {
+        let pairs = search.pairs_alone();
+        found = search.first_of(pairs);
     }
     // Threads with code of different text meet at a barrier.
     if let Ok(None) = found {
@@ -204,12 +213,33 @@ pub(crate) fn remedy(
     }
     // Plain memory stays plain if it can, above all that of the first race: if the rest orders it,
     // fewer changes are left. Of the rest, added text goes first, and scopes last.
-    let lowered = found.and_then(|found| {
-        let order = (ordered..search.knobs.len()).chain((0..ordered).rev());
+    let order = (ordered..search.knobs.len()).chain((0..ordered).rev());
+    let strongest = found.as_ref().ok().cloned().flatten();
+    let mut lowered = found.and_then(|found| {
         found
-            .map(|setting| search.lowered(setting, order))
+            .map(|setting| search.lowered(setting, order.clone()))
             .transpose()
     });
+    if let (Ok(Some(setting)), Some(strongest)) = (&lowered, strongest) {
+        let only_silences = search
+            .turned(setting)
+            .all(|(knob, level)| silences(program, knob, level));
+        let unwanted = written.condition.is_some() && written.quantifier == Quantifier::Exists;
+        if only_silences && unwanted {
+            in_order.set(true);
+            search.forget();
+            let better = search.first_of([strongest]);
+            let better = better.and_then(|found| {
+                found
+                    .map(|setting| search.lowered(setting, order))
+                    .transpose()
+            });
+            match better {
+                Ok(Some(better)) if better != *setting => lowered = Ok(Some(better)),
+                _ => in_order.set(false),
+            }
+        }
+    }
     let version = lowered.as_ref().ok().and_then(|found| {
         let setting = found.as_ref()?;
         Some((search.version(setting)?, search.changes(setting)))
@@ -218,7 +248,10 @@ pub(crate) fn remedy(
     let remedy = match lowered {
         Ok(Some(setting)) => {
             let turned = search.turned(&setting);
-            let mut changes: Vec<Advised> = turned.flat_map(|(knob, level)| said(written, knob, level, first)).collect();
+            // What is ordered by the rest needs no warning.
+            let warns = !in_order.get();
+            let say = |(knob, level)| said(written, knob, level, (first, warns));
+            let mut changes: Vec<Advised> = turned.flat_map(say).collect();
             changes.sort_by_key(|c| c.line.number);
             Remedy::Changes(changes)
         }
@@ -241,6 +274,18 @@ pub(crate) fn remedy(
         changes,
         decided,
     })
+}
+
+/// Whether no execution of a program has the condition of the test.
+fn is_forbidden(
+    session: &Session<'_>,
+    judged: &LitmusTest,
+    left: Option<Duration>,
+) -> Result<bool, GivenUp> {
+    match session.of(judged, left).reachability(None, false).verdict {
+        Verdict::Undecided(reason) => Err(GivenUp(reason)),
+        verdict => Ok(verdict == Verdict::Forbidden),
+    }
 }
 
 /// The plain accesses of a program, by the name of the location that they may access.
@@ -267,8 +312,14 @@ fn plain_accesses(task: &Task<'_>) -> HashMap<String, (LocId, Vec<Spot>)> {
     found
 }
 
-/// The changes of a knob in words; `first` is the race that is shown with them.
-fn said(test: &LitmusTest, knob: &Knob, level: usize, first: &Fault) -> Vec<Advised> {
+/// The changes of a knob in words; `first` is the race that is shown with them. `warns`: whether to
+/// say that a change orders nothing.
+fn said(
+    test: &LitmusTest,
+    knob: &Knob,
+    level: usize,
+    (first, warns): (&Fault, bool),
+) -> Vec<Advised> {
     let program = &test.program;
     let location = knob.sites.iter().find_map(|site| match *site {
         Site::Location(loc) => Some(&program.location(loc).name),
@@ -285,7 +336,7 @@ fn said(test: &LitmusTest, knob: &Knob, level: usize, first: &Fault) -> Vec<Advi
         }];
     }
     let mut reason = reason(program, knob, location, first);
-    let silences = silences(program, knob, level);
+    let silences = warns && silences(program, knob, level);
     let change = |need: Need| {
         let Need {
             line,

@@ -95,6 +95,11 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
         self.known = HashMap::from([(self.setting(Knob::written), self.written)]);
     }
 
+    /// Forgets all decisions: from now on the search asks another question.
+    pub(crate) fn forget(&mut self) {
+        self.add(Vec::new());
+    }
+
     /// The number of versions decided since knobs were added.
     pub(crate) fn decided(&self) -> usize {
         self.known.len()
@@ -243,6 +248,25 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
         let ones: Vec<Setting> = levels.map(|(i, level)| at(i, level)).collect();
         let ones = ones.into_iter().chain(alone);
         self.first_of(ones.chain(pairs).chain([all.clone()]))
+    }
+
+    /// Pairs of two knobs of the kind that helps alone, and of such a knob and an added statement.
+    pub(crate) fn pairs_alone(&self) -> Vec<Setting> {
+        let alone = |i: &usize| self.knobs[*i].is_alone();
+        let put_in = |i: &usize| self.knobs[*i].kind() == Written::More;
+        let (alone, others): (Vec<usize>, Vec<usize>) =
+            (0..self.knobs.len()).partition(|i| alone(i));
+        let others: Vec<usize> = others.into_iter().filter(put_in).take(PAIRED).collect();
+        let alone = &alone[..alone.len().min(PAIRED)];
+        let mut pairs = Vec::new();
+        for (n, &i) in alone.iter().enumerate() {
+            for &j in others.iter().chain(&alone[n + 1..]) {
+                let mut pair = vec![0; self.knobs.len()];
+                (pair[i], pair[j]) = (self.knobs[i].top(), self.knobs[j].top());
+                pairs.push(pair);
+            }
+        }
+        pairs
     }
 
     /// Turns every knob down, in this order, as long as the setting still helps.
