@@ -179,7 +179,7 @@ pub(super) struct QuestionArgs {
     /// How many questions to work on at once [default: one per processor]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) jobs: Option<u16>,
-    /// Time limit per question, as in 500ms, 10s, 2m, or `none` [default: 60s]
+    /// Time limit per question (for `run`: per test and model), as in 500ms, 10s, 2m, or `none` [default: 60s]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     pub(super) timeout: Option<Timeout>,
     /// Memory limit per question, as in 500M, 2G, or `none` [default: of half the machine's memory,

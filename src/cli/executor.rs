@@ -16,6 +16,8 @@ use super::settings::Settings;
 use super::terminal::Terminal;
 use super::{exit, panics};
 use diag::Diagnostic;
+use engine::Limits;
+use engine::query::Deadline;
 use operational::{self, ExpectationResult, Faults, ModelComparison};
 use program::litmus::LitmusTest;
 use program::options::Setting;
@@ -212,6 +214,7 @@ fn weak(unit: &Unit<'_>) -> MachineMemory {
 
 fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
     let start = Instant::now();
+    let deadline = Deadline::after(settings.limits.timeout);
     let unit = &job.unit;
     let memory = if plan.weak {
         weak(unit)
@@ -269,17 +272,35 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
         if let Some(reason) = &unit.refused {
             return Err(reason.to_string());
         }
-        let mut observation = observe(test, plan)?;
+        // Half of the time is for what the model says of the runs.
+        let in_time = Plan {
+            options: RunOptions {
+                timeout: deadline.share(2),
+                ..plan.options
+            },
+            ..plan.clone()
+        };
+        let mut observation = observe(test, &in_time)?;
         operational::leave_out_races(test, &plan.options, &mut observation);
         let model = &unit.model.model;
-        let (engine, limits) = (settings.engine, settings.limits);
+        let engine = settings.engine;
+        let limits = |parts| Limits {
+            timeout: deadline.share(parts),
+            ..settings.limits
+        };
         let mut replayed = None;
-        let mut held =
-            operational::hold(judged, model, engine, limits, &settings.set, &observation);
+        let mut held = operational::hold(
+            judged,
+            model,
+            engine,
+            limits(2),
+            &settings.set,
+            &observation,
+        );
         // Language memories keep no order of writes that nothing orders: a run is not one candidate
         // execution.
         if sure && !plan.options.memory.knows_races() {
-            operational::replay(&mut held, judged, model, limits, &plan.options);
+            operational::replay(&mut held, judged, model, limits(2), &plan.options);
             replayed = Some(held.replayed);
         }
         // A program too large for the model is too large here, too. A program that no machine can
@@ -289,7 +310,14 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
             && !held.too_large
             && observation.launches();
         let faults = asked.then(|| {
-            operational::faults(judged, model, engine, limits, &settings.set, &observation)
+            operational::faults(
+                judged,
+                model,
+                engine,
+                limits(1),
+                &settings.set,
+                &observation,
+            )
         });
         Ok::<_, String>((observation, held, faults, replayed))
     });

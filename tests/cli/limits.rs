@@ -2,6 +2,7 @@
 //! not affect the others.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use crate::fencepost;
 
@@ -168,4 +169,34 @@ fn types_have_a_depth() {
             said.err
         );
     }
+}
+
+/// The time of a run is that of all its stages together, however many outcomes it asks about.
+#[test]
+fn a_run_has_one_time_limit() {
+    let mut test = String::from(
+        "name = \"many\"\ncondition = 'P0:r0 == 1 /\\ P1:r1 == 2 /\\ P2:r2 == 4 /\\ P3:r3 == 1'\n\
+         memory = { a = 0, b = 0, c = 0, d = 0 }\n",
+    );
+    for thread in 0..6 {
+        let code: Vec<String> = (0..4)
+            .map(|k| {
+                let at = ["a", "b", "c", "d"][(thread + k) % 4];
+                format!("atom.relaxed.gpu.add.u32 r{k}, [{at}], {}", thread + 1)
+            })
+            .collect();
+        let code = code.join("; ");
+        test += &format!("[[thread]]\ncta = {thread}\ncode = \"{code}\"\n");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("t.toml"), test).unwrap();
+    let begun = Instant::now();
+    let said = fencepost(folder.path(), &["run", "t.toml", "--timeout", "1s"]);
+    assert!(
+        said.out.contains("not complete: out of time"),
+        "{}",
+        said.out
+    );
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(10), "{took:?}");
 }

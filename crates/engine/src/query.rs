@@ -1,6 +1,6 @@
 //! Defines queries: one form of question for all properties, which every engine takes.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::execution::Execution;
 use crate::skeleton::Cond;
@@ -63,6 +63,17 @@ impl Deadline {
     /// Whether it has passed.
     pub fn passed(&self) -> bool {
         stop::late(self.0)
+    }
+
+    /// The deadline of something that may take so long from now on.
+    pub fn after(timeout: Option<Duration>) -> Deadline {
+        Deadline(timeout.map(|time| Instant::now() + time))
+    }
+
+    /// The time left, divided by so many parts; `None`: no deadline.
+    pub fn share(&self, parts: u32) -> Option<Duration> {
+        let left = |end: Instant| end.saturating_duration_since(Instant::now());
+        self.0.map(|end| left(end) / parts.max(1))
     }
 
     /// Milliseconds left; `None`: no deadline.

@@ -20,6 +20,7 @@ pub use expected::{ExpectationResult, carry_out, judge};
 pub use races::{RaceSearch, look};
 
 use cat::model::ir::Model;
+use engine::query::Deadline;
 use engine::skeleton::observable_ty;
 use engine::task::Task;
 use engine::{Engine, Limits};
@@ -110,7 +111,7 @@ pub struct Faults {
     pub defect: Option<String>,
 }
 
-/// Compares observed undefined behaviour with a model.
+/// Compares observed undefined behaviour with a model; the time limit covers both questions.
 pub fn faults(
     test: &LitmusTest,
     model: &Model,
@@ -119,8 +120,12 @@ pub fn faults(
     set: &[Setting],
     observation: &Observation,
 ) -> Faults {
+    let deadline = Deadline::after(limits.timeout);
     let mut session = Session::new(test, model, engine, limits, set);
-    let (race, undefined) = (session.race(), session.undefined());
+    session.limit(deadline.share(2));
+    let race = session.race();
+    session.limit(deadline.share(1));
+    let undefined = session.undefined();
     let seen = hazards(test, observation);
     let observed = |race: bool| {
         seen.iter().any(|h| {
@@ -245,7 +250,7 @@ pub fn name(test: &LitmusTest, observation: &Observation) -> Vec<(State, RunOutc
     list
 }
 
-/// Compares observed outcomes with a model.
+/// Compares observed outcomes with a model; the time limit covers all questions together.
 pub fn hold(
     test: &LitmusTest,
     model: &Model,
@@ -275,7 +280,10 @@ pub fn hold(
             ..ModelComparison::default()
         };
     }
+    let deadline = Deadline::after(limits.timeout);
     let mut session = Session::new(test, model, engine, limits, set);
+    // Half of the time is for the outcomes that a list may lack.
+    session.limit(deadline.share(2));
     let listed = (accesses <= MANY_ACCESSES).then(|| session.outcomes());
     let (complete, reason, outcomes, bound, mut defect) = match listed {
         Some(Outcomes {
@@ -309,6 +317,7 @@ pub fn hold(
             (Some(false), None)
         } else {
             // The list may lack it: a query decides this outcome.
+            session.limit(deadline.share(2));
             let answer = session.reachability(Some(&exactly(test, &seen)), false);
             defect = defect.or(answer.defect);
             match answer.verdict {

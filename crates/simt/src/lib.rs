@@ -73,6 +73,8 @@ mod thread;
 mod trace;
 mod waits;
 
+use std::time::{Duration, Instant};
+
 use code::Code;
 pub use halt::FaultKind;
 use halt::{Result, StepHalt};
@@ -135,6 +137,15 @@ pub fn is_mixed(test: &LitmusTest) -> bool {
     test.program.threads.len() <= MAX_EARLY && !is_in_order(&test.program)
 }
 
+/// The options with the rest of their time, which began to count at `begun`.
+fn within(options: RunOptions, begun: Instant) -> RunOptions {
+    let left = |time: Duration| time.saturating_sub(begun.elapsed());
+    RunOptions {
+        timeout: options.timeout.map(left),
+        ..options
+    }
+}
+
 /// Like [`observe`], with early binds suited to a first look. Of random runs, three in four have
 /// none, and one in four has two per thread. Exhaustive runs have none, and then one per thread as
 /// far as the limits allow.
@@ -158,10 +169,11 @@ pub fn observe_mixed(
                 runs: runs - runs / 4,
                 seed,
             };
+            let begun = Instant::now();
             let mut all = observe(test, &with(Early::None), some)?;
             all.merge(observe(
                 test,
-                &with(Early::Full(2)),
+                &within(with(Early::Full(2)), begun),
                 Schedule::Random {
                     runs: runs / 4,
                     seed: !seed,
@@ -170,8 +182,9 @@ pub fn observe_mixed(
             Ok(all)
         }
         Schedule::Exhaustive => {
+            let begun = Instant::now();
             let mut all = observe(test, &with(Early::None), schedule)?;
-            let mut further = observe(test, &with(Early::Full(1)), schedule)?;
+            let mut further = observe(test, &within(with(Early::Full(1)), begun), schedule)?;
             // Only the first part reports hangs: a run with early binds may also stop because of a
             // wrong bind.
             further.stops.clear();

@@ -147,6 +147,11 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// Gives the next question so much time.
+    pub fn limit(&mut self, timeout: Option<Duration>) {
+        self.limits.timeout = timeout;
+    }
+
     /// The same session with nothing prepared.
     fn fresh(&self) -> Self {
         let fresh = Session::new(self.test, self.model, self.engine, self.limits, &self.set);

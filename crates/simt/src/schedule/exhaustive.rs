@@ -11,6 +11,8 @@
 //! - Complete means that every state reachable from the start was visited, and that the history
 //!   never reached its bound.
 
+use std::time::{Duration, Instant};
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::graph::Graph;
@@ -55,13 +57,19 @@ pub(super) fn explore<B: Backend>(
     start: MachineState<B>,
     limits: &SearchLimits,
 ) -> Result<Observation, String> {
+    // A quarter of the time is for races: chains of read-modify-writes take long.
+    let share = match examines_runs(machine, limits) {
+        true => limits.timeout.map(|time| time / 4 * 3),
+        false => limits.timeout,
+    };
     let mut search = Search {
         machine,
         limits,
         numbers: FxHashMap::default(),
         seeing: Seeing::default(),
         graph: Graph::default(),
-        clock: TimeLimit::new(limits.timeout),
+        begun: Instant::now(),
+        clock: TimeLimit::new(share),
         whole: true,
         steps: 0,
         stack: Vec::new(),
@@ -88,6 +96,7 @@ struct Search<'s, 'm, B: Backend> {
     numbers: FxHashMap<u128, u32>,
     seeing: Seeing,
     graph: Graph,
+    begun: Instant,
     clock: TimeLimit,
     /// Whether no history reached its bound.
     whole: bool,
@@ -260,8 +269,8 @@ impl<B: Backend> Search<'_, '_, B> {
         if limits.progress && complete {
             seen.endless = endless::find(&self.graph, &machine.code.program)?;
         }
-        if limits.races || misuse::applies(machine.code) {
-            examine_runs(machine, limits, &mut seen)?;
+        if examines_runs(machine, limits) {
+            examine_runs(machine, limits, self.begun, &mut seen)?;
         }
         if limits.explain {
             for undefined in seen.hazards.iter().take(MAX_EXPLAINED) {
@@ -305,14 +314,20 @@ impl<B: Backend> Search<'_, '_, B> {
     }
 }
 
-/// Examines one run for each outcome and each way to stop. The time limit starts anew: chains of
-/// read-modify-writes take long.
+/// Whether runs are examined for races or misuse.
+fn examines_runs<B: Backend>(machine: &Machine<'_, B>, limits: &SearchLimits) -> bool {
+    limits.races || misuse::applies(machine.code)
+}
+
+/// Examines one run for each outcome and each way to stop, in the time that is left since `begun`.
 fn examine_runs<B: Backend>(
     machine: &Machine<'_, B>,
     limits: &SearchLimits,
+    begun: Instant,
     seen: &mut Observation,
 ) -> Result<(), String> {
-    let clock = TimeLimit::new(limits.timeout);
+    let left = |time: Duration| time.saturating_sub(begun.elapsed());
+    let clock = TimeLimit::new(limits.timeout.map(left));
     let mut hazards = Vec::new();
     let runs = seen
         .outcomes
