@@ -277,6 +277,7 @@ fn asked(
                 ));
             }
             let session = session.get_or_insert_with(opened);
+            session.limit(time_of(&question.ask, settings));
             let answer = ask(session, question, settings);
             answer.map(|mut answer| {
                 let again = |other: &mut Session<'_>| answered(other, question);
@@ -410,9 +411,21 @@ fn is_cut_short() -> bool {
     stop::requested().is_some() || stop::spent() == Some(Spent::Stack)
 }
 
-/// Runs may still show a race of a program that is too large for the engines.
+/// The time of the engines for a question. Of a question about races, runs of the executor keep an
+/// eighth of the limit.
+fn time_of(ask: &Ask, settings: &Settings) -> Option<Duration> {
+    let kept = |limit: Duration| match ask {
+        Ask::Race => limit / 8,
+        _ => Duration::ZERO,
+    };
+    settings.limits.timeout.map(|limit| limit - kept(limit))
+}
+
+/// Runs may still show a race of a program that is too large for the engines, or takes them too
+/// long.
 fn try_runs(unit: &Unit<'_>, answer: &mut Answer, settings: &Settings, left: Option<Duration>) {
-    if !answer.verdict.reason().is_some_and(Reason::is_size) || stop::requested().is_some() {
+    let too_large = |reason: &Reason| reason.is_size() || *reason == Reason::Time;
+    if !answer.verdict.reason().is_some_and(too_large) || stop::requested().is_some() {
         return;
     }
     let looked =

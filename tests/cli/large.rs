@@ -79,3 +79,40 @@ fn where_runs_show_no_race_the_answer_stays_open_and_says_what_to_try() {
         assert!(human.contains(text), "{text}: {human}");
     }
 }
+
+/// Of a program that takes the engines too long, a run still shows the race: some of the time is
+/// kept for that.
+#[test]
+fn runs_are_tried_before_time_is_up() {
+    let mut test =
+        String::from("name = \"slow\"\nmemory = { a = 0, b = 0, c = 0, d = 0, x = 0 }\n");
+    for thread in 0..8 {
+        let mut code: Vec<String> = (0..6)
+            .map(|k| {
+                let at = ["a", "b", "c", "d"][(thread + k) % 4];
+                format!("atom.acq_rel.gpu.add.u32 r{k}, [{at}], {}", thread + 1)
+            })
+            .collect();
+        match thread {
+            0 => code.insert(0, "st.weak.u32 [x], 1".to_owned()),
+            7 => code.push("ld.weak.u32 q, [x]".to_owned()),
+            _ => {}
+        }
+        let code = code.join("; ");
+        test += &format!("[[thread]]\ncta = {thread}\ncode = \"{code}\"\n");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("t.toml"), test).unwrap();
+    let words = [
+        "check",
+        "t.toml",
+        "--property",
+        "race",
+        "--model",
+        "ptx",
+        "--timeout",
+        "8s",
+    ];
+    let said = fencepost(folder.path(), &words);
+    assert!(said.out.contains("1 answer: 1 racy"), "{}", said.err);
+}
