@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::{self, LitmusTest};
 use fencepost::model::{self, Model};
-use fencepost::program::options::Options;
+use fencepost::program::options::OptionValues;
 use fencepost::skeleton::Skeleton;
 use fencepost::skeleton::signature::signature;
 use measure::measure;
@@ -79,7 +79,7 @@ fn one_by_one() {
             litmus::parse(file, black_box(&bytes)).map(|t| t.len())
         });
         measure(&name("skeleton"), 1, || {
-            Skeleton::build(black_box(test), Options::default(), 4).map(|s| s.len())
+            Skeleton::build(black_box(test), OptionValues::default(), 4).map(|s| s.len())
         });
         for (engine, which) in engines() {
             measure(&name(engine), 1, || ask(black_box(test), &model, which));

@@ -22,7 +22,9 @@ use cat::model::ir::Model;
 use diag::{SourceFile, file};
 use engine::Engine;
 use program::litmus::LitmusTest;
-use report::{Advice, AdviceItem, AdvicePart, Advised, Line, Subject, unified};
+use report::{
+    AdviceItem, AdvicePart, AdviceReport, AdviceVerdict, AnswerLine, ReportSubject, unified,
+};
 use stop::Spent;
 use verdict::{Property, Reason};
 use why::advice::{self, Asked, Costs, Goal, How, Part, Without};
@@ -38,7 +40,7 @@ struct Group<'a> {
 }
 
 fn advise(args: &AdviseArgs, terminal: &Terminal) -> Result<u8, u8> {
-    let mut run = Run::new(terminal, &args.question, Subject::Others)?;
+    let mut run = Run::new(terminal, &args.question, ReportSubject::Others)?;
     let costs = costs(args).map_err(|diagnostics| {
         terminal.diagnose_all(&diagnostics);
         super::exit::INVALID
@@ -65,12 +67,15 @@ fn advise(args: &AdviseArgs, terminal: &Terminal) -> Result<u8, u8> {
         |run, advice| {
             run.summary.add_advice(&advice);
             run.events.answered = true;
-            run.events.undecided |= advice.verdict == Advised::Undecided;
+            run.events.undecided |= advice.verdict == AdviceVerdict::Undecided;
             // With `--repair` no test claims that the program is right.
-            let wrong = matches!(advice.verdict, Advised::Repaired | Advised::BeyondRepair);
+            let wrong = matches!(
+                advice.verdict,
+                AdviceVerdict::Repaired | AdviceVerdict::BeyondRepair
+            );
             let denied = args.deny == Some(DenyAdvice::OverSynchronised);
-            run.events.unmet |=
-                wrong && !args.repair || denied && advice.verdict == Advised::OverSynchronised;
+            run.events.unmet |= wrong && !args.repair
+                || denied && advice.verdict == AdviceVerdict::OverSynchronised;
             run.outputs.advice(&advice)
         },
     );
@@ -164,7 +169,7 @@ fn goals(unit: &Unit<'_>, repair: bool) -> Vec<Goal> {
 }
 
 /// Looks for the advice, and decides it again.
-fn judge(group: &Group<'_>, settings: &Settings, costs: &Costs) -> Decided<Advice> {
+fn judge(group: &Group<'_>, settings: &Settings, costs: &Costs) -> Decided<AdviceReport> {
     let path = group.units[0].0.path;
     let (mut tests, mut models): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     let with_goals: Vec<_> = group
@@ -185,11 +190,11 @@ fn judge(group: &Group<'_>, settings: &Settings, costs: &Costs) -> Decided<Advic
             models.push(unit.model.label.clone());
         }
     }
-    let mut told = Advice {
+    let mut told = AdviceReport {
         path: path.to_owned(),
         tests,
         models,
-        verdict: Advised::NothingToKeep,
+        verdict: AdviceVerdict::NothingToKeep,
         keeps: Vec::new(),
         cost: 0,
         cheapest: None,
@@ -236,14 +241,16 @@ fn judge(group: &Group<'_>, settings: &Settings, costs: &Costs) -> Decided<Advic
     });
     let found = match found {
         _ if stop::spent() == Some(Spent::Stack) => {
-            (told.verdict, told.reason) = (Advised::Undecided, Some(Reason::Stack.to_string()));
+            (told.verdict, told.reason) =
+                (AdviceVerdict::Undecided, Some(Reason::Stack.to_string()));
             return Decided::new(vec![told], Vec::new());
         }
         Ok(found) => found,
         Err(message) => {
             let (unit, _) = with_goals[0];
             let defect = defect::record(&unit.test, &unit.model, "advice", &message, settings);
-            (told.verdict, told.reason) = (Advised::Undecided, Some(Reason::Broken.to_string()));
+            (told.verdict, told.reason) =
+                (AdviceVerdict::Undecided, Some(Reason::Broken.to_string()));
             return Decided::new(vec![told], vec![defect]);
         }
     };
@@ -270,10 +277,10 @@ fn judge(group: &Group<'_>, settings: &Settings, costs: &Costs) -> Decided<Advic
     told.reason = given_up.map(ToString::to_string);
     let Some(solution) = found.found else {
         told.verdict = match (&found.given_up, found.undecided) {
-            (None, 0) if found.held == Some(false) => Advised::BeyondRepair,
-            _ => Advised::Undecided,
+            (None, 0) if found.held == Some(false) => AdviceVerdict::BeyondRepair,
+            _ => AdviceVerdict::Undecided,
         };
-        if told.verdict == Advised::Undecided && told.reason.is_none() {
+        if told.verdict == AdviceVerdict::Undecided && told.reason.is_none() {
             told.reason = Some(
                 "no program was found, and of some it was not decided whether they do".to_owned(),
             );
@@ -285,13 +292,13 @@ fn judge(group: &Group<'_>, settings: &Settings, costs: &Costs) -> Decided<Advic
     told.menu = solution.menu.iter().map(item).collect();
     told.diff = unified(path, &with_goals[0].0.source.file.text, &solution.text);
     told.verdict = match found.held {
-        Some(false) => Advised::Repaired,
-        _ if solution.cost < found.cost => Advised::OverSynchronised,
-        _ => Advised::Minimal,
+        Some(false) => AdviceVerdict::Repaired,
+        _ if solution.cost < found.cost => AdviceVerdict::OverSynchronised,
+        _ => AdviceVerdict::Minimal,
     };
     let (lost, defects) = confirmed(group, &wanted, &solution.text, settings);
     if !lost.is_empty() {
-        told.verdict = Advised::Undecided;
+        told.verdict = AdviceVerdict::Undecided;
         told.reason = Some(format!(
             "the cheapest program does not keep {}",
             lost.join(", ")
@@ -385,7 +392,7 @@ fn confirmed(
         let answered = decide::answers(&unit, &both);
         defects.extend(answered.defects);
         for (question, line) in unit.questions.iter().zip(&answered.results) {
-            let said = |line: &Line| line.answer.verdict.word().to_owned();
+            let said = |line: &AnswerLine| line.answer.verdict.word().to_owned();
             let kept = match goal_of(question) {
                 Some(Goal::Never { .. }) => said(line) == "forbidden",
                 Some(goal) => said(line) == goal.word(),

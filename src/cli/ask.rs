@@ -9,7 +9,7 @@ use super::terminal::Terminal;
 use super::{decide, seams};
 use diag::Diagnostic;
 use program::litmus::LitmusTest;
-use report::{Format, Subject};
+use report::{ReportFormat, ReportSubject};
 use verdict::Property;
 
 /// Runs it; returns the exit code.
@@ -18,14 +18,14 @@ pub(super) fn run(args: &AskArgs, terminal: &Terminal) -> u8 {
 }
 
 fn ask(args: &AskArgs, terminal: &Terminal) -> Result<u8, u8> {
-    let mut run = Run::new(terminal, &args.question, Subject::Answers)?;
+    let mut run = Run::new(terminal, &args.question, ReportSubject::Answers)?;
     // Questions whose answers no output shows are skipped. Other formats name axioms, and propose a
     // repair for an unmet expectation.
     let shown =
-        run.formats(|format, quiet| format.explains() && !(quiet && format == Format::Human));
+        run.formats(|format, quiet| format.explains() && !(quiet && format == ReportFormat::Human));
     run.settings.explain = shown;
     run.settings.explain_unmet = !shown;
-    run.settings.name_axioms = run.formats(|format, _| format != Format::Human);
+    run.settings.name_axioms = run.formats(|format, _| format != ReportFormat::Human);
     let files = run.load(slice::from_ref(&args.test));
     let units = run.plan(&files, |test, model| {
         question(test, model, args.outcome.as_deref())

@@ -12,7 +12,7 @@ use super::plan::Unit;
 use super::{catalogue, files, seams};
 use diag::{Diagnostic, SourceFile, file, visible};
 use program::litmus::Quantifier;
-use report::{Line, Site, Status};
+use report::{AnswerLine, FileSite, QueryStatus};
 
 /// An expectation to write.
 pub(super) struct Edit {
@@ -22,14 +22,14 @@ pub(super) struct Edit {
     property: String,
     verdict: &'static str,
     /// For people: the place, and the old and new word.
-    told: (Site, String),
+    told: (FileSite, String),
 }
 
 /// The result of blessing.
 #[derive(Default)]
 pub(super) struct Blessed {
     /// The written expectations: their places, and the old and new words.
-    pub written: Vec<(Site, String)>,
+    pub written: Vec<(FileSite, String)>,
     /// The number of files written.
     pub files: usize,
     /// The number of expectations that could not be written.
@@ -40,10 +40,10 @@ pub(super) struct Blessed {
 
 /// The edit that makes an answer the expected one; `None` if it is already, or nothing was expected
 /// or decided.
-pub(super) fn edit(unit: &Unit<'_>, line: &Line) -> Option<Result<Edit, Diagnostic>> {
+pub(super) fn edit(unit: &Unit<'_>, line: &AnswerLine) -> Option<Result<Edit, Diagnostic>> {
     // A known failure stays: the test says so.
     let own = report::is_met(line.expected, line.answer.verdict.word());
-    if line.met() != Some(false) || line.status() == Status::Known || own != Some(false) {
+    if line.met() != Some(false) || line.status() == QueryStatus::Known || own != Some(false) {
         return None;
     }
     let left = |why: &str| {

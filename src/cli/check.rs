@@ -17,7 +17,7 @@ use super::terminal::Terminal;
 use super::watch;
 use diag::Diagnostic;
 use program::litmus::LitmusTest;
-use report::{Line, Subject, counted};
+use report::{AnswerLine, ReportSubject, counted};
 
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &CheckArgs, terminal: &Terminal) -> u8 {
@@ -31,7 +31,7 @@ pub(super) fn run(args: &CheckArgs, terminal: &Terminal) -> u8 {
 
 fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
     let start = Instant::now();
-    let mut run = Run::new(terminal, &args.question, Subject::Answers)?;
+    let mut run = Run::new(terminal, &args.question, ReportSubject::Answers)?;
     run.settings.explain = terminal.thorough;
     run.settings.name_axioms = terminal.verbose;
     run.settings.explain_unmet = true;
@@ -142,9 +142,9 @@ struct Wanted {
 /// One answer, and what to do with it.
 struct Checked {
     /// Without evidence: `ask` and `show` give that.
-    line: Line,
+    line: AnswerLine,
     /// The same with its evidence, for the reports that draw.
-    pictured: Option<Line>,
+    pictured: Option<AnswerLine>,
     shown: bool,
     edit: Option<Result<Edit, Diagnostic>>,
 }
@@ -152,7 +152,7 @@ struct Checked {
 /// What to do with the answers about one pair. Runs on a worker.
 fn judge(
     unit: &Unit<'_>,
-    answers: Decided<Line>,
+    answers: Decided<AnswerLine>,
     selection: &Selection,
     wanted: &Wanted,
 ) -> Decided<Checked> {
@@ -184,7 +184,7 @@ fn judge(
 
 /// Counts a line, and notes its effect on the exit code. A `blessed` expectation will be met by
 /// then.
-fn count(run: &mut Run<'_>, line: &Line, blessed: bool) {
+fn count(run: &mut Run<'_>, line: &AnswerLine, blessed: bool) {
     run.summary.add(line);
     run.events.answered = true;
     run.events.unmet |= line.status().fails() && !blessed;

@@ -11,7 +11,7 @@ use super::terminal::Terminal;
 use diag::Diagnostic;
 use front::mapping::Mapping;
 use program::litmus::{LitmusTest, Quantifier, Reachability};
-use report::{Column, Comparison, Subject};
+use report::{Column, Comparison, ReportSubject};
 use verdict::{Finding, Property, Relation};
 use why::difference::{self, Means, Side};
 
@@ -33,7 +33,7 @@ fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<u8, u8> {
         models,
         ..args.question.clone()
     };
-    let mut run = Run::new(terminal, &question, Subject::Comparisons)?;
+    let mut run = Run::new(terminal, &question, ReportSubject::Comparisons)?;
     let selection = run.select(&args.select)?;
     let files = run.load(&args.paths);
     let mut asked = question.models.clone();

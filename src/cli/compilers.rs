@@ -12,14 +12,14 @@ use super::run::Run;
 use super::terminal::{Terminal, cannot_write};
 use super::{exit, files, load};
 use compilers::{
-    Compiler, Family, Item, Judged, Language, Operation, Record, Report, Strength, What,
-    as_exchanges,
+    AtomicOperation, CompiledInstr, CompiledItem, Compiler, CompilerRecord, CompilerReport, Family,
+    OperationResult, SourceLanguage, Strength, as_exchanges,
 };
 use diag::{Diagnostic, file};
-use distinguish::{Alphabet, Sought, Tier};
+use distinguish::{Alphabet, SearchRequest, Tier};
 use front::mapping::{Mapping, MappingStep, OpKind, SourceOrder, StepScope};
 use program::Scope;
-use report::{Compiled, CompiledOperation, CompiledVerdict, Distinction, Subject};
+use report::{CompiledOperation, CompiledReport, CompiledVerdict, Distinction, ReportSubject};
 
 /// The model of PTX that judges compiled code.
 const TARGET: &str = "ptx";
@@ -48,9 +48,9 @@ fn compilers(args: &CompilersArgs, terminal: &Terminal) -> Result<u8, u8> {
     if question.engine == EngineArg::Auto {
         question.engine = EngineArg::Both;
     }
-    let mut run = Run::new(terminal, &question, Subject::Others)?;
+    let mut run = Run::new(terminal, &question, ReportSubject::Others)?;
     let records = records(args, &mut run)?;
-    let reports: Vec<Report> = records
+    let reports: Vec<CompilerReport> = records
         .into_iter()
         .map(|record| report(record, run.settings.mapping))
         .collect();
@@ -81,7 +81,7 @@ fn compilers(args: &CompilersArgs, terminal: &Terminal) -> Result<u8, u8> {
 }
 
 /// The printed code: from files, or from the named compilers, or from the installed ones.
-fn records(args: &CompilersArgs, run: &mut Run<'_>) -> Result<Vec<Record>, u8> {
+fn records(args: &CompilersArgs, run: &mut Run<'_>) -> Result<Vec<CompilerRecord>, u8> {
     let mut records = Vec::new();
     let mut invalid = Vec::new();
     for path in &args.read {
@@ -90,7 +90,7 @@ fn records(args: &CompilersArgs, run: &mut Run<'_>) -> Result<Vec<Record>, u8> {
             Box::new(Diagnostic::plain("no-record", message))
         };
         let text = load::text(path, file::LARGEST);
-        match text.and_then(|text| Record::read(&text).map_err(no_record)) {
+        match text.and_then(|text| CompilerRecord::read(&text).map_err(no_record)) {
             Ok(record) => records.push(record),
             Err(diagnostic) => invalid.push(*diagnostic),
         }
@@ -121,10 +121,10 @@ fn records(args: &CompilersArgs, run: &mut Run<'_>) -> Result<Vec<Record>, u8> {
     }
     for compiler in &compilers {
         let path = compiler.path.display();
-        let wanted = |language: &&Language| {
+        let wanted = |language: &&SourceLanguage| {
             args.language.is_empty() || args.language.iter().any(|name| name == language.row().name)
         };
-        let languages: Vec<&Language> = compiler.languages().iter().filter(wanted).collect();
+        let languages: Vec<&SourceLanguage> = compiler.languages().iter().filter(wanted).collect();
         if languages.is_empty() {
             let own: Vec<&str> = compiler
                 .languages()
@@ -139,10 +139,10 @@ fn records(args: &CompilersArgs, run: &mut Run<'_>) -> Result<Vec<Record>, u8> {
                 > 0;
         }
         for language in languages {
-            let all = Operation::all(*language);
+            let all = AtomicOperation::all(*language);
             let name = format!("{}, {}", compiler.version, compiler.arch);
             match compiler.compile(*language, &all) {
-                Ok(Ok(outputs)) => records.push(Record::new(*language, &name, &outputs)),
+                Ok(Ok(outputs)) => records.push(CompilerRecord::new(*language, &name, &outputs)),
                 Ok(Err(why)) => {
                     let (language, arch) = (language.row().name, &compiler.arch);
                     let message =
@@ -166,17 +166,17 @@ fn records(args: &CompilersArgs, run: &mut Run<'_>) -> Result<Vec<Record>, u8> {
 }
 
 /// Compared with the wanted mapping, if it is of the language, or else the language's.
-fn report(record: Record, selected: Option<&'static Mapping>) -> Report {
+fn report(record: CompilerRecord, selected: Option<&'static Mapping>) -> CompilerReport {
     let row = record.language.row();
     let own = || Mapping::named(row.mapping).expect("shipped");
     let mapping = selected
         .filter(|m| m.from == row.dialect)
         .unwrap_or_else(own);
-    Report::new(record, mapping)
+    CompilerReport::new(record, mapping)
 }
 
 /// Writes the compiler's output, and a mapping that describes it.
-fn save(report: &Report, folder: &Path, force: bool) -> Result<(), Box<Diagnostic>> {
+fn save(report: &CompilerReport, folder: &Path, force: bool) -> Result<(), Box<Diagnostic>> {
     let name = report.record.name();
     let mut files: Vec<(PathBuf, String)> =
         vec![(folder.join(format!("{name}.ptx")), report.record.text())];
@@ -199,7 +199,7 @@ fn save(report: &Report, folder: &Path, force: bool) -> Result<(), Box<Diagnosti
     Ok(())
 }
 
-fn verdict(judged: &Judged) -> CompiledVerdict {
+fn verdict(judged: &OperationResult) -> CompiledVerdict {
     match (&judged.made, judged.strength) {
         (Err(_), _) => CompiledVerdict::Refused,
         (Ok(_), None) => CompiledVerdict::Unjudged,
@@ -209,13 +209,13 @@ fn verdict(judged: &Judged) -> CompiledVerdict {
     }
 }
 
-fn told(report: &Report) -> Compiled {
+fn told(report: &CompilerReport) -> CompiledReport {
     let row = report.record.language.row();
-    let operation = |judged: &Judged| {
+    let operation = |judged: &OperationResult| {
         let operation = judged.operation;
         // Scopes are listed together if all of them match the mapping.
         let alike = report.operations.iter().filter(|other| {
-            let Operation {
+            let AtomicOperation {
                 form, order, bits, ..
             } = other.operation;
             (form, order, bits, other.strength)
@@ -251,7 +251,7 @@ fn told(report: &Report) -> Compiled {
             ),
         }
     };
-    Compiled {
+    CompiledReport {
         compiler: report.record.compiler.clone(),
         language: row.name,
         mapping: report.mapping.name(),
@@ -260,16 +260,16 @@ fn told(report: &Report) -> Compiled {
 }
 
 /// The scope of an operation, if its language and its order have any.
-fn scope(report: &Report, judged: &Judged) -> Option<Scope> {
+fn scope(report: &CompilerReport, judged: &OperationResult) -> Option<Scope> {
     let is_plain = matches!(
         judged.operation.order,
         SourceOrder::Plain | SourceOrder::Volatile
     );
-    (report.record.language != Language::C11 && !is_plain).then_some(judged.operation.scope)
+    (report.record.language != SourceLanguage::C11 && !is_plain).then_some(judged.operation.scope)
 }
 
 /// A step of a mapping, at the scope that the operation's is mapped to.
-fn reach(report: &Report, judged: &Judged, step: &MappingStep) -> MappingStep {
+fn reach(report: &CompilerReport, judged: &OperationResult, step: &MappingStep) -> MappingStep {
     let own = scope(report, judged).and_then(|scope| report.mapping.scope(scope));
     match step.reach {
         StepScope::Fixed(scope) if own == Some(scope) => MappingStep {
@@ -281,7 +281,7 @@ fn reach(report: &Report, judged: &Judged, step: &MappingStep) -> MappingStep {
 }
 
 /// The compiled operation, at scopes of a mapping or at its actual ones.
-fn made(report: &Report, judged: &Judged, is_mapped: bool) -> String {
+fn made(report: &CompilerReport, judged: &OperationResult, is_mapped: bool) -> String {
     let reach = |step: &MappingStep| {
         if is_mapped {
             reach(report, judged, step)
@@ -289,14 +289,14 @@ fn made(report: &Report, judged: &Judged, is_mapped: bool) -> String {
             *step
         }
     };
-    let item = |item: &Item| match &item.what {
-        What::Step(step) => Item {
-            what: What::Step(reach(step)),
+    let item = |item: &CompiledItem| match &item.what {
+        CompiledInstr::Step(step) => CompiledItem {
+            what: CompiledInstr::Step(reach(step)),
             ..item.clone()
         }
         .to_string(),
-        What::Reduction(step) => Item {
-            what: What::Reduction(reach(step)),
+        CompiledInstr::Reduction(step) => CompiledItem {
+            what: CompiledInstr::Reduction(reach(step)),
             ..item.clone()
         }
         .to_string(),
@@ -317,7 +317,7 @@ fn sequence(parts: Vec<String>) -> String {
 }
 
 /// The kinds and orders that came out weaker, in the order of the operations.
-fn weakened(report: &Report) -> Vec<(OpKind, SourceOrder)> {
+fn weakened(report: &CompilerReport) -> Vec<(OpKind, SourceOrder)> {
     let mut rows: Vec<(OpKind, SourceOrder)> = Vec::new();
     for judged in report
         .operations
@@ -337,7 +337,7 @@ fn weakened(report: &Report) -> Vec<(OpKind, SourceOrder)> {
 fn search(
     run: &mut Run<'_>,
     args: &CompilersArgs,
-    report: &Report,
+    report: &CompilerReport,
     row: (OpKind, SourceOrder),
 ) -> Result<bool, u8> {
     let language = report.record.language.row();
@@ -390,7 +390,7 @@ fn search(
         }
     };
     let ways = [searched(&allows), searched(&promised)];
-    let sought = Sought {
+    let sought = SearchRequest {
         allows: vec![ways[0].judged(&set)],
         // A loss of the mapping itself is not the compiler's.
         forbids: vec![forbids.judged(&set), ways[1].judged(&set)],

@@ -15,7 +15,7 @@ use engine::liveness::{Liveness, Setting};
 use operational::RaceSearch;
 use program::litmus::Expectation;
 use program::options::Setting as Value;
-use report::{self, Known, Line, Reading, Table};
+use report::{self, AnswerLine, KnownFailure, OutcomeTable, UnmetReading};
 use stop::Spent;
 use verdict::{
     Answer, Definedness, EXECUTOR, Explanation, Fault, Outcomes, Property, Reason, Remedy,
@@ -64,12 +64,16 @@ impl<R> Decided<R> {
 }
 
 /// Answers the questions of one unit, in order.
-pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
+pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<AnswerLine> {
     kept(unit, settings, None)
 }
 
 /// Answers them, from the cache if possible.
-pub(super) fn kept(unit: &Unit<'_>, settings: &Settings, cache: Option<&Cache>) -> Decided<Line> {
+pub(super) fn kept(
+    unit: &Unit<'_>,
+    settings: &Settings,
+    cache: Option<&Cache>,
+) -> Decided<AnswerLine> {
     let start = Instant::now();
     // Naming axioms costs further questions, so it is done on request.
     let explain = settings.explain
@@ -102,7 +106,7 @@ fn lines(
     unit: &Unit<'_>,
     settings: &Settings,
     answers: impl Iterator<Item = (Option<Answer>, f64)>,
-) -> Decided<Line> {
+) -> Decided<AnswerLine> {
     let mut decided = Decided::new(Vec::new(), Vec::new());
     let expectation = unit.source.expect.get(&unit.model.label);
     let mentions_undefined = expectation.is_some_and(|e| e.race.is_some() || e.undefined.is_some());
@@ -121,7 +125,7 @@ fn lines(
         let of_condition = expectation.filter(|_| question.property == Property::Reachability);
         let (expected, reading) =
             readings(unit, settings, (question.expected, &answer), of_condition);
-        decided.results.push(Line {
+        decided.results.push(AnswerLine {
             path: unit.path.to_owned(),
             test: unit.test.name.clone(),
             site: plan::site(&unit.test, &unit.model.label),
@@ -167,7 +171,7 @@ fn readings(
     settings: &Settings,
     (expected, answer): (Option<&'static str>, &Answer),
     of_condition: Option<&Expectation>,
-) -> (Option<&'static str>, Option<Reading>) {
+) -> (Option<&'static str>, Option<UnmetReading>) {
     let said = of_condition.map_or(&[][..], |expectation| &expectation.readings);
     let word = |setting: Value| {
         said.iter()
@@ -202,7 +206,7 @@ fn readings(
                 let other = depends.and_then(|d| d.verdicts.iter().find(|v| v.0 == *text));
                 let verdict = other.map_or(answer.verdict.word(), |v| v.1.as_str());
                 let expected = word(Value { value, ..of }).or(expected)?;
-                (report::is_met(Some(expected), verdict) != Some(true)).then(|| Reading {
+                (report::is_met(Some(expected), verdict) != Some(true)).then(|| UnmetReading {
                     under: format!("{name}={text}"),
                     expected: expected.to_owned(),
                     verdict: verdict.to_owned(),
@@ -215,7 +219,7 @@ fn readings(
 
 /// Marks the known failures among the expectations of a model. If only several together are known
 /// to fail, the first one says so once all of them are met.
-fn know(lines: &mut [Line], expectation: &Expectation) {
+fn know(lines: &mut [AnswerLine], expectation: &Expectation) {
     let Some(reason) = &expectation.known else {
         return;
     };
@@ -226,7 +230,7 @@ fn know(lines: &mut [Line], expectation: &Expectation) {
         .filter(|line| line.met() == Some(passes))
         .take(if passes { 1 } else { usize::MAX })
     {
-        line.known = Some(Known {
+        line.known = Some(KnownFailure {
             reason: reason.clone(),
             passes,
         });
@@ -478,7 +482,7 @@ pub(super) struct Also {
 }
 
 /// Lists the outcomes of one unit.
-pub(super) fn outcomes(unit: &Unit<'_>, settings: &Settings, also: Also) -> Decided<Table> {
+pub(super) fn outcomes(unit: &Unit<'_>, settings: &Settings, also: Also) -> Decided<OutcomeTable> {
     let start = Instant::now();
     let none = |reason: Reason, defect| Outcomes {
         complete: false,
@@ -530,7 +534,7 @@ pub(super) fn outcomes(unit: &Unit<'_>, settings: &Settings, also: Also) -> Deci
     let defects = (outcomes.defect.iter())
         .map(|text| defect::record(&unit.test, &unit.model, "outcomes", text, settings))
         .collect();
-    let table = Table {
+    let table = OutcomeTable {
         path: unit.path.to_owned(),
         test: unit.test.name.clone(),
         model: unit.model.request.clone(),

@@ -7,11 +7,11 @@ use super::terminal::Terminal;
 use super::{exit, settings};
 use device::{Device, DeviceInfo, word};
 use program::dialect::Runtime;
-use report::Subject;
+use report::ReportSubject;
 
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &DevicesArgs, terminal: &Terminal) -> u8 {
-    if let Some(diagnostic) = settings::unfit(args.format.into(), Subject::Others) {
+    if let Some(diagnostic) = settings::unfit(args.format.into(), ReportSubject::Others) {
         terminal.diagnose(&diagnostic);
         return exit::INVALID;
     }

@@ -18,11 +18,11 @@ use super::seams;
 use super::terminal::Terminal;
 use clap::ValueEnum as _;
 use diag::Diagnostic;
-use distinguish::{Alphabet, Found, Further, Judged, Sought, Tier};
+use distinguish::{Alphabet, DifferingProgram, Further, JudgeSetup, SearchRequest, Tier};
 use front::mapping::{GapTest, Mapping, shipped};
 use program::Dialect;
 use program::options::Setting;
-use report::{Distinction, Program, Subject};
+use report::{Distinction, DistinguishingProgram, ReportSubject};
 use verdict::{Property, Relation, Verdict};
 use why::known_gap;
 
@@ -42,8 +42,8 @@ pub(super) struct Side {
 
 impl Side {
     /// In the form that the search takes.
-    pub(super) fn judged<'a>(&'a self, set: &'a [Setting]) -> Judged<'a> {
-        Judged {
+    pub(super) fn judged<'a>(&'a self, set: &'a [Setting]) -> JudgeSetup<'a> {
+        JudgeSetup {
             model: &self.model.model,
             mapping: self.mapping,
             set,
@@ -76,7 +76,7 @@ fn distinguish(args: &DistinguishArgs, terminal: &Terminal) -> Result<u8, u8> {
         terminal.diagnose(&plain.help("as in `fencepost distinguish ptx sc`"));
         return Err(super::exit::INVALID);
     }
-    let mut run = Run::new(terminal, &question, Subject::Others)?;
+    let mut run = Run::new(terminal, &question, ReportSubject::Others)?;
     let (sides, dialect) =
         sides(&names, &question, run.settings.mapping).map_err(|diagnostics| {
             terminal.diagnose_all(&diagnostics);
@@ -176,7 +176,7 @@ fn search(
         GapTest::Mended(by) => Mapping::named(by),
         GapTest::Less => None,
     });
-    let judged = |model, mapping| Judged {
+    let judged = |model, mapping| JudgeSetup {
         model,
         mapping,
         set: &set,
@@ -186,7 +186,7 @@ fn search(
     allowing.extend(mended.map(|by| judged(&allows.model.model, Some(by))));
     let mut forbidding = vec![judged(&forbids.model.model, forbids.mapping)];
     forbidding.extend(reduced.iter().map(|model| judged(model, forbids.mapping)));
-    let sought = Sought {
+    let sought = SearchRequest {
         allows: allowing,
         forbids: forbidding,
         alphabet,
@@ -334,9 +334,9 @@ pub(super) fn confirmed(
     run: &mut Run<'_>,
     (allows, forbids): (&Side, &Side),
     alphabet: &Alphabet,
-    found: &Found,
+    found: &DifferingProgram,
     number: usize,
-) -> Option<Program> {
+) -> Option<DistinguishingProgram> {
     let (a, b) = (allows.called(), forbids.called());
     let name = match number {
         0 => found.shape.name(),
@@ -432,7 +432,7 @@ pub(super) fn confirmed(
             return defect(run, why);
         }
     }
-    Some(Program {
+    Some(DistinguishingProgram {
         size: found.letters.len(),
         text,
         comparison,

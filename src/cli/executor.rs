@@ -22,7 +22,7 @@ use operational::{self, ExpectationResult, Faults, ModelComparison};
 use program::litmus::LitmusTest;
 use program::options::Setting;
 use recording::Recording;
-use report::{Observations, RunExpected, Subject};
+use report::{Observations, ReportSubject, RunExpected};
 use simt::schedule::{Observation, Recorded};
 use simt::{self, Launch, MachineMemory, RunOptions, Schedule, Scheduling};
 
@@ -95,7 +95,7 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
         // The model that the memory claims to be inside of.
         question.models = vec![MachineMemory::Sc.model().to_owned()];
     }
-    let mut run = Run::new(terminal, &question, Subject::Others)?;
+    let mut run = Run::new(terminal, &question, ReportSubject::Others)?;
     let selection = run.select(&args.select)?;
     let files = run.load(&args.paths);
     run.keep_inputs(args.record.iter())?;

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use super::digest::{hex, sha256};
 use super::files;
 use diag::{Diagnostic, file};
-use report::{Line, Status};
+use report::{AnswerLine, QueryStatus};
 use verdict::Property;
 
 /// Path, test, model, property.
@@ -87,7 +87,7 @@ impl Record {
     }
 
     /// Notes an answer.
-    pub(super) fn note(&mut self, line: &Line) {
+    pub(super) fn note(&mut self, line: &AnswerLine) {
         let asked = (
             line.path.clone(),
             line.test.clone(),
@@ -95,7 +95,7 @@ impl Record {
             line.property.to_string(),
         );
         let status = line.status();
-        if status.fails() || matches!(status, Status::Undecided(_) | Status::Defect) {
+        if status.fails() || matches!(status, QueryStatus::Undecided(_) | QueryStatus::Defect) {
             self.failed.insert(asked.clone());
         }
         self.asked.insert(asked);

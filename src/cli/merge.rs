@@ -20,7 +20,7 @@ use super::load;
 use super::partition::Partition;
 use super::terminal::Terminal;
 use diag::{Diagnostic, SourceFile, Span};
-use report::{Observations, PartOf, Reading, counted, is_met};
+use report::{Observations, PartOf, UnmetReading, counted, is_met};
 
 /// The beginning of the last key of a line.
 const MARK: &str = ",\"part\":{";
@@ -50,7 +50,7 @@ struct Answer {
     defect: Option<String>,
     #[serde(default)]
     known: Option<String>,
-    reading: Option<Reading>,
+    reading: Option<UnmetReading>,
     part: PartOf,
 }
 

@@ -9,11 +9,11 @@ use super::terminal::Terminal;
 use super::{exit, panics, settings};
 use cat::model::ir::Model;
 use diag::Diagnostic;
-use report::Subject;
+use report::ReportSubject;
 
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &ModelsArgs, terminal: &Terminal) -> u8 {
-    if let Some(diagnostic) = settings::unfit(args.format.into(), Subject::Others) {
+    if let Some(diagnostic) = settings::unfit(args.format.into(), ReportSubject::Others) {
         terminal.diagnose(&diagnostic);
         return exit::INVALID;
     }

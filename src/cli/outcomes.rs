@@ -6,7 +6,7 @@ use super::args::OutcomesArgs;
 use super::decide;
 use super::run::Run;
 use super::terminal::Terminal;
-use report::Subject;
+use report::ReportSubject;
 
 /// Runs it; returns the exit code: 3 if a list is incomplete.
 pub(super) fn run(args: &OutcomesArgs, terminal: &Terminal) -> u8 {
@@ -14,7 +14,7 @@ pub(super) fn run(args: &OutcomesArgs, terminal: &Terminal) -> u8 {
 }
 
 fn outcomes(args: &OutcomesArgs, terminal: &Terminal) -> Result<u8, u8> {
-    let mut run = Run::new(terminal, &args.question, Subject::Others)?;
+    let mut run = Run::new(terminal, &args.question, ReportSubject::Others)?;
     let files = run.load(slice::from_ref(&args.test));
     let units = run.plan(&files, |_, _| Ok(Vec::new()));
     run.open(&units, false)?;

@@ -18,8 +18,8 @@ use super::files;
 use super::terminal::{Terminal, cannot_write, reader_left};
 use diag::Diagnostic;
 use report::{
-    self, Advice, Comparison, Compiled, ConformanceSuite, Distinction, Format, HumanOptions, Line,
-    Observations, Reporter, Summary, Table, reporter,
+    self, AdviceReport, AnswerLine, Comparison, CompiledReport, ConformanceSuite, Distinction,
+    HumanOptions, Observations, OutcomeTable, ReportFormat, Reporter, Summary, reporter,
 };
 
 /// The target of one report.
@@ -94,7 +94,11 @@ impl Outputs {
         };
         let (mut sinks, mut failures) = (Vec::new(), Vec::new());
         match terminal.stdout() {
-            Ok(stdout) => sinks.push(sink(Target::Stdout(stdout), Format::from(format), human)),
+            Ok(stdout) => sinks.push(sink(
+                Target::Stdout(stdout),
+                ReportFormat::from(format),
+                human,
+            )),
             Err(error) => failures.push(cannot_write("standard output".as_ref(), &error)),
         }
         for (format, path) in reports {
@@ -105,18 +109,18 @@ impl Outputs {
                 columns: None,
                 ..human.clone()
             };
-            sinks.push(sink(target, report::Format::from(*format), &human));
+            sinks.push(sink(target, report::ReportFormat::from(*format), &human));
         }
         Ok(Outputs { sinks, failures })
     }
 
     /// Reports an answer; breaks if the reader has left.
-    pub(super) fn line(&mut self, line: &Line) -> ControlFlow<()> {
+    pub(super) fn line(&mut self, line: &AnswerLine) -> ControlFlow<()> {
         self.each(|reporter, out| reporter.line(out, line))
     }
 
     /// As [`Outputs::line`], for the reports that draw.
-    pub(super) fn drawing(&mut self, line: &Line) -> ControlFlow<()> {
+    pub(super) fn drawing(&mut self, line: &AnswerLine) -> ControlFlow<()> {
         self.each(|reporter, out| {
             if reporter.draws() {
                 reporter.line(out, line)
@@ -127,7 +131,7 @@ impl Outputs {
     }
 
     /// As [`Outputs::line`], for all others.
-    pub(super) fn writing(&mut self, line: &Line) -> ControlFlow<()> {
+    pub(super) fn writing(&mut self, line: &AnswerLine) -> ControlFlow<()> {
         self.each(|reporter, out| {
             if reporter.draws() {
                 Ok(())
@@ -143,7 +147,7 @@ impl Outputs {
     }
 
     /// Reports a list of outcomes; breaks if the reader has left.
-    pub(super) fn table(&mut self, table: &Table) -> ControlFlow<()> {
+    pub(super) fn table(&mut self, table: &OutcomeTable) -> ControlFlow<()> {
         self.each(|reporter, out| reporter.table(out, table))
     }
 
@@ -163,12 +167,12 @@ impl Outputs {
     }
 
     /// Reports compiled operations; breaks if the reader has left.
-    pub(super) fn compiled(&mut self, compiled: &Compiled) -> ControlFlow<()> {
+    pub(super) fn compiled(&mut self, compiled: &CompiledReport) -> ControlFlow<()> {
         self.each(|reporter, out| reporter.compiled(out, compiled))
     }
 
     /// Reports advice; breaks if the reader has left.
-    pub(super) fn advice(&mut self, advice: &Advice) -> ControlFlow<()> {
+    pub(super) fn advice(&mut self, advice: &AdviceReport) -> ControlFlow<()> {
         self.each(|reporter, out| reporter.advice(out, advice))
     }
 

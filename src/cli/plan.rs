@@ -20,7 +20,7 @@ use engine::ProgressModel;
 use front::mapping::Mapping;
 use program::Dialect;
 use program::litmus::{LitmusTest, Prop, Quantifier, Reachability};
-use report::Site;
+use report::FileSite;
 use verdict::Property;
 
 /// One test under one model: its questions share a session.
@@ -314,7 +314,7 @@ pub(super) fn expectations(test: &LitmusTest, model: &str, all: bool) -> Vec<Que
 }
 
 /// The place of a test's expectation of a model; else its condition, else its beginning.
-pub(super) fn site(test: &LitmusTest, model: &str) -> Site {
+pub(super) fn site(test: &LitmusTest, model: &str) -> FileSite {
     let expected = test.expect.get(model).map(|e| e.span);
     let spans = [expected, Some(test.condition_span)];
     let span = spans
@@ -322,7 +322,7 @@ pub(super) fn site(test: &LitmusTest, model: &str) -> Site {
         .flatten()
         .find(|span| *span != Span::default())
         .unwrap_or_default();
-    Site::at(&test.file, span)
+    FileSite::at(&test.file, span)
 }
 
 /// The question of the test itself. An expected `required` asks for a violation, whatever the

@@ -23,7 +23,7 @@ use super::terminal::Terminal;
 use super::{files, interrupt};
 use diag::{Diagnostic, Severity};
 use program::litmus::LitmusTest;
-use report::{Format, HumanOptions, Subject, Summary};
+use report::{HumanOptions, ReportFormat, ReportSubject, Summary};
 use verdict::Property;
 
 /// The widest column: one long name must not push all others off the screen.
@@ -71,7 +71,7 @@ impl<'a> Run<'a> {
     pub(super) fn new(
         terminal: &'a Terminal,
         args: &'a QuestionArgs,
-        subject: Subject,
+        subject: ReportSubject,
     ) -> Result<Run<'a>, u8> {
         let settings = Settings::new(args, subject).map_err(|diagnostics| {
             terminal.diagnose_all(&diagnostics);
@@ -165,7 +165,7 @@ impl<'a> Run<'a> {
 
     /// Whether one of the outputs has a format of that kind; the second argument says whether it is
     /// quiet.
-    pub(super) fn formats(&self, mut is: impl FnMut(Format, bool) -> bool) -> bool {
+    pub(super) fn formats(&self, mut is: impl FnMut(ReportFormat, bool) -> bool) -> bool {
         is(self.args.format.into(), self.terminal.quiet)
             || self
                 .args

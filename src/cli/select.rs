@@ -14,7 +14,7 @@ use super::partition::Partition;
 use super::plan::{Question, Unit};
 use super::settings::Settings;
 use diag::Diagnostic;
-use report::{Line, PartOf};
+use report::{AnswerLine, PartOf};
 
 /// The questions to keep.
 #[derive(Clone, Default)]
@@ -127,7 +127,7 @@ impl Selection {
     }
 
     /// States the place of a pair's answers in the whole run.
-    pub(super) fn mark(&self, unit: &Unit<'_>, answers: &mut [Line]) {
+    pub(super) fn mark(&self, unit: &Unit<'_>, answers: &mut [AnswerLine]) {
         let count = answers.len();
         for (answer, line) in answers.iter_mut().enumerate() {
             line.part = self.part(unit, answer, count);

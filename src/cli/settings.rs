@@ -10,7 +10,7 @@ use diag::Diagnostic;
 use engine::{Engine, Limits, z3_version};
 use front::mapping::{self, Mapping};
 use program::options::{OPTIONS, Setting};
-use report::{FORMATS, Format, Subject};
+use report::{FORMATS, ReportFormat, ReportSubject};
 
 /// The error for an unknown prelude.
 fn unknown_prelude(name: &str) -> Option<Diagnostic> {
@@ -23,7 +23,7 @@ fn unknown_prelude(name: &str) -> Option<Diagnostic> {
 }
 
 /// The error for a format that has no words for the subject.
-pub(super) fn unfit(format: Format, subject: Subject) -> Option<Diagnostic> {
+pub(super) fn unfit(format: ReportFormat, subject: ReportSubject) -> Option<Diagnostic> {
     (!format.tells(subject)).then(|| {
         let others: Vec<_> = FORMATS
             .iter()
@@ -87,7 +87,10 @@ pub(super) struct Settings {
 
 impl Settings {
     /// Checks the options; reports every mistake at once.
-    pub(super) fn new(args: &QuestionArgs, subject: Subject) -> Result<Settings, Vec<Diagnostic>> {
+    pub(super) fn new(
+        args: &QuestionArgs,
+        subject: ReportSubject,
+    ) -> Result<Settings, Vec<Diagnostic>> {
         let mut diagnostics = Vec::new();
         let formats = [args.format]
             .into_iter()

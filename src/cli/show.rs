@@ -16,8 +16,8 @@ use cat::model::ir::{Kind, NodeOp};
 use diag::Diagnostic;
 use front::mapping::{Mapping, shipped};
 use program::litmus::LitmusTest;
-use report::picture::{Choice, Scene, dot, subject, svg};
-use report::{Line, Subject};
+use report::picture::{RelationChoice, Scene, dot, subject, svg};
+use report::{AnswerLine, ReportSubject};
 use verdict::Witness;
 
 mod page;
@@ -65,7 +65,7 @@ fn show(args: &ShowArgs, terminal: &Terminal) -> Result<u8, u8> {
         true => Form::Svg,
         false => Form::of(args.output.as_deref()).map_err(|d| refuse(&d))?,
     };
-    let mut run = Run::new(terminal, &args.question, Subject::Others)?;
+    let mut run = Run::new(terminal, &args.question, ReportSubject::Others)?;
     (run.settings.explain, run.settings.detail) = (true, true);
     let mut files = run.load(slice::from_ref(&args.test));
     run.keep_inputs(args.output.iter())?;
@@ -106,7 +106,7 @@ fn show(args: &ShowArgs, terminal: &Terminal) -> Result<u8, u8> {
             None => Ok(code),
         };
     }
-    let mut lines: Vec<Line> = Vec::new();
+    let mut lines: Vec<AnswerLine> = Vec::new();
     run.decide(&units, decide::answers, |run, line| {
         note(run, &line);
         lines.push(line);
@@ -121,7 +121,7 @@ fn show(args: &ShowArgs, terminal: &Terminal) -> Result<u8, u8> {
         terminal.diagnose(&Diagnostic::plain("nothing-to-draw", subject::nothing(line)).warning());
         return Ok(code);
     }
-    let choice = Choice {
+    let choice = RelationChoice {
         relations: (!args.relations.is_empty()).then(|| args.relations.clone()),
         rest: false,
     };
@@ -230,7 +230,7 @@ fn known(names: &[String], model: &Named) -> Result<(), Box<Diagnostic>> {
 }
 
 /// Counts an answer. Whether an expectation is met is the business of `check`.
-fn note(run: &mut Run<'_>, line: &Line) {
+fn note(run: &mut Run<'_>, line: &AnswerLine) {
     run.events.answered = true;
     run.events.undecided |= line.answer.verdict.reason().is_some();
 }

@@ -10,11 +10,13 @@ use super::args::DistinguishArgs;
 use super::distinguish::Side;
 use super::run::Run;
 use super::{import, seams};
-use cat::model::clauses::{Clause, Text};
+use cat::model::clauses::{Clause, ModelText};
 use cat::model::ir::Model;
 use cat::model::{Library, OnDisk, Shipped};
 use diag::Diagnostic;
-use distinguish::{Alphabet, Found, Judged, Learnt, Sought, Tier, Wanted};
+use distinguish::{
+    Alphabet, DifferingProgram, JudgeSetup, LetterMeanings, SearchRequest, SuiteRequest, Tier,
+};
 use engine::Engine;
 use engine::skeleton::signature::signature;
 use report::{ConformanceSuite, SuiteTest, Unshown};
@@ -47,14 +49,14 @@ pub(super) fn suite(
         super::exit::INVALID
     };
     let set = run.settings.set.clone();
-    let learnt = Judged {
+    let learnt = JudgeSetup {
         model,
         mapping: None,
         set: &set,
         learnt: None,
     };
-    let learnt = Arc::new(Learnt::new(learnt, alphabet).map_err(|why| refused(run, why))?);
-    let judged = Judged {
+    let learnt = Arc::new(LetterMeanings::new(learnt, alphabet).map_err(|why| refused(run, why))?);
+    let judged = JudgeSetup {
         model,
         mapping: None,
         set: &set,
@@ -64,7 +66,7 @@ pub(super) fn suite(
     let main = model.files[0].clone();
     let shipped = Library::model(&side.model.label).is_some_and(|file| file.text == main.text);
     let on_disk = OnDisk::of(main.name.as_ref());
-    let text = Text {
+    let text = ModelText {
         main,
         name: &side.model.label,
         includes: if shipped { &Shipped } else { &on_disk },
@@ -95,7 +97,7 @@ pub(super) fn suite(
     let deadline = run.settings.limits.timeout.map(|t| Instant::now() + t);
     let jobs = run.pool.jobs();
     let size = usize::from(args.size);
-    let wanted = Wanted {
+    let wanted = SuiteRequest {
         model: judged,
         mutants: &mutants,
         alphabet,
@@ -167,7 +169,7 @@ pub(super) fn suite(
             let (allows, forbids) = (vec![allows], vec![forbids]);
             let size = size.min(UNSHOWN);
             let tiers = &[Tier::Critical, Tier::Other];
-            let sought = Sought {
+            let sought = SearchRequest {
                 allows,
                 forbids,
                 alphabet,
@@ -238,7 +240,7 @@ fn decided(
     run: &mut Run<'_>,
     side: &Side,
     (alphabet, names): (&Alphabet, &mut BTreeMap<String, usize>),
-    (found, expected): (&Found, Verdict),
+    (found, expected): (&DifferingProgram, Verdict),
     why: &str,
 ) -> Option<(String, String)> {
     let shape = found.shape.name();

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::model::{Model, load_shipped};
-use fencepost::report::{Format, HumanOptions, reporter};
+use fencepost::report::{HumanOptions, ReportFormat, reporter};
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::Property;
 use testkit::lines::line;
@@ -135,7 +135,7 @@ fn alone() {
     ];
     let mut out = Vec::new();
     let mut human = reporter(
-        Format::Human,
+        ReportFormat::Human,
         &HumanOptions {
             few: true,
             ..HumanOptions::default()

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use fencepost::check::{Engine, Limits, Session};
-use fencepost::litmus::{Atom, LitmusTest, Observable, Prop, Side};
+use fencepost::litmus::{Atom, ConditionTerm, LitmusTest, Observable, Prop};
 use fencepost::model::{Model, load_shipped};
 use fencepost::program::{BinOp, CmpOp, RegId, ThreadId, Ty};
 use fencepost::skeleton::signature::signature;
@@ -178,11 +178,14 @@ fn engines_agree_on_threads_that_are_alike() {
                 ]);
                 let reg = RegId((seed as usize % registers.max(1)) as u16);
                 let each = copies.iter().map(|at| {
-                    Side::from(Atom::Observable(Observable::Reg(ThreadId(*at as u16), reg)))
+                    ConditionTerm::from(Atom::Observable(Observable::Reg(
+                        ThreadId(*at as u16),
+                        reg,
+                    )))
                 });
                 let by = [BinOp::Add, BinOp::Sub, BinOp::Mul][seed as usize % 3];
                 let computed = each
-                    .reduce(|a, b| Side::Of(by, a.into(), b.into()))
+                    .reduce(|a, b| ConditionTerm::Of(by, a.into(), b.into()))
                     .expect("there are copies");
                 let is = [CmpOp::Eq, CmpOp::Le][seed as usize / 3 % 2];
                 let summed = Prop::Cmp(is, Ty::WORD, computed, Atom::Const(value + 1).into());
@@ -247,7 +250,7 @@ fn agree(make: fn(u64, usize) -> mbarriers::Source) {
         for model in &models {
             let result = decide(&source, model);
             complete += u64::from(result.complete);
-            late += u64::from(result.reason == Some(Reason::Timeout));
+            late += u64::from(result.reason == Some(Reason::Time));
             if result.defect.is_some() {
                 let small = source.shrink(|s| decide(s, model).defect.is_some());
                 let law = decide(&small, model).defect.unwrap_or_default();

@@ -20,8 +20,8 @@ use std::sync::{LazyLock, OnceLock};
 
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::{Expectation, LitmusTest, Quantifier, Reachability, read_path};
-use fencepost::model::clauses::{Clause, Text};
-use fencepost::model::ir::{Axiom, Effect, Model};
+use fencepost::model::clauses::{Clause, ModelText};
+use fencepost::model::ir::{Axiom, Model, TestEffect};
 use fencepost::model::{Library, Shipped};
 use fencepost::program::Dialect;
 use fencepost::program::mapping::Mapping;
@@ -179,9 +179,9 @@ fn says(model: &Model, test: &LitmusTest) -> BTreeSet<u64> {
         model,
         &test.program,
         &[
-            Effect::Race,
-            Effect::Undefined,
-            Effect::ImplementationDefined,
+            TestEffect::Race,
+            TestEffect::Undefined,
+            TestEffect::ImplementationDefined,
         ],
     )
 }
@@ -248,7 +248,7 @@ enum Found {
 
 /// The material for judging the clauses of a model.
 struct Judge<'a> {
-    text: &'a Text<'a>,
+    text: &'a ModelText<'a>,
     model: &'a Model,
     laws: &'a Model,
     cases: &'a [Case],
@@ -336,7 +336,7 @@ impl Judge<'_> {
 
 fn noticed(name: &str) {
     let signature = signature();
-    let text = Text {
+    let text = ModelText {
         main: Library::model(name).expect("shipped"),
         name,
         includes: &Shipped,
@@ -433,7 +433,7 @@ fn a_model_loses_one_clause_at_a_time() {
         flag ~empty both(co) as second\n";
     let signature = signature();
     let main = fencepost::diag::SourceFile::new("m.cat", text);
-    let text = Text {
+    let text = ModelText {
         main,
         name: "m",
         includes: &Shipped,

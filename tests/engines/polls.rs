@@ -11,7 +11,7 @@ use fencepost::model::load_shipped;
 use fencepost::skeleton::Skeleton;
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::State;
-use program::options::Options;
+use program::options::OptionValues;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -117,7 +117,7 @@ fn answers(text: &str) -> (usize, Option<(BTreeSet<State>, bool)>) {
         bound: Some(2),
         timeout: Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 2_000))),
     };
-    let events = Skeleton::build(&test, Options::default(), 2).map_or(0, |sk| sk.len());
+    let events = Skeleton::build(&test, OptionValues::default(), 2).map_or(0, |sk| sk.len());
     let outcomes = Session::new(&test, &model, Engine::Auto, limits, &[]).outcomes();
     assert_eq!(outcomes.defect, None, "{text}");
     let races = outcomes.outcomes.iter().any(|o| o.racy);

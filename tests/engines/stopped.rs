@@ -5,7 +5,7 @@ use std::env;
 use std::process::Command;
 
 use fencepost::algebra::bits::Bits;
-use fencepost::algebra::{Leaves, Value, interpret, interpret_all, needed};
+use fencepost::algebra::{Leaves, Reuse, Value, interpret, interpret_all, needed};
 use fencepost::model::ir::{FreeId, Kind, NodeId};
 use fencepost::model::load_shipped;
 use fencepost::model::signature::BaseId;
@@ -52,7 +52,7 @@ fn a_request_ends_searches_and_no_replay() {
     let algebra = Bits {
         executed: EventSet::from_fn(EVENTS, |_| true),
     };
-    let search = || interpret(&model, &algebra, &Nothing, &all, (&[], &[]), None);
+    let search = || interpret(&model, &algebra, &Nothing, &all, Reuse::none(), None);
     assert!(search().is_some());
     stop::listen().store(2, std::sync::atomic::Ordering::Relaxed);
     assert!(search().is_none());

@@ -6,17 +6,17 @@
 use std::path::Path;
 
 use fencepost::litmus::{LitmusTest, read_path};
-use fencepost::simt::schedule::How;
-use fencepost::simt::{Fault, MachineMemory, Options, Schedule, observe};
+use fencepost::simt::schedule::StopKind;
+use fencepost::simt::{FaultKind, MachineMemory, RunOptions, Schedule, observe};
 
 /// Whether some run of a test shows something undefined.
 fn shows_misuse(test: &LitmusTest, memory: MachineMemory, schedule: Schedule<'_>) -> bool {
-    let options = Options {
+    let options = RunOptions {
         memory,
-        ..Options::default()
+        ..RunOptions::default()
     };
     let seen = observe(test, &options, schedule).expect("the machine runs it");
-    let parted = |how| how == How::Fault(Fault::Barrier);
+    let parted = |how| how == StopKind::Fault(FaultKind::Barrier);
     !seen.hazards.is_empty() || seen.stops.iter().any(|stop| parted(stop.how))
 }
 

@@ -19,7 +19,7 @@ use std::time::Duration;
 use fencepost::check::{Engine, Limits, Session, operational};
 use fencepost::litmus::{LitmusTest, read_path};
 use fencepost::model::{Model, load_shipped};
-use fencepost::program::host::{ChildStart, Command, Origin};
+use fencepost::program::host::{ChildStart, CommandOrigin, HostCommand};
 use fencepost::program::{Instr, Op};
 use fencepost::simt::schedule::StopKind;
 use fencepost::simt::{
@@ -162,16 +162,16 @@ fn is_weaker_than_any_order(test: &LitmusTest) -> bool {
     let Some(host) = test.program.host.as_deref() else {
         return false;
     };
-    let no_wait = |c: &Command| {
+    let no_wait = |c: &HostCommand| {
         matches!(
             c.origin,
-            Origin::Device {
+            CommandOrigin::Device {
                 flag: ChildStart::NoWait,
                 ..
             }
         )
     };
-    let queue = |c: &Command| c.lane.is_some_and(|l| !host.lane(l).kind.is_stream());
+    let queue = |c: &HostCommand| c.lane.is_some_and(|l| !host.lane(l).kind.is_stream());
     let mut code = test.program.threads.iter().flat_map(|t| &t.code);
     host.commands.iter().any(|c| no_wait(c) && queue(c))
         || code.any(|i| matches!(i.op, Op::Status { .. }))

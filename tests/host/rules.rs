@@ -10,7 +10,8 @@ use fencepost::diag::{Diagnostic, Severity};
 use fencepost::litmus::{LitmusTest, parse, read, read_path};
 use fencepost::model::load_shipped;
 use fencepost::program::host::{
-    ChildStart, CommandId, HostOp, Lane, LaneId, LaneKind, Launches, Node, Origin, Rule, Stuck,
+    ChildStart, CommandId, CommandOrigin, HostOp, Lane, LaneId, LaneKind, Launches, Node, Rule,
+    StuckWait,
 };
 use fencepost::program::{Instr, Op};
 use fencepost::skeleton::signature::signature;
@@ -189,7 +190,7 @@ fn as_child(mut test: LitmusTest, flag: ChildStart) -> LitmusTest {
         }
     }
     host.commands[1].lane = Some(LaneId(host.lanes.len() as u16 - 1));
-    host.commands[1].origin = Origin::Device {
+    host.commands[1].origin = CommandOrigin::Device {
         parent,
         thread,
         flag,
@@ -616,7 +617,7 @@ fn waits_that_never_end_are_told_link_by_link() {
     let launches = Launches::of(&test.program).unwrap();
     assert!(launches.ways.is_empty());
     let (_, stuck) = launches.stuck.unwrap();
-    let Stuck::Cycle(links) = &stuck else {
+    let StuckWait::Cycle(links) = &stuck else {
         panic!("{stuck:?}")
     };
     assert!(matches!(links[0].waits, Node::Return(_)), "{links:?}");

@@ -33,7 +33,8 @@ use fencepost::check::{Engine, Limits, Session, operational};
 use fencepost::litmus::{LitmusTest, parse, read_path};
 use fencepost::model::load_shipped;
 use fencepost::program::host::{
-    Asked, CallId, CommandId, CommandKind, HostOp, LaunchGraph, Launches, Origin, Query, QueryId,
+    CallId, CommandId, CommandKind, CommandOrigin, HostOp, HostQuery, LaunchGraph, Launches,
+    QueryId, QuerySubject,
 };
 use fencepost::program::{Expr, Init, Instr, Op, RegId, Register, ThreadId, Ty};
 use fencepost::simt::record::HazardKind;
@@ -400,14 +401,14 @@ fn polling(test: &LitmusTest) -> (LitmusTest, usize) {
     let calls = std::mem::take(&mut host.calls);
     for call in &calls {
         let asked = match &call.op {
-            HostOp::Finish(lane) => Some(Asked::Lane(*lane)),
-            HostOp::Wait(refs) => Some(Asked::Event(refs[0])),
+            HostOp::Finish(lane) => Some(QuerySubject::Lane(*lane)),
+            HostOp::Wait(refs) => Some(QuerySubject::Event(refs[0])),
             _ => None,
         };
         match asked {
             Some(of) => {
                 number.push(Err(QueryId(host.queries.len() as u16)));
-                host.queries.push(Query {
+                host.queries.push(HostQuery {
                     thread: call.thread,
                     of,
                 });
@@ -419,7 +420,7 @@ fn polling(test: &LitmusTest) -> (LitmusTest, usize) {
         }
     }
     for command in &mut host.commands {
-        if let Origin::Call(call) = &mut command.origin {
+        if let CommandOrigin::Call(call) = &mut command.origin {
             *call = number[usize::from(call.0)].expect("it enqueues");
         }
     }

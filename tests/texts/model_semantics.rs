@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost::diag::SourceFile;
-use fencepost::model::ast::{Binding, Chain, Expr, ExprKind, StmtKind, Unary};
+use fencepost::model::ast::{CatExpr, CatExprKind, CatStmtKind, ChainOp, LetBinding, UnaryOp};
 use fencepost::model::ir::{Kind, Model, NodeOp};
 use fencepost::model::{Shipped, load, parse};
 use fencepost::skeleton::signature::signature;
@@ -55,11 +55,11 @@ fn plus(a: &Rel) -> Rel {
 }
 
 /// Union, intersection or difference of two values of one kind.
-fn boolean(op: Chain, a: Value, b: Value) -> Value {
-    fn on<T: Ord + Copy>(op: Chain, a: &BTreeSet<T>, b: &BTreeSet<T>) -> BTreeSet<T> {
+fn boolean(op: ChainOp, a: Value, b: Value) -> Value {
+    fn on<T: Ord + Copy>(op: ChainOp, a: &BTreeSet<T>, b: &BTreeSet<T>) -> BTreeSet<T> {
         match op {
-            Chain::Union => a.union(b).copied().collect(),
-            Chain::Inter => a.intersection(b).copied().collect(),
+            ChainOp::Union => a.union(b).copied().collect(),
+            ChainOp::Inter => a.intersection(b).copied().collect(),
             _ => a.difference(b).copied().collect(),
         }
     }
@@ -87,35 +87,37 @@ fn set(value: Value) -> Set {
 }
 
 /// The textbook meaning of an expression.
-fn meaning(e: &Expr, env: &Env) -> Value {
+fn meaning(e: &CatExpr, env: &Env) -> Value {
     match &e.kind {
-        ExprKind::Name(name) if name == "id" => R(identity(&all())),
-        ExprKind::Name(name) => env[name].clone(),
-        ExprKind::Universe => S(all()),
-        ExprKind::EmptySet => S(Set::new()),
-        ExprKind::Zero => R(Rel::new()),
-        ExprKind::Unary(op, inner) => {
+        CatExprKind::Name(name) if name == "id" => R(identity(&all())),
+        CatExprKind::Name(name) => env[name].clone(),
+        CatExprKind::Universe => S(all()),
+        CatExprKind::EmptySet => S(Set::new()),
+        CatExprKind::Zero => R(Rel::new()),
+        CatExprKind::Unary(op, inner) => {
             let inner = meaning(inner, env);
             match (op, inner) {
-                (Unary::Not, S(s)) => boolean(Chain::Diff, S(all()), S(s)),
-                (Unary::Not, R(r)) => boolean(Chain::Diff, R(product(&all(), &all())), R(r)),
-                (Unary::Identity, v) => R(identity(&set(v))),
-                (Unary::Inverse, v) => R(rel(v).into_iter().map(|(x, y)| (y, x)).collect()),
-                (Unary::Optional, v) => boolean(Chain::Union, R(rel(v)), R(identity(&all()))),
-                (Unary::Plus, v) => R(plus(&rel(v))),
-                (Unary::Star, v) => boolean(Chain::Union, R(plus(&rel(v))), R(identity(&all()))),
+                (UnaryOp::Not, S(s)) => boolean(ChainOp::Diff, S(all()), S(s)),
+                (UnaryOp::Not, R(r)) => boolean(ChainOp::Diff, R(product(&all(), &all())), R(r)),
+                (UnaryOp::Identity, v) => R(identity(&set(v))),
+                (UnaryOp::Inverse, v) => R(rel(v).into_iter().map(|(x, y)| (y, x)).collect()),
+                (UnaryOp::Optional, v) => boolean(ChainOp::Union, R(rel(v)), R(identity(&all()))),
+                (UnaryOp::Plus, v) => R(plus(&rel(v))),
+                (UnaryOp::Star, v) => {
+                    boolean(ChainOp::Union, R(plus(&rel(v))), R(identity(&all())))
+                }
             }
         }
-        ExprKind::Chain(op, list) => {
+        CatExprKind::Chain(op, list) => {
             let mut values = list.iter().map(|e| meaning(e, env));
             let first = values.next().expect("chains are not empty");
             values.fold(first, |a, b| match op {
-                Chain::Seq => R(seq(&rel(a), &rel(b))),
-                Chain::Product => R(product(&set(a), &set(b))),
+                ChainOp::Seq => R(seq(&rel(a), &rel(b))),
+                ChainOp::Product => R(product(&set(a), &set(b))),
                 op => boolean(*op, a, b),
             })
         }
-        ExprKind::Call(name, args) => {
+        CatExprKind::Call(name, args) => {
             let arg = rel(meaning(&args[0], env));
             match name.name.as_str() {
                 "domain" => S(arg.into_iter().map(|p| p.0).collect()),
@@ -128,7 +130,7 @@ fn meaning(e: &Expr, env: &Env) -> Value {
 }
 
 /// The least fixpoint, by iteration from the empty relation.
-fn fixpoint(bindings: &[Binding], kinds: &[Kind], env: &Env) -> Env {
+fn fixpoint(bindings: &[LetBinding], kinds: &[Kind], env: &Env) -> Env {
     let mut now = env.clone();
     for (binding, kind) in bindings.iter().zip(kinds) {
         let empty = if *kind == Kind::Set {
@@ -207,9 +209,9 @@ fn node(model: &Model, at: usize, values: &[Value], leaves: &Env) -> Value {
         NodeOp::Universe => S(all()),
         NodeOp::IdentityOn(a) => R(identity(&set(v(a)))),
         NodeOp::Product(a, b) => R(product(&set(v(a)), &set(v(b)))),
-        NodeOp::Union(a, b) => boolean(Chain::Union, v(a), v(b)),
-        NodeOp::Inter(a, b) => boolean(Chain::Inter, v(a), v(b)),
-        NodeOp::Diff(a, b) => boolean(Chain::Diff, v(a), v(b)),
+        NodeOp::Union(a, b) => boolean(ChainOp::Union, v(a), v(b)),
+        NodeOp::Inter(a, b) => boolean(ChainOp::Inter, v(a), v(b)),
+        NodeOp::Diff(a, b) => boolean(ChainOp::Diff, v(a), v(b)),
         NodeOp::Seq(a, b) => R(seq(&rel(v(a)), &rel(v(b)))),
         NodeOp::Inverse(a) => R(rel(v(a)).into_iter().map(|(x, y)| (y, x)).collect()),
         NodeOp::Plus(a) => R(plus(&rel(v(a)))),
@@ -441,7 +443,7 @@ fn expected(text: &str, leaves: &Env) -> Vec<(String, Value)> {
     let mut env = leaves.clone();
     let mut list = Vec::new();
     for statement in &tree.statements {
-        let StmtKind::Let {
+        let CatStmtKind::Let {
             recursive,
             bindings,
         } = &statement.kind

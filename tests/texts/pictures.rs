@@ -16,11 +16,11 @@ use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::{LitmusTest, Quantifier};
 use fencepost::model::{self, Model};
 use fencepost::program::Dialect;
-use fencepost::report::Line;
-use fencepost::report::picture::layout::Layout;
+use fencepost::report::AnswerLine;
+use fencepost::report::picture::layout::PictureLayout;
 use fencepost::report::picture::layout::geometry::Rect;
-use fencepost::report::picture::page::{self, Page, View};
-use fencepost::report::picture::{Choice, Scene, dot, subject, svg};
+use fencepost::report::picture::page::{self, Page, PageView};
+use fencepost::report::picture::{RelationChoice, Scene, dot, subject, svg};
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{Property, Verdict};
 use testkit::lines::line;
@@ -39,12 +39,12 @@ fn session<'a>(test: &'a LitmusTest, model: &'a Model) -> Session<'a> {
 }
 
 /// The answer to the test's query, with everything that shows it.
-fn asked(test: &LitmusTest, model: &Model) -> Line {
+fn asked(test: &LitmusTest, model: &Model) -> AnswerLine {
     asked_within(test, model, limits())
 }
 
 /// Like [`asked`], with other limits, for queries that need not be decided.
-fn asked_within(test: &LitmusTest, model: &Model, limits: Limits) -> Line {
+fn asked_within(test: &LitmusTest, model: &Model, limits: Limits) -> AnswerLine {
     let negate = test.quantifier == Quantifier::ForAll;
     let mut session = Session::new(test, model, Engine::Enumerate, limits, &[])
         .detailed()
@@ -71,13 +71,13 @@ fn shipped(name: &str) -> Model {
         .expect("valid")
 }
 
-fn scenes(line: &Line, rest: bool) -> Vec<Scene> {
+fn scenes(line: &AnswerLine, rest: bool) -> Vec<Scene> {
     subject::subjects(line)
         .iter()
         .map(|s| {
             Scene::new(
                 s,
-                &Choice {
+                &RelationChoice {
                     relations: None,
                     rest,
                 },
@@ -177,7 +177,7 @@ code = "st.relaxed.gpu y, 1; ld.relaxed.gpu r1, x"
         "{:?}",
         scenes[1].says
     );
-    let missing = |e: &&fencepost::report::picture::scene::Edge| {
+    let missing = |e: &&fencepost::report::picture::scene::SceneEdge| {
         scenes[1].relations[e.relation]
             .name
             .starts_with("missing: ")
@@ -366,7 +366,7 @@ fn names_with_markup_are_text_everywhere() {
         check_layout("evil", &scene);
         check_svg("evil", &svg::file(&scene));
         check_dot("evil", &dot::file(&scene));
-        let view = View {
+        let view = PageView {
             outcome: 0,
             model: 0,
             verdict: "x".into(),
@@ -402,7 +402,7 @@ fn long_code_is_cut_and_kept_whole_as_a_tooltip() {
     let svg = svg::file(scene);
     assert!(svg.contains('\u{2026}'));
     assert!(svg.contains(&sum), "the tooltip has all of it");
-    let width = Layout::of(scene, true).size.0;
+    let width = PictureLayout::of(scene, true).size.0;
     assert!(width < 700.0, "{width}");
 }
 
@@ -474,7 +474,7 @@ fn model_for(test: &LitmusTest, models: &Mutex<HashMap<String, Arc<Model>>>) -> 
 }
 
 fn check_layout(name: &str, scene: &Scene) {
-    let layout = Layout::of(scene, true);
+    let layout = PictureLayout::of(scene, true);
     let solid = layout.solid();
     let (width, height) = layout.size;
     for (i, a) in solid.iter().enumerate() {

@@ -3,7 +3,7 @@
 //!
 //! # Invariants
 //! - The PTX front end interprets each instruction. Instructions that it cannot read become
-//!   [`What::Unread`]; such an operation counts as neither weaker nor stronger.
+//!   [`CompiledInstr::Unread`]; such an operation counts as neither weaker nor stronger.
 //! - Parameters and the stack are not shared memory, so their accesses are skipped. Code that
 //!   executes only if an address is on the stack is skipped, too; libcu++'s functions begin with
 //!   such a test.
@@ -22,9 +22,9 @@ use program::Op;
 
 /// A relevant instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
+pub struct CompiledItem {
     /// The instruction.
-    pub what: What,
+    pub what: CompiledInstr,
     /// Whether it is in a loop, for example if an operation consists of compare-exchanges.
     pub is_looped: bool,
     /// Whether some path through the function avoids it.
@@ -33,7 +33,7 @@ pub struct Item {
 
 /// The kind of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum CompiledInstr {
     /// An access or a fence.
     Step(MappingStep),
     /// A read-modify-write without a result, which is a separate PTX instruction: `red`.
@@ -44,13 +44,15 @@ pub enum What {
     Unread(String, String),
 }
 
-impl fmt::Display for Item {
+impl fmt::Display for CompiledItem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.what {
-            What::Step(step) => write!(f, "{step}")?,
-            What::Reduction(step) => write!(f, "{}", step.to_string().replace("atom", "red"))?,
-            What::Call(name) => write!(f, "call {name}")?,
-            What::Unread(opcode, _) => write!(f, "{opcode}")?,
+            CompiledInstr::Step(step) => write!(f, "{step}")?,
+            CompiledInstr::Reduction(step) => {
+                write!(f, "{}", step.to_string().replace("atom", "red"))?
+            }
+            CompiledInstr::Call(name) => write!(f, "call {name}")?,
+            CompiledInstr::Unread(opcode, _) => write!(f, "{opcode}")?,
         }
         match (self.is_looped, self.is_optional) {
             (true, _) => write!(f, " in a loop"),
@@ -61,7 +63,7 @@ impl fmt::Display for Item {
 }
 
 /// The functions with a body in a PTX text, by name.
-pub fn functions(text: &str) -> HashMap<String, Vec<Item>> {
+pub fn functions(text: &str) -> HashMap<String, Vec<CompiledItem>> {
     let text: String = text
         .lines()
         .map(|line| line.split("//").next().unwrap_or_default())
@@ -122,7 +124,7 @@ fn name(head: &str) -> Option<&str> {
 #[derive(Debug)]
 enum Statement<'a> {
     /// A relevant instruction.
-    Kept(What),
+    Kept(CompiledInstr),
     /// A jump, which may be conditional.
     Branch { to: &'a str, is_conditional: bool },
     /// The end of the function.
@@ -132,7 +134,7 @@ enum Statement<'a> {
 }
 
 /// The accesses and fences of a function, in a possible order of execution.
-fn items(body: &str) -> Vec<Item> {
+fn items(body: &str) -> Vec<CompiledItem> {
     let mut statements = Vec::new();
     let mut labels: HashMap<&str, usize> = HashMap::new();
     let mut of_the_stack: HashSet<&str> = HashSet::new();
@@ -199,7 +201,7 @@ fn items(body: &str) -> Vec<Item> {
         order.push(place);
     }
     let item = |place: NodeIndex| match statements.get(place.index()) {
-        Some(Statement::Kept(what)) => Some(Item {
+        Some(Statement::Kept(what)) => Some(CompiledItem {
             what: what.clone(),
             is_looped: looped.contains(&place),
             is_optional: always
@@ -226,15 +228,19 @@ fn read_statement<'a>(opcode: &str, operands: &'a str, is_conditional: bool) -> 
                     && !w.starts_with("retval")
                     && !w.starts_with("param")
             });
-            Statement::Kept(What::Call(callee.unwrap_or("an address").to_owned()))
+            Statement::Kept(CompiledInstr::Call(
+                callee.unwrap_or("an address").to_owned(),
+            ))
         }
         "ld" | "st" | "atom" | "red" | "fence" | "membar"
             if !words.any(|w| matches!(w, "param" | "local")) =>
         {
             // A predicated instruction that is not a jump.
             match read(opcode) {
-                What::Unread(opcode, why) => Statement::Kept(What::Unread(opcode, why)),
-                _ if is_conditional => Statement::Kept(What::Unread(
+                CompiledInstr::Unread(opcode, why) => {
+                    Statement::Kept(CompiledInstr::Unread(opcode, why))
+                }
+                _ if is_conditional => Statement::Kept(CompiledInstr::Unread(
                     opcode.to_owned(),
                     "it has a predicate".to_owned(),
                 )),
@@ -250,7 +256,7 @@ fn is_name(c: char) -> bool {
 }
 
 /// Interprets an instruction with the front end.
-fn read(opcode: &str) -> What {
+fn read(opcode: &str) -> CompiledInstr {
     let bits: u32 = opcode
         .split('.')
         .rev()
@@ -269,12 +275,15 @@ fn read(opcode: &str) -> What {
         _ => "",
     };
     let test = format!(
-        "name = \"x\"\n[memory]\nx = {{ type = \"u{bits}\" }}\n[[thread]]\ncta = 0\ncode = '{opcode}{operands}'\n"
+        "name = \"x\"\n[memory]\nx = {{ type = \"u{bits}\" }}\n[[thread]]\ncta = 0\ncode = \
+         '{opcode}{operands}'\n"
     );
-    let unread = |why: &str| What::Unread(opcode.to_owned(), why.to_owned());
+    fn unread(why: &str, opcode: &str) -> CompiledInstr {
+        CompiledInstr::Unread(opcode.to_owned(), why.to_owned())
+    }
     let mut tests = match litmus::parse("x.toml", test.as_bytes()) {
         Ok(tests) => tests,
-        Err(found) => return unread(found.first().map_or("", |d| &d.message)),
+        Err(found) => return unread(found.first().map_or("", |d| &d.message), opcode),
     };
     let code = tests
         .pop()
@@ -288,16 +297,16 @@ fn read(opcode: &str) -> What {
         }
         if let Some(step) = MappingStep::of(&op) {
             return if reduction {
-                What::Reduction(step)
+                CompiledInstr::Reduction(step)
             } else {
-                What::Step(step)
+                CompiledInstr::Step(step)
             };
         }
         if !matches!(op, Op::Assign { .. }) {
             break;
         }
     }
-    unread("it is no access and no fence")
+    unread("it is no access and no fence", opcode)
 }
 
 #[cfg(test)]
@@ -306,7 +315,8 @@ mod tests {
 
     fn told(body: &str) -> String {
         let text = format!(
-            ".visible .func  (.param .b32 func_retval0) f(\n\t.param .b64 f_param_0\n)\n{{\n{body}\n}}\n"
+            ".visible .func  (.param .b32 func_retval0) f(\n\t.param .b64 \
+             f_param_0\n)\n{{\n{body}\n}}\n"
         );
         let functions = functions(&text);
         functions["f"]
@@ -348,7 +358,8 @@ mod tests {
 
     #[test]
     fn what_stands_in_a_loop_is_told() {
-        let body = "ld.u32 %r1, [%rd2];\n$L_1:\n atom.cas.b32 %r2, [%rd2], %r1, %r3;\n @%p1 bra $L_1;\n fence.sc.gpu;";
+        let body = "ld.u32 %r1, [%rd2];\n$L_1:\n atom.cas.b32 %r2, [%rd2], %r1, %r3;\n @%p1 bra \
+            $L_1;\n fence.sc.gpu;";
         assert_eq!(
             told(body),
             "ld.weak; atom.relaxed.gpu in a loop; fence.sc.gpu"
@@ -371,13 +382,15 @@ mod tests {
 
     #[test]
     fn what_is_for_the_stack_alone_is_passed_over() {
-        let body = "isspacep.local %p2, %rd1; @%p2 bra L1; atom.add.relaxed.gpu.u32 %r1, [%rd1], 1; ret; \
+        let body = "isspacep.local %p2, %rd1; @%p2 bra L1; atom.add.relaxed.gpu.u32 %r1, [%rd1], \
+                    1; ret; \
                     L1: ld.u32 %r1, [%rd1]; ret;";
         assert_eq!(told(body), "atom.relaxed.gpu");
         let body = "isspacep.local %p2, %rd1; @!%p2 bra L1; ld.u32 %r1, [%rd1]; ret; \
                     L1: atom.add.relaxed.gpu.u32 %r1, [%rd1], 1; ret;";
         assert_eq!(told(body), "atom.relaxed.gpu");
-        let body = "isspacep.shared %p2, %rd1; @%p2 bra L1; st.u32 [%rd1], 1; ret; L1: ld.u32 %r1, [%rd1]; ret;";
+        let body = "isspacep.shared %p2, %rd1; @%p2 bra L1; st.u32 [%rd1], 1; ret; L1: ld.u32 \
+            %r1, [%rd1]; ret;";
         assert_eq!(told(body).matches("on some paths").count(), 2);
     }
 
@@ -396,7 +409,7 @@ mod tests {
         let functions = functions(
             ".visible .entry k()\n{ ld.relaxed.moon.u32 %r1, [%rd1]; }\n.extern .func g();\n",
         );
-        assert!(matches!(functions["k"][0].what, What::Unread(..)));
+        assert!(matches!(functions["k"][0].what, CompiledInstr::Unread(..)));
         assert_eq!(functions.len(), 1);
     }
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::operation::{Language, Operation, prologue};
+use crate::operation::{AtomicOperation, SourceLanguage, prologue};
 
 /// The time limit for one call of a compiler.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -122,10 +122,14 @@ impl Compiler {
     }
 
     /// The languages that it compiles.
-    pub fn languages(&self) -> &'static [Language] {
+    pub fn languages(&self) -> &'static [SourceLanguage] {
         match self.family {
-            Family::Clang => &[Language::C11, Language::Scoped, Language::OpenCl],
-            Family::Nvcc => &[Language::Cuda],
+            Family::Clang => &[
+                SourceLanguage::C11,
+                SourceLanguage::Scoped,
+                SourceLanguage::OpenCl,
+            ],
+            Family::Nvcc => &[SourceLanguage::Cuda],
         }
     }
 
@@ -136,9 +140,9 @@ impl Compiler {
     /// Errors of files or of the process.
     pub fn compile(
         &self,
-        language: Language,
-        operations: &[Operation],
-    ) -> io::Result<Result<Vec<(Operation, Output)>, String>> {
+        language: SourceLanguage,
+        operations: &[AtomicOperation],
+    ) -> io::Result<Result<Vec<(AtomicOperation, Output)>, String>> {
         let folder = tempfile::tempdir()?;
         if let Output::Refused(why) = self.run(language, &[], folder.path())? {
             return Ok(Err(why));
@@ -151,10 +155,10 @@ impl Compiler {
     /// Compiles all operations at once; if that fails, each half separately.
     fn compile_part(
         &self,
-        language: Language,
-        operations: &[Operation],
+        language: SourceLanguage,
+        operations: &[AtomicOperation],
         folder: &Path,
-        outputs: &mut Vec<(Operation, Output)>,
+        outputs: &mut Vec<(AtomicOperation, Output)>,
     ) -> io::Result<()> {
         match (self.run(language, operations, folder)?, operations) {
             (Output::Text(text), _) => {
@@ -177,8 +181,8 @@ impl Compiler {
 
     fn run(
         &self,
-        language: Language,
-        operations: &[Operation],
+        language: SourceLanguage,
+        operations: &[AtomicOperation],
         folder: &Path,
     ) -> io::Result<Output> {
         let row = language.row();
@@ -321,7 +325,8 @@ mod tests {
 
     #[test]
     fn reasons_are_the_same_in_every_run() {
-        let said = "warning: slow\nfatal error: error in backend: Cannot select: 0x55b: i32,ch = AtomicLoad 0x55c, 0x55d\n";
+        let said = "warning: slow\nfatal error: error in backend: Cannot select: 0x55b: i32,ch = \
+            AtomicLoad 0x55c, 0x55d\n";
         assert_eq!(reason(said), "Cannot select: i32,ch = AtomicLoad");
         assert_eq!(reason(""), "it does not say why");
     }

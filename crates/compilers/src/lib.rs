@@ -9,9 +9,9 @@
 //! | `strength` | whether they are as strong as the mapping requires |
 //!
 //! # Invariants
-//! - Reading recorded output needs no compiler: a [`Record`] contains all of it.
+//! - Reading recorded output needs no compiler: a [`CompilerRecord`] contains all of it.
 //! - The comparison here is instruction by instruction. The models decide whether a program can
-//!   observe a weaker instruction ([`Report::mapping`] is the mapping to judge).
+//!   observe a weaker instruction ([`CompilerReport::mapping`] is the mapping to judge).
 
 mod compiled;
 mod compiler;
@@ -19,12 +19,13 @@ mod operation;
 mod record;
 mod strength;
 
-pub use compiled::{Item, What, functions};
+pub use compiled::{CompiledInstr, CompiledItem, functions};
 pub use compiler::{Compiler, Family, Output, PATIENCE};
 pub use operation::{
-    Form, LANGUAGES, Language, LanguageRow, Operation, kind_word, order_word, scope_word,
+    AtomicOperation, LANGUAGES, LanguageRow, OperationForm, SourceLanguage, kind_word, order_word,
+    scope_word,
 };
-pub use record::Record;
+pub use record::CompilerRecord;
 pub use strength::{Strength, strength};
 
 use front::mapping::{Mapping, MappingRow, MappingStep, OpKind, SourceOrder, StepScope};
@@ -32,11 +33,11 @@ use program::Scope;
 
 /// The result for one operation.
 #[derive(Clone, Debug)]
-pub struct Judged {
+pub struct OperationResult {
     /// The operation.
-    pub operation: Operation,
+    pub operation: AtomicOperation,
     /// The generated code; an error is the compiler's reason for refusing it.
-    pub made: Result<Vec<Item>, String>,
+    pub made: Result<Vec<CompiledItem>, String>,
     /// The steps that the mapping requires.
     pub asked: Vec<MappingStep>,
     /// The comparison of the two; `None`: the compiler refused it, or the two cannot be compared.
@@ -45,13 +46,13 @@ pub struct Judged {
 
 /// The results for all operations of a language.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct CompilerReport {
     /// The compiler's output.
-    pub record: Record,
+    pub record: CompilerRecord,
     /// The mapping to compare with.
     pub mapping: &'static Mapping,
     /// The result of each operation.
-    pub operations: Vec<Judged>,
+    pub operations: Vec<OperationResult>,
 }
 
 /// The rows of read-modify-writes also serve compare-exchanges, whose steps are then
@@ -88,9 +89,9 @@ pub fn asked(
         .collect()
 }
 
-impl Report {
+impl CompilerReport {
     /// Compares recorded output with a mapping. Operations without a row are left out.
-    pub fn new(record: Record, mapping: &'static Mapping) -> Report {
+    pub fn new(record: CompilerRecord, mapping: &'static Mapping) -> CompilerReport {
         let mut operations = Vec::new();
         for (operation, output) in record.outputs() {
             let (kind, order, scope) = operation.row();
@@ -101,14 +102,14 @@ impl Report {
                 .as_ref()
                 .ok()
                 .and_then(|made| strength(kind, made, &asked));
-            operations.push(Judged {
+            operations.push(OperationResult {
                 operation,
                 made: output,
                 asked,
                 strength,
             });
         }
-        Report {
+        CompilerReport {
             record,
             mapping,
             operations,
@@ -131,8 +132,10 @@ impl Report {
         let mut rows: Vec<MappingRow> = Vec::new();
         let mut differs = false;
         for judged in &self.operations {
-            let Operation { form, bits, .. } = judged.operation;
-            if !matches!(bits, 0 | 32) || matches!(form, Form::Add | Form::AddUnused) {
+            let AtomicOperation { form, bits, .. } = judged.operation;
+            if !matches!(bits, 0 | 32)
+                || matches!(form, OperationForm::Add | OperationForm::AddUnused)
+            {
                 continue;
             }
             let (kind, order, scope) = judged.operation.row();
@@ -141,21 +144,26 @@ impl Report {
                 .as_ref()
                 .ok()
                 .filter(|_| only.is_none_or(|only| only == (kind, order)));
-            let step = |item: &Item| match &item.what {
-                What::Step(step) if !item.is_looped && !item.is_optional => Some(MappingStep {
-                    kind: of(kind, step.kind),
-                    ..*step
-                }),
-                _ => None,
-            };
-            let made: Option<Vec<MappingStep>> =
-                made.and_then(|items| items.iter().map(step).collect());
+            let made: Option<Vec<MappingStep>> = made.and_then(|items| {
+                items
+                    .iter()
+                    .map(|item| match &item.what {
+                        CompiledInstr::Step(step) if !item.is_looped && !item.is_optional => {
+                            Some(MappingStep {
+                                kind: of(kind, step.kind),
+                                ..*step
+                            })
+                        }
+                        _ => None,
+                    })
+                    .collect()
+            });
             let differing = made.filter(|steps| *steps != judged.asked);
             differs |= differing.is_some();
             // A mapping without rows for compare-exchanges uses its rows for read-modify-writes.
             let steps = differing.or_else(|| (kind == OpKind::Cas).then(|| judged.asked.clone()));
             // C has no scopes, so its rows name none.
-            let scope = (self.record.language != Language::C11).then_some(scope);
+            let scope = (self.record.language != SourceLanguage::C11).then_some(scope);
             rows.extend(steps.map(|steps| MappingRow {
                 kind,
                 order,
@@ -177,7 +185,9 @@ impl Report {
         );
         mapping.sources = vec![format!("the output of {}", self.record.compiler)];
         mapping.gaps.clear();
-        let key = |row: &MappingRow| (row.kind, row.order, row.scope);
+        fn key(row: &MappingRow) -> (OpKind, SourceOrder, Option<Scope>) {
+            (row.kind, row.order, row.scope)
+        }
         mapping
             .rows
             .retain(|old| !rows.iter().any(|new| key(new) == key(old)));
@@ -210,7 +220,9 @@ pub fn as_exchanges(mapping: &Mapping) -> Mapping {
         .filter(|row| row.kind == OpKind::Cas)
         .map(exchange)
         .collect();
-    let key = |row: &MappingRow| (row.kind, row.order, row.scope);
+    fn key(row: &MappingRow) -> (OpKind, SourceOrder, Option<Scope>) {
+        (row.kind, row.order, row.scope)
+    }
     let mut mapping = mapping.clone();
     mapping
         .rows

@@ -14,7 +14,7 @@ use program::{Dialect, Scope};
 
 /// A language, or one way to write atomic operations in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Language {
+pub enum SourceLanguage {
     /// C11, by the builtins behind `<stdatomic.h>`.
     C11,
     /// C with scopes: clang's `__scoped_atomic_*`.
@@ -49,9 +49,9 @@ pub struct LanguageRow {
 }
 
 /// The languages.
-pub const LANGUAGES: &[(Language, LanguageRow)] = &[
+pub const LANGUAGES: &[(SourceLanguage, LanguageRow)] = &[
     (
-        Language::C11,
+        SourceLanguage::C11,
         LanguageRow {
             name: "c11",
             dialect: Dialect::C,
@@ -65,7 +65,7 @@ pub const LANGUAGES: &[(Language, LanguageRow)] = &[
         },
     ),
     (
-        Language::Scoped,
+        SourceLanguage::Scoped,
         LanguageRow {
             name: "scoped",
             dialect: Dialect::Cuda,
@@ -85,7 +85,7 @@ pub const LANGUAGES: &[(Language, LanguageRow)] = &[
         },
     ),
     (
-        Language::OpenCl,
+        SourceLanguage::OpenCl,
         LanguageRow {
             name: "opencl",
             dialect: Dialect::OpenCl,
@@ -104,7 +104,7 @@ pub const LANGUAGES: &[(Language, LanguageRow)] = &[
         },
     ),
     (
-        Language::Cuda,
+        SourceLanguage::Cuda,
         LanguageRow {
             name: "cuda",
             dialect: Dialect::Cuda,
@@ -124,7 +124,7 @@ pub const LANGUAGES: &[(Language, LanguageRow)] = &[
     ),
 ];
 
-impl Language {
+impl SourceLanguage {
     /// Its row.
     pub fn row(self) -> &'static LanguageRow {
         LANGUAGES
@@ -135,14 +135,14 @@ impl Language {
     }
 
     /// The language with that name.
-    pub fn named(name: &str) -> Option<Language> {
+    pub fn named(name: &str) -> Option<SourceLanguage> {
         LANGUAGES.iter().find(|l| l.1.name == name).map(|l| l.0)
     }
 }
 
 /// A form of operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Form {
+pub enum OperationForm {
     /// A load.
     Load,
     /// A store.
@@ -159,17 +159,17 @@ pub enum Form {
     Fence,
 }
 
-const FORMS: &[(&str, Form, OpKind)] = &[
-    ("load", Form::Load, OpKind::Load),
-    ("store", Form::Store, OpKind::Store),
-    ("exchange", Form::Exchange, OpKind::Rmw),
-    ("add", Form::Add, OpKind::Rmw),
-    ("add_unused", Form::AddUnused, OpKind::Rmw),
-    ("cas", Form::Cas, OpKind::Cas),
-    ("fence", Form::Fence, OpKind::Fence),
+const FORMS: &[(&str, OperationForm, OpKind)] = &[
+    ("load", OperationForm::Load, OpKind::Load),
+    ("store", OperationForm::Store, OpKind::Store),
+    ("exchange", OperationForm::Exchange, OpKind::Rmw),
+    ("add", OperationForm::Add, OpKind::Rmw),
+    ("add_unused", OperationForm::AddUnused, OpKind::Rmw),
+    ("cas", OperationForm::Cas, OpKind::Cas),
+    ("fence", OperationForm::Fence, OpKind::Fence),
 ];
 
-impl Form {
+impl OperationForm {
     /// The name in reports and functions.
     pub fn name(self) -> &'static str {
         FORMS.iter().find(|f| f.1 == self).map_or("?", |f| f.0)
@@ -186,9 +186,9 @@ impl Form {
 
 /// One operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Operation {
+pub struct AtomicOperation {
     /// Its form.
-    pub form: Form,
+    pub form: OperationForm,
     /// Its order; for a compare-exchange, the order on success. The order on failure is the part
     /// that a load can have.
     pub order: SourceOrder,
@@ -205,7 +205,7 @@ fn word<T: PartialEq>(table: &[(&'static str, T)], of: &T) -> &'static str {
         .map_or("?", |row| row.0)
 }
 
-impl fmt::Display for Operation {
+impl fmt::Display for AtomicOperation {
     /// The name of its function.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (form, order, scope) = (
@@ -222,9 +222,9 @@ impl fmt::Display for Operation {
     }
 }
 
-impl Operation {
+impl AtomicOperation {
     /// All operations of a language.
-    pub fn all(language: Language) -> Vec<Operation> {
+    pub fn all(language: SourceLanguage) -> Vec<AtomicOperation> {
         let row = language.row();
         let mut all = Vec::new();
         for (_, form, kind) in FORMS {
@@ -237,14 +237,14 @@ impl Operation {
                 };
                 for &(scope, _) in scopes {
                     match form {
-                        Form::Fence if !row.fences => {}
-                        Form::Fence => all.push(Operation {
+                        OperationForm::Fence if !row.fences => {}
+                        OperationForm::Fence => all.push(AtomicOperation {
                             form: *form,
                             order,
                             scope,
                             bits: 0,
                         }),
-                        _ => all.extend(row.bits.iter().map(|&bits| Operation {
+                        _ => all.extend(row.bits.iter().map(|&bits| AtomicOperation {
                             form: *form,
                             order,
                             scope,
@@ -258,8 +258,8 @@ impl Operation {
     }
 
     /// The operation with that function name.
-    pub fn named(language: Language, name: &str) -> Option<Operation> {
-        Operation::all(language)
+    pub fn named(language: SourceLanguage, name: &str) -> Option<AtomicOperation> {
+        AtomicOperation::all(language)
             .into_iter()
             .find(|operation| operation.to_string() == name)
     }
@@ -270,7 +270,7 @@ impl Operation {
     }
 
     /// Its function in the language.
-    pub(crate) fn source(&self, language: Language) -> String {
+    pub(crate) fn source(&self, language: SourceLanguage) -> String {
         let scope = language
             .row()
             .scopes
@@ -278,30 +278,34 @@ impl Operation {
             .find(|s| s.0 == self.scope)
             .map_or("", |s| s.1);
         match language {
-            Language::C11 | Language::Scoped | Language::OpenCl => self.of_clang(language, scope),
-            Language::Cuda => self.of_libcudacxx(scope),
+            SourceLanguage::C11 | SourceLanguage::Scoped | SourceLanguage::OpenCl => {
+                self.of_clang(language, scope)
+            }
+            SourceLanguage::Cuda => self.of_libcudacxx(scope),
         }
     }
 
     /// The result type: void, the type of the value read, or int for success.
     fn returns(&self, ty: &str) -> String {
         match self.form {
-            Form::Store | Form::AddUnused | Form::Fence => "void".into(),
-            Form::Cas => "int".into(),
+            OperationForm::Store | OperationForm::AddUnused | OperationForm::Fence => "void".into(),
+            OperationForm::Cas => "int".into(),
             _ => ty.into(),
         }
     }
 
-    fn of_clang(&self, language: Language, scope: &str) -> String {
-        let order = |order: SourceOrder| match order {
-            SourceOrder::Acquire => "__ATOMIC_ACQUIRE",
-            SourceOrder::Release => "__ATOMIC_RELEASE",
-            SourceOrder::AcqRel => "__ATOMIC_ACQ_REL",
-            SourceOrder::SeqCst => "__ATOMIC_SEQ_CST",
-            _ => "__ATOMIC_RELAXED",
-        };
+    fn of_clang(&self, language: SourceLanguage, scope: &str) -> String {
+        fn order(order: SourceOrder) -> &'static str {
+            match order {
+                SourceOrder::Acquire => "__ATOMIC_ACQUIRE",
+                SourceOrder::Release => "__ATOMIC_RELEASE",
+                SourceOrder::AcqRel => "__ATOMIC_ACQ_REL",
+                SourceOrder::SeqCst => "__ATOMIC_SEQ_CST",
+                _ => "__ATOMIC_RELAXED",
+            }
+        }
         let (on_success, on_failure) = (order(self.order), order(self.on_failure()));
-        let opencl = language == Language::OpenCl;
+        let opencl = language == SourceLanguage::OpenCl;
         let ty = match (self.bits, opencl) {
             (8, _) => "unsigned char",
             (16, _) => "unsigned short",
@@ -311,12 +315,12 @@ impl Operation {
             (_, false) => "unsigned",
         };
         let (prefix, suffix) = match language {
-            Language::Scoped => ("__scoped_atomic", format!(", {scope}")),
-            Language::OpenCl => ("__opencl_atomic", format!(", {scope}")),
+            SourceLanguage::Scoped => ("__scoped_atomic", format!(", {scope}")),
+            SourceLanguage::OpenCl => ("__opencl_atomic", format!(", {scope}")),
             _ => ("__c11_atomic", String::new()),
         };
         // Builtins for any type have other names than those for atomic types.
-        let n = if language == Language::Scoped {
+        let n = if language == SourceLanguage::Scoped {
             "_n"
         } else {
             ""
@@ -324,41 +328,44 @@ impl Operation {
         let pointer = match (self.order, language) {
             (SourceOrder::Plain, _) => format!("{ty} *x"),
             (SourceOrder::Volatile, _) => format!("volatile {ty} *x"),
-            (_, Language::Scoped) => format!("{ty} *x"),
-            (_, Language::OpenCl) => format!("volatile atomic_{ty} *x"),
+            (_, SourceLanguage::Scoped) => format!("{ty} *x"),
+            (_, SourceLanguage::OpenCl) => format!("volatile atomic_{ty} *x"),
             _ => format!("_Atomic({ty}) *x"),
         };
         let body = match self.form {
-            Form::Load | Form::Store
+            OperationForm::Load | OperationForm::Store
                 if matches!(self.order, SourceOrder::Plain | SourceOrder::Volatile) =>
             {
                 match self.form {
-                    Form::Load => "return *x;".into(),
+                    OperationForm::Load => "return *x;".into(),
                     _ => "*x = 1;".into(),
                 }
             }
-            Form::Load => format!("return {prefix}_load{n}(x, {on_success}{suffix});"),
-            Form::Store => format!("{prefix}_store{n}(x, 1, {on_success}{suffix});"),
-            Form::Exchange => format!("return {prefix}_exchange{n}(x, 1, {on_success}{suffix});"),
-            Form::Add => format!("return {prefix}_fetch_add(x, 1, {on_success}{suffix});"),
-            Form::AddUnused => format!("{prefix}_fetch_add(x, 1, {on_success}{suffix});"),
-            Form::Cas => {
+            OperationForm::Load => format!("return {prefix}_load{n}(x, {on_success}{suffix});"),
+            OperationForm::Store => format!("{prefix}_store{n}(x, 1, {on_success}{suffix});"),
+            OperationForm::Exchange => {
+                format!("return {prefix}_exchange{n}(x, 1, {on_success}{suffix});")
+            }
+            OperationForm::Add => format!("return {prefix}_fetch_add(x, 1, {on_success}{suffix});"),
+            OperationForm::AddUnused => format!("{prefix}_fetch_add(x, 1, {on_success}{suffix});"),
+            OperationForm::Cas => {
                 let name = match language {
-                    Language::Scoped => "compare_exchange_n",
+                    SourceLanguage::Scoped => "compare_exchange_n",
                     _ => "compare_exchange_strong",
                 };
-                let weak = if language == Language::Scoped {
+                let weak = if language == SourceLanguage::Scoped {
                     "0, "
                 } else {
                     ""
                 };
                 format!(
-                    "{ty} e = 5; return {prefix}_{name}(x, &e, 7, {weak}{on_success}, {on_failure}{suffix});"
+                    "{ty} e = 5; return {prefix}_{name}(x, &e, 7, {weak}{on_success}, \
+                     {on_failure}{suffix});"
                 )
             }
-            Form::Fence => format!("{prefix}_thread_fence({on_success}{suffix});"),
+            OperationForm::Fence => format!("{prefix}_thread_fence({on_success}{suffix});"),
         };
-        let parameters = if self.form == Form::Fence {
+        let parameters = if self.form == OperationForm::Fence {
             "void".into()
         } else {
             pointer
@@ -373,7 +380,9 @@ impl Operation {
             64 => "unsigned long long",
             _ => "unsigned",
         };
-        let order = |order: SourceOrder| format!("cuda::memory_order_{}", word(ORDERS, &order));
+        fn order(order: SourceOrder) -> String {
+            format!("cuda::memory_order_{}", word(ORDERS, &order))
+        }
         let on_success = order(self.order);
         let pointer = match self.order {
             SourceOrder::Volatile => format!("volatile {ty} *x"),
@@ -381,28 +390,29 @@ impl Operation {
         };
         let object = format!("cuda::atomic_ref<{ty}, {scope}>(*x)");
         let body = match self.form {
-            Form::Load | Form::Store
+            OperationForm::Load | OperationForm::Store
                 if matches!(self.order, SourceOrder::Plain | SourceOrder::Volatile) =>
             {
                 match self.form {
-                    Form::Load => "return *x;".into(),
+                    OperationForm::Load => "return *x;".into(),
                     _ => "*x = 1;".into(),
                 }
             }
-            Form::Load => format!("return {object}.load({on_success});"),
-            Form::Store => format!("{object}.store(1, {on_success});"),
-            Form::Exchange => format!("return {object}.exchange(1, {on_success});"),
-            Form::Add => format!("return {object}.fetch_add(1, {on_success});"),
-            Form::AddUnused => format!("{object}.fetch_add(1, {on_success});"),
-            Form::Cas => {
+            OperationForm::Load => format!("return {object}.load({on_success});"),
+            OperationForm::Store => format!("{object}.store(1, {on_success});"),
+            OperationForm::Exchange => format!("return {object}.exchange(1, {on_success});"),
+            OperationForm::Add => format!("return {object}.fetch_add(1, {on_success});"),
+            OperationForm::AddUnused => format!("{object}.fetch_add(1, {on_success});"),
+            OperationForm::Cas => {
                 let on_failure = order(self.on_failure());
                 format!(
-                    "{ty} e = 5; return {object}.compare_exchange_strong(e, 7, {on_success}, {on_failure});"
+                    "{ty} e = 5; return {object}.compare_exchange_strong(e, 7, {on_success}, \
+                     {on_failure});"
                 )
             }
-            Form::Fence => format!("cuda::atomic_thread_fence({on_success}, {scope});"),
+            OperationForm::Fence => format!("cuda::atomic_thread_fence({on_success}, {scope});"),
         };
-        let parameters = if self.form == Form::Fence {
+        let parameters = if self.form == OperationForm::Fence {
             String::new()
         } else {
             pointer
@@ -424,11 +434,11 @@ impl Operation {
 }
 
 /// The text before the functions.
-pub(crate) fn prologue(language: Language) -> &'static str {
+pub(crate) fn prologue(language: SourceLanguage) -> &'static str {
     match language {
-        Language::Cuda => "#include <cuda/atomic>\n",
+        SourceLanguage::Cuda => "#include <cuda/atomic>\n",
         // OpenCL C has 64-bit atomic objects only with extensions.
-        Language::OpenCl => {
+        SourceLanguage::OpenCl => {
             "#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n\
              #pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable\n"
         }

@@ -7,9 +7,9 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use crate::compiled::{Item, functions};
+use crate::compiled::{CompiledItem, functions};
 use crate::compiler::Output;
-use crate::operation::{Language, Operation};
+use crate::operation::{AtomicOperation, SourceLanguage};
 
 const HEAD: &str = "// fencepost compilers: ";
 const REFUSED: &str = "// refused: ";
@@ -19,9 +19,9 @@ const NAMES: [(&str, &str); 2] = [("clang version", "clang"), ("release", "nvcc"
 
 /// One compiler's output for one language.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct CompilerRecord {
     /// The language.
-    pub language: Language,
+    pub language: SourceLanguage,
     /// The compiler's version line and the target.
     pub compiler: String,
     /// The PTX texts, concatenated.
@@ -30,9 +30,13 @@ pub struct Record {
     refused: HashMap<String, String>,
 }
 
-impl Record {
+impl CompilerRecord {
     /// Stores the result of [`crate::Compiler::compile`].
-    pub fn new(language: Language, compiler: &str, outputs: &[(Operation, Output)]) -> Record {
+    pub fn new(
+        language: SourceLanguage,
+        compiler: &str,
+        outputs: &[(AtomicOperation, Output)],
+    ) -> CompilerRecord {
         let mut texts: Vec<&str> = Vec::new();
         let mut refused = HashMap::new();
         for (operation, output) in outputs {
@@ -49,7 +53,7 @@ impl Record {
             .iter()
             .map(|text| format!("{}\n", text.trim()))
             .collect();
-        Record {
+        CompilerRecord {
             language,
             compiler: compiler.to_owned(),
             text,
@@ -81,7 +85,7 @@ impl Record {
     /// The file's text.
     pub fn text(&self) -> String {
         let mut out = format!("{HEAD}{}; {}\n", self.language.row().name, self.compiler);
-        for operation in Operation::all(self.language) {
+        for operation in AtomicOperation::all(self.language) {
             let name = operation.to_string();
             if let Some(why) = self.refused.get(&name) {
                 let _ = writeln!(out, "{REFUSED}{name}: {why}");
@@ -94,14 +98,15 @@ impl Record {
     ///
     /// # Errors
     /// A sentence that says what is wrong with its first line.
-    pub fn read(text: &str) -> Result<Record, String> {
+    pub fn read(text: &str) -> Result<CompilerRecord, String> {
         let head = text.lines().next().and_then(|line| line.strip_prefix(HEAD));
         let (language, compiler) = head.and_then(|head| head.split_once("; ")).ok_or_else(|| {
             format!(
-                "its first line is not `{HEAD}LANGUAGE; COMPILER`: `fencepost compilers --save` writes such files"
+                "its first line is not `{HEAD}LANGUAGE; COMPILER`: `fencepost compilers --save` \
+                 writes such files"
             )
         })?;
-        let known = Language::named(language)
+        let known = SourceLanguage::named(language)
             .ok_or_else(|| format!("`{language}` is no language of operations"))?;
         let refused = text
             .lines()
@@ -113,7 +118,7 @@ impl Record {
             .skip(1)
             .skip_while(|line| line.starts_with(REFUSED));
         let text = rest.map(|line| format!("{line}\n")).collect();
-        Ok(Record {
+        Ok(CompilerRecord {
             language: known,
             compiler: compiler.to_owned(),
             text,
@@ -122,9 +127,9 @@ impl Record {
     }
 
     /// The result for each operation in the file.
-    pub fn outputs(&self) -> Vec<(Operation, Result<Vec<Item>, String>)> {
+    pub fn outputs(&self) -> Vec<(AtomicOperation, Result<Vec<CompiledItem>, String>)> {
         let mut functions = functions(&self.text);
-        let output = |operation: Operation| {
+        let output = |operation: AtomicOperation| {
             let name = operation.to_string();
             let made = match (functions.remove(&name), self.refused.get(&name)) {
                 (Some(items), _) => Ok(items),
@@ -133,7 +138,7 @@ impl Record {
             };
             Some((operation, made))
         };
-        Operation::all(self.language)
+        AtomicOperation::all(self.language)
             .into_iter()
             .filter_map(output)
             .collect()
@@ -146,17 +151,17 @@ mod tests {
 
     #[test]
     fn a_record_reads_back() {
-        let all = Operation::all(Language::C11);
+        let all = AtomicOperation::all(SourceLanguage::C11);
         let function =
-            |operation: &Operation| format!(".func {operation}()\n{{ fence.sc.sys; }}\n");
+            |operation: &AtomicOperation| format!(".func {operation}()\n{{ fence.sc.sys; }}\n");
         let both = function(&all[0]) + &function(&all[1]);
         let outputs = [
             (all[0], Output::Text(both.clone())),
             (all[1], Output::Text(both)),
             (all[2], Output::Refused("error: no: such thing".into())),
         ];
-        let record = Record::new(Language::C11, "clang 1.0, sm_70", &outputs);
-        let again = Record::read(&record.text()).expect("written by us");
+        let record = CompilerRecord::new(SourceLanguage::C11, "clang 1.0, sm_70", &outputs);
+        let again = CompilerRecord::read(&record.text()).expect("written by us");
         assert_eq!(again, record);
         let made = again.outputs();
         assert_eq!(made.iter().map(|m| m.0).collect::<Vec<_>>(), all[..3]);
@@ -166,7 +171,7 @@ mod tests {
 
     #[test]
     fn names_are_short() {
-        let name = |compiler| Record::new(Language::C11, compiler, &[]).name();
+        let name = |compiler| CompilerRecord::new(SourceLanguage::C11, compiler, &[]).name();
         assert_eq!(
             name("Debian clang version 19.1.7 (3~deb12u1), sm_70"),
             "clang-19.1.7-c11-sm_70"
@@ -188,7 +193,7 @@ mod tests {
                 "`fortran` is no language",
             ),
         ] {
-            let error = Record::read(text).unwrap_err();
+            let error = CompilerRecord::read(text).unwrap_err();
             assert!(error.contains(why), "{error}");
         }
     }

@@ -8,7 +8,7 @@
 //!   instruction, without the model. A search of programs decides whether weaker code is
 //!   observable.
 
-use crate::compiled::{Item, What};
+use crate::compiled::{CompiledInstr, CompiledItem};
 use front::mapping::{MappingStep, OpKind, Semantics, StepScope};
 use program::Scope;
 
@@ -25,7 +25,7 @@ pub enum Strength {
 
 /// An operation as fences around one access.
 #[derive(Clone, Copy, Debug, Default)]
-struct Parts<'a> {
+struct FencedAccess<'a> {
     before: &'a [MappingStep],
     access: Option<MappingStep>,
     reduction: bool,
@@ -38,22 +38,22 @@ struct Parts<'a> {
 
 /// Compares generated with required code (at fixed scopes) for this kind of operation. `None`: the
 /// code has instructions that cannot be judged, or more than one access.
-pub fn strength(kind: OpKind, made: &[Item], asked: &[MappingStep]) -> Option<Strength> {
+pub fn strength(kind: OpKind, made: &[CompiledItem], asked: &[MappingStep]) -> Option<Strength> {
     let mut steps = Vec::with_capacity(made.len());
     let mut reduction = false;
     // An optional fence does not count.
-    let made: Vec<&Item> = made
+    let made: Vec<&CompiledItem> = made
         .iter()
         .filter(|item| !item.is_optional || !is_fence(item))
         .collect();
     for item in &made {
         steps.push(match &item.what {
-            What::Step(step) => *step,
-            What::Reduction(step) => {
+            CompiledInstr::Step(step) => *step,
+            CompiledInstr::Reduction(step) => {
                 reduction = true;
                 *step
             }
-            What::Call(_) | What::Unread(..) => return None,
+            CompiledInstr::Call(_) | CompiledInstr::Unread(..) => return None,
         });
     }
     let mut guess = None;
@@ -68,7 +68,7 @@ pub fn strength(kind: OpKind, made: &[Item], asked: &[MappingStep]) -> Option<St
     if is_optional && !fails_early {
         return None;
     }
-    let made = Parts {
+    let made = FencedAccess {
         reduction,
         guess,
         fails_early,
@@ -82,26 +82,26 @@ pub fn strength(kind: OpKind, made: &[Item], asked: &[MappingStep]) -> Option<St
     })
 }
 
-fn is_fence(item: &Item) -> bool {
-    matches!(item.what, What::Step(step) if step.kind == OpKind::Fence)
+fn is_fence(item: &CompiledItem) -> bool {
+    matches!(item.what, CompiledInstr::Step(step) if step.kind == OpKind::Fence)
 }
 
-fn parts(steps: &[MappingStep]) -> Option<Parts<'_>> {
+fn parts(steps: &[MappingStep]) -> Option<FencedAccess<'_>> {
     let mut accesses = steps
         .iter()
         .enumerate()
         .filter(|(_, step)| step.kind != OpKind::Fence);
     let Some((at, access)) = accesses.next() else {
-        return Some(Parts {
+        return Some(FencedAccess {
             before: steps,
-            ..Parts::default()
+            ..FencedAccess::default()
         });
     };
-    let parts = Parts {
+    let parts = FencedAccess {
         before: &steps[..at],
         access: Some(*access),
         after: &steps[at + 1..],
-        ..Parts::default()
+        ..FencedAccess::default()
     };
     accesses.next().is_none().then_some(parts)
 }
@@ -143,34 +143,42 @@ fn fenced(fences: &[MappingStep], asked: MappingStep) -> bool {
 }
 
 /// Whether the code has everything that is required.
-fn keeps(made: Parts<'_>, asked: Parts<'_>) -> bool {
-    let fences = |there: &[MappingStep], asked: &[MappingStep]| {
+fn keeps(made: FencedAccess<'_>, asked: FencedAccess<'_>) -> bool {
+    fn fences(there: &[MappingStep], asked: &[MappingStep]) -> bool {
         asked.iter().all(|fence| fenced(there, *fence))
-    };
+    }
     let Some(access) = asked.access else {
         return made.access.is_none() && fences(made.before, asked.before);
     };
     let Some(there) = made.access else {
         return false;
     };
-    let strong = |step: MappingStep| step.semantics != Semantics::Weak;
+    fn strong(step: MappingStep) -> bool {
+        step.semantics != Semantics::Weak
+    }
     let same = match access.semantics {
         Semantics::Weak => true,
         Semantics::Volatile => there.semantics == Semantics::Volatile,
         _ => strong(there) && reach(there) >= reach(access),
     };
-    let side = |wants: fn(Semantics) -> bool, near: &[MappingStep], semantics: Semantics| {
+    fn side(
+        wants: fn(Semantics) -> bool,
+        near: &[MappingStep],
+        semantics: Semantics,
+        access: &MappingStep,
+        there: &MappingStep,
+    ) -> bool {
         let fence = MappingStep {
             kind: OpKind::Fence,
             semantics,
-            reach: StepScope::Fixed(reach(access)),
+            reach: StepScope::Fixed(reach(*access)),
         };
         !wants(access.semantics)
-            || wants(there.semantics) && reach(there) >= reach(access)
+            || wants(there.semantics) && reach(*there) >= reach(*access)
             || fenced(near, fence)
-    };
-    let ordered = side(acquires, made.after, Semantics::Acquire)
-        && side(releases, made.before, Semantics::Release);
+    }
+    let ordered = side(acquires, made.after, Semantics::Acquire, &access, &there)
+        && side(releases, made.before, Semantics::Release, &access, &there);
     // An acquire fence after an `atom` makes it acquire; after a `red` it does not.
     let result = !made.reduction || asked.reduction;
     // A failure at the first load has the failure order: the part of the success order that a load
@@ -325,7 +333,8 @@ mod tests {
         );
         let looped = |first: &str| {
             let made = format!(
-                "{first} %r1, [%rd1]; L: atom.cas.relaxed.cta.b32 %r2, [%rd1], %r1, %r3; @%p1 bra L;"
+                "{first} %r1, [%rd1]; L: atom.cas.relaxed.cta.b32 %r2, [%rd1], %r1, %r3; @%p1 bra \
+                 L;"
             );
             rmw(SourceOrder::Relaxed, &made)
         };
@@ -338,7 +347,8 @@ mod tests {
         use Strength::{Equal, Weaker};
         let made = |first: &str, last: &str| {
             format!(
-                "{first} %r1, [%rd1]; L: @%p1 bra M; atom.cas.acquire.gpu.b32 %r2, [%rd1], %r1, %r3; @%p2 bra L; M: {last}"
+                "{first} %r1, [%rd1]; L: @%p1 bra M; atom.cas.acquire.gpu.b32 %r2, [%rd1], %r1, \
+                 %r3; @%p2 bra L; M: {last}"
             )
         };
         let cas = |first, last| {

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use crate::launch::{KernelShape, ResultWord};
 use program::litmus::{LitmusTest, Observable};
-use program::{Expr, Init, LocId, Op, RegId, Scope, Seat, Thread, ThreadId, Ty};
+use program::{Expr, GroupSeat, Init, LocId, Op, RegId, Scope, Thread, ThreadId, Ty};
 
 /// The number of backward jumps after which a thread is given up.
 pub(crate) const MAX_STEPS: u32 = 4096;
@@ -308,9 +308,9 @@ impl WorkGroup<'_> {
                 };
                 self.language.barrier(
                     op,
-                    Seat {
+                    GroupSeat {
                         of: self.mates(t, among).len() as u32,
-                        ..Seat::ALONE
+                        ..GroupSeat::ALONE
                     }
                     .all(),
                 )

@@ -12,7 +12,7 @@ use rand_pcg::Pcg64;
 use crate::histogram::Histogram;
 use program::litmus::{LitmusTest, Observable};
 use program::memory::{Cell, CellId, Memory};
-use program::{Copied, Init, LocId, LocationKind, Place, Scope, ThreadId};
+use program::{CopyPer, Init, LocId, LocationKind, Place, Scope, ThreadId};
 
 /// The largest number of instances in a launch.
 const LARGEST: u32 = 1 << 13;
@@ -108,9 +108,9 @@ impl KernelShape {
                 cells,
             };
             match program.copied(loc) {
-                Copied::Not | Copied::ByDevice => shared.push(object),
-                Copied::ByCta => local.push(object),
-                Copied::ByThread => return Err(format!("`{}` is private memory", location.name)),
+                CopyPer::Not | CopyPer::ByDevice => shared.push(object),
+                CopyPer::ByCta => local.push(object),
+                CopyPer::ByThread => return Err(format!("`{}` is private memory", location.name)),
             }
         }
         let mut results: Vec<ResultWord> = program.thread_ids().map(ResultWord::End).collect();

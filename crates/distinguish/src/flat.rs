@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use cat::algebra::needed;
-use cat::model::ir::{FreeId, Kind, Model, NodeId, NodeOp, Shape, Test};
+use cat::model::ir::{FreeId, FreeShape, Kind, Model, NodeId, NodeOp, Test};
 use cat::model::signature::BaseId;
 
 /// The number of bits of a word, one per event.
@@ -34,24 +34,24 @@ pub struct Flat {
     /// The steps by stage, in order. Stage 0 does not depend on choices, stage 1 depends on
     /// functions only, stage 2 also on the first order, and so on. Axioms that need few nodes come
     /// first.
-    stages: Vec<Vec<Step>>,
+    stages: Vec<Vec<FlatStep>>,
     /// The stage of each node.
     stage: Vec<usize>,
 }
 
 /// A node, a fixpoint group or an axiom, by number.
 #[derive(Clone, Copy, Debug)]
-enum Step {
-    Node(Compiled),
+enum FlatStep {
+    Node(FlatNode),
     Group(usize),
     Check(usize),
 }
 
 /// A node with its operands as numbers.
 #[derive(Clone, Copy, Debug)]
-struct Compiled {
+struct FlatNode {
     at: usize,
-    sort: Sort,
+    sort: FlatOp,
     left: usize,
     right: usize,
     is_set: bool,
@@ -59,7 +59,7 @@ struct Compiled {
 
 /// An operator without its operands.
 #[derive(Clone, Copy, Debug)]
-enum Sort {
+enum FlatOp {
     /// Set from outside.
     Leaf,
     Empty,
@@ -76,26 +76,26 @@ enum Sort {
     Range,
 }
 
-impl Compiled {
-    fn of(model: &Model, at: usize) -> Compiled {
+impl FlatNode {
+    fn of(model: &Model, at: usize) -> FlatNode {
         let node = &model.nodes[at];
         let (sort, operands) = match node.op {
-            NodeOp::Base(_) | NodeOp::Free(_) | NodeOp::Var(..) => (Sort::Leaf, None),
-            NodeOp::Empty => (Sort::Empty, None),
-            NodeOp::Universe => (Sort::Universe, None),
-            NodeOp::IdentityOn(a) => (Sort::IdentityOn, Some((a, a))),
-            NodeOp::Product(a, b) => (Sort::Product, Some((a, b))),
-            NodeOp::Union(a, b) => (Sort::Union, Some((a, b))),
-            NodeOp::Inter(a, b) => (Sort::Inter, Some((a, b))),
-            NodeOp::Diff(a, b) => (Sort::Diff, Some((a, b))),
-            NodeOp::Seq(a, b) => (Sort::Seq, Some((a, b))),
-            NodeOp::Inverse(a) => (Sort::Inverse, Some((a, a))),
-            NodeOp::Plus(a) => (Sort::Plus, Some((a, a))),
-            NodeOp::Domain(a) => (Sort::Domain, Some((a, a))),
-            NodeOp::Range(a) => (Sort::Range, Some((a, a))),
+            NodeOp::Base(_) | NodeOp::Free(_) | NodeOp::Var(..) => (FlatOp::Leaf, None),
+            NodeOp::Empty => (FlatOp::Empty, None),
+            NodeOp::Universe => (FlatOp::Universe, None),
+            NodeOp::IdentityOn(a) => (FlatOp::IdentityOn, Some((a, a))),
+            NodeOp::Product(a, b) => (FlatOp::Product, Some((a, b))),
+            NodeOp::Union(a, b) => (FlatOp::Union, Some((a, b))),
+            NodeOp::Inter(a, b) => (FlatOp::Inter, Some((a, b))),
+            NodeOp::Diff(a, b) => (FlatOp::Diff, Some((a, b))),
+            NodeOp::Seq(a, b) => (FlatOp::Seq, Some((a, b))),
+            NodeOp::Inverse(a) => (FlatOp::Inverse, Some((a, a))),
+            NodeOp::Plus(a) => (FlatOp::Plus, Some((a, a))),
+            NodeOp::Domain(a) => (FlatOp::Domain, Some((a, a))),
+            NodeOp::Range(a) => (FlatOp::Range, Some((a, a))),
         };
         let (left, right) = operands.map_or((0, 0), |(a, b)| (a.index(), b.index()));
-        Compiled {
+        FlatNode {
             at,
             sort,
             left,
@@ -135,9 +135,9 @@ impl Flat {
             let free = &model.free[id.0 as usize];
             let before = model.free[..id.0 as usize]
                 .iter()
-                .filter(|f| f.shape == Shape::Order)
+                .filter(|f| f.shape == FreeShape::Order)
                 .count();
-            if free.shape == Shape::Order {
+            if free.shape == FreeShape::Order {
                 2 + before
             } else {
                 1
@@ -145,7 +145,7 @@ impl Flat {
         };
         // The stage and the step of each node.
         let mut stage = vec![0; model.nodes.len()];
-        let mut steps: Vec<Option<Step>> = vec![None; model.nodes.len()];
+        let mut steps: Vec<Option<FlatStep>> = vec![None; model.nodes.len()];
         let mut i = 0;
         while i < model.nodes.len() {
             let group = model
@@ -168,44 +168,18 @@ impl Flat {
                 (None, NodeOp::Base(id)) => flat.bases.push((these.start, *id)),
                 (None, NodeOp::Free(id)) => flat.free.push((these.start, *id)),
                 (None, _) => {
-                    steps[these.start] = Some(Step::Node(Compiled::of(model, these.start)))
+                    steps[these.start] = Some(FlatStep::Node(FlatNode::of(model, these.start)))
                 }
-                (Some(g), _) => steps[these.start] = Some(Step::Group(g)),
+                (Some(g), _) => steps[these.start] = Some(FlatStep::Group(g)),
             }
         }
         let last = 2 + model
             .free
             .iter()
-            .filter(|f| f.shape == Shape::Order)
+            .filter(|f| f.shape == FreeShape::Order)
             .count();
         for now in 0..last {
-            // The needed steps of this stage that no earlier axiom needs.
-            let of = |needed: &[bool], at: &usize| needed[*at] && stage[*at] == now;
-            let under = |axiom: usize| cat::algebra::needed(model, [model.axioms[axiom].node]);
-            let mut axioms: Vec<usize> = (0..model.axioms.len())
-                .filter(|&a| stage[model.axioms[a].node.index()] == now)
-                .collect();
-            axioms.sort_by_cached_key(|&axiom| {
-                let under = under(axiom);
-                (0..steps.len())
-                    .filter(|at| of(&under, at) && steps[*at].is_some())
-                    .count()
-            });
-            let mut of_stage = Vec::new();
-            for axiom in axioms {
-                let under = under(axiom);
-                of_stage.extend(
-                    (0..steps.len())
-                        .filter(|at| of(&under, at))
-                        .filter_map(|at| steps[at].take()),
-                );
-                of_stage.push(Step::Check(axiom));
-            }
-            of_stage.extend(
-                (0..steps.len())
-                    .filter(|at| of(&needed, at))
-                    .filter_map(|at| steps[at].take()),
-            );
+            let of_stage = steps_of_stage(model, &needed, &stage, &mut steps, now);
             flat.stages.push(of_stage);
         }
         flat.stage = stage;
@@ -239,9 +213,9 @@ impl Flat {
     pub fn run(&mut self, stage: usize, excused: impl Fn(usize) -> bool) -> Result<(), usize> {
         for i in 0..self.stages[stage].len() {
             match self.stages[stage][i] {
-                Step::Node(node) => self.node(node),
-                Step::Group(group) => self.group(group),
-                Step::Check(axiom) => {
+                FlatStep::Node(node) => self.node(node),
+                FlatStep::Group(group) => self.group(group),
+                FlatStep::Check(axiom) => {
                     let tried = &self.model.axioms[axiom];
                     if self.holds(tried.test, tried.node) == tried.negated && !excused(axiom) {
                         return Err(axiom);
@@ -294,10 +268,10 @@ impl Flat {
             rows[if node.kind == Kind::Set { 1 } else { self.n }..].fill(0);
             return Some(rows);
         }
-        let with = |mut a: Rows, b: &Rows, f: fn(u32, u32) -> u32| {
+        fn with(mut a: Rows, b: &Rows, f: fn(u32, u32) -> u32) -> [u32; 32] {
             a.iter_mut().zip(b).for_each(|(a, &b)| *a = f(*a, b));
             a
-        };
+        }
         match node.op {
             NodeOp::Union(a, b) => {
                 Some(with(self.most(a, stage)?, &self.most(b, stage)?, |a, b| {
@@ -332,7 +306,7 @@ impl Flat {
         }
         loop {
             for i in group.range.clone() {
-                self.node(Compiled::of(&model, i as usize));
+                self.node(FlatNode::of(&model, i as usize));
             }
             let mut changed = false;
             for (var, body) in group.vars.iter().zip(&group.bodies) {
@@ -346,17 +320,17 @@ impl Flat {
         }
     }
 
-    fn node(&mut self, node: Compiled) {
+    fn node(&mut self, node: FlatNode) {
         let n = self.n;
         // Operands come before their node.
         let (before, from) = self.values.split_at_mut(node.at);
         let out = &mut from[0][..n];
-        if let Sort::Leaf = node.sort {
+        if let FlatOp::Leaf = node.sort {
             return;
         }
-        if let Sort::Universe | Sort::Empty = node.sort {
+        if let FlatOp::Universe | FlatOp::Empty = node.sort {
             out.fill(0);
-            if let Sort::Universe = node.sort {
+            if let FlatOp::Universe = node.sort {
                 out[0] = all(n);
             }
             return;
@@ -364,15 +338,15 @@ impl Flat {
         let (x, y) = (&before[node.left][..n], &before[node.right][..n]);
         let rows = if node.is_set { 1 } else { n };
         match node.sort {
-            Sort::Leaf | Sort::Empty | Sort::Universe => {}
-            Sort::IdentityOn => (0..n).for_each(|r| out[r] = x[0] & (1 << r)),
-            Sort::Product => {
+            FlatOp::Leaf | FlatOp::Empty | FlatOp::Universe => {}
+            FlatOp::IdentityOn => (0..n).for_each(|r| out[r] = x[0] & (1 << r)),
+            FlatOp::Product => {
                 (0..n).for_each(|r| out[r] = if x[0] >> r & 1 == 1 { y[0] } else { 0 })
             }
-            Sort::Union => (0..rows).for_each(|r| out[r] = x[r] | y[r]),
-            Sort::Inter => (0..rows).for_each(|r| out[r] = x[r] & y[r]),
-            Sort::Diff => (0..rows).for_each(|r| out[r] = x[r] & !y[r]),
-            Sort::Seq => {
+            FlatOp::Union => (0..rows).for_each(|r| out[r] = x[r] | y[r]),
+            FlatOp::Inter => (0..rows).for_each(|r| out[r] = x[r] & y[r]),
+            FlatOp::Diff => (0..rows).for_each(|r| out[r] = x[r] & !y[r]),
+            FlatOp::Seq => {
                 for r in 0..n {
                     let (mut through, mut row) = (x[r], 0);
                     while through != 0 {
@@ -382,20 +356,58 @@ impl Flat {
                     out[r] = row;
                 }
             }
-            Sort::Inverse => {
+            FlatOp::Inverse => {
                 out.fill(0);
                 for (r, &row) in x.iter().enumerate() {
                     ones(row).for_each(|k| out[k] |= 1 << r);
                 }
             }
-            Sort::Plus => {
+            FlatOp::Plus => {
                 out.copy_from_slice(x);
                 close(out);
             }
-            Sort::Domain => out[0] = (0..n).filter(|&r| x[r] != 0).fold(0, |set, r| set | 1 << r),
-            Sort::Range => out[0] = x.iter().fold(0, |set, row| set | row),
+            FlatOp::Domain => out[0] = (0..n).filter(|&r| x[r] != 0).fold(0, |set, r| set | 1 << r),
+            FlatOp::Range => out[0] = x.iter().fold(0, |set, row| set | row),
         }
     }
+}
+
+/// The steps of a stage: for each axiom, those that it needs and no earlier one does, and its
+/// check; then the rest.
+fn steps_of_stage(
+    model: &Model,
+    needed: &[bool],
+    stage: &[usize],
+    steps: &mut [Option<FlatStep>],
+    now: usize,
+) -> Vec<FlatStep> {
+    let of = |needed: &[bool], at: &usize| needed[*at] && stage[*at] == now;
+    let under = |axiom: usize| cat::algebra::needed(model, [model.axioms[axiom].node]);
+    let mut axioms: Vec<usize> = (0..model.axioms.len())
+        .filter(|&a| stage[model.axioms[a].node.index()] == now)
+        .collect();
+    axioms.sort_by_cached_key(|&axiom| {
+        let under = under(axiom);
+        (0..steps.len())
+            .filter(|at| of(&under, at) && steps[*at].is_some())
+            .count()
+    });
+    let mut of_stage = Vec::new();
+    for axiom in axioms {
+        let under = under(axiom);
+        of_stage.extend(
+            (0..steps.len())
+                .filter(|at| of(&under, at))
+                .filter_map(|at| steps[at].take()),
+        );
+        of_stage.push(FlatStep::Check(axiom));
+    }
+    of_stage.extend(
+        (0..steps.len())
+            .filter(|at| of(needed, at))
+            .filter_map(|at| steps[at].take()),
+    );
+    of_stage
 }
 
 /// The word with the lowest `n` bits set.

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use crate::flat::{Flat, MOST_EVENTS, Rows, close, is_acyclic, ones};
 use crate::letters::Alphabet;
-use crate::outcome::{Outcome, alike, orders};
-use crate::reduced::{Bits, Reduced};
-use crate::shape::{Kind, MOST_THREADS, Program, Shape};
-use cat::model::ir::{FreeId, Kind as Sort, Model, NodeOp, Shape as Form, Test};
+use crate::outcome::{ShapeOutcome, alike, orders};
+use crate::reduced::{ReducedModel, TypeSet};
+use crate::shape::{InstrKind, LetteredProgram, MOST_THREADS, ProgramShape};
+use cat::model::ir::{FreeId, FreeShape as Form, Kind as Sort, Model, NodeOp, Test};
 use program::Place;
 use rustc_hash::FxHashMap;
 
@@ -20,28 +20,28 @@ mod cuts;
 mod learnt;
 
 use cuts::cuts;
-use learnt::{Event, groups, reduced_by, standing};
-pub use learnt::{Judged, Learnt, Says, sample, says};
+pub use learnt::{JudgeSetup, LetterMeanings, ModelSummary, sample, says};
+use learnt::{LetterEvent, NumberedEvent, groups, reduced_by, standing};
 
 /// A model, and the program that it judges.
 #[derive(Clone, Debug)]
 pub struct Judge {
     model: Arc<Model>,
-    learnt: Arc<Learnt>,
-    leaves: Arc<Vec<Bits>>,
+    learnt: Arc<LetterMeanings>,
+    leaves: Arc<Vec<TypeSet>>,
     flat: Flat,
     /// Flags that make the program undefined.
     flags: Vec<usize>,
     /// The stage after which the flags are known.
     flagged: usize,
     /// The outcomes of a shape, grouped by equal appearance, if several look alike.
-    alike: (Option<Shape>, Vec<Vec<Outcome>>),
+    alike: (Option<ProgramShape>, Vec<Vec<ShapeOutcome>>),
     /// The outcomes of a shape and of its cuts, without the last writes.
-    outcomes: FxHashMap<Shape, Vec<Outcome>>,
+    outcomes: FxHashMap<ProgramShape, Vec<ShapeOutcome>>,
 
     /// The current program.
-    loaded: Option<(Shape, Vec<Place>, Vec<usize>)>,
-    events: Vec<Event>,
+    loaded: Option<(ProgramShape, Vec<Place>, Vec<usize>)>,
+    events: Vec<LetterEvent>,
     /// Whether stage 0 rejects nothing.
     possible: bool,
     /// For each instruction, its event that reads and its event that writes.
@@ -50,7 +50,7 @@ pub struct Judge {
     /// The writes that each read may read from.
     readable: Rows,
     /// The possible choices for each free order, and the current ones.
-    orders: Vec<Ways>,
+    orders: Vec<OrderChoices>,
     chosen: Vec<Rows>,
     /// For each order, the axioms that require pairs of it, if other pairs bring no advantage
     /// ([`least`]).
@@ -59,7 +59,7 @@ pub struct Judge {
 
 /// A free order, its bounds, and its possible choices.
 #[derive(Clone, Debug)]
-struct Ways {
+struct OrderChoices {
     free: FreeId,
     within: Rows,
     containing: Rows,
@@ -73,7 +73,7 @@ impl Judge {
     ///
     /// # Errors
     /// Why the model cannot judge such programs.
-    pub fn new(judged: Judged<'_>, alphabet: &Alphabet, flags: bool) -> Result<Judge, String> {
+    pub fn new(judged: JudgeSetup<'_>, alphabet: &Alphabet, flags: bool) -> Result<Judge, String> {
         Judge::of(judged, judged.learnt(alphabet)?, flags)
     }
 
@@ -81,22 +81,28 @@ impl Judge {
     ///
     /// # Errors
     /// Why the model cannot judge such programs.
-    pub fn of(judged: Judged<'_>, learnt: Arc<Learnt>, flags: bool) -> Result<Judge, String> {
-        let Reduced { model, leaves } = reduced_by(judged.model, &learnt, flags)?;
+    pub fn of(
+        judged: JudgeSetup<'_>,
+        learnt: Arc<LetterMeanings>,
+        flags: bool,
+    ) -> Result<Judge, String> {
+        let ReducedModel { model, leaves } = reduced_by(judged.model, &learnt, flags)?;
         let flags: Vec<usize> = (0..model.flags.len()).collect();
-        let some = |is: fn(&Event) -> bool| learnt.becomes.iter().flatten().any(is);
+        fn some(is: fn(&LetterEvent) -> bool, learnt: &LetterMeanings) -> bool {
+            learnt.becomes.iter().flatten().any(is)
+        }
         if !flags.is_empty()
-            && some(|e| e.tied && e.reads)
-            && some(|e| e.adds || e.tied && e.writes)
+            && some(|e| e.tied && e.reads, &learnt)
+            && some(|e| e.adds || e.tied && e.writes, &learnt)
         {
             return Err(format!(
-                "`{}` calls programs undefined, and where branches ask for values that depend on others it is not worked out which",
+                "`{}` calls programs undefined, and where branches ask for values that depend on \
+                 others it is not worked out which",
                 judged.model.name
             ));
         }
-        let is_order = |f: &usize| model.free[*f].shape == Form::Order;
         let least: Vec<Vec<usize>> = (0..model.free.len())
-            .filter(is_order)
+            .filter(|f| model.free[*f].shape == Form::Order)
             .map(|f| {
                 if flags.is_empty() {
                     least(&model, FreeId(f as u32)).unwrap_or_default()
@@ -140,7 +146,7 @@ impl Judge {
     }
 
     /// Loads a program. `false`: it has too many events.
-    pub fn load(&mut self, shape: &Shape, places: &[Place], letters: &[usize]) -> bool {
+    pub fn load(&mut self, shape: &ProgramShape, places: &[Place], letters: &[usize]) -> bool {
         if self
             .loaded
             .as_ref()
@@ -149,13 +155,31 @@ impl Judge {
             return true;
         }
         self.loaded = None;
+        self.build_events(shape, letters);
+        let n = self.events.len();
+        if n > MOST_EVENTS {
+            return false;
+        }
+        self.begin(places, shape.threads.len());
+        self.possible = self.flat.run(0, |_| false).is_ok();
+        // Steps after an axiom that always rejects were not computed for this program.
+        self.loaded = Some((shape.clone(), places.to_vec(), letters.to_vec()));
+        if !self.possible {
+            return true;
+        }
+        self.choose_orders();
+        true
+    }
+
+    /// Builds the events of a program, initial writes first.
+    fn build_events(&mut self, shape: &ProgramShape, letters: &[usize]) {
         self.events.clear();
         self.reading.clear();
         self.writing.clear();
         for l in 0..shape.locations() as u8 {
-            self.events.push(Event {
+            self.events.push(LetterEvent {
                 location: Some(l),
-                ..Event::initial(shape.is_plain(usize::from(l)))
+                ..LetterEvent::initial(shape.is_plain(usize::from(l)))
             });
         }
         for (i, ((thread, slot), &letter)) in shape.slots().zip(letters).enumerate() {
@@ -169,7 +193,7 @@ impl Judge {
                     writing = Some(self.events.len());
                 }
                 let location = slot.location.filter(|_| accesses);
-                self.events.push(Event {
+                self.events.push(LetterEvent {
                     thread: Some(thread as u8),
                     slot: i as u8,
                     location,
@@ -179,13 +203,14 @@ impl Judge {
             self.reading.push(reading);
             self.writing.push(writing);
         }
+    }
+
+    /// Sets the leaves of the table for the events, given the threads' places.
+    fn begin(&mut self, places: &[Place], threads: usize) {
         let n = self.events.len();
-        if n > MOST_EVENTS {
-            return false;
-        }
-        let Learnt { pairs, apart, .. } = &*self.learnt;
+        let LetterMeanings { pairs, apart, .. } = &*self.learnt;
         let mut classes = [[0; MOST_THREADS]; MOST_THREADS];
-        let placed = &places[..shape.threads.len()];
+        let placed = &places[..threads];
         for (x, p) in placed.iter().enumerate() {
             for (y, q) in placed.iter().enumerate().filter(|(y, _)| *y != x) {
                 let shared = groups(p, q);
@@ -198,8 +223,14 @@ impl Judge {
         let events = &self.events;
         let pair = |i: usize, j: usize| {
             let (a, b) = (&events[i], &events[j]);
-            let class = |x: u8, y: u8| classes[usize::from(x)][usize::from(y)];
-            pairs.at(a.ty.into(), b.ty.into(), standing((i, a), (j, b), class))
+            let (first, second) = (NumberedEvent::new(i, a), NumberedEvent::new(j, b));
+            pairs.at(
+                a.ty.into(),
+                b.ty.into(),
+                standing(first, second, |x: u8, y: u8| {
+                    classes[usize::from(x)][usize::from(y)]
+                }),
+            )
         };
         let mut numbers = [[0; MOST_EVENTS]; MOST_EVENTS];
         (0..n).for_each(|i| (0..n).for_each(|j| numbers[i][j] = pair(i, j)));
@@ -208,23 +239,24 @@ impl Judge {
             let bits = &leaves[leaf.index()];
             match sort {
                 Sort::Set => {
-                    let is_in = |e: &usize| bits.has(events[*e].ty.into());
-                    rows[0] = (0..n).filter(is_in).fold(0, |all, e| all | 1 << e);
+                    rows[0] = (0..n)
+                        .filter(|e| bits.has(events[*e].ty.into()))
+                        .fold(0, |all, e| all | 1 << e);
                 }
                 Sort::Rel => {
                     for (row, numbers) in rows.iter_mut().zip(&numbers[..n]) {
-                        let related = |j: &usize| bits.has(numbers[*j]);
-                        *row = (0..n).filter(related).fold(0, |all, j| all | 1 << j);
+                        *row = (0..n)
+                            .filter(|j| bits.has(numbers[*j]))
+                            .fold(0, |all, j| all | 1 << j);
                     }
                 }
             }
         });
-        self.possible = self.flat.run(0, |_| false).is_ok();
-        // Steps after an axiom that always rejects were not computed for this program.
-        self.loaded = Some((shape.clone(), places.to_vec(), letters.to_vec()));
-        if !self.possible {
-            return true;
-        }
+    }
+
+    /// Computes the bounds of the free relations, and the possible choices of each order.
+    fn choose_orders(&mut self) {
+        let n = self.events.len();
         let mut next = 0;
         for (f, free) in self.model.free.iter().enumerate() {
             let of = |node| *self.flat.value(node);
@@ -238,7 +270,7 @@ impl Judge {
                 bound(free.containing),
                 bound(free.covering),
             );
-            let known = |w: &Ways| {
+            let known = |w: &OrderChoices| {
                 w.within == within && w.containing == containing && w.covering == covering
             };
             if !self
@@ -257,7 +289,7 @@ impl Judge {
                     (0..n).for_each(|r| order[r] &= within[r]);
                 }
                 all.retain(|order| is_acyclic(order));
-                let ways = Ways {
+                let ways = OrderChoices {
                     free: FreeId(f as u32),
                     within,
                     containing,
@@ -269,15 +301,14 @@ impl Judge {
             }
             next += 1;
         }
-        true
     }
 
     /// Whether some consistent execution of the program shows the outcome.
-    pub fn allows(&mut self, outcome: &Outcome) -> bool {
+    pub fn allows(&mut self, outcome: &ShapeOutcome) -> bool {
         let Some((shape, ..)) = self
             .loaded
             .as_ref()
-            .filter(|loaded| loaded.0.has(Kind::Reduce))
+            .filter(|loaded| loaded.0.has(InstrKind::Reduce))
         else {
             return self.some(outcome, false);
         };
@@ -294,50 +325,57 @@ impl Judge {
     }
 
     /// Whether some consistent execution with the outcome makes the program undefined.
-    pub fn flags(&mut self, outcome: &Outcome) -> bool {
+    pub fn flags(&mut self, outcome: &ShapeOutcome) -> bool {
         self.some(outcome, true)
     }
 
     /// Loads a program and decides whether no consistent execution makes it undefined. Its branches
     /// test for the values in the outcome. Also `false` if it has too many events.
-    pub fn defines(&mut self, (shape, places, letters): Program<'_>, outcome: &Outcome) -> bool {
+    pub fn defines(
+        &mut self,
+        (shape, places, letters): LetteredProgram<'_>,
+        outcome: &ShapeOutcome,
+    ) -> bool {
         if !self.outcomes.contains_key(shape) {
             self.outcomes.clear();
         }
-        let branches = |slot: usize| {
-            self.learnt.becomes[letters[slot]]
-                .iter()
-                .any(|e| e.tied && e.reads)
-        };
         let learnt = Arc::clone(&self.learnt);
         let failing = |slot: usize| learnt.failing[letters[slot]];
-        cuts(shape, branches, |slot| failing(slot).is_some())
-            .iter()
-            .all(|cut| {
-                let letter = |(at, &slot): (usize, &usize)| match failing(slot) {
-                    Some(failing) if cut.branches.contains(&(at, false)) => failing,
-                    _ => letters[slot],
-                };
-                let letters: Vec<usize> = cut.kept.iter().enumerate().map(letter).collect();
-                if !self.load(&cut.shape, places, &letters) {
-                    return false;
-                }
-                let mut known = std::mem::take(&mut self.outcomes);
-                let of_shape = known.entry(cut.shape.clone()).or_insert_with_key(|shape| {
-                    let mut outcomes = crate::outcome::outcomes(shape);
-                    outcomes.retain(|outcome| outcome.written(shape).is_some());
-                    // Undefinedness does not depend on the last writes.
-                    outcomes.iter_mut().for_each(|outcome| outcome.last.clear());
-                    outcomes.sort();
-                    outcomes.dedup();
-                    outcomes
-                });
-                let defined = !of_shape
+        cuts(
+            shape,
+            |slot: usize| {
+                self.learnt.becomes[letters[slot]]
                     .iter()
-                    .any(|o| cut.shows(o, outcome) && self.flags(o));
-                self.outcomes = known;
-                defined
-            })
+                    .any(|e| e.tied && e.reads)
+            },
+            |slot| failing(slot).is_some(),
+        )
+        .iter()
+        .all(|cut| {
+            let letter = |(at, &slot): (usize, &usize)| match failing(slot) {
+                Some(failing) if cut.branches.contains(&(at, false)) => failing,
+                _ => letters[slot],
+            };
+            let letters: Vec<usize> = cut.kept.iter().enumerate().map(letter).collect();
+            if !self.load(&cut.shape, places, &letters) {
+                return false;
+            }
+            let mut known = std::mem::take(&mut self.outcomes);
+            let of_shape = known.entry(cut.shape.clone()).or_insert_with_key(|shape| {
+                let mut outcomes = crate::outcome::outcomes(shape);
+                outcomes.retain(|outcome| outcome.written(shape).is_some());
+                // Undefinedness does not depend on the last writes.
+                outcomes.iter_mut().for_each(|outcome| outcome.last.clear());
+                outcomes.sort();
+                outcomes.dedup();
+                outcomes
+            });
+            let defined = !of_shape
+                .iter()
+                .any(|o| cut.shows(o, outcome) && self.flags(o));
+            self.outcomes = known;
+            defined
+        })
     }
 
     /// Whether a flag is raised, or choices after that stage may raise it.
@@ -366,7 +404,7 @@ impl Judge {
         !flagged || stage > self.flagged || self.may_be_raised(stage)
     }
 
-    fn some(&mut self, outcome: &Outcome, flagged: bool) -> bool {
+    fn some(&mut self, outcome: &ShapeOutcome, flagged: bool) -> bool {
         if !self.possible || flagged && !self.may_be_raised(0) {
             return false;
         }
@@ -399,7 +437,7 @@ impl Judge {
             return self.grows(last);
         }
         for i in 0..self.orders[next].all.len() {
-            let Ways { free, all, .. } = &self.orders[next];
+            let OrderChoices { free, all, .. } = &self.orders[next];
             if *free == self.model.finals && !leaves_last(&all[i], last) {
                 continue;
             }
@@ -421,19 +459,18 @@ impl Judge {
         let n = self.events.len();
         let mut grown: Vec<(usize, Rows)> = Vec::new();
         let good = loop {
-            let unmet = |(i, asking): (usize, &Vec<usize>)| {
+            let Some((i, asked)) = self.least.iter().enumerate().find_map(|(i, asking)| {
                 let axioms = asking.iter().map(|&axiom| &self.model.axioms[axiom]);
                 let mut unmet = axioms.filter(|a| !self.flat.holds(a.test, a.node));
                 unmet.next().map(|axiom| (i, *self.flat.value(axiom.node)))
-            };
-            let Some((i, asked)) = self.least.iter().enumerate().find_map(unmet) else {
+            }) else {
                 break true;
             };
             let mut rows = self.chosen[i];
             grown.push((i, rows));
             (0..n).for_each(|r| rows[r] |= asked[r]);
             close(&mut rows[..n]);
-            let Ways { free, within, .. } = &self.orders[i];
+            let OrderChoices { free, within, .. } = &self.orders[i];
             let fits = (0..n).all(|r| asked[r] & !within[r] == 0) && is_acyclic(&rows[..n]);
             (0..n).for_each(|r| rows[r] &= within[r]);
             if !fits || *free == self.model.finals && !leaves_last(&rows[..n], last) {
@@ -463,28 +500,33 @@ impl Judge {
     #[cfg(test)]
     pub(crate) fn base_rows(&self) -> Vec<(cat::model::signature::BaseId, Sort, Rows)> {
         let places = &self.loaded.as_ref().expect("a program").1;
-        let class = |x: u8, y: u8| {
-            let shared = groups(&places[usize::from(x)], &places[usize::from(y)]);
-            self.learnt
-                .apart
-                .iter()
-                .position(|known| *known == shared)
-                .expect("known")
-        };
-        let of = |(id, bits): (&cat::model::signature::BaseId, &Result<Bits, String>)| {
+        let of = |(id, bits): (&cat::model::signature::BaseId, &Result<TypeSet, String>)| {
             let (bits, n) = (bits.as_ref().expect("it judges"), self.events.len());
             let mut rows = [0; MOST_EVENTS];
             let is_set = bits.is_of(self.learnt.pairs.types);
             let sort = if is_set { Sort::Set } else { Sort::Rel };
             for (i, a) in self.events.iter().enumerate() {
-                let related = |j: &usize| {
-                    let b = &self.events[*j];
-                    let pairs = &self.learnt.pairs;
-                    bits.has(pairs.at(a.ty.into(), b.ty.into(), standing((i, a), (*j, b), class)))
-                };
                 match sort {
                     Sort::Set => rows[0] |= u32::from(bits.has(a.ty.into())) << i,
-                    Sort::Rel => rows[i] = (0..n).filter(related).fold(0, |all, j| all | 1 << j),
+                    Sort::Rel => {
+                        rows[i] = (0..n)
+                            .filter(|j| {
+                                let b = &self.events[*j];
+                                let pairs = &self.learnt.pairs;
+                                let (a, b) = (NumberedEvent::new(i, a), NumberedEvent::new(*j, b));
+                                let standing = standing(a, b, |x: u8, y: u8| {
+                                    let shared =
+                                        groups(&places[usize::from(x)], &places[usize::from(y)]);
+                                    self.learnt
+                                        .apart
+                                        .iter()
+                                        .position(|known| *known == shared)
+                                        .expect("known")
+                                });
+                                bits.has(pairs.at(a.event.ty.into(), b.event.ty.into(), standing))
+                            })
+                            .fold(0, |all, j| all | 1 << j)
+                    }
                 }
             }
             (*id, sort, rows)

@@ -8,11 +8,11 @@
 use std::fmt::Write as _;
 
 use program::words::Order;
-use program::writing::Access;
+use program::writing::AtomicAccess;
 use program::{Dialect, Place, Scope};
 
-use crate::outcome::Outcome;
-use crate::shape::{Kind, LOCATIONS, Shape, Slot};
+use crate::outcome::ShapeOutcome;
+use crate::shape::{InstrKind, LOCATIONS, ProgramShape, ShapeSlot};
 
 /// Optional constituents of programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ fn barrier(dialect: Dialect) -> Option<&'static str> {
 
 /// The name by which an instruction accesses memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Name {
+pub enum AccessName {
     /// The location's name.
     Own,
     /// Another virtual address.
@@ -83,8 +83,8 @@ pub enum Name {
 }
 
 /// A name other than the location's.
-struct Other {
-    name: Name,
+struct OtherName {
+    name: AccessName,
     /// The prefix before the location's name.
     before: &'static str,
     /// The proxy in the test's declaration.
@@ -96,17 +96,17 @@ struct Other {
     noun: &'static str,
 }
 
-const OTHERS: [Other; 2] = [
-    Other {
-        name: Name::Alias,
+const OTHERS: [OtherName; 2] = [
+    OtherName {
+        name: AccessName::Alias,
         before: "a",
         proxy: "",
         accesses: ["st", "ld"],
         fence: "fence.proxy.alias",
         noun: "aliases",
     },
-    Other {
-        name: Name::Surface,
+    OtherName {
+        name: AccessName::Surface,
         before: "s",
         proxy: ", proxy = \"surface\"",
         accesses: ["sust", "suld"],
@@ -119,9 +119,9 @@ const OTHERS: [Other; 2] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Letter {
     /// The kind of instruction.
-    pub kind: Kind,
-    /// The name that it uses; a fence with another name than [`Name::Own`] is a proxy fence.
-    pub name: Name,
+    pub kind: InstrKind,
+    /// The name that it uses; a fence with another name than [`AccessName::Own`] is a proxy fence.
+    pub name: AccessName,
     /// Its order; `None`: it is weak.
     pub order: Option<Order>,
     /// Its scope; `None`: it has none.
@@ -132,6 +132,17 @@ pub struct Letter {
 }
 
 impl Letter {
+    /// A letter without order and scope.
+    fn bare(kind: InstrKind, name: AccessName) -> Letter {
+        Letter {
+            kind,
+            name,
+            order: None,
+            scope: None,
+            tied: false,
+        }
+    }
+
     /// Whether it is the same or weaker.
     pub fn is_below(&self, other: &Letter) -> bool {
         if self.kind != other.kind || self.name != other.name || self.tied && !other.tied {
@@ -163,14 +174,17 @@ pub struct Alphabet {
     pub levels: Vec<Scope>,
 }
 
-const ACCESSES: [(Kind, &[Order]); 4] = [
+const ACCESSES: [(InstrKind, &[Order]); 4] = [
     (
-        Kind::Write,
+        InstrKind::Write,
         &[Order::Relaxed, Order::Release, Order::SeqCst],
     ),
-    (Kind::Read, &[Order::Relaxed, Order::Acquire, Order::SeqCst]),
     (
-        Kind::Update,
+        InstrKind::Read,
+        &[Order::Relaxed, Order::Acquire, Order::SeqCst],
+    ),
+    (
+        InstrKind::Update,
         &[
             Order::Relaxed,
             Order::Acquire,
@@ -179,7 +193,7 @@ const ACCESSES: [(Kind, &[Order]); 4] = [
             Order::SeqCst,
         ],
     ),
-    (Kind::Reduce, &[Order::Relaxed, Order::Release]),
+    (InstrKind::Reduce, &[Order::Relaxed, Order::Release]),
 ];
 
 impl Alphabet {
@@ -194,36 +208,31 @@ impl Alphabet {
         };
         let known = [Scope::Cta, Scope::Cluster, Scope::Gpu, Scope::Sys];
         let mut scopes: Vec<Option<Scope>> = known.into_iter().filter(is_asked).map(Some).collect();
-        let mut names = vec![Name::Own];
-        names.extend(asked(Further::Alias).then_some(Name::Alias));
-        names.extend(asked(Further::Surface).then_some(Name::Surface));
+        let mut names = vec![AccessName::Own];
+        names.extend(asked(Further::Alias).then_some(AccessName::Alias));
+        names.extend(asked(Further::Surface).then_some(AccessName::Surface));
         if scopes.is_empty() {
             scopes.push(None);
         }
         let mut letters = Vec::new();
-        let bare = |kind, name| Letter {
-            kind,
-            name,
-            order: None,
-            scope: None,
-            tied: false,
-        };
         let orders_and_scopes = |kind, name, order, letters: &mut Vec<Letter>| {
-            let with = |&scope| Letter {
+            letters.extend(scopes.iter().map(|&scope| Letter {
                 order: Some(order),
                 scope,
-                ..bare(kind, name)
-            };
-            letters.extend(scopes.iter().map(with));
+                ..Letter::bare(kind, name)
+            }));
         };
         for (kind, orders) in ACCESSES {
-            let is_plain = matches!(kind, Kind::Read | Kind::Write);
-            if kind == Kind::Reduce && !asked(Further::Reduce) {
+            let is_plain = matches!(kind, InstrKind::Read | InstrKind::Write);
+            if kind == InstrKind::Reduce && !asked(Further::Reduce) {
                 continue;
             }
-            for &name in names.iter().filter(|name| is_plain || **name == Name::Own) {
+            for &name in names
+                .iter()
+                .filter(|name| is_plain || **name == AccessName::Own)
+            {
                 if row.weak && is_plain {
-                    letters.push(bare(kind, name));
+                    letters.push(Letter::bare(kind, name));
                 }
                 for &order in orders
                     .iter()
@@ -241,21 +250,25 @@ impl Alphabet {
             &[Order::Acquire, Order::Release]
         };
         for &order in halves.iter().chain(&[Order::AcqRel, Order::SeqCst]) {
-            orders_and_scopes(Kind::Fence, Name::Own, order, &mut letters);
+            orders_and_scopes(InstrKind::Fence, AccessName::Own, order, &mut letters);
         }
-        letters.extend(names[1..].iter().map(|&name| bare(Kind::Fence, name)));
-        let plain = asked(Further::Plain).then_some([Kind::PlainWrite, Kind::PlainRead]);
-        let barrier = asked(Further::Barrier).then_some(Kind::Barrier);
+        letters.extend(
+            names[1..]
+                .iter()
+                .map(|&name| Letter::bare(InstrKind::Fence, name)),
+        );
+        let plain = asked(Further::Plain).then_some([InstrKind::PlainWrite, InstrKind::PlainRead]);
+        let barrier = asked(Further::Barrier).then_some(InstrKind::Barrier);
         letters.extend(
             plain
                 .into_iter()
                 .flatten()
                 .chain(barrier)
-                .map(|kind| bare(kind, Name::Own)),
+                .map(|kind| Letter::bare(kind, AccessName::Own)),
         );
         let tied = |letter: &Letter| match letter.kind {
-            Kind::Write | Kind::PlainWrite => asked(Further::Depend),
-            Kind::Read | Kind::Update => asked(Further::Branch),
+            InstrKind::Write | InstrKind::PlainWrite => asked(Further::Depend),
+            InstrKind::Read | InstrKind::Update => asked(Further::Branch),
             _ => false,
         };
         let tied: Vec<Letter> = letters
@@ -268,19 +281,7 @@ impl Alphabet {
             .collect();
         letters.extend(tied);
         letters.sort_by_key(|letter| letter.kind);
-        let levels = [
-            (Scope::Gpu, asked(Further::System)),
-            (Scope::Cluster, asked(Further::Cluster)),
-            (
-                Scope::Cta,
-                row.levels.iter().any(|level| level.scope == Scope::Cta),
-            ),
-        ];
-        let levels = levels
-            .into_iter()
-            .filter(|(_, has)| *has)
-            .map(|(level, _)| level)
-            .collect();
+        let levels = levels(dialect, further);
         let (compares, branches) = (further.contains(&Further::Compare), asked(Further::Branch));
         Alphabet {
             dialect,
@@ -292,22 +293,23 @@ impl Alphabet {
     }
 
     /// The kinds of instructions.
-    pub fn kinds(&self) -> Vec<Kind> {
-        let mut kinds: Vec<Kind> = self.letters.iter().map(|letter| letter.kind).collect();
+    pub fn kinds(&self) -> Vec<InstrKind> {
+        let mut kinds: Vec<InstrKind> = self.letters.iter().map(|letter| letter.kind).collect();
         kinds.dedup();
         kinds
     }
 
     /// For each instruction of a shape, the letters that it may have. A tied letter needs an
     /// instruction to be tied to, and every thread has to reach its barrier.
-    pub fn fitting(&self, shape: &Shape) -> Vec<Vec<usize>> {
+    pub fn fitting(&self, shape: &ProgramShape) -> Vec<Vec<usize>> {
         let mut all = Vec::new();
         for slots in &shape.threads {
             for (i, slot) in slots.iter().enumerate() {
                 let (before, after) = (&slots[..i], &slots[i + 1..]);
                 let ties = match slot.kind.reads() {
                     true => {
-                        !after.is_empty() && !after.iter().any(|later| later.kind == Kind::Barrier)
+                        !after.is_empty()
+                            && !after.iter().any(|later| later.kind == InstrKind::Barrier)
                     }
                     false => before.iter().any(|earlier| earlier.kind.tells()),
                 };
@@ -332,21 +334,22 @@ impl Alphabet {
         let Letter {
             kind, order, scope, ..
         } = self.letters[letter];
-        let fits = |l: &usize| {
-            let load = &self.letters[*l];
-            (load.name, load.order, load.scope, load.tied)
-                == (Name::Own, order.map(on_failure), scope, false)
-        };
-        (self.compares && kind == Kind::Update).then(|| self.of(Kind::Read).find(fits))?
+        (self.compares && kind == InstrKind::Update).then(|| {
+            self.of(InstrKind::Read).find(|l| {
+                let load = &self.letters[*l];
+                (load.name, load.order, load.scope, load.tied)
+                    == (AccessName::Own, order.map(on_failure), scope, false)
+            })
+        })?
     }
 
     /// Whether it has letters of this kind.
-    pub fn has(&self, kind: Kind) -> bool {
+    pub fn has(&self, kind: InstrKind) -> bool {
         self.of(kind).next().is_some()
     }
 
     /// The letters of a kind, by number.
-    pub fn of(&self, kind: Kind) -> impl Iterator<Item = usize> + '_ {
+    pub fn of(&self, kind: InstrKind) -> impl Iterator<Item = usize> + '_ {
         (0..self.letters.len()).filter(move |&i| self.letters[i].kind == kind)
     }
 
@@ -370,13 +373,15 @@ impl Alphabet {
     /// The placements that split one group of threads into two.
     pub fn steps_apart(&self, places: &[Place]) -> Vec<Vec<Place>> {
         let groups = |places: &[Place]| {
-            let of = |level: &Scope| {
-                let mut groups: Vec<_> = places.iter().map(|p| p.group(*level)).collect();
-                groups.sort_unstable();
-                groups.dedup();
-                groups.len()
-            };
-            self.levels.iter().map(of).sum::<usize>()
+            self.levels
+                .iter()
+                .map(|level| {
+                    let mut groups: Vec<_> = places.iter().map(|p| p.group(*level)).collect();
+                    groups.sort_unstable();
+                    groups.dedup();
+                    groups.len()
+                })
+                .sum::<usize>()
         };
         let is_finer = |other: &Vec<Place>| {
             let pairs = || (0..places.len()).flat_map(|i| (0..i).map(move |j| (i, j)));
@@ -434,8 +439,9 @@ impl Alphabet {
                     // A group number denotes one group within each wider group, so one numbering is
                     // enough.
                     let fits = |(i, p): (usize, &Place)| {
-                        let same = |q: &&Place| q.group(level) == p.group(level);
-                        let first = places[..i].iter().find(same);
+                        let first = places[..i]
+                            .iter()
+                            .find(|q| q.group(level) == p.group(level));
                         first.is_none_or(|q| {
                             above.iter().all(|wider| q.group(*wider) == p.group(*wider))
                         })
@@ -451,7 +457,7 @@ impl Alphabet {
     }
 
     /// The placements for a shape in which all threads of a group reach a barrier if one does.
-    pub fn placed(&self, shape: &Shape) -> Vec<Vec<Place>> {
+    pub fn placed(&self, shape: &ProgramShape) -> Vec<Vec<Place>> {
         let mut all = self.placements(shape.threads.len());
         all.retain(|places| meets(shape, places));
         all
@@ -465,7 +471,7 @@ impl Alphabet {
             for l in self
                 .of(kind)
                 .map(|i| &self.letters[i])
-                .filter(|l| l.name == Name::Own)
+                .filter(|l| l.name == AccessName::Own)
             {
                 let word = l.order.map_or("weak", |o| bare(row.order_word(o)));
                 if !orders.contains(&word) {
@@ -480,39 +486,42 @@ impl Alphabet {
             "exchanges"
         };
         let kinds = [
-            ("stores", Kind::Write),
-            ("loads", Kind::Read),
-            (updates, Kind::Update),
-            ("fences", Kind::Fence),
+            ("stores", InstrKind::Write),
+            ("loads", InstrKind::Read),
+            (updates, InstrKind::Update),
+            ("fences", InstrKind::Fence),
         ];
         let mut text: Vec<String> = kinds
             .iter()
             .map(|(noun, kind)| format!("{noun} ({})", words(*kind)))
             .collect();
-        if self.has(Kind::Reduce) {
-            text.push(format!("reductions that add ({})", words(Kind::Reduce)));
+        if self.has(InstrKind::Reduce) {
+            text.push(format!(
+                "reductions that add ({})",
+                words(InstrKind::Reduce)
+            ));
         }
         let named = |name| self.letters.iter().any(|l| l.name == name);
-        for Other { noun, .. } in OTHERS.iter().filter(|other| named(other.name)) {
+        for OtherName { noun, .. } in OTHERS.iter().filter(|other| named(other.name)) {
             text.push(format!(
                 "stores and loads by {noun}, and the proxy fence of {noun}"
             ));
         }
-        if self.has(Kind::PlainRead) {
+        if self.has(InstrKind::PlainRead) {
             text.push("plain stores and loads of locations of their own".to_owned());
         }
         let tied = |kind| self.letters.iter().any(|l| l.tied && l.kind == kind);
-        if tied(Kind::Write) {
+        if tied(InstrKind::Write) {
             text.push("stores of what depends on all that the thread has read".to_owned());
         }
-        if tied(Kind::Read) {
+        if tied(InstrKind::Read) {
             text.push(
                 "branches that end a thread unless an atomic read is as the outcome says"
                     .to_owned(),
             );
         }
-        if self.has(Kind::Barrier) {
-            let before = if tied(Kind::Read) {
+        if self.has(InstrKind::Barrier) {
+            let before = if tied(InstrKind::Read) {
                 ", no branch before it"
             } else {
                 ""
@@ -547,11 +556,12 @@ impl Alphabet {
         &self,
         letter: &Letter,
         location: &str,
-        (declared, register): (&str, &str),
+        declared: &str,
+        register: &str,
         value: &str,
         read: usize,
     ) -> String {
-        let read = Some(read).filter(|_| self.compares && letter.kind == Kind::Update);
+        let read = Some(read).filter(|_| self.compares && letter.kind == InstrKind::Update);
         let row = self.dialect.row();
         let order = letter.order.map_or("", |o| row.order_word(o));
         let scope = letter.scope.map_or(String::new(), |s| row.scope_word(s));
@@ -565,24 +575,24 @@ impl Alphabet {
             let (before, [store, load]) =
                 other.map_or(("", ["st", "ld"]), |other| (other.before, other.accesses));
             return match letter.kind {
-                Kind::Write | Kind::PlainWrite => {
+                InstrKind::Write | InstrKind::PlainWrite => {
                     format!("{store}{suffix} {before}{location}, {value}")
                 }
-                Kind::Read | Kind::PlainRead => {
+                InstrKind::Read | InstrKind::PlainRead => {
                     format!("{load}{suffix} {register}, {before}{location}")
                 }
-                Kind::Reduce => format!("red{suffix}.add {location}, {value}"),
-                Kind::Update => match read {
+                InstrKind::Reduce => format!("red{suffix}.add {location}, {value}"),
+                InstrKind::Update => match read {
                     None => format!("atom{suffix}.exch {register}, {location}, {value}"),
                     Some(read) => {
                         format!("atom{suffix}.cas {register}, {location}, {read}, {value}")
                     }
                 },
-                Kind::Fence => other.map_or_else(
+                InstrKind::Fence => other.map_or_else(
                     || (row.fence)(order, &scope),
                     |other| other.fence.to_owned(),
                 ),
-                Kind::Barrier => barrier(self.dialect).unwrap_or_default().to_owned(),
+                InstrKind::Barrier => barrier(self.dialect).unwrap_or_default().to_owned(),
             };
         };
         let place = if writing.objects {
@@ -591,21 +601,21 @@ impl Alphabet {
             format!("*{location}")
         };
         let (function, value) = match letter.kind {
-            Kind::Write => ("store", Some(value)),
-            Kind::Read => ("load", None),
-            Kind::Update if read.is_some() => ("compare_exchange_strong", Some(value)),
-            Kind::Update => ("exchange", Some(value)),
-            Kind::Reduce => ("fetch_add", Some(value)),
-            Kind::Fence => return format!("{};", (row.fence)(order, &scope)),
-            Kind::Barrier => return format!("{};", barrier(self.dialect).unwrap_or_default()),
-            Kind::PlainWrite => return format!("{place} = {value};"),
-            Kind::PlainRead => return format!("{declared}{register} = {place};"),
+            InstrKind::Write => ("store", Some(value)),
+            InstrKind::Read => ("load", None),
+            InstrKind::Update if read.is_some() => ("compare_exchange_strong", Some(value)),
+            InstrKind::Update => ("exchange", Some(value)),
+            InstrKind::Reduce => ("fetch_add", Some(value)),
+            InstrKind::Fence => return format!("{};", (row.fence)(order, &scope)),
+            InstrKind::Barrier => return format!("{};", barrier(self.dialect).unwrap_or_default()),
+            InstrKind::PlainWrite => return format!("{place} = {value};"),
+            InstrKind::PlainRead => return format!("{declared}{register} = {place};"),
         };
         let failure = letter
             .order
             .map_or(order, |o| row.order_word(on_failure(o)));
         let expected = read.map(|_| (register, failure));
-        let access = Access {
+        let access = AtomicAccess {
             function,
             ty: "int",
             place: &place,
@@ -629,11 +639,11 @@ impl Alphabet {
     /// The lines of a thread, given the number of its first instruction.
     fn code(
         &self,
-        shape: &Shape,
+        shape: &ProgramShape,
         thread: usize,
         first: usize,
         letters: &[usize],
-        outcome: Option<&Outcome>,
+        outcome: Option<&ShapeOutcome>,
     ) -> String {
         let (slots, values) = (&shape.threads[thread], values(shape));
         let written = outcome.and_then(|outcome| outcome.written(shape));
@@ -671,7 +681,7 @@ impl Alphabet {
             let _ = writeln!(
                 text,
                 "{}",
-                self.write(letter, location, (declared, &register), &value, read)
+                self.write(letter, location, declared, &register, &value, read)
             );
             if slot.kind.tells() {
                 held.push(read);
@@ -711,10 +721,10 @@ impl Alphabet {
     pub fn test(
         &self,
         head: &str,
-        shape: &Shape,
+        shape: &ProgramShape,
         places: &[Place],
         letters: &[usize],
-        outcome: Option<&Outcome>,
+        outcome: Option<&ShapeOutcome>,
     ) -> String {
         let row = self.dialect.row();
         let mut text = head.to_owned();
@@ -733,7 +743,7 @@ impl Alphabet {
             };
             let _ = writeln!(text, "{name} = {held}");
         }
-        for Other {
+        for OtherName {
             name: other,
             before,
             proxy,
@@ -771,9 +781,30 @@ impl Alphabet {
     }
 }
 
+/// The levels at which placements differ, widest first.
+fn levels(dialect: Dialect, further: &[Further]) -> Vec<Scope> {
+    let row = dialect.row();
+    let asked = |what| further.contains(&what) && what.lacks(dialect).is_none();
+    let levels = [
+        (Scope::Gpu, asked(Further::System)),
+        (Scope::Cluster, asked(Further::Cluster)),
+        (
+            Scope::Cta,
+            row.levels.iter().any(|level| level.scope == Scope::Cta),
+        ),
+    ];
+    levels
+        .into_iter()
+        .filter(|(_, has)| *has)
+        .map(|(level, _)| level)
+        .collect()
+}
+
 /// Whether all threads of a group reach a barrier if one of them does.
-fn meets(shape: &Shape, places: &[Place]) -> bool {
-    let comes = |slots: &Vec<Slot>| slots.iter().any(|slot| slot.kind == Kind::Barrier);
+fn meets(shape: &ProgramShape, places: &[Place]) -> bool {
+    fn comes(slots: &[ShapeSlot]) -> bool {
+        slots.iter().any(|slot| slot.kind == InstrKind::Barrier)
+    }
     let threads = || shape.threads.iter().zip(places);
     threads().all(|(a, p)| threads().all(|(b, q)| !p.same(q, Scope::Cta) || comes(a) == comes(b)))
 }
@@ -793,12 +824,12 @@ fn bare(word: &str) -> &str {
         .trim_start_matches("memory_order_")
 }
 
-/// The value that each instruction writes or adds. Writes to a location have distinct values from 1.
+/// The value that each instruction writes or adds. Writes to a location get 1, 2, ….
 /// With additions, values are powers of two, so that a sum shows its terms.
-pub fn values(shape: &Shape) -> Vec<usize> {
-    let adds = shape.has(Kind::Reduce);
+pub fn values(shape: &ProgramShape) -> Vec<usize> {
+    let adds = shape.has(InstrKind::Reduce);
     let mut written = [0; LOCATIONS.len()];
-    let value = |(_, slot): (usize, Slot)| match slot.location {
+    let value = |(_, slot): (usize, ShapeSlot)| match slot.location {
         Some(l) if slot.kind.writes() => {
             written[usize::from(l)] += 1;
             let number = written[usize::from(l)];
@@ -818,11 +849,13 @@ pub fn values(shape: &Shape) -> Vec<usize> {
 fn groupings(count: usize) -> Vec<Vec<u32>> {
     let mut all: Vec<Vec<u32>> = vec![Vec::new()];
     for _ in 0..count {
-        let longer = |g: Vec<u32>| {
-            let fresh = g.iter().max().map_or(0, |m| m + 1);
-            (0..=fresh).map(move |next| [g.as_slice(), &[next]].concat())
-        };
-        all = all.into_iter().flat_map(longer).collect();
+        all = all
+            .into_iter()
+            .flat_map(|g| {
+                let fresh = g.iter().max().map_or(0, |m| m + 1);
+                (0..=fresh).map(move |next| [g.as_slice(), &[next]].concat())
+            })
+            .collect();
     }
     all.sort_by_key(|g| std::cmp::Reverse(g.iter().max().copied()));
     all

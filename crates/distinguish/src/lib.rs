@@ -28,7 +28,9 @@ pub mod reduced;
 pub mod search;
 pub mod shape;
 
-pub use judge::{Judged, Learnt, Says, says};
+pub use judge::{JudgeSetup, LetterMeanings, ModelSummary, says};
 pub use letters::{Alphabet, Further};
 pub use outcome::Tier;
-pub use search::{Answer, Found, Minimal, Sought, Suite, Wanted, search, suite};
+pub use search::{
+    DifferingProgram, Minimal, SearchAnswer, SearchRequest, Suite, SuiteRequest, search, suite,
+};

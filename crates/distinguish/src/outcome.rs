@@ -7,13 +7,13 @@
 
 use crate::flat::{MOST_EVENTS, Rows, close, is_acyclic, ones};
 use crate::letters::values;
-use crate::shape::{Kind, LOCATIONS, Shape, Slot, permutations};
+use crate::shape::{InstrKind, LOCATIONS, ProgramShape, ShapeSlot, permutations};
 use program::Place;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A complete result of a program.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Outcome {
+pub struct ShapeOutcome {
     /// For each instruction, the instruction whose value it reads; `None` for an initial value and
     /// for instructions that do not read.
     pub sources: Vec<Option<u8>>,
@@ -37,10 +37,11 @@ pub enum Tier {
 ///
 /// If no register shows the value that an instruction read, outcomes look alike ([`alike`]). One
 /// represents all of them, and is critical only if all are.
-pub fn distinct(shape: &Shape, tier: Tier) -> Vec<Outcome> {
-    if shape.has(Kind::Reduce) {
-        let critical: FxHashSet<Outcome> = of_tier(shape, Tier::Critical).into_iter().collect();
-        let mut all: Vec<Outcome> = alike(shape)
+pub fn distinct(shape: &ProgramShape, tier: Tier) -> Vec<ShapeOutcome> {
+    if shape.has(InstrKind::Reduce) {
+        let critical: FxHashSet<ShapeOutcome> =
+            of_tier(shape, Tier::Critical).into_iter().collect();
+        let mut all: Vec<ShapeOutcome> = alike(shape)
             .into_values()
             .filter(|alike| match tier {
                 Tier::All => true,
@@ -61,8 +62,8 @@ pub fn distinct(shape: &Shape, tier: Tier) -> Vec<Outcome> {
 }
 
 /// The outcomes of a shape, grouped by equal registers and memory.
-pub fn alike(shape: &Shape) -> FxHashMap<Vec<usize>, Vec<Outcome>> {
-    let mut all: FxHashMap<Vec<usize>, Vec<Outcome>> = FxHashMap::default();
+pub fn alike(shape: &ProgramShape) -> FxHashMap<Vec<usize>, Vec<ShapeOutcome>> {
+    let mut all: FxHashMap<Vec<usize>, Vec<ShapeOutcome>> = FxHashMap::default();
     for outcome in outcomes(shape) {
         if let Some(seen) = outcome.seen(shape) {
             all.entry(seen).or_default().push(outcome);
@@ -72,12 +73,12 @@ pub fn alike(shape: &Shape) -> FxHashMap<Vec<usize>, Vec<Outcome>> {
 }
 
 /// All outcomes of a shape.
-pub fn outcomes(shape: &Shape) -> Vec<Outcome> {
+pub fn outcomes(shape: &ProgramShape) -> Vec<ShapeOutcome> {
     of_tier(shape, Tier::All)
 }
 
-fn of_tier(shape: &Shape, tier: Tier) -> Vec<Outcome> {
-    let slots: Vec<(usize, Slot)> = shape.slots().collect();
+fn of_tier(shape: &ProgramShape, tier: Tier) -> Vec<ShapeOutcome> {
+    let slots: Vec<(usize, ShapeSlot)> = shape.slots().collect();
     let mut all = Vec::new();
     if tier == Tier::Critical && !can_be_critical(shape) {
         return all;
@@ -112,7 +113,7 @@ fn of_tier(shape: &Shape, tier: Tier) -> Vec<Outcome> {
                 .iter()
                 .flat_map(|local| &local.sources)
                 .for_each(|(slot, source)| sources[*slot] = *source);
-            all.push(Outcome {
+            all.push(ShapeOutcome {
                 sources,
                 last: these.iter().map(|local| local.last).collect(),
             });
@@ -128,13 +129,17 @@ fn of_tier(shape: &Shape, tier: Tier) -> Vec<Outcome> {
 /// Whether two threads access several locations. If only one does, a cycle leaves it and returns to
 /// it at one location. If that location is coherent, this respects the order of its instructions,
 /// so there is no cycle.
-fn can_be_critical(shape: &Shape) -> bool {
-    let several = |slots: &&Vec<Slot>| {
-        let mut locations = slots.iter().filter_map(|slot| slot.location);
-        let first = locations.next();
-        locations.any(|location| Some(location) != first)
-    };
-    shape.threads.iter().filter(several).count() > 1
+fn can_be_critical(shape: &ProgramShape) -> bool {
+    shape
+        .threads
+        .iter()
+        .filter(|slots| {
+            let mut locations = slots.iter().filter_map(|slot| slot.location);
+            let first = locations.next();
+            locations.any(|location| Some(location) != first)
+        })
+        .count()
+        > 1
 }
 
 /// The behaviour at one location.
@@ -148,7 +153,7 @@ struct Local {
     orders: Vec<Rows>,
 }
 
-fn locals(slots: &[(usize, Slot)], location: u8) -> Vec<Local> {
+fn locals(slots: &[(usize, ShapeSlot)], location: u8) -> Vec<Local> {
     let here = |i: &usize| slots[*i].1.location == Some(location);
     let reads: Vec<usize> = (0..slots.len())
         .filter(here)
@@ -201,12 +206,11 @@ fn locals(slots: &[(usize, Slot)], location: u8) -> Vec<Local> {
             .map(|(&read, &w)| (read, writes.get(w).copied()))
             .collect();
         let from = all.len();
-        let with = |&last: &u8| Local {
+        all.extend(writes.iter().map(|&last| Local {
             sources: sources.clone(),
             last,
             orders: Vec::new(),
-        };
-        all.extend(writes.iter().map(with));
+        }));
         for (last, after) in &orders {
             let mut com = [0u32; MOST_EVENTS];
             writes
@@ -241,7 +245,7 @@ fn locals(slots: &[(usize, Slot)], location: u8) -> Vec<Local> {
 }
 
 /// Whether an interleaving shows the behaviour of all locations, with some of the orders of each.
-fn is_interleaved(slots: &[(usize, Slot)], locals: &[&Local]) -> bool {
+fn is_interleaved(slots: &[(usize, ShapeSlot)], locals: &[&Local]) -> bool {
     let n = slots.len();
     let mut rows = [0u32; MOST_EVENTS];
     for i in 0..n {
@@ -275,7 +279,7 @@ pub(crate) struct Symmetry {
 }
 
 impl Symmetry {
-    pub(crate) fn image(&self, o: &Outcome) -> Outcome {
+    pub(crate) fn image(&self, o: &ShapeOutcome) -> ShapeOutcome {
         let mut image = o.clone();
         for (i, source) in o.sources.iter().enumerate() {
             image.sources[usize::from(self.slots[i])] = source.map(|s| self.slots[usize::from(s)]);
@@ -302,21 +306,23 @@ impl Symmetry {
             .iter()
             .zip(&self.slots)
             .for_each(|(letter, &to)| image[usize::from(to)] = *letter);
-        let renumbered = |group: fn(&Place) -> u32| {
+        fn renumbered(group: fn(&Place) -> u32, moved: &[Place]) -> Vec<u32> {
             let mut known: Vec<u32> = Vec::new();
-            let number = |place: &Place| {
-                let group = group(place);
-                known.iter().position(|k| *k == group).unwrap_or_else(|| {
-                    known.push(group);
-                    known.len() - 1
-                }) as u32
-            };
-            moved.iter().map(number).collect::<Vec<u32>>()
-        };
+            moved
+                .iter()
+                .map(|place| {
+                    let group = group(place);
+                    known.iter().position(|k| *k == group).unwrap_or_else(|| {
+                        known.push(group);
+                        known.len() - 1
+                    }) as u32
+                })
+                .collect::<Vec<u32>>()
+        }
         let [gpus, clusters, ctas] = [
-            renumbered(|p| p.gpu),
-            renumbered(|p| p.cluster.unwrap_or(0)),
-            renumbered(|p| p.cta),
+            renumbered(|p| p.gpu, &moved),
+            renumbered(|p| p.cluster.unwrap_or(0), &moved),
+            renumbered(|p| p.cta, &moved),
         ];
         let groups = (0..moved.len())
             .map(|t| [gpus[t], clusters[t], ctas[t]])
@@ -325,7 +331,7 @@ impl Symmetry {
     }
 }
 
-pub(crate) fn symmetries(shape: &Shape) -> Vec<Symmetry> {
+pub(crate) fn symmetries(shape: &ProgramShape) -> Vec<Symmetry> {
     let starts: Vec<u8> = (0..shape.threads.len())
         .map(|t| {
             shape.threads[..t]
@@ -346,13 +352,17 @@ pub(crate) fn symmetries(shape: &Shape) -> Vec<Symmetry> {
                     })
             });
             if fits {
-                let moved = |(slots, &to): (&Vec<_>, &u8)| {
-                    let start = starts[usize::from(to)];
-                    (0..slots.len() as u8)
-                        .map(move |i| start + i)
-                        .collect::<Vec<u8>>()
-                };
-                let slots = shape.threads.iter().zip(&threads).flat_map(moved).collect();
+                let slots = shape
+                    .threads
+                    .iter()
+                    .zip(&threads)
+                    .flat_map(|(slots, &to)| {
+                        let start = starts[usize::from(to)];
+                        (0..slots.len() as u8)
+                            .map(move |i| start + i)
+                            .collect::<Vec<u8>>()
+                    })
+                    .collect();
                 found.push(Symmetry {
                     slots,
                     threads: threads.clone(),
@@ -364,16 +374,16 @@ pub(crate) fn symmetries(shape: &Shape) -> Vec<Symmetry> {
     found
 }
 
-impl Outcome {
+impl ShapeOutcome {
     /// The value that each instruction writes. `None`: an addition adds to its result, which no
     /// number satisfies.
-    pub fn written(&self, shape: &Shape) -> Option<Vec<usize>> {
-        let slots: Vec<Slot> = shape.slots().map(|(_, slot)| slot).collect();
+    pub fn written(&self, shape: &ProgramShape) -> Option<Vec<usize>> {
+        let slots: Vec<ShapeSlot> = shape.slots().map(|(_, slot)| slot).collect();
         let own = values(shape);
         let of = |mut i: usize| {
             let mut sum = own[i];
             for _ in 0..slots.len() {
-                if slots[i].kind != Kind::Reduce {
+                if slots[i].kind != InstrKind::Reduce {
                     return Some(sum);
                 }
                 let Some(source) = self.sources[i] else {
@@ -388,7 +398,7 @@ impl Outcome {
     }
 
     /// The final registers and memory that a condition can name.
-    fn seen(&self, shape: &Shape) -> Option<Vec<usize>> {
+    fn seen(&self, shape: &ProgramShape) -> Option<Vec<usize>> {
         let written = self.written(shape)?;
         let told = shape
             .slots()
@@ -407,7 +417,7 @@ impl Outcome {
     }
 
     /// The outcome as a condition.
-    pub fn condition(&self, shape: &Shape) -> String {
+    pub fn condition(&self, shape: &ProgramShape) -> String {
         let values = self.written(shape).unwrap_or_else(|| values(shape));
         let mut atoms = Vec::new();
         let (mut thread, mut registers) = (0, 0);
@@ -435,7 +445,7 @@ impl Outcome {
 }
 
 /// The number of instructions that write to a location.
-fn writes(shape: &Shape, location: usize) -> usize {
+fn writes(shape: &ProgramShape, location: usize) -> usize {
     shape
         .slots()
         .filter(|(_, s)| s.kind.writes() && s.location == Some(location as u8))
@@ -445,7 +455,9 @@ fn writes(shape: &Shape, location: usize) -> usize {
 /// The partial orders inside `within` that contain `containing`, relate the pairs of `covering`,
 /// and are transitive inside `within`.
 pub fn orders(n: usize, within: &[u32], containing: &[u32], covering: &[u32]) -> Vec<Vec<u32>> {
-    let has = |rows: &[u32], i: usize, j: usize| rows[i] >> j & 1 == 1;
+    fn has(rows: &[u32], i: usize, j: usize) -> bool {
+        rows[i] >> j & 1 == 1
+    }
     let mut pairs = Vec::new();
     let mut start = containing.to_vec();
     close(&mut start);
@@ -468,18 +480,13 @@ pub fn orders(n: usize, within: &[u32], containing: &[u32], covering: &[u32]) ->
         open[i] |= 1 << j;
         open[j] |= 1 << i;
     }
-    extend_order(
-        (within, covering),
-        &pairs,
-        &mut open,
-        &mut start,
-        &mut found,
-    );
+    extend_order(within, covering, &pairs, &mut open, &mut start, &mut found);
     found
 }
 
 fn extend_order(
-    (within, covering): (&[u32], &[u32]),
+    within: &[u32],
+    covering: &[u32],
     pairs: &[(usize, usize)],
     open: &mut Vec<u32>,
     order: &mut Vec<u32>,
@@ -512,16 +519,15 @@ fn extend_order(
         let o = |a: usize, b: usize| order[a] >> b & 1 == 1;
         let step =
             |a, b, c| !(o(a, b) && o(b, c)) || (!o(c, a) && (o(a, c) || within[a] >> c & 1 == 0));
-        let is_good = |k: usize| {
+        if (0..n).filter(|&k| whole(k)).all(|k| {
             step(i, j, k)
                 && step(i, k, j)
                 && step(j, i, k)
                 && step(j, k, i)
                 && step(k, i, j)
                 && step(k, j, i)
-        };
-        if (0..n).filter(|&k| whole(k)).all(is_good) {
-            extend_order((within, covering), rest, open, order, found);
+        }) {
+            extend_order(within, covering, rest, open, order, found);
         }
         if from != to {
             order[from] &= !(1 << to);
@@ -539,22 +545,27 @@ mod tests {
 
     #[test]
     fn what_nothing_writes_holds_its_initial_value() {
-        let slot = |kind, l: u8| Slot {
+        let slot = |kind, l: u8| ShapeSlot {
             kind,
             location: Some(l),
         };
         let threads = vec![
-            vec![slot(Kind::Write, 0), slot(Kind::Read, 1)],
-            vec![slot(Kind::Read, 0)],
+            vec![slot(InstrKind::Write, 0), slot(InstrKind::Read, 1)],
+            vec![slot(InstrKind::Read, 0)],
         ];
-        let all = outcomes(&Shape { threads });
+        let all = outcomes(&ProgramShape { threads });
         let sources: Vec<_> = all.iter().map(|outcome| outcome.sources.clone()).collect();
         assert_eq!(sources, [[None, None, None], [None, None, Some(0)]]);
     }
 
     #[test]
     fn outcomes_are_counted() {
-        let kinds = [Kind::Write, Kind::Read, Kind::Update, Kind::Fence];
+        let kinds = [
+            InstrKind::Write,
+            InstrKind::Read,
+            InstrKind::Update,
+            InstrKind::Fence,
+        ];
         let count = |size, tier| {
             shapes(size, &kinds)
                 .iter()

@@ -7,26 +7,26 @@
 //!
 //! # Invariants
 //! - In every program of these letters, the reduced model accepts and flags the same executions.
-//! - Leaves are [`NodeOp::Base`] nodes. Their number is the index of a [`Bits`] in [`Reduced`], and
-//!   no longer one of the signature.
+//! - Leaves are [`NodeOp::Base`] nodes. Their number is the index of a [`TypeSet`] in
+//!   [`ReducedModel`], and no longer one of the signature.
 
 use std::collections::HashMap;
 
 use cat::algebra::needed;
 use cat::model::ir::{
-    Axiom, Effect, FixGroup, FreeRel, Kind, Model, Node, NodeId, NodeOp, Shape, Test,
+    Axiom, FixGroup, FreeRel, FreeShape, Kind, Model, ModelNode, NodeId, NodeOp, Test, TestEffect,
 };
 use cat::model::signature::BaseId;
 use rustc_hash::FxHashMap;
 
 /// A set of event types, or of pairs of types with a standing, as bits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Bits(Vec<u32>);
+pub struct TypeSet(Vec<u32>);
 
-impl Bits {
+impl TypeSet {
     /// The empty set with room for `count` elements.
-    pub fn none(count: usize) -> Bits {
-        Bits(vec![0; count.div_ceil(32)])
+    pub fn none(count: usize) -> TypeSet {
+        TypeSet(vec![0; count.div_ceil(32)])
     }
 
     /// Adds an element.
@@ -49,8 +49,8 @@ impl Bits {
         self.0.iter().all(|word| *word == 0)
     }
 
-    fn with(&self, other: &Bits, op: impl Fn(u32, u32) -> u32) -> Bits {
-        Bits(
+    fn with(&self, other: &TypeSet, op: impl Fn(u32, u32) -> u32) -> TypeSet {
+        TypeSet(
             self.0
                 .iter()
                 .zip(&other.0)
@@ -59,65 +59,72 @@ impl Bits {
         )
     }
 
-    fn is_in(&self, other: &Bits) -> bool {
+    fn is_in(&self, other: &TypeSet) -> bool {
         self.0.iter().zip(&other.0).all(|(a, b)| a & !b == 0)
     }
 
-    fn meets(&self, other: &Bits) -> bool {
+    fn meets(&self, other: &TypeSet) -> bool {
         self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
     }
 }
 
 /// The number of standings of two events. The standings of a pair of types fill one word of
-/// [`Bits`].
+/// [`TypeSet`].
 pub const STANDINGS: usize = 32;
 
 /// The pairs of event types with standings that programs can have.
 #[derive(Clone, Debug)]
-pub struct Pairs {
+pub struct TypePairs {
     /// The number of types.
     pub types: usize,
     /// The possible pairs; others are never looked up.
-    pub possible: Bits,
+    pub possible: TypeSet,
     /// For each standing, the reverse standing.
     pub inverse: [u8; STANDINGS],
     /// The standings of an event to itself, as bits.
     pub own: u32,
 }
 
-impl Pairs {
+impl TypePairs {
     /// The index of a pair.
     pub fn at(&self, a: usize, b: usize, standing: usize) -> usize {
         (a * self.types + b) * STANDINGS + standing
     }
 
     /// Filters the standings of each possible pair of types.
-    fn each(&self, keeps: impl Fn(usize, usize, u32) -> u32) -> Bits {
-        let word = |(at, word): (usize, &u32)| match word {
-            0 => 0,
-            word => word & keeps(at / self.types, at % self.types, *word),
-        };
-        Bits(self.possible.0.iter().enumerate().map(word).collect())
+    fn each(&self, keeps: impl Fn(usize, usize, u32) -> u32) -> TypeSet {
+        TypeSet(
+            self.possible
+                .0
+                .iter()
+                .enumerate()
+                .map(|(at, word)| match word {
+                    0 => 0,
+                    word => word & keeps(at / self.types, at % self.types, *word),
+                })
+                .collect(),
+        )
     }
 
-    fn between(&self, a: &Bits, b: &Bits) -> Bits {
+    fn between(&self, a: &TypeSet, b: &TypeSet) -> TypeSet {
         self.each(|x, y, word| if a.has(x) && b.has(y) { word } else { 0 })
     }
 
-    fn identity(&self, types: &Bits) -> Bits {
+    fn identity(&self, types: &TypeSet) -> TypeSet {
         self.each(|x, _, word| if types.has(x) { word & self.own } else { 0 })
     }
 
-    fn turned(&self, bits: &Bits) -> Bits {
+    fn turned(&self, bits: &TypeSet) -> TypeSet {
         self.each(|x, y, _| {
             let from = bits.0[y * self.types + x];
-            let turn = |word, s: usize| word | (from >> s & 1) << self.inverse[s];
-            (0..STANDINGS).fold(0, turn)
+            (0..STANDINGS).fold(0, |word, s: usize| {
+                word | (from >> s & 1) << self.inverse[s]
+            })
         })
     }
 
-    fn types_of(&self, bits: &Bits, second: bool) -> Bits {
-        let mut types = Bits::none(self.types);
+    fn types_of(&self, bits: &TypeSet, second: bool) -> TypeSet {
+        let mut types = TypeSet::none(self.types);
         for (at, _) in bits.0.iter().enumerate().filter(|(_, word)| **word != 0) {
             types.add(if second {
                 at % self.types
@@ -131,46 +138,46 @@ impl Pairs {
 
 /// A reduced model.
 #[derive(Clone, Debug)]
-pub struct Reduced {
+pub struct ReducedModel {
     /// The model; its base sets and relations are indices of leaves.
     pub model: Model,
     /// The leaves.
-    pub leaves: Vec<Bits>,
+    pub leaves: Vec<TypeSet>,
 }
 
 /// A model without node numbers, for comparison. Equal forms mean equal models on these programs.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Same {
+pub struct ComparableModel {
     nodes: Vec<(NodeOp, Kind)>,
-    leaves: Vec<Bits>,
-    tests: Vec<(Test, bool, Effect, NodeId)>,
-    free: Vec<(Shape, [Option<NodeId>; 3])>,
+    leaves: Vec<TypeSet>,
+    tests: Vec<(Test, bool, TestEffect, NodeId)>,
+    free: Vec<(FreeShape, [Option<NodeId>; 3])>,
     ends: [u32; 2],
 }
 
 /// An upper bound of a node's value, and whether it is exact.
 #[derive(Clone, Debug)]
-struct Bound {
-    most: Bits,
+struct NodeBound {
+    most: TypeSet,
     exact: bool,
 }
 
 struct Reducer<'a> {
-    pairs: &'a Pairs,
-    nodes: Vec<Node>,
-    bounds: Vec<Bound>,
+    pairs: &'a TypePairs,
+    nodes: Vec<ModelNode>,
+    bounds: Vec<NodeBound>,
     known: FxHashMap<(NodeOp, Kind), NodeId>,
-    leaves: Vec<Bits>,
-    of_leaf: HashMap<(Bits, Kind), NodeId>,
+    leaves: Vec<TypeSet>,
+    of_leaf: HashMap<(TypeSet, Kind), NodeId>,
 }
 
 /// Reduces a model with some of its flags, given each of its base sets and relations.
 pub fn reduced(
     model: &Model,
     flags: &[usize],
-    pairs: &Pairs,
-    mut base: impl FnMut(BaseId) -> Bits,
-) -> Reduced {
+    pairs: &TypePairs,
+    mut base: impl FnMut(BaseId) -> TypeSet,
+) -> ReducedModel {
     let asked = flags.iter().map(|&f| &model.flags[f]);
     let bounds = model
         .free
@@ -214,16 +221,8 @@ pub fn reduced(
                 NodeOp::Base(id) => reducer.leaf(base(id), node.kind),
                 NodeOp::Free(id) => {
                     let free = &model.free[id.0 as usize];
-                    let within =
-                        new[free.within.index()].map(|w| reducer.bounds[w.index()].most.clone());
-                    let most = within.unwrap_or_else(|| pairs.possible.clone());
-                    let apart = pairs.each(|_, _, word| word & !pairs.own);
-                    let most = if free.shape == Shape::Order {
-                        most.with(&apart, |a, b| a & b)
-                    } else {
-                        most
-                    };
-                    reducer.add(node.op, node.kind, Bound { most, exact: false })
+                    let within = new[free.within.index()];
+                    reducer.free(node.op, free.shape, within)
                 }
                 op => reducer.node(op.map_operands(|id| operand(&new, id)), node.kind),
             });
@@ -239,7 +238,7 @@ pub fn reduced(
                 op => op.map_operands(|id| operand(&new, id)),
             };
             let most = reducer.everything(node.kind);
-            new[i] = Some(reducer.push(op, node.kind, Bound { most, exact: false }));
+            new[i] = Some(reducer.push(op, node.kind, NodeBound { most, exact: false }));
         }
         let of = |ids: &[NodeId]| ids.iter().map(|id| operand(&new, *id)).collect();
         let old = &model.groups[g];
@@ -251,16 +250,21 @@ pub fn reduced(
             range,
         });
     }
+    assemble(model, flags, &new, groups, reducer)
+}
+
+/// The reduced model; `new` has the reduced node of each node.
+fn assemble(
+    model: &Model,
+    flags: &[usize],
+    new: &[Option<NodeId>],
+    groups: Vec<FixGroup>,
+    reducer: Reducer<'_>,
+) -> ReducedModel {
     let of = |id: NodeId| new[id.index()].expect("it is needed");
     let tested = |axiom: &Axiom| Axiom {
         node: of(axiom.node),
         ..axiom.clone()
-    };
-    let bounded = |free: &FreeRel| FreeRel {
-        within: of(free.within),
-        containing: free.containing.map(of),
-        covering: free.covering.map(of),
-        ..free.clone()
     };
     let axioms = model.axioms.iter().map(tested);
     // An axiom over a node that is empty in every program rejects nothing.
@@ -268,8 +272,17 @@ pub fn reduced(
         .filter(|a| a.negated || reducer.nodes[a.node.index()].op != NodeOp::Empty)
         .collect();
     let (flags, free) = (
-        asked.map(tested).collect(),
-        model.free.iter().map(bounded).collect(),
+        flags.iter().map(|&f| tested(&model.flags[f])).collect(),
+        model
+            .free
+            .iter()
+            .map(|free| FreeRel {
+                within: of(free.within),
+                containing: free.containing.map(of),
+                covering: free.covering.map(of),
+                ..free.clone()
+            })
+            .collect(),
     );
     let Reducer { nodes, leaves, .. } = reducer;
     let model = Model {
@@ -291,23 +304,37 @@ pub fn reduced(
         signature: model.signature.clone(),
         files: Vec::new(),
     };
-    Reduced { model, leaves }
+    ReducedModel { model, leaves }
 }
 
 impl Reducer<'_> {
-    fn everything(&self, kind: Kind) -> Bits {
+    /// A free relation, given its `within` relation.
+    fn free(&mut self, op: NodeOp, shape: FreeShape, within: Option<NodeId>) -> NodeId {
+        let within = within.map(|w| self.bounds[w.index()].most.clone());
+        let pairs = self.pairs;
+        let most = within.unwrap_or_else(|| pairs.possible.clone());
+        let apart = pairs.each(|_, _, word| word & !pairs.own);
+        let most = if shape == FreeShape::Order {
+            most.with(&apart, |a, b| a & b)
+        } else {
+            most
+        };
+        self.add(op, Kind::Rel, NodeBound { most, exact: false })
+    }
+
+    fn everything(&self, kind: Kind) -> TypeSet {
         match kind {
             Kind::Rel => self.pairs.possible.clone(),
             Kind::Set => {
-                let mut all = Bits::none(self.pairs.types);
+                let mut all = TypeSet::none(self.pairs.types);
                 (0..self.pairs.types).for_each(|t| all.add(t));
                 all
             }
         }
     }
 
-    fn push(&mut self, op: NodeOp, kind: Kind, bound: Bound) -> NodeId {
-        self.nodes.push(Node {
+    fn push(&mut self, op: NodeOp, kind: Kind, bound: NodeBound) -> NodeId {
+        self.nodes.push(ModelNode {
             op,
             kind,
             is_static: false,
@@ -318,7 +345,7 @@ impl Reducer<'_> {
         NodeId(self.nodes.len() as u32 - 1)
     }
 
-    fn add(&mut self, op: NodeOp, kind: Kind, bound: Bound) -> NodeId {
+    fn add(&mut self, op: NodeOp, kind: Kind, bound: NodeBound) -> NodeId {
         if let Some(id) = self.known.get(&(op, kind)) {
             return *id;
         }
@@ -327,9 +354,9 @@ impl Reducer<'_> {
         id
     }
 
-    fn leaf(&mut self, bits: Bits, kind: Kind) -> NodeId {
+    fn leaf(&mut self, bits: TypeSet, kind: Kind) -> NodeId {
         let bits = bits.with(&self.everything(kind), |a, b| a & b);
-        let bound = Bound {
+        let bound = NodeBound {
             most: bits.clone(),
             exact: true,
         };
@@ -361,7 +388,7 @@ impl Reducer<'_> {
             NodeOp::Base(_) | NodeOp::Free(_) | NodeOp::Var(..) => {
                 unreachable!("leaves are made elsewhere")
             }
-            NodeOp::Empty => (Bits(vec![0; self.everything(kind).0.len()]), true),
+            NodeOp::Empty => (TypeSet(vec![0; self.everything(kind).0.len()]), true),
             NodeOp::Universe => (self.everything(kind), true),
             NodeOp::IdentityOn(a) => (pairs.identity(of(a)), bound(a).exact),
             NodeOp::Product(a, b) => (
@@ -381,7 +408,7 @@ impl Reducer<'_> {
                 if meet {
                     (all, false)
                 } else {
-                    (Bits(vec![0; all.0.len()]), true)
+                    (TypeSet(vec![0; all.0.len()]), true)
                 }
             }
             NodeOp::Inverse(a) => (pairs.turned(of(a)), bound(a).exact),
@@ -399,7 +426,7 @@ impl Reducer<'_> {
         let within = |a: NodeId, b: NodeId| bound(b).exact && of(a).is_in(of(b));
         let is_empty = |id: NodeId| of(id).is_empty();
         // An identity on all events at which the other operand begins or ends.
-        let neutral = |id: NodeId, others: Bits| {
+        let neutral = |id: NodeId, others: TypeSet| {
             let types = pairs.types_of(of(id), false);
             bound(id).exact && *of(id) == pairs.identity(&types) && others.is_in(&types)
         };
@@ -421,16 +448,16 @@ impl Reducer<'_> {
             NodeOp::Inter(a, b) if b < a => NodeOp::Inter(b, a),
             op => op,
         };
-        self.add(op, kind, Bound { most, exact: false })
+        self.add(op, kind, NodeBound { most, exact: false })
     }
 }
 
-impl Reduced {
+impl ReducedModel {
     /// The comparable form, without node numbers.
-    pub fn same(&self) -> Same {
-        let mut same = Same {
+    pub fn same(&self) -> ComparableModel {
+        let mut same = ComparableModel {
             ends: [self.model.values.0, self.model.finals.0],
-            ..Same::default()
+            ..ComparableModel::default()
         };
         let mut numbers: FxHashMap<NodeId, NodeId> = FxHashMap::default();
         for axiom in self.model.axioms.iter().chain(&self.model.flags) {
@@ -451,7 +478,7 @@ impl Reduced {
     fn number(
         &self,
         id: NodeId,
-        same: &mut Same,
+        same: &mut ComparableModel,
         numbers: &mut FxHashMap<NodeId, NodeId>,
     ) -> NodeId {
         if let Some(number) = numbers.get(&id) {

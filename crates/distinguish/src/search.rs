@@ -10,8 +10,8 @@
 //! into smaller regions, and searches these for the next one.
 //!
 //! The search first tests both models for this property, on message passing and store buffering
-//! with all letters ([`Compared`]). If the property fails, it does not compare letters of different
-//! scopes, or compares none; it then tries all choices.
+//! with all letters ([`LetterOrder`]). If the property fails, it does not compare letters of
+//! different scopes, or compares none; it then tries all choices.
 //!
 //! # Invariants
 //! - The result is the first one in a fixed order, for any number of threads.
@@ -20,20 +20,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use crate::judge::{Judge, Judged};
+use crate::judge::{Judge, JudgeSetup};
 use crate::letters::Alphabet;
-use crate::outcome::{Outcome, Tier, distinct};
-use crate::shape::{Kind, Program, Shape, Slot, shapes};
+use crate::outcome::{ShapeOutcome, Tier, distinct};
+use crate::shape::{InstrKind, LetteredProgram, ProgramShape, ShapeSlot, shapes};
 use program::Place;
 use program::words::Order;
 
 /// The search problem: a program and an outcome that `allows` allows and `forbids` forbids.
 #[derive(Debug)]
-pub struct Sought<'a> {
+pub struct SearchRequest<'a> {
     /// The models that have to allow the outcome.
-    pub allows: Vec<Judged<'a>>,
+    pub allows: Vec<JudgeSetup<'a>>,
     /// The models that have to forbid the outcome.
-    pub forbids: Vec<Judged<'a>>,
+    pub forbids: Vec<JudgeSetup<'a>>,
     /// The letters of programs.
     pub alphabet: &'a Alphabet,
     /// The largest number of instructions.
@@ -50,18 +50,18 @@ pub struct Sought<'a> {
 
 /// A program and an outcome on which the models differ.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct DifferingProgram {
     /// Its shape.
-    pub shape: Shape,
+    pub shape: ProgramShape,
     /// The places of its threads.
     pub places: Vec<Place>,
     /// The letter of each instruction.
     pub letters: Vec<usize>,
     /// The outcome.
-    pub outcome: Outcome,
+    pub outcome: ShapeOutcome,
 }
 
-impl Found {
+impl DifferingProgram {
     /// The program as a test with that name; the condition describes the outcome.
     pub fn text(&self, alphabet: &Alphabet, name: &str, doc: &str) -> String {
         let dialect = alphabet.dialect;
@@ -84,9 +84,9 @@ impl Found {
 
 /// The result of a search.
 #[derive(Clone, Debug, Default)]
-pub struct Answer {
+pub struct SearchAnswer {
     /// The programs found, the smallest first.
-    pub found: Vec<Found>,
+    pub found: Vec<DifferingProgram>,
     /// The search covered all programs up to this number of instructions, or stopped at a result.
     pub searched: usize,
     /// If time ran out: the number of finished shapes with one instruction more, and the number of
@@ -96,7 +96,7 @@ pub struct Answer {
 
 /// The letters that are compared by strength; others are tried one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Compared {
+enum LetterOrder {
     /// All letters of a kind, and also threads in one group with threads in two.
     All,
     /// Letters with the same scope.
@@ -105,17 +105,17 @@ enum Compared {
     None,
 }
 
-impl Compared {
+impl LetterOrder {
     /// Whether the second letter is known to be no weaker than the first (`up`), or no stronger.
     fn has(self, alphabet: &Alphabet, a: usize, b: usize, up: bool) -> bool {
         let (low, high) = if up { (a, b) } else { (b, a) };
         match self {
-            Compared::All => alphabet.is_below(low, high),
-            Compared::OfOneScope => {
+            LetterOrder::All => alphabet.is_below(low, high),
+            LetterOrder::OfOneScope => {
                 alphabet.is_below(low, high)
                     && alphabet.letters[low].scope == alphabet.letters[high].scope
             }
-            Compared::None => low == high,
+            LetterOrder::None => low == high,
         }
     }
 }
@@ -124,9 +124,9 @@ impl Compared {
 ///
 /// # Errors
 /// Why a model cannot judge such programs.
-pub fn search(sought: &Sought<'_>) -> Result<Answer, String> {
+pub fn search(sought: &SearchRequest<'_>) -> Result<SearchAnswer, String> {
     let searcher = Searcher::new(sought)?;
-    let mut answer = Answer::default();
+    let mut answer = SearchAnswer::default();
     let kinds = sought.alphabet.kinds();
     for size in 1..=sought.size {
         let shapes = shapes(size, &kinds);
@@ -167,7 +167,7 @@ struct Searcher<'a> {
     forbids: Vec<Judge>,
     /// Source-language models, which may call a program undefined.
     defines: Vec<Judge>,
-    compared: Compared,
+    compared: LetterOrder,
     /// Whether an outcome is never allowed if the weakest letters and separate groups do not allow
     /// it.
     bottom: bool,
@@ -181,10 +181,10 @@ struct Searcher<'a> {
 }
 
 impl<'a> Searcher<'a> {
-    fn new(sought: &Sought<'a>) -> Result<Searcher<'a>, String> {
+    fn new(sought: &SearchRequest<'a>) -> Result<Searcher<'a>, String> {
         let alphabet = sought.alphabet;
         let mut defines: Vec<Judge> = Vec::new();
-        let mut judges = |all: &[Judged<'a>]| -> Result<Vec<Judge>, String> {
+        let mut judges = |all: &[JudgeSetup<'a>]| -> Result<Vec<Judge>, String> {
             let mut judges = Vec::new();
             for (i, judged) in all.iter().enumerate() {
                 let learnt = judged.learnt(alphabet)?;
@@ -215,11 +215,11 @@ impl<'a> Searcher<'a> {
                 }),
             ]
         };
-        let [top, bottom, of_definedness] = holds(Compared::All);
+        let [top, bottom, of_definedness] = holds(LetterOrder::All);
         let compared = match top && bottom && of_definedness {
-            true => Compared::All,
-            false if holds(Compared::OfOneScope) == [true; 3] => Compared::OfOneScope,
-            false => Compared::None,
+            true => LetterOrder::All,
+            false if holds(LetterOrder::OfOneScope) == [true; 3] => LetterOrder::OfOneScope,
+            false => LetterOrder::None,
         };
         let (all, deadline) = (sought.all, sought.deadline);
         Ok(Searcher {
@@ -237,7 +237,12 @@ impl<'a> Searcher<'a> {
     }
 
     /// Searches one tier of all shapes; also returns the number of finished shapes.
-    fn tier(&self, sought: &Sought<'_>, shapes: &[Shape], tier: Tier) -> (Vec<Found>, usize) {
+    fn tier(
+        &self,
+        sought: &SearchRequest<'_>,
+        shapes: &[ProgramShape],
+        tier: Tier,
+    ) -> (Vec<DifferingProgram>, usize) {
         let next = AtomicUsize::new(0);
         let first = AtomicUsize::new(usize::MAX);
         let undone = AtomicUsize::new(shapes.len());
@@ -283,13 +288,13 @@ impl<'a> Searcher<'a> {
         (found.into_iter().map(|(_, f)| f).collect(), undone)
     }
 
-    fn shape(&mut self, shape: &Shape, tier: Tier) -> Vec<Found> {
+    fn shape(&mut self, shape: &ProgramShape, tier: Tier) -> Vec<DifferingProgram> {
         self.late |= stop::late(self.deadline);
         if self.late {
             return Vec::new();
         }
         let mut outcomes = distinct(shape, tier);
-        let slots: Vec<Slot> = shape.slots().map(|(_, slot)| slot).collect();
+        let slots: Vec<ShapeSlot> = shape.slots().map(|(_, slot)| slot).collect();
         let choices = classes(self.alphabet, shape, self.compared);
         let placements = self.alphabet.placed(shape);
         let open_of = |chosen: &[usize]| -> Vec<&[usize]> {
@@ -299,31 +304,7 @@ impl<'a> Searcher<'a> {
                 .map(|(c, &i)| c[i].as_slice())
                 .collect()
         };
-        let of_all_scopes = classes(self.alphabet, shape, Compared::All);
-        if of_all_scopes.iter().all(|classes| classes.len() == 1) {
-            let open: Vec<&[usize]> = of_all_scopes
-                .iter()
-                .map(|classes| classes[0].as_slice())
-                .collect();
-            let (apart, together) = (
-                self.alphabet.apart(slots.len()),
-                self.alphabet.together(slots.len()),
-            );
-            if self.bottom {
-                outcomes
-                    .retain(|o| says(&mut self.allows, (shape, &apart, &weakest(&open)), o, true));
-            }
-            if self.top {
-                outcomes.retain(|o| {
-                    says(
-                        &mut self.forbids,
-                        (shape, &together, &strongest(&open)),
-                        o,
-                        false,
-                    )
-                });
-            }
-        }
+        self.drop_settled(shape, &mut outcomes);
         let mut found = Vec::new();
         for places in &placements {
             let mut chosen = vec![0; slots.len()];
@@ -331,20 +312,20 @@ impl<'a> Searcher<'a> {
                 self.late |= stop::late(self.deadline);
                 let open = open_of(&chosen);
                 let (weak, strong) = (weakest(&open), strongest(&open));
-                let mut hunt = Hunt {
+                let mut hunt = LetterSearch {
                     shape,
                     places,
                     open: &open,
-                    defined: Known::default(),
+                    defined: MonotoneCache::default(),
                 };
                 let mut left: Vec<usize> = (0..outcomes.len()).collect();
                 // Most choices of letters are not even defined.
-                let mut defined = |hunt: &mut Hunt<'_>, o: &Outcome| {
+                let mut defined = |hunt: &mut LetterSearch<'_>, o: &ShapeOutcome| {
                     hunt.defined.asked(self.alphabet, &strong, || {
                         is_defined(&mut self.defines, (shape, places, &strong), o)
                     })
                 };
-                if self.compared != Compared::All
+                if self.compared != LetterOrder::All
                     && !self.alphabet.asks()
                     && !defined(&mut hunt, &outcomes[0])
                 {
@@ -365,12 +346,12 @@ impl<'a> Searcher<'a> {
                 for o in left {
                     if self.alphabet.asks() {
                         // The executed instructions depend on the outcome.
-                        hunt.defined = Known::default();
+                        hunt.defined = MonotoneCache::default();
                     }
                     if let Some(letters) = self.letters(&mut hunt, &outcomes[o]) {
                         let (shape, places, outcome) =
                             (shape.clone(), places.clone(), outcomes[o].clone());
-                        found.push(Found {
+                        found.push(DifferingProgram {
                             shape,
                             places,
                             letters,
@@ -394,16 +375,48 @@ impl<'a> Searcher<'a> {
         found
     }
 
+    /// Drops outcomes that the weakest letters do not allow, or the strongest do not forbid, if
+    /// that settles them.
+    fn drop_settled(&mut self, shape: &ProgramShape, outcomes: &mut Vec<ShapeOutcome>) {
+        let count = shape.slots().count();
+        let of_all_scopes = classes(self.alphabet, shape, LetterOrder::All);
+        if of_all_scopes.iter().all(|classes| classes.len() == 1) {
+            let open: Vec<&[usize]> = of_all_scopes
+                .iter()
+                .map(|classes| classes[0].as_slice())
+                .collect();
+            let (apart, together) = (self.alphabet.apart(count), self.alphabet.together(count));
+            if self.bottom {
+                outcomes
+                    .retain(|o| says(&mut self.allows, (shape, &apart, &weakest(&open)), o, true));
+            }
+            if self.top {
+                outcomes.retain(|o| {
+                    says(
+                        &mut self.forbids,
+                        (shape, &together, &strongest(&open)),
+                        o,
+                        false,
+                    )
+                });
+            }
+        }
+    }
+
     /// Letters among the open ones with which the models differ on the outcome; no weaker choice
     /// forbids it.
-    fn letters(&mut self, hunt: &mut Hunt<'_>, outcome: &Outcome) -> Option<Vec<usize>> {
-        let Hunt {
+    fn letters(
+        &mut self,
+        hunt: &mut LetterSearch<'_>,
+        outcome: &ShapeOutcome,
+    ) -> Option<Vec<usize>> {
+        let LetterSearch {
             shape,
             places,
             open,
             ..
         } = *hunt;
-        let mut least = Least::new(open);
+        let mut least = WeakestLetters::new(open);
         loop {
             // The program has to be defined, and the outcome forbidden.
             let letters = least.next(self.alphabet, |letters| {
@@ -422,12 +435,12 @@ impl<'a> Searcher<'a> {
     }
 
     /// Whether every instruction is necessary: the program without it shows no difference.
-    fn is_minimal(&mut self, found: &Found) -> bool {
+    fn is_minimal(&mut self, found: &DifferingProgram) -> bool {
         (0..found.letters.len()).all(|gone| {
             let Some(less) = without(found, gone) else {
                 return true;
             };
-            let Found {
+            let DifferingProgram {
                 shape,
                 places,
                 letters,
@@ -447,8 +460,8 @@ impl<'a> Searcher<'a> {
 /// Whether all judges allow the outcome, or all forbid it.
 fn says(
     judges: &mut [Judge],
-    (shape, places, letters): Program<'_>,
-    outcome: &Outcome,
+    (shape, places, letters): LetteredProgram<'_>,
+    outcome: &ShapeOutcome,
     allowed: bool,
 ) -> bool {
     judges
@@ -457,29 +470,29 @@ fn says(
 }
 
 /// Whether no judge calls the program undefined; the outcome supplies the values for its branches.
-fn is_defined(judges: &mut [Judge], program: Program<'_>, outcome: &Outcome) -> bool {
+fn is_defined(judges: &mut [Judge], program: LetteredProgram<'_>, outcome: &ShapeOutcome) -> bool {
     judges
         .iter_mut()
         .all(|judge| judge.defines(program, outcome))
 }
 
 /// The position of the search: a shape, its placement, the open letters.
-struct Hunt<'s> {
-    shape: &'s Shape,
+struct LetterSearch<'s> {
+    shape: &'s ProgramShape,
     places: &'s [Place],
     open: &'s [&'s [usize]],
     /// Whether the program is defined, by letters.
-    defined: Known,
+    defined: MonotoneCache,
 }
 
 /// A cache for a property of letters that also holds for all stronger letters.
 #[derive(Clone, Default)]
-struct Known {
+struct MonotoneCache {
     holds: Vec<Vec<usize>>,
     fails: Vec<Vec<usize>>,
 }
 
-impl Known {
+impl MonotoneCache {
     fn asked(
         &mut self,
         alphabet: &Alphabet,
@@ -512,21 +525,21 @@ impl Known {
 
 /// Enumerates the weakest choices of open letters with a property that also holds for stronger
 /// letters.
-struct Least<'o> {
+struct WeakestLetters<'o> {
     open: &'o [&'o [usize]],
     /// Maximal choices whose weaker choices are not searched yet.
     regions: Vec<Vec<usize>>,
     seen: rustc_hash::FxHashSet<Vec<usize>>,
-    known: Known,
+    known: MonotoneCache,
 }
 
-impl<'o> Least<'o> {
-    fn new(open: &'o [&'o [usize]]) -> Least<'o> {
-        Least {
+impl<'o> WeakestLetters<'o> {
+    fn new(open: &'o [&'o [usize]]) -> WeakestLetters<'o> {
+        WeakestLetters {
             open,
             regions: vec![strongest(open)],
             seen: Default::default(),
-            known: Known::default(),
+            known: MonotoneCache::default(),
         }
     }
 
@@ -536,13 +549,15 @@ impl<'o> Least<'o> {
         alphabet: &Alphabet,
         mut holds: impl FnMut(&[usize]) -> bool,
     ) -> Option<Vec<usize>> {
-        let Least {
+        let WeakestLetters {
             open,
             regions,
             seen,
             known,
         } = self;
-        let below = |a: usize, b: usize| alphabet.is_below(a, b);
+        fn below(a: usize, b: usize, alphabet: &Alphabet) -> bool {
+            alphabet.is_below(a, b)
+        }
         loop {
             let top = regions.pop()?;
             if !known.asked(alphabet, &top, || holds(&top)) {
@@ -554,7 +569,7 @@ impl<'o> Least<'o> {
                 let weaker = class
                     .iter()
                     .copied()
-                    .filter(|&l| l != strong && below(l, strong));
+                    .filter(|&l| l != strong && below(l, strong, alphabet));
                 letters[i] = weaker
                     .into_iter()
                     .find(|&l| {
@@ -564,12 +579,14 @@ impl<'o> Least<'o> {
                     .unwrap_or(strong);
             }
             for (i, class) in open.iter().enumerate() {
-                let rest = |l: &usize| below(*l, top[i]) && !below(letters[i], *l);
+                let rest =
+                    |l: &usize| below(*l, top[i], alphabet) && !below(letters[i], *l, alphabet);
                 let rest: Vec<usize> = class.iter().copied().filter(rest).collect();
-                for &most in rest
-                    .iter()
-                    .filter(|&&l| !rest.iter().any(|&other| l != other && below(l, other)))
-                {
+                for &most in rest.iter().filter(|&&l| {
+                    !rest
+                        .iter()
+                        .any(|&other| l != other && below(l, other, alphabet))
+                }) {
                     let mut region = top.clone();
                     region[i] = most;
                     if seen.insert(region.clone()) {
@@ -606,8 +623,8 @@ fn advance(chosen: &mut [usize], choices: &[Vec<Vec<usize>>]) -> bool {
 
 /// The program without an instruction, and the rest of the outcome. `None`: the outcome depends on
 /// the value that the instruction wrote.
-fn without(found: &Found, gone: usize) -> Option<Found> {
-    let Found {
+fn without(found: &DifferingProgram, gone: usize) -> Option<DifferingProgram> {
+    let DifferingProgram {
         shape,
         places,
         letters,
@@ -618,7 +635,7 @@ fn without(found: &Found, gone: usize) -> Option<Found> {
     for (slots, place) in shape.threads.iter().zip(places) {
         let range = index..index + slots.len();
         index = range.end;
-        let rest: Vec<Slot> = range
+        let rest: Vec<ShapeSlot> = range
             .clone()
             .zip(slots)
             .filter(|(i, _)| *i != gone)
@@ -629,7 +646,7 @@ fn without(found: &Found, gone: usize) -> Option<Found> {
             kept.push(place.clone());
         }
     }
-    let shape = Shape { threads };
+    let shape = ProgramShape { threads };
     let renumbered = |i: u8| match usize::from(i) {
         i if i == gone => None,
         i if i > gone => Some(i as u8 - 1),
@@ -659,48 +676,54 @@ fn without(found: &Found, gone: usize) -> Option<Found> {
         .filter(|(i, _)| *i != gone)
         .map(|(_, l)| *l)
         .collect();
-    Some(Found {
+    Some(DifferingProgram {
         shape,
         places: kept,
         letters,
-        outcome: Outcome { sources, last },
+        outcome: ShapeOutcome { sources, last },
     })
 }
 
 /// For each instruction, its letters in classes of comparable ones. The first letter of a class is
 /// the weakest, the last one the strongest.
-fn classes(alphabet: &Alphabet, shape: &Shape, compared: Compared) -> Vec<Vec<Vec<usize>>> {
+fn classes(
+    alphabet: &Alphabet,
+    shape: &ProgramShape,
+    compared: LetterOrder,
+) -> Vec<Vec<Vec<usize>>> {
     let above = |low: usize, l: usize| compared.has(alphabet, low, l, true);
-    let of = |fitting: Vec<usize>| {
-        let least = fitting
-            .iter()
-            .filter(|&&low| !fitting.iter().any(|&l| l != low && above(l, low)));
-        least
-            .map(|&low| fitting.iter().copied().filter(|&l| above(low, l)).collect())
-            .collect()
-    };
-    alphabet.fitting(shape).into_iter().map(of).collect()
+    alphabet
+        .fitting(shape)
+        .into_iter()
+        .map(|fitting| {
+            let least = fitting
+                .iter()
+                .filter(|&&low| !fitting.iter().any(|&l| l != low && above(l, low)));
+            least
+                .map(|&low| fitting.iter().copied().filter(|&l| above(low, l)).collect())
+                .collect()
+        })
+        .collect()
 }
 
 /// A judge's answer about an outcome of the loaded program.
-type Says = fn(&mut Judge, Program<'_>, &Outcome) -> bool;
+type Says = fn(&mut Judge, LetteredProgram<'_>, &ShapeOutcome) -> bool;
 
-/// Tests whether a judge's answer for a program extends to stronger letters (`up`), or to weaker
-/// ones.
-fn tried(judge: &mut Judge, alphabet: &Alphabet, compared: Compared, up: bool, says: Says) -> bool {
-    let slot = |kind, l: u8| Slot {
+/// Message passing, and store buffering without and with fences, each with its weak outcome.
+fn probes() -> [(ProgramShape, ShapeOutcome); 3] {
+    let slot = |kind, l: u8| ShapeSlot {
         kind,
         location: Some(l),
     };
-    let fence = Slot {
-        kind: Kind::Fence,
+    let fence = ShapeSlot {
+        kind: InstrKind::Fence,
         location: None,
     };
-    let (r, w) = (Kind::Read, Kind::Write);
-    let passing = Shape {
+    let (r, w) = (InstrKind::Read, InstrKind::Write);
+    let passing = ProgramShape {
         threads: vec![vec![slot(w, 0), slot(w, 1)], vec![slot(r, 1), slot(r, 0)]],
     };
-    let passed = Outcome {
+    let passed = ShapeOutcome {
         sources: vec![None, None, Some(1), None],
         last: vec![0, 1],
     };
@@ -712,29 +735,48 @@ fn tried(judge: &mut Judge, alphabet: &Alphabet, compared: Compared, up: bool, s
             }
             slots
         };
-        Shape {
+        ProgramShape {
             threads: vec![thread(0, 1), thread(1, 0)],
         }
     };
-    let buffered = |n: u8| Outcome {
-        sources: vec![None; usize::from(n) * 2],
-        last: vec![0, n],
-    };
-    let programs = [
+    fn buffered(n: u8) -> ShapeOutcome {
+        ShapeOutcome {
+            sources: vec![None; usize::from(n) * 2],
+            last: vec![0, n],
+        }
+    }
+    [
         (passing, passed),
         (buffering(false), buffered(2)),
         (buffering(true), buffered(3)),
-    ];
-    programs.iter().all(|(shape, outcome)| {
+    ]
+}
+
+/// Tests whether a judge's answer for a program extends to stronger letters (`up`), or to weaker
+/// ones.
+fn tried(
+    judge: &mut Judge,
+    alphabet: &Alphabet,
+    compared: LetterOrder,
+    up: bool,
+    says: Says,
+) -> bool {
+    probes().iter().all(|(shape, outcome)| {
         // In programs with fences, only relaxed accesses are tried.
-        let fences = shape.slots().any(|(_, slot)| slot.kind == Kind::Fence);
-        let is_tried = |l: &usize| match &alphabet.letters[*l] {
-            letter if letter.kind != Kind::Fence && fences => letter.order == Some(Order::Relaxed),
-            _ => true,
-        };
+        let fences = shape.slots().any(|(_, slot)| slot.kind == InstrKind::Fence);
         let fitting = alphabet.fitting(shape).into_iter();
         let choices: Vec<Vec<Vec<usize>>> = fitting
-            .map(|all| all.into_iter().filter(is_tried).map(|l| vec![l]).collect())
+            .map(|all| {
+                all.into_iter()
+                    .filter(|l| match &alphabet.letters[*l] {
+                        letter if letter.kind != InstrKind::Fence && fences => {
+                            letter.order == Some(Order::Relaxed)
+                        }
+                        _ => true,
+                    })
+                    .map(|l| vec![l])
+                    .collect()
+            })
             .collect();
         let mut said = |places: &[Place]| {
             let (mut said, mut chosen) = (rustc_hash::FxHashSet::default(), vec![0; choices.len()]);
@@ -783,7 +825,7 @@ fn tried(judge: &mut Judge, alphabet: &Alphabet, compared: Compared, up: bool, s
                 })
             };
             here.iter().all(follows)
-                && (compared != Compared::All || end.is_some_and(|end| here.is_subset(end)))
+                && (compared != LetterOrder::All || end.is_some_and(|end| here.is_subset(end)))
         })
     })
 }
@@ -792,4 +834,4 @@ mod suite;
 #[cfg(test)]
 mod tests;
 
-pub use suite::{Minimal, Suite, Wanted, suite};
+pub use suite::{Minimal, Suite, SuiteRequest, suite};

@@ -13,7 +13,7 @@ use program::Place;
 
 /// The kind of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum InstrKind {
     /// An atomic write.
     Write,
     /// An atomic read.
@@ -32,25 +32,28 @@ pub enum Kind {
     Barrier,
 }
 
-impl Kind {
+impl InstrKind {
     /// Whether it reads memory.
     pub fn reads(self) -> bool {
         matches!(
             self,
-            Kind::Read | Kind::Update | Kind::Reduce | Kind::PlainRead
+            InstrKind::Read | InstrKind::Update | InstrKind::Reduce | InstrKind::PlainRead
         )
     }
 
     /// Whether a register receives the value read.
     pub fn tells(self) -> bool {
-        matches!(self, Kind::Read | Kind::Update | Kind::PlainRead)
+        matches!(
+            self,
+            InstrKind::Read | InstrKind::Update | InstrKind::PlainRead
+        )
     }
 
     /// Whether it writes memory.
     pub fn writes(self) -> bool {
         matches!(
             self,
-            Kind::Write | Kind::Update | Kind::Reduce | Kind::PlainWrite
+            InstrKind::Write | InstrKind::Update | InstrKind::Reduce | InstrKind::PlainWrite
         )
     }
 
@@ -61,35 +64,35 @@ impl Kind {
 
     /// Whether it is a non-atomic access.
     pub fn is_plain(self) -> bool {
-        matches!(self, Kind::PlainRead | Kind::PlainWrite)
+        matches!(self, InstrKind::PlainRead | InstrKind::PlainWrite)
     }
 
     /// The letter in shape names.
     fn mark(self) -> &'static str {
         match self {
-            Kind::Write => "W",
-            Kind::Read => "R",
-            Kind::Update => "U",
-            Kind::Reduce => "A",
-            Kind::Fence => "F",
-            Kind::PlainWrite => "w",
-            Kind::PlainRead => "r",
-            Kind::Barrier => "B",
+            InstrKind::Write => "W",
+            InstrKind::Read => "R",
+            InstrKind::Update => "U",
+            InstrKind::Reduce => "A",
+            InstrKind::Fence => "F",
+            InstrKind::PlainWrite => "w",
+            InstrKind::PlainRead => "r",
+            InstrKind::Barrier => "B",
         }
     }
 }
 
 /// An instruction of a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Slot {
+pub struct ShapeSlot {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: InstrKind,
     /// Its location; `None` for a fence.
     pub location: Option<u8>,
 }
 
 /// A program: its shape, its placement, its letters.
-pub(crate) type Program<'s> = (&'s Shape, &'s [Place], &'s [usize]);
+pub(crate) type LetteredProgram<'s> = (&'s ProgramShape, &'s [Place], &'s [usize]);
 
 /// Names of locations.
 pub const LOCATIONS: [&str; 3] = ["x", "y", "z"];
@@ -99,14 +102,14 @@ pub const MOST_THREADS: usize = 4;
 
 /// Threads of instructions.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Shape {
+pub struct ProgramShape {
     /// The threads, the longest first.
-    pub threads: Vec<Vec<Slot>>,
+    pub threads: Vec<Vec<ShapeSlot>>,
 }
 
-impl Shape {
+impl ProgramShape {
     /// Its instructions, thread by thread, each with its thread.
-    pub fn slots(&self) -> impl Iterator<Item = (usize, Slot)> + '_ {
+    pub fn slots(&self) -> impl Iterator<Item = (usize, ShapeSlot)> + '_ {
         self.threads
             .iter()
             .enumerate()
@@ -123,37 +126,40 @@ impl Shape {
 
     /// A name such as `WxWy+RyRx`.
     pub fn name(&self) -> String {
-        let slot = |s: &Slot| {
-            let location = s.location.map_or("", |l| LOCATIONS[usize::from(l)]);
-            format!("{}{location}", s.kind.mark())
-        };
-        let threads = self
-            .threads
-            .iter()
-            .map(|t| t.iter().map(slot).collect::<String>());
+        let threads = self.threads.iter().map(|t| {
+            t.iter()
+                .map(|s| {
+                    let location = s.location.map_or("", |l| LOCATIONS[usize::from(l)]);
+                    format!("{}{location}", s.kind.mark())
+                })
+                .collect::<String>()
+        });
         threads.collect::<Vec<_>>().join("+")
     }
 
     /// Whether it has an instruction of that kind.
-    pub fn has(&self, kind: Kind) -> bool {
+    pub fn has(&self, kind: InstrKind) -> bool {
         self.slots().any(|(_, slot)| slot.kind == kind)
     }
 
     /// The representative of all shapes that differ only in names.
-    fn canonical(&self) -> Shape {
+    fn canonical(&self) -> ProgramShape {
         let count = self.locations();
         let renamed = |names: &[u8]| {
-            let rename = |s: &Slot| Slot {
-                location: s.location.map(|l| names[usize::from(l)]),
-                ..*s
-            };
-            let mut threads: Vec<Vec<Slot>> = self
+            let mut threads: Vec<Vec<ShapeSlot>> = self
                 .threads
                 .iter()
-                .map(|t| t.iter().map(rename).collect())
+                .map(|t| {
+                    t.iter()
+                        .map(|s| ShapeSlot {
+                            location: s.location.map(|l| names[usize::from(l)]),
+                            ..*s
+                        })
+                        .collect()
+                })
                 .collect();
             threads.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-            Shape { threads }
+            ProgramShape { threads }
         };
         let all = permutations(count).into_iter().map(|names| renamed(&names));
         all.min().expect("there is the identity")
@@ -177,10 +183,14 @@ impl Shape {
         };
         let barriers = self
             .slots()
-            .filter(|(_, slot)| slot.kind == Kind::Barrier)
+            .filter(|(_, slot)| slot.kind == InstrKind::Barrier)
             .count();
-        let idle = |slots: &Vec<Slot>| !slots.iter().any(|slot| slot.kind.accesses());
-        (0..self.locations() as u8).all(shared) && barriers != 1 && !self.threads.iter().any(idle)
+        (0..self.locations() as u8).all(shared)
+            && barriers != 1
+            && !self
+                .threads
+                .iter()
+                .any(|slots| !slots.iter().any(|slot| slot.kind.accesses()))
     }
 }
 
@@ -188,37 +198,44 @@ impl Shape {
 pub fn permutations(n: usize) -> Vec<Vec<u8>> {
     let mut all = vec![Vec::new()];
     for i in 0..n as u8 {
-        let longer = |p: Vec<u8>| {
-            (0..=p.len()).map(move |at| {
-                let mut p = p.clone();
-                p.insert(at, i);
-                p
+        all = all
+            .into_iter()
+            .flat_map(|p| {
+                (0..=p.len()).map(move |at| {
+                    let mut p = p.clone();
+                    p.insert(at, i);
+                    p
+                })
             })
-        };
-        all = all.into_iter().flat_map(longer).collect();
+            .collect();
     }
     all
 }
 
 /// All shapes with that many instructions of those kinds, fewer read-modify-writes and threads
 /// first.
-pub fn shapes(size: usize, kinds: &[Kind]) -> Vec<Shape> {
+pub fn shapes(size: usize, kinds: &[InstrKind]) -> Vec<ProgramShape> {
     let mut found = BTreeSet::new();
     let mut lengths = Vec::new();
     partitions(size, size, MOST_THREADS, &mut Vec::new(), &mut lengths);
     for lengths in lengths {
         let threads = lengths.iter().map(|_| Vec::new()).collect();
-        extend(&lengths, 0, &mut Shape { threads }, kinds, &mut found);
+        extend(
+            &lengths,
+            0,
+            &mut ProgramShape { threads },
+            kinds,
+            &mut found,
+        );
     }
-    let mut all: Vec<Shape> = found.into_iter().collect();
-    let rank = |s: &Shape| {
+    let mut all: Vec<ProgramShape> = found.into_iter().collect();
+    all.sort_by_key(|s: &ProgramShape| {
         let updates = s
             .slots()
             .filter(|(_, slot)| slot.kind.reads() && slot.kind.writes())
             .count();
         (updates, s.threads.len())
-    };
-    all.sort_by_key(rank);
+    });
     all
 }
 
@@ -245,9 +262,9 @@ fn partitions(
 fn extend(
     lengths: &[usize],
     thread: usize,
-    shape: &mut Shape,
-    kinds: &[Kind],
-    found: &mut BTreeSet<Shape>,
+    shape: &mut ProgramShape,
+    kinds: &[InstrKind],
+    found: &mut BTreeSet<ProgramShape>,
 ) {
     let Some(&length) = lengths.get(thread) else {
         if shape.is_shared() {
@@ -260,18 +277,19 @@ fn extend(
         return extend(lengths, thread + 1, shape, kinds, found);
     }
     let before = &shape.threads[thread];
-    let fence = at > 0 && at + 1 < length && before[at - 1].kind != Kind::Fence;
-    let barrier = !before.iter().any(|slot| slot.kind == Kind::Barrier);
+    let fence = at > 0 && at + 1 < length && before[at - 1].kind != InstrKind::Fence;
+    let barrier = !before.iter().any(|slot| slot.kind == InstrKind::Barrier);
     let fresh = shape.locations().min(LOCATIONS.len() - 1) as u8;
-    let located = |kind: Kind| (0..=fresh).filter(move |_| kind.accesses()).map(Some);
-    let nowhere =
-        |kind| (kind == Kind::Fence && fence || kind == Kind::Barrier && barrier).then_some(None);
-    let slots: Vec<Slot> = kinds
+    let located = |kind: InstrKind| (0..=fresh).filter(move |_| kind.accesses()).map(Some);
+    let nowhere = |kind| {
+        (kind == InstrKind::Fence && fence || kind == InstrKind::Barrier && barrier).then_some(None)
+    };
+    let slots: Vec<ShapeSlot> = kinds
         .iter()
         .flat_map(|&kind| {
             located(kind)
                 .chain(nowhere(kind))
-                .map(move |location| Slot { kind, location })
+                .map(move |location| ShapeSlot { kind, location })
         })
         .collect();
     for slot in slots {
@@ -285,36 +303,44 @@ fn extend(
 mod tests {
     use super::*;
 
-    const USUAL: [Kind; 4] = [Kind::Write, Kind::Read, Kind::Update, Kind::Fence];
+    const USUAL: [InstrKind; 4] = [
+        InstrKind::Write,
+        InstrKind::Read,
+        InstrKind::Update,
+        InstrKind::Fence,
+    ];
 
     #[test]
     fn shapes_are_counted() {
-        let counts = |more: &[Kind], to| {
+        let counts = |more: &[InstrKind], to| {
             let kinds = [&USUAL[..], more].concat();
             (1..=to)
                 .map(|size| shapes(size, &kinds).len())
                 .collect::<Vec<usize>>()
         };
         assert_eq!(counts(&[], 5), [0, 13, 69, 958, 11_857]);
-        assert_eq!(counts(&[Kind::Reduce], 4), [0, 24, 160, 3139]);
+        assert_eq!(counts(&[InstrKind::Reduce], 4), [0, 24, 160, 3139]);
         // Two instructions have five further shapes with plain accesses: two writes, or a write and
         // a read, in one thread or two.
-        assert_eq!(counts(&[Kind::PlainWrite, Kind::PlainRead], 2), [0, 18]);
+        assert_eq!(
+            counts(&[InstrKind::PlainWrite, InstrKind::PlainRead], 2),
+            [0, 18]
+        );
         // Barriers first appear with four instructions: two threads access one location before or
         // after a barrier.
-        assert_eq!(counts(&[Kind::Barrier], 3), [0, 13, 69]);
+        assert_eq!(counts(&[InstrKind::Barrier], 3), [0, 13, 69]);
     }
 
     #[test]
     fn names_tell_shapes_apart() {
         let more = [
-            Kind::Reduce,
-            Kind::PlainWrite,
-            Kind::PlainRead,
-            Kind::Barrier,
+            InstrKind::Reduce,
+            InstrKind::PlainWrite,
+            InstrKind::PlainRead,
+            InstrKind::Barrier,
         ];
         let all = shapes(4, &[&USUAL[..], &more].concat());
-        let names: BTreeSet<String> = all.iter().map(Shape::name).collect();
+        let names: BTreeSet<String> = all.iter().map(ProgramShape::name).collect();
         assert_eq!(names.len(), all.len());
         assert!(
             names.contains("WxWy+RyRx") || names.contains("WyWx+RxRy"),

@@ -10,9 +10,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cat::model::clauses::Text;
+use cat::model::clauses::ModelText;
 use cat::model::{Library, Shipped};
-use distinguish::{Alphabet, Further, Judged, Learnt, Sought, Tier, says, search};
+use distinguish::{
+    Alphabet, Further, JudgeSetup, LetterMeanings, SearchRequest, Tier, says, search,
+};
 use engine::skeleton::signature::signature;
 use program::Dialect;
 use testkit::suite::is_long;
@@ -61,7 +63,7 @@ fn asked(
     };
     let signature = signature();
     let main = Library::model(name).expect("shipped");
-    let text = Text {
+    let text = ModelText {
         main,
         name,
         includes: &Shipped,
@@ -70,14 +72,14 @@ fn asked(
     };
     let (model, clauses) = text.clauses().expect("valid");
     let alphabet = Alphabet::new(Dialect::of_model(name).unwrap_or_default(), further);
-    let plain = Judged {
+    let plain = JudgeSetup {
         model: &model,
         mapping: None,
         set: &[],
         learnt: None,
     };
-    let learnt = Arc::new(Learnt::new(plain, &alphabet).expect("it judges such programs"));
-    let judged = Judged {
+    let learnt = Arc::new(LetterMeanings::new(plain, &alphabet).expect("it judges such programs"));
+    let judged = JudgeSetup {
         learnt: Some(&learnt),
         ..plain
     };
@@ -101,7 +103,7 @@ fn asked(
         {
             let (allows, forbids, alphabet) = (vec![allows], vec![forbids], &alphabet);
             let deadline = each.map(|each| Instant::now() + each);
-            let sought = Sought {
+            let sought = SearchRequest {
                 allows,
                 forbids,
                 alphabet,

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use cat::model::{Model, load_shipped};
-use distinguish::{Alphabet, Judged, Sought, Tier, search};
+use distinguish::{Alphabet, JudgeSetup, SearchRequest, Tier, search};
 use engine::skeleton::signature::signature;
 use engine::{Engine, Limits};
 use front::litmus;
@@ -510,14 +510,14 @@ impl Pair {
         let (a, b) = (model(self.a), model(self.b));
         let mapping = self.mapping.map(|m| Mapping::named(m).expect("shipped"));
         let alphabet = Alphabet::new(self.language.dialect, &[]);
-        let sought = Sought {
-            allows: vec![Judged {
+        let sought = SearchRequest {
+            allows: vec![JudgeSetup {
                 model: &a,
                 mapping,
                 set: &[],
                 learnt: None,
             }],
-            forbids: vec![Judged {
+            forbids: vec![JudgeSetup {
                 model: &b,
                 mapping: None,
                 set: &[],

@@ -8,10 +8,10 @@ use super::task::Task;
 use crate::skeleton::Cond;
 use crate::skeleton::base::Base;
 use cat::algebra::bounds::{Bound, Bounds};
-use cat::algebra::circuit::Agreed;
-use cat::algebra::implied::{Said, implied, rests_on_free};
-use cat::algebra::{Computed, Leaves, Value, Values, empty, interpret, needed_unless};
-use cat::model::ir::{Axiom, FreeId, FreeRel, Kind, Model, NodeId, NodeOp, Shape};
+use cat::algebra::circuit::ClosureOrder;
+use cat::algebra::implied::{ImpliedPairs, implied, rests_on_free};
+use cat::algebra::{Computed, Leaves, Reuse, Value, Values, empty, interpret, needed_unless};
+use cat::model::ir::{Axiom, FreeId, FreeRel, FreeShape, Kind, Model, NodeId, NodeOp};
 use cat::model::signature::BaseId;
 use cat::rel::{EventSet, Rel};
 
@@ -93,7 +93,7 @@ pub(crate) struct TaskBounds {
     /// By free relation: its bounds.
     pub(crate) free: Vec<Bound<Rel>>,
     /// By axiom: the closures that it makes equal to an order.
-    pub(crate) agreed: Vec<(usize, Agreed)>,
+    pub(crate) agreed: Vec<(usize, ClosureOrder)>,
     /// The axioms that these bounds, or `agreed`, depend on.
     pub(crate) rests_on: Vec<usize>,
     /// The node of from-reads, if the model has one, and pairs that it never contains.
@@ -132,7 +132,8 @@ impl Narrowing<'_, '_> {
             &self.on_free,
             self.algebra,
             values,
-            (axiom.test, axiom.node),
+            axiom.test,
+            axiom.node,
             &mut |node, said| {
                 if let NodeOp::Free(f) = model.node(node).op {
                     of_free.push((f, said.clone()));
@@ -155,11 +156,11 @@ impl Narrowing<'_, '_> {
     }
 
     /// Narrows the bounds of a free relation; returns whether they changed.
-    fn narrow(&mut self, f: FreeId, mut said: Said) -> bool {
+    fn narrow(&mut self, f: FreeId, mut said: ImpliedPairs) -> bool {
         let decl = &self.task.model.free[f.0 as usize];
         let bound = &mut self.free[f.0 as usize];
         let mut heard = false;
-        if decl.shape == Shape::Order {
+        if decl.shape == FreeShape::Order {
             // If the order covers a pair, one direction holds if the other does not.
             let covered = decl.covering.map(|c| {
                 let pairs = &rel_of(self.fixed, c).must;
@@ -169,7 +170,7 @@ impl Narrowing<'_, '_> {
             let total = never
                 .zip(covered)
                 .map(|(pairs, covered)| pairs.and(&covered));
-            heard = bound.hear(&Said {
+            heard = bound.hear(&ImpliedPairs {
                 never: said.always.as_ref().map(Rel::inverse),
                 always: total,
             });
@@ -177,7 +178,7 @@ impl Narrowing<'_, '_> {
             said.always = None;
         }
         let news = bound.hear(&said) || heard;
-        if news && decl.shape == Shape::Function {
+        if news && decl.shape == FreeShape::Function {
             require_only_source(self.task, self.algebra, bound);
         }
         news
@@ -209,7 +210,11 @@ fn fixed_values(
         .map(|(node, &absent)| absent.then(|| nothing[usize::from(node.kind == Kind::Rel)].clone()))
         .collect();
     let asked = needed_unless(model, roots, |id| task.absent[id.index()]);
-    let mut fixed = interpret(model, algebra, leaves, &asked, (&nothing, &[]), deadline)?;
+    let reuse = Reuse {
+        known: &nothing,
+        before: &[],
+    };
+    let mut fixed = interpret(model, algebra, leaves, &asked, reuse, deadline)?;
     fixed
         .iter_mut()
         .zip(&nothing)
@@ -233,7 +238,7 @@ fn declared(task: &Task<'_>, algebra: &Bounds, fixed: &Values<Bounds>, f: &FreeR
     let (sk, n) = (&task.sk, task.sk.len());
     let within = rel_of(fixed, f.within);
     match f.shape {
-        Shape::Function => {
+        FreeShape::Function => {
             let may = Rel::from_fn(n, |w, r| {
                 within.may.has(w, r)
                     && sk.events[r].is_read()
@@ -247,7 +252,7 @@ fn declared(task: &Task<'_>, algebra: &Bounds, fixed: &Values<Bounds>, f: &FreeR
             require_only_source(task, algebra, &mut bound);
             bound
         }
-        Shape::Order => declared_order(within, f.containing.map(|id| rel_of(fixed, id))),
+        FreeShape::Order => declared_order(within, f.containing.map(|id| rel_of(fixed, id))),
     }
 }
 
@@ -265,15 +270,15 @@ fn agreed(
     algebra: &Bounds,
     values: &Values<Bounds>,
     axioms: &[bool],
-) -> Vec<(usize, Agreed)> {
-    let mut agreed: Vec<(usize, Agreed)> = Vec::new();
+) -> Vec<(usize, ClosureOrder)> {
+    let mut agreed: Vec<(usize, ClosureOrder)> = Vec::new();
     for (i, axiom) in model
         .axioms
         .iter()
         .enumerate()
         .filter(|&(i, axiom)| axioms[i] && !axiom.negated)
     {
-        let one = Agreed::new(model, algebra, values, axiom.test, axiom.node);
+        let one = ClosureOrder::new(model, algebra, values, axiom.test, axiom.node);
         agreed.extend(
             one.filter(|one| agreed.iter().all(|(_, other)| !one.of_same(other)))
                 .map(|one| (i, one)),
@@ -328,7 +333,11 @@ impl TaskBounds {
                 free: &narrowing.free,
                 ..leaves
             };
-            values = interpret(model, &algebra, &leaves, &all, (&fixed, &values), deadline)?;
+            let reuse = Reuse {
+                known: &fixed,
+                before: &values,
+            };
+            values = interpret(model, &algebra, &leaves, &all, reuse, deadline)?;
             let mut news = false;
             for (i, axiom) in model.axioms.iter().enumerate() {
                 let counts = axioms[i] && !axiom.negated && round < MAX_ROUNDS;

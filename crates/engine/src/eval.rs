@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::skeleton::{Cond, CondAtom, Skeleton, Term, TermId};
 use cat::rel::EventSet;
-use program::litmus::{Atom as PropAtom, Prop, Side};
+use program::litmus::{Atom as PropAtom, ConditionTerm, Prop};
 use program::memory::CellId;
 use program::{RegId, ThreadId};
 
@@ -220,7 +220,7 @@ pub fn prop(p: &Prop, value: &mut dyn FnMut(&PropAtom) -> Option<i64>) -> Option
         }
         Prop::Not(p) => prop(p, value).map(|b| !b),
         Prop::Cmp(op, ty, a, b) => {
-            let mut side = |of: &Side| {
+            let mut side = |of: &ConditionTerm| {
                 let atom = &mut |atom: &PropAtom| value(atom).ok_or(());
                 of.fold(atom, &mut |op, a, b| op.apply(*ty, a, b)).ok()
             };

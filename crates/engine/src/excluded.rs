@@ -11,7 +11,7 @@ use crate::bounds::{BoundLeaves, TaskBounds};
 use crate::skeleton::base::Base;
 use crate::task::Task;
 use cat::algebra::bounds::{Bound, Bounds, Truth};
-use cat::algebra::{Value, Values, empty, interpret, needed_unless};
+use cat::algebra::{Reuse, Value, Values, empty, interpret, needed_unless};
 use cat::model::ir::{FreeId, Model, NodeId, NodeOp};
 use cat::rel::{EventSet, Rel};
 
@@ -112,8 +112,12 @@ impl<'x, 'a> Exclusion<'x, 'a> {
             open: &open,
             free: &bounds,
         };
-        let values = interpret(model, &algebra, &leaves, &self.needed, (&known, &[]), None)
-            .expect("without end");
+        let reuse = Reuse {
+            known: &known,
+            before: &[],
+        };
+        let values =
+            interpret(model, &algebra, &leaves, &self.needed, reuse, None).expect("without end");
         let excluded = !possible
             || self
                 .axioms

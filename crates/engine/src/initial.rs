@@ -25,7 +25,7 @@ use crate::bounds::TaskBounds;
 use crate::skeleton::base::Base;
 use crate::skeleton::signature::{self, of_the_checker};
 use crate::skeleton::{Cond, Skeleton};
-use cat::model::ir::{Axiom, Effect, Kind, Model, Node, NodeId, NodeOp, Test};
+use cat::model::ir::{Axiom, Kind, Model, ModelNode, NodeId, NodeOp, Test, TestEffect};
 use cat::rel::EventSet;
 use program::memory::{Cell, CellId};
 use program::unknown::{Site, Unknowns};
@@ -45,7 +45,7 @@ pub(crate) type Ask<'x> =
 /// Whether this is the flag that marks these reads. It distinguishes threads that are otherwise
 /// alike.
 pub(crate) fn is_ours(model: &Model, flag: usize) -> bool {
-    model.flags[flag].name == FLAG && model.flags[flag].effect == Effect::Hazard
+    model.flags[flag].name == FLAG && model.flags[flag].effect == TestEffect::Hazard
 }
 
 /// Finds the reads that can observe memory before any write to it, and the memory that can keep its
@@ -203,7 +203,7 @@ fn asking(model: &Model) -> Model {
         name: FLAG.to_owned(),
         test: Test::Empty,
         negated: true,
-        effect: Effect::Hazard,
+        effect: TestEffect::Hazard,
         node,
         doc: String::new(),
         span: Default::default(),
@@ -212,8 +212,8 @@ fn asking(model: &Model) -> Model {
 }
 
 /// Adds a node to a model.
-fn add(nodes: &mut Vec<Node>, op: NodeOp, kind: Kind, is_static: bool) -> NodeId {
-    nodes.push(Node {
+fn add(nodes: &mut Vec<ModelNode>, op: NodeOp, kind: Kind, is_static: bool) -> NodeId {
+    nodes.push(ModelNode {
         op,
         kind,
         is_static,

@@ -15,7 +15,7 @@ use crate::skeleton::Cond;
 use crate::skeleton::base::Base;
 use cat::algebra::bits::Bits;
 use cat::algebra::{Leaves, Value, Values, interpret_all, needed};
-use cat::model::ir::{FreeId, Kind, NodeId, Shape, Test};
+use cat::model::ir::{FreeId, FreeShape, Kind, NodeId, Test};
 use cat::model::signature::BaseId;
 use cat::rel::{EventSet, Rel};
 use program::litmus::Observable;
@@ -262,7 +262,7 @@ fn check_free(
             return Err(format!("`{}` lacks a pair of its lower bound", f.name));
         }
         match f.shape {
-            Shape::Function => {
+            FreeShape::Function => {
                 // A function of the model goes from writes to reads: one source for each executed
                 // read.
                 let sources = r.inverse();
@@ -278,7 +278,7 @@ fn check_free(
                     }
                 }
             }
-            Shape::Order => {
+            FreeShape::Order => {
                 if r.has_cycle(executed) {
                     return Err(format!("`{}` has a cycle", f.name));
                 }

@@ -22,12 +22,12 @@ use crate::skeleton::rivals::Rivals;
 use crate::skeleton::signature::{self, BaseRole};
 use crate::skeleton::{Cond, Purpose, Skeleton, observable_ty, place};
 use crate::sums::{self, Sum};
-use cat::model::ir::{Axiom, Model, NodeId, NodeOp, Shape, Test};
+use cat::model::ir::{Axiom, FreeShape, Model, NodeId, NodeOp, Test};
 use cat::model::signature::BaseId;
 use cat::rel::EventSet;
 use program::litmus::{self, Atom as PropAtom, LitmusTest, Observable, Prop};
 use program::memory::{CellId, Memory};
-use program::options::{Options, Setting};
+use program::options::{OptionValues, Setting};
 use program::unknown::{Site, Unknowns};
 use program::{Program, Tag, Ty};
 use verdict::{Place, Reason, State};
@@ -116,12 +116,12 @@ fn not_worked_out(program: &Program, made: Site, depends: String) -> Reason {
 const ASKED: &str = "what is asked about";
 
 /// The options of a test under a model; `set` overrides both.
-fn options(test: &LitmusTest, model: &Model, set: &[Setting]) -> Options {
+fn options(test: &LitmusTest, model: &Model, set: &[Setting]) -> OptionValues {
     let of_model = model
         .options
         .iter()
         .map(|&(option, value)| Setting { option, value });
-    Options::of(of_model.chain(test.options.iter().chain(set).copied()))
+    OptionValues::of(of_model.chain(test.options.iter().chain(set).copied()))
 }
 
 impl<'a> Task<'a> {
@@ -212,7 +212,7 @@ impl<'a> Task<'a> {
             .free
             .iter()
             .enumerate()
-            .find(|(i, f)| f.shape == Shape::Function && *i != model.values.0 as usize)
+            .find(|(i, f)| f.shape == FreeShape::Function && *i != model.values.0 as usize)
         {
             return Err(Reason::Unsupported(format!(
                 "free function `{}` besides `values`",
@@ -714,7 +714,7 @@ impl<'a> TaskSettings<'a, '_> {
     fn unrolled(
         &self,
         facts: TaskFacts<'_>,
-        options: Options,
+        options: OptionValues,
         props: &[&Prop],
         fold: bool,
     ) -> Result<UnrolledValues, Reason> {

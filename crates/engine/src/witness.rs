@@ -5,7 +5,7 @@ use super::execution::Execution;
 use super::replay::Replay;
 use super::task::Task;
 use cat::algebra::Value;
-use cat::model::ir::{FreeId, NodeId, NodeOp, Shape};
+use cat::model::ir::{FreeId, FreeShape, NodeId, NodeOp};
 use cat::rel::{EventSet, Rel};
 use program::memory::CellId;
 use program::{EventKind, Program, Scope};
@@ -42,7 +42,7 @@ pub fn describe_with(
     let po = sk.program_order().clone().restricted(&execution.executed);
     relations.push((program_order, positions(&position, &immediate(&po))));
     for (f, rel) in task.model.free.iter().zip(&execution.free) {
-        let rel = if f.shape == Shape::Order {
+        let rel = if f.shape == FreeShape::Order {
             immediate(rel)
         } else {
             rel.clone()

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::passes;
 use super::settled::settled;
 use super::trial::{ReplayResult, try_run};
-use cat::model::ir::{Effect, Model};
+use cat::model::ir::{Model, TestEffect};
 use engine::fault;
 use engine::task::Task;
 use program::litmus::LitmusTest;
@@ -152,7 +152,7 @@ fn proved(
         );
     }
     let flags: Vec<usize> = (0..model.flags.len())
-        .filter(|&i| model.flags[i].effect == Effect::Race)
+        .filter(|&i| model.flags[i].effect == TestEffect::Race)
         .collect();
     let fault = fault::describe(&task, &execution, &replayed, &flags, &flags, None);
     fault.ok_or_else(|| "the model calls no two accesses of that run a race".to_owned())

@@ -30,7 +30,7 @@ pub enum Dialect {
 
 /// A level of the scope tree, with the words that a dialect has for it.
 #[derive(Debug)]
-pub struct Level {
+pub struct ScopeLevel {
     /// The scope that covers exactly one group of this level.
     pub scope: Scope,
     /// The word in messages: `work-group`.
@@ -123,7 +123,7 @@ pub struct DialectRow {
 
     /// The levels of the scope tree that give a thread's place, widest first. Empty if the dialect
     /// has no groups of threads.
-    pub levels: &'static [Level],
+    pub levels: &'static [ScopeLevel],
     /// The levels whose groups have progress guarantees, widest first.
     pub progress: &'static [Scope],
     /// All scopes as written in source, narrowest first.
@@ -167,12 +167,12 @@ pub struct DialectRow {
     pub host_without_scopes: bool,
 }
 
-const fn level(scope: Scope, noun: &'static str, key: &'static str) -> Level {
-    Level { scope, noun, key }
+const fn level(scope: Scope, noun: &'static str, key: &'static str) -> ScopeLevel {
+    ScopeLevel { scope, noun, key }
 }
 
-const CLUSTER: Level = level(Scope::Cluster, "cluster", "cluster");
-const WARP: Level = level(Scope::Warp, "warp", "warp");
+const CLUSTER: ScopeLevel = level(Scope::Cluster, "cluster", "cluster");
+const WARP: ScopeLevel = level(Scope::Warp, "warp", "warp");
 
 /// C11 lacks all optional capabilities. The other rows start from it and state their additions.
 const C: DialectRow = DialectRow {
@@ -345,7 +345,7 @@ impl Dialect {
 impl DialectRow {
     /// The levels of the scope tree. A dialect without groups gets the default dialect's levels,
     /// because its tests may still place threads in groups.
-    pub fn tree(&self) -> &'static [Level] {
+    pub fn tree(&self) -> &'static [ScopeLevel] {
         if self.levels.is_empty() {
             Dialect::default().row().levels
         } else {

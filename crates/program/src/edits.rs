@@ -18,7 +18,7 @@ use crate::words::Order;
 
 /// The target of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Site {
+pub enum EditSite {
     /// An instruction of a thread, by index.
     Instr(ThreadId, usize),
     /// A location.
@@ -29,7 +29,7 @@ pub enum Site {
 
 /// A fence to insert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fence {
+pub enum NewFence {
     /// A memory fence of this order and scope.
     Memory(Order, Scope),
     /// PTX: a proxy fence; the tag names its kind.
@@ -61,7 +61,7 @@ pub enum Change {
     /// A buffer becomes fine-grained shared virtual memory with atomics (OpenCL).
     FineGrained,
     /// Inserts a fence before the instruction.
-    FenceBefore(Fence),
+    FenceBefore(NewFence),
     /// Removes the instruction.
     Nothing,
     /// A store writes this value in every execution.
@@ -73,14 +73,14 @@ pub enum Change {
 }
 
 /// A change at a place.
-pub type Edit = (Site, Change);
+pub type Edit = (EditSite, Change);
 
 /// Applies all edits to a copy of the program.
 pub fn edited(program: &Program, edits: &[Edit]) -> Program {
     let mut new = program.clone();
     for &(site, change) in edits {
         match site {
-            Site::Instr(t, i) => {
+            EditSite::Instr(t, i) => {
                 let code = &mut new.threads[usize::from(t.0)].code;
                 // Removing an operation on an mbarrier object removes the micro-ops that follow it,
                 // too.
@@ -104,23 +104,25 @@ pub fn edited(program: &Program, edits: &[Edit]) -> Program {
                     }
                 }
             }
-            Site::Thread(t) => {
+            EditSite::Thread(t) => {
                 if let Change::PlaceOf(other) = change {
                     new.threads[usize::from(t.0)].place = program.thread(other).place.clone();
                 }
             }
-            Site::Location(l) if change == Change::OneName => {
+            EditSite::Location(l) if change == Change::OneName => {
                 let object = program.object(l);
                 let code = new.threads.iter_mut().flat_map(|t| &mut t.code);
                 code.for_each(|instr| rename(&mut instr.op, l, object));
             }
-            Site::Location(l) => alter_location(&mut new.locations[usize::from(l.0)].kind, change),
+            EditSite::Location(l) => {
+                alter_location(&mut new.locations[usize::from(l.0)].kind, change)
+            }
         }
     }
     // Fences come last and from the end of the code, since an insertion moves later indices.
-    let mut fences: Vec<(ThreadId, usize, Fence)> = Vec::new();
+    let mut fences: Vec<(ThreadId, usize, NewFence)> = Vec::new();
     for edit in edits {
-        if let (Site::Instr(t, i), Change::FenceBefore(fence)) = *edit {
+        if let (EditSite::Instr(t, i), Change::FenceBefore(fence)) = *edit {
             let first = program.thread(t).code[i].element.siblings(i).start;
             fences.push((t, first, fence));
         }
@@ -149,25 +151,25 @@ pub fn edited(program: &Program, edits: &[Edit]) -> Program {
 }
 
 /// The source text of a fence.
-pub fn fence_text(dialect: Dialect, fence: Fence) -> String {
+pub fn fence_text(dialect: Dialect, fence: NewFence) -> String {
     let (order, scope) = match fence {
-        Fence::Proxy(kind) => {
+        NewFence::Proxy(kind) => {
             let kind = PROXY_FENCES
                 .iter()
                 .find(|row| row.1 == kind)
                 .map_or("generic", |row| row.0);
             return format!("fence.proxy.{kind}");
         }
-        Fence::Memory(order, scope) => (order, scope),
+        NewFence::Memory(order, scope) => (order, scope),
     };
     let row = dialect.row();
     (row.fence)(row.order_word(order), &row.scope_word(scope))
 }
 
-fn fence_op(program: &Program, fence: Fence) -> Op {
+fn fence_op(program: &Program, fence: NewFence) -> Op {
     match fence {
-        Fence::Proxy(kind) => Op::fence(Tags::of(&[Tag::ProxyFence, kind]), None),
-        Fence::Memory(order, scope) => {
+        NewFence::Proxy(kind) => Op::fence(Tags::of(&[Tag::ProxyFence, kind]), None),
+        NewFence::Memory(order, scope) => {
             let mut tags = Tags::of(&[order.of_fence()]);
             tags.extend(program.dialect.row().fence_tags);
             Op::fence(tags, Some(scope))

@@ -6,8 +6,8 @@
 //! - A NaN result has all bits set except the sign. PTX does not specify the bits of a NaN.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *Floating-Point Instructions*, *Half Precision Floating-Point Instructions*, *Comparison
-//!   and Selection Instructions*, *Half Precision Comparison Instructions*, *cvt*.
+//! - PTX ISA 9.4: *Floating-Point Instructions*; *Half Precision Floating-Point Instructions*;
+//!   *Comparison and Selection Instructions*; *Half Precision Comparison Instructions*; *cvt*.
 
 mod exact;
 #[cfg(test)]
@@ -49,14 +49,14 @@ pub enum FloatOp {
     /// The number rounded to an integer.
     Whole(Rounding),
     /// Conversion of a number of the format.
-    To(Number, Rounding),
+    To(NumberType, Rounding),
     /// Conversion of an integer to the format.
     From(Ty, Rounding),
 }
 
 /// A source or target type of a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Number {
+pub enum NumberType {
     /// A floating-point format.
     Float(Format),
     /// An integer type.
@@ -66,39 +66,41 @@ pub enum Number {
 impl FloatOp {
     /// `a op b` on bit patterns.
     pub fn apply(self, format: Format, a: i64, b: i64) -> i64 {
-        let number = |bits| format.exact(bits);
         let (nan, zero) = (format.is_nan(a) || format.is_nan(b), |negative| {
             if negative { format.sign() } else { 0 }
         });
         let negative = |bits| format.magnitude(bits).1;
         // Maps numbers to integers in the same order; both zeros map to 0.
-        let place = |bits| match format.magnitude(bits) {
-            (magnitude, true) => -magnitude,
-            (magnitude, false) => magnitude,
-        };
+        fn place(bits: i64, format: Format) -> i64 {
+            match format.magnitude(bits) {
+                (magnitude, true) => -magnitude,
+                (magnitude, false) => magnitude,
+            }
+        }
         let smaller = || {
-            if (place(a), !negative(a)) < (place(b), !negative(b)) {
+            if (place(a, format), !negative(a)) < (place(b, format), !negative(b)) {
                 (a, b)
             } else {
                 (b, a)
             }
         };
-        let flush = |bits| {
+        fn flush(bits: i64, format: Format) -> i64 {
             if format.is_subnormal(bits) {
                 bits & format.sign()
             } else {
                 bits
             }
-        };
+        }
         match self {
-            FloatOp::Less => i64::from(!nan && place(a) < place(b)),
-            FloatOp::LessEqual => i64::from(!nan && place(a) <= place(b)),
-            FloatOp::Equal => i64::from(!nan && place(a) == place(b)),
+            FloatOp::Less => i64::from(!nan && place(a, format) < place(b, format)),
+            FloatOp::LessEqual => i64::from(!nan && place(a, format) <= place(b, format)),
+            FloatOp::Equal => i64::from(!nan && place(a, format) == place(b, format)),
             FloatOp::Unordered => i64::from(nan),
-            FloatOp::Flush => flush(a),
-            FloatOp::AddFlush => {
-                flush(FloatOp::Add(Rounding::Nearest).apply(format, flush(a), flush(b)))
-            }
+            FloatOp::Flush => flush(a, format),
+            FloatOp::AddFlush => flush(
+                FloatOp::Add(Rounding::Nearest).apply(format, flush(a, format), flush(b, format)),
+                format,
+            ),
             FloatOp::Min | FloatOp::Max if nan => match (format.is_nan(a), format.is_nan(b)) {
                 (true, true) => format.nan(),
                 (true, false) => b,
@@ -123,13 +125,13 @@ impl FloatOp {
                     rounding,
                 )
             }
-            FloatOp::To(Number::Int(ty), rounding) => to_integer(format, ty, rounding, a),
-            FloatOp::To(Number::Float(to), rounding) => match number(a) {
+            FloatOp::To(NumberType::Int(ty), rounding) => to_integer(format, ty, rounding, a),
+            FloatOp::To(NumberType::Float(to), rounding) => match format.exact(a) {
                 Some(v) => to.bits_of(&v, rounding),
                 None if format.is_nan(a) => to.nan(),
                 None => to.infinity() | if negative(a) { to.sign() } else { 0 },
             },
-            FloatOp::Whole(rounding) => match number(a) {
+            FloatOp::Whole(rounding) => match format.exact(a) {
                 Some(v) if v.exponent < 0 => format.bits_of(
                     &Exact {
                         size: v.over(0, rounding),
@@ -144,7 +146,7 @@ impl FloatOp {
             FloatOp::Mul(rounding) => product(format, rounding, a, b),
             FloatOp::Add(rounding) => sum(format, rounding, a, b),
             FloatOp::Sub(rounding) => sum(format, rounding, a, b ^ format.sign()),
-            FloatOp::Div(rounding) => match (number(a), number(b)) {
+            FloatOp::Div(rounding) => match (format.exact(a), format.exact(b)) {
                 (Some(x), Some(y)) if y.size > 0 => format.bits_of(&x.over_number(y), rounding),
                 (Some(x), Some(_)) if x.size == 0 => format.nan(),
                 (None, None) => format.nan(),
@@ -152,7 +154,7 @@ impl FloatOp {
                 (Some(_), None) => zero(negative(a) != negative(b)),
                 _ => format.infinity() | zero(negative(a) != negative(b)),
             },
-            FloatOp::Sqrt(rounding) => match number(a) {
+            FloatOp::Sqrt(rounding) => match format.exact(a) {
                 Some(x) if x.size == 0 => a,
                 Some(x) if !x.negative => format.bits_of(&x.root(), rounding),
                 None if a == format.infinity() => a,

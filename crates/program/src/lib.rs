@@ -45,7 +45,7 @@ pub mod writing;
 pub use diag::SourceLine;
 pub use dialect::{Dialect, DialectRow, Runtime};
 pub use event::{EVENT_SETS, EventKind, KINDS, KindRow};
-pub use float::{FloatOp, Format, Fused, Number, Rounding};
+pub use float::{FloatOp, Format, Fused, NumberType, Rounding};
 pub use ids::{InstrId, LocId, RegId, ThreadId};
 pub use instr::{
     Access, Barrier, BarrierAction, BarrierNaming, Element, Expr, Instr, Mark, Op, Update,
@@ -53,11 +53,11 @@ pub use instr::{
 };
 pub use layout::{Field, Layout};
 pub use live::live_registers;
-pub use location::{Class, Copied, Init, Location, LocationKind, OpenClMemory, Space};
+pub use location::{Class, CopyPer, Init, Location, LocationKind, OpenClMemory, Space};
 pub use machine::{ATTRIBUTES, Machine, MemoryKind, SVM_ATOMICS};
-pub use ndrange::{Item, NdRange, RangeError, SubGroups};
+pub use ndrange::{NdRange, RangeError, SubGroups, WorkItem};
 pub use parts::Parts;
-pub use place::{GroupKey, Place, Scope, Seat};
+pub use place::{GroupKey, GroupSeat, Place, Scope};
 pub use program::{Program, Register, Thread};
 pub use proxy::Proxy;
 pub use tags::{Tag, Tags};

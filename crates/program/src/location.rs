@@ -4,7 +4,7 @@ use super::{Layout, LocId, MemoryKind, Proxy, Scope};
 
 /// How many copies of an object the program has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Copied {
+pub enum CopyPer {
     /// One copy for all threads.
     Not,
     /// One copy for each thread.

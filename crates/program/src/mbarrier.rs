@@ -40,7 +40,7 @@ const NO_BYTES: i64 = MOST_BYTES + 1;
 
 /// A state, unpacked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct MbarrierState {
     /// Arrivals that the current phase waits for.
     pub pending: i64,
     /// Arrivals that the next phase will wait for; 0: there is no object.
@@ -51,10 +51,10 @@ pub struct State {
     pub phase: i64,
 }
 
-impl State {
+impl MbarrierState {
     /// Unpacks a word.
-    pub fn of(word: i64) -> State {
-        State {
+    pub fn of(word: i64) -> MbarrierState {
+        MbarrierState {
             pending: word & MOST_ARRIVALS,
             expected: word >> EXPECTED & MOST_ARRIVALS,
             bytes: (word >> BYTES & (2 * NO_BYTES - 1)) - NO_BYTES,
@@ -96,7 +96,7 @@ pub fn made(count: i64) -> i64 {
 
 /// The number of arrivals that an object was made with.
 pub fn count_of(word: i64) -> i64 {
-    State::of(word).expected
+    MbarrierState::of(word).expected
 }
 
 fn bin(op: BinOp, a: Expr, b: Expr) -> Expr {
@@ -285,8 +285,8 @@ mod tests {
         e.value(&|_| None).expect("constants alone")
     }
 
-    fn state(pending: i64, expected: i64, bytes: i64, phase: i64) -> State {
-        State {
+    fn state(pending: i64, expected: i64, bytes: i64, phase: i64) -> MbarrierState {
+        MbarrierState {
             pending,
             expected,
             bytes,
@@ -297,26 +297,26 @@ mod tests {
     #[test]
     fn operations_change_the_fields_that_they_name() {
         let word = made(3);
-        assert_eq!(State::of(word), state(3, 3, 0, 0));
+        assert_eq!(MbarrierState::of(word), state(3, 3, 0, 0));
         let word = value(&settled(arrive(number(word), number(2))));
-        assert_eq!(State::of(word), state(1, 3, 0, 0));
+        assert_eq!(MbarrierState::of(word), state(1, 3, 0, 0));
         let word = value(&settled(drop(number(word), number(1))));
-        assert_eq!(State::of(word), state(1, 2, 0, 0));
+        assert_eq!(MbarrierState::of(word), state(1, 2, 0, 0));
         let word = value(&settled(expect(number(word), number(16), -1)));
-        assert_eq!(State::of(word), state(1, 2, -16, 0));
+        assert_eq!(MbarrierState::of(word), state(1, 2, -16, 0));
         let word = value(&settled(arrive(
             expect(number(word), number(32), 1),
             number(1),
         )));
-        assert_eq!(State::of(word), state(0, 2, 16, 0));
+        assert_eq!(MbarrierState::of(word), state(0, 2, 16, 0));
         assert_eq!(value(&has_passed_parity(number(word), number(0))), 0);
         let word = value(&settled(expect(number(word), number(16), -1)));
-        assert_eq!(State::of(word), state(2, 2, 0, 1));
+        assert_eq!(MbarrierState::of(word), state(2, 2, 0, 1));
         assert_eq!(value(&has_passed_parity(number(word), number(0))), 1);
         let gone = value(&inval(number(word)));
         assert_eq!((value(&live(number(gone))), phase_of(gone)), (0, 4));
         assert_eq!(
-            State::of(value(&init(number(gone), number(2)))),
+            MbarrierState::of(value(&init(number(gone), number(2)))),
             state(2, 2, 0, 4)
         );
     }
@@ -328,7 +328,7 @@ mod tests {
         assert!(fits(MOST_BYTES, 1) && fits(MOST_BYTES, -1) && fits(0, 1));
         assert!(!fits(MOST_BYTES + 1, 1) && !fits(-1, 1));
         let full = value(&expect(number(word), number(MOST_BYTES), 1));
-        assert_eq!(State::of(full).bytes, MOST_BYTES);
+        assert_eq!(MbarrierState::of(full).bytes, MOST_BYTES);
         assert_eq!(value(&in_range(number(full), number(1), 1)), 0);
     }
 
@@ -349,7 +349,7 @@ mod tests {
     fn the_last_phase_is_followed_by_the_first() {
         let word = made(1) | (PHASES - 1) << PHASE;
         assert_eq!(
-            State::of(value(&settled(arrive(number(word), number(1))))),
+            MbarrierState::of(value(&settled(arrive(number(word), number(1))))),
             state(1, 1, 0, 0)
         );
     }

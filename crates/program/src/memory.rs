@@ -19,11 +19,11 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::FxHashMap;
 
 use crate::litmus::Observable;
-use crate::mbarrier::State;
+use crate::mbarrier::MbarrierState;
 use crate::points::Points;
-use crate::waiting::Wanted;
+use crate::waiting::ExitValues;
 use crate::{
-    Copied, Expr, Init, LocId, LocationKind, Op, Place, Program, Proxy, Scope, Space, ThreadId, Ty,
+    CopyPer, Expr, Init, LocId, LocationKind, Op, Place, Program, Proxy, Scope, Space, ThreadId, Ty,
 };
 
 /// Index into [`Memory::cells`].
@@ -84,18 +84,20 @@ pub fn stride(bytes: u64) -> i64 {
 impl Memory {
     /// Lays out the memory of a program.
     pub fn new(program: &Program) -> Memory {
-        let first = |like: &dyn Fn(&Place, &Place) -> bool| -> Vec<ThreadId> {
-            let place = |t: ThreadId| &program.thread(t).place;
+        fn first(like: &dyn Fn(&Place, &Place) -> bool, program: &Program) -> Vec<ThreadId> {
+            fn place(t: ThreadId, program: &Program) -> &Place {
+                &program.thread(t).place
+            }
             let of = |t: ThreadId| {
                 program
                     .thread_ids()
                     .take_while(|u| *u < t)
-                    .find(|&u| like(place(u), place(t)))
+                    .find(|&u| like(place(u, program), place(t, program)))
             };
             program.thread_ids().map(|t| of(t).unwrap_or(t)).collect()
-        };
-        let cta_of = first(&|a, b| a.same(b, Scope::Cta));
-        let device_of = first(&Place::same_gpu);
+        }
+        let cta_of = first(&|a, b| a.same(b, Scope::Cta), program);
+        let device_of = first(&Place::same_gpu, program);
         let (cells, bases) = Default::default();
         let mut memory = Memory {
             cells,
@@ -184,10 +186,10 @@ impl Memory {
 
     fn copies(&self, program: &Program, loc: LocId) -> Vec<Option<ThreadId>> {
         let mut owners: Vec<ThreadId> = match program.copied(loc) {
-            Copied::Not => return vec![None],
-            Copied::ByThread => program.thread_ids().collect(),
-            Copied::ByCta => self.cta_of.clone(),
-            Copied::ByDevice => {
+            CopyPer::Not => return vec![None],
+            CopyPer::ByThread => program.thread_ids().collect(),
+            CopyPer::ByCta => self.cta_of.clone(),
+            CopyPer::ByDevice => {
                 let of_devices = program
                     .thread_ids()
                     .filter(|t| !program.thread(*t).place.host);
@@ -253,11 +255,11 @@ impl Memory {
         viewer: Option<ThreadId>,
     ) -> Option<CellId> {
         let owner = match (program.copied(loc), viewer) {
-            (Copied::Not, _) => None,
+            (CopyPer::Not, _) => None,
             (_, None) => Some(self.only_copy(program, loc)?),
-            (Copied::ByThread, Some(t)) => Some(t),
-            (Copied::ByCta, Some(t)) => Some(self.cta_of[t.0 as usize]),
-            (Copied::ByDevice, Some(t)) => Some(self.device_of[t.0 as usize]),
+            (CopyPer::ByThread, Some(t)) => Some(t),
+            (CopyPer::ByCta, Some(t)) => Some(self.cta_of[t.0 as usize]),
+            (CopyPer::ByDevice, Some(t)) => Some(self.device_of[t.0 as usize]),
         };
         let base = *self.bases.get(&(loc, owner))?;
         let id = CellId(base.0 + index);
@@ -349,7 +351,7 @@ impl Memory {
     /// [`Memory::show_held`].
     pub fn show_in(&self, program: &Program, cell: CellId, v: i64) -> String {
         if self.is_mbarrier(program, cell) {
-            State::of(v).text()
+            MbarrierState::of(v).text()
         } else {
             let Cell {
                 ty,
@@ -376,10 +378,19 @@ impl Memory {
 
     /// Describes what a polling thread waits for: values that it wants from a cell, given the value
     /// that it reads now.
-    pub fn awaited(&self, program: &Program, cell: CellId, wanted: &Wanted, seen: i64) -> String {
+    pub fn awaited(
+        &self,
+        program: &Program,
+        cell: CellId,
+        wanted: &ExitValues,
+        seen: i64,
+    ) -> String {
         let name = &self.cell(cell).name;
         if self.is_mbarrier(program, cell) {
-            return format!("the next phase of {name} ({})", State::of(seen).text());
+            return format!(
+                "the next phase of {name} ({})",
+                MbarrierState::of(seen).text()
+            );
         }
         wanted.text(name, &|v| self.show_in(program, cell, v))
     }

@@ -40,7 +40,7 @@ pub enum RangeError {
 
 /// One item of an index space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Item {
+pub struct WorkItem {
     /// Its group's number in each dimension.
     pub group: [u64; 3],
     /// Its number in the group, in each dimension.
@@ -68,9 +68,9 @@ impl NdRange {
         if global.is_empty() || [global, local, offset].iter().any(|all| all.len() > 3) {
             return Err(RangeError::Dimensions);
         }
-        let padded = |all: &[u64], otherwise: u64| {
+        fn padded(all: &[u64], otherwise: u64) -> [u64; 3] {
             [0, 1, 2].map(|d| all.get(d).copied().unwrap_or(otherwise))
-        };
+        }
         let range = NdRange {
             dimensions: global.len(),
             global: padded(global, 1),
@@ -135,34 +135,34 @@ impl NdRange {
     }
 
     /// All items, sorted by group.
-    pub fn items(&self) -> impl Iterator<Item = Item> + '_ {
+    pub fn items(&self) -> impl Iterator<Item = WorkItem> + '_ {
         let groups = if self.count() == Some(0) {
             [0; 3]
         } else {
             self.groups()
         };
         points(groups)
-            .flat_map(|group| points(self.size(group)).map(move |local| Item { group, local }))
+            .flat_map(|group| points(self.size(group)).map(move |local| WorkItem { group, local }))
     }
 
     /// The global id of an item.
-    pub fn global_id(&self, item: Item) -> [u64; 3] {
+    pub fn global_id(&self, item: WorkItem) -> [u64; 3] {
         [0, 1, 2].map(|d| item.group[d] * self.local[d] + item.local[d] + self.offset[d])
     }
 
     /// The item's number in the whole space, without the offset.
-    pub fn global_linear_id(&self, item: Item) -> u64 {
+    pub fn global_linear_id(&self, item: WorkItem) -> u64 {
         let id = self.global_id(item);
         linear([0, 1, 2].map(|d| id[d] - self.offset[d]), self.global)
     }
 
     /// The item's number in its group.
-    pub fn local_linear_id(&self, item: Item) -> u64 {
+    pub fn local_linear_id(&self, item: WorkItem) -> u64 {
         linear(item.local, self.size(item.group))
     }
 
     /// The number of the item's group among all groups.
-    pub fn group_linear_id(&self, item: Item) -> u64 {
+    pub fn group_linear_id(&self, item: WorkItem) -> u64 {
         linear(item.group, self.groups())
     }
 }
@@ -226,7 +226,7 @@ mod tests {
     fn every_global_id_occurs_once() {
         for (x, y) in each_axis().flat_map(|x| each_axis().map(move |y| (x, y))) {
             let range = NdRange::new(&[x.0, y.0, 2], &[x.1, y.1, 2], &[x.2, y.2, 7]).unwrap();
-            let items: Vec<Item> = range.items().collect();
+            let items: Vec<WorkItem> = range.items().collect();
             assert_eq!(items.len() as u64, range.count().unwrap());
             let ids: HashSet<[u64; 3]> = items.iter().map(|i| range.global_id(*i)).collect();
             assert_eq!(ids.len(), items.len());

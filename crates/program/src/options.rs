@@ -24,12 +24,12 @@ pub struct Row {
     /// Whether answers mention the option if it is set.
     pub told: bool,
     /// For a reading: the subject of the disagreement, and the ambiguous passages.
-    pub reading: Option<Reading>,
+    pub reading: Option<SourceReading>,
 }
 
 /// A disagreement between readings of a source.
 #[derive(Debug)]
-pub struct Reading {
+pub struct SourceReading {
     /// The property on which the readings differ.
     pub on: &'static str,
     /// The ambiguous passages, by document and section.
@@ -41,7 +41,7 @@ pub struct Reading {
     events: bool,
 }
 
-impl Reading {
+impl SourceReading {
     /// Whether an answer for a program can depend on the reading.
     pub fn bears_on(&self, program: &Program) -> bool {
         (self.bears)(program)
@@ -75,7 +75,8 @@ pub const OPTIONS: &[Row] = &[
     Row {
         name: "red",
         values: &["no-acquire", "atom"],
-        doc: "whether the read half of a reduction can acquire: never (PTX ISA, 8.11), or as an atom does",
+        doc: "whether the read half of a reduction can acquire: never (PTX ISA, 8.11), or as an \
+            atom does",
         unspoken: None,
         told: false,
         reading: None,
@@ -91,7 +92,8 @@ pub const OPTIONS: &[Row] = &[
     Row {
         name: "rmw",
         values: &["pair", "single"],
-        doc: "a read-modify-write: a read and a write, or one event that is both (published files that never say rmw)",
+        doc: "a read-modify-write: a read and a write, or one event that is both (published files \
+            that never say rmw)",
         unspoken: Some("rmw"),
         told: false,
         reading: None,
@@ -99,7 +101,8 @@ pub const OPTIONS: &[Row] = &[
     Row {
         name: "same-value",
         values: &["racy", "benign"],
-        doc: "of property `race`, two writes that nothing orders and that store the same value in every execution: a race, as by the text, or none",
+        doc: "of property `race`, two writes that nothing orders and that store the same value in \
+            every execution: a race, as by the text, or none",
         unspoken: None,
         told: true,
         reading: None,
@@ -110,9 +113,10 @@ pub const OPTIONS: &[Row] = &[
         doc: "what a strong access of 128 bits is: one, or two of 64 bits each, in no order",
         unspoken: None,
         told: false,
-        reading: Some(Reading {
+        reading: Some(SourceReading {
             on: "whether an access of 128 bits is one scalar",
-            source: "PTX ISA 9.4, Memory Consistency Model, Vector Data-types, where scalars have 64 bits at most; Packed Data-types",
+            source: "PTX ISA 9.4, Memory Consistency Model, Vector Data-types, where scalars have \
+                64 bits at most; Packed Data-types",
             bears: |program| {
                 let mut accesses = program.instrs().filter(|(_, _, instr)| instr.element.whole);
                 accesses.any(|(_, _, instr)| !matches!(instr.op, crate::Op::Rmw { .. }))
@@ -123,13 +127,15 @@ pub const OPTIONS: &[Row] = &[
     Row {
         name: "tearing",
         values: &["cells", "none"],
-        doc: "what a weak access to several cells reads: of each cell what was written there, or no cell of a write without the \
+        doc: "what a weak access to several cells reads: of each cell what was written there, or \
+              no cell of a write without the \
               others of it",
         unspoken: None,
         told: false,
-        reading: Some(Reading {
+        reading: Some(SourceReading {
             on: "whether weak accesses are torn",
-            source: "PTX ISA 9.4, Memory Consistency Model, Axioms, Atomicity, which speaks of morally strong operations alone",
+            source: "PTX ISA 9.4, Memory Consistency Model, Axioms, Atomicity, which speaks of \
+                morally strong operations alone",
             bears: |program| {
                 program
                     .instrs()
@@ -141,13 +147,15 @@ pub const OPTIONS: &[Row] = &[
     Row {
         name: "mbarrier",
         values: &["phase", "chain"],
-        doc: "what makes an arrival at an mbarrier object synchronize with a wait: its phase, or a chain of operations on the \
+        doc: "what makes an arrival at an mbarrier object synchronize with a wait: its phase, or \
+              a chain of operations on the \
               object of which each link is morally strong",
         unspoken: None,
         told: false,
-        reading: Some(Reading {
+        reading: Some(SourceReading {
             on: "whether an arrival of smaller scope cuts off the ones before it in its phase",
-            source: "PTX ISA 9.4, mbarrier.test_wait / mbarrier.try_wait; Memory Consistency Model, Observation Order",
+            source: "PTX ISA 9.4, mbarrier.test_wait / mbarrier.try_wait; Memory Consistency \
+                Model, Observation Order",
             bears: |program| has(program, &[Tag::MbarrierArrive]) && is_spread(program),
             events: false,
         }),
@@ -155,12 +163,14 @@ pub const OPTIONS: &[Row] = &[
     Row {
         name: "cross-proxy",
         values: &["letter", "strong"],
-        doc: "whether strong accesses through the generic and the async proxy can be morally strong: never, or as within one proxy",
+        doc: "whether strong accesses through the generic and the async proxy can be morally \
+            strong: never, or as within one proxy",
         unspoken: None,
         told: false,
-        reading: Some(Reading {
+        reading: Some(SourceReading {
             on: "whether strong accesses are morally strong across proxies",
-            source: "PTX ISA 9.4, Memory Consistency Model, Morally Strong Operations; Strong Proxy Accesses",
+            source: "PTX ISA 9.4, Memory Consistency Model, Morally Strong Operations; Strong \
+                Proxy Accesses",
             bears: |program| has(program, &[Tag::Asynchronous, Tag::AsyncProxy, Tag::Atomic]),
             events: false,
         }),
@@ -168,13 +178,16 @@ pub const OPTIONS: &[Row] = &[
     Row {
         name: "async-fence",
         values: &["path", "cta", "thread", "letter"],
-        doc: "what `fence.proxy.async` brings together: accesses with it anywhere on the way between them; those of its CTA with \
-              what is ordered; the generic ones of its thread with what is ordered; those of its thread",
+        doc: "what `fence.proxy.async` brings together: accesses with it anywhere on the way \
+              between them; those of its CTA with \
+              what is ordered; the generic ones of its thread with what is ordered; those of its \
+              thread",
         unspoken: None,
         told: false,
-        reading: Some(Reading {
+        reading: Some(SourceReading {
             on: "the reach of fence.proxy.async",
-            source: "PTX ISA 9.4, Memory Consistency Model, Causality Order, which has no clause for it; membar / fence; \
+            source: "PTX ISA 9.4, Memory Consistency Model, Causality Order, which has no clause \
+                     for it; membar / fence; \
                      Asynchronous Copy, Async Proxy",
             bears: |program| {
                 has(program, &[Tag::ProxyFence, Tag::AsyncProxy])
@@ -186,11 +199,13 @@ pub const OPTIONS: &[Row] = &[
     Row {
         name: "async-home",
         values: &["issuer", "destination", "cluster", "one"],
-        doc: "which accesses of the async proxy are of one place, and need no fence among themselves: those begun in one CTA, those that \
-              write shared memory of one CTA (or, writing none, are begun there), those begun in one cluster, or all",
+        doc: "which accesses of the async proxy are of one place, and need no fence among \
+              themselves: those begun in one CTA, those that \
+              write shared memory of one CTA (or, writing none, are begun there), those begun in \
+              one cluster, or all",
         unspoken: None,
         told: false,
-        reading: Some(Reading {
+        reading: Some(SourceReading {
             on: "the thread block of an asynchronous operation",
             source: "PTX ISA 9.4, Memory Consistency Model, Causality Order, second clause",
             bears: |program| {
@@ -202,10 +217,11 @@ pub const OPTIONS: &[Row] = &[
     Row {
         name: "read-wait",
         values: &["completes", "strict"],
-        doc: "whether `cp.async.bulk.wait_group.read` is followed by the proxy fence that comes with completion, for what was read",
+        doc: "whether `cp.async.bulk.wait_group.read` is followed by the proxy fence that comes \
+            with completion, for what was read",
         unspoken: None,
         told: false,
-        reading: Some(Reading {
+        reading: Some(SourceReading {
             on: "whether a wait for reads brings the implicit proxy fence",
             source: "PTX ISA 9.4, Asynchronous Copy, Async Proxy; cp.async.bulk.wait_group",
             bears: |program| has(program, &[Tag::WaitGroupRead]),
@@ -215,10 +231,11 @@ pub const OPTIONS: &[Row] = &[
     Row {
         name: "completion-scope",
         values: &["any", "issuer"],
-        doc: "whether a wait learns of a copy whatever its scope, or only if that includes the thread that began the copy",
+        doc: "whether a wait learns of a copy whatever its scope, or only if that includes the \
+            thread that began the copy",
         unspoken: None,
         told: false,
-        reading: Some(Reading {
+        reading: Some(SourceReading {
             on: "the scope of a wait for a copy of another CTA",
             source: "PTX ISA 9.4, Asynchronous Copy, Mbarrier-based Completion Mechanism",
             bears: |program| has(program, &[Tag::MbarrierBytes]) && is_spread(program),
@@ -228,14 +245,17 @@ pub const OPTIONS: &[Row] = &[
     Row {
         name: "alias-overlap",
         values: &["letter", "fenced"],
-        doc: "whether accesses of one location through different addresses can be morally strong: never, or if a fence of aliases \
+        doc: "whether accesses of one location through different addresses can be morally strong: \
+              never, or if a fence of aliases \
               stands between them",
         unspoken: None,
         told: false,
-        reading: Some(Reading {
+        reading: Some(SourceReading {
             on: "whether aliases with a fence between them overlap completely",
-            source: "PTX ISA 9.4, Memory Consistency Model, Overlap; Aliases; Morally Strong Operations; and as the barriers between \
-                     devices use it that NVIDIA publishes, multimem.red.release.sys, fence.proxy.alias, ld.acquire.sys",
+            source: "PTX ISA 9.4, Memory Consistency Model, Overlap; Aliases; Morally Strong \
+                     Operations; and as the barriers between \
+                     devices use it that NVIDIA publishes, multimem.red.release.sys, \
+                     fence.proxy.alias, ld.acquire.sys",
             bears: |program| has(program, &[Tag::Alias]),
             events: false,
         }),
@@ -289,12 +309,12 @@ impl Setting {
 
 /// A value for each option, by index in [`OPTIONS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Options([usize; OPTIONS.len()]);
+pub struct OptionValues([usize; OPTIONS.len()]);
 
-impl Options {
+impl OptionValues {
     /// Applies settings in order; later ones override earlier ones.
-    pub fn of(settings: impl IntoIterator<Item = Setting>) -> Options {
-        let mut options = Options::default();
+    pub fn of(settings: impl IntoIterator<Item = Setting>) -> OptionValues {
+        let mut options = OptionValues::default();
         for setting in settings {
             options.0[setting.option] = setting.value;
         }
@@ -308,7 +328,7 @@ impl Options {
 
     /// Whether a program has the same events under both options; the model may treat them
     /// differently.
-    pub fn same_events(self, other: Options) -> bool {
+    pub fn same_events(self, other: OptionValues) -> bool {
         let matters = |row: &Row| row.reading.as_ref().is_none_or(|reading| reading.events);
         OPTIONS
             .iter()

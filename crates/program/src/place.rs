@@ -150,7 +150,7 @@ impl Place {
 
 /// A thread's position in a group of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seat {
+pub struct GroupSeat {
     /// The number of threads before it in the group; in a warp, its lane.
     pub rank: u32,
     /// The number of threads in the group.
@@ -159,9 +159,9 @@ pub struct Seat {
     pub unsaid: bool,
 }
 
-impl Seat {
+impl GroupSeat {
     /// The seat of a thread that is alone in its group.
-    pub const ALONE: Seat = Seat {
+    pub const ALONE: GroupSeat = GroupSeat {
         rank: 0,
         of: 1,
         unsaid: false,
@@ -172,7 +172,7 @@ impl Seat {
         places: impl Iterator<Item = &'a Place> + Clone,
         at: usize,
         group: Scope,
-    ) -> Seat {
+    ) -> GroupSeat {
         let mine = places.clone().nth(at);
         let is_mate = |(i, place): (usize, &Place)| {
             i == at || mine.is_some_and(|mine| mine.same(place, group))
@@ -187,7 +187,7 @@ impl Seat {
         };
         let unsaid =
             group == Scope::Warp && mine.is_some_and(|mine| !mine.host && mine.warp.is_none());
-        Seat {
+        GroupSeat {
             rank: count(at),
             of: count(usize::MAX),
             unsaid,
@@ -195,7 +195,7 @@ impl Seat {
     }
 
     /// The seats of all threads in their warps or CTAs, computed in one pass.
-    pub fn all_among(places: &[Place], group: Scope) -> Vec<Seat> {
+    pub fn all_among(places: &[Place], group: Scope) -> Vec<GroupSeat> {
         let mut counts: HashMap<GroupKey, u32> = HashMap::new();
         let keys: Vec<Option<GroupKey>> =
             places.iter().map(|place| place.group_key(group)).collect();
@@ -209,12 +209,16 @@ impl Seat {
             .collect();
         let of = |key: &Option<GroupKey>| key.map_or(1, |key| counts[&key]);
         let unsaid = |place: &Place| group == Scope::Warp && !place.host && place.warp.is_none();
-        let seat = |((rank, key), place)| Seat {
-            rank,
-            of: of(key),
-            unsaid: unsaid(place),
-        };
-        ranks.into_iter().zip(&keys).zip(places).map(seat).collect()
+        ranks
+            .into_iter()
+            .zip(&keys)
+            .zip(places)
+            .map(|((rank, key), place)| GroupSeat {
+                rank,
+                of: of(key),
+                unsaid: unsaid(place),
+            })
+            .collect()
     }
 
     /// The threads of the group as a bit set; threads beyond the last bit are missing.
@@ -224,8 +228,8 @@ impl Seat {
     }
 }
 
-impl Default for Seat {
-    fn default() -> Seat {
-        Seat::ALONE
+impl Default for GroupSeat {
+    fn default() -> GroupSeat {
+        GroupSeat::ALONE
     }
 }

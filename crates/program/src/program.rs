@@ -1,8 +1,8 @@
 //! A program as a whole: its threads, its memory and its machine.
 
 use super::{
-    Barrier, Class, Copied, Dialect, Init, Instr, Layout, LocId, Location, LocationKind, Machine,
-    MemoryKind, Place, RegId, Scope, Seat, Space, Tag, ThreadId, Ty, host,
+    Barrier, Class, CopyPer, Dialect, GroupSeat, Init, Instr, Layout, LocId, Location,
+    LocationKind, Machine, MemoryKind, Place, RegId, Scope, Space, Tag, ThreadId, Ty, host,
 };
 
 /// A whole program, the input of every checker.
@@ -39,14 +39,13 @@ impl Program {
 
     /// All instructions, each with its thread and its index there.
     pub fn instrs(&self) -> impl Iterator<Item = (ThreadId, usize, &Instr)> {
-        let of = |t: ThreadId| {
+        self.thread_ids().flat_map(|t| {
             self.thread(t)
                 .code
                 .iter()
                 .enumerate()
                 .map(move |(at, instr)| (t, at, instr))
-        };
-        self.thread_ids().flat_map(of)
+        })
     }
 
     /// The first access that covers several cells: one of 128 bits, or one to an object that has
@@ -66,13 +65,12 @@ impl Program {
 
     /// Whether it has mbarrier objects.
     pub fn has_mbarriers(&self) -> bool {
-        let of = |l: &Location| match &l.kind {
+        self.locations.iter().any(|l| match &l.kind {
             LocationKind::Object { class, layout, .. } => {
                 *class == Some(Class::Mbarrier) || layout.has_mbarriers()
             }
             LocationKind::Alias { .. } => false,
-        };
-        self.locations.iter().any(of)
+        })
     }
 
     /// The first PTX access or fence (inline assembly) in a program of another language. The models
@@ -90,8 +88,8 @@ impl Program {
     }
 
     /// The thread's position in its group of that scope.
-    pub fn seat(&self, id: ThreadId, group: Scope) -> Seat {
-        Seat::among(
+    pub fn seat(&self, id: ThreadId, group: Scope) -> GroupSeat {
+        GroupSeat::among(
             self.threads.iter().map(|t| &t.place),
             usize::from(id.0),
             group,
@@ -174,19 +172,19 @@ impl Program {
     }
 
     /// How many copies an object has.
-    pub fn copied(&self, id: LocId) -> Copied {
+    pub fn copied(&self, id: LocId) -> CopyPer {
         match &self.location(self.object(id)).kind {
             LocationKind::Object {
                 kind: MemoryKind::ProgramScope,
                 space: Space::Global,
                 ..
-            } => Copied::ByDevice,
+            } => CopyPer::ByDevice,
             LocationKind::Object { space, .. } => match space {
-                Space::Global | Space::Constant | Space::Param => Copied::Not,
-                Space::Shared => Copied::ByCta,
-                Space::Local | Space::Register => Copied::ByThread,
+                Space::Global | Space::Constant | Space::Param => CopyPer::Not,
+                Space::Shared => CopyPer::ByCta,
+                Space::Local | Space::Register => CopyPer::ByThread,
             },
-            LocationKind::Alias { .. } => Copied::Not,
+            LocationKind::Alias { .. } => CopyPer::Not,
         }
     }
 }

@@ -86,24 +86,24 @@ impl fmt::Display for ProgressModel {
 
 /// A node of the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Node {
+pub enum ProgressNode {
     /// A thread.
     Thread(ThreadId),
     /// A group, or the root, with its children in order.
-    Group(Vec<Node>),
+    Group(Vec<ProgressNode>),
     /// Independent nodes: each is served under every progress model.
-    Apart(Vec<Node>),
+    Apart(Vec<ProgressNode>),
     /// The groups of a cooperative launch, which are resident together: once one has started, all
     /// have.
-    Together(Vec<Node>),
+    Together(Vec<ProgressNode>),
 }
 
-impl Node {
+impl ProgressNode {
     /// The progress model for the nodes below this one.
     pub fn below(&self, model: ProgressModel) -> ProgressModel {
         match self {
             // `hsa` serves lower numbers first, whether or not they have started.
-            Node::Together(_) if model != ProgressModel::Hsa => ProgressModel::Fair,
+            ProgressNode::Together(_) if model != ProgressModel::Hsa => ProgressModel::Fair,
             _ => model,
         }
     }
@@ -120,25 +120,25 @@ fn number(t: ThreadId, place: &Place, level: Scope) -> (u32, u32) {
 }
 
 /// The tree of a program: GPUs and CTAs, or devices, work-groups and sub-groups.
-pub fn tree(program: &Program) -> Node {
+pub fn tree(program: &Program) -> ProgressNode {
     let (hosts, others): (Vec<ThreadId>, _) = program
         .thread_ids()
         .partition(|t| program.thread(*t).place.host);
-    let root = Node::Group(children(program, &others, program.dialect.row().progress));
+    let root = ProgressNode::Group(children(program, &others, program.dialect.row().progress));
     if hosts.is_empty() {
         return root;
     }
-    Node::Apart(
+    ProgressNode::Apart(
         [root]
             .into_iter()
-            .chain(hosts.into_iter().map(Node::Thread))
+            .chain(hosts.into_iter().map(ProgressNode::Thread))
             .collect(),
     )
 }
 
-fn children(program: &Program, threads: &[ThreadId], levels: &[Scope]) -> Vec<Node> {
+fn children(program: &Program, threads: &[ThreadId], levels: &[Scope]) -> Vec<ProgressNode> {
     let Some((&level, below)) = levels.split_first() else {
-        return threads.iter().map(|&t| Node::Thread(t)).collect();
+        return threads.iter().map(|&t| ProgressNode::Thread(t)).collect();
     };
     let mut groups: std::collections::BTreeMap<(u32, u32), Vec<ThreadId>> = Default::default();
     for &t in threads {
@@ -147,22 +147,22 @@ fn children(program: &Program, threads: &[ThreadId], levels: &[Scope]) -> Vec<No
             .or_default()
             .push(t);
     }
-    let mut nodes: Vec<Node> = Vec::new();
+    let mut nodes: Vec<ProgressNode> = Vec::new();
     let mut launches: Vec<(Launch, usize)> = Vec::new();
     for members in groups.values() {
-        let node = Node::Group(children(program, members, below));
+        let node = ProgressNode::Group(children(program, members, below));
         let Some(launch) = cooperative(program, members).filter(|_| level == Scope::Cta) else {
             nodes.push(node);
             continue;
         };
         match launches.iter().find(|(other, _)| *other == launch) {
             Some(&(_, at)) => match &mut nodes[at] {
-                Node::Together(all) => all.push(node),
+                ProgressNode::Together(all) => all.push(node),
                 _ => unreachable!("a launch was put there"),
             },
             None => {
                 launches.push((launch, nodes.len()));
-                nodes.push(Node::Together(vec![node]));
+                nodes.push(ProgressNode::Together(vec![node]));
             }
         }
     }
@@ -187,7 +187,7 @@ fn cooperative(program: &Program, members: &[ThreadId]) -> Option<Launch> {
 
 /// The final state of a thread for progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stand {
+pub struct ThreadEnding {
     /// It is neither done nor blocked: it loops forever, or is stopped.
     pub live: bool,
     /// It never runs again.
@@ -198,7 +198,11 @@ pub struct Stand {
 
 /// The threads that a progress model serves, given how each thread ends; as few as it permits.
 /// `None` if a stopped thread has to run.
-pub fn serve(tree: &Node, threads: &[Stand], model: ProgressModel) -> Option<Vec<bool>> {
+pub fn serve(
+    tree: &ProgressNode,
+    threads: &[ThreadEnding],
+    model: ProgressModel,
+) -> Option<Vec<bool>> {
     let mut served = vec![false; threads.len()];
     Scheduler { threads }
         .serve(tree, model, &mut served)
@@ -207,39 +211,41 @@ pub fn serve(tree: &Node, threads: &[Stand], model: ProgressModel) -> Option<Vec
 
 /// Decides which nodes are served.
 struct Scheduler<'e> {
-    threads: &'e [Stand],
+    threads: &'e [ThreadEnding],
 }
 
 impl Scheduler<'_> {
     /// Whether `holds` is true of some thread of a node.
-    fn some(&self, node: &Node, holds: fn(&Stand) -> bool) -> bool {
+    fn some(&self, node: &ProgressNode, holds: fn(&ThreadEnding) -> bool) -> bool {
         match node {
-            Node::Thread(t) => holds(&self.threads[t.0 as usize]),
-            Node::Group(nodes) | Node::Apart(nodes) | Node::Together(nodes) => {
-                nodes.iter().any(|n| self.some(n, holds))
-            }
+            ProgressNode::Thread(t) => holds(&self.threads[t.0 as usize]),
+            ProgressNode::Group(nodes)
+            | ProgressNode::Apart(nodes)
+            | ProgressNode::Together(nodes) => nodes.iter().any(|n| self.some(n, holds)),
         }
     }
 
-    fn live(&self, node: &Node) -> bool {
+    fn live(&self, node: &ProgressNode) -> bool {
         self.some(node, |stand| stand.live)
     }
 
-    fn started(&self, node: &Node) -> bool {
+    fn started(&self, node: &ProgressNode) -> bool {
         self.some(node, |stand| stand.started)
     }
 
     /// Serves a node and as few nodes below it as the progress model permits. False if it has to
     /// serve a stopped thread.
-    fn serve(&self, node: &Node, model: ProgressModel, served: &mut [bool]) -> bool {
+    fn serve(&self, node: &ProgressNode, model: ProgressModel, served: &mut [bool]) -> bool {
         let model = node.below(model);
         let nodes = match node {
-            Node::Thread(t) => {
+            ProgressNode::Thread(t) => {
                 served[t.0 as usize] = true;
                 return !self.threads[t.0 as usize].stopped;
             }
-            Node::Apart(nodes) => return nodes.iter().all(|n| self.serve(n, model, served)),
-            Node::Group(nodes) | Node::Together(nodes) => nodes,
+            ProgressNode::Apart(nodes) => {
+                return nodes.iter().all(|n| self.serve(n, model, served));
+            }
+            ProgressNode::Group(nodes) | ProgressNode::Together(nodes) => nodes,
         };
         let mut runs = false;
         for (i, child) in nodes.iter().enumerate() {

@@ -26,7 +26,9 @@ const ORDER_TAGS: &[Tag] = &[
 
 /// The orders that an atomic operation or a fence may have; empty for any other operation.
 fn orders(op: &Op) -> &'static [Order] {
-    let atomic = |access: &Access| access.tags.has(Tag::Atomic);
+    fn atomic(access: &Access) -> bool {
+        access.tags.has(Tag::Atomic)
+    }
     match (op.read(), op.write()) {
         _ if op.has(Tag::Asynchronous) => &[],
         // For mbarrier objects, arrivals release and waits acquire.
@@ -58,8 +60,11 @@ pub fn order(op: &Op) -> Option<Order> {
     let says = |o: &Order, kind, tags: &Tags| tag(*o, kind, tags).is_none_or(|tag| tags.has(tag));
     // A consume fence is an acquire fence.
     let possible = |o: &&Order| !(op.is_fence() && **o == Order::Consume);
-    let own = |o: &&Order| op.tags().iter().all(|(kind, tags)| says(o, *kind, tags));
-    orders(op).iter().filter(possible).find(own).copied()
+    orders(op)
+        .iter()
+        .filter(possible)
+        .find(|o| op.tags().iter().all(|(kind, tags)| says(o, *kind, tags)))
+        .copied()
 }
 
 /// The orders that an operation may have and that are stronger than its current one, weakest first.
@@ -82,8 +87,11 @@ fn others(op: &Op, wanted: impl Fn(Order, Order) -> bool) -> Vec<Order> {
     let Some(own) = order(op) else {
         return Vec::new();
     };
-    let another = |o: &Order| *o != Order::Consume && o.bits() != own.bits() && wanted(own, *o);
-    let mut orders: Vec<Order> = orders(op).iter().copied().filter(another).collect();
+    let mut orders: Vec<Order> = orders(op)
+        .iter()
+        .copied()
+        .filter(|o| *o != Order::Consume && o.bits() != own.bits() && wanted(own, *o))
+        .collect();
     orders.sort_by_key(|o| o.bits().count_ones());
     orders
 }

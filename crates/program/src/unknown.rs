@@ -34,13 +34,13 @@ const STEPS: usize = 2_000_000;
 
 /// The register state on a path to an instruction.
 #[derive(Clone, Debug, Default)]
-struct Held {
+struct PathState {
     unknown: Registers,
     /// The registers with a known number.
     known: BTreeMap<RegId, i64>,
 }
 
-impl Held {
+impl PathState {
     /// Records a write to a register.
     fn set(&mut self, reg: RegId, unknown: Option<Site>, known: Option<i64>) {
         match unknown {
@@ -54,7 +54,7 @@ impl Held {
     }
 
     /// Merges the state of another path to the same instruction. Returns whether the state changed.
-    fn join(&mut self, other: &Held) -> bool {
+    fn join(&mut self, other: &PathState) -> bool {
         let before = (self.unknown.len(), self.known.len());
         other
             .unknown
@@ -67,7 +67,7 @@ impl Held {
 
     /// Adds a path to those of an instruction, at most `most`. Returns the index of the path that
     /// changed.
-    fn meet(self, ways: &mut Vec<Held>, most: usize) -> Option<usize> {
+    fn meet(self, ways: &mut Vec<PathState>, most: usize) -> Option<usize> {
         let same = ways.iter().position(|way| way.known == self.known);
         match same.or_else(|| (ways.len() >= most).then(|| ways.len() - 1)) {
             Some(at) => ways[at].join(&self).then_some(at),
@@ -80,7 +80,7 @@ impl Held {
 }
 
 /// The memory that an access may refer to.
-enum Reach<'a> {
+enum AccessTarget<'a> {
     /// A cell.
     Cell(CellId),
     /// Any cell of these objects.
@@ -88,7 +88,7 @@ enum Reach<'a> {
 }
 
 /// A program, with precomputed facts for the analysis.
-struct Code<'a> {
+struct CodeFacts<'a> {
     program: &'a Program,
     memory: Memory,
     /// By thread and micro-op: the objects that it may access.
@@ -99,8 +99,8 @@ struct Code<'a> {
     deciding: Vec<BTreeSet<RegId>>,
 }
 
-impl<'a> Code<'a> {
-    fn new(program: &'a Program) -> Code<'a> {
+impl<'a> CodeFacts<'a> {
+    fn new(program: &'a Program) -> CodeFacts<'a> {
         let points = Points::compute(program);
         let all: Targets = (0..program.locations.len() as u16)
             .map(|l| program.object(LocId(l)))
@@ -112,18 +112,21 @@ impl<'a> Code<'a> {
                     .address()
                     .map(|addr| points.of(usize::from(t.0), addr))
             };
-            let some = |objects: Targets| {
-                if objects.is_empty() {
-                    all.clone()
-                } else {
-                    objects
-                }
-            };
             program
                 .thread(t)
                 .code
                 .iter()
-                .map(|instr| of(instr).map(some).unwrap_or_default())
+                .map(|instr| {
+                    of(instr)
+                        .map(|objects| {
+                            if objects.is_empty() {
+                                all.clone()
+                            } else {
+                                objects
+                            }
+                        })
+                        .unwrap_or_default()
+                })
                 .collect()
         };
         let objects: Vec<Vec<Targets>> = program.thread_ids().map(of_thread).collect();
@@ -135,7 +138,7 @@ impl<'a> Code<'a> {
             .copied()
             .collect();
         let deciding = program.thread_ids().map(|t| deciding(program, t)).collect();
-        Code {
+        CodeFacts {
             program,
             memory: Memory::new(program),
             objects,
@@ -145,7 +148,7 @@ impl<'a> Code<'a> {
     }
 
     /// The value of an expression on a path of a thread, if it is computed from known numbers.
-    fn constant(&self, t: ThreadId, held: &Held, e: &Expr) -> Option<i64> {
+    fn constant(&self, t: ThreadId, held: &PathState, e: &Expr) -> Option<i64> {
         e.value(&|leaf| match leaf {
             Expr::Reg(r) => held.known.get(r).copied(),
             Expr::Address(loc) => self.memory.address(self.program, *loc, 0, Some(t)),
@@ -154,7 +157,7 @@ impl<'a> Code<'a> {
     }
 
     /// The memory that a micro-op may access on a path of a thread.
-    fn reach(&self, (t, at): Site, op: &Op, held: &Held) -> Reach<'_> {
+    fn reach(&self, (t, at): Site, op: &Op, held: &PathState) -> AccessTarget<'_> {
         let cell = || {
             let address = self.constant(t, held, op.address()?)?;
             let cell = self
@@ -163,8 +166,8 @@ impl<'a> Code<'a> {
             Some(self.memory.cell(cell).memory)
         };
         cell().map_or(
-            Reach::Objects(&self.objects[usize::from(t.0)][at]),
-            Reach::Cell,
+            AccessTarget::Objects(&self.objects[usize::from(t.0)][at]),
+            AccessTarget::Cell,
         )
     }
 
@@ -173,11 +176,17 @@ impl<'a> Code<'a> {
     }
 
     /// The known number that a micro-op writes to its register, if any.
-    fn left(&self, t: ThreadId, op: &Op, reach: &Reach<'_>, held: &Held) -> Option<i64> {
+    fn left(
+        &self,
+        t: ThreadId,
+        op: &Op,
+        reach: &AccessTarget<'_>,
+        held: &PathState,
+    ) -> Option<i64> {
         match (op, reach) {
             (Op::Assign { value, .. }, _) => self.constant(t, held, value),
             // Memory that no micro-op writes keeps its initial value.
-            (Op::Load { access, .. }, Reach::Cell(cell))
+            (Op::Load { access, .. }, AccessTarget::Cell(cell))
                 if !self.written.contains(&self.object(*cell)) =>
             {
                 let first = self.memory.cell(self.memory.cell(*cell).memory);
@@ -277,7 +286,7 @@ impl Unknowns {
         if !are_made(program) && unknowns.unwritten.is_empty() {
             return unknowns;
         }
-        let code = Code::new(program);
+        let code = CodeFacts::new(program);
         let mut left = STEPS;
         // Repeats until the memory state no longer grows.
         loop {
@@ -323,26 +332,30 @@ impl Unknowns {
     /// The origin of an unknown value that a cell may hold, in the memory of the program.
     pub fn in_cell(&self, program: &Program, memory: &Memory, cell: CellId) -> Option<Site> {
         let cell = memory.cell(cell);
-        let whole = || self.whole.get(&program.object(cell.location.0));
-        self.cells.get(&cell.memory).or_else(whole).copied()
+        self.cells
+            .get(&cell.memory)
+            .or_else(|| self.whole.get(&program.object(cell.location.0)))
+            .copied()
     }
 
     /// The origin of an unknown value that an access may read.
-    fn found(&self, code: &Code<'_>, reach: &Reach<'_>) -> Option<Site> {
+    fn found(&self, code: &CodeFacts<'_>, reach: &AccessTarget<'_>) -> Option<Site> {
         match reach {
-            Reach::Cell(cell) => self.in_cell(code.program, &code.memory, *cell),
-            Reach::Objects(objects) => objects.iter().find_map(|o| self.part.get(o)).copied(),
+            AccessTarget::Cell(cell) => self.in_cell(code.program, &code.memory, *cell),
+            AccessTarget::Objects(objects) => {
+                objects.iter().find_map(|o| self.part.get(o)).copied()
+            }
         }
     }
 
     /// Records that an access writes an unknown value.
-    fn leave(&mut self, code: &Code<'_>, reach: &Reach<'_>, site: Site) {
+    fn leave(&mut self, code: &CodeFacts<'_>, reach: &AccessTarget<'_>, site: Site) {
         match reach {
-            Reach::Cell(cell) => {
+            AccessTarget::Cell(cell) => {
                 self.cells.entry(*cell).or_insert(site);
                 self.part.entry(code.object(*cell)).or_insert(site);
             }
-            Reach::Objects(objects) => {
+            AccessTarget::Objects(objects) => {
                 for object in *objects {
                     self.whole.entry(*object).or_insert(site);
                     self.part.entry(*object).or_insert(site);
@@ -353,7 +366,7 @@ impl Unknowns {
 
     /// Analyses a thread on all its paths. States are kept where paths join, and propagated from
     /// there to the next join.
-    fn flow(&mut self, code: &Code<'_>, t: ThreadId, left: &mut usize) {
+    fn flow(&mut self, code: &CodeFacts<'_>, t: ThreadId, left: &mut usize) {
         let thread = code.program.thread(t);
         let text = &thread.code;
         let heads: BTreeSet<usize> = text
@@ -366,14 +379,14 @@ impl Unknowns {
         } else {
             Vec::new()
         };
-        let mut first = Held::default();
+        let mut first = PathState::default();
         for &reg in &code.deciding[usize::from(t.0)] {
             let init = &thread.regs[usize::from(reg.0)].init;
             first
                 .known
                 .insert(reg, code.memory.initial(code.program, init, Some(t)));
         }
-        let mut ways: BTreeMap<usize, Vec<Held>> = BTreeMap::from([(0, vec![first])]);
+        let mut ways: BTreeMap<usize, Vec<PathState>> = BTreeMap::from([(0, vec![first])]);
         let mut open = BTreeSet::from([(0, 0)]);
         while let Some((head, way)) = open.pop_first() {
             let (mut at, mut held) = (head, ways[&head][way].clone());
@@ -417,7 +430,7 @@ impl Unknowns {
     }
 
     /// Updates the state for one micro-op.
-    fn step(&mut self, code: &Code<'_>, here: Site, op: &Op, held: &mut Held) {
+    fn step(&mut self, code: &CodeFacts<'_>, here: Site, op: &Op, held: &mut PathState) {
         let of = |e: &Expr| {
             if matches!(e, Expr::Bin(BinOp::Tells, ..)) {
                 return None;
@@ -488,16 +501,18 @@ impl Unknowns {
             return None;
         };
         let place = &program.thread(t).place;
-        let is_it = |other: &ThreadId| {
-            program.thread(*other).place.same(place, *among)
-                && program.seat(*other, *among).rank == u32::from(lane)
-        };
-        program.thread_ids().filter(is_it).find_map(|other| {
-            let same = gives(other).any(|(_, instr)| Some(instr.span) == own);
-            let met = gives(other).filter(|(_, instr)| !same || Some(instr.span) == own);
-            met.filter_map(|(give, _)| self.given.get(&(other, give)).copied())
-                .next()
-        })
+        program
+            .thread_ids()
+            .filter(|other| {
+                program.thread(*other).place.same(place, *among)
+                    && program.seat(*other, *among).rank == u32::from(lane)
+            })
+            .find_map(|other| {
+                let same = gives(other).any(|(_, instr)| Some(instr.span) == own);
+                let met = gives(other).filter(|(_, instr)| !same || Some(instr.span) == own);
+                met.filter_map(|(give, _)| self.given.get(&(other, give)).copied())
+                    .next()
+            })
     }
 
     /// Whether control or memory access depends on an unknown value here: the branch taken, the

@@ -20,7 +20,7 @@ const MAX_STEPS: usize = 4_000;
 
 /// The state of a thread: its next instruction and its registers.
 #[derive(Clone, Debug)]
-pub struct Walk {
+pub struct LoopWalk {
     /// The next instruction.
     pub pc: usize,
     /// The registers by index.
@@ -29,7 +29,7 @@ pub struct Walk {
 
 /// Why a walk ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rest {
+pub enum WalkEnd {
     /// The next instruction is outside the range.
     Left,
     /// The walk returned to the first instruction.
@@ -42,7 +42,7 @@ pub enum Rest {
 
 /// The values of a location that end a loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum ExitValues {
     /// One of these.
     These(Vec<i64>),
     /// All but this one.
@@ -58,7 +58,7 @@ pub struct Poll {
     pub seen: i64,
     /// The values that would end the loop if all other memory stays the same; `None`: no single
     /// value does.
-    pub wanted: Option<Wanted>,
+    pub wanted: Option<ExitValues>,
     /// Instructions of other threads that may still execute and write such a value, or an unknown
     /// value.
     pub writers: Vec<(ThreadId, usize)>,
@@ -70,19 +70,19 @@ impl Poll {
     /// Whether the value would end the loop.
     pub fn wants(&self, value: i64) -> bool {
         match &self.wanted {
-            Some(Wanted::These(values)) => values.contains(&value),
-            Some(Wanted::AllBut(other)) => value != *other,
+            Some(ExitValues::These(values)) => values.contains(&value),
+            Some(ExitValues::AllBut(other)) => value != *other,
             None => false,
         }
     }
 }
 
-impl Wanted {
+impl ExitValues {
     /// As a condition on `place`: `x == 1 or 2`, `x != 0`.
     pub fn text(&self, place: &str, show: &dyn Fn(i64) -> String) -> String {
         match self {
-            Wanted::AllBut(other) => format!("{place} != {}", show(*other)),
-            Wanted::These(values) => {
+            ExitValues::AllBut(other) => format!("{place} != {}", show(*other)),
+            ExitValues::These(values) => {
                 let values: Vec<String> = values.iter().map(|&v| show(v)).collect();
                 format!("{place} == {}", values.join(" or "))
             }
@@ -91,7 +91,7 @@ impl Wanted {
 }
 
 /// A program in the middle of an execution.
-pub struct Scene<'a> {
+pub struct PausedProgram<'a> {
     /// The program.
     pub program: &'a Program,
     /// The address of a location in the view of a thread.
@@ -102,7 +102,7 @@ pub struct Scene<'a> {
     pub rest: Vec<Option<usize>>,
 }
 
-impl Scene<'_> {
+impl PausedProgram<'_> {
     fn eval(&self, t: ThreadId, e: &Expr, regs: Option<&[i64]>) -> Option<i64> {
         e.value(&|leaf| match leaf {
             Expr::Reg(r) => regs?.get(r.0 as usize).copied(),
@@ -116,46 +116,46 @@ impl Scene<'_> {
     pub fn walk(
         &self,
         t: ThreadId,
-        walk: &mut Walk,
+        walk: &mut LoopWalk,
         range: Option<&RangeInclusive<usize>>,
         read: &mut dyn FnMut(i64) -> Option<i64>,
-    ) -> Rest {
+    ) -> WalkEnd {
         let code = &self.program.thread(t).code;
         let mut rounds = 0;
         for step in 0..MAX_STEPS {
             if range.is_some_and(|r| !r.contains(&walk.pc)) || walk.pc == code.len() {
-                return Rest::Left;
+                return WalkEnd::Left;
             }
             rounds += u32::from(step > 0 && range.is_some_and(|r| walk.pc == *r.start()));
             if rounds == 2 {
-                return Rest::Again;
+                return WalkEnd::Again;
             }
             let at = |e: &Expr| self.eval(t, e, Some(&walk.regs));
             let mut next = walk.pc + 1;
             let set = match &code[walk.pc].op {
                 op if op.read().is_some() => {
                     let Some(address) = op.address().and_then(at) else {
-                        return Rest::Lost;
+                        return WalkEnd::Lost;
                     };
                     let Some(value) = read(address) else {
-                        return Rest::Read;
+                        return WalkEnd::Read;
                     };
                     op.defines()
                         .zip(op.read())
                         .map(|(dst, access)| (dst, access.ty.wrap(value)))
                 }
                 // Values from other threads are not tracked.
-                Op::Take { .. } => return Rest::Lost,
+                Op::Take { .. } => return WalkEnd::Lost,
                 Op::Choice { dst, .. } => Some((*dst, 0)),
                 Op::Assign { dst, value } => {
                     let Some(value) = at(value) else {
-                        return Rest::Lost;
+                        return WalkEnd::Lost;
                     };
                     Some((*dst, value))
                 }
                 Op::Branch { cond, target } => {
                     let Some(cond) = at(cond) else {
-                        return Rest::Lost;
+                        return WalkEnd::Lost;
                     };
                     if cond != 0 {
                         next = *target;
@@ -171,7 +171,7 @@ impl Scene<'_> {
             }
             walk.pc = next;
         }
-        Rest::Lost
+        WalkEnd::Lost
     }
 
     /// The reads in a loop of a thread that is in it, each with the values that it waits for.
@@ -179,7 +179,7 @@ impl Scene<'_> {
     pub fn polls(
         &self,
         t: ThreadId,
-        walk: &Walk,
+        walk: &LoopWalk,
         range: &RangeInclusive<usize>,
         seen: &dyn Fn(i64) -> Option<i64>,
     ) -> Vec<Poll> {
@@ -193,17 +193,18 @@ impl Scene<'_> {
         });
         reads
             .iter()
-            .map(|&(address, value)| self.poll(t, walk, range, &reads, (address, value)))
+            .map(|&(address, value)| self.poll(t, walk, range, &reads, address, value))
             .collect()
     }
 
     fn poll(
         &self,
         t: ThreadId,
-        walk: &Walk,
+        walk: &LoopWalk,
         range: &RangeInclusive<usize>,
         reads: &[(i64, i64)],
-        (address, seen): (i64, i64),
+        address: i64,
+        seen: i64,
     ) -> Poll {
         let leaves = |value: i64| {
             let mut read = |a: i64| {
@@ -214,7 +215,7 @@ impl Scene<'_> {
                     told
                 }
             };
-            self.walk(t, &mut walk.clone(), Some(range), &mut read) == Rest::Left
+            self.walk(t, &mut walk.clone(), Some(range), &mut read) == WalkEnd::Left
         };
         let (writes, sure) = self.writes(t, address);
         let mut values: BTreeSet<i64> = writes.iter().filter_map(|w| w.2).collect();
@@ -238,8 +239,8 @@ impl Scene<'_> {
             ([], _) => None,
             // The thread continues, but through instructions outside this loop.
             (good, _) if good.contains(&seen) => None,
-            ([_, _, ..], [only]) => Some(Wanted::AllBut(*only)),
-            _ => Some(Wanted::These(good.clone())),
+            ([_, _, ..], [only]) => Some(ExitValues::AllBut(*only)),
+            _ => Some(ExitValues::These(good.clone())),
         };
         let helps =
             |value: Option<i64>| wanted.is_none() || value.is_none_or(|v| good.contains(&v));

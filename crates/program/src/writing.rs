@@ -3,9 +3,9 @@
 //!
 //! # Sources
 //! - CUDA Programming Guide, *Memory Fence Functions*, *Synchronization Functions*, *Atomic
-//!   Functions*, *Programmatic Dependent Launch*; CUDA runtime API, pipeline primitives; PTX ISA,
-//!   `bar`, `cp.async.wait_all`, `griddepcontrol`; libcu++, *Extended API*; OpenCL C, *Synchronization
-//!   Functions*, *Atomic Functions*; C11, 7.17.
+//!   Functions*, *Programmatic Dependent Launch*; CUDA runtime API, pipeline primitives.
+//! - PTX ISA, `bar`, `cp.async.wait_all`, `griddepcontrol`; libcu++, *Extended API*.
+//! - OpenCL C, *Synchronization Functions*, *Atomic Functions*; C11, 7.17.
 
 use crate::Scope;
 
@@ -26,12 +26,12 @@ pub struct Writing {
     /// Whether the name of memory denotes the object itself, and not a pointer to it.
     pub objects: bool,
     /// Writes an atomic access.
-    pub access: fn(&Access<'_>) -> String,
+    pub access: fn(&AtomicAccess<'_>) -> String,
 }
 
 /// An atomic access to write as text.
 #[derive(Clone, Copy, Debug)]
-pub struct Access<'a> {
+pub struct AtomicAccess<'a> {
     /// `load`, `store`, `fetch_add`, …
     pub function: &'a str,
     /// The type of the object.
@@ -50,7 +50,7 @@ pub struct Access<'a> {
 }
 
 /// Writes an access as a call that takes a pointer; the scope is last, if there are scopes.
-fn by_pointer(access: &Access<'_>, scoped: bool) -> String {
+fn by_pointer(access: &AtomicAccess<'_>, scoped: bool) -> String {
     let pointer = match access.place.strip_prefix('*') {
         Some(pointer) => pointer.trim().to_owned(),
         None => format!("&{}", access.place),
@@ -144,7 +144,7 @@ pub static CUDA: Writing = Writing {
     ],
     objects: true,
     access: |access| {
-        let Access {
+        let AtomicAccess {
             function,
             ty,
             place,
@@ -157,7 +157,8 @@ pub static CUDA: Writing = Writing {
         let value = value.map_or(String::new(), |value| format!("{value}, "));
         let failure = expected.map_or(String::new(), |(_, order)| format!(", cuda::{order}"));
         format!(
-            "cuda::atomic_ref<{ty}, cuda::{scope}>({place}).{function}({variable}{value}cuda::{order}{failure})"
+            "cuda::atomic_ref<{ty}, \
+             cuda::{scope}>({place}).{function}({variable}{value}cuda::{order}{failure})"
         )
     },
 };
@@ -166,12 +167,11 @@ impl Writing {
     /// The names of a function for each scope, narrowest first, if its name ends in a scope.
     pub fn family(&self, name: &str) -> Option<Vec<(String, Scope)>> {
         let mut beginnings = self.suffixed.iter();
-        let longest = |(ending, _): &&(&str, Scope)| ending.len();
         let ending = self
             .suffixes
             .iter()
             .filter(|s| name.ends_with(s.0))
-            .max_by_key(longest)?
+            .max_by_key(|(ending, _): &&(&str, Scope)| ending.len())?
             .0;
         let stem = &name[..name.len() - ending.len()];
         let rest = beginnings.find_map(|start| stem.strip_prefix(start))?;
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn accesses_as_they_are_written() {
-        let access = |place, value| Access {
+        let access = |place, value| AtomicAccess {
             function: if value == Some("1") { "store" } else { "load" },
             ty: "int",
             place,
@@ -231,7 +231,7 @@ mod tests {
             (OPENCL.access)(&access("x[1]", None)),
             "atomic_load_explicit(&x[1], memory_order_relaxed, S)"
         );
-        let exchange = Access {
+        let exchange = AtomicAccess {
             function: "exchange",
             expected: Some(("e", "memory_order_relaxed")),
             ..access("*x", Some("1"))
@@ -241,11 +241,12 @@ mod tests {
             "atomic_exchange_explicit(x, &e, 1, memory_order_relaxed, memory_order_relaxed, S)"
         );
         assert_eq!(
-            (CUDA.access)(&Access {
+            (CUDA.access)(&AtomicAccess {
                 place: "x",
                 ..exchange
             }),
-            "cuda::atomic_ref<int, cuda::S>(x).exchange(e, 1, cuda::memory_order_relaxed, cuda::memory_order_relaxed)"
+            "cuda::atomic_ref<int, cuda::S>(x).exchange(e, 1, cuda::memory_order_relaxed, \
+             cuda::memory_order_relaxed)"
         );
     }
 }

@@ -19,7 +19,7 @@ const CONTEXT: usize = 3;
 
 /// The result of advice for a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Advised {
+pub enum AdviceVerdict {
     /// No cheaper program is correct.
     Minimal,
     /// A cheaper program is correct.
@@ -34,16 +34,16 @@ pub enum Advised {
     Undecided,
 }
 
-impl Advised {
+impl AdviceVerdict {
     /// The word in `jsonl`.
     pub fn word(self) -> &'static str {
         match self {
-            Advised::Minimal => "minimal",
-            Advised::OverSynchronised => "over-synchronised",
-            Advised::Repaired => "repaired",
-            Advised::BeyondRepair => "beyond-repair",
-            Advised::NothingToKeep => "nothing-to-keep",
-            Advised::Undecided => "undecided",
+            AdviceVerdict::Minimal => "minimal",
+            AdviceVerdict::OverSynchronised => "over-synchronised",
+            AdviceVerdict::Repaired => "repaired",
+            AdviceVerdict::BeyondRepair => "beyond-repair",
+            AdviceVerdict::NothingToKeep => "nothing-to-keep",
+            AdviceVerdict::Undecided => "undecided",
         }
     }
 }
@@ -78,7 +78,7 @@ pub struct AdviceItem {
 
 /// Advice for tests that share the same code.
 #[derive(Clone, Debug, Serialize)]
-pub struct Advice {
+pub struct AdviceReport {
     /// Their path.
     pub path: String,
     /// Their names.
@@ -87,7 +87,7 @@ pub struct Advice {
     pub models: Vec<String>,
     /// The result.
     #[serde(serialize_with = "word")]
-    pub verdict: Advised,
+    pub verdict: AdviceVerdict,
     /// The answers to keep: test, model, verdict.
     pub keeps: Vec<(String, String, &'static str)>,
     /// The cost of the program as written.
@@ -116,7 +116,7 @@ pub struct Advice {
     pub program: Option<String>,
 }
 
-fn word<S: serde::Serializer>(verdict: &Advised, to: S) -> Result<S::Ok, S::Error> {
+fn word<S: serde::Serializer>(verdict: &AdviceVerdict, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(verdict.word())
 }
 
@@ -126,29 +126,29 @@ impl AdvicePart {
     }
 }
 
-impl Advice {
+impl AdviceReport {
     /// The result in a sentence.
     pub fn says(&self) -> String {
         let (cost, programs) = (self.cost, self.programs);
         let least = self.cheapest.unwrap_or(cost);
         let mut text = match self.verdict {
-            Advised::Minimal if !self.least => {
+            AdviceVerdict::Minimal if !self.least => {
                 format!("nothing can be weaker where it stands: cost {cost}")
             }
-            Advised::Minimal => format!("nothing is stronger than it must be: cost {cost}"),
-            Advised::OverSynchronised => {
+            AdviceVerdict::Minimal => format!("nothing is stronger than it must be: cost {cost}"),
+            AdviceVerdict::OverSynchronised => {
                 format!("over-synchronised: cost {cost}, where {least} is enough")
             }
-            Advised::Repaired => {
+            AdviceVerdict::Repaired => {
                 format!("not as expected, and it would be with this: cost {least}, now {cost}")
             }
-            Advised::BeyondRepair => {
+            AdviceVerdict::BeyondRepair => {
                 "not as expected, and no order, scope or fence makes it so".to_owned()
             }
-            Advised::NothingToKeep => {
+            AdviceVerdict::NothingToKeep => {
                 return "nothing is expected of it that could be lost".to_owned();
             }
-            Advised::Undecided => {
+            AdviceVerdict::Undecided => {
                 let reason = self.reason.as_deref().unwrap_or("the search was given up");
                 format!("undecided: {reason}")
             }
@@ -166,14 +166,17 @@ impl Advice {
 
     /// Whether the user should look at it.
     pub(super) fn striking(&self) -> bool {
-        !matches!(self.verdict, Advised::Minimal | Advised::NothingToKeep)
+        !matches!(
+            self.verdict,
+            AdviceVerdict::Minimal | AdviceVerdict::NothingToKeep
+        )
     }
 }
 
 /// Writes advice as text; with `all`, also its details.
 pub(super) fn human(
     out: &mut dyn Write,
-    advice: &Advice,
+    advice: &AdviceReport,
     all: bool,
     columns: Option<usize>,
 ) -> io::Result<()> {
@@ -192,7 +195,7 @@ pub(super) fn human(
             writeln!(out, "{style}{line}{style:#}")?;
         }
     }
-    let style = if advice.verdict == Advised::Undecided {
+    let style = if advice.verdict == AdviceVerdict::Undecided {
         UNSURE
     } else {
         BOLD
@@ -248,7 +251,7 @@ pub(super) fn human(
 }
 
 /// Writes the object for one piece of advice, without a line end.
-pub(super) fn write(out: &mut dyn Write, advice: &Advice) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, advice: &AdviceReport) -> io::Result<()> {
     super::compact::write(out, &advice)
 }
 
@@ -326,7 +329,8 @@ mod tests {
         let old: String = (1..=12).map(|n| format!("{n}\n")).collect();
         let new = old.replace("2\n3\n", "2\nx\n3\n").replace("11\n", "");
         let shown = unified("f", &old, &new);
-        let wanted = "--- f\n+++ f\n@@ -1,5 +1,6 @@\n 1\n 2\n+x\n 3\n 4\n 5\n@@ -8,5 +9,4 @@\n 8\n 9\n 10\n-11\n 12\n";
+        let wanted = "--- f\n+++ f\n@@ -1,5 +1,6 @@\n 1\n 2\n+x\n 3\n 4\n 5\n@@ -8,5 +9,4 @@\n \
+            8\n 9\n 10\n-11\n 12\n";
         assert_eq!(shown, wanted);
         assert_eq!(unified("f", &old, &old), "");
     }

@@ -9,10 +9,10 @@ use serde::Serialize;
 use super::compact;
 use super::execution::{StateObject, WitnessObject, witness};
 use super::explanation::{self, ExplanationObject};
-use super::fault::{FaultObject, PairObject, Undefined};
-use super::{Comparison, Line, PartOf, Reading, Table};
+use super::fault::{FaultObject, PairObject, UndefinedKeys};
+use super::{AnswerLine, Comparison, OutcomeTable, PartOf, UnmetReading};
 use diag::SourceLine;
-use verdict::{Dependence, Finding, Outcome, Outcomes, Place, Property, Reason, Unwritten};
+use verdict::{Dependence, Finding, Outcome, Outcomes, Property, Reason, Unwritten};
 
 /// One answer; fields in the order of the keys.
 #[derive(Serialize)]
@@ -43,7 +43,7 @@ struct AnswerObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     outcomes: Option<Vec<OutcomeObject<'a>>>,
     #[serde(flatten)]
-    undefined: Undefined<'a>,
+    undefined: UndefinedKeys<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     explanation: Option<ExplanationObject<'a>>,
     /// The known reason why the expectation is not met.
@@ -56,7 +56,7 @@ struct AnswerObject<'a> {
     vacuous: Option<bool>,
     /// The reading under which the answer differs from its expectation.
     #[serde(skip_serializing_if = "Option::is_none")]
-    reading: Option<&'a Reading>,
+    reading: Option<&'a UnmetReading>,
     /// All racing accesses, one pair for each pair of lines, and whether the list is complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pairs: Option<Vec<PairObject<'a>>>,
@@ -134,7 +134,7 @@ struct TableObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     mapping: Option<&'a str>,
     #[serde(flatten)]
-    undefined: Undefined<'a>,
+    undefined: UndefinedKeys<'a>,
 }
 
 #[derive(Serialize)]
@@ -147,7 +147,7 @@ struct OutcomeObject<'a> {
 }
 
 /// Writes the object for one answer, without a line end.
-pub(super) fn write_line(out: &mut dyn Write, line: &Line) -> io::Result<()> {
+pub(super) fn write_line(out: &mut dyn Write, line: &AnswerLine) -> io::Result<()> {
     compact::write(out, &object(line))
 }
 
@@ -181,18 +181,21 @@ fn finding<'a>(f: &'a Finding, model: &str) -> Option<FindingObject<'a>> {
         m if m == f.right => &f.left,
         _ => return None,
     };
-    let place = |p: &'a Place| PlaceObject {
-        thread: &p.thread,
-        line: &p.line,
-        text: &p.text,
-    };
     Some(FindingObject {
         with,
         differs: f.differs,
         relation: f.relation.word(),
         rule: f.rule.as_deref(),
         by: f.by.as_deref(),
-        places: f.places.iter().map(place).collect(),
+        places: f
+            .places
+            .iter()
+            .map(|p| PlaceObject {
+                thread: &p.thread,
+                line: &p.line,
+                text: &p.text,
+            })
+            .collect(),
         why: &f.why,
     })
 }
@@ -210,7 +213,7 @@ fn outcomes(list: &Outcomes) -> Vec<OutcomeObject<'_>> {
     list.outcomes.iter().map(outcome).collect()
 }
 
-fn object(line: &Line) -> AnswerObject<'_> {
+fn object(line: &AnswerLine) -> AnswerObject<'_> {
     let answer = &line.answer;
     AnswerObject {
         path: &line.path,
@@ -231,8 +234,8 @@ fn object(line: &Line) -> AnswerObject<'_> {
         compared: None,
         outcomes: None,
         undefined: match &line.property {
-            Property::Liveness(_) => Undefined::of(answer.definedness.as_ref(), None).alone(),
-            _ => Undefined::of(answer.definedness.as_ref(), answer.fault.as_deref()),
+            Property::Liveness(_) => UndefinedKeys::of(answer.definedness.as_ref(), None).alone(),
+            _ => UndefinedKeys::of(answer.definedness.as_ref(), answer.fault.as_deref()),
         },
         explanation: answer.explanation.as_deref().map(explanation::object),
         known: line.known.as_ref().map(|known| known.reason.as_str()),
@@ -275,7 +278,7 @@ fn dependence(of: &Dependence) -> DependenceObject<'_> {
 }
 
 /// Writes the object for one list of outcomes, without a line end.
-pub(super) fn write_table(out: &mut dyn Write, table: &Table) -> io::Result<()> {
+pub(super) fn write_table(out: &mut dyn Write, table: &OutcomeTable) -> io::Result<()> {
     let list = &table.outcomes;
     let object = TableObject {
         path: &table.path,
@@ -289,19 +292,19 @@ pub(super) fn write_table(out: &mut dyn Write, table: &Table) -> io::Result<()> 
         ms: table.ms,
         defect: list.defect.as_deref(),
         mapping: table.mapping,
-        undefined: Undefined::of(list.definedness.as_ref(), None),
+        undefined: UndefinedKeys::of(list.definedness.as_ref(), None),
     };
     compact::write(out, &object)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Format, HumanOptions, samples};
+    use super::super::{HumanOptions, ReportFormat, samples};
     use super::*;
 
     #[test]
     fn keys_come_in_the_promised_order() {
-        let text = samples::written(Format::Jsonl, &HumanOptions::default());
+        let text = samples::written(ReportFormat::Jsonl, &HumanOptions::default());
         let expected = r#"{"path":"ptx/MP-gpu.litmus","test":"MP-gpu","model":"ptx-v7.5","property":"reachability","quantifier":"exists","verdict":"forbidden","expected":"forbidden","engine":"symbolic","bound":null,"axioms":["Causality"]}
 {"path":"ptx/MP.litmus","test":"MP","model":"ptx-v7.5","property":"reachability","quantifier":"exists","verdict":"allowed","expected":"forbidden","engine":"symbolic","bound":null}
 {"path":"ptx/MP.litmus","test":"MP","model":"ptx-v7.5","property":"race","quantifier":"none","verdict":"racy","expected":null,"engine":"symbolic","bound":null}

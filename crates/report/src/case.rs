@@ -2,14 +2,14 @@
 //! [`Cases`] to write such cases, and thereby becomes a [`Reporter`].
 //!
 //! # Invariants
-//! - Every text of a [`Case`] is one line without control characters, for any name of a test.
-//! - Formats differ in how they write a case and never in its status: [`Case::line`] is the same in
-//!   each.
+//! - Every text of a [`ReportCase`] is one line without control characters, for any name of a test.
+//! - Formats differ in how they write a case and never in its status: [`ReportCase::line`] is the
+//!   same in each.
 
 use std::io::{self, Write};
 
-use super::line::{Known, Line, Reading, Site};
-use super::status::Status;
+use super::line::{AnswerLine, FileSite, KnownFailure, UnmetReading};
+use super::status::QueryStatus;
 use super::{Comparison, Reporter, Summary, execution, explanation};
 use diag::{Diagnostic, Severity, visible};
 use verdict::{
@@ -18,8 +18,8 @@ use verdict::{
 
 /// One query with its answer, or one error in the input.
 #[derive(Clone, Debug)]
-pub(super) struct Case {
-    pub(super) status: Status,
+pub(super) struct ReportCase {
+    pub(super) status: QueryStatus,
     /// Its group: the path of the test file.
     pub(super) group: String,
     /// Its title: `MP under ptx: reachability`.
@@ -31,7 +31,7 @@ pub(super) struct Case {
     /// Further details by name.
     pub(super) details: Vec<(&'static str, String)>,
     /// The place in the file; `None` if there is no file.
-    pub(super) site: Option<Site>,
+    pub(super) site: Option<FileSite>,
     /// The pairs of accesses that race.
     pub(super) pairs: Vec<RacingPair>,
     /// Wall time in milliseconds.
@@ -40,18 +40,20 @@ pub(super) struct Case {
     pub(super) interrupted: bool,
 }
 
-impl Case {
+impl ReportCase {
     /// The message with its place: `a.toml:13: expected forbidden, got allowed (x = 1)`.
     pub(super) fn line(&self) -> String {
         match &self.site {
             // Each format writes the place of an input error in its way.
-            Some(site) if self.status != Status::Invalid => format!("{site}: {}", self.message),
+            Some(site) if self.status != QueryStatus::Invalid => {
+                format!("{site}: {}", self.message)
+            }
             _ => self.message.clone(),
         }
     }
 
     /// The case for an answer.
-    pub(super) fn of(line: &Line) -> Case {
+    pub(super) fn of(line: &AnswerLine) -> ReportCase {
         let answer = &line.answer;
         let status = line.status();
         let mut details = vec![
@@ -101,7 +103,7 @@ impl Case {
         }
         let help = help(line, status).map(|help| visible(&help));
         tell("help", help.clone());
-        Case {
+        ReportCase {
             status,
             group: visible(&line.path),
             title: visible(&format!(
@@ -126,11 +128,11 @@ impl Case {
     }
 
     /// The case for the relation between two models on a test.
-    pub(super) fn of_finding(comparison: &Comparison, finding: &Finding) -> Case {
+    pub(super) fn of_finding(comparison: &Comparison, finding: &Finding) -> ReportCase {
         let status = match finding.relation {
-            Relation::Violated => Status::Unmet,
-            Relation::Undecided => Status::Undecided(false),
-            _ => Status::Passed,
+            Relation::Violated => QueryStatus::Unmet,
+            Relation::Undecided => QueryStatus::Undecided(false),
+            _ => QueryStatus::Passed,
         };
         let word = finding.relation.word();
         let mut details = vec![
@@ -143,7 +145,7 @@ impl Case {
             .columns
             .iter()
             .find_map(|column| column.lines.first());
-        Case {
+        ReportCase {
             status,
             group: visible(&comparison.path),
             title: visible(&format!(
@@ -166,19 +168,19 @@ impl Case {
     }
 
     /// The case for an input error; `None` for warnings.
-    pub(super) fn of_diagnostic(diagnostic: &Diagnostic) -> Option<Case> {
+    pub(super) fn of_diagnostic(diagnostic: &Diagnostic) -> Option<ReportCase> {
         if diagnostic.severity != Severity::Error {
             return None;
         }
         let status = if diagnostic.id == "defect" {
-            Status::Defect
+            QueryStatus::Defect
         } else {
-            Status::Invalid
+            QueryStatus::Invalid
         };
         let site = diagnostic
             .source
             .as_ref()
-            .map(|source| Site::at(source, diagnostic.span));
+            .map(|source| FileSite::at(source, diagnostic.span));
         let mut details = vec![("id", diagnostic.id.to_owned())];
         let more = [("found", &diagnostic.label)]
             .into_iter()
@@ -186,7 +188,7 @@ impl Case {
         details.extend(more.map(|(name, text)| (name, text.clone())));
         details.extend(diagnostic.notes.iter().map(|note| ("note", note.clone())));
         details.extend(diagnostic.help.iter().map(|help| ("help", help.clone())));
-        Some(Case {
+        Some(ReportCase {
             status,
             group: site
                 .as_ref()
@@ -207,7 +209,7 @@ impl Case {
 }
 
 /// The answer in the words of the query: for a `forall`, whether it holds.
-pub(super) fn outcome(line: &Line) -> &'static str {
+pub(super) fn outcome(line: &AnswerLine) -> &'static str {
     let holds = line.quantifier == "forall"
         && line.property == Property::Reachability
         && matches!(line.expected, None | Some("required"));
@@ -219,13 +221,15 @@ pub(super) fn outcome(line: &Line) -> &'static str {
 }
 
 /// The expected and the actual answer.
-fn message(line: &Line, status: Status) -> String {
+fn message(line: &AnswerLine, status: QueryStatus) -> String {
     let answer = &line.answer;
     let mut got = outcome(line).to_owned();
     if let Some(reason) = answer.verdict.reason() {
         got += &format!(" ({reason})");
     }
-    if let Some(shown) = shown(line).filter(|_| matches!(status, Status::Unmet | Status::Known)) {
+    if let Some(shown) =
+        shown(line).filter(|_| matches!(status, QueryStatus::Unmet | QueryStatus::Known))
+    {
         got += &if got == "violated" {
             format!(", by {shown}")
         } else {
@@ -239,8 +243,8 @@ fn message(line: &Line, status: Status) -> String {
     let also = undefined
         .as_ref()
         .map_or(String::new(), |brief| format!("; {brief}"));
-    if let (Status::Unmet | Status::Known, Some(reading)) = (status, &line.reading) {
-        let Reading {
+    if let (QueryStatus::Unmet | QueryStatus::Known, Some(reading)) = (status, &line.reading) {
+        let UnmetReading {
             under,
             expected,
             verdict,
@@ -248,39 +252,41 @@ fn message(line: &Line, status: Status) -> String {
         return format!("expected {expected} under `{under}`, got {verdict}{also}");
     }
     match (status, line.expected, &line.known) {
-        (Status::Defect, ..) => {
+        (QueryStatus::Defect, ..) => {
             format!(
                 "a defect of Fencepost: {}",
                 answer.defect.as_deref().unwrap_or_default()
             )
         }
-        (Status::Known, Some(expected), _) => {
+        (QueryStatus::Known, Some(expected), _) => {
             format!("known failure: expected {expected}, got {got}{also}")
         }
         (
             _,
             _,
-            Some(Known {
+            Some(KnownFailure {
                 reason,
                 passes: true,
             }),
         ) => {
             format!("expected a known failure ({reason}), got every expectation met{also}")
         }
-        (Status::Undefined(true), ..) => {
+        (QueryStatus::Undefined(true), ..) => {
             format!(
                 "expected defined, got undefined: {}",
                 undefined.unwrap_or_default()
             )
         }
-        (Status::Passed | Status::Undefined(_), Some(_), _) => format!("{got}, as expected{also}"),
+        (QueryStatus::Passed | QueryStatus::Undefined(_), Some(_), _) => {
+            format!("{got}, as expected{also}")
+        }
         (_, Some(expected), _) => format!("expected {expected}, got {got}{also}"),
         (_, None, _) => format!("{got}{also}"),
     }
 }
 
 /// Short evidence for the answer: values, racing accesses, or threads that do not end.
-fn shown(line: &Line) -> Option<String> {
+fn shown(line: &AnswerLine) -> Option<String> {
     let answer = &line.answer;
     match &answer.verdict {
         Verdict::Allowed => {
@@ -307,26 +313,29 @@ fn shown(line: &Line) -> Option<String> {
 }
 
 /// The next action for the user, on one line.
-fn help(line: &Line, status: Status) -> Option<String> {
+fn help(line: &AnswerLine, status: QueryStatus) -> Option<String> {
     let answer = &line.answer;
     match (status, &line.known, answer.verdict.reason()) {
-        (_, Some(Known { passes: true, .. }), _) => Some("take `known` out of the test".to_owned()),
-        (Status::Known, Some(known), _) => Some(format!("known: {}", known.reason)),
-        (Status::Undecided(_), _, Some(Reason::Time)) => {
+        (_, Some(KnownFailure { passes: true, .. }), _) => {
+            Some("take `known` out of the test".to_owned())
+        }
+        (QueryStatus::Known, Some(known), _) => Some(format!("known: {}", known.reason)),
+        (QueryStatus::Undecided(_), _, Some(Reason::Time)) => {
             Some("`--timeout` gives it more time".to_owned())
         }
-        (Status::Undecided(_), _, Some(Reason::Memory)) => {
+        (QueryStatus::Undecided(_), _, Some(Reason::Memory)) => {
             Some("`--memory` gives it more memory".to_owned())
         }
-        (Status::Unmet, ..) => {
+        (QueryStatus::Unmet, ..) => {
             let explained = answer.explanation.as_deref().and_then(explanation::remedy);
-            let race_free = || line.fault().and_then(remedy);
             let blessed = || {
                 "if the model is right, `--bless` writes what was decided into the test".to_owned()
             };
-            explained.or_else(race_free).or_else(|| Some(blessed()))
+            explained
+                .or_else(|| line.fault().and_then(remedy))
+                .or_else(|| Some(blessed()))
         }
-        (Status::Undefined(_), ..) => {
+        (QueryStatus::Undefined(_), ..) => {
             let fault = line.fault()?;
             let word = if fault.race {
                 "race = \"racy\""
@@ -354,18 +363,18 @@ fn remedy(fault: &Fault) -> Option<String> {
 /// A writer for a format that consists of cases.
 pub(super) trait Cases {
     /// Writes one case.
-    fn case(&mut self, out: &mut dyn Write, case: Case) -> io::Result<()>;
+    fn case(&mut self, out: &mut dyn Write, case: ReportCase) -> io::Result<()>;
     /// Writes the end.
     fn finish(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()>;
 }
 
 impl<C: Cases> Reporter for C {
-    fn line(&mut self, out: &mut dyn Write, line: &Line) -> io::Result<()> {
-        self.case(out, Case::of(line))
+    fn line(&mut self, out: &mut dyn Write, line: &AnswerLine) -> io::Result<()> {
+        self.case(out, ReportCase::of(line))
     }
 
     fn diagnostic(&mut self, out: &mut dyn Write, diagnostic: &Diagnostic) -> io::Result<()> {
-        Case::of_diagnostic(diagnostic).map_or(Ok(()), |case| self.case(out, case))
+        ReportCase::of_diagnostic(diagnostic).map_or(Ok(()), |case| self.case(out, case))
     }
 
     fn comparison(&mut self, out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
@@ -375,7 +384,7 @@ impl<C: Cases> Reporter for C {
             .flat_map(|column| &column.lines)
             .try_for_each(|line| self.line(out, line))?;
         let mut findings = comparison.findings.iter();
-        findings.try_for_each(|finding| self.case(out, Case::of_finding(comparison, finding)))
+        findings.try_for_each(|finding| self.case(out, ReportCase::of_finding(comparison, finding)))
     }
 
     fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
@@ -393,15 +402,15 @@ mod tests {
     fn every_kind_of_answer_has_its_status() {
         let found: Vec<_> = samples::lines()
             .iter()
-            .map(|line| Case::of(line).status)
+            .map(|line| ReportCase::of(line).status)
             .collect();
         let expected = [
-            Status::Passed,
-            Status::Unmet,
-            Status::Passed,
-            Status::Passed,
-            Status::Undecided(true),
-            Status::Defect,
+            QueryStatus::Passed,
+            QueryStatus::Unmet,
+            QueryStatus::Passed,
+            QueryStatus::Passed,
+            QueryStatus::Undecided(true),
+            QueryStatus::Defect,
         ];
         assert_eq!(found, expected);
     }
@@ -410,7 +419,7 @@ mod tests {
     fn the_line_says_where_what_was_expected_and_what_came_out() {
         let lines: Vec<_> = samples::lines()
             .iter()
-            .map(|line| Case::of(line).line())
+            .map(|line| ReportCase::of(line).line())
             .collect();
         assert_eq!(
             lines[1],
@@ -418,17 +427,18 @@ mod tests {
         );
         assert_eq!(
             lines[4],
-            "tests/Loop.litmus:3: expected allowed, got undecided (loop bound: P1 can go on after 4 iterations of the loop at line 7; try `--bound 8`)"
+            "tests/Loop.litmus:3: expected allowed, got undecided (loop bound: P1 can go on after \
+             4 iterations of the loop at line 7; try `--bound 8`)"
         );
         let mut line = samples::line("MP", Verdict::Allowed, Some("forbidden"));
         line.answer.witness = Some(samples::witness());
         assert_eq!(
-            Case::of(&line).message,
+            ReportCase::of(&line).message,
             "expected forbidden, got allowed (P1:r0 = 1, x = 1)"
         );
         line.drop_evidence();
         assert_eq!(
-            Case::of(&line).message,
+            ReportCase::of(&line).message,
             "expected forbidden, got allowed (P1:r0 = 1, x = 1)"
         );
     }
@@ -439,32 +449,32 @@ mod tests {
         line.quantifier = "forall";
         line.values = vec![("x".into(), "1".into())];
         assert_eq!(
-            Case::of(&line).message,
+            ReportCase::of(&line).message,
             "expected required, got violated, by x = 1"
         );
         line.answer.verdict = Verdict::Forbidden;
-        assert_eq!(Case::of(&line).message, "always holds, as expected");
+        assert_eq!(ReportCase::of(&line).message, "always holds, as expected");
     }
 
     #[test]
     fn what_is_known_fails_when_it_passes() {
         let mut line = samples::line("A", Verdict::Allowed, Some("forbidden"));
-        line.known = Some(Known {
+        line.known = Some(KnownFailure {
             reason: "a gap".into(),
             passes: false,
         });
-        let case = Case::of(&line);
+        let case = ReportCase::of(&line);
         assert_eq!(
             case.message,
             "known failure: expected forbidden, got allowed"
         );
         assert!(!case.status.fails() && case.help.as_deref() == Some("known: a gap"));
         line.answer.verdict = Verdict::Forbidden;
-        line.known = Some(Known {
+        line.known = Some(KnownFailure {
             reason: "a gap".into(),
             passes: true,
         });
-        let case = Case::of(&line);
+        let case = ReportCase::of(&line);
         assert_eq!(
             case.message,
             "expected a known failure (a gap), got every expectation met"
@@ -489,12 +499,12 @@ mod tests {
         line.property = Property::Liveness("fair".into());
         line.answer.definedness = Some(Definedness::Undefined(Box::new(fault)));
         assert_eq!(
-            Case::of(&line).line(),
+            ReportCase::of(&line).line(),
             "tests/A.litmus:3: terminates, as expected; racy: the program is undefined"
         );
         line.denies_undefined = true;
         assert!(line.status().fails());
         line.mentions_undefined = true;
-        assert_eq!(line.status(), Status::Passed);
+        assert_eq!(line.status(), QueryStatus::Passed);
     }
 }

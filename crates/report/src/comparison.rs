@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use super::Line;
+use super::AnswerLine;
 use verdict::{Definedness, Fault, Finding, Outcomes, Property, Relation, State, Verdict};
 
 const BOLD: Style = Style::new().bold();
@@ -16,7 +16,7 @@ const UNSURE: Style = AnsiColor::Yellow.on_default();
 #[derive(Clone, Debug)]
 pub struct Column {
     /// Reachability, then races and undefined behaviour if the model covers them.
-    pub lines: Vec<Line>,
+    pub lines: Vec<AnswerLine>,
     /// All outcomes.
     pub outcomes: Outcomes,
 }
@@ -53,7 +53,7 @@ impl Column {
     /// The heading: the model with its mapping.
     pub fn head(&self) -> String {
         match self.lines.first() {
-            Some(Line {
+            Some(AnswerLine {
                 model,
                 mapping: Some(mapping),
                 ..
@@ -67,9 +67,9 @@ impl Column {
 /// One test under several models.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    /// As in [`Line`].
+    /// As in [`AnswerLine`].
     pub path: String,
-    /// As in [`Line`].
+    /// As in [`AnswerLine`].
     pub test: String,
     /// One column per model.
     pub columns: Vec<Column>,

@@ -11,7 +11,7 @@ const UNSURE: Style = AnsiColor::Yellow.on_default();
 
 /// A compiler's code for the operations of a language.
 #[derive(Clone, Debug, Serialize)]
-pub struct Compiled {
+pub struct CompiledReport {
     /// The compiler's version line, and its target.
     pub compiler: String,
     /// The language.
@@ -125,10 +125,10 @@ fn merged<T: Clone>(
     for mut new in all {
         // A fence has no size and is not merged with sizes.
         let is_open = !part(&mut new).is_empty();
-        let fits = |old: &mut CompiledOperation| {
-            is_open && !part(old).is_empty() && rest(old) == rest(&new)
-        };
-        match found.iter_mut().position(fits) {
+        match found
+            .iter_mut()
+            .position(|old| is_open && !part(old).is_empty() && rest(old) == rest(&new))
+        {
             Some(at) => part(&mut found[at]).append(part(&mut new)),
             None => found.push(new),
         }
@@ -136,7 +136,7 @@ fn merged<T: Clone>(
     found
 }
 
-impl Compiled {
+impl CompiledReport {
     /// The number of operations with this result.
     pub fn count(&self, verdict: CompiledVerdict) -> usize {
         self.operations
@@ -148,7 +148,11 @@ impl Compiled {
 }
 
 /// Writes it as text: weaker, refused and unjudged operations, or all of them.
-pub(super) fn human(out: &mut dyn Write, compiled: &Compiled, verbose: bool) -> io::Result<()> {
+pub(super) fn human(
+    out: &mut dyn Write,
+    compiled: &CompiledReport,
+    verbose: bool,
+) -> io::Result<()> {
     use CompiledVerdict::{Equal, Refused, Stronger, Unjudged, Weaker};
     let all: usize = compiled
         .operations
@@ -161,7 +165,7 @@ pub(super) fn human(out: &mut dyn Write, compiled: &Compiled, verbose: bool) -> 
         .filter(|(count, _)| *count > 0)
         .map(|(count, word)| format!("{count} {word}"))
         .collect();
-    let Compiled {
+    let CompiledReport {
         compiler,
         language,
         mapping,
@@ -170,7 +174,8 @@ pub(super) fn human(out: &mut dyn Write, compiled: &Compiled, verbose: bool) -> 
     let counts = counts.join(", ");
     writeln!(
         out,
-        "{BOLD}{language} by {compiler}, held against `{mapping}`: {all} operations: {counts}{BOLD:#}"
+        "{BOLD}{language} by {compiler}, held against `{mapping}`: {all} operations: \
+         {counts}{BOLD:#}"
     )?;
     let shown =
         |o: &&CompiledOperation| verbose || matches!(o.verdict, Weaker | Unjudged | Refused);
@@ -191,6 +196,6 @@ pub(super) fn human(out: &mut dyn Write, compiled: &Compiled, verbose: bool) -> 
 }
 
 /// Writes the object for one report, without a line end.
-pub(super) fn write(out: &mut dyn Write, compiled: &Compiled) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, compiled: &CompiledReport) -> io::Result<()> {
     super::compact::write(out, &compiled)
 }

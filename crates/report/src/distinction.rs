@@ -13,7 +13,7 @@ const UNSURE: Style = AnsiColor::Yellow.on_default();
 
 /// A program that distinguishes the models, with their answers.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub struct DistinguishingProgram {
     /// The number of instructions.
     pub size: usize,
     /// The program as a test file.
@@ -39,7 +39,7 @@ pub struct Distinction {
     /// all such shapes.
     pub stopped: Option<(usize, usize)>,
     /// The programs found.
-    pub found: Vec<Program>,
+    pub found: Vec<DistinguishingProgram>,
 }
 
 /// A number with its noun.
@@ -138,7 +138,7 @@ pub(super) fn write(out: &mut dyn Write, distinction: &Distinction) -> io::Resul
         found,
     } = distinction;
     let found = found.iter().map(
-        |Program {
+        |DistinguishingProgram {
              size,
              text,
              comparison,

@@ -144,7 +144,9 @@ fn because(
     leaves(link, &mut |leaf| {
         let mut text = sentence(witness, leaf, false);
         // "Both" refers to the events of the link, unless the text names others.
-        let ends = |l: &Link| (l.from.min(l.to), l.from.max(l.to));
+        fn ends(l: &Link) -> (usize, usize) {
+            (l.from.min(l.to), l.from.max(l.to))
+        }
         if ends(leaf) != ends(link) && !leaf.says.contains("{a}") && !leaf.says.contains("{b}") {
             text = format!(
                 "{} and {}: {text}",

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::execution::{WitnessObject, execution, witness};
 use diag::{SourceLine, SourceOrigin};
-use verdict::{Change, Definedness, Fault, FaultEvent, RacingPair, Remedy};
+use verdict::{Definedness, Fault, FaultEvent, RacingPair, Remedy};
 
 const DIM: Style = Style::new().dimmed();
 const BOLD: Style = Style::new().bold();
@@ -21,7 +21,7 @@ const BAD: Style = AnsiColor::Red.on_default().bold();
 
 /// The keys in an answer or a table.
 #[derive(Serialize, Default)]
-pub(super) struct Undefined<'a> {
+pub(super) struct UndefinedKeys<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     undefined: Option<Option<bool>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,7 +32,7 @@ pub(super) struct Undefined<'a> {
     misuse: Option<FaultObject<'a>>,
 }
 
-impl<'a> Undefined<'a> {
+impl<'a> UndefinedKeys<'a> {
     /// The keys for an answer about a program, or for an answer about a fault.
     pub(super) fn of(definedness: Option<&'a Definedness>, fault: Option<&'a Fault>) -> Self {
         let (undefined, undefined_reason, found) = match definedness {
@@ -46,7 +46,7 @@ impl<'a> Undefined<'a> {
             Some(fault) if fault.race => (Some(FaultObject::of(fault)), None),
             Some(fault) => (None, Some(FaultObject::of(fault))),
         };
-        Undefined {
+        UndefinedKeys {
             undefined,
             undefined_reason,
             race,
@@ -56,7 +56,7 @@ impl<'a> Undefined<'a> {
 
     /// The same without the fault, which another answer about the program contains.
     pub(super) fn alone(self) -> Self {
-        Undefined {
+        UndefinedKeys {
             race: None,
             misuse: None,
             ..self
@@ -137,14 +137,21 @@ struct ChangeObject<'a> {
 impl<'a> FaultObject<'a> {
     /// The object for a fault.
     pub(super) fn of(fault: &'a Fault) -> Self {
-        let change = |c: &'a Change| ChangeObject {
-            line: c.line.is_known().then_some(c.line.number),
-            origin: &c.line.origin,
-            change: &c.text,
-            reason: &c.reason,
-        };
         let (remedy, no_remedy) = match &fault.remedy {
-            Some(Remedy::Changes(changes)) => (Some(changes.iter().map(change).collect()), None),
+            Some(Remedy::Changes(changes)) => (
+                Some(
+                    changes
+                        .iter()
+                        .map(|c| ChangeObject {
+                            line: c.line.is_known().then_some(c.line.number),
+                            origin: &c.line.origin,
+                            change: &c.text,
+                            reason: &c.reason,
+                        })
+                        .collect(),
+                ),
+                None,
+            ),
             Some(Remedy::None(why)) => (None, Some(why.clone())),
             Some(Remedy::Undecided(why)) => (None, Some(why.to_string())),
             None => (None, None),

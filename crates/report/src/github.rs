@@ -12,18 +12,18 @@
 use std::io::{self, Write};
 
 use super::Summary;
-use super::case::{Case, Cases};
-use super::status::Status;
+use super::case::{Cases, ReportCase};
+use super::status::QueryStatus;
 use diag::{visible, visible_lines};
 
 /// Writes `github`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Github;
 
-fn annotation(out: &mut dyn Write, case: &Case) -> io::Result<()> {
+fn annotation(out: &mut dyn Write, case: &ReportCase) -> io::Result<()> {
     let command = match case.status {
-        Status::Passed => return Ok(()),
-        Status::Known => "notice",
+        QueryStatus::Passed => return Ok(()),
+        QueryStatus::Known => "notice",
         status if status.warns() => "warning",
         _ => "error",
     };
@@ -63,7 +63,7 @@ fn property(text: &str) -> String {
 }
 
 impl Cases for Github {
-    fn case(&mut self, out: &mut dyn Write, case: Case) -> io::Result<()> {
+    fn case(&mut self, out: &mut dyn Write, case: ReportCase) -> io::Result<()> {
         // Interrupted queries are reported once, at the end.
         if case.interrupted {
             Ok(())
@@ -84,16 +84,18 @@ impl Cases for Github {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Format, HumanOptions, samples};
+    use super::super::{HumanOptions, ReportFormat, samples};
     use super::*;
 
     #[test]
     fn only_what_needs_attention_is_annotated() {
-        let text = samples::written(Format::Github, &HumanOptions::default());
+        let text = samples::written(ReportFormat::Github, &HumanOptions::default());
         let heads: Vec<&str> = text.lines().filter_map(|l| l.split(' ').next()).collect();
         assert_eq!(heads, ["::error", "::warning", "::error", "fencepost:"]);
-        let first = "::error file=tests/MP.litmus,line=3,col=1,title=MP under ptx-v7.5%3A reachability::tests/MP.litmus:3: \
-                     expected forbidden, got allowed%0Acondition: exists (P1:r0 == 1 /\\ P1:r1 == 0)";
+        let first = "::error file=tests/MP.litmus,line=3,col=1,title=MP under ptx-v7.5%3A \
+                     reachability::tests/MP.litmus:3: \
+                     expected forbidden, got allowed%0Acondition: exists (P1:r0 == 1 /\\ P1:r1 == \
+                     0)";
         assert!(text.starts_with(first), "{text}");
     }
 
@@ -110,7 +112,7 @@ mod tests {
             verdict::Verdict::Allowed,
             Some("forbidden"),
         );
-        let text = samples::written_lines(Format::Github, &[line]);
+        let text = samples::written_lines(ReportFormat::Github, &[line]);
         assert!(text.contains("a\\u{9b}31mb\\u{1b}[0m under"), "{text}");
     }
 
@@ -121,7 +123,7 @@ mod tests {
             verdict::Verdict::Allowed,
             Some("forbidden"),
         );
-        let text = samples::written_lines(Format::Github, &[line]);
+        let text = samples::written_lines(ReportFormat::Github, &[line]);
         assert_eq!(
             text.lines().filter(|l| l.starts_with("::")).count(),
             1,

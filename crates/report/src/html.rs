@@ -15,11 +15,11 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use super::case::Case;
+use super::case::ReportCase;
 use super::picture::escape::xml;
-use super::picture::{Choice, Scene, page, subject};
-use super::status::Status;
-use super::{Comparison, Line, Reporter, Summary};
+use super::picture::{RelationChoice, Scene, page, subject};
+use super::status::QueryStatus;
+use super::{AnswerLine, Comparison, Reporter, Summary};
 use diag::Diagnostic;
 use diag::visible;
 
@@ -40,22 +40,22 @@ pub struct Html {
 }
 
 /// The word for a result in the table.
-fn word(status: Status, expected: bool) -> &'static str {
+fn word(status: QueryStatus, expected: bool) -> &'static str {
     match status {
-        Status::Passed if expected => "as expected",
-        Status::Passed => "answered",
-        Status::Known => "known failure",
-        Status::Undefined(_) => "undefined program",
-        Status::Unmet => "not met",
-        Status::Undecided(_) => "undecided",
-        Status::Defect => "defect",
-        Status::Invalid => "invalid",
+        QueryStatus::Passed if expected => "as expected",
+        QueryStatus::Passed => "answered",
+        QueryStatus::Known => "known failure",
+        QueryStatus::Undefined(_) => "undefined program",
+        QueryStatus::Unmet => "not met",
+        QueryStatus::Undecided(_) => "undecided",
+        QueryStatus::Defect => "defect",
+        QueryStatus::Invalid => "invalid",
     }
 }
 
 impl Html {
-    fn row(&mut self, line: &Line) {
-        let case = Case::of(line);
+    fn row(&mut self, line: &AnswerLine) {
+        let case = ReportCase::of(line);
         let bound = line.answer.bound.map_or(String::new(), |b| b.to_string());
         let cells = [
             &line.test,
@@ -72,7 +72,7 @@ impl Html {
     }
 
     /// Adds a row with its details.
-    fn add(&mut self, case: &Case, cells: [&str; 8], path: &str, inside: &str, drawn: bool) {
+    fn add(&mut self, case: &ReportCase, cells: [&str; 8], path: &str, inside: &str, drawn: bool) {
         let [
             test,
             model,
@@ -92,8 +92,8 @@ impl Html {
             set.insert(word.to_owned());
         }
         let class = match case.status {
-            Status::Passed => "good",
-            Status::Known => "unsure",
+            QueryStatus::Passed => "good",
+            QueryStatus::Known => "unsure",
             status if status.warns() => "unsure",
             _ => "bad",
         };
@@ -105,8 +105,10 @@ impl Html {
         let _ = writeln!(
             rows,
             "<tbody data-model=\"{model}\" data-property=\"{property}\" data-verdict=\"{verdict}\" \
-             data-result=\"{result}\">\n<tr><th scope=\"row\">{test}</th><td>{model}</td><td>{property}</td>\
-             <td>{verdict}</td><td>{expected}</td><td class=\"{class}\">{result}</td><td>{engine}</td><td>{bound}</td></tr>"
+             data-result=\"{result}\">\n<tr><th \
+             scope=\"row\">{test}</th><td>{model}</td><td>{property}</td>\
+             <td>{verdict}</td><td>{expected}</td><td \
+             class=\"{class}\">{result}</td><td>{engine}</td><td>{bound}</td></tr>"
         );
         let path = xml(path);
         let _ = write!(rows, "<tr><td colspan=\"8\">");
@@ -114,7 +116,8 @@ impl Html {
             ("", _) => write!(rows, "<small class=\"dim\">{path}</small>"),
             (_, drawn) => write!(
                 rows,
-                "<details><summary>why{} <small class=\"dim\">{path}</small></summary>\n{inside}</details>",
+                "<details><summary>why{} <small \
+                 class=\"dim\">{path}</small></summary>\n{inside}</details>",
                 if drawn { ", with a picture" } else { "" }
             ),
         };
@@ -122,7 +125,7 @@ impl Html {
     }
 
     /// The details of an answer's row, and whether it has a picture.
-    fn details(&mut self, line: &Line, case: &Case) -> (String, bool) {
+    fn details(&mut self, line: &AnswerLine, case: &ReportCase) -> (String, bool) {
         let mut inside = String::new();
         if case.status.needs_attention() {
             let _ = writeln!(inside, "<p>{}</p>", xml(&case.line()));
@@ -140,7 +143,7 @@ impl Html {
             // The browser lays out a template only when it is shown.
             inside.push_str("<template>\n");
             for subject in &subjects {
-                let scene = Scene::new(subject, &Choice::default());
+                let scene = Scene::new(subject, &RelationChoice::default());
                 page::figure(&mut inside, &scene, &format!("p{}", self.pictures));
                 self.pictures += 1;
             }
@@ -182,7 +185,8 @@ impl Html {
             let class = if summary.unmet > 0 { "bad" } else { "good" };
             let _ = writeln!(
                 out,
-                "<p>{expectations} expectations were decided: {} met, <span class=\"{class}\">{} not met</span>.</p>",
+                "<p>{expectations} expectations were decided: {} met, <span class=\"{class}\">{} \
+                 not met</span>.</p>",
                 summary.met, summary.unmet
             );
         }
@@ -192,7 +196,8 @@ impl Html {
         if summary.passed_over > 0 {
             let _ = writeln!(
                 out,
-                "<p>{} (test, model) pairs were passed over: the model does not speak of the test.</p>",
+                "<p>{} (test, model) pairs were passed over: the model does not speak of the \
+                 test.</p>",
                 summary.passed_over
             );
         }
@@ -212,7 +217,10 @@ impl Html {
             let _ = writeln!(out, "<p class=\"bad\">{}</p>", xml(diagnostic));
         }
         out.push_str("<div class=\"controls\" hidden><fieldset><legend>Show</legend>\n");
-        out.push_str("<label>search <input type=\"search\" id=\"search\" placeholder=\"test, file\"></label>\n");
+        out.push_str(
+            "<label>search <input type=\"search\" id=\"search\" placeholder=\"test, \
+            file\"></label>\n",
+        );
         self.select(&mut out, "model", "model", &self.models);
         self.select(&mut out, "property", "property", &self.properties);
         self.select(&mut out, "verdict", "verdict", &self.verdicts);
@@ -240,7 +248,7 @@ impl Html {
 }
 
 impl Reporter for Html {
-    fn line(&mut self, _: &mut dyn Write, line: &Line) -> io::Result<()> {
+    fn line(&mut self, _: &mut dyn Write, line: &AnswerLine) -> io::Result<()> {
         self.row(line);
         Ok(())
     }
@@ -261,7 +269,7 @@ impl Reporter for Html {
             .flat_map(|column| &column.lines)
             .for_each(|line| self.row(line));
         for finding in &comparison.findings {
-            let case = Case::of_finding(comparison, finding);
+            let case = ReportCase::of_finding(comparison, finding);
             let models = format!("{} and {}", finding.left, finding.right);
             let word = finding.relation.word();
             let cells = [
@@ -293,13 +301,13 @@ impl Reporter for Html {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Format, HumanOptions, samples};
+    use super::super::{HumanOptions, ReportFormat, samples};
     use super::*;
     use verdict::Verdict;
 
     #[test]
     fn every_answer_has_a_row() {
-        let text = samples::written(Format::Html, &HumanOptions::default());
+        let text = samples::written(ReportFormat::Html, &HumanOptions::default());
         assert_eq!(text.matches("<tbody ").count(), samples::lines().len());
         assert_eq!(text.matches("data-result=\"not met\"").count(), 1);
         assert!(

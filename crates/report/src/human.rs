@@ -12,12 +12,12 @@ use std::iter;
 
 use anstyle::{AnsiColor, Style};
 
-use super::case::{Case, outcome};
+use super::case::{ReportCase, outcome};
 use super::execution::{end_line, execution, picture, state_text};
 use super::fold::fold;
 use super::{
-    Advice, Comparison, Compiled, ConformanceSuite, Distinction, Line, Observations, Reporter,
-    Status, Summary, Table,
+    AdviceReport, AnswerLine, Comparison, CompiledReport, ConformanceSuite, Distinction,
+    Observations, OutcomeTable, QueryStatus, Reporter, Summary,
 };
 use diag::visible;
 use verdict::{Definedness, Property, Reason, Verdict};
@@ -86,9 +86,14 @@ impl Human {
     }
 
     /// Writes an answer that needs attention: the expected and actual answer, and the next action.
-    fn attention(&self, out: &mut dyn Write, line: &Line, case: &Case) -> io::Result<()> {
+    fn attention(
+        &self,
+        out: &mut dyn Write,
+        line: &AnswerLine,
+        case: &ReportCase,
+    ) -> io::Result<()> {
         let style = match case.status {
-            Status::Known => DIM,
+            QueryStatus::Known => DIM,
             status if status.warns() => UNSURE,
             _ => BAD,
         };
@@ -110,7 +115,8 @@ impl Human {
         let set: String = line.set().map(|set| format!(", {set}")).collect();
         writeln!(
             out,
-            "{BOLD}{place}{BOLD:#}{style}{message}{style:#}: {test} under {model}{via}{property}{set}{ms}"
+            "{BOLD}{place}{BOLD:#}{style}{message}{style:#}: {test} under \
+             {model}{via}{property}{set}{ms}"
         )?;
         if let Some(help) = &case.help {
             writeln!(out, "  help: {help}")?;
@@ -132,32 +138,9 @@ impl Human {
         Ok(())
     }
 
-    /// One line per answer.
-    fn row(&self, out: &mut dyn Write, line: &Line) -> io::Result<()> {
-        let options = &self.options;
-        let answer = &line.answer;
-        let (test, model) = (options.test_width, options.model_width);
-        let name = options.called(&line.test, &line.path);
-        write!(
-            out,
-            "{name:test$}  {DIM}{:model$}{DIM:#}  ",
-            visible(&line.model)
-        )?;
-        if options.property_width > 0 {
-            write!(
-                out,
-                "{:1$}  ",
-                line.property.to_string(),
-                options.property_width
-            )?;
-        }
-        // The quantifier belongs to the condition; other properties have none.
-        let quantifier = if line.property == Property::Reachability {
-            line.quantifier
-        } else {
-            ""
-        };
-        let style = verdict_style(line);
+    /// The remarks at the end of an answer's line.
+    fn remarks(&self, line: &AnswerLine) -> Vec<String> {
+        let (options, answer) = (&self.options, &line.answer);
         let mut rest = Vec::new();
         match (line.expected, line.met()) {
             (Some(_), Some(true)) => rest.push("as expected".to_owned()),
@@ -198,6 +181,36 @@ impl Human {
             }
         }
         rest.extend(line.ms.map(|ms| format!("{ms} ms")));
+        rest
+    }
+
+    /// One line per answer.
+    fn row(&self, out: &mut dyn Write, line: &AnswerLine) -> io::Result<()> {
+        let options = &self.options;
+        let answer = &line.answer;
+        let (test, model) = (options.test_width, options.model_width);
+        let name = options.called(&line.test, &line.path);
+        write!(
+            out,
+            "{name:test$}  {DIM}{:model$}{DIM:#}  ",
+            visible(&line.model)
+        )?;
+        if options.property_width > 0 {
+            write!(
+                out,
+                "{:1$}  ",
+                line.property.to_string(),
+                options.property_width
+            )?;
+        }
+        // The quantifier belongs to the condition; other properties have none.
+        let quantifier = if line.property == Property::Reachability {
+            line.quantifier
+        } else {
+            ""
+        };
+        let style = verdict_style(line);
+        let rest = self.remarks(line);
         let word = match outcome(line) {
             "violated" if !line.values().is_empty() => {
                 &format!("violated, by {}", state_text(line.values()))
@@ -239,7 +252,7 @@ impl Human {
 }
 
 /// All races, if there are more than the answer shows.
-fn racing(out: &mut dyn Write, line: &Line) -> io::Result<()> {
+fn racing(out: &mut dyn Write, line: &AnswerLine) -> io::Result<()> {
     let races = line.answer.races.iter().flat_map(|races| &races.pairs);
     for pair in races.filter(|_| line.further_races().is_some()) {
         let on = pair
@@ -263,7 +276,7 @@ fn racing(out: &mut dyn Write, line: &Line) -> io::Result<()> {
 }
 
 /// The broken law of a defect.
-fn defect(out: &mut dyn Write, line: &Line) -> io::Result<()> {
+fn defect(out: &mut dyn Write, line: &AnswerLine) -> io::Result<()> {
     let texts = line
         .answer
         .defect
@@ -277,7 +290,7 @@ fn defect(out: &mut dyn Write, line: &Line) -> io::Result<()> {
 }
 
 /// The colour of a verdict shows whether it is decided and expected; never whether it is "good".
-fn verdict_style(line: &Line) -> Style {
+fn verdict_style(line: &AnswerLine) -> Style {
     match (&line.answer.verdict, line.met()) {
         (Verdict::Undecided(_), _) => UNSURE,
         (_, Some(true)) => GOOD,
@@ -287,15 +300,16 @@ fn verdict_style(line: &Line) -> Style {
 }
 
 impl Reporter for Human {
-    fn line(&mut self, out: &mut dyn Write, line: &Line) -> io::Result<()> {
+    fn line(&mut self, out: &mut dyn Write, line: &AnswerLine) -> io::Result<()> {
         let options = &self.options;
-        let case = Case::of(line);
+        let case = ReportCase::of(line);
         let status = case.status;
         // One line at the end counts these.
         if case.interrupted {
             return Ok(());
         }
-        let must = status.fails() || matches!(status, Status::Undecided(_) | Status::Defect);
+        let must =
+            status.fails() || matches!(status, QueryStatus::Undecided(_) | QueryStatus::Defect);
         if options.quiet && !must {
             return Ok(());
         }
@@ -327,7 +341,7 @@ impl Reporter for Human {
         self.told(out, |out| super::observations::human(out, observations))
     }
 
-    fn table(&mut self, out: &mut dyn Write, table: &Table) -> io::Result<()> {
+    fn table(&mut self, out: &mut dyn Write, table: &OutcomeTable) -> io::Result<()> {
         self.told(out, |out| outcomes(out, table, self.options.verbose))
     }
 
@@ -341,13 +355,13 @@ impl Reporter for Human {
         self.told(out, |out| super::suite::human(out, suite))
     }
 
-    fn compiled(&mut self, out: &mut dyn Write, compiled: &Compiled) -> io::Result<()> {
+    fn compiled(&mut self, out: &mut dyn Write, compiled: &CompiledReport) -> io::Result<()> {
         self.told(out, |out| {
             super::compiled::human(out, compiled, self.options.verbose)
         })
     }
 
-    fn advice(&mut self, out: &mut dyn Write, advice: &Advice) -> io::Result<()> {
+    fn advice(&mut self, out: &mut dyn Write, advice: &AdviceReport) -> io::Result<()> {
         if self.options.quiet && !advice.striking() {
             return Ok(());
         }
@@ -385,7 +399,7 @@ impl Reporter for Human {
 }
 
 /// One list of outcomes.
-fn outcomes(out: &mut dyn Write, table: &Table, verbose: bool) -> io::Result<()> {
+fn outcomes(out: &mut dyn Write, table: &OutcomeTable, verbose: bool) -> io::Result<()> {
     let list = &table.outcomes;
     write!(
         out,
@@ -447,7 +461,7 @@ fn undefined(definedness: Option<&Definedness>, verbose: bool) -> Option<String>
 }
 
 /// One row per outcome, one column per observable.
-fn outcome_rows(out: &mut dyn Write, table: &Table) -> io::Result<()> {
+fn outcome_rows(out: &mut dyn Write, table: &OutcomeTable) -> io::Result<()> {
     let rows = &table.outcomes.outcomes;
     let Some(first) = rows.first() else {
         return Ok(());
@@ -500,7 +514,7 @@ fn outcome_rows(out: &mut dyn Write, table: &Table) -> io::Result<()> {
 }
 
 /// Explains an answer.
-fn explain(out: &mut dyn Write, line: &Line, verbose: bool) -> io::Result<()> {
+fn explain(out: &mut dyn Write, line: &AnswerLine, verbose: bool) -> io::Result<()> {
     if line.property == Property::Reachability && !line.proposition.is_empty() {
         let violates = if line.quantifier == "forall" {
             ", by a violation of it"
@@ -538,7 +552,7 @@ fn explain(out: &mut dyn Write, line: &Line, verbose: bool) -> io::Result<()> {
 mod tests {
     use verdict::{Ending, ThreadEnd, Witness};
 
-    use super::super::{Format, samples};
+    use super::super::{ReportFormat, samples};
     use super::*;
 
     fn plain(text: &str) -> String {
@@ -557,20 +571,23 @@ mod tests {
     const ATTENTION: &str = "\
 tests/MP.litmus:3: expected forbidden, got allowed: MP under ptx-v7.5
   help: if the model is right, `--bless` writes what was decided into the test
-tests/Loop.litmus:3: expected allowed, got undecided (loop bound: P1 can go on after 4 iterations of the loop at line 7; try `--bound 8`): Loop under ptx-v7.5
-tests/Odd.litmus:3: a defect of Fencepost: engines differ: symbolic allowed, enumerate forbidden: Odd under ptx-v7.5
+tests/Loop.litmus:3: expected allowed, got undecided (loop bound: P1 can go on after 4 iterations \
+of the loop at line 7; try `--bound 8`): Loop under ptx-v7.5
+tests/Odd.litmus:3: a defect of Fencepost: engines differ: symbolic allowed, enumerate forbidden: \
+Odd under ptx-v7.5
 ";
     const SUMMARY: &str = "\
-6 answers: 2 allowed, 2 forbidden, 1 racy, 1 undecided; 3 expectations, 1 NOT MET; undecided: 1 × loop bound; \
+6 answers: 2 allowed, 2 forbidden, 1 racy, 1 undecided; 3 expectations, 1 NOT MET; undecided: 1 × \
+loop bound; \
 1 DEFECT; 1 error in the input
 ";
 
     #[test]
     fn what_needs_attention_is_told_and_counted() {
-        let text = plain(&samples::written(Format::Human, &options()));
+        let text = plain(&samples::written(ReportFormat::Human, &options()));
         assert_eq!(text, format!("{ATTENTION}{SUMMARY}"));
         let quiet = plain(&samples::written(
-            Format::Human,
+            ReportFormat::Human,
             &HumanOptions {
                 quiet: true,
                 ..options()
@@ -582,7 +599,7 @@ tests/Odd.litmus:3: a defect of Fencepost: engines differ: symbolic allowed, enu
     #[test]
     fn every_answer_is_an_aligned_line_if_asked_for() {
         let text = plain(&samples::written(
-            Format::Human,
+            ReportFormat::Human,
             &HumanOptions {
                 verbose: true,
                 ..options()
@@ -591,14 +608,15 @@ tests/Odd.litmus:3: a defect of Fencepost: engines differ: symbolic allowed, enu
         let rows = [
             "MP-gpu  ptx-v7.5  reachability  exists  forbidden  as expected, symbolic, by Causality",
             "MP      ptx-v7.5  race                  racy       symbolic",
-            "Atom    ptx-v7.5  reachability  forall  always holds  as expected, symbolic, by Causality",
+            "Atom    ptx-v7.5  reachability  forall  always holds  as expected, symbolic, by \
+             Causality",
         ];
         for row in rows {
             assert!(text.lines().any(|line| line == row), "{row}: {text}");
         }
         // With few answers, those without expectations are shown.
         let text = plain(&samples::written(
-            Format::Human,
+            ReportFormat::Human,
             &HumanOptions {
                 few: true,
                 ..options()
@@ -701,7 +719,8 @@ tests/Odd.litmus:3: a defect of Fencepost: engines differ: symbolic allowed, enu
             Human::new(options).line(&mut out, &line).unwrap();
             plain(&String::from_utf8(out).unwrap())
         };
-        let told = "      P0  looping  loops for ever, reading f = 0  line 7: ld.relaxed.gpu r0, f\n      P1  stopped  is not run at all: it has not started\n";
+        let told = "      P0  looping  loops for ever, reading f = 0  line 7: ld.relaxed.gpu r0, \
+            f\n      P1  stopped  is not run at all: it has not started\n";
         assert!(!shown(options()).contains("looping"));
         for options in [
             HumanOptions {
@@ -725,7 +744,8 @@ tests/Odd.litmus:3: a defect of Fencepost: engines differ: symbolic allowed, enu
             .table(&mut out, &samples::table())
             .unwrap();
         let text = plain(&String::from_utf8(out).unwrap());
-        let expected = "MP under ptx: 1 outcome allowed, and the list is complete\n  P1:r0  x\n      0  2  allowed, racy\n      1 10  forbidden\n\n";
+        let expected = "MP under ptx: 1 outcome allowed, and the list is complete\n  P1:r0  \
+            x\n      0  2  allowed, racy\n      1 10  forbidden\n\n";
         assert_eq!(text, expected);
     }
 }

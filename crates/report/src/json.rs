@@ -6,8 +6,8 @@
 use std::io::{self, Write};
 
 use super::{
-    Advice, Comparison, Compiled, ConformanceSuite, Distinction, Line, Observations, Reporter,
-    Summary, Table, answer,
+    AdviceReport, AnswerLine, Comparison, CompiledReport, ConformanceSuite, Distinction,
+    Observations, OutcomeTable, Reporter, Summary, answer,
 };
 
 /// The version of the format; it changes if a key is removed or changes its meaning.
@@ -58,11 +58,11 @@ impl Json {
 }
 
 impl Reporter for Json {
-    fn line(&mut self, out: &mut dyn Write, line: &Line) -> io::Result<()> {
+    fn line(&mut self, out: &mut dyn Write, line: &AnswerLine) -> io::Result<()> {
         self.object(out, "answers", |out| answer::write_line(out, line))
     }
 
-    fn table(&mut self, out: &mut dyn Write, table: &Table) -> io::Result<()> {
+    fn table(&mut self, out: &mut dyn Write, table: &OutcomeTable) -> io::Result<()> {
         self.object(out, "tables", |out| answer::write_table(out, table))
     }
 
@@ -82,13 +82,13 @@ impl Reporter for Json {
         self.object(out, "suites", |out| super::suite::write(out, suite))
     }
 
-    fn compiled(&mut self, out: &mut dyn Write, compiled: &Compiled) -> io::Result<()> {
+    fn compiled(&mut self, out: &mut dyn Write, compiled: &CompiledReport) -> io::Result<()> {
         self.object(out, "compilers", |out| {
             super::compiled::write(out, compiled)
         })
     }
 
-    fn advice(&mut self, out: &mut dyn Write, advice: &Advice) -> io::Result<()> {
+    fn advice(&mut self, out: &mut dyn Write, advice: &AdviceReport) -> io::Result<()> {
         self.object(out, "advice", |out| super::advice::write(out, advice))
     }
 
@@ -116,12 +116,12 @@ impl Reporter for Json {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Format, HumanOptions, samples};
+    use super::super::{HumanOptions, ReportFormat, samples};
     use super::*;
 
     #[test]
     fn it_is_one_object_with_a_summary() {
-        let text = samples::written(Format::Json, &HumanOptions::default());
+        let text = samples::written(ReportFormat::Json, &HumanOptions::default());
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(value["version"], 1);
         assert_eq!(value["answers"].as_array().unwrap().len(), 6);

@@ -16,17 +16,17 @@ use std::io::{self, Write};
 use indexmap::IndexMap;
 
 use super::Summary;
-use super::case::{Case, Cases};
-use super::status::Status;
+use super::case::{Cases, ReportCase};
+use super::status::QueryStatus;
 
 /// Collects the cases and writes them at the end, because the counts come first in the file.
 #[derive(Debug, Default)]
 pub struct Junit {
-    suites: IndexMap<String, Vec<Case>>,
+    suites: IndexMap<String, Vec<ReportCase>>,
 }
 
 impl Cases for Junit {
-    fn case(&mut self, _: &mut dyn Write, case: Case) -> io::Result<()> {
+    fn case(&mut self, _: &mut dyn Write, case: ReportCase) -> io::Result<()> {
         self.suites
             .entry(case.group.clone())
             .or_default()
@@ -41,7 +41,8 @@ impl Cases for Junit {
         writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
         writeln!(
             out,
-            "<testsuites name=\"fencepost\" tests=\"{tests}\" skipped=\"{skipped}\" failures=\"{failures}\" \
+            "<testsuites name=\"fencepost\" tests=\"{tests}\" skipped=\"{skipped}\" \
+             failures=\"{failures}\" \
              errors=\"{errors}\">"
         )?;
         for (name, cases) in &suites {
@@ -65,17 +66,17 @@ impl Cases for Junit {
 }
 
 /// The child element of a case that did not pass.
-fn element(status: Status) -> Option<&'static str> {
+fn element(status: QueryStatus) -> Option<&'static str> {
     match status {
-        Status::Passed | Status::Undefined(false) => None,
-        Status::Undecided(false) | Status::Known => Some("skipped"),
-        Status::Unmet | Status::Undefined(true) => Some("failure"),
-        Status::Undecided(true) | Status::Defect | Status::Invalid => Some("error"),
+        QueryStatus::Passed | QueryStatus::Undefined(false) => None,
+        QueryStatus::Undecided(false) | QueryStatus::Known => Some("skipped"),
+        QueryStatus::Unmet | QueryStatus::Undefined(true) => Some("failure"),
+        QueryStatus::Undecided(true) | QueryStatus::Defect | QueryStatus::Invalid => Some("error"),
     }
 }
 
 /// The numbers of skipped cases, failures and errors.
-fn counts<'a>(cases: impl IntoIterator<Item = &'a Case>) -> [usize; 3] {
+fn counts<'a>(cases: impl IntoIterator<Item = &'a ReportCase>) -> [usize; 3] {
     let mut counts = [0; 3];
     for name in cases.into_iter().filter_map(|case| element(case.status)) {
         counts[["skipped", "failure", "error"]
@@ -86,7 +87,7 @@ fn counts<'a>(cases: impl IntoIterator<Item = &'a Case>) -> [usize; 3] {
     counts
 }
 
-fn write_case(out: &mut dyn Write, suite: &str, case: &Case) -> io::Result<()> {
+fn write_case(out: &mut dyn Write, suite: &str, case: &ReportCase) -> io::Result<()> {
     let name = escaped(&case.title);
     write!(
         out,
@@ -172,11 +173,11 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Format, HumanOptions, samples};
+    use super::super::{HumanOptions, ReportFormat, samples};
 
     #[test]
     fn counts_and_kinds_are_those_of_the_answers() {
-        let text = samples::written(Format::Junit, &HumanOptions::default());
+        let text = samples::written(ReportFormat::Junit, &HumanOptions::default());
         let head = r#"<testsuites name="fencepost" tests="6" skipped="0" failures="1" errors="2">"#;
         assert!(text.contains(head), "{text}");
         let failure = r#"<failure message="tests/MP.litmus:3: expected forbidden, got allowed" type="expectation-not-met">"#;
@@ -188,7 +189,7 @@ mod tests {
     fn markup_in_names_stays_text() {
         let mut line = samples::line("a<b>&\"'\n\u{1}", verdict::Verdict::Forbidden, None);
         line.path = "<p>&.toml".into();
-        let text = samples::written_lines(Format::Junit, &[line]);
+        let text = samples::written_lines(ReportFormat::Junit, &[line]);
         assert!(text.contains("&lt;p&gt;&amp;.toml"), "{text}");
         assert!(
             text.contains(r"a&lt;b&gt;&amp;&quot;&apos;\n\u{1} under ptx-v7.5"),

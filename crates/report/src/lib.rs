@@ -39,28 +39,29 @@ mod suite;
 mod summary;
 mod tap;
 
-pub use advice::{Advice, AdviceItem, AdvicePart, Advised, unified};
+pub use advice::{AdviceItem, AdvicePart, AdviceReport, AdviceVerdict, unified};
 pub use comparison::{Column, Comparison};
-pub use compiled::{Compiled, CompiledOperation, CompiledVerdict};
-pub use distinction::{Distinction, Program};
+pub use compiled::{CompiledOperation, CompiledReport, CompiledVerdict};
+pub use distinction::{Distinction, DistinguishingProgram};
 pub use github::Github;
 pub use html::Html;
 pub use human::{Human, HumanOptions};
 pub use json::Json;
 pub use junit::Junit;
-pub use line::{Known, Line, PartOf, Reading, Site, Table, is_met};
+pub use line::{AnswerLine, FileSite, KnownFailure, OutcomeTable, PartOf, UnmetReading, is_met};
 pub use observations::{
-    Hazard, Hazards, Observations, Observed, Part, Raced, RunExpected, Stopped,
+    HazardPart, Hazards, Observations, ObservedHazard, ObservedOutcome, RacePair, RunExpected,
+    UnfinishedRuns,
 };
 pub use sarif::Sarif;
-pub use status::Status;
+pub use status::QueryStatus;
 pub use suite::{ConformanceSuite, SuiteTest, Unshown};
 pub use summary::{Summary, counted};
 pub use tap::Tap;
 
 /// The formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum ReportFormat {
     /// Text for people.
     Human,
     /// One JSON object: `{"version":1,"answers":[…],"summary":{…}}`.
@@ -81,7 +82,7 @@ pub enum Format {
 
 /// The subjects of reports, from general to special.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Subject {
+pub enum ReportSubject {
     /// Answers, one per query.
     Answers,
     /// Comparisons of several models on a test.
@@ -91,18 +92,18 @@ pub enum Subject {
 }
 
 /// Every format: its name, and the last subject that it supports.
-pub const FORMATS: &[(Format, &str, Subject)] = &[
-    (Format::Human, "human", Subject::Others),
-    (Format::Json, "json", Subject::Others),
-    (Format::Jsonl, "jsonl", Subject::Others),
-    (Format::Junit, "junit", Subject::Comparisons),
-    (Format::Sarif, "sarif", Subject::Comparisons),
-    (Format::Github, "github", Subject::Comparisons),
-    (Format::Tap, "tap", Subject::Comparisons),
-    (Format::Html, "html", Subject::Comparisons),
+pub const FORMATS: &[(ReportFormat, &str, ReportSubject)] = &[
+    (ReportFormat::Human, "human", ReportSubject::Others),
+    (ReportFormat::Json, "json", ReportSubject::Others),
+    (ReportFormat::Jsonl, "jsonl", ReportSubject::Others),
+    (ReportFormat::Junit, "junit", ReportSubject::Comparisons),
+    (ReportFormat::Sarif, "sarif", ReportSubject::Comparisons),
+    (ReportFormat::Github, "github", ReportSubject::Comparisons),
+    (ReportFormat::Tap, "tap", ReportSubject::Comparisons),
+    (ReportFormat::Html, "html", ReportSubject::Comparisons),
 ];
 
-impl Format {
+impl ReportFormat {
     /// The name of the format.
     pub fn name(self) -> &'static str {
         FORMATS
@@ -112,7 +113,7 @@ impl Format {
     }
 
     /// Whether the format supports this subject.
-    pub fn tells(self, subject: Subject) -> bool {
+    pub fn tells(self, subject: ReportSubject) -> bool {
         FORMATS.iter().any(|row| row.0 == self && subject <= row.2)
     }
 
@@ -120,16 +121,16 @@ impl Format {
     pub fn explains(self) -> bool {
         matches!(
             self,
-            Format::Human | Format::Json | Format::Jsonl | Format::Html
+            ReportFormat::Human | ReportFormat::Json | ReportFormat::Jsonl | ReportFormat::Html
         )
     }
 }
 
 /// Writes one format. Calls come in the order of the answers; [`Reporter::end`] comes once, last.
-/// The command line refuses subjects that a format does not support ([`Format::tells`]).
+/// The command line refuses subjects that a format does not support ([`ReportFormat::tells`]).
 pub trait Reporter {
     /// One answer.
-    fn line(&mut self, out: &mut dyn Write, line: &Line) -> io::Result<()>;
+    fn line(&mut self, out: &mut dyn Write, line: &AnswerLine) -> io::Result<()>;
     /// Whether it draws the executions in lines.
     fn draws(&self) -> bool {
         false
@@ -140,7 +141,7 @@ pub trait Reporter {
         Ok(())
     }
     /// One list of outcomes.
-    fn table(&mut self, _out: &mut dyn Write, _table: &Table) -> io::Result<()> {
+    fn table(&mut self, _out: &mut dyn Write, _table: &OutcomeTable) -> io::Result<()> {
         unfit("lists of outcomes")
     }
     /// One comparison.
@@ -156,11 +157,11 @@ pub trait Reporter {
         unfit("suites")
     }
     /// A compiler's code for atomic operations.
-    fn compiled(&mut self, _out: &mut dyn Write, _compiled: &Compiled) -> io::Result<()> {
+    fn compiled(&mut self, _out: &mut dyn Write, _compiled: &CompiledReport) -> io::Result<()> {
         unfit("what compilers make of operations")
     }
     /// Advice on cheaper correct synchronization.
-    fn advice(&mut self, _out: &mut dyn Write, _advice: &Advice) -> io::Result<()> {
+    fn advice(&mut self, _out: &mut dyn Write, _advice: &AdviceReport) -> io::Result<()> {
         unfit("advice")
     }
     /// The executor's observations.
@@ -176,16 +177,16 @@ pub trait Reporter {
 }
 
 /// The writer of a format.
-pub fn reporter(format: Format, human: &HumanOptions) -> Box<dyn Reporter> {
+pub fn reporter(format: ReportFormat, human: &HumanOptions) -> Box<dyn Reporter> {
     match format {
-        Format::Human => Box::new(Human::new(human.clone())),
-        Format::Json => Box::new(Json::whole()),
-        Format::Jsonl => Box::new(Json::lines()),
-        Format::Junit => Box::new(Junit::default()),
-        Format::Sarif => Box::new(Sarif::default()),
-        Format::Github => Box::new(Github),
-        Format::Tap => Box::new(Tap::default()),
-        Format::Html => Box::new(Html::default()),
+        ReportFormat::Human => Box::new(Human::new(human.clone())),
+        ReportFormat::Json => Box::new(Json::whole()),
+        ReportFormat::Jsonl => Box::new(Json::lines()),
+        ReportFormat::Junit => Box::new(Junit::default()),
+        ReportFormat::Sarif => Box::new(Sarif::default()),
+        ReportFormat::Github => Box::new(Github),
+        ReportFormat::Tap => Box::new(Tap::default()),
+        ReportFormat::Html => Box::new(Html::default()),
     }
 }
 
@@ -217,11 +218,11 @@ pub(crate) mod samples {
         }
     }
 
-    pub(crate) fn line(test: &str, verdict: Verdict, expected: Option<&'static str>) -> Line {
-        Line {
+    pub(crate) fn line(test: &str, verdict: Verdict, expected: Option<&'static str>) -> AnswerLine {
+        AnswerLine {
             path: format!("ptx/{test}.litmus"),
             test: test.into(),
-            site: Site {
+            site: FileSite {
                 file: format!("tests/{test}.litmus"),
                 line: 3,
                 column: 1,
@@ -246,7 +247,7 @@ pub(crate) mod samples {
     }
 
     /// Met, not met, undecided, a race, a defect.
-    pub(crate) fn lines() -> Vec<Line> {
+    pub(crate) fn lines() -> Vec<AnswerLine> {
         let at = Place {
             text: "st x, r0".into(),
             thread: "P1".into(),
@@ -276,14 +277,16 @@ pub(crate) mod samples {
     }
 
     pub(crate) fn witness() -> Witness {
-        let event = |thread: Option<usize>, line: u32, action: &str, text: &str| WitnessEvent {
-            thread,
-            thread_name: thread.map_or("init".into(), |t| format!("P{t}")),
-            agent: None,
-            line: line.into(),
-            action: action.into(),
-            text: text.into(),
-        };
+        fn event(thread: Option<usize>, line: u32, action: &str, text: &str) -> WitnessEvent {
+            WitnessEvent {
+                thread,
+                thread_name: thread.map_or("init".into(), |t| format!("P{t}")),
+                agent: None,
+                line: line.into(),
+                action: action.into(),
+                text: text.into(),
+            }
+        }
         Witness {
             events: vec![
                 event(None, 0, "W x = 0", ""),
@@ -304,14 +307,16 @@ pub(crate) mod samples {
         }
     }
 
-    pub(crate) fn table() -> Table {
-        let outcome = |r0: &str, x: &str, allowed, racy| Outcome {
-            state: vec![("P1:r0".into(), r0.into()), ("x".into(), x.into())],
-            allowed,
-            racy,
-            race: None,
-        };
-        Table {
+    pub(crate) fn table() -> OutcomeTable {
+        fn outcome(r0: &str, x: &str, allowed: bool, racy: bool) -> Outcome {
+            Outcome {
+                state: vec![("P1:r0".into(), r0.into()), ("x".into(), x.into())],
+                allowed,
+                racy,
+                race: None,
+            }
+        }
+        OutcomeTable {
             path: "MP.toml".into(),
             test: "MP".into(),
             model: "ptx".into(),
@@ -332,15 +337,20 @@ pub(crate) mod samples {
         }
     }
 
-    pub(crate) fn written(format: Format, options: &HumanOptions) -> String {
+    pub(crate) fn written(format: ReportFormat, options: &HumanOptions) -> String {
         report(format, options, &lines(), 1)
     }
 
-    pub(crate) fn written_lines(format: Format, lines: &[Line]) -> String {
+    pub(crate) fn written_lines(format: ReportFormat, lines: &[AnswerLine]) -> String {
         report(format, &HumanOptions::default(), lines, 0)
     }
 
-    fn report(format: Format, options: &HumanOptions, lines: &[Line], invalid: usize) -> String {
+    fn report(
+        format: ReportFormat,
+        options: &HumanOptions,
+        lines: &[AnswerLine],
+        invalid: usize,
+    ) -> String {
         let (mut out, mut summary) = (Vec::new(), Summary::default());
         let mut reporter = reporter(format, options);
         for line in lines {
@@ -360,7 +370,7 @@ mod tests {
 
     #[test]
     fn expectations_are_judged_by_the_verdicts_word() {
-        let met: Vec<_> = samples::lines().iter().map(Line::met).collect();
+        let met: Vec<_> = samples::lines().iter().map(AnswerLine::met).collect();
         assert_eq!(met, [Some(true), Some(false), None, Some(true), None, None]);
     }
 

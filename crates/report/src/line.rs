@@ -7,11 +7,11 @@ use diag::{SourceFile, Span, visible};
 use serde::{Deserialize, Serialize};
 use verdict::{Answer, Definedness, Fault, Outcomes, Property, State, Verdict, Witness};
 
-use super::status::Status;
+use super::status::QueryStatus;
 
 /// A place in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Site {
+pub struct FileSite {
     /// The path, as the user gave it or as found; empty: no file.
     pub file: String,
     /// The line, from 1.
@@ -20,13 +20,13 @@ pub struct Site {
     pub column: usize,
 }
 
-impl Site {
+impl FileSite {
     /// The start of a span.
-    pub fn at(file: &Arc<SourceFile>, span: Span) -> Site {
+    pub fn at(file: &Arc<SourceFile>, span: Span) -> FileSite {
         let (line, column) = file.line_column(span.start as usize);
         // Version control uses this form of the path.
         let name = file.name.strip_prefix("./").unwrap_or(&file.name);
-        Site {
+        FileSite {
             file: name.to_owned(),
             line,
             column,
@@ -34,7 +34,7 @@ impl Site {
     }
 }
 
-impl Line {
+impl AnswerLine {
     /// The options that affect the answer, as they were set: `same-value=benign`.
     pub(crate) fn set(&self) -> impl Iterator<Item = String> {
         self.settings
@@ -58,7 +58,7 @@ impl Line {
     }
 }
 
-impl fmt::Display for Site {
+impl fmt::Display for FileSite {
     /// `file:line`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", visible(&self.file), self.line)
@@ -67,13 +67,13 @@ impl fmt::Display for Site {
 
 /// One answer, and its query.
 #[derive(Clone, Debug)]
-pub struct Line {
+pub struct AnswerLine {
     /// The path relative to the PATH argument that contains the test.
     pub path: String,
     /// The test's name.
     pub test: String,
     /// The place of the test's expectation, or else of its condition.
-    pub site: Site,
+    pub site: FileSite,
     /// The model's name.
     pub model: String,
     /// The property.
@@ -85,7 +85,7 @@ pub struct Line {
     /// The test's expectation: a verdict's word, or `required`.
     pub expected: Option<&'static str>,
     /// A reading of the source under which the answer differs from the test's expectation.
-    pub reading: Option<Reading>,
+    pub reading: Option<UnmetReading>,
     /// The answer.
     pub answer: Answer,
     /// The mapping through which the test was judged.
@@ -95,7 +95,7 @@ pub struct Line {
     /// Final values of an execution that shows the answer, if the execution itself is not kept.
     pub values: State,
     /// The expectation's known failure, if any.
-    pub known: Option<Known>,
+    pub known: Option<KnownFailure>,
     /// Whether the test states for this model that programs race or are undefined.
     pub mentions_undefined: bool,
     /// Whether an undefined program is a failure if the test does not mention it.
@@ -132,7 +132,7 @@ pub struct PartOf {
 
 /// An unexpected answer under a reading of the source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reading {
+pub struct UnmetReading {
     /// The reading: `async-fence=thread`.
     pub under: String,
     /// The test's expectation there.
@@ -143,14 +143,14 @@ pub struct Reading {
 
 /// An expectation with a known failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownFailure {
     /// The reason.
     pub reason: String,
     /// Whether the expectation is met nevertheless.
     pub passes: bool,
 }
 
-impl Line {
+impl AnswerLine {
     /// The final values of an execution that shows the answer.
     pub fn values(&self) -> &State {
         self.answer
@@ -160,17 +160,19 @@ impl Line {
     }
 
     /// The status of the query.
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> QueryStatus {
         match (&self.answer.verdict, &self.known, self.met()) {
-            _ if self.answer.defect.is_some() => Status::Defect,
-            (Verdict::Undecided(_), ..) => Status::Undecided(self.expected.is_some()),
-            (_, Some(Known { passes: false, .. }), Some(false)) => Status::Known,
-            (_, Some(Known { passes: true, .. }), _) | (_, _, Some(false)) => Status::Unmet,
+            _ if self.answer.defect.is_some() => QueryStatus::Defect,
+            (Verdict::Undecided(_), ..) => QueryStatus::Undecided(self.expected.is_some()),
+            (_, Some(KnownFailure { passes: false, .. }), Some(false)) => QueryStatus::Known,
+            (_, Some(KnownFailure { passes: true, .. }), _) | (_, _, Some(false)) => {
+                QueryStatus::Unmet
+            }
             _ => match &self.answer.definedness {
                 Some(Definedness::Undefined(_)) if !self.mentions_undefined => {
-                    Status::Undefined(self.denies_undefined)
+                    QueryStatus::Undefined(self.denies_undefined)
                 }
-                _ => Status::Passed,
+                _ => QueryStatus::Passed,
             },
         }
     }
@@ -203,8 +205,8 @@ impl Line {
         }
     }
 
-    /// The same as [`Line::drop_evidence`], but keeps the final states of threads in a run that
-    /// hangs, because they are the reason for the answer.
+    /// The same as [`AnswerLine::drop_evidence`], but keeps the final states of threads in a run
+    /// that hangs, because they are the reason for the answer.
     pub fn drop_executions(&mut self) {
         let ends = self
             .answer
@@ -239,14 +241,14 @@ pub fn is_met(expected: Option<&str>, verdict: &str) -> Option<bool> {
 
 /// Every outcome of one test under one model.
 #[derive(Clone, Debug)]
-pub struct Table {
-    /// As in [`Line`].
+pub struct OutcomeTable {
+    /// As in [`AnswerLine`].
     pub path: String,
-    /// As in [`Line`].
+    /// As in [`AnswerLine`].
     pub test: String,
-    /// As in [`Line`].
+    /// As in [`AnswerLine`].
     pub model: String,
-    /// As in [`Line`].
+    /// As in [`AnswerLine`].
     pub mapping: Option<&'static str>,
     /// The outcomes.
     pub outcomes: Outcomes,

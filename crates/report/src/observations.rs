@@ -20,7 +20,7 @@ const UNSURE: Style = AnsiColor::Yellow.on_default();
 
 /// An observed outcome.
 #[derive(Clone, Debug)]
-pub struct Observed {
+pub struct ObservedOutcome {
     /// Final values.
     pub state: State,
     /// The number of runs; for an exhaustive exploration, the number of final states.
@@ -33,7 +33,7 @@ pub struct Observed {
 
 /// Runs that did not finish, grouped by reason.
 #[derive(Clone, Debug, Serialize)]
-pub struct Stopped {
+pub struct UnfinishedRuns {
     /// The kind: `deadlock`, `livelock`, …
     pub how: &'static str,
     /// The number of runs; for an exhaustive exploration, the number of states or cycles of states.
@@ -53,7 +53,7 @@ pub struct Stopped {
 
 /// Two racing accesses.
 #[derive(Clone, Debug, Serialize)]
-pub struct Raced {
+pub struct RacePair {
     /// The accessed location.
     pub location: String,
     /// Its address space.
@@ -68,7 +68,7 @@ pub struct Raced {
 
 /// An instruction that is involved in undefined behaviour.
 #[derive(Clone, Debug, Serialize)]
-pub struct Part {
+pub struct HazardPart {
     /// The thread's name.
     pub thread: String,
     /// The line in the test's file.
@@ -80,7 +80,7 @@ pub struct Part {
 
 /// Observed undefined behaviour.
 #[derive(Clone, Debug, Serialize)]
-pub struct Hazard {
+pub struct ObservedHazard {
     /// Its name: `data race`, `divergence`, `barrier arguments`, …
     pub kind: &'static str,
     /// Whether it makes the program undefined; otherwise its effect is implementation-defined.
@@ -90,14 +90,14 @@ pub struct Hazard {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
     /// One instruction, or two.
-    pub parts: Vec<Part>,
+    pub parts: Vec<HazardPart>,
 }
 
 /// Undefined behaviour, as observed and according to the model.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Hazards {
     /// The observed cases.
-    pub observed: Vec<Hazard>,
+    pub observed: Vec<ObservedHazard>,
     /// The model's verdict on races.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub race: Option<&'static str>,
@@ -124,13 +124,13 @@ pub struct RunExpected {
 /// The observations for one test.
 #[derive(Clone, Debug, Default)]
 pub struct Observations {
-    /// As in [`super::Line`].
+    /// As in [`super::AnswerLine`].
     pub path: String,
-    /// As in [`super::Line`].
+    /// As in [`super::AnswerLine`].
     pub test: String,
-    /// As in [`super::Line`].
+    /// As in [`super::AnswerLine`].
     pub model: String,
-    /// As in [`super::Line`].
+    /// As in [`super::AnswerLine`].
     pub mapping: Option<&'static str>,
     /// The memory and its early choices.
     pub memory: String,
@@ -148,7 +148,7 @@ pub struct Observations {
     /// model.
     pub unfinished: bool,
     /// Sorted by state.
-    pub observed: Vec<Observed>,
+    pub observed: Vec<ObservedOutcome>,
     /// Outcomes that the model allows and no run showed.
     pub not_observed: Vec<State>,
     /// Undefined behaviour, if the memory detects it.
@@ -156,9 +156,9 @@ pub struct Observations {
     /// The numbers of runs by kind of end, without zeros.
     pub ended: Vec<(&'static str, u64)>,
     /// Why runs did not finish.
-    pub stops: Vec<Stopped>,
+    pub stops: Vec<UnfinishedRuns>,
     /// Races in the checked runs.
-    pub races: Vec<Raced>,
+    pub races: Vec<RacePair>,
     /// The number of runs checked for races.
     pub judged: u64,
     /// Why none were checked, if the machine cannot detect races.
@@ -227,7 +227,7 @@ struct ObservedObject<'a> {
 }
 
 #[derive(Serialize)]
-struct Object<'a> {
+struct ObservationsObject<'a> {
     path: &'a str,
     test: &'a str,
     model: &'a str,
@@ -241,9 +241,9 @@ struct Object<'a> {
     seed: Option<u64>,
     bound: Option<u32>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    stops: &'a [Stopped],
+    stops: &'a [UnfinishedRuns],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    races: &'a [Raced],
+    races: &'a [RacePair],
     #[serde(skip_serializing_if = "Option::is_none")]
     judged: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -289,7 +289,7 @@ pub(super) fn write(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
         allowed: o.allowed,
         trace: o.trace.as_deref(),
     });
-    let object = Object {
+    let object = ObservationsObject {
         path: &seen.path,
         test: &seen.test,
         model: &seen.model,
@@ -333,20 +333,7 @@ pub(super) fn human(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
         expected(out, seen)?;
         return writeln!(out);
     }
-    write!(out, ": {}", seen.memory)?;
-    match (seen.runs, seen.complete) {
-        (Some((runs, seed)), _) if seen.schedule == Observations::ON_DEVICE => {
-            write!(out, ", {runs} instances of seed {seed}")?;
-        }
-        (Some((runs, seed)), _) => write!(out, ", {runs} random runs of seed {seed}")?,
-        (None, true) => write!(out, ", every schedule")?,
-        (None, false) => write!(out, ", {}", seen.schedule)?,
-    }
-    writeln!(
-        out,
-        "{}",
-        seen.ms.map_or(String::new(), |ms| format!(", {ms} ms"))
-    )?;
+    settings(out, seen)?;
     rows(out, seen)?;
     let ended: Vec<String> = seen
         .ended
@@ -380,6 +367,34 @@ pub(super) fn human(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
             ended.join(", ")
         }
     )?;
+    stops_and_races(out, seen)?;
+    limits(out, seen)?;
+    expected(out, seen)?;
+    traces(out, seen)?;
+    writeln!(out)
+}
+
+/// Writes the memory, the schedule and the time of the runs.
+fn settings(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {
+    write!(out, ": {}", seen.memory)?;
+    match (seen.runs, seen.complete) {
+        (Some((runs, seed)), _) if seen.schedule == Observations::ON_DEVICE => {
+            write!(out, ", {runs} instances of seed {seed}")?;
+        }
+        (Some((runs, seed)), _) => write!(out, ", {runs} random runs of seed {seed}")?,
+        (None, true) => write!(out, ", every schedule")?,
+        (None, false) => write!(out, ", {}", seen.schedule)?,
+    }
+    writeln!(
+        out,
+        "{}",
+        seen.ms.map_or(String::new(), |ms| format!(", {ms} ms"))
+    )?;
+    Ok(())
+}
+
+/// Writes runs that did not finish, and races.
+fn stops_and_races(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {
     for stop in &seen.stops {
         let n = if stop.count == 1 {
             String::new()
@@ -418,6 +433,11 @@ pub(super) fn human(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
         }
         _ => {}
     }
+    Ok(())
+}
+
+/// Writes why the result is incomplete, and further remarks on the comparison with the model.
+fn limits(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {
     if let Some(why) = seen.undecided().filter(|_| seen.unfinished) {
         writeln!(out, "  {UNSURE}undecided:{UNSURE:#} {why}")?;
     } else if let Some(why) = seen.limit() {
@@ -437,7 +457,11 @@ pub(super) fn human(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
     if let Some(defect) = &seen.defect {
         writeln!(out, "  {BAD}DEFECT:{BAD:#} {defect}")?;
     }
-    expected(out, seen)?;
+    Ok(())
+}
+
+/// Writes the requested traces.
+fn traces(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {
     for o in &seen.observed {
         if let Some(trace) = &o.trace {
             let values: Vec<String> = o
@@ -458,7 +482,7 @@ pub(super) fn human(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
             writeln!(out, "  a run to {}:\n{}", stop.how, trace.trim_end())?;
         }
     }
-    writeln!(out)
+    Ok(())
 }
 
 /// Writes the test's expectations for runs.
@@ -480,8 +504,10 @@ fn expected(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {
 /// Writes observed faults once for each pair of instructions: threads and elements of a kernel
 /// differ, but the fault is the same. Reports for programs list every one.
 fn hazards(out: &mut dyn Write, seen: &Hazards, faults: bool) -> io::Result<()> {
-    let lines = |h: &Hazard| h.parts.iter().map(|p| p.line.number).collect::<Vec<_>>();
-    let mut told: Vec<(&Hazard, u64)> = Vec::new();
+    fn lines(h: &ObservedHazard) -> Vec<u32> {
+        h.parts.iter().map(|p| p.line.number).collect::<Vec<_>>()
+    }
+    let mut told: Vec<(&ObservedHazard, u64)> = Vec::new();
     for h in &seen.observed {
         match told
             .iter_mut()
@@ -566,13 +592,13 @@ fn rows(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {
             .collect(),
         "model",
     )];
-    let row = |state: &State, count: String| {
+    fn row(state: &State, count: String) -> Vec<String> {
         state
             .iter()
             .map(|(_, v)| v.to_string())
             .chain([count])
             .collect()
-    };
+    }
     for o in &seen.observed {
         let (style, word) = match o.allowed {
             Some(true) => (Style::new(), "allowed"),
@@ -585,14 +611,15 @@ fn rows(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {
     for state in seen.not_observed.iter().take(MAX_MISSING) {
         table.push((DIM, row(state, "-".into()), "allowed, not observed"));
     }
-    let width = |i: usize| {
-        table
-            .iter()
-            .map(|r| r.1[i].chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..=first.len()).map(width).collect();
+    let widths: Vec<usize> = (0..=first.len())
+        .map(|i| {
+            table
+                .iter()
+                .map(|r| r.1[i].chars().count())
+                .max()
+                .unwrap_or(0)
+        })
+        .collect();
     for (style, cells, word) in &table {
         let cells: Vec<String> = cells
             .iter()
@@ -616,7 +643,7 @@ mod tests {
 
     fn sample() -> Observations {
         let state = |v: &str| vec![("P1:r0".into(), v.into())];
-        let observed = |v, count, allowed| Observed {
+        let observed = |v, count, allowed| ObservedOutcome {
             state: state(v),
             count,
             allowed,
@@ -665,12 +692,12 @@ MP under ptx: weak memory, early binds: none, 100 random runs of seed 7
 
     #[test]
     fn a_fault_is_told_once_for_its_lines() {
-        let part = |thread: &str, line: u32| Part {
+        let part = |thread: &str, line: u32| HazardPart {
             thread: thread.into(),
             line: line.into(),
             text: "s[t] = s[t + 1];".into(),
         };
-        let race = |place: &str, parts: [Part; 2]| Hazard {
+        let race = |place: &str, parts: [HazardPart; 2]| ObservedHazard {
             kind: "data race",
             undefined: true,
             place: Some(place.into()),
@@ -691,7 +718,8 @@ MP under ptx: weak memory, early binds: none, 100 random runs of seed 7
             race("s[2]", [part("P1", 3), part("P2", 3)]),
             race("s[3]", [part("P2", 3), part("P3", 4)]),
         ];
-        let expected = "  data race on s[1]: P0 line 3: `s[t] = s[t + 1];` and P1 line 3: `s[t] = s[t + 1];`; 1 more between these lines
+        let expected = "  data race on s[1]: P0 line 3: `s[t] = s[t + 1];` and P1 line 3: `s[t] = \
+            s[t + 1];`; 1 more between these lines
   data race on s[3]: P2 line 3: `s[t] = s[t + 1];` and P3 line 4: `s[t] = s[t + 1];`
   undefined: any outcome is possible; the model: race-free
 ";

@@ -18,9 +18,9 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::Summary;
-use super::case::{Case, Cases};
-use super::line::Site;
-use super::status::Status;
+use super::case::{Cases, ReportCase};
+use super::line::FileSite;
+use super::status::QueryStatus;
 use diag::visible;
 use verdict::RacingPair;
 
@@ -31,11 +31,11 @@ const SCHEMA: &str =
 /// Collects the results and writes them at the end, because the rules come first in the file.
 #[derive(Debug, Default)]
 pub struct Sarif {
-    cases: Vec<Case>,
+    cases: Vec<ReportCase>,
 }
 
 impl Cases for Sarif {
-    fn case(&mut self, _: &mut dyn Write, case: Case) -> io::Result<()> {
+    fn case(&mut self, _: &mut dyn Write, case: ReportCase) -> io::Result<()> {
         if case.status.needs_attention() {
             self.cases.push(case);
         }
@@ -52,7 +52,7 @@ impl Cases for Sarif {
         let log = Log {
             schema: SCHEMA,
             version: "2.1.0",
-            runs: [Run {
+            runs: [SarifRun {
                 tool: Tool {
                     driver: Driver {
                         name: "Fencepost",
@@ -79,15 +79,15 @@ struct Log {
     #[serde(rename = "$schema")]
     schema: &'static str,
     version: &'static str,
-    runs: [Run; 1],
+    runs: [SarifRun; 1],
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Run {
+struct SarifRun {
     tool: Tool,
     column_kind: &'static str,
-    results: Vec<Finding>,
+    results: Vec<SarifResult>,
     properties: IndexMap<&'static str, String>,
 }
 
@@ -100,12 +100,12 @@ struct Tool {
 struct Driver {
     name: &'static str,
     version: &'static str,
-    rules: Vec<Rule>,
+    rules: Vec<SarifRule>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Rule {
+struct SarifRule {
     id: &'static str,
     short_description: Message,
     default_configuration: Configuration,
@@ -123,21 +123,21 @@ struct Message {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Finding {
+struct SarifResult {
     rule_id: &'static str,
     rule_index: usize,
     level: &'static str,
     message: Message,
-    locations: Vec<Location>,
+    locations: Vec<SarifLocation>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    related_locations: Vec<Location>,
+    related_locations: Vec<SarifLocation>,
     partial_fingerprints: IndexMap<&'static str, String>,
     properties: IndexMap<&'static str, String>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Location {
+struct SarifLocation {
     #[serde(skip_serializing_if = "Option::is_none")]
     physical_location: Option<Physical>,
     logical_locations: [Logical; 1],
@@ -171,7 +171,7 @@ struct Logical {
     fully_qualified_name: String,
 }
 
-fn rule(id: &'static str) -> Rule {
+fn rule(id: &'static str) -> SarifRule {
     let text = match id {
         "expectation-not-met" => "The model's verdict is not the one that the test expects",
         "known-failure" => {
@@ -193,7 +193,7 @@ fn rule(id: &'static str) -> Rule {
         "known-failure" => "note",
         _ => "error",
     };
-    Rule {
+    SarifRule {
         id,
         short_description: Message { text: text.into() },
         default_configuration: Configuration { level },
@@ -201,7 +201,7 @@ fn rule(id: &'static str) -> Rule {
 }
 
 /// The results of one answer: one for each pair that races, or one.
-fn results(case: &Case, rules: &[&'static str]) -> Vec<Finding> {
+fn results(case: &ReportCase, rules: &[&'static str]) -> Vec<SarifResult> {
     match case.pairs.as_slice() {
         [] | [_] => vec![result(case, rules)],
         pairs => pairs
@@ -212,7 +212,7 @@ fn results(case: &Case, rules: &[&'static str]) -> Vec<Finding> {
 }
 
 /// The result of one racing pair among several.
-fn result_of_pair(case: &Case, pair: &RacingPair, rules: &[&'static str]) -> Finding {
+fn result_of_pair(case: &ReportCase, pair: &RacingPair, rules: &[&'static str]) -> SarifResult {
     let mut finding = result(case, rules);
     let place = pair.place.as_deref();
     let on = place.map_or(String::new(), |place| format!(" on {place}"));
@@ -238,7 +238,7 @@ fn result_of_pair(case: &Case, pair: &RacingPair, rules: &[&'static str]) -> Fin
 }
 
 /// A place in the file of a test: at this line and column, or where the test says.
-fn location(site: Option<&Site>, at: Option<(usize, usize)>, name: &str) -> Location {
+fn location(site: Option<&FileSite>, at: Option<(usize, usize)>, name: &str) -> SarifLocation {
     let physical = site.filter(|site| site.file != "<stdin>").map(|site| {
         let (start_line, start_column) = at.unwrap_or((site.line, site.column));
         Physical {
@@ -249,7 +249,7 @@ fn location(site: Option<&Site>, at: Option<(usize, usize)>, name: &str) -> Loca
             },
         }
     });
-    Location {
+    SarifLocation {
         physical_location: physical,
         logical_locations: [Logical {
             fully_qualified_name: name.to_owned(),
@@ -257,7 +257,7 @@ fn location(site: Option<&Site>, at: Option<(usize, usize)>, name: &str) -> Loca
     }
 }
 
-fn result(case: &Case, rules: &[&'static str]) -> Finding {
+fn result(case: &ReportCase, rules: &[&'static str]) -> SarifResult {
     let id = case.status.rule();
     let name = format!("{}: {}", case.group, case.title);
     let mut text = format!("{}: {}", case.line(), case.title);
@@ -268,11 +268,11 @@ fn result(case: &Case, rules: &[&'static str]) -> Finding {
     {
         text += &format!("\n{detail}: {value}");
     }
-    Finding {
+    SarifResult {
         rule_id: id,
         rule_index: rules.iter().position(|r| *r == id).unwrap_or_default(),
         level: match case.status {
-            Status::Known => "note",
+            QueryStatus::Known => "note",
             status if status.warns() => "warning",
             _ => "error",
         },
@@ -315,11 +315,11 @@ fn artifact(path: &str) -> Artifact {
 mod tests {
     use serde_json::Value;
 
-    use super::super::{Format, HumanOptions, samples};
+    use super::super::{HumanOptions, ReportFormat, samples};
     use super::*;
 
     fn log() -> Value {
-        let text = samples::written(Format::Sarif, &HumanOptions::default());
+        let text = samples::written(ReportFormat::Sarif, &HumanOptions::default());
         serde_json::from_str(&text).unwrap()
     }
 

@@ -2,7 +2,7 @@
 
 /// The status of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
+pub enum QueryStatus {
     /// As expected, or answered without an expectation.
     Passed,
     /// Not as expected, and the test lists this as known.
@@ -20,32 +20,35 @@ pub enum Status {
     Invalid,
 }
 
-impl Status {
+impl QueryStatus {
     /// The id of the rule for this status.
     pub(super) fn rule(self) -> &'static str {
         match self {
-            Status::Passed => "answered",
-            Status::Known => "known-failure",
-            Status::Undefined(_) => "undefined-program",
-            Status::Unmet => "expectation-not-met",
-            Status::Undecided(_) => "undecided",
-            Status::Defect => "defect",
-            Status::Invalid => "invalid-input",
+            QueryStatus::Passed => "answered",
+            QueryStatus::Known => "known-failure",
+            QueryStatus::Undefined(_) => "undefined-program",
+            QueryStatus::Unmet => "expectation-not-met",
+            QueryStatus::Undecided(_) => "undecided",
+            QueryStatus::Defect => "defect",
+            QueryStatus::Invalid => "invalid-input",
         }
     }
 
     /// Whether the user should look at it.
     pub fn needs_attention(self) -> bool {
-        !matches!(self, Status::Passed)
+        !matches!(self, QueryStatus::Passed)
     }
 
     /// Whether it makes the run fail.
     pub fn fails(self) -> bool {
-        matches!(self, Status::Unmet | Status::Undefined(true))
+        matches!(self, QueryStatus::Unmet | QueryStatus::Undefined(true))
     }
 
     /// Whether it is only a warning.
     pub(super) fn warns(self) -> bool {
-        matches!(self, Status::Undecided(_) | Status::Undefined(false))
+        matches!(
+            self,
+            QueryStatus::Undecided(_) | QueryStatus::Undefined(false)
+        )
     }
 }

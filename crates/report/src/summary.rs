@@ -8,8 +8,8 @@ use indexmap::IndexMap;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::{
-    Advice, Advised, Comparison, Compiled, CompiledOperation, CompiledVerdict, ConformanceSuite,
-    Distinction, Line, Observations, Status, Table,
+    AdviceReport, AdviceVerdict, AnswerLine, Comparison, CompiledOperation, CompiledReport,
+    CompiledVerdict, ConformanceSuite, Distinction, Observations, OutcomeTable, QueryStatus,
 };
 use verdict::{Reason, Relation};
 
@@ -28,7 +28,7 @@ const WORDS: [&str; 9] = [
 
 /// The relation between two models over several tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Compared {
+struct ComparisonCounts {
     /// The number of tests on whose condition they differ.
     conditions: usize,
     /// The numbers of tests by relation.
@@ -39,7 +39,7 @@ struct Compared {
 
 /// The executor's observations under one model, over several tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Seen {
+struct ObservationCounts {
     /// Tests that ran.
     tests: usize,
     /// Tests that the machine cannot run.
@@ -91,9 +91,9 @@ pub struct Summary {
     /// dialect.
     pub passed_over: usize,
     /// Comparisons, by pair of models.
-    compared: IndexMap<(String, String), Compared>,
+    compared: IndexMap<(String, String), ComparisonCounts>,
     /// The executor's observations, by model.
-    seen: IndexMap<String, Seen>,
+    seen: IndexMap<String, ObservationCounts>,
     /// Whether the run stopped at the first failure.
     pub stopped: bool,
     /// The number of answers by engine.
@@ -106,7 +106,7 @@ pub struct Summary {
 
 impl Summary {
     /// Counts one answer.
-    pub fn add(&mut self, line: &Line) {
+    pub fn add(&mut self, line: &AnswerLine) {
         self.answers += 1;
         *self.engines.entry(line.answer.engine).or_default() += 1;
         if let Some(index) = WORDS
@@ -117,12 +117,12 @@ impl Summary {
         }
         let status = line.status();
         match (status, line.met()) {
-            (Status::Known, _) => self.known += 1,
-            (Status::Unmet, _) | (_, Some(false)) => self.unmet += 1,
+            (QueryStatus::Known, _) => self.known += 1,
+            (QueryStatus::Unmet, _) | (_, Some(false)) => self.unmet += 1,
             (_, Some(true)) => self.met += 1,
             (_, None) => {}
         }
-        if let Status::Undefined(denied) = status {
+        if let QueryStatus::Undefined(denied) = status {
             let pair = (line.path.clone(), line.test.clone(), line.model.clone());
             // The answers for a pair are consecutive.
             self.undefined = (
@@ -155,7 +155,7 @@ impl Summary {
     }
 
     /// Counts the operations of a report on a compiler.
-    pub fn add_compiled(&mut self, compiled: &Compiled) {
+    pub fn add_compiled(&mut self, compiled: &CompiledReport) {
         self.answers += compiled
             .operations
             .iter()
@@ -167,9 +167,9 @@ impl Summary {
     }
 
     /// Counts one piece of advice.
-    pub fn add_advice(&mut self, advice: &Advice) {
+    pub fn add_advice(&mut self, advice: &AdviceReport) {
         self.answers += 1;
-        if advice.verdict == Advised::Undecided {
+        if advice.verdict == AdviceVerdict::Undecided {
             self.add_undecided(
                 advice
                     .reason
@@ -180,7 +180,7 @@ impl Summary {
     }
 
     /// Counts one list of outcomes.
-    pub fn add_table(&mut self, table: &Table) {
+    pub fn add_table(&mut self, table: &OutcomeTable) {
         self.answers += 1;
         if !table.outcomes.complete {
             let reason = table.outcomes.reason.as_ref();
@@ -237,7 +237,7 @@ impl Summary {
     /// One line per model with several tests: the number of runs, and the share of the model's
     /// outcomes that they showed.
     pub fn observations(&self) -> Vec<String> {
-        let line = |(model, s): (&String, &Seen)| {
+        let line = |(model, s): (&String, &ObservationCounts)| {
             let effort = match (s.runs, s.states) {
                 (0, states) => format!("{states} states"),
                 (runs, 0) => format!("{runs} runs"),
@@ -245,8 +245,10 @@ impl Summary {
             };
             let share = 100.0 * s.observed as f64 / s.allowed.max(1) as f64;
             format!(
-                "{model}, {} run, {} not: {effort}; {} observed, {} of them outside the model, {} undecided; {} of {} allowed \
-                 outcomes observed ({share:.2} %) where all are known; {} with a complete state space",
+                "{model}, {} run, {} not: {effort}; {} observed, {} of them outside the model, {} \
+                 undecided; {} of {} allowed \
+                 outcomes observed ({share:.2} %) where all are known; {} with a complete state \
+                 space",
                 counted(s.tests, "test"),
                 s.refused,
                 counted(s.outcomes, "outcome"),
@@ -290,7 +292,7 @@ impl Summary {
 
     /// One line per compared pair of models: their relations, and the rules by which they differ.
     pub fn comparisons(&self) -> Vec<String> {
-        let line = |((left, right), c): (&(String, String), &Compared)| {
+        let line = |((left, right), c): (&(String, String), &ComparisonCounts)| {
             let tests = counted(c.relations.values().sum(), "test");
             let stand: Vec<_> = c
                 .relations
@@ -429,29 +431,27 @@ impl Serialize for Summary {
             map.serialize_entry("interrupted", &true)?;
         }
         if !self.compared.is_empty() {
-            let object = |((left, right), c): (&(String, String), &Compared)| {
+            map.serialize_entry(
+                "compared",
+                &self.compared.iter().map(|((left, right), c)| {
                 let stand: IndexMap<&str, usize> =
                     c.relations.iter().map(|(r, n)| (r.word(), *n)).collect();
                 serde_json::json!({
                     "models": [left, right], "conditions": c.conditions, "relations": stand, "rules": c.rules
                 })
-            };
-            map.serialize_entry(
-                "compared",
-                &self.compared.iter().map(object).collect::<Vec<_>>(),
+            }).collect::<Vec<_>>(),
             )?;
         }
         if !self.seen.is_empty() {
-            let object = |(model, s): (&String, &Seen)| {
+            map.serialize_entry(
+                "observed",
+                &self.seen.iter().map(|(model, s)| {
                 serde_json::json!({
                     "model": model, "tests": s.tests, "not_run": s.refused, "runs": s.runs, "states": s.states,
                     "outcomes": s.outcomes, "outside": s.outside, "undecided": s.undecided,
                     "allowed": s.allowed, "allowed_observed": s.observed, "complete": s.complete
                 })
-            };
-            map.serialize_entry(
-                "observed",
-                &self.seen.iter().map(object).collect::<Vec<_>>(),
+            }).collect::<Vec<_>>(),
             )?;
         }
         map.end()

@@ -11,8 +11,8 @@
 
 use std::io::{self, Write};
 
-use super::case::{Case, Cases};
-use super::status::Status;
+use super::case::{Cases, ReportCase};
+use super::status::QueryStatus;
 use super::{Summary, compact};
 use diag::visible;
 
@@ -31,11 +31,13 @@ impl Tap {
         }
     }
 
-    fn point(&mut self, out: &mut dyn Write, case: &Case) -> io::Result<()> {
+    fn point(&mut self, out: &mut dyn Write, case: &ReportCase) -> io::Result<()> {
         self.begin(out)?;
         self.points += 1;
         let ok = match case.status {
-            Status::Passed | Status::Undecided(false) | Status::Undefined(false) => "ok",
+            QueryStatus::Passed | QueryStatus::Undecided(false) | QueryStatus::Undefined(false) => {
+                "ok"
+            }
             _ => "not ok",
         };
         write!(
@@ -46,8 +48,8 @@ impl Tap {
             escaped(&case.title)
         )?;
         match case.status {
-            Status::Undecided(false) => write!(out, " # SKIP {}", case.message)?,
-            Status::Known => write!(out, " # TODO {}", case.message)?,
+            QueryStatus::Undecided(false) => write!(out, " # SKIP {}", case.message)?,
+            QueryStatus::Known => write!(out, " # TODO {}", case.message)?,
             _ => {}
         }
         writeln!(out)?;
@@ -98,7 +100,7 @@ fn json(text: &str) -> String {
 }
 
 impl Cases for Tap {
-    fn case(&mut self, out: &mut dyn Write, case: Case) -> io::Result<()> {
+    fn case(&mut self, out: &mut dyn Write, case: ReportCase) -> io::Result<()> {
         self.point(out, &case)
     }
 
@@ -111,11 +113,11 @@ impl Cases for Tap {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Format, HumanOptions, samples};
+    use super::super::{HumanOptions, ReportFormat, samples};
 
     #[test]
     fn points_are_numbered_and_the_plan_comes_last() {
-        let text = samples::written(Format::Tap, &HumanOptions::default());
+        let text = samples::written(ReportFormat::Tap, &HumanOptions::default());
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "TAP version 14");
         assert_eq!(
@@ -136,7 +138,7 @@ mod tests {
     #[test]
     fn names_cannot_become_directives_or_lines() {
         let line = samples::line("a # SKIP\n\\not ok 7", verdict::Verdict::Allowed, None);
-        let text = samples::written_lines(Format::Tap, &[line]);
+        let text = samples::written_lines(ReportFormat::Tap, &[line]);
         assert!(text.contains("a \\# SKIP\\\\n\\\\not ok 7 under"), "{text}");
         assert_eq!(text.lines().count(), 4, "{text}");
     }

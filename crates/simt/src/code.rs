@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::agents::{Agent, Await, Group};
 use super::groups::Groups;
-use program::host::{CommandId, Origin};
+use program::host::{CommandId, CommandOrigin};
 use program::litmus::Observable;
 use program::memory::{Cell, CellId, Memory};
 use program::{
@@ -317,7 +317,7 @@ impl CommandCode {
         };
         let mut all: Vec<CommandCode> = host.command_ids().map(one).collect();
         for id in host.command_ids() {
-            if let Origin::Device { parent, .. } = host.command(id).origin {
+            if let CommandOrigin::Device { parent, .. } = host.command(id).origin {
                 all[usize::from(parent.0)].children.push(id);
             }
         }

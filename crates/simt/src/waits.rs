@@ -14,7 +14,7 @@ use super::set::Set;
 use super::state::MachineState;
 use super::step::Machine;
 use super::thread::{ThreadState, ThreadStatus};
-use program::waiting::{Scene, Walk};
+use program::waiting::{LoopWalk, PausedProgram};
 use program::{LocId, ThreadId};
 use verdict::hang::{self, Goal, Site, Wait};
 use verdict::{Ending, ThreadEnd};
@@ -203,14 +203,14 @@ fn for_values<B: Backend>(
         ThreadStatus::Waiting => Some(u.pc + 1),
         ThreadStatus::Running | ThreadStatus::Lost | ThreadStatus::Held => Some(u.pc),
     });
-    let scene = Scene {
+    let scene = PausedProgram {
         program,
         address: &address,
         same: &same,
         rest: rest.collect(),
     };
     let thread = &state.threads[t];
-    let walk = Walk {
+    let walk = LoopWalk {
         pc: thread.pc,
         regs: thread.regs.to_vec(),
     };

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 
 use front::litmus::parse;
 use program::host::{
-    Asked, Call, CallId, Command, CommandId, CommandKind, Handle, HandleId, HandleKind, HostOp,
-    HostProgram, Lane, LaneId, LaneKind, Origin, Query, QueryId, Ref, Rules,
+    CallId, CommandId, CommandKind, CommandOrigin, Handle, HandleId, HandleKind, HostCommand,
+    HostOp, HostProgram, HostQuery, Lane, LaneId, LaneKind, QueryId, QuerySubject, Ref, RuleSet,
+    RuntimeCall,
 };
 use program::litmus::{LitmusTest, Observable};
 use program::{
@@ -44,7 +45,7 @@ struct Maker<'r> {
     lanes: Vec<LaneKind>,
     handles: Vec<HandleKind>,
     /// The commands, with the code of their threads and their groups.
-    commands: Vec<(Command, Vec<String>)>,
+    commands: Vec<(HostCommand, Vec<String>)>,
     /// The steps of each host thread.
     hosts: Vec<Vec<Step>>,
     registers: u32,
@@ -162,12 +163,12 @@ impl Maker<'_> {
         };
         let blocking = !callback && self.rng.random_bool(0.1);
         let name = format!("C{}", id.0);
-        let command = Command {
+        let command = HostCommand {
             name,
             kind,
             lane,
             waits,
-            origin: Origin::Start,
+            origin: CommandOrigin::Start,
             threads: Vec::new(),
             groups,
             programmatic: false,
@@ -341,7 +342,7 @@ fn build(maker: Maker<'_>) -> LitmusTest {
         .remove(0);
     let mut next = hosts.len();
     let mut host = HostProgram {
-        rules: Rules::default(),
+        rules: RuleSet::default(),
         ..HostProgram::default()
     };
     for (mut command, codes) in commands {
@@ -437,11 +438,11 @@ fn host_code(
             Step::Call(op) => {
                 let call = CallId(host.calls.len() as u16);
                 if let HostOp::Enqueue { command, .. } = op {
-                    host.commands[usize::from(command.0)].origin = Origin::Call(call);
+                    host.commands[usize::from(command.0)].origin = CommandOrigin::Call(call);
                 }
                 let text = format!("{op:?}");
                 new.push((plain(Op::Call(call), text), None));
-                host.calls.push(Call { thread: t, op });
+                host.calls.push(RuntimeCall { thread: t, op });
             }
             Step::Poll(of) => {
                 let dst = RegId(thread.regs.len() as u16);
@@ -459,9 +460,9 @@ fn host_code(
                     Box::new(Expr::Const(0)),
                 );
                 let query = QueryId(host.queries.len() as u16);
-                host.queries.push(Query {
+                host.queries.push(HostQuery {
                     thread: t,
-                    of: Asked::Event(of),
+                    of: QuerySubject::Event(of),
                 });
                 new.push((plain(Op::Status { dst, of: query }, text.clone()), None));
                 new.push((
@@ -492,7 +493,7 @@ fn host_code(
 /// The instructions of a command.
 fn codes_of<'t>(
     test: &'t mut LitmusTest,
-    command: &Command,
+    command: &HostCommand,
 ) -> impl Iterator<Item = &'t mut Instr> {
     let threads = command.threads.clone();
     let all = test.program.threads.iter_mut().enumerate();

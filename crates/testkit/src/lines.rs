@@ -1,7 +1,7 @@
 //! Turns answers into report lines, for tests without expectations.
 
 use program::litmus::LitmusTest;
-use report::{Line, Site};
+use report::{AnswerLine, FileSite};
 use verdict::{Answer, Property};
 
 /// The line of an answer.
@@ -11,11 +11,11 @@ pub fn line(
     model: &str,
     property: Property,
     answer: Answer,
-) -> Line {
-    Line {
+) -> AnswerLine {
+    AnswerLine {
         path: path.into(),
         test: test.name.clone(),
-        site: Site::default(),
+        site: FileSite::default(),
         model: model.into(),
         property,
         quantifier: test.quantifier.name(),

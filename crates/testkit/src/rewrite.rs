@@ -7,8 +7,8 @@
 
 use std::convert::Infallible;
 
-use program::edits::{Change, Edit, Fence, Site};
-use program::litmus::{Atom, LitmusTest, Observable, Prop, Side};
+use program::edits::{Change, Edit, EditSite, NewFence};
+use program::litmus::{Atom, ConditionTerm, LitmusTest, Observable, Prop};
 use program::words::Order;
 use program::{Expr, Init, LocId, LocationKind, Op, Scope, ThreadId};
 use rand::seq::{IndexedRandom, SliceRandom};
@@ -125,7 +125,7 @@ fn observed(
             Prop::Or(ps) => Prop::Or(ps.iter().map(|p| prop(p, to, place)).collect()),
             Prop::Not(p) => Prop::Not(Box::new(prop(p, to, place))),
             Prop::Cmp(op, ty, a, b) => {
-                let side = |of: &Side| {
+                let side = |of: &ConditionTerm| {
                     let moved = of.mapped(&mut |a| Ok::<_, Infallible>(atom(a, to, place)));
                     moved.unwrap_or_else(|never| match never {})
                 };
@@ -183,10 +183,10 @@ pub fn strengthened(
             .choose(rng)
             .copied()?;
         let order = *[Order::SeqCst, Order::AcqRel, Order::Acquire, Order::Release].choose(rng)?;
-        let fence = Fence::Memory(order, *[Scope::Cta, Scope::Gpu, Scope::Sys].choose(rng)?);
+        let fence = NewFence::Memory(order, *[Scope::Cta, Scope::Gpu, Scope::Sys].choose(rng)?);
         let what = format!("a fence in front of line {}: {fence:?}", instr.line);
         return Some((
-            version(test, &[(Site::Instr(t, i), Change::FenceBefore(fence))]),
+            version(test, &[(EditSite::Instr(t, i), Change::FenceBefore(fence))]),
             what,
         ));
     }

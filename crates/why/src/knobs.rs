@@ -12,7 +12,7 @@
 use std::collections::HashMap;
 
 use front::litmus::{Splice, respelled};
-use program::edits::{Change, Edit, Site, edited};
+use program::edits::{Change, Edit, EditSite, edited};
 use program::litmus::LitmusTest;
 use program::strength;
 use program::{EventKind, Instr, LocId, Op, Program, Scope, Tags, ThreadId};
@@ -59,7 +59,7 @@ impl Level {
 #[derive(Clone, Debug)]
 pub struct Knob {
     /// The places that it changes.
-    pub sites: Vec<Site>,
+    pub sites: Vec<EditSite>,
     levels: Vec<Level>,
     /// The level that is written.
     written: usize,
@@ -86,7 +86,7 @@ pub(crate) enum Written {
 impl Knob {
     /// A knob with levels below and above the written one.
     fn new(
-        sites: Vec<Site>,
+        sites: Vec<EditSite>,
         below: Vec<(Change, String)>,
         own: String,
         above: Vec<(Change, String)>,
@@ -139,7 +139,7 @@ impl Knob {
 
     /// The same, for everything that concerns a location.
     pub(crate) fn of_location(mut self, loc: LocId) -> Knob {
-        self.sites.insert(0, Site::Location(loc));
+        self.sites.insert(0, EditSite::Location(loc));
         self
     }
 
@@ -186,7 +186,7 @@ impl Knob {
                 splices.dedup();
                 let edits = self
                     .spots()
-                    .map(|(t, i)| (Site::Instr(t, i), change))
+                    .map(|(t, i)| (EditSite::Instr(t, i), change))
                     .collect::<Vec<_>>();
                 let changed = edited(&test.program, &edits);
                 let same = |new: &Program, spot: Spot| {
@@ -224,7 +224,7 @@ impl Knob {
 
     /// One knob for the places of all; `None` if there are no knobs.
     pub fn joined(knobs: Vec<Knob>) -> Option<Knob> {
-        let mut sites: Vec<Site> = knobs.iter().flat_map(|knob| knob.sites.clone()).collect();
+        let mut sites: Vec<EditSite> = knobs.iter().flat_map(|knob| knob.sites.clone()).collect();
         sites.sort_unstable();
         knobs
             .into_iter()
@@ -248,7 +248,7 @@ impl Knob {
 
     /// Whether it moves a thread to another place.
     pub(crate) fn is_place(&self) -> bool {
-        matches!(self.sites.as_slice(), [Site::Thread(_)])
+        matches!(self.sites.as_slice(), [EditSite::Thread(_)])
     }
 
     /// The subject of its changes of the text.
@@ -289,7 +289,7 @@ impl Knob {
     /// The instructions that it changes.
     pub fn spots(&self) -> impl Iterator<Item = Spot> {
         self.sites.iter().filter_map(|site| match *site {
-            Site::Instr(t, i) => Some((t, i)),
+            EditSite::Instr(t, i) => Some((t, i)),
             _ => None,
         })
     }
@@ -332,8 +332,8 @@ pub(crate) fn spots(program: &Program) -> impl Iterator<Item = Spot> {
     program.instrs().map(|(t, i, _)| (t, i))
 }
 
-pub(crate) fn at(spots: &[Spot]) -> Vec<Site> {
-    spots.iter().map(|&(t, i)| Site::Instr(t, i)).collect()
+pub(crate) fn at(spots: &[Spot]) -> Vec<EditSite> {
+    spots.iter().map(|&(t, i)| EditSite::Instr(t, i)).collect()
 }
 
 /// The instructions of a kind, each with its copies: those made of the same text.

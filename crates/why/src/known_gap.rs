@@ -1,6 +1,6 @@
 //! A source model reduced to what a mapping is known to keep of it: see [`Gap`].
 
-use cat::model::ir::{Axiom, Effect, Kind, Model, Test};
+use cat::model::ir::{Axiom, Kind, Model, Test, TestEffect};
 use cat::model::words::notes;
 use front::mapping::{Gap, GapTest};
 
@@ -24,7 +24,7 @@ pub fn reduced(model: &Model, gap: &Gap) -> Option<Model> {
         name: kept.clone(),
         test: Test::Acyclic,
         negated: false,
-        effect: Effect::Rejects,
+        effect: TestEffect::Rejects,
         node: *node,
         doc: gap.lost.clone(),
         span: *span,

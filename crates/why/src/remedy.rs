@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use engine::task::Task;
-use program::edits::{Change, Site, enough};
+use program::edits::{Change, EditSite, enough};
 use program::litmus::{LitmusTest, Quantifier};
 use program::strength::{self, Order};
 use program::{LocId, Program, Scope, SourceLine};
@@ -322,7 +322,7 @@ fn said(
 ) -> Vec<Advised> {
     let program = &test.program;
     let location = knob.sites.iter().find_map(|site| match *site {
-        Site::Location(loc) => Some(&program.location(loc).name),
+        EditSite::Location(loc) => Some(&program.location(loc).name),
         _ => None,
     });
     if let (Some(object), Some(_)) = (location, knob.change(level)) {
@@ -382,7 +382,7 @@ fn silences(program: &Program, knob: &Knob, level: usize) -> bool {
     let of_location = knob
         .sites
         .iter()
-        .any(|site| matches!(site, Site::Location(_)));
+        .any(|site| matches!(site, EditSite::Location(_)));
     of_location
         && knob
             .splices(level)

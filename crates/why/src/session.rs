@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cat::model::ir::{Effect, Model};
+use cat::model::ir::{Model, TestEffect};
 use engine::engines::{Reply, TaskEngines};
 use engine::liveness::{self, Stretch};
 use engine::skeleton::{Cond, signature};
@@ -258,7 +258,7 @@ impl<'a> Session<'a> {
 
     /// Does some consistent execution race? `None` if the model has no race flag.
     pub fn race(&mut self) -> Option<Answer> {
-        let flags = self.flags(Effect::Race)?;
+        let flags = self.flags(TestEffect::Race)?;
         let answer = self.marked(Question::race(flags));
         Some(self.for_all_implementations(answer))
     }
@@ -266,7 +266,7 @@ impl<'a> Session<'a> {
     /// The answer for a program with no construct that the model can call undefined. `None` for
     /// other programs, or if the model knows no undefined behaviour.
     pub fn never_undefined(&self) -> Option<Answer> {
-        let flags = self.flags(Effect::Undefined)?;
+        let flags = self.flags(TestEffect::Undefined)?;
         let may = flags
             .into_iter()
             .any(|flag| signature::may_raise(self.model, flag, &self.test.program));
@@ -277,7 +277,7 @@ impl<'a> Session<'a> {
     /// has no flag that can apply to such a program.
     pub fn undefined(&mut self) -> Option<Answer> {
         let flags = self
-            .flags(Effect::Undefined)
+            .flags(TestEffect::Undefined)
             .filter(|_| self.never_undefined().is_none())?;
         // A question that names its axioms is asked anew.
         let known = self
@@ -395,7 +395,7 @@ impl<'a> Session<'a> {
     }
 
     /// The flags with that effect; `None` if there are none.
-    fn flags(&self, effect: Effect) -> Option<Vec<usize>> {
+    fn flags(&self, effect: TestEffect) -> Option<Vec<usize>> {
         let flags: Vec<usize> = (0..self.model.flags.len())
             .filter(|&i| self.model.flags[i].effect == effect)
             .collect();
@@ -436,7 +436,7 @@ impl<'a> Session<'a> {
         if let Some(known) = &self.left_open {
             return known.clone();
         }
-        let found = self.flags(Effect::ImplementationDefined).map(|flags| {
+        let found = self.flags(TestEffect::ImplementationDefined).map(|flags| {
             let doc = self.model.flags[flags[0]]
                 .doc
                 .split_whitespace()

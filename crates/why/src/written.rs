@@ -14,7 +14,7 @@ use diag::Span;
 use front::litmus::{Splice, respelled};
 use program::litmus::LitmusTest;
 use program::strength::{self, ALL_FLAGS, Order};
-use program::writing::{Access, Writing};
+use program::writing::{AtomicAccess, Writing};
 use program::{Dialect, DialectRow, Instr, LocId, Op, Scope, ThreadId, Ty};
 
 use crate::knobs::{Knob, Level, Spot, Written, instr, said, spots};
@@ -848,7 +848,7 @@ impl<'t> Source<'t> {
         };
         let scope = scope.map_or(String::new(), |scope| self.row.scope_word(scope));
         let value = value.or_else(|| (accessed.function == "fetch_add").then(|| "1".to_owned()));
-        let text = (self.writing.access)(&Access {
+        let text = (self.writing.access)(&AtomicAccess {
             function: accessed.function,
             ty,
             place: &accessed.place,

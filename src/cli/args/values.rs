@@ -8,7 +8,7 @@ use crate::cli::memory::{self, Size};
 use diag::nearest;
 use engine::Engine;
 use program::dialect::Runtime;
-use report::Format;
+use report::ReportFormat;
 use simt::{Early, Scheduling};
 
 /// When to use colours.
@@ -229,17 +229,17 @@ pub(in crate::cli) enum PicturesArg {
     All,
 }
 
-impl From<FormatArg> for Format {
-    fn from(format: FormatArg) -> Format {
+impl From<FormatArg> for ReportFormat {
+    fn from(format: FormatArg) -> ReportFormat {
         match format {
-            FormatArg::Human => Format::Human,
-            FormatArg::Json => Format::Json,
-            FormatArg::Jsonl => Format::Jsonl,
-            FormatArg::Junit => Format::Junit,
-            FormatArg::Sarif => Format::Sarif,
-            FormatArg::Github => Format::Github,
-            FormatArg::Tap => Format::Tap,
-            FormatArg::Html => Format::Html,
+            FormatArg::Human => ReportFormat::Human,
+            FormatArg::Json => ReportFormat::Json,
+            FormatArg::Jsonl => ReportFormat::Jsonl,
+            FormatArg::Junit => ReportFormat::Junit,
+            FormatArg::Sarif => ReportFormat::Sarif,
+            FormatArg::Github => ReportFormat::Github,
+            FormatArg::Tap => ReportFormat::Tap,
+            FormatArg::Html => ReportFormat::Html,
         }
     }
 }

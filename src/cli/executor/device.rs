@@ -23,7 +23,7 @@ use crate::cli::{defect, devices, panics};
 use device::{Device, DeviceInfo, DeviceOptions, Histogram, Trouble, word};
 use diag::Diagnostic;
 use operational::{Faults, ModelComparison};
-use report::{Hazards, Observations, Observed, Subject};
+use report::{Hazards, Observations, ObservedOutcome, ReportSubject};
 use simt::schedule::{Observation, Recorded, RunOutcome};
 use verdict::{State, Verdict};
 
@@ -32,7 +32,7 @@ const STUCK: &str = "stuck";
 
 /// Runs it; returns the exit code.
 pub(super) fn execute(args: &RunArgs, on: &DeviceArg, terminal: &Terminal) -> Result<u8, u8> {
-    let mut run = Run::new(terminal, &args.question, Subject::Others)?;
+    let mut run = Run::new(terminal, &args.question, ReportSubject::Others)?;
     let mut selection = run.select(&args.select)?;
     let device = find(on).map_err(|why| devices::none(terminal, &why))?;
     let options = DeviceOptions {
@@ -336,7 +336,7 @@ fn fill(report: &mut Observations, held: &ModelComparison, faults: Option<&Fault
                 Some(false) if unsure => None,
                 known => known,
             };
-            Observed {
+            ObservedOutcome {
                 state: o.state.clone(),
                 count: o.count,
                 allowed,

@@ -3,7 +3,9 @@
 use super::{How, Plan};
 use operational::{self, Faults, ModelComparison};
 use program::litmus::LitmusTest;
-use report::{Hazard, Hazards, Observations, Observed, Part, Raced, Stopped};
+use report::{
+    HazardPart, Hazards, Observations, ObservedHazard, ObservedOutcome, RacePair, UnfinishedRuns,
+};
 use simt::schedule::{Observation, Recorded};
 use simt::{self, MachineMemory, Scheduling, record};
 use verdict::Verdict;
@@ -56,7 +58,7 @@ pub(super) fn tell(
     report.stops = observation
         .stops
         .iter()
-        .map(|s| Stopped {
+        .map(|s| UnfinishedRuns {
             how: s.how.name(),
             count: s.count,
             why: s.why.clone(),
@@ -67,7 +69,7 @@ pub(super) fn tell(
     report.races = observation
         .races
         .iter()
-        .map(|r| Raced {
+        .map(|r| RacePair {
             location: r.location.clone(),
             space: r.space,
             sides: [r.first.to_string(), r.second.to_string()],
@@ -101,7 +103,7 @@ pub(super) fn fill(
     report.observed = held
         .observed
         .iter()
-        .map(|o| Observed {
+        .map(|o| ObservedOutcome {
             state: o.state.clone(),
             count: o.count,
             allowed: o.allowed,
@@ -137,14 +139,14 @@ pub(super) fn hazards(
     let part = |&(thread, instr): &(usize, usize)| {
         let thread = &test.program.threads[thread];
         let instr = &thread.code[instr];
-        Part {
+        HazardPart {
             thread: thread.name.clone(),
             line: instr.line.clone(),
             text: instr.text.clone(),
         }
     };
     let names = simt::location_names(test);
-    let one = |h: &record::RunHazard| Hazard {
+    let one = |h: &record::RunHazard| ObservedHazard {
         kind: h.kind.name(),
         undefined: h.kind.is_undefined(),
         place: h.loc.map(|loc| names[loc].clone()),

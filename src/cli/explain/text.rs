@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use cat::model::Library;
-use cat::model::ast::{Expr, ExprKind, Stmt, StmtKind, TestRole};
+use cat::model::ast::{CatExpr, CatExprKind, CatStmt, CatStmtKind, TestRole};
 use cat::model::ir::{Kind as Shape, Model};
 use cat::model::parse::parse;
 use diag::{SourceFile, Span};
@@ -109,7 +109,7 @@ fn of_file(source: &Arc<SourceFile>) -> Vec<Entry> {
     let mut list = Vec::new();
     for (i, statement) in file.statements.iter().enumerate() {
         let comment = || comment(source, &file.statements[..=i]);
-        let mut add = |name: &str, kind, comment: String, exprs: &[&Expr]| {
+        let mut add = |name: &str, kind, comment: String, exprs: &[&CatExpr]| {
             let tested = match kind {
                 Kind::Axiom | Kind::Flag => exprs
                     .first()
@@ -130,7 +130,7 @@ fn of_file(source: &Arc<SourceFile>) -> Vec<Entry> {
             });
         };
         match &statement.kind {
-            StmtKind::Let { bindings, .. } => {
+            CatStmtKind::Let { bindings, .. } => {
                 for binding in bindings {
                     let kind = if binding.params.is_some() {
                         Kind::Function
@@ -140,12 +140,12 @@ fn of_file(source: &Arc<SourceFile>) -> Vec<Entry> {
                     add(&binding.name.name, kind, comment(), &[&binding.body]);
                 }
             }
-            StmtKind::Free(free) => {
+            CatStmtKind::Free(free) => {
                 let mut exprs = vec![&free.within];
                 exprs.extend(free.containing.iter().chain(&free.covering));
                 add(&free.name.name, Kind::Free, comment(), &exprs);
             }
-            StmtKind::Test(test) => {
+            CatStmtKind::Test(test) => {
                 if let Some(name) = &test.name {
                     let kind = if test.role == TestRole::Axiom {
                         Kind::Axiom
@@ -185,7 +185,7 @@ fn slice(source: &SourceFile, span: Span) -> &str {
 }
 
 /// The comment above the last of these statements: directly above it, or above its paragraph.
-fn comment(source: &SourceFile, statements: &[Stmt]) -> String {
+fn comment(source: &SourceFile, statements: &[CatStmt]) -> String {
     for statement in statements.iter().rev() {
         let before = source
             .text
@@ -209,7 +209,7 @@ fn comment(source: &SourceFile, statements: &[Stmt]) -> String {
 }
 
 /// The names in some expressions, each once, in order; parameters among them.
-fn names(exprs: &[&Expr]) -> Vec<String> {
+fn names(exprs: &[&CatExpr]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let mut note = |name: &str| {
         if names.iter().all(|n| n != name) {
@@ -219,8 +219,8 @@ fn names(exprs: &[&Expr]) -> Vec<String> {
     for expr in exprs {
         expr.walk(&mut |e| {
             match &e.kind {
-                ExprKind::Name(name) => note(name),
-                ExprKind::Call(function, _) => note(&function.name),
+                CatExprKind::Name(name) => note(name),
+                CatExprKind::Call(function, _) => note(&function.name),
                 _ => {}
             }
             true

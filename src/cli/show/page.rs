@@ -9,9 +9,9 @@ use super::super::run::Run;
 use super::super::seams;
 use super::super::settings::Settings;
 use report::picture::page;
-use report::picture::page::{Page, View};
-use report::picture::{Choice, Scene, subject};
-use report::{Line, Table};
+use report::picture::page::{Page, PageView};
+use report::picture::{RelationChoice, Scene, subject};
+use report::{AnswerLine, OutcomeTable};
 use verdict::{Property, Verdict};
 
 /// The largest number of outcomes on a page.
@@ -20,11 +20,11 @@ const MOST_OUTCOMES: usize = 48;
 /// The answers of one model.
 struct Said {
     /// To the question.
-    asked: Vec<Line>,
+    asked: Vec<AnswerLine>,
     /// The list of outcomes.
-    table: Option<Table>,
+    table: Option<OutcomeTable>,
     /// About each outcome, in order.
-    outcomes: Vec<Line>,
+    outcomes: Vec<AnswerLine>,
 }
 
 /// Decides everything and makes the page; `None` without a test.
@@ -50,7 +50,7 @@ pub(super) fn of(run: &mut Run<'_>, units: &[Unit<'_>]) -> Option<String> {
         for line in &said.asked {
             add(&mut page, model, question_of(line), line);
         }
-        if let Some(Table { outcomes, .. }) = &said.table {
+        if let Some(OutcomeTable { outcomes, .. }) = &said.table {
             if !outcomes.complete {
                 let reason = outcomes
                     .reason
@@ -142,7 +142,7 @@ fn said(unit: &Unit<'_>, settings: &Settings) -> Decided<Said> {
 }
 
 /// The question in the page's words.
-fn question_of(line: &Line) -> String {
+fn question_of(line: &AnswerLine) -> String {
     match (&line.property, line.proposition.as_str()) {
         (Property::Reachability, "") => "any execution".to_owned(),
         (Property::Reachability, proposition) => format!("{} ({proposition})", line.quantifier),
@@ -150,7 +150,7 @@ fn question_of(line: &Line) -> String {
     }
 }
 
-fn add(page: &mut Page, model: usize, name: String, line: &Line) {
+fn add(page: &mut Page, model: usize, name: String, line: &AnswerLine) {
     let outcome = page
         .outcomes
         .iter()
@@ -159,7 +159,7 @@ fn add(page: &mut Page, model: usize, name: String, line: &Line) {
             page.outcomes.push(name);
             page.outcomes.len() - 1
         });
-    let choice = Choice {
+    let choice = RelationChoice {
         relations: None,
         rest: true,
     };
@@ -182,7 +182,7 @@ fn add(page: &mut Page, model: usize, name: String, line: &Line) {
             ""
         }
     );
-    page.views.push(View {
+    page.views.push(PageView {
         outcome,
         model,
         verdict,

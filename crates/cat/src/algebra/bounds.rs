@@ -47,7 +47,8 @@ impl Bound<Rel> {
     fn with(
         &self,
         other: &Self,
-        (below, above): (Side, Side),
+        below: BoundSide,
+        above: BoundSide,
         of: impl Fn(Rel, &Rel) -> Rel,
     ) -> Self {
         let must = of(self.must.clone(), other.side(below));
@@ -60,17 +61,17 @@ impl Bound<Rel> {
         }
     }
 
-    fn side(&self, side: Side) -> &Rel {
+    fn side(&self, side: BoundSide) -> &Rel {
         match side {
-            Side::Must => &self.must,
-            Side::May => &self.may,
+            BoundSide::Must => &self.must,
+            BoundSide::May => &self.may,
         }
     }
 }
 
 /// One of the two bounds.
 #[derive(Clone, Copy)]
-enum Side {
+enum BoundSide {
     Must,
     May,
 }
@@ -131,13 +132,13 @@ impl Bounds {
 
     /// Computes both bounds of an operator with middle events: the events that must execute for the
     /// lower one, those that may for the upper one.
-    fn through(&self, known: bool, of: impl Fn(Side, &EventSet) -> Rel) -> Bound<Rel> {
+    fn through(&self, known: bool, of: impl Fn(BoundSide, &EventSet) -> Rel) -> Bound<Rel> {
         if known && self.must == self.may {
-            return Bound::known(of(Side::Must, &self.must));
+            return Bound::known(of(BoundSide::Must, &self.must));
         }
         Bound {
-            must: of(Side::Must, &self.must),
-            may: of(Side::May, &self.may),
+            must: of(BoundSide::Must, &self.must),
+            may: of(BoundSide::May, &self.may),
         }
     }
 }
@@ -200,13 +201,13 @@ impl RelAlgebra for Bounds {
         }
     }
     fn union_rel(&self, a: &Self::Rel, b: &Self::Rel) -> Self::Rel {
-        a.with(b, (Side::Must, Side::May), Rel::or)
+        a.with(b, BoundSide::Must, BoundSide::May, Rel::or)
     }
     fn inter_rel(&self, a: &Self::Rel, b: &Self::Rel) -> Self::Rel {
-        a.with(b, (Side::Must, Side::May), Rel::and)
+        a.with(b, BoundSide::Must, BoundSide::May, Rel::and)
     }
     fn diff_rel(&self, a: &Self::Rel, b: &Self::Rel) -> Self::Rel {
-        a.with(b, (Side::May, Side::Must), Rel::minus)
+        a.with(b, BoundSide::May, BoundSide::Must, Rel::minus)
     }
     fn seq(&self, a: &Self::Rel, b: &Self::Rel) -> Self::Rel {
         self.through(a.is_known() && b.is_known(), |side, middle| {

@@ -25,9 +25,9 @@ use super::{Value, Values};
 use crate::model::ir::{FixGroup, FreeId, Model, NodeId, NodeOp, Test};
 use crate::model::signature::BaseId;
 use crate::rel::{EventSet, Rel};
-pub use closure::Agreed;
 use closure::Closure;
-use common::Common;
+pub use closure::ClosureOrder;
+use common::{Common, Sequence};
 
 /// The limit on rounds for a recursive definition that is not a closure.
 const MAX_ROUNDS: usize = 256;
@@ -57,7 +57,7 @@ pub struct Circuit<'a, L> {
     cells: Vec<FxHashMap<(u32, u32), Lit>>,
     members: Vec<FxHashMap<u32, Lit>>,
     closures: FxHashMap<NodeId, Closure>,
-    agreed: Vec<Agreed>,
+    agreed: Vec<ClosureOrder>,
     common: Common,
     transposed: FxHashMap<NodeId, Rel>,
     fixed: FxHashMap<NodeId, FxHashMap<(u32, u32), Lit>>,
@@ -221,7 +221,14 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
                 let (x, y) = (self.cell(gates, *a, i, j), self.cell(gates, *b, i, j));
                 gates.and(x, !y)
             }
-            NodeOp::Seq(a, b) => self.sequence(gates, id, (*a, *b), i, j),
+            NodeOp::Seq(a, b) => {
+                let sequence = Sequence {
+                    seq: id,
+                    a: *a,
+                    b: *b,
+                };
+                self.sequence(gates, sequence, i, j)
+            }
             NodeOp::Inverse(a) => self.cell(gates, *a, j, i),
             NodeOp::Plus(a) => self.closed(gates, id, *a, i, j),
             NodeOp::Empty | NodeOp::Universe | NodeOp::Domain(_) | NodeOp::Range(_) => {

@@ -14,7 +14,7 @@ use super::RelAlgebra;
 
 /// The algebra: a set or relation is a number; 0 is the empty one.
 #[derive(Clone, Copy, Debug)]
-pub struct Fingerprint;
+pub struct HashAlgebra;
 
 /// The hash of an operator and its operands.
 pub fn number(of: impl Hash) -> u64 {
@@ -62,7 +62,7 @@ fn one(name: &str, a: u64) -> u64 {
     if a == 0 { 0 } else { number((name, a)) }
 }
 
-impl RelAlgebra for Fingerprint {
+impl RelAlgebra for HashAlgebra {
     type Set = u64;
     type Rel = u64;
 

@@ -8,8 +8,8 @@
 //!
 //! # Invariants
 //! - Sound: in every completion of the bounds in which the axiom holds, the relation has no pair of
-//!   [`Said::never`] and every pair of [`Said::always`], given that both events of the pair
-//!   execute. Any third event involved must execute in every completion.
+//!   [`ImpliedPairs::never`] and every pair of [`ImpliedPairs::always`], given that both events of
+//!   the pair execute. Any third event involved must execute in every completion.
 //! - Recursive definitions are skipped.
 
 use super::Values;
@@ -19,7 +19,7 @@ use crate::rel::{EventSet, Rel};
 
 /// The derived facts about one relation.
 #[derive(Clone, Debug, Default)]
-pub struct Said {
+pub struct ImpliedPairs {
     /// Pairs that it does not have.
     pub never: Option<Rel>,
     /// Pairs that it has.
@@ -34,8 +34,9 @@ pub fn implied(
     free: &[bool],
     algebra: &Bounds,
     values: &Values<Bounds>,
-    (test, node): (Test, NodeId),
-    hear: &mut dyn FnMut(NodeId, &Said),
+    test: Test,
+    node: NodeId,
+    hear: &mut dyn FnMut(NodeId, &ImpliedPairs),
 ) {
     let top = node.index();
     if model.nodes[top].kind == Kind::Set {
@@ -47,27 +48,16 @@ pub fn implied(
             .expect("bounds were computed")
             .rel()
     };
-    let identity = || Rel::identity_on(&algebra.may);
-    let first = match test {
-        Test::Empty => rel(node).may.clone(),
-        Test::Irreflexive => identity(),
-        Test::Acyclic => rel(node)
-            .must
-            .clone()
-            .plus(&algebra.must)
-            .inverse()
-            .or(&identity()),
-    };
-    let mut said: Vec<Said> = vec![Said::default(); top + 1];
+    let first = impossible(test, rel(node), algebra);
+    let mut said: Vec<ImpliedPairs> = vec![ImpliedPairs::default(); top + 1];
     said[top].never = Some(first);
     for id in (0..=top).rev() {
-        let Said { never, always } = std::mem::take(&mut said[id]);
+        let ImpliedPairs { never, always } = std::mem::take(&mut said[id]);
         let node = NodeId(id as u32);
         if (never.is_none() && always.is_none()) || !free[id] {
             continue;
         }
         let bound = rel(node);
-        let news = |pairs: Option<Rel>| pairs.filter(|pairs| !pairs.is_empty());
         // Known facts are not reported. If the axiom contradicts a known fact, no execution exists.
         let never = news(never.map(|never| {
             never
@@ -76,12 +66,12 @@ pub fn implied(
                 .minus(&bound.must)
         }));
         let always = news(always.map(|always| always.restricted(&algebra.may).minus(&bound.must)));
-        let here = Said { never, always };
+        let here = ImpliedPairs { never, always };
         hear(node, &here);
-        let Said { never, always } = here;
+        let ImpliedPairs { never, always } = here;
         let mut say = |id: NodeId, never: Option<Rel>, always: Option<Rel>| {
             if free[id.index()] {
-                let Said {
+                let ImpliedPairs {
                     never: old_never,
                     always: old_always,
                 } = &mut said[id.index()];
@@ -111,8 +101,7 @@ pub fn implied(
                 say(b, always, of_b);
             }
             NodeOp::Inverse(a) => {
-                let back = |pairs: Option<Rel>| pairs.map(|pairs| pairs.inverse());
-                say(a, back(never), back(always));
+                say(a, never.map(|r| r.inverse()), always.map(|r| r.inverse()));
             }
             NodeOp::Seq(a, b) => {
                 if let Some(never) = never {
@@ -133,6 +122,25 @@ pub fn implied(
             }
             _ => {}
         }
+    }
+}
+
+/// The pairs, unless there are none.
+fn news(pairs: Option<Rel>) -> Option<Rel> {
+    pairs.filter(|pairs| !pairs.is_empty())
+}
+
+/// The pairs that a relation cannot have if a test succeeds on it.
+fn impossible(test: Test, bound: &Bound<Rel>, algebra: &Bounds) -> Rel {
+    match test {
+        Test::Empty => bound.may.clone(),
+        Test::Irreflexive => Rel::identity_on(&algebra.may),
+        Test::Acyclic => bound
+            .must
+            .clone()
+            .plus(&algebra.must)
+            .inverse()
+            .or(&Rel::identity_on(&algebra.may)),
     }
 }
 
@@ -184,7 +192,7 @@ pub fn rests_on_free(model: &Model) -> Vec<bool> {
 
 impl Bound<Rel> {
     /// Applies derived facts to the bounds; returns whether they changed.
-    pub fn hear(&mut self, said: &Said) -> bool {
+    pub fn hear(&mut self, said: &ImpliedPairs) -> bool {
         let before = (self.must.len(), self.may.len());
         if let Some(never) = &said.never {
             self.may = self.may.clone().minus(never);

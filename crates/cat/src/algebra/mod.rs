@@ -8,7 +8,7 @@
 //! | [`bounds::Bounds`] | a pair (must, may) of them | pruning partial candidates |
 //! | [`presence::Presence`] | whether it may have members at all | finding the flags that a program
 //! can raise |
-//! | [`fingerprint::Fingerprint`] | a hash | comparing two models |
+//! | [`fingerprint::HashAlgebra`] | a hash | comparing two models |
 //! | [`circuit::Circuit`] | gates for the open cells that the axioms need | the symbolic encoding |
 //! | `naive::Naive` (tests) | a set of pairs | the oracle for the others |
 //!
@@ -153,25 +153,42 @@ pub fn needed_unless(
     needed
 }
 
-/// Computes every needed node. Nodes with a value in `known` take it. `before` is an earlier run in
-/// an equal algebra, or empty. Equal values are shared with it, and nodes with only shared operands
-/// are not recomputed. `None`: the deadline has passed, or a stop was requested.
+/// Values that an evaluation takes over.
+pub struct Reuse<'v, A: RelAlgebra> {
+    /// The values of some nodes.
+    pub known: &'v [Computed<A>],
+    /// An earlier run in an equal algebra, or empty. Equal values are shared with it, and nodes
+    /// with only shared operands are not recomputed.
+    pub before: &'v [Computed<A>],
+}
+
+impl<A: RelAlgebra> Reuse<'_, A> {
+    /// No values.
+    pub fn none() -> Self {
+        Reuse {
+            known: &[],
+            before: &[],
+        }
+    }
+}
+
+/// Computes every needed node. `None`: the deadline has passed, or a stop was requested.
 pub fn interpret<A: RelAlgebra>(
     model: &Model,
     algebra: &A,
     leaves: &impl Leaves<A>,
     needed: &[bool],
-    (known, before): (&[Computed<A>], &[Computed<A>]),
+    reuse: Reuse<'_, A>,
     deadline: Option<Instant>,
 ) -> Option<Values<A>> {
-    let ends = || stop::late(deadline);
     interpret_while(
         model,
         algebra,
         leaves,
         needed,
-        (known, before),
-        (&ends, &mut |_, _| true),
+        reuse,
+        &|| stop::late(deadline),
+        &mut |_, _| true,
     )
 }
 
@@ -187,8 +204,9 @@ pub fn interpret_all<A: RelAlgebra>(
         algebra,
         leaves,
         needed,
-        (&[], &[]),
-        (&|| false, &mut |_, _| true),
+        Reuse::none(),
+        &|| false,
+        &mut |_, _| true,
     )
     .expect("nothing ends it")
 }
@@ -200,9 +218,11 @@ pub fn interpret_while<A: RelAlgebra>(
     algebra: &A,
     leaves: &impl Leaves<A>,
     needed: &[bool],
-    (known, before): (&[Computed<A>], &[Computed<A>]),
-    (ends, more): (&dyn Fn() -> bool, Seer<'_, A>),
+    reuse: Reuse<'_, A>,
+    ends: &dyn Fn() -> bool,
+    more: Seer<'_, A>,
 ) -> Option<Values<A>> {
+    let Reuse { known, before } = reuse;
     let mut values: Values<A> = vec![None; model.nodes.len()];
     let (mut i, mut made) = (0, 0usize);
     while i < model.nodes.len() {
@@ -216,16 +236,16 @@ pub fn interpret_while<A: RelAlgebra>(
             (Some(now), Some(Some(then))) => Rc::ptr_eq(now, then),
             _ => these.contains(&i),
         };
-        let still = |i: usize| {
-            let op = &model.nodes[i].op;
-            let leaf = matches!(op, NodeOp::Base(_) | NodeOp::Free(_));
-            !leaf
-                && matches!(before.get(i), Some(Some(_)))
-                && op.operands().all(|o| kept(o.index()))
-        };
         match (group, known.get(these.start)) {
             (None, Some(Some(value))) => values[these.start] = Some(value.clone()),
-            _ if these.clone().all(still) => {
+            _ if these.clone().all(|i| {
+                let op = &model.nodes[i].op;
+                let leaf = matches!(op, NodeOp::Base(_) | NodeOp::Free(_));
+                !leaf
+                    && matches!(before.get(i), Some(Some(_)))
+                    && op.operands().all(|o| kept(o.index()))
+            }) =>
+            {
                 values[these.clone()].clone_from_slice(&before[these.clone()])
             }
             _ => {

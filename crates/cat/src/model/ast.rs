@@ -24,14 +24,14 @@ impl PartialEq for Ident {
 
 /// An expression with its span.
 #[derive(Clone, Debug)]
-pub struct Expr {
+pub struct CatExpr {
     /// Its form.
-    pub kind: ExprKind,
+    pub kind: CatExprKind,
     /// Its span without brackets.
     pub span: Span,
 }
 
-impl PartialEq for Expr {
+impl PartialEq for CatExpr {
     fn eq(&self, other: &Self) -> bool {
         self.kind == other.kind
     }
@@ -39,7 +39,7 @@ impl PartialEq for Expr {
 
 /// Unary operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unary {
+pub enum UnaryOp {
     /// `~e`
     Not,
     /// `e^-1`
@@ -54,10 +54,10 @@ pub enum Unary {
     Identity,
 }
 
-/// Operators with two or more operands. Longer lists of [`Chain::Diff`] group to the left; the
+/// Operators with two or more operands. Longer lists of [`ChainOp::Diff`] group to the left; the
 /// others are associative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Chain {
+pub enum ChainOp {
     /// `e | e`
     Union,
     /// `e ; e`
@@ -72,7 +72,7 @@ pub enum Chain {
 
 /// The forms of expressions.
 #[derive(Clone, Debug, PartialEq)]
-pub enum ExprKind {
+pub enum CatExprKind {
     /// A name.
     Name(String),
     /// `_`
@@ -82,17 +82,17 @@ pub enum ExprKind {
     /// `{}`
     EmptySet,
     /// A unary operator.
-    Unary(Unary, Box<Expr>),
+    Unary(UnaryOp, Box<CatExpr>),
     /// An operator with several operands.
-    Chain(Chain, Vec<Expr>),
+    Chain(ChainOp, Vec<CatExpr>),
     /// `f(e, …)` or `f e`
-    Call(Ident, Vec<Expr>),
+    Call(Ident, Vec<CatExpr>),
     /// `let x = e and … in e`
-    Let(Vec<Binding>, Box<Expr>),
+    Let(Vec<LetBinding>, Box<CatExpr>),
     /// `if "variant" then e else e`
-    If(String, Box<Expr>, Box<Expr>),
+    If(String, Box<CatExpr>, Box<CatExpr>),
     /// `try e with e`
-    Try(Box<Expr>, Box<Expr>),
+    Try(Box<CatExpr>, Box<CatExpr>),
     /// A construct that the parser recognises and the language does not support: its name and its
     /// text.
     Unsupported(String, String),
@@ -100,13 +100,13 @@ pub enum ExprKind {
 
 /// `x = e` or `f(a, b) = e`
 #[derive(Clone, Debug, PartialEq)]
-pub struct Binding {
+pub struct LetBinding {
     /// The defined name.
     pub name: Ident,
     /// The parameters of a function.
     pub params: Option<Vec<Ident>>,
     /// The right-hand side.
-    pub body: Expr,
+    pub body: CatExpr,
 }
 
 /// `function` or `order`.
@@ -117,11 +117,11 @@ pub struct FreeDecl {
     /// The word after the colon.
     pub shape: Ident,
     /// Upper bound.
-    pub within: Expr,
+    pub within: CatExpr,
     /// Lower bound.
-    pub containing: Option<Expr>,
+    pub containing: Option<CatExpr>,
     /// Pairs that the order must decide.
-    pub covering: Option<Expr>,
+    pub covering: Option<CatExpr>,
 }
 
 /// `acyclic`, `irreflexive`, `empty`
@@ -156,7 +156,7 @@ pub struct TestStmt {
     /// The test.
     pub word: TestWord,
     /// The tested expression.
-    pub expr: Expr,
+    pub expr: CatExpr,
     /// `as NAME`
     pub name: Option<Ident>,
     /// `means WORD`, for flags.
@@ -176,13 +176,13 @@ impl PartialEq for TestStmt {
 
 /// The forms of statements.
 #[derive(Clone, Debug, PartialEq)]
-pub enum StmtKind {
+pub enum CatStmtKind {
     /// `let` or `let rec`
     Let {
         /// Whether it is recursive.
         recursive: bool,
         /// The definitions, joined by `and`.
-        bindings: Vec<Binding>,
+        bindings: Vec<LetBinding>,
     },
     /// `free x : shape within e containing e covering e`
     Free(Box<FreeDecl>),
@@ -195,7 +195,7 @@ pub enum StmtKind {
     /// An axiom or flag.
     Test(Box<TestStmt>),
     /// `show e as x, …`
-    Show(Vec<(Expr, Option<Ident>)>),
+    Show(Vec<(CatExpr, Option<Ident>)>),
     /// `unshow x, …`
     Unshow(Vec<Ident>),
     /// `showflag x, …`
@@ -203,25 +203,25 @@ pub enum StmtKind {
     /// `include "file"`
     Include(String),
     /// `procedure p(x) = … end`
-    Procedure(Ident, Vec<Ident>, Vec<Stmt>),
+    Procedure(Ident, Vec<Ident>, Vec<CatStmt>),
     /// `call p(e)`
-    Call(Ident, Vec<Expr>),
+    Call(Ident, Vec<CatExpr>),
     /// `with x from e`
-    With(Ident, Expr),
+    With(Ident, CatExpr),
     /// `if "variant" … else … end`
-    If(String, Vec<Stmt>, Vec<Stmt>),
+    If(String, Vec<CatStmt>, Vec<CatStmt>),
 }
 
 /// A statement with its span.
 #[derive(Clone, Debug)]
-pub struct Stmt {
+pub struct CatStmt {
     /// Its form.
-    pub kind: StmtKind,
+    pub kind: CatStmtKind,
     /// Its span.
     pub span: Span,
 }
 
-impl PartialEq for Stmt {
+impl PartialEq for CatStmt {
     fn eq(&self, other: &Self) -> bool {
         self.kind == other.kind
     }
@@ -229,7 +229,7 @@ impl PartialEq for Stmt {
 
 /// A whole file.
 #[derive(Clone, Debug, Default)]
-pub struct File {
+pub struct ModelFile {
     /// The names and strings before the first statement, strings in quotes.
     pub head: Vec<String>,
     /// The first string of the head.
@@ -237,36 +237,36 @@ pub struct File {
     /// The first comment.
     pub header: String,
     /// The statements.
-    pub statements: Vec<Stmt>,
+    pub statements: Vec<CatStmt>,
 }
 
-impl PartialEq for File {
+impl PartialEq for ModelFile {
     fn eq(&self, other: &Self) -> bool {
         self.head == other.head && self.statements == other.statements
     }
 }
 
-impl Expr {
+impl CatExpr {
     /// Calls `visit` on this expression and all below it, outermost first; stops early when it
     /// returns false.
-    pub fn walk(&self, visit: &mut dyn FnMut(&Expr) -> bool) -> bool {
+    pub fn walk(&self, visit: &mut dyn FnMut(&CatExpr) -> bool) -> bool {
         if !visit(self) {
             return false;
         }
         match &self.kind {
-            ExprKind::Name(_)
-            | ExprKind::Universe
-            | ExprKind::Zero
-            | ExprKind::EmptySet
-            | ExprKind::Unsupported(..) => true,
-            ExprKind::Unary(_, e) => e.walk(visit),
-            ExprKind::Chain(_, list) | ExprKind::Call(_, list) => {
+            CatExprKind::Name(_)
+            | CatExprKind::Universe
+            | CatExprKind::Zero
+            | CatExprKind::EmptySet
+            | CatExprKind::Unsupported(..) => true,
+            CatExprKind::Unary(_, e) => e.walk(visit),
+            CatExprKind::Chain(_, list) | CatExprKind::Call(_, list) => {
                 list.iter().all(|e| e.walk(visit))
             }
-            ExprKind::Let(bindings, e) => {
+            CatExprKind::Let(bindings, e) => {
                 bindings.iter().all(|b| b.body.walk(visit)) && e.walk(visit)
             }
-            ExprKind::If(_, a, b) | ExprKind::Try(a, b) => a.walk(visit) && b.walk(visit),
+            CatExprKind::If(_, a, b) | CatExprKind::Try(a, b) => a.walk(visit) && b.walk(visit),
         }
     }
 
@@ -275,8 +275,8 @@ impl Expr {
         let mut found = None;
         self.walk(&mut |e| {
             match &e.kind {
-                ExprKind::Unsupported(what, _) => found = Some((what.clone(), e.span)),
-                ExprKind::Call(f, args) if args.is_empty() => {
+                CatExprKind::Unsupported(what, _) => found = Some((what.clone(), e.span)),
+                CatExprKind::Call(f, args) if args.is_empty() => {
                     found = Some((format!("{}()", f.name), e.span))
                 }
                 _ => {}

@@ -16,14 +16,14 @@ use std::sync::Arc;
 
 use diag::{Diagnostic, SourceFile, Span};
 
-use super::ast::{Chain, Stmt, StmtKind};
+use super::ast::{CatStmt, CatStmtKind, ChainOp};
 use super::ir::Model;
 use super::library::IncludeResolver;
 use super::lower::{Lowerer, Trees};
-use super::part::{Gone, Met};
+use super::part::{ClauseOccurrence, ClauseRemoval};
 use super::signature::Signature;
 
-pub use super::part::Part;
+pub use super::part::ClausePart;
 
 /// A removable part of a model.
 #[derive(Clone, Debug)]
@@ -31,14 +31,14 @@ pub struct Clause {
     /// A name such as `release-write: & REL`.
     pub name: String,
     /// The kind of clause.
-    pub part: Part,
+    pub part: ClausePart,
     /// Its span, in [`Model::files`]`[.0]`.
     pub place: (u32, Span),
 }
 
 /// A model's text and its context.
 #[derive(Clone)]
-pub struct Text<'a> {
+pub struct ModelText<'a> {
     /// Its main file.
     pub main: Arc<SourceFile>,
     /// The name in output.
@@ -51,7 +51,7 @@ pub struct Text<'a> {
     pub prelude: Option<&'a str>,
 }
 
-impl Text<'_> {
+impl ModelText<'_> {
     /// The model with its clauses in the order of the text.
     ///
     /// # Errors
@@ -70,15 +70,15 @@ impl Text<'_> {
     /// If the rest is not a valid model.
     pub fn without(&self, clause: &Clause) -> Result<Model, Vec<Diagnostic>> {
         let mut lowerer = Lowerer::new(self.signature, self.includes, self.main.clone());
-        lowerer.gone = Some(Gone::new(clause.place, clause.part));
+        lowerer.gone = Some(ClauseRemoval::new(clause.place, clause.part));
         lowerer.run(self.name, self.prelude)
     }
 }
 
 /// The collected clauses, each once, with their names.
-fn clauses(model: &Model, met: Vec<Met>, trees: &Trees) -> Vec<Clause> {
+fn clauses(model: &Model, met: Vec<ClauseOccurrence>, trees: &Trees) -> Vec<Clause> {
     let mut all: Vec<Clause> = Vec::new();
-    for Met { place, part, text } in met {
+    for ClauseOccurrence { place, part, text } in met {
         // The lowerer meets a function's parts at every call.
         if !all.iter().any(|c| (c.place, c.part) == (place, part)) {
             all.push(Clause {
@@ -96,10 +96,10 @@ fn clauses(model: &Model, met: Vec<Met>, trees: &Trees) -> Vec<Clause> {
         let text = std::mem::take(&mut clause.name);
         let of = || part_of(&trees[&file].statements, span);
         let name = match clause.part {
-            Part::Axiom(i) => format!("axiom {}", model.axioms[i].name),
-            Part::Flag(i) => format!("flag {}", model.flags[i].name),
-            Part::Bound => format!("{}: at least {text}", of()),
-            Part::Option(value) => {
+            ClausePart::Axiom(i) => format!("axiom {}", model.axioms[i].name),
+            ClausePart::Flag(i) => format!("flag {}", model.flags[i].name),
+            ClausePart::Bound => format!("{}: at least {text}", of()),
+            ClausePart::Option(value) => {
                 let option = model.signature.options.iter().find(|o| o.name == of());
                 format!(
                     "option {} = {}",
@@ -107,9 +107,9 @@ fn clauses(model: &Model, met: Vec<Met>, trees: &Trees) -> Vec<Clause> {
                     option.map_or("?", |o| o.values[value])
                 )
             }
-            Part::Operand(Chain::Inter) => format!("{}: & {text}", of()),
-            Part::Operand(Chain::Diff) => format!("{}: \\ {text}", of()),
-            Part::Operand(_) => format!("{}: | {text}", of()),
+            ClausePart::Operand(ChainOp::Inter) => format!("{}: & {text}", of()),
+            ClausePart::Operand(ChainOp::Diff) => format!("{}: \\ {text}", of()),
+            ClausePart::Operand(_) => format!("{}: | {text}", of()),
         };
         let count = names.entry(name.clone()).or_default();
         *count += 1;
@@ -123,24 +123,26 @@ fn clauses(model: &Model, met: Vec<Met>, trees: &Trees) -> Vec<Clause> {
 }
 
 /// The definition, axiom, flag, free relation or option that contains a span.
-fn part_of(statements: &[Stmt], span: Span) -> String {
-    let holds = |s: &&Stmt| s.span.start <= span.start && span.end <= s.span.end;
-    let Some(statement) = statements.iter().find(holds) else {
+fn part_of(statements: &[CatStmt], span: Span) -> String {
+    let Some(statement) = statements
+        .iter()
+        .find(|s| s.span.start <= span.start && span.end <= s.span.end)
+    else {
         return String::new();
     };
     match &statement.kind {
-        StmtKind::Let { bindings, .. } => {
+        CatStmtKind::Let { bindings, .. } => {
             let of = bindings
                 .iter()
                 .rev()
                 .find(|b| b.name.span.start <= span.start);
             of.map_or(String::new(), |b| b.name.name.clone())
         }
-        StmtKind::Free(decl) => decl.name.name.clone(),
-        StmtKind::Option(name, _) => name.name.clone(),
-        StmtKind::Test(test) => test.name.as_ref().map_or(String::new(), |n| n.name.clone()),
-        StmtKind::Procedure(name, _, _) => name.name.clone(),
-        StmtKind::If(_, _, no) => part_of(no, span),
+        CatStmtKind::Free(decl) => decl.name.name.clone(),
+        CatStmtKind::Option(name, _) => name.name.clone(),
+        CatStmtKind::Test(test) => test.name.as_ref().map_or(String::new(), |n| n.name.clone()),
+        CatStmtKind::Procedure(name, _, _) => name.name.clone(),
+        CatStmtKind::If(_, _, no) => part_of(no, span),
         _ => String::new(),
     }
 }

@@ -39,7 +39,7 @@ pub enum Kind {
 
 /// One node: an operator applied to earlier nodes.
 #[derive(Clone, Debug)]
-pub struct Node {
+pub struct ModelNode {
     /// Its operator.
     pub op: NodeOp,
     /// Set or relation.
@@ -147,7 +147,7 @@ pub struct FixGroup {
 
 /// The shape of a free relation, which is all that the Rust code knows about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Shape {
+pub enum FreeShape {
     /// Each executed event in the range of `within` has exactly one predecessor.
     Function,
     /// A strict partial order: irreflexive, transitive inside `within`, acyclic.
@@ -160,7 +160,7 @@ pub struct FreeRel {
     /// Its name.
     pub name: String,
     /// Function or order.
-    pub shape: Shape,
+    pub shape: FreeShape,
     /// Upper bound (static).
     pub within: NodeId,
     /// Lower bound (static).
@@ -184,7 +184,7 @@ pub enum Test {
 
 /// The consequence of an axiom that fails or a flag that holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Effect {
+pub enum TestEffect {
     /// An axiom: executions that fail it are not allowed.
     Rejects,
     /// A flag: executions that satisfy it have a data race.
@@ -199,16 +199,16 @@ pub enum Effect {
 }
 
 /// The meanings of a flag, as written in the language.
-pub const EFFECTS: [(&str, Effect); 4] = [
-    ("race", Effect::Race),
-    ("undefined", Effect::Undefined),
-    ("hazard", Effect::Hazard),
-    ("implementation-defined", Effect::ImplementationDefined),
+pub const EFFECTS: [(&str, TestEffect); 4] = [
+    ("race", TestEffect::Race),
+    ("undefined", TestEffect::Undefined),
+    ("hazard", TestEffect::Hazard),
+    ("implementation-defined", TestEffect::ImplementationDefined),
 ];
 
-impl Effect {
+impl TestEffect {
     /// `means WORD`
-    pub fn read(word: &str) -> Option<Effect> {
+    pub fn read(word: &str) -> Option<TestEffect> {
         EFFECTS.iter().find(|e| e.0 == word).map(|e| e.1)
     }
 
@@ -225,10 +225,10 @@ impl Effect {
     }
 
     /// The default meaning of a flag with that name, for published files without `means`.
-    pub fn of_published(name: &str) -> Effect {
+    pub fn of_published(name: &str) -> TestEffect {
         match name.to_lowercase().as_str() {
-            "race" | "racy" | "data-race" | "data_race" | "dr" => Effect::Race,
-            _ => Effect::Undefined,
+            "race" | "racy" | "data-race" | "data_race" | "dr" => TestEffect::Race,
+            _ => TestEffect::Undefined,
         }
     }
 }
@@ -244,7 +244,7 @@ pub struct Axiom {
     /// `~acyclic` and so on.
     pub negated: bool,
     /// The consequence.
-    pub effect: Effect,
+    pub effect: TestEffect,
     /// The tested node.
     pub node: NodeId,
     /// The comment directly above it, if any: source section, tests that it forbids.
@@ -270,7 +270,7 @@ pub struct Model {
     /// Its first comment: source document, version, deviations.
     pub header: String,
     /// The node table.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<ModelNode>,
     /// Fixpoint groups, in order of their ranges.
     pub groups: Vec<FixGroup>,
     /// Free relations.
@@ -300,7 +300,7 @@ pub struct Model {
 
 impl Model {
     /// The node at that index.
-    pub fn node(&self, id: NodeId) -> &Node {
+    pub fn node(&self, id: NodeId) -> &ModelNode {
         &self.nodes[id.index()]
     }
 

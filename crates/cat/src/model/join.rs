@@ -4,7 +4,7 @@
 //! - Both have the same base names; the rules may have more.
 //! - The model's nodes, axioms and flags keep their numbers; added ones follow.
 
-use super::ir::{Axiom, Model, Node, NodeId, NodeOp};
+use super::ir::{Axiom, Model, ModelNode, NodeId, NodeOp};
 
 impl Model {
     /// The model with the additional axioms of `rules`. The values relation and the final order of
@@ -33,16 +33,17 @@ impl Model {
         }
         let mut index: Vec<Option<NodeId>> = vec![None; rules.nodes.len()];
         for (i, node) in rules.nodes.iter().enumerate().filter(|(i, _)| needed[*i]) {
-            let new = |id: NodeId| index[id.index()].expect("operands come before their users");
             let op = match &node.op {
                 NodeOp::Free(id) if *id == rules.values => NodeOp::Free(self.values),
                 NodeOp::Free(id) if *id == rules.finals => NodeOp::Free(self.finals),
                 NodeOp::Free(_) => panic!("rules speak of values and final order only"),
                 NodeOp::Var(..) => panic!("rules are not recursive"),
-                op => op.map_operands(new),
+                op => op.map_operands(|id: NodeId| {
+                    index[id.index()].expect("operands come before their users")
+                }),
             };
             index[i] = Some(NodeId(joined.nodes.len() as u32));
-            joined.nodes.push(Node {
+            joined.nodes.push(ModelNode {
                 op,
                 span: (node.span.0 + file, node.span.1),
                 ..node.clone()

@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //! - Lexing never fails: unreadable text becomes a diagnostic and is skipped. The parser always
-//!   gets a token list that ends in [`Tok::End`].
+//!   gets a token list that ends in [`CatTok::End`].
 //! - Comments are not tokens. They are kept separately, because the comment above an axiom
 //!   documents it.
 //!
@@ -16,7 +16,7 @@ use diag::{Diagnostic, SourceFile, Span, Token};
 
 /// One token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tok<'a> {
+pub(super) enum CatTok<'a> {
     /// A name or a keyword.
     Name(&'a str),
     /// `"…"`, without its quotes.
@@ -37,8 +37,8 @@ pub(super) struct Comment {
 }
 
 /// The tokens, comments and errors of one text.
-pub(super) struct Lexed<'a> {
-    pub(super) tokens: Vec<Token<Tok<'a>>>,
+pub(super) struct TokenList<'a> {
+    pub(super) tokens: Vec<Token<CatTok<'a>>>,
     pub(super) comments: Vec<Comment>,
     pub(super) diagnostics: Vec<Diagnostic>,
 }
@@ -74,12 +74,12 @@ const SYMBOLS: &[(&str, &str)] = &[
 ];
 
 /// Reads a whole text.
-pub(super) fn lex(source: &Arc<SourceFile>) -> Lexed<'_> {
+pub(super) fn lex(source: &Arc<SourceFile>) -> TokenList<'_> {
     let mut lexer = Lexer {
         source,
         text: &source.text,
         at: 0,
-        out: Lexed {
+        out: TokenList {
             tokens: Vec::new(),
             comments: Vec::new(),
             diagnostics: Vec::new(),
@@ -87,7 +87,7 @@ pub(super) fn lex(source: &Arc<SourceFile>) -> Lexed<'_> {
     };
     while lexer.step() {}
     let end = source.text.len();
-    lexer.out.tokens.push(Token::new(Tok::End, end..end));
+    lexer.out.tokens.push(Token::new(CatTok::End, end..end));
     lexer.out
 }
 
@@ -95,7 +95,7 @@ struct Lexer<'a> {
     source: &'a Arc<SourceFile>,
     text: &'a str,
     at: usize,
-    out: Lexed<'a>,
+    out: TokenList<'a>,
 }
 
 impl<'a> Lexer<'a> {
@@ -118,16 +118,16 @@ impl<'a> Lexer<'a> {
         } else if first.is_ascii_alphabetic() || first == '_' {
             self.name();
         } else if first == '0' && !rest[1..].starts_with(|c: char| c.is_ascii_alphanumeric()) {
-            self.push(Tok::Zero, 1);
+            self.push(CatTok::Zero, 1);
         } else if let Some((spelling, token)) = SYMBOLS.iter().find(|(s, _)| rest.starts_with(s)) {
-            self.push(Tok::Sym(token), spelling.len());
+            self.push(CatTok::Sym(token), spelling.len());
         } else {
             self.unexpected(first);
         }
         true
     }
 
-    fn push(&mut self, tok: Tok<'a>, len: usize) {
+    fn push(&mut self, tok: CatTok<'a>, len: usize) {
         self.out
             .tokens
             .push(Token::new(tok, self.at..self.at + len));
@@ -138,7 +138,9 @@ impl<'a> Lexer<'a> {
     /// `_`, so that `r->` and a final `-` end it.
     fn name(&mut self) {
         let bytes = self.text.as_bytes();
-        let word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+        fn word(b: u8) -> bool {
+            b.is_ascii_alphanumeric() || b == b'_'
+        }
         let mut end = self.at + 1;
         while end < bytes.len() {
             let inner = (bytes[end] == b'-' || bytes[end] == b'.')
@@ -149,13 +151,13 @@ impl<'a> Lexer<'a> {
                 break;
             }
         }
-        self.push(Tok::Name(&self.text[self.at..end]), end - self.at);
+        self.push(CatTok::Name(&self.text[self.at..end]), end - self.at);
     }
 
     fn string(&mut self) {
         match self.text[self.at + 1..].find('"') {
             Some(len) => self.push(
-                Tok::Text(&self.text[self.at + 1..self.at + 1 + len]),
+                CatTok::Text(&self.text[self.at + 1..self.at + 1 + len]),
                 len + 2,
             ),
             None => self.unterminated("unterminated-string", "this string has no closing `\"`", 1),

@@ -144,12 +144,11 @@ impl IncludeResolver for OnDisk {
         if !beside.exists() || beside.is_dir() {
             return Ok(Library::included(path));
         }
-        let inside = |file: PathBuf| {
+        if !beside.canonicalize().is_ok_and(|file: PathBuf| {
             self.folder
                 .as_ref()
                 .is_some_and(|folder| file.starts_with(folder))
-        };
-        if !beside.canonicalize().is_ok_and(inside) {
+        }) {
             let message = format!("`{path}` is outside the folder of the model");
             let help =
                 "copy the file into that folder; a model includes files below it and shipped ones";

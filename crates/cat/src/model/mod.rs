@@ -18,7 +18,8 @@
 //! the model has no influence. [`declares_free`] says whether a model needs a prelude.
 //!
 //! # Sources
-//! - herdtools7, manual, *The cat language*; Alglave, Maranget, Tautschnig, "Herding Cats", TOPLAS 2014.
+//! - herdtools7, manual, *The cat language*; Alglave, Maranget, Tautschnig, "Herding Cats", TOPLAS
+//!   2014.
 //! - The dialect of Dartagnan's model files (Dat3M, `Cat.g4`).
 //! # Where we differ
 //! - `free`, `values`, `final` and `option` are ours.

@@ -2,12 +2,12 @@
 
 use diag::Span;
 
-use super::ast::Chain;
+use super::ast::ChainOp;
 use super::build::Place;
 
 /// The kind of a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum ClausePart {
     /// An axiom, by number.
     Axiom(usize),
     /// A flag, by number.
@@ -17,27 +17,27 @@ pub enum Part {
     /// The value of an option; removal sets the value with this number.
     Option(usize),
     /// An operand of a chain.
-    Operand(Chain),
+    Operand(ChainOp),
 }
 
 /// An occurrence of a clause.
-pub(super) struct Met {
+pub(super) struct ClauseOccurrence {
     pub(super) place: Place,
-    pub(super) part: Part,
+    pub(super) part: ClausePart,
     /// Its text, if it is an expression.
     pub(super) text: String,
 }
 
 /// The clause to leave out.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Gone {
+pub(super) struct ClauseRemoval {
     place: Place,
-    part: Part,
+    part: ClausePart,
 }
 
-impl Gone {
-    pub(super) fn new(place: Place, part: Part) -> Gone {
-        Gone { place, part }
+impl ClauseRemoval {
+    pub(super) fn new(place: Place, part: ClausePart) -> ClauseRemoval {
+        ClauseRemoval { place, part }
     }
 
     pub(super) fn is_at(&self, file: u32, span: Span) -> bool {
@@ -47,7 +47,7 @@ impl Gone {
     /// The replacement value of an option.
     pub(super) fn value(&self) -> Option<usize> {
         match self.part {
-            Part::Option(value) => Some(value),
+            ClausePart::Option(value) => Some(value),
             _ => None,
         }
     }

@@ -7,10 +7,13 @@
 
 use std::fmt::Write;
 
-use super::ast::{Binding, Chain, Expr, ExprKind, File, Stmt, StmtKind, TestRole, TestWord, Unary};
+use super::ast::{
+    CatExpr, CatExprKind, CatStmt, CatStmtKind, ChainOp, LetBinding, ModelFile, TestRole, TestWord,
+    UnaryOp,
+};
 
 /// The text of a file.
-pub fn file(file: &File) -> String {
+pub fn file(file: &ModelFile) -> String {
     let mut out = String::new();
     if !file.head.is_empty() {
         let _ = writeln!(out, "{}", file.head.join(" "));
@@ -24,7 +27,7 @@ pub fn file(file: &File) -> String {
 }
 
 /// The text of an expression.
-pub fn expr(e: &Expr) -> String {
+pub fn expr(e: &CatExpr) -> String {
     let mut out = String::new();
     write_expr(&mut out, e, 0);
     out
@@ -43,9 +46,9 @@ fn comment(out: &mut String, text: &str, indent: &str) {
     );
 }
 
-fn statements(out: &mut String, list: &[Stmt], indent: &str) {
+fn statements(out: &mut String, list: &[CatStmt], indent: &str) {
     for statement in list {
-        if let StmtKind::Test(test) = &statement.kind {
+        if let CatStmtKind::Test(test) = &statement.kind {
             comment(out, &test.doc, indent);
         }
         out.push_str(indent);
@@ -54,23 +57,23 @@ fn statements(out: &mut String, list: &[Stmt], indent: &str) {
     }
 }
 
-fn write_statement(out: &mut String, statement: &Stmt, indent: &str) {
-    let names = |list: &[super::ast::Ident]| {
+fn write_statement(out: &mut String, statement: &CatStmt, indent: &str) {
+    fn names(list: &[super::ast::Ident]) -> String {
         list.iter()
             .map(|n| n.name.as_str())
             .collect::<Vec<_>>()
             .join(", ")
-    };
+    }
     let deeper = format!("{indent}  ");
     match &statement.kind {
-        StmtKind::Let {
+        CatStmtKind::Let {
             recursive,
             bindings,
         } => {
             out.push_str(if *recursive { "let rec " } else { "let " });
             write_bindings(out, bindings);
         }
-        StmtKind::Free(decl) => {
+        CatStmtKind::Free(decl) => {
             let _ = write!(
                 out,
                 "free {} : {} within {}",
@@ -85,12 +88,12 @@ fn write_statement(out: &mut String, statement: &Stmt, indent: &str) {
                 let _ = write!(out, " covering {}", expr(e));
             }
         }
-        StmtKind::Values(name) => out.push_str(&format!("values {}", name.name)),
-        StmtKind::Final(name) => out.push_str(&format!("final {}", name.name)),
-        StmtKind::Option(name, value) => {
+        CatStmtKind::Values(name) => out.push_str(&format!("values {}", name.name)),
+        CatStmtKind::Final(name) => out.push_str(&format!("final {}", name.name)),
+        CatStmtKind::Option(name, value) => {
             out.push_str(&format!("option {} = {}", name.name, value.name))
         }
-        StmtKind::Test(test) => {
+        CatStmtKind::Test(test) => {
             out.push_str(match test.role {
                 TestRole::Axiom => "",
                 TestRole::Flag => "flag ",
@@ -110,7 +113,7 @@ fn write_statement(out: &mut String, statement: &Stmt, indent: &str) {
                 let _ = write!(out, " means {}", means.name);
             }
         }
-        StmtKind::Show(list) => {
+        CatStmtKind::Show(list) => {
             out.push_str("show ");
             for (at, (e, name)) in list.iter().enumerate() {
                 out.push_str(if at > 0 { ", " } else { "" });
@@ -120,23 +123,23 @@ fn write_statement(out: &mut String, statement: &Stmt, indent: &str) {
                 }
             }
         }
-        StmtKind::Unshow(list) => out.push_str(&format!("unshow {}", names(list))),
-        StmtKind::ShowFlag(list) => out.push_str(&format!("showflag {}", names(list))),
-        StmtKind::Include(path) => out.push_str(&format!("include \"{path}\"")),
-        StmtKind::Procedure(name, params, body) => {
+        CatStmtKind::Unshow(list) => out.push_str(&format!("unshow {}", names(list))),
+        CatStmtKind::ShowFlag(list) => out.push_str(&format!("showflag {}", names(list))),
+        CatStmtKind::Include(path) => out.push_str(&format!("include \"{path}\"")),
+        CatStmtKind::Procedure(name, params, body) => {
             let _ = writeln!(out, "procedure {}({}) =", name.name, names(params));
             statements(out, body, &deeper);
             let _ = write!(out, "{indent}end");
         }
-        StmtKind::Call(name, args) => {
+        CatStmtKind::Call(name, args) => {
             let _ = write!(out, "call {}", name.name);
             write_args(out, args);
         }
-        StmtKind::With(name, e) => {
+        CatStmtKind::With(name, e) => {
             let _ = write!(out, "with {} from ", name.name);
             write_expr(out, e, 0);
         }
-        StmtKind::If(variant, yes, no) => {
+        CatStmtKind::If(variant, yes, no) => {
             let _ = writeln!(out, "if \"{variant}\"");
             statements(out, yes, &deeper);
             if !no.is_empty() {
@@ -148,7 +151,7 @@ fn write_statement(out: &mut String, statement: &Stmt, indent: &str) {
     }
 }
 
-fn write_bindings(out: &mut String, bindings: &[Binding]) {
+fn write_bindings(out: &mut String, bindings: &[LetBinding]) {
     for (at, binding) in bindings.iter().enumerate() {
         out.push_str(if at > 0 { " and " } else { "" });
         out.push_str(&binding.name.name);
@@ -161,7 +164,7 @@ fn write_bindings(out: &mut String, bindings: &[Binding]) {
     }
 }
 
-fn write_args(out: &mut String, args: &[Expr]) {
+fn write_args(out: &mut String, args: &[CatExpr]) {
     out.push('(');
     for (at, arg) in args.iter().enumerate() {
         out.push_str(if at > 0 { ", " } else { "" });
@@ -172,90 +175,93 @@ fn write_args(out: &mut String, args: &[Expr]) {
 
 /// The binding strength of a form. An operand gets brackets unless it binds at least as tightly as
 /// its position requires.
-fn level(e: &Expr) -> u8 {
+fn level(e: &CatExpr) -> u8 {
     match &e.kind {
         // The long forms extend as far to the right as possible.
-        ExprKind::Let(..) | ExprKind::If(..) | ExprKind::Try(..) | ExprKind::Unsupported(..) => 0,
-        ExprKind::Chain(op, _) => chain_level(*op),
-        ExprKind::Unary(Unary::Not, _) => 6,
-        ExprKind::Unary(Unary::Identity, _) => 8,
-        ExprKind::Unary(..) => 7,
+        CatExprKind::Let(..)
+        | CatExprKind::If(..)
+        | CatExprKind::Try(..)
+        | CatExprKind::Unsupported(..) => 0,
+        CatExprKind::Chain(op, _) => chain_level(*op),
+        CatExprKind::Unary(UnaryOp::Not, _) => 6,
+        CatExprKind::Unary(UnaryOp::Identity, _) => 8,
+        CatExprKind::Unary(..) => 7,
         _ => 8,
     }
 }
 
-fn chain_level(op: Chain) -> u8 {
+fn chain_level(op: ChainOp) -> u8 {
     match op {
-        Chain::Union => 1,
-        Chain::Seq => 2,
-        Chain::Diff => 3,
-        Chain::Inter => 4,
-        Chain::Product => 5,
+        ChainOp::Union => 1,
+        ChainOp::Seq => 2,
+        ChainOp::Diff => 3,
+        ChainOp::Inter => 4,
+        ChainOp::Product => 5,
     }
 }
 
-fn write_expr(out: &mut String, e: &Expr, min: u8) {
+fn write_expr(out: &mut String, e: &CatExpr, min: u8) {
     let bracket = level(e) < min;
     out.push_str(if bracket { "(" } else { "" });
     match &e.kind {
-        ExprKind::Name(name) => out.push_str(name),
-        ExprKind::Universe => out.push('_'),
-        ExprKind::Zero => out.push('0'),
-        ExprKind::EmptySet => out.push_str("{}"),
-        ExprKind::Unary(Unary::Not, inner) => {
+        CatExprKind::Name(name) => out.push_str(name),
+        CatExprKind::Universe => out.push('_'),
+        CatExprKind::Zero => out.push('0'),
+        CatExprKind::EmptySet => out.push_str("{}"),
+        CatExprKind::Unary(UnaryOp::Not, inner) => {
             out.push('~');
             write_expr(out, inner, 6);
         }
-        ExprKind::Unary(Unary::Identity, inner) => {
+        CatExprKind::Unary(UnaryOp::Identity, inner) => {
             out.push('[');
             write_expr(out, inner, 0);
             out.push(']');
         }
-        ExprKind::Unary(op, inner) => {
+        CatExprKind::Unary(op, inner) => {
             write_expr(out, inner, 7);
             out.push_str(match op {
-                Unary::Inverse => "^-1",
-                Unary::Optional => "^?",
-                Unary::Plus => "^+",
+                UnaryOp::Inverse => "^-1",
+                UnaryOp::Optional => "^?",
+                UnaryOp::Plus => "^+",
                 _ => "^*",
             });
         }
-        ExprKind::Chain(op, list) => {
+        CatExprKind::Chain(op, list) => {
             let symbol = match op {
-                Chain::Union => " | ",
-                Chain::Seq => " ; ",
-                Chain::Diff => " \\ ",
-                Chain::Inter => " & ",
-                Chain::Product => " * ",
+                ChainOp::Union => " | ",
+                ChainOp::Seq => " ; ",
+                ChainOp::Diff => " \\ ",
+                ChainOp::Inter => " & ",
+                ChainOp::Product => " * ",
             };
             for (at, operand) in list.iter().enumerate() {
                 out.push_str(if at > 0 { symbol } else { "" });
                 write_expr(out, operand, chain_level(*op) + 1);
             }
         }
-        ExprKind::Call(name, args) => {
+        CatExprKind::Call(name, args) => {
             out.push_str(&name.name);
             write_args(out, args);
         }
-        ExprKind::Let(bindings, body) => {
+        CatExprKind::Let(bindings, body) => {
             out.push_str("let ");
             write_bindings(out, bindings);
             out.push_str(" in ");
             write_expr(out, body, 0);
         }
-        ExprKind::If(variant, yes, no) => {
+        CatExprKind::If(variant, yes, no) => {
             let _ = write!(out, "if \"{variant}\" then ");
             write_expr(out, yes, 0);
             out.push_str(" else ");
             write_expr(out, no, 0);
         }
-        ExprKind::Try(first, second) => {
+        CatExprKind::Try(first, second) => {
             out.push_str("try ");
             write_expr(out, first, 1);
             out.push_str(" with ");
             write_expr(out, second, 0);
         }
-        ExprKind::Unsupported(_, text) => out.push_str(text),
+        CatExprKind::Unsupported(_, text) => out.push_str(text),
     }
     out.push_str(if bracket { ")" } else { "" });
 }

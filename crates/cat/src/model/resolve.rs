@@ -7,26 +7,26 @@
 //! - Definitions of the library (`stdlib.cat`) are looked up last and evaluated at their first use.
 //!   They see only the *free* relations and base names: `let co = co+` in a model does not change
 //!   the library's `fr`.
-//! - [`Value::Poison`] marks a reported error and prevents further reports about it.
+//! - [`NameValue::Poison`] marks a reported error and prevents further reports about it.
 
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use super::ast::{Binding, Expr};
+use super::ast::{CatExpr, LetBinding};
 use super::build::Place;
 use super::ir::{Kind, NodeId};
 use diag::Span;
 
 /// The meaning of an expression or a name.
 #[derive(Clone, Debug)]
-pub(super) enum Value {
+pub(super) enum NameValue {
     /// A set or a relation.
     Node(NodeId),
     /// `0`, whose kind the context decides.
     Zero,
     /// A function.
-    Function(Rc<Function>),
+    Function(Rc<ModelFunction>),
     /// A definition with an unsupported right-hand side: the construct.
     Unsupported(Rc<str>),
     /// An error that was reported.
@@ -35,18 +35,18 @@ pub(super) enum Value {
 
 /// A function with the names visible in it.
 #[derive(Debug)]
-pub(super) struct Function {
+pub(super) struct ModelFunction {
     pub(super) id: u32,
     pub(super) name: String,
     pub(super) body: FunctionBody,
-    pub(super) env: Env,
+    pub(super) env: NameEnv,
 }
 
 /// The body of a function.
 #[derive(Debug)]
 pub(super) enum FunctionBody {
     /// Written in a model file.
-    Written { params: Vec<String>, body: Expr },
+    Written { params: Vec<String>, body: CatExpr },
     /// `domain`
     Domain,
     /// `range`
@@ -57,13 +57,13 @@ pub(super) enum FunctionBody {
 
 /// The names visible at a place.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Env {
+pub(super) struct NameEnv {
     /// Definitions with smaller numbers are visible.
     pub(super) limit: u32,
     /// Inside the library: only its definitions with smaller numbers are visible.
     pub(super) library: Option<u32>,
     /// Parameters and local definitions, innermost last.
-    pub(super) locals: Vec<(String, Value)>,
+    pub(super) locals: Vec<(String, NameValue)>,
     /// The file of the text.
     pub(super) file: u32,
 }
@@ -72,20 +72,20 @@ pub(super) struct Env {
 #[derive(Clone, Debug)]
 pub(super) struct Definition {
     pub(super) number: u32,
-    pub(super) value: Value,
+    pub(super) value: NameValue,
     pub(super) place: Option<Place>,
 }
 
 /// All definitions so far.
 #[derive(Default)]
-pub(super) struct Scope {
+pub(super) struct DefinitionScope {
     definitions: FxHashMap<String, Vec<Definition>>,
     count: u32,
 }
 
-impl Scope {
+impl DefinitionScope {
     /// Adds a definition, which shadows earlier ones of its name.
-    pub(super) fn define(&mut self, name: &str, value: Value, place: Option<Place>) {
+    pub(super) fn define(&mut self, name: &str, value: NameValue, place: Option<Place>) {
         let definition = Definition {
             number: self.count,
             value,
@@ -120,8 +120,8 @@ impl Scope {
 /// The library's definitions, not yet evaluated.
 #[derive(Default)]
 pub(super) struct LibraryScope {
-    pub(super) bindings: Vec<Rc<Binding>>,
-    pub(super) known: FxHashMap<u32, Value>,
+    pub(super) bindings: Vec<Rc<LetBinding>>,
+    pub(super) known: FxHashMap<u32, NameValue>,
     pub(super) file: Option<u32>,
 }
 

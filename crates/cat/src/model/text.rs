@@ -2,7 +2,7 @@
 //!
 //! Named nodes print as their names; others are written out.
 
-use super::ir::{Axiom, Kind, Model, NodeId, NodeOp, Shape, Test};
+use super::ir::{Axiom, FreeShape, Kind, Model, NodeId, NodeOp, Test};
 
 /// The length at which expressions are cut off: unnamed nodes may be shared, so their text can be
 /// much larger than the table.
@@ -21,10 +21,10 @@ pub fn test_name(axiom: &Axiom) -> &'static str {
 }
 
 /// `function` or `order`.
-pub fn shape_name(shape: Shape) -> &'static str {
+pub fn shape_name(shape: FreeShape) -> &'static str {
     match shape {
-        Shape::Function => "function",
-        Shape::Order => "order",
+        FreeShape::Function => "function",
+        FreeShape::Order => "order",
     }
 }
 
@@ -109,7 +109,7 @@ fn wrapped(model: &Model, before: &str, node: NodeId, after: &str, around: u8, o
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::ir::{FreeId, FreeRel, Node};
+    use crate::model::ir::{FreeId, FreeRel, ModelNode};
     use crate::model::signature::{BaseId, BaseName, Signature};
 
     /// Nodes 0 to 3 are the base relations a, b, c and the set S; `ops` follow.
@@ -123,7 +123,7 @@ mod tests {
         let base = [0, 1, 2, 3].map(|i| NodeOp::Base(BaseId(i)));
         let node = |op: &NodeOp| {
             let kind = if *op == base[3] { Kind::Set } else { Kind::Rel };
-            Node {
+            ModelNode {
                 op: *op,
                 kind,
                 is_static: true,
@@ -140,7 +140,7 @@ mod tests {
             groups: Vec::new(),
             free: vec![FreeRel {
                 name: "rf".into(),
-                shape: Shape::Function,
+                shape: FreeShape::Function,
                 within: NodeId(0),
                 containing: None,
                 covering: None,

@@ -19,10 +19,10 @@ use cat::algebra::bits::Bits;
 use cat::algebra::bounds::{Bound, Bounds, Truth};
 use cat::algebra::circuit::{Circuit, CircuitLeaves};
 use cat::algebra::gates::{Gates, Lit};
-use cat::algebra::implied::{Said, implied, rests_on_free};
-use cat::algebra::{Leaves, RelAlgebra, Value, Values, interpret, interpret_while, needed};
+use cat::algebra::implied::{ImpliedPairs, implied, rests_on_free};
+use cat::algebra::{Leaves, RelAlgebra, Reuse, Value, Values, interpret, interpret_while, needed};
 use cat::model::ir::{
-    Axiom, FixGroup, FreeId, FreeRel, Kind, Model, Node, NodeId, NodeOp, Shape, Test,
+    Axiom, FixGroup, FreeId, FreeRel, FreeShape, Kind, Model, ModelNode, NodeId, NodeOp, Test,
 };
 use cat::model::signature::{BaseId, Signature};
 use cat::model::{Library, load_shipped};
@@ -249,7 +249,7 @@ fn all(model: &Model) -> Vec<bool> {
 }
 
 fn run<A: RelAlgebra>(model: &Model, algebra: &A, leaves: &impl Leaves<A>) -> Values<A> {
-    interpret(model, algebra, leaves, &all(model), (&[], &[]), None).expect("no deadline")
+    interpret(model, algebra, leaves, &all(model), Reuse::none(), None).expect("no deadline")
 }
 
 fn textbook(model: &Model, candidate: &Decided) -> (Naive, Values<Naive>) {
@@ -328,8 +328,9 @@ fn stops_where_it_is_told<A: RelAlgebra>(
         algebra,
         leaves,
         &all(model),
-        (&[], &[]),
-        (&|| false, &mut more),
+        Reuse::none(),
+        &|| false,
+        &mut more,
     );
     let part = part.expect("nothing ends it");
     let group = model
@@ -342,8 +343,11 @@ fn stops_where_it_is_told<A: RelAlgebra>(
         "not until node {}",
         last
     );
-    let again =
-        interpret(model, algebra, leaves, &all(model), (&[], &part), None).expect("no deadline");
+    let reuse = Reuse {
+        known: &[],
+        before: &part,
+    };
+    let again = interpret(model, algebra, leaves, &all(model), reuse, None).expect("no deadline");
     assert!(again == *whole, "another run after node {}", last);
 }
 
@@ -409,13 +413,15 @@ fn what_is_implied_holds(model: &Model, rng: &mut Pcg64Mcg, said_of: &Cell<usize
     for (i, node) in model.nodes.iter().enumerate() {
         for test in tests(node.kind) {
             let mut all_said = Vec::new();
-            let mut hear = |node: NodeId, said: &Said| all_said.push((node.index(), said.clone()));
+            let mut hear =
+                |node: NodeId, said: &ImpliedPairs| all_said.push((node.index(), said.clone()));
             implied(
                 model,
                 &rests_on_free(model),
                 &algebra,
                 &bounds,
-                (test, NodeId(i as u32)),
+                test,
+                NodeId(i as u32),
                 &mut hear,
             );
             for ((naive, exact), candidate) in &completions {
@@ -568,14 +574,14 @@ fn circuits_are_textbook(model: &Model, rng: &mut Pcg64Mcg) {
 /// operators.
 fn table(rng: &mut Pcg64Mcg) -> Model {
     let mut below = |n: usize| (rng.next_u32() as usize) % n;
-    let node = |op: NodeOp, kind: Kind| Node {
+    let node = |op: NodeOp, kind: Kind| ModelNode {
         op,
         kind,
         is_static: false,
         name: None,
         span: Default::default(),
     };
-    let mut nodes: Vec<Node> = Vec::new();
+    let mut nodes: Vec<ModelNode> = Vec::new();
     for i in 0..3 {
         nodes.push(node(NodeOp::Base(BaseId(2 * i)), Kind::Set));
         nodes.push(node(NodeOp::Base(BaseId(2 * i + 1)), Kind::Rel));
@@ -615,7 +621,7 @@ fn table(rng: &mut Pcg64Mcg) -> Model {
                 } else {
                     None
                 };
-                let other = |kind: Kind, at: usize, nodes: &[Node]| {
+                let other = |kind: Kind, at: usize, nodes: &[ModelNode]| {
                     let fits: Vec<usize> = visible
                         .iter()
                         .copied()
@@ -660,7 +666,7 @@ fn table(rng: &mut Pcg64Mcg) -> Model {
             });
             continue;
         }
-        let pick = |kind: Kind, at: usize, nodes: &[Node]| {
+        let pick = |kind: Kind, at: usize, nodes: &[ModelNode]| {
             let fits: Vec<usize> = (0..nodes.len())
                 .filter(|i| nodes[*i].kind == kind && !hidden.contains(i))
                 .collect();
@@ -688,7 +694,7 @@ fn table(rng: &mut Pcg64Mcg) -> Model {
     }
     let free = |name: &str| FreeRel {
         name: name.to_string(),
-        shape: Shape::Order,
+        shape: FreeShape::Order,
         within: NodeId(1),
         containing: None,
         covering: None,

@@ -5,13 +5,13 @@
 //! - An execution of the whole program is an execution of exactly one cut: the cut with the same
 //!   results of branches.
 
-use crate::outcome::Outcome;
-use crate::shape::{Kind, Shape};
+use crate::outcome::ShapeOutcome;
+use crate::shape::{InstrKind, ProgramShape};
 
 /// The executed part of a program if some of its branches end their threads and some of its
 /// compare-exchanges fail.
 pub(super) struct Cut {
-    pub(super) shape: Shape,
+    pub(super) shape: ProgramShape,
     /// The numbers of its instructions in the whole program.
     pub(super) kept: Vec<usize>,
     /// Its branches and compare-exchanges, each with its result: the thread continues, or the
@@ -22,7 +22,7 @@ pub(super) struct Cut {
 impl Cut {
     /// Whether reading `read` gives the results of this cut, if branches test for the values in
     /// `asked`. This works since all written values differ.
-    pub(super) fn shows(&self, read: &Outcome, asked: &Outcome) -> bool {
+    pub(super) fn shows(&self, read: &ShapeOutcome, asked: &ShapeOutcome) -> bool {
         self.branches.iter().all(|&(at, goes_on)| {
             let source = read.sources[at].map(|w| self.kept[usize::from(w)]);
             (source == asked.sources[self.kept[at]].map(usize::from)) == goes_on
@@ -32,12 +32,12 @@ impl Cut {
 
 /// The whole program, and its cuts by branches and compare-exchanges.
 pub(super) fn cuts(
-    shape: &Shape,
+    shape: &ProgramShape,
     branches: impl Fn(usize) -> bool,
     compares: impl Fn(usize) -> bool,
 ) -> Vec<Cut> {
     let mut all = vec![Cut {
-        shape: Shape {
+        shape: ProgramShape {
             threads: Vec::new(),
         },
         kept: Vec::new(),
@@ -95,7 +95,7 @@ fn fail(cut: Cut, compares: impl Fn(usize) -> bool) -> Vec<Cut> {
                 slots
                     .skip(at)
                     .take(1)
-                    .for_each(|slot| slot.kind = Kind::Read);
+                    .for_each(|slot| slot.kind = InstrKind::Read);
             }
             Cut {
                 shape,

@@ -12,10 +12,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::letters::{Alphabet, Name};
-use crate::reduced::{Bits, Pairs, Reduced, STANDINGS, Same, reduced};
-use crate::shape::{Shape, Slot};
-use cat::model::ir::{Effect, Model, NodeOp};
+use crate::letters::{AccessName, Alphabet, Letter};
+use crate::reduced::{ComparableModel, ReducedModel, STANDINGS, TypePairs, TypeSet, reduced};
+use crate::shape::{ProgramShape, ShapeSlot};
+use cat::model::ir::{Model, NodeOp, TestEffect};
 use cat::model::signature::{BaseId, OptionValue};
 use engine::skeleton::base::Base;
 use engine::skeleton::signature::{may_raise, row};
@@ -29,7 +29,7 @@ use program::{Place, Scope};
 
 /// A model, and the way in which it judges programs of a dialect.
 #[derive(Clone, Copy, Debug)]
-pub struct Judged<'a> {
+pub struct JudgeSetup<'a> {
     /// The model.
     pub model: &'a Model,
     /// The mapping to its dialect, if any.
@@ -37,33 +37,33 @@ pub struct Judged<'a> {
     /// Options of the model.
     pub set: &'a [Setting],
     /// The learned letters, if available.
-    pub learnt: Option<&'a Arc<Learnt>>,
+    pub learnt: Option<&'a Arc<LetterMeanings>>,
 }
 
-impl<'a> Judged<'a> {
+impl<'a> JudgeSetup<'a> {
     /// The same with another model.
-    pub fn instead<'b>(&self, model: &'b Model) -> Judged<'b>
+    pub fn instead<'b>(&self, model: &'b Model) -> JudgeSetup<'b>
     where
         'a: 'b,
     {
-        Judged { model, ..*self }
+        JudgeSetup { model, ..*self }
     }
 
     /// The learned letters; learns them if necessary.
-    pub(crate) fn learnt(&self, alphabet: &Alphabet) -> Result<Arc<Learnt>, String> {
+    pub(crate) fn learnt(&self, alphabet: &Alphabet) -> Result<Arc<LetterMeanings>, String> {
         match self
             .learnt
             .filter(|learnt| learnt.options == self.model.options)
         {
             Some(learnt) => Ok(Arc::clone(learnt)),
-            None => Ok(Arc::new(Learnt::new(*self, alphabet)?)),
+            None => Ok(Arc::new(LetterMeanings::new(*self, alphabet)?)),
         }
     }
 }
 
 /// Relations that depend only on the positions of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Relation {
+enum PositionRelation {
     ProgramOrder,
     OneThread,
     Apart,
@@ -87,34 +87,34 @@ enum Relation {
 }
 
 /// The relations known by name; relations that such programs cannot have are empty.
-const RELATIONS: &[(&str, Relation)] = &[
-    ("po", Relation::ProgramOrder),
-    ("int", Relation::OneThread),
-    ("ext", Relation::Apart),
-    ("loc", Relation::OneLocation),
-    ("vloc", Relation::OneAddress),
-    ("same-object", Relation::OneLocation),
-    ("rmw", Relation::Halves),
-    ("data", Relation::Data),
-    ("ctrl", Relation::Control),
-    ("syncbar", Relation::Meeting),
-    ("sr", Relation::Inclusion),
-    ("swarp", Relation::Group(Scope::Warp)),
-    ("ssg", Relation::Group(Scope::Warp)),
-    ("scta", Relation::Group(Scope::Cta)),
-    ("swg", Relation::Group(Scope::Cta)),
-    ("scluster", Relation::Group(Scope::Cluster)),
-    ("sqf", Relation::Group(Scope::QueueFamily)),
-    ("sgpu", Relation::Group(Scope::Gpu)),
-    ("sdv", Relation::Group(Scope::Gpu)),
-    ("one-gpu", Relation::OneGpu),
-    ("skernel", Relation::Kernel),
-    ("asw", Relation::Initial),
+const RELATIONS: &[(&str, PositionRelation)] = &[
+    ("po", PositionRelation::ProgramOrder),
+    ("int", PositionRelation::OneThread),
+    ("ext", PositionRelation::Apart),
+    ("loc", PositionRelation::OneLocation),
+    ("vloc", PositionRelation::OneAddress),
+    ("same-object", PositionRelation::OneLocation),
+    ("rmw", PositionRelation::Halves),
+    ("data", PositionRelation::Data),
+    ("ctrl", PositionRelation::Control),
+    ("syncbar", PositionRelation::Meeting),
+    ("sr", PositionRelation::Inclusion),
+    ("swarp", PositionRelation::Group(Scope::Warp)),
+    ("ssg", PositionRelation::Group(Scope::Warp)),
+    ("scta", PositionRelation::Group(Scope::Cta)),
+    ("swg", PositionRelation::Group(Scope::Cta)),
+    ("scluster", PositionRelation::Group(Scope::Cluster)),
+    ("sqf", PositionRelation::Group(Scope::QueueFamily)),
+    ("sgpu", PositionRelation::Group(Scope::Gpu)),
+    ("sdv", PositionRelation::Group(Scope::Gpu)),
+    ("one-gpu", PositionRelation::OneGpu),
+    ("skernel", PositionRelation::Kernel),
+    ("asw", PositionRelation::Initial),
 ];
 
 /// An event of a letter or of a program.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Event {
+pub(super) struct LetterEvent {
     /// Its type: that of an initial write, or of an event of a letter.
     pub(super) ty: u16,
     pub(super) scope: Option<Scope>,
@@ -142,56 +142,32 @@ pub(super) struct Event {
 
 /// The meaning of letters for models with equal skeleton options.
 #[derive(Debug)]
-pub struct Learnt {
+pub struct LetterMeanings {
     /// A program with all letters.
     test: LitmusTest,
     options: Vec<OptionValue>,
     /// The events of each letter.
-    pub(super) becomes: Vec<Vec<Event>>,
+    pub(super) becomes: Vec<Vec<LetterEvent>>,
     /// For each compare-exchange letter, the letter that remains if it fails.
     pub(super) failing: Vec<Option<usize>>,
-    pub(super) pairs: Pairs,
+    pub(super) pairs: TypePairs,
     /// The possible placements of two threads: the groups that they share.
     pub(super) apart: Vec<Vec<bool>>,
     /// Base sets by type, base relations by pair; or the reason for which none is available.
-    pub(super) bases: BTreeMap<BaseId, Result<Bits, String>>,
+    pub(super) bases: BTreeMap<BaseId, Result<TypeSet, String>>,
 }
 
-impl Learnt {
+impl LetterMeanings {
     /// Learns the letters from a program that contains all of them.
     ///
     /// # Errors
     /// If there is no such program, or the model cannot judge it.
-    pub fn new(judged: Judged<'_>, alphabet: &Alphabet) -> Result<Learnt, String> {
+    pub fn new(judged: JudgeSetup<'_>, alphabet: &Alphabet) -> Result<LetterMeanings, String> {
         let model = judged.model;
         let test = sample(alphabet, judged.mapping)?;
         let mut task =
             Task::new(&test, model, judged.set, 1, None).map_err(|reason| reason.to_string())?;
-        let mut by_line: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-        let mut initial = Vec::new();
-        for (e, event) in task.sk.events.iter().enumerate() {
-            match event.thread {
-                None => initial.push(e),
-                Some(t) if t.0 == 0 => {
-                    by_line
-                        .entry(task.sk.program.thread(t).code[event.instr].line.number)
-                        .or_default()
-                        .push(e);
-                }
-                Some(_) => {}
-            }
-        }
-        // Whether the relation contains the two halves of an instruction, if the model uses it.
-        let halves = |name: &str, read: usize, write: usize| {
-            let of = |node: &cat::model::ir::Node| match node.op {
-                NodeOp::Base(id) if row(id).name == name => Some(id),
-                _ => None,
-            };
-            match model.nodes.iter().find_map(of).map(|id| task.base(id)) {
-                Some(Base::Rel(rel)) => rel.fixed.has(read, write),
-                _ => false,
-            }
-        };
+        let (initial, mut by_line) = events_by_line(&task);
         // For each type, an event of the sample with this type, and its letter.
         let (atomic, plain) = initial
             .first()
@@ -206,40 +182,8 @@ impl Learnt {
         let mut becomes = vec![Vec::new(); alphabet.letters.len()];
         for (l, letter) in alphabet.letters.iter().enumerate() {
             let events = by_line.remove(&(first + l as u32)).unwrap_or_default();
-            let read = events
-                .iter()
-                .copied()
-                .find(|&e| task.sk.events[e].is_read());
-            let write = events
-                .iter()
-                .copied()
-                .find(|&e| task.sk.events[e].is_write());
-            let related = |name| {
-                read.zip(write)
-                    .is_some_and(|(read, write)| halves(name, read, write))
-            };
-            let (adds, compares) = (related("data"), related("ctrl"));
-            for e in events {
-                let event = &task.sk.events[e];
-                becomes[l].push(Event {
-                    ty: types.len() as u16,
-                    scope: event.scope,
-                    reads: event.is_read(),
-                    writes: event.is_write(),
-                    thread: None,
-                    slot: 0,
-                    location: None,
-                    aliased: letter.name == Name::Alias,
-                    adds,
-                    compares,
-                    tells: event.is_read() && letter.kind.tells(),
-                    tied: letter.tied
-                        && (event.is_read() || event.is_write() && !letter.kind.reads()),
-                    arrives: event.kind == EventKind::Arrive,
-                    waits: event.kind == EventKind::Wait,
-                });
-                types.push((e, Some(l)));
-            }
+            becomes[l] = letter_events(&mut task, model, letter, &events, types.len());
+            types.extend(events.into_iter().map(|e| (e, Some(l))));
         }
         let two = alphabet.placements(2).into_iter();
         let mut placed: Vec<(Vec<bool>, Vec<Place>)> = two
@@ -249,33 +193,21 @@ impl Learnt {
         placed.dedup_by(|a, b| a.0 == b.0);
         let apart: Vec<Vec<bool>> = placed.iter().map(|p| p.0.clone()).collect();
         let count = types.len();
-        let mut pairs = Pairs {
+        let mut pairs = TypePairs {
             types: count,
-            possible: Bits::none(count * count * STANDINGS),
+            possible: TypeSet::none(count * count * STANDINGS),
             inverse: [0; STANDINGS],
             own: 0,
         };
         (0..STANDINGS).for_each(|s| pairs.inverse[s] = (s & 1 | inverse(s >> 1) << 1) as u8);
         pairs.own = 1 << (OWN << 1) | 1 << (OWN << 1 | 1);
-        let initial = [false, true].map(Event::initial);
-        let of: Vec<Event> = initial
+        let initial = [false, true].map(LetterEvent::initial);
+        let of: Vec<LetterEvent> = initial
             .into_iter()
             .chain(becomes.iter().flatten().copied())
             .collect();
-        // For each pair, two events in that relative position, and their threads' places.
-        let mut examples = Vec::new();
-        for (a, b, standing) in (0..count).flat_map(|a| {
-            (0..count).flat_map(move |b| (0..STANDINGS).map(move |standing| (a, b, standing)))
-        }) {
-            let letters = (types[a].1, types[b].1);
-            let Some(example) = example((&of[a], &of[b]), letters, standing, apart.len()) else {
-                continue;
-            };
-            let class = (standing >> 1).checked_sub(PLACED);
-            let places = &placed[class.unwrap_or(0)].1;
-            pairs.possible.add(pairs.at(a, b, standing));
-            examples.push((pairs.at(a, b, standing), example, places));
-        }
+        let letter_of: Vec<Option<usize>> = types.iter().map(|t| t.1).collect();
+        let examples = examples(&mut pairs, &of, &letter_of, &placed);
         let mut bases = BTreeMap::new();
         for node in &model.nodes {
             let NodeOp::Base(id) = node.op else { continue };
@@ -283,28 +215,21 @@ impl Learnt {
             let bits = match task.base(id) {
                 _ if bases.contains_key(&id) => continue,
                 Base::Set(set) => {
-                    let mut bits = Bits::none(count);
+                    let mut bits = TypeSet::none(count);
                     (0..count)
                         .filter(|t| set.has(types[*t].0))
                         .for_each(|t| bits.add(t));
                     Ok(bits)
                 }
-                Base::Rel(found) => match RELATIONS.iter().find(|r| r.0 == name).map(|r| r.1) {
-                    None if !(found.fixed.is_empty() && found.open.is_empty()) => Err(format!(
-                        "`{}` speaks of `{name}`, which such programs have",
-                        model.name
-                    )),
-                    relation => {
-                        let mut bits = Bits::none(count * count * STANDINGS);
-                        let relation = relation.unwrap_or(Relation::Empty);
-                        let related = |e: &&(usize, [(usize, Event); 2], &Vec<Place>)| {
-                            let [(i, a), (j, b)] = &e.1;
-                            is_related(relation, (*i, a), (*j, b), e.2)
-                        };
-                        examples.iter().filter(related).for_each(|e| bits.add(e.0));
-                        Ok(bits)
-                    }
-                },
+                Base::Rel(found) => {
+                    let is_empty = found.fixed.is_empty() && found.open.is_empty();
+                    relation_bits(name, is_empty, count, &examples).ok_or_else(|| {
+                        format!(
+                            "`{}` speaks of `{name}`, which such programs have",
+                            model.name
+                        )
+                    })
+                }
             };
             bases.insert(id, bits);
         }
@@ -313,7 +238,7 @@ impl Learnt {
         let failing = (0..alphabet.letters.len())
             .map(|l| alphabet.failing(l))
             .collect();
-        Ok(Learnt {
+        Ok(LetterMeanings {
             test,
             options,
             becomes,
@@ -323,6 +248,136 @@ impl Learnt {
             bases,
         })
     }
+}
+
+/// The initial writes of a sample, and the events of its first thread by line.
+fn events_by_line(task: &Task<'_>) -> (Vec<usize>, BTreeMap<u32, Vec<usize>>) {
+    let mut by_line: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    let mut initial = Vec::new();
+    for (e, event) in task.sk.events.iter().enumerate() {
+        match event.thread {
+            None => initial.push(e),
+            Some(t) if t.0 == 0 => {
+                by_line
+                    .entry(task.sk.program.thread(t).code[event.instr].line.number)
+                    .or_default()
+                    .push(e);
+            }
+            Some(_) => {}
+        }
+    }
+    (initial, by_line)
+}
+
+/// Whether the relation contains the two halves of an instruction, if the model uses it.
+fn relates_halves(
+    task: &mut Task<'_>,
+    model: &Model,
+    name: &str,
+    read: usize,
+    write: usize,
+) -> bool {
+    let base = model.nodes.iter().find_map(|node| match node.op {
+        NodeOp::Base(id) if row(id).name == name => Some(id),
+        _ => None,
+    });
+    match base.map(|id| task.base(id)) {
+        Some(Base::Rel(rel)) => rel.fixed.has(read, write),
+        _ => false,
+    }
+}
+
+/// The events of a letter, given those of its line in the sample; `first` is the type of the first.
+fn letter_events(
+    task: &mut Task<'_>,
+    model: &Model,
+    letter: &Letter,
+    events: &[usize],
+    first: usize,
+) -> Vec<LetterEvent> {
+    let read = events
+        .iter()
+        .copied()
+        .find(|&e| task.sk.events[e].is_read());
+    let write = events
+        .iter()
+        .copied()
+        .find(|&e| task.sk.events[e].is_write());
+    let [adds, compares] = ["data", "ctrl"].map(|name| {
+        read.zip(write)
+            .is_some_and(|(read, write)| relates_halves(task, model, name, read, write))
+    });
+    let mut found = Vec::new();
+    for (i, &e) in events.iter().enumerate() {
+        let event = &task.sk.events[e];
+        found.push(LetterEvent {
+            ty: (first + i) as u16,
+            scope: event.scope,
+            reads: event.is_read(),
+            writes: event.is_write(),
+            thread: None,
+            slot: 0,
+            location: None,
+            aliased: letter.name == AccessName::Alias,
+            adds,
+            compares,
+            tells: event.is_read() && letter.kind.tells(),
+            tied: letter.tied && (event.is_read() || event.is_write() && !letter.kind.reads()),
+            arrives: event.kind == EventKind::Arrive,
+            waits: event.kind == EventKind::Wait,
+        });
+    }
+    found
+}
+
+/// Two events with a standing: the index of their types' pair, the events, their threads' places.
+type Example<'p> = (usize, [(usize, LetterEvent); 2], &'p Vec<Place>);
+
+/// For each pair of types and standing, two events in that relative position, if there are such.
+/// Marks the pair as possible.
+fn examples<'p>(
+    pairs: &mut TypePairs,
+    of: &[LetterEvent],
+    letter_of: &[Option<usize>],
+    placed: &'p [(Vec<bool>, Vec<Place>)],
+) -> Vec<Example<'p>> {
+    let count = of.len();
+    let mut examples = Vec::new();
+    for (a, b, standing) in (0..count).flat_map(|a| {
+        (0..count).flat_map(move |b| (0..STANDINGS).map(move |standing| (a, b, standing)))
+    }) {
+        let letters = (letter_of[a], letter_of[b]);
+        let Some(example) = example(&of[a], &of[b], letters, standing, placed.len()) else {
+            continue;
+        };
+        let class = (standing >> 1).checked_sub(PLACED);
+        let places = &placed[class.unwrap_or(0)].1;
+        pairs.possible.add(pairs.at(a, b, standing));
+        examples.push((pairs.at(a, b, standing), example, places));
+    }
+    examples
+}
+
+/// The pairs of a base relation, by its name. `None`: it has no rule and is not empty.
+fn relation_bits(
+    name: &str,
+    is_empty: bool,
+    count: usize,
+    examples: &[Example<'_>],
+) -> Option<TypeSet> {
+    let relation = RELATIONS.iter().find(|r| r.0 == name).map(|r| r.1);
+    if relation.is_none() && !is_empty {
+        return None;
+    }
+    let mut bits = TypeSet::none(count * count * STANDINGS);
+    let relation = relation.unwrap_or(PositionRelation::Empty);
+    for (at, [(i, a), (j, b)], places) in examples {
+        let (a, b) = (NumberedEvent::new(*i, a), NumberedEvent::new(*j, b));
+        if is_related(relation, a, b, places) {
+            bits.add(*at);
+        }
+    }
+    Some(bits)
 }
 
 /// The standing of an event to itself, and the first standing that encodes shared groups.
@@ -342,14 +397,29 @@ fn inverse(standing: usize) -> usize {
     }
 }
 
+/// An event of a program with its number.
+#[derive(Clone, Copy)]
+pub(super) struct NumberedEvent<'e> {
+    at: usize,
+    pub(super) event: &'e LetterEvent,
+}
+
+impl<'e> NumberedEvent<'e> {
+    pub(super) fn new(at: usize, event: &'e LetterEvent) -> Self {
+        NumberedEvent { at, event }
+    }
+}
+
 /// The relative position of two events. In one thread: whether they are in one instruction, and
 /// which comes first. In different threads: the class of their placement. The last bit: whether
 /// they access one location.
 pub(super) fn standing(
-    (i, a): (usize, &Event),
-    (j, b): (usize, &Event),
+    first: NumberedEvent<'_>,
+    second: NumberedEvent<'_>,
     class: impl Fn(u8, u8) -> usize,
 ) -> usize {
+    let NumberedEvent { at: i, event: a } = first;
+    let NumberedEvent { at: j, event: b } = second;
     let how = match (a.thread, b.thread) {
         _ if i == j => OWN,
         (None, None) => 7,
@@ -364,16 +434,19 @@ pub(super) fn standing(
 
 /// Two events with these types and this standing, if such events exist.
 fn example(
-    (a, b): (&Event, &Event),
+    a: &LetterEvent,
+    b: &LetterEvent,
     letters: (Option<usize>, Option<usize>),
     standing: usize,
     classes: usize,
-) -> Option<[(usize, Event); 2]> {
+) -> Option<[(usize, LetterEvent); 2]> {
     let (how, one) = (standing >> 1, standing & 1 == 1);
-    let accesses = |e: &Event| e.reads || e.writes;
-    let located = |e: &Event, at: u8| accesses(e).then_some(at);
+    fn accesses(e: &LetterEvent) -> bool {
+        e.reads || e.writes
+    }
+    let located = |e: &LetterEvent, at: u8| accesses(e).then_some(at);
     let both = accesses(a) && accesses(b);
-    let thread = |e: &Event, of: u8| (!e.is_initial()).then_some(of);
+    let thread = |e: &LetterEvent, of: u8| (!e.is_initial()).then_some(of);
     let own = || a.ty == b.ty && one == accesses(a);
     let initial = (a.is_initial(), b.is_initial());
     let in_one = || initial == (false, false) && letters.0 == letters.1 && one == both;
@@ -394,7 +467,7 @@ fn example(
     };
     let slot = |at: usize| if how == 3 || how == 4 { at as u8 } else { 0 };
     let other = u8::from(how >= PLACED);
-    let of = |e: &Event, at: usize, t: u8, l: u8| Event {
+    let of = |e: &LetterEvent, at: usize, t: u8, l: u8| LetterEvent {
         thread: thread(e, t),
         slot: slot(at),
         location: located(e, l),
@@ -420,10 +493,10 @@ pub(super) fn groups(p: &Place, q: &Place) -> Vec<bool> {
         .collect()
 }
 
-impl Event {
+impl LetterEvent {
     /// The initial write of a location, for plain accesses or atomic ones.
-    pub(super) fn initial(plain: bool) -> Event {
-        Event {
+    pub(super) fn initial(plain: bool) -> LetterEvent {
+        LetterEvent {
             ty: u16::from(plain),
             scope: None,
             reads: false,
@@ -447,56 +520,85 @@ impl Event {
 }
 
 fn is_related(
-    relation: Relation,
-    (i, a): (usize, &Event),
-    (j, b): (usize, &Event),
+    relation: PositionRelation,
+    first: NumberedEvent<'_>,
+    second: NumberedEvent<'_>,
     places: &[Place],
 ) -> bool {
-    let both = |f: &dyn Fn(&Place, &Place) -> bool| match (a.thread, b.thread) {
-        (Some(x), Some(y)) => x == y || f(&places[usize::from(x)], &places[usize::from(y)]),
-        _ => false,
-    };
+    let NumberedEvent { at: i, event: a } = first;
+    let NumberedEvent { at: j, event: b } = second;
+    fn both(
+        f: &dyn Fn(&Place, &Place) -> bool,
+        places: &[Place],
+        a_thread: &Option<u8>,
+        b_thread: &Option<u8>,
+    ) -> bool {
+        match (*a_thread, *b_thread) {
+            (Some(x), Some(y)) => x == y || f(&places[usize::from(x)], &places[usize::from(y)]),
+            _ => false,
+        }
+    }
     let is_before = || i < j && a.thread.is_some() && a.thread == b.thread;
     match relation {
-        Relation::ProgramOrder => is_before(),
-        Relation::OneThread => a.thread == b.thread,
-        Relation::Apart => a.thread != b.thread,
-        Relation::OneLocation => a.location.is_some() && a.location == b.location,
-        Relation::OneAddress => {
+        PositionRelation::ProgramOrder => is_before(),
+        PositionRelation::OneThread => a.thread == b.thread,
+        PositionRelation::Apart => a.thread != b.thread,
+        PositionRelation::OneLocation => a.location.is_some() && a.location == b.location,
+        PositionRelation::OneAddress => {
             a.location.is_some() && a.location == b.location && a.aliased == b.aliased
         }
-        Relation::Data if a.slot == b.slot => {
-            a.adds && is_related(Relation::Halves, (i, a), (j, b), places)
+        PositionRelation::Data if a.slot == b.slot => {
+            a.adds && is_related(PositionRelation::Halves, first, second, places)
         }
-        Relation::Data => is_before() && a.tells && b.writes && b.tied,
-        Relation::Control if a.slot == b.slot => {
-            a.compares && is_related(Relation::Halves, (i, a), (j, b), places)
+        PositionRelation::Data => is_before() && a.tells && b.writes && b.tied,
+        PositionRelation::Control if a.slot == b.slot => {
+            a.compares && is_related(PositionRelation::Halves, first, second, places)
         }
-        Relation::Control => is_before() && a.slot != b.slot && a.reads && a.tied,
-        Relation::Meeting => {
+        PositionRelation::Control => is_before() && a.slot != b.slot && a.reads && a.tied,
+        PositionRelation::Meeting => {
             let once = a.thread != b.thread || a.slot == b.slot;
-            a.arrives && b.waits && once && both(&|p, q| p.same(q, Scope::Cta))
+            a.arrives
+                && b.waits
+                && once
+                && both(&|p, q| p.same(q, Scope::Cta), places, &a.thread, &b.thread)
         }
-        Relation::Halves => {
+        PositionRelation::Halves => {
             a.thread.is_some() && a.thread == b.thread && a.slot == b.slot && a.reads && b.writes
         }
-        Relation::Inclusion => match (a.scope, b.scope) {
-            (Some(x), Some(y)) => both(&|p, q| p.same(q, x) && p.same(q, y)),
+        PositionRelation::Inclusion => match (a.scope, b.scope) {
+            (Some(x), Some(y)) => both(
+                &|p, q| p.same(q, x) && p.same(q, y),
+                places,
+                &a.thread,
+                &b.thread,
+            ),
             _ => false,
         },
-        Relation::Group(scope) => both(&|p, q| p.same(q, scope)),
-        Relation::OneGpu => both(&Place::same_gpu),
-        Relation::Kernel => both(&|p, q| p.same_gpu(q) && p.kernel == q.kernel),
-        Relation::Initial => a.thread.is_none() && b.thread.is_some(),
-        Relation::Empty => false,
+        PositionRelation::Group(scope) => {
+            both(&|p, q| p.same(q, scope), places, &a.thread, &b.thread)
+        }
+        PositionRelation::OneGpu => both(&Place::same_gpu, places, &a.thread, &b.thread),
+        PositionRelation::Kernel => both(
+            &|p, q| p.same_gpu(q) && p.kernel == q.kernel,
+            places,
+            &a.thread,
+            &b.thread,
+        ),
+        PositionRelation::Initial => a.thread.is_none() && b.thread.is_some(),
+        PositionRelation::Empty => false,
     }
 }
 
 /// Reduces a model to programs of these letters; with `flags`, including definedness.
-pub(super) fn reduced_by(model: &Model, learnt: &Learnt, flags: bool) -> Result<Reduced, String> {
+pub(super) fn reduced_by(
+    model: &Model,
+    learnt: &LetterMeanings,
+    flags: bool,
+) -> Result<ReducedModel, String> {
     // A flag that no program of these letters can raise is dropped.
     let undefined = |i: &usize| {
-        model.flags[*i].effect == Effect::Undefined && may_raise(model, *i, &learnt.test.program)
+        model.flags[*i].effect == TestEffect::Undefined
+            && may_raise(model, *i, &learnt.test.program)
     };
     let flags: Vec<usize> = (0..model.flags.len())
         .filter(undefined)
@@ -508,7 +610,7 @@ pub(super) fn reduced_by(model: &Model, learnt: &Learnt, flags: bool) -> Result<
             Ok(bits) => bits.clone(),
             Err(why) => {
                 refused = Some(why.clone());
-                Bits::none(learnt.pairs.types * learnt.pairs.types * STANDINGS)
+                TypeSet::none(learnt.pairs.types * learnt.pairs.types * STANDINGS)
             }
         }
     });
@@ -520,10 +622,10 @@ pub(super) fn reduced_by(model: &Model, learnt: &Learnt, flags: bool) -> Result<
 ///
 /// # Errors
 /// Why the model cannot judge such programs.
-pub fn says(judged: Judged<'_>, alphabet: &Alphabet) -> Result<Says, String> {
+pub fn says(judged: JudgeSetup<'_>, alphabet: &Alphabet) -> Result<ModelSummary, String> {
     let learnt = judged.learnt(alphabet)?;
     let same = reduced_by(judged.model, &learnt, true)?.same();
-    Ok(Says {
+    Ok(ModelSummary {
         same,
         becomes: learnt.becomes.clone(),
     })
@@ -531,9 +633,9 @@ pub fn says(judged: Judged<'_>, alphabet: &Alphabet) -> Result<Says, String> {
 
 /// A reduced model and the events of its letters.
 #[derive(Debug, PartialEq)]
-pub struct Says {
-    same: Same,
-    becomes: Vec<Vec<Event>>,
+pub struct ModelSummary {
+    same: ComparableModel,
+    becomes: Vec<Vec<LetterEvent>>,
 }
 
 /// A program of two threads; each contains every letter once, one per line.
@@ -541,15 +643,18 @@ pub struct Says {
 /// # Errors
 /// If there is no such program.
 pub fn sample(alphabet: &Alphabet, mapping: Option<&Mapping>) -> Result<LitmusTest, String> {
-    let slot = |l: &crate::letters::Letter| {
-        let location = l.kind.accesses().then_some(u8::from(l.kind.is_plain()));
-        Slot {
-            kind: l.kind,
-            location,
-        }
-    };
-    let slots: Vec<Slot> = alphabet.letters.iter().map(slot).collect();
-    let shape = Shape {
+    let slots: Vec<ShapeSlot> = alphabet
+        .letters
+        .iter()
+        .map(|l| {
+            let location = l.kind.accesses().then_some(u8::from(l.kind.is_plain()));
+            ShapeSlot {
+                kind: l.kind,
+                location,
+            }
+        })
+        .collect();
+    let shape = ProgramShape {
         threads: vec![slots.clone(), slots],
     };
     let letters: Vec<usize> = (0..alphabet.letters.len())
@@ -576,14 +681,13 @@ pub fn sample(alphabet: &Alphabet, mapping: Option<&Mapping>) -> Result<LitmusTe
 /// Parses a program that this module has written.
 pub(super) fn read(text: &str) -> Result<LitmusTest, String> {
     let tests = litmus::parse("program.toml", text.as_bytes());
-    let refused = |errors: Vec<diag::Diagnostic>| {
-        errors.first().map_or_else(
-            || "the program cannot be read".to_owned(),
-            |e| format!("{}: {text}", e.message),
-        )
-    };
     tests
-        .map_err(refused)?
+        .map_err(|errors: Vec<diag::Diagnostic>| {
+            errors.first().map_or_else(
+                || "the program cannot be read".to_owned(),
+                |e| format!("{}: {text}", e.message),
+            )
+        })?
         .pop()
         .ok_or_else(|| "there is no program".to_owned())
 }

@@ -4,9 +4,9 @@ use super::learnt::read;
 use super::*;
 use crate::letters::Further;
 use crate::outcome::outcomes;
-use crate::search::Found;
-use crate::shape::{Slot, shapes};
-use cat::model::clauses::Text;
+use crate::search::DifferingProgram;
+use crate::shape::{ShapeSlot, shapes};
+use cat::model::clauses::ModelText;
 use cat::model::{Library, Shipped, load_shipped};
 use engine::skeleton::base::Base;
 use engine::skeleton::signature::{row, signature};
@@ -100,7 +100,7 @@ fn judges_agree_with_sessions() {
             .or(Dialect::of_model(name))
             .unwrap_or_default();
         let alphabet = Alphabet::new(dialect, further);
-        let judged = Judged {
+        let judged = JudgeSetup {
             model: &model,
             mapping,
             set: &[],
@@ -120,7 +120,7 @@ fn judges_agree_with_sessions() {
                 let mut all = outcomes(shape);
                 all.retain(|outcome| outcome.written(shape).is_some());
                 let outcome = all[numbers.below(all.len())].clone();
-                let found = Found {
+                let found = DifferingProgram {
                     shape: shape.clone(),
                     places: places.clone(),
                     letters,
@@ -177,7 +177,7 @@ fn clauses_that_say_nothing_change_no_answer() {
     let (mut silent, mut speaking) = (0, 0);
     for name in ["ptx", "cuda", "opencl-3.1", "c11", "sc"] {
         let signature = signature();
-        let text = Text {
+        let text = ModelText {
             main: Library::model(name).expect("shipped"),
             name,
             includes: &Shipped,
@@ -186,14 +186,14 @@ fn clauses_that_say_nothing_change_no_answer() {
         };
         let (model, clauses) = text.clauses().expect("valid");
         let alphabet = Alphabet::new(Dialect::of_model(name).unwrap_or_default(), &[]);
-        let plain = Judged {
+        let plain = JudgeSetup {
             model: &model,
             mapping: None,
             set: &[],
             learnt: None,
         };
-        let learnt = Arc::new(Learnt::new(plain, &alphabet).expect("it judges"));
-        let judged = Judged {
+        let learnt = Arc::new(LetterMeanings::new(plain, &alphabet).expect("it judges"));
+        let judged = JudgeSetup {
             learnt: Some(&learnt),
             ..plain
         };
@@ -222,7 +222,7 @@ fn clauses_that_say_nothing_change_no_answer() {
                 }
                 let all = outcomes(&shape);
                 let outcome = all[numbers.below(all.len())].clone();
-                let text = Found {
+                let text = DifferingProgram {
                     shape,
                     places,
                     letters,
@@ -272,23 +272,23 @@ fn a_compare_exchange_that_fails_writes_nothing() {
         (&[Further::Plain, Further::Branch], false),
     ] {
         let alphabet = Alphabet::new(Dialect::C, further);
-        let judged = Judged {
+        let judged = JudgeSetup {
             model: &model,
             mapping: None,
             set: &[],
             learnt: None,
         };
         let mut judge = Judge::new(judged, &alphabet, true).expect("it judges");
-        let slot = |kind, location| Slot {
+        let slot = |kind, location| ShapeSlot {
             kind,
             location: Some(location),
         };
         let threads = vec![
-            vec![slot(Kind::PlainWrite, 0), slot(Kind::Write, 1)],
-            vec![slot(Kind::Read, 1), slot(Kind::PlainRead, 0)],
-            vec![slot(Kind::Update, 1)],
+            vec![slot(InstrKind::PlainWrite, 0), slot(InstrKind::Write, 1)],
+            vec![slot(InstrKind::Read, 1), slot(InstrKind::PlainRead, 0)],
+            vec![slot(InstrKind::Update, 1)],
         ];
-        let shape = Shape { threads };
+        let shape = ProgramShape { threads };
         let letter = |kind, order, tied| {
             let fits = |l: &usize| {
                 (alphabet.letters[*l].order, alphabet.letters[*l].tied) == (order, tied)
@@ -296,13 +296,13 @@ fn a_compare_exchange_that_fails_writes_nothing() {
             alphabet.of(kind).find(fits).expect("there is one")
         };
         let letters = vec![
-            letter(Kind::PlainWrite, None, false),
-            letter(Kind::Write, Some(Order::Release), false),
-            letter(Kind::Read, Some(Order::Acquire), true),
-            letter(Kind::PlainRead, None, false),
-            letter(Kind::Update, Some(Order::Relaxed), false),
+            letter(InstrKind::PlainWrite, None, false),
+            letter(InstrKind::Write, Some(Order::Release), false),
+            letter(InstrKind::Read, Some(Order::Acquire), true),
+            letter(InstrKind::PlainRead, None, false),
+            letter(InstrKind::Update, Some(Order::Relaxed), false),
         ];
-        let outcome = Outcome {
+        let outcome = ShapeOutcome {
             sources: vec![None, None, Some(4), Some(0), Some(1)],
             last: vec![0, 4],
         };
@@ -312,7 +312,7 @@ fn a_compare_exchange_that_fails_writes_nothing() {
             defined,
             "{further:?}"
         );
-        let text = Found {
+        let text = DifferingProgram {
             shape,
             places,
             letters,
@@ -337,31 +337,36 @@ fn what_is_read_of_an_addition_is_what_it_leaves() {
     let model = load_shipped("sc", &signature())
         .expect("shipped")
         .expect("valid");
-    let slot = |kind, location| Slot {
+    let slot = |kind, location| ShapeSlot {
         kind,
         location: Some(location),
     };
-    let added = || [vec![slot(Kind::Write, 0)], vec![slot(Kind::Reduce, 0)]];
+    let added = || {
+        [
+            vec![slot(InstrKind::Write, 0)],
+            vec![slot(InstrKind::Reduce, 0)],
+        ]
+    };
     for (further, then, last, written) in [
         (
             Further::Compare,
-            vec![slot(Kind::Update, 0)],
+            vec![slot(InstrKind::Update, 0)],
             vec![2],
             "cas r0, x, 3, 4",
         ),
         (
             Further::Depend,
-            vec![slot(Kind::Read, 0), slot(Kind::Write, 1)],
+            vec![slot(InstrKind::Read, 0), slot(InstrKind::Write, 1)],
             vec![1, 3],
             "add v1, r0, -2\n",
         ),
     ] {
         let alphabet = Alphabet::new(Dialect::Ptx, &[Further::Reduce, further]);
-        let shape = Shape {
+        let shape = ProgramShape {
             threads: added().into_iter().chain([then]).collect(),
         };
         let tied = further == Further::Depend;
-        let letter = |(at, slot): (usize, Slot)| {
+        let letter = |(at, slot): (usize, ShapeSlot)| {
             let fits = |&l: &usize| alphabet.letters[l].tied == (tied && at == 3);
             alphabet.of(slot.kind).find(fits).expect("there is one")
         };
@@ -373,8 +378,8 @@ fn what_is_read_of_an_addition_is_what_it_leaves() {
             .collect();
         let mut sources = vec![None, Some(0), Some(1)];
         sources.resize(letters.len(), None);
-        let outcome = Outcome { sources, last };
-        let text = Found {
+        let outcome = ShapeOutcome { sources, last };
+        let text = DifferingProgram {
             places: alphabet.apart(3),
             shape,
             letters,
@@ -396,14 +401,16 @@ fn what_is_read_of_an_addition_is_what_it_leaves() {
 /// which may have had more events.
 #[test]
 fn a_program_that_is_excluded_at_once_may_follow_a_larger_one() {
-    let text = "test\nempty F as No-Fence\nfree rf : function within (W * R) & loc\nfree co : order within ((W * W) & loc) \\ id\n\
-                covering ((W * W) & loc) \\ id\nvalues rf\nfinal co\nacyclic po | rf | co | fr as SC\n";
+    let text = "test\nempty F as No-Fence\nfree rf : function within (W * R) & loc\nfree co : \
+                order within ((W * W) & loc) \\ id\n\
+                covering ((W * W) & loc) \\ id\nvalues rf\nfinal co\nacyclic po | rf | co | fr as \
+                SC\n";
     let source = diag::SourceFile::new("test.cat", text.to_owned());
     let model =
         cat::model::load(source, "test", &cat::model::Shipped, &signature(), None).expect("valid");
     let alphabet = Alphabet::new(Dialect::Ptx, &[]);
     let mut judge = Judge::new(
-        Judged {
+        JudgeSetup {
             model: &model,
             mapping: None,
             set: &[],
@@ -413,7 +420,7 @@ fn a_program_that_is_excluded_at_once_may_follow_a_larger_one() {
         true,
     )
     .expect("it judges");
-    let mut asked = |shape: &Shape| {
+    let mut asked = |shape: &ProgramShape| {
         let letters: Vec<usize> = shape
             .slots()
             .map(|(_, s)| alphabet.of(s.kind).next().expect("there is one"))
@@ -426,7 +433,7 @@ fn a_program_that_is_excluded_at_once_may_follow_a_larger_one() {
         let all = shapes(size, &alphabet.kinds());
         all.into_iter()
             .rev()
-            .find(|shape| shape.has(Kind::Fence) == fence)
+            .find(|shape| shape.has(InstrKind::Fence) == fence)
             .expect("there is one")
     };
     assert!(asked(&of(4, false)));

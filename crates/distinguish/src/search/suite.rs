@@ -6,7 +6,7 @@
 //! take its place. Undefined programs have no forbidden outcomes.
 //!
 //! # Pruning
-//! The same as in the search ([`super::Compared`]): if a choice is forbidden and not weakest, it
+//! The same as in the search ([`super::LetterOrder`]): if a choice is forbidden and not weakest, it
 //! has a forbidden weakening.
 //!
 //! # Source
@@ -24,9 +24,9 @@ use cat::model::Model;
 
 /// The specification of a suite.
 #[derive(Debug)]
-pub struct Wanted<'a> {
+pub struct SuiteRequest<'a> {
     /// The model.
-    pub model: Judged<'a>,
+    pub model: JudgeSetup<'a>,
     /// For each of its clauses, the model without it.
     pub mutants: &'a [Model],
     /// The letters of programs.
@@ -43,7 +43,7 @@ pub struct Wanted<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Minimal {
     /// The program and the forbidden outcome.
-    pub test: Found,
+    pub test: DifferingProgram,
     /// The mutants that allow it, by number.
     pub needs: Vec<usize>,
 }
@@ -66,9 +66,9 @@ pub struct Suite {
 ///
 /// # Errors
 /// Why the model cannot judge such programs.
-pub fn suite(wanted: &Wanted<'_>) -> Result<Suite, String> {
+pub fn suite(wanted: &SuiteRequest<'_>) -> Result<Suite, String> {
     let alphabet = wanted.alphabet;
-    let sought = Sought {
+    let sought = SearchRequest {
         allows: Vec::new(),
         forbids: vec![wanted.model],
         alphabet,
@@ -79,11 +79,11 @@ pub fn suite(wanted: &Wanted<'_>) -> Result<Suite, String> {
         deadline: wanted.deadline,
     };
     let compared = Searcher::new(&sought)?.compared;
-    let mut asked = Asked::new(wanted.model, alphabet)?;
-    asked.compared = (compared == Compared::All).then(|| Arc::new(alphabet.clone()));
+    let mut asked = ForbiddenJudge::new(wanted.model, alphabet)?;
+    asked.compared = (compared == LetterOrder::All).then(|| Arc::new(alphabet.clone()));
     let judged = |model| {
-        Asked::new(
-            Judged {
+        ForbiddenJudge::new(
+            JudgeSetup {
                 model,
                 ..wanted.model
             },
@@ -98,10 +98,14 @@ pub fn suite(wanted: &Wanted<'_>) -> Result<Suite, String> {
     let mut suite = Suite::default();
     for size in 1..=wanted.size {
         let shapes = shapes(size, &alphabet.kinds());
-        let minimal = |asked: &mut Asked, shape: &Shape| {
-            asked.minimal(shape, alphabet, compared, wanted.deadline)
-        };
-        let (found, done) = each(&asked, &shapes, wanted.jobs, minimal);
+        let (found, done) = each(
+            &asked,
+            &shapes,
+            wanted.jobs,
+            |asked: &mut ForbiddenJudge, shape: &ProgramShape| {
+                asked.minimal(shape, alphabet, compared, wanted.deadline)
+            },
+        );
         suite
             .tests
             .extend(found.into_iter().flatten().map(|test| Minimal {
@@ -114,14 +118,14 @@ pub fn suite(wanted: &Wanted<'_>) -> Result<Suite, String> {
         }
         suite.searched = size;
     }
-    let tests: Vec<Found> = suite
+    let tests: Vec<DifferingProgram> = suite
         .tests
         .iter()
         .map(|minimal| minimal.test.clone())
         .collect();
     // Each mutant judges all tests in turn, because consecutive programs are similar.
     let numbers: Vec<usize> = (0..mutants.len()).collect();
-    let allowed = |mutants: &mut Vec<Asked>, mutant: &usize| {
+    let allowed = |mutants: &mut Vec<ForbiddenJudge>, mutant: &usize| {
         let mut found = Vec::new();
         for (number, test) in tests.iter().enumerate() {
             if stop::late(wanted.deadline) {
@@ -191,24 +195,27 @@ fn each<S: Clone + Sync, I: Sync, T: Send>(
 }
 
 /// For each placement of a shape, whether programs are defined: by letters, with the derived facts.
-type Definedness = Vec<(Vec<Place>, FxHashMap<Vec<usize>, bool>, Known)>;
+type Definedness = Vec<(Vec<Place>, FxHashMap<Vec<usize>, bool>, MonotoneCache)>;
 
 /// A model that decides which tests it forbids.
 #[derive(Clone)]
-pub(super) struct Asked {
+pub(super) struct ForbiddenJudge {
     judge: Judge,
     /// The judge for undefined behaviour, if the model has any.
     defines: Option<Judge>,
     /// For each letter, whether the executed instructions depend on the value it reads.
     asks: Vec<bool>,
     /// Whether programs are defined, for one shape and its shapes without an instruction.
-    defined: Vec<(Shape, Definedness)>,
+    defined: Vec<(ProgramShape, Definedness)>,
     /// The strength order of letters, if definedness extends to stronger letters.
     compared: Option<Arc<Alphabet>>,
 }
 
-impl Asked {
-    pub(super) fn new(judged: Judged<'_>, alphabet: &Alphabet) -> Result<Asked, String> {
+impl ForbiddenJudge {
+    pub(super) fn new(
+        judged: JudgeSetup<'_>,
+        alphabet: &Alphabet,
+    ) -> Result<ForbiddenJudge, String> {
         let learnt = judged.learnt(alphabet)?;
         let judge = Judge::of(judged, Arc::clone(&learnt), false)?;
         let defines = Some(Judge::of(judged, learnt, true)?).filter(Judge::knows_undefined);
@@ -216,7 +223,7 @@ impl Asked {
         let asks = letters
             .map(|(l, letter)| letter.tied || alphabet.failing(l).is_some())
             .collect();
-        Ok(Asked {
+        Ok(ForbiddenJudge {
             judge,
             defines,
             asks,
@@ -226,8 +233,8 @@ impl Asked {
     }
 
     /// Whether the program is defined and does not show the outcome.
-    pub(super) fn forbids(&mut self, test: &Found) -> bool {
-        let Found {
+    pub(super) fn forbids(&mut self, test: &DifferingProgram) -> bool {
+        let DifferingProgram {
             shape,
             places,
             letters,
@@ -238,11 +245,11 @@ impl Asked {
             && self.is_defined(test)
     }
 
-    fn is_defined(&mut self, test: &Found) -> bool {
+    fn is_defined(&mut self, test: &DifferingProgram) -> bool {
         let Some(judge) = &mut self.defines else {
             return true;
         };
-        let Found {
+        let DifferingProgram {
             shape,
             places,
             letters,
@@ -267,7 +274,11 @@ impl Asked {
             .iter()
             .position(|known| known.0 == *places)
             .unwrap_or_else(|| {
-                of_shape.push((places.clone(), FxHashMap::default(), Known::default()));
+                of_shape.push((
+                    places.clone(),
+                    FxHashMap::default(),
+                    MonotoneCache::default(),
+                ));
                 of_shape.len() - 1
             });
         let (_, exact, known) = &mut of_shape[at];
@@ -286,13 +297,13 @@ impl Asked {
     /// The minimal tests of a shape; `None`: time ran out.
     fn minimal(
         &mut self,
-        shape: &Shape,
+        shape: &ProgramShape,
         alphabet: &Alphabet,
-        compared: Compared,
+        compared: LetterOrder,
         deadline: Option<Instant>,
-    ) -> Option<Vec<Found>> {
+    ) -> Option<Vec<DifferingProgram>> {
         self.defined.clear();
-        let slots: Vec<Slot> = shape.slots().map(|(_, slot)| slot).collect();
+        let slots: Vec<ShapeSlot> = shape.slots().map(|(_, slot)| slot).collect();
         let choices = classes(alphabet, shape, compared);
         let placements = alphabet.placements(shape.threads.len());
         let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
@@ -312,7 +323,7 @@ impl Asked {
                         .zip(&chosen)
                         .map(|(c, &i)| c[i].as_slice())
                         .collect();
-                    let with = |letters| Found {
+                    let with = |letters| DifferingProgram {
                         shape: shape.clone(),
                         places: places.clone(),
                         letters,
@@ -321,16 +332,15 @@ impl Asked {
                     // No test is minimal if an instruction is superfluous for all letters.
                     let spared = self.forbids(&with(strongest(&open)))
                         && self.can_spare(&with(weakest(&open)));
-                    let mut least = Least::new(&open);
+                    let mut least = WeakestLetters::new(&open);
                     let mut late = false;
                     while let Some(letters) = least.next(alphabet, |letters| {
                         late |= stop::late(deadline);
                         !late && !spared && self.forbids(&with(letters.to_vec()))
                     }) {
-                        let one = |s: &Symmetry| s.labels(places, &letters);
                         let labels = symmetries
                             .iter()
-                            .map(one)
+                            .map(|s| s.labels(places, &letters))
                             .min()
                             .expect("there is the identity");
                         let test = with(letters);
@@ -353,7 +363,7 @@ impl Asked {
     }
 
     /// Whether no weakening of a forbidden test is forbidden.
-    pub(super) fn is_minimal(&mut self, test: &Found, alphabet: &Alphabet) -> bool {
+    pub(super) fn is_minimal(&mut self, test: &DifferingProgram, alphabet: &Alphabet) -> bool {
         let mut weaker = test.clone();
         for i in 0..test.letters.len() {
             for below in alphabet.steps_below(test.letters[i]) {
@@ -367,7 +377,7 @@ impl Asked {
         let apart = alphabet.steps_apart(&test.places);
         !self.can_spare(test)
             && !apart.into_iter().any(|places| {
-                self.forbids(&Found {
+                self.forbids(&DifferingProgram {
                     places,
                     ..test.clone()
                 })
@@ -375,20 +385,19 @@ impl Asked {
     }
 
     /// Whether the test remains forbidden without some instruction.
-    fn can_spare(&mut self, test: &Found) -> bool {
+    fn can_spare(&mut self, test: &DifferingProgram) -> bool {
         (0..test.letters.len()).any(|gone| left(test, gone).iter().all(|left| self.forbids(left)))
     }
 }
 
 /// The program without an instruction, with each outcome that agrees with the rest of the test's
 /// outcome.
-pub(super) fn left(test: &Found, gone: usize) -> Vec<Found> {
-    let Found { shape, outcome, .. } = test;
-    let slots: Vec<Slot> = shape.slots().map(|(_, slot)| slot).collect();
+pub(super) fn left(test: &DifferingProgram, gone: usize) -> Vec<DifferingProgram> {
+    let DifferingProgram { shape, outcome, .. } = test;
+    let slots: Vec<ShapeSlot> = shape.slots().map(|(_, slot)| slot).collect();
     let of = |l: Option<u8>| {
-        let writes = |i: &usize| *i != gone && slots[*i].kind.writes() && slots[*i].location == l;
         (0..slots.len())
-            .filter(writes)
+            .filter(|i| *i != gone && slots[*i].kind.writes() && slots[*i].location == l)
             .map(|i| i as u8)
             .collect::<Vec<u8>>()
     };
@@ -426,7 +435,7 @@ pub(super) fn left(test: &Found, gone: usize) -> Vec<Found> {
     }
     let left = |outcome| {
         without(
-            &Found {
+            &DifferingProgram {
                 outcome,
                 ..test.clone()
             },
@@ -439,17 +448,16 @@ pub(super) fn left(test: &Found, gone: usize) -> Vec<Found> {
 }
 
 fn with_each<T: Copy>(
-    all: &[Outcome],
+    all: &[ShapeOutcome],
     choices: &[T],
-    set: impl Fn(&mut Outcome, T),
-) -> Vec<Outcome> {
-    let with = |(outcome, choice): (&Outcome, &T)| {
-        let mut outcome = outcome.clone();
-        set(&mut outcome, *choice);
-        outcome
-    };
+    set: impl Fn(&mut ShapeOutcome, T),
+) -> Vec<ShapeOutcome> {
     all.iter()
         .flat_map(|outcome| choices.iter().map(move |choice| (outcome, choice)))
-        .map(with)
+        .map(|(outcome, choice)| {
+            let mut outcome = outcome.clone();
+            set(&mut outcome, *choice);
+            outcome
+        })
         .collect()
 }

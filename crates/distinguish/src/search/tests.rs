@@ -17,7 +17,7 @@ fn model(name: &str) -> Model {
 }
 
 /// Runs a test with both models, the first one's mapping if any, and the alphabet.
-fn with(a: &str, b: &str, mapping: Option<&str>, test: impl FnOnce(Sought<'_>)) {
+fn with(a: &str, b: &str, mapping: Option<&str>, test: impl FnOnce(SearchRequest<'_>)) {
     with_further(a, b, mapping, &[], test);
 }
 
@@ -26,7 +26,7 @@ fn with_further(
     b: &str,
     mapping: Option<&str>,
     further: &[Further],
-    test: impl FnOnce(Sought<'_>),
+    test: impl FnOnce(SearchRequest<'_>),
 ) {
     let (a_model, b_model) = (model(a), model(b));
     let mapping = mapping.map(|m| Mapping::named(m).expect("shipped"));
@@ -36,14 +36,14 @@ fn with_further(
         .or(Dialect::of_model(b))
         .unwrap_or_default();
     let alphabet = Alphabet::new(dialect, further);
-    test(Sought {
-        allows: vec![Judged {
+    test(SearchRequest {
+        allows: vec![JudgeSetup {
             model: &a_model,
             mapping,
             set: &[],
             learnt: None,
         }],
-        forbids: vec![Judged {
+        forbids: vec![JudgeSetup {
             model: &b_model,
             mapping: None,
             set: &[],
@@ -59,7 +59,10 @@ fn with_further(
 }
 
 /// Tries all placements and letters. Returns the results without the letters.
-fn plain(sought: &Sought<'_>, shapes: &[Shape]) -> BTreeSet<(Shape, Outcome)> {
+fn plain(
+    sought: &SearchRequest<'_>,
+    shapes: &[ProgramShape],
+) -> BTreeSet<(ProgramShape, ShapeOutcome)> {
     let mut searcher = Searcher::new(sought).expect("they judge such programs");
     let mut found = BTreeSet::new();
     for shape in shapes {
@@ -142,11 +145,12 @@ fn cutting_loses_nothing() {
 /// is found.
 #[test]
 fn cutting_loses_nothing_of_further_letters() {
-    let barriers = |shape: &Shape| shape.has(Kind::Barrier);
-    let named = |name: &'static str| move |shape: &Shape| shape.name() == name;
-    let plain =
-        |shape: &Shape| named("Rxry+wyWx")(shape) || shape.has(Kind::Barrier) && shape.is_plain(0);
-    type Fits<'a> = &'a dyn Fn(&Shape) -> bool;
+    let barriers = |shape: &ProgramShape| shape.has(InstrKind::Barrier);
+    let named = |name: &'static str| move |shape: &ProgramShape| shape.name() == name;
+    let plain = |shape: &ProgramShape| {
+        named("Rxry+wyWx")(shape) || shape.has(InstrKind::Barrier) && shape.is_plain(0)
+    };
+    type Fits<'a> = &'a dyn Fn(&ProgramShape) -> bool;
     let cases: [(&str, &str, &[Further], Fits<'_>, bool); 8] = [
         ("ptx", "sc", &[Further::Barrier], &barriers, true),
         ("sc", "ptx", &[Further::Barrier], &barriers, false),
@@ -225,12 +229,12 @@ fn plain_accesses_behind_a_branch_are_defined_where_they_are_ordered() {
                     sought.alphabet.of(kind).find(fits).expect("there is one")
                 };
                 let letters = [
-                    letter(Kind::Read, order, branch),
-                    letter(Kind::PlainRead, None, false),
-                    letter(Kind::PlainWrite, None, false),
-                    letter(Kind::Write, Some(Order::Release), false),
+                    letter(InstrKind::Read, order, branch),
+                    letter(InstrKind::PlainRead, None, false),
+                    letter(InstrKind::PlainWrite, None, false),
+                    letter(InstrKind::Write, Some(Order::Release), false),
                 ];
-                let outcome = Outcome {
+                let outcome = ShapeOutcome {
                     sources: vec![Some(3), Some(2), None, None],
                     last: vec![3, 2],
                 };
@@ -255,7 +259,7 @@ fn the_smallest_programs_have_these_sizes() {
     ];
     for (a, b, size) in sizes {
         with(a, b, None, |sought| {
-            let answer = search(&Sought {
+            let answer = search(&SearchRequest {
                 all: false,
                 size: 5,
                 ..sought
@@ -286,7 +290,7 @@ fn a_store_behind_an_sc_fence_needs_no_release() {
     let without: &'static Mapping = Box::leak(Box::new(without));
     let alphabet = Alphabet::new(Dialect::Cuda, &[]);
     let judged = |mapping| {
-        vec![Judged {
+        vec![JudgeSetup {
             model: &ptx,
             mapping: Some(mapping),
             set: &[],
@@ -301,7 +305,7 @@ fn a_store_behind_an_sc_fence_needs_no_release() {
     ] {
         let (allows, forbids) = (judged(allows), judged(forbids));
         let alphabet = &alphabet;
-        let sought = Sought {
+        let sought = SearchRequest {
             allows,
             forbids,
             alphabet,
@@ -319,17 +323,17 @@ fn a_store_behind_an_sc_fence_needs_no_release() {
 #[test]
 fn equal_scopes_are_gone_through_one_by_one() {
     for (a, b, mapping, compared) in [
-        ("ptx", "sc", None, Compared::All),
-        ("ptx-v6.0", "ptx", None, Compared::All),
-        ("c11", "rc11", None, Compared::All),
-        ("cuda", "cuda-17", None, Compared::All),
-        ("opencl-3.1", "opencl-3.1", None, Compared::All),
-        ("opencl", "opencl-simp", None, Compared::OfOneScope),
+        ("ptx", "sc", None, LetterOrder::All),
+        ("ptx-v6.0", "ptx", None, LetterOrder::All),
+        ("c11", "rc11", None, LetterOrder::All),
+        ("cuda", "cuda-17", None, LetterOrder::All),
+        ("opencl-3.1", "opencl-3.1", None, LetterOrder::All),
+        ("opencl", "opencl-simp", None, LetterOrder::OfOneScope),
         // The weakest letters of all scopes allow the most, but do not order definedness.
-        ("opencl", "opencl-3.1", None, Compared::OfOneScope),
-        ("opencl-3.1", "opencl", None, Compared::OfOneScope),
-        ("ptx", "cuda", Some("cuda-ptx"), Compared::All),
-        ("ptx", "opencl", Some("opencl-ptx"), Compared::OfOneScope),
+        ("opencl", "opencl-3.1", None, LetterOrder::OfOneScope),
+        ("opencl-3.1", "opencl", None, LetterOrder::OfOneScope),
+        ("ptx", "cuda", Some("cuda-ptx"), LetterOrder::All),
+        ("ptx", "opencl", Some("opencl-ptx"), LetterOrder::OfOneScope),
     ] {
         with(a, b, mapping, |sought| {
             let searcher = Searcher::new(&sought).expect("they judge such programs");
@@ -347,7 +351,7 @@ fn equal_scopes_are_gone_through_one_by_one() {
 fn what_is_found_does_not_depend_on_threads_and_time_is_kept() {
     with("ptx", "sc", None, |sought| {
         let of = |jobs| {
-            let sought = Sought {
+            let sought = SearchRequest {
                 allows: sought.allows.clone(),
                 forbids: sought.forbids.clone(),
                 jobs,
@@ -358,7 +362,7 @@ fn what_is_found_does_not_depend_on_threads_and_time_is_kept() {
         };
         assert_eq!(of(1), of(4));
         assert!(!of(1).is_empty());
-        let late = Sought {
+        let late = SearchRequest {
             allows: sought.allows.clone(),
             forbids: sought.forbids.clone(),
             deadline: Some(Instant::now()),
@@ -373,10 +377,10 @@ fn what_is_found_does_not_depend_on_threads_and_time_is_kept() {
 }
 
 /// Tries all placements, all letters, and every weakening of a forbidden test.
-fn plainly_minimal(sought: &Sought<'_>, size: usize) -> Vec<Found> {
+fn plainly_minimal(sought: &SearchRequest<'_>, size: usize) -> Vec<DifferingProgram> {
     let alphabet = sought.alphabet;
     let mut asked =
-        suite::Asked::new(sought.forbids[0], alphabet).expect("it judges such programs");
+        suite::ForbiddenJudge::new(sought.forbids[0], alphabet).expect("it judges such programs");
     let below = |a: usize, b: usize| a != b && alphabet.letters[a].is_below(&alphabet.letters[b]);
     let mut found = Vec::new();
     for shape in shapes(size, &alphabet.kinds()) {
@@ -394,7 +398,7 @@ fn plainly_minimal(sought: &Sought<'_>, size: usize) -> Vec<Found> {
             loop {
                 let letters: Vec<usize> =
                     chosen.iter().zip(&choices).map(|(&i, c)| c[i][0]).collect();
-                let test = Found {
+                let test = DifferingProgram {
                     shape: shape.clone(),
                     places: places.clone(),
                     letters,
@@ -415,14 +419,15 @@ fn plainly_minimal(sought: &Sought<'_>, size: usize) -> Vec<Found> {
                         weaker
                     })
                 });
-                let apart = alphabet
-                    .steps_apart(&places)
-                    .into_iter()
-                    .map(|places| Found {
-                        places,
-                        ..test.clone()
-                    });
-                let weaker: Vec<Found> = weaker.chain(apart).collect();
+                let apart =
+                    alphabet
+                        .steps_apart(&places)
+                        .into_iter()
+                        .map(|places| DifferingProgram {
+                            places,
+                            ..test.clone()
+                        });
+                let weaker: Vec<DifferingProgram> = weaker.chain(apart).collect();
                 let mut spared = (0..size).map(|gone| suite::left(&test, gone));
                 if asked.forbids(&test)
                     && !weaker.iter().any(|weaker| asked.forbids(weaker))
@@ -440,9 +445,9 @@ fn plainly_minimal(sought: &Sought<'_>, size: usize) -> Vec<Found> {
 }
 
 /// One test for each class that differs only in names.
-fn up_to_names(tests: &[Found]) -> BTreeSet<String> {
-    let name = |test: &Found| {
-        let Found {
+fn up_to_names(tests: &[DifferingProgram]) -> BTreeSet<String> {
+    let name = |test: &DifferingProgram| {
+        let DifferingProgram {
             shape,
             places,
             letters,
@@ -474,7 +479,7 @@ fn suites_have_all_minimal_tests() {
     ] {
         let size = if long { most } else { 2 };
         with(name, name, None, |sought| {
-            let wanted = Wanted {
+            let wanted = SuiteRequest {
                 model: sought.forbids[0],
                 mutants: &[],
                 alphabet: sought.alphabet,
@@ -484,10 +489,11 @@ fn suites_have_all_minimal_tests() {
             };
             let made = suite(&wanted).expect("it judges such programs");
             assert_eq!((made.searched, made.stopped), (size, None));
-            let tests: Vec<Found> = made.tests.into_iter().map(|minimal| minimal.test).collect();
+            let tests: Vec<DifferingProgram> =
+                made.tests.into_iter().map(|minimal| minimal.test).collect();
             let names = up_to_names(&tests);
             assert_eq!(names.len(), tests.len(), "{name}: some test is there twice");
-            let plain: Vec<Found> = (1..=size)
+            let plain: Vec<DifferingProgram> = (1..=size)
                 .flat_map(|size| plainly_minimal(&sought, size))
                 .collect();
             assert_eq!(names, up_to_names(&plain), "{name}");
@@ -508,7 +514,7 @@ fn minimal_tests_need_their_clauses() {
         };
         let mutants = [without("SC"), without("Atomicity")];
         let (model, alphabet) = (sought.forbids[0], sought.alphabet);
-        let wanted = Wanted {
+        let wanted = SuiteRequest {
             model,
             mutants: &mutants,
             alphabet,

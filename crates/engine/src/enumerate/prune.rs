@@ -7,8 +7,8 @@ use super::search::{CandidateSearch, EventFacts, PartialCandidate, SearchStop, S
 use crate::bounds::{BoundLeaves, declared_order};
 use crate::eval::Eval;
 use cat::algebra::bounds::{Bound, Bounds, Truth};
-use cat::algebra::{Value, Values, empty, interpret, interpret_while};
-use cat::model::ir::{Node, NodeId, Shape};
+use cat::algebra::{Reuse, Value, Values, empty, interpret, interpret_while};
+use cat::model::ir::{FreeShape, ModelNode, NodeId};
 use cat::rel::Rel;
 
 /// The bounds of a partial candidate.
@@ -40,26 +40,24 @@ impl CandidateSearch<'_, '_, '_> {
             open: &open,
             free: &[],
         };
-        let nothing =
-            |(node, &absent): (&Node, &bool)| absent.then(|| Rc::new(empty(algebra, node.kind)));
+        let nothing = |(node, &absent): (&ModelNode, &bool)| {
+            absent.then(|| Rc::new(empty(algebra, node.kind)))
+        };
         let nothing: Values<Bounds> = model
             .nodes
             .iter()
             .zip(&self.task.absent)
             .map(nothing)
             .collect();
-        let values = interpret(
-            model,
-            algebra,
-            &leaves,
-            &self.fixed,
-            (&nothing, &[]),
-            self.deadline.0,
-        );
+        let reuse = Reuse {
+            known: &nothing,
+            before: &[],
+        };
+        let values = interpret(model, algebra, &leaves, &self.fixed, reuse, self.deadline.0);
         let values = values.ok_or(SearchStop::Time)?;
         let free = model.free.iter().map(|f| match f.shape {
-            Shape::Function => static_bound(&values, f.within).clone(),
-            Shape::Order => declared_order(
+            FreeShape::Function => static_bound(&values, f.within).clone(),
+            FreeShape::Order => declared_order(
                 static_bound(&values, f.within),
                 f.containing.map(|id| static_bound(&values, id)),
             ),
@@ -144,7 +142,10 @@ impl CandidateSearch<'_, '_, '_> {
             open: &known.open,
             free,
         };
-        let known = (known.values.as_slice(), before);
+        let reuse = Reuse {
+            known: &known.values,
+            before,
+        };
         let (model, mut axioms) = (self.task.model, Truth::Yes);
         // After one axiom fails, the others need no evaluation.
         let mut go_on = |node: NodeId, value: &Value<_, _>| {
@@ -165,8 +166,9 @@ impl CandidateSearch<'_, '_, '_> {
             algebra,
             &leaves,
             &self.wanted,
-            known,
-            (&|| self.deadline.passed(), &mut go_on),
+            reuse,
+            &|| self.deadline.passed(),
+            &mut go_on,
         );
         let values = values.ok_or(SearchStop::Time)?;
         let flags = if axioms == Truth::No {

@@ -12,7 +12,7 @@ use crate::execution::Execution;
 use crate::query::FinalState;
 use crate::task::Task;
 use cat::algebra::bounds::{Bound, Truth};
-use cat::model::ir::{NodeId, Shape};
+use cat::model::ir::{FreeShape, NodeId};
 use cat::rel::Rel;
 use program::litmus::Observable;
 use program::memory::CellId;
@@ -42,8 +42,8 @@ impl CandidateSearch<'_, '_, '_> {
         for f in &task.model.free {
             covering.push(f.covering.map(|id| static_rel(&known, id)));
             orders.push(match f.shape {
-                Shape::Function => None,
-                Shape::Order => {
+                FreeShape::Function => None,
+                FreeShape::Order => {
                     match OrderBounds::new(
                         static_rel(&known, f.within),
                         f.containing.map(|id| static_rel(&known, id)),

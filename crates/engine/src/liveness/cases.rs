@@ -24,8 +24,8 @@ use super::beside::ConcurrentCommands;
 use super::held;
 use super::sure;
 use program::host::{
-    Asked as About, ChildStart, CommandId, HandleKind, HostOp, HostProgram, LaunchGraph, Node,
-    Origin, Partial, QueryId, Ref,
+    ChildStart, CommandId, CommandOrigin, HandleKind, HostOp, HostProgram, LaunchGraph, Node,
+    PartialLaunch, QueryId, QuerySubject as About, Ref,
 };
 use program::{Expr, Op, Program, ThreadId};
 use verdict::hang::Wait;
@@ -278,7 +278,7 @@ pub(super) fn end_of(program: &Program, command: CommandId, t: ThreadId) -> Node
 /// Whether a command waits for the end of a work-group of its parent `command`.
 fn waits_for_group(host: &HostProgram, c: CommandId, command: CommandId, group: u32) -> bool {
     match host.command(c).origin {
-        Origin::Device {
+        CommandOrigin::Device {
             parent,
             thread,
             flag: ChildStart::WaitWorkGroup,
@@ -312,7 +312,7 @@ fn unsubmitted(program: &Program, brinks: &[Brink]) -> Result<Vec<CommandId>, Re
     loop {
         let before = found.len();
         for partial in
-            Partial::all(program, &stops).map_err(|why| Reason::Calls(why.to_string()))?
+            PartialLaunch::all(program, &stops).map_err(|why| Reason::Calls(why.to_string()))?
         {
             found.extend(partial.idle(program));
         }
@@ -413,8 +413,8 @@ impl CaseSearch<'_> {
             )));
         }
         let stops: Vec<Node> = set.iter().map(|&i| self.all[i].node).collect();
-        let partials =
-            Partial::all(self.program, &stops).map_err(|why| Reason::Calls(why.to_string()))?;
+        let partials = PartialLaunch::all(self.program, &stops)
+            .map_err(|why| Reason::Calls(why.to_string()))?;
         let mut ways: Vec<(RemainingProgram, LivenessCase)> = Vec::new();
         for partial in partials.iter().filter(|p| self.is_minimal(set, p)) {
             let kind = self.kind(set, partial)?;
@@ -451,7 +451,7 @@ impl CaseSearch<'_> {
 
     /// Whether the others hold up no point of the set, and no point is the start of a submitted
     /// command.
-    fn is_minimal(&self, set: &[usize], partial: &Partial) -> bool {
+    fn is_minimal(&self, set: &[usize], partial: &PartialLaunch) -> bool {
         set.iter().all(|&i| {
             let others: Vec<Node> = set
                 .iter()
@@ -468,7 +468,7 @@ impl CaseSearch<'_> {
     }
 
     /// The program that an order of calls leaves if exactly these points are never reached.
-    fn kind(&self, set: &[usize], partial: &Partial) -> Result<RemainingProgram, Reason> {
+    fn kind(&self, set: &[usize], partial: &PartialLaunch) -> Result<RemainingProgram, Reason> {
         let (program, never) = (self.program, &partial.never);
         let reached = self
             .all
@@ -485,7 +485,12 @@ impl CaseSearch<'_> {
         })
     }
 
-    fn case(&self, set: &[usize], partial: &Partial, kind: &RemainingProgram) -> LivenessCase {
+    fn case(
+        &self,
+        set: &[usize],
+        partial: &PartialLaunch,
+        kind: &RemainingProgram,
+    ) -> LivenessCase {
         let brinks: Vec<&Brink> = set.iter().map(|&i| &self.all[i]).collect();
         let mut whole = self.program.clone();
         never_complete(&mut whole, &kind.asked);

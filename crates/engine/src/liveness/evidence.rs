@@ -18,7 +18,7 @@ use crate::skeleton::progress::{BlockedAt, ProgressFacts, Repeat, SpinIteration}
 use crate::task::Task;
 use program::ThreadId;
 use program::memory::CellId;
-use program::progress::{ProgressModel, Stand, serve, tree};
+use program::progress::{ProgressModel, ThreadEnding, serve, tree};
 
 /// The way in which a thread ends.
 #[derive(Clone, Copy, Debug)]
@@ -154,7 +154,7 @@ impl JudgedExecution<'_, '_> {
         let mut threads = Vec::new();
         for (thread, end) in progress.threads.iter().zip(ends) {
             let started = self.holds(thread.started)?;
-            threads.push(Stand {
+            threads.push(ThreadEnding {
                 live: end.is_live(),
                 stopped: matches!(end, ThreadFate::Stopped),
                 started,

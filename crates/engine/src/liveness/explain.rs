@@ -11,7 +11,7 @@ use crate::skeleton::progress::{BlockedAt, LaneWait, ProgressFacts};
 use crate::task::Task;
 use program::host::Launches;
 use program::progress::ProgressModel;
-use program::waiting::{Rest, Scene, Walk, loop_at};
+use program::waiting::{LoopWalk, PausedProgram, WalkEnd, loop_at};
 use program::{BarrierNaming, EventKind, LocId, Program, ThreadId};
 use verdict::hang::{Goal, Site, Wait, never_arrive, reading};
 use verdict::{Ending, ThreadEnd};
@@ -192,7 +192,7 @@ impl HangExplainer<'_, '_> {
         let cell = |a: i64| memory.at(a).map(|c| memory.cell(c).memory);
         let same = |a: i64, b: i64| cell(a) == cell(b);
         let rest = self.rest();
-        let scene = Scene {
+        let scene = PausedProgram {
             program,
             address: &|t: ThreadId, loc: LocId| memory.address(program, loc, 0, Some(t)),
             same: &same,
@@ -211,14 +211,14 @@ impl HangExplainer<'_, '_> {
             .iter()
             .map(|r| memory.initial(program, &r.init, Some(t)))
             .collect();
-        let mut walk = Walk { pc: 0, regs };
+        let mut walk = LoopWalk { pc: 0, regs };
         let mut last: BTreeMap<i64, i64> = BTreeMap::new();
         let came = scene.walk(t, &mut walk, None, &mut |a| {
             let value = values.next()??;
             last.insert(a, value);
             Some(value)
         });
-        if came != Rest::Read || !range.contains(&walk.pc) {
+        if came != WalkEnd::Read || !range.contains(&walk.pc) {
             return waits;
         }
         let polls = scene.polls(t, &walk, &range, &|a| last.get(&a).copied());

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::cases::{LivenessCase, Stretch};
 use crate::skeleton::progress::{ProgressFacts, ThreadProgress};
 use crate::skeleton::{Cond, Skeleton};
-use program::progress::{Node, ProgressModel, tree};
+use program::progress::{ProgressModel, ProgressNode, tree};
 
 /// The conditions for queries about one progress model.
 #[derive(Clone, Debug)]
@@ -99,9 +99,9 @@ pub(super) fn conditions(sk: &mut Skeleton, model: ProgressModel) -> Conditions 
     }
 }
 
-fn known(sk: &mut Skeleton, model: ProgressModel, node: &Node) -> NodeConditions {
+fn known(sk: &mut Skeleton, model: ProgressModel, node: &ProgressNode) -> NodeConditions {
     let nodes = match node {
-        Node::Thread(t) => {
+        ProgressNode::Thread(t) => {
             let progress = sk.progress.clone().expect("built for progress");
             let thread = &progress.threads[t.0 as usize];
             let over = thread
@@ -118,7 +118,9 @@ fn known(sk: &mut Skeleton, model: ProgressModel, node: &Node) -> NodeConditions
                 servable: sk.pool.not(stopped),
             };
         }
-        Node::Group(nodes) | Node::Apart(nodes) | Node::Together(nodes) => nodes,
+        ProgressNode::Group(nodes) | ProgressNode::Apart(nodes) | ProgressNode::Together(nodes) => {
+            nodes
+        }
     };
     let model = node.below(model);
     let members: Vec<NodeConditions> = nodes.iter().map(|n| known(sk, model, n)).collect();
@@ -129,7 +131,7 @@ fn known(sk: &mut Skeleton, model: ProgressModel, node: &Node) -> NodeConditions
         let first = any(pool, &mut members[..i].iter().map(|m| m.live));
         let first = pool.not(first);
         let required = match model {
-            _ if matches!(node, Node::Apart(_)) => Cond::TRUE,
+            _ if matches!(node, ProgressNode::Apart(_)) => Cond::TRUE,
             ProgressModel::Fair => Cond::TRUE,
             ProgressModel::Obe => member.started,
             ProgressModel::Hsa => first,

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use super::cases::{Brink, StatusQuery, end_of};
 use program::host::{
-    Asked as About, CallId, CommandId, HostOp, HostProgram, LaunchGraph, Node, Origin, Partial,
-    QueryId, Ref,
+    CallId, CommandId, CommandOrigin, HostOp, HostProgram, LaunchGraph, Node, PartialLaunch,
+    QueryId, QuerySubject as About, Ref,
 };
 use program::memory::Memory;
-use program::waiting::{Rest, Scene, Walk, loop_at};
+use program::waiting::{LoopWalk, PausedProgram, WalkEnd, loop_at};
 use program::{LocId, Program, ThreadId};
 use verdict::hang::{Goal, Site, Wait, reading};
 use verdict::{Ending, ThreadEnd, Witness};
@@ -63,7 +63,7 @@ pub(super) fn witness(
 /// reached.
 pub(super) fn held(
     program: &Program,
-    partial: &Partial,
+    partial: &PartialLaunch,
     brinks: &[&Brink],
 ) -> Vec<(ThreadId, ThreadEnd)> {
     let teller = HoldExplainer {
@@ -153,7 +153,7 @@ fn next_point(program: &Program, t: ThreadId, at: usize) -> Node {
 /// The waits of threads that repeat a status query.
 pub(super) fn polls(
     program: &Program,
-    partial: &Partial,
+    partial: &PartialLaunch,
     asked: &[StatusQuery],
 ) -> Vec<(ThreadId, usize, Wait)> {
     let teller = HoldExplainer {
@@ -248,7 +248,7 @@ impl HoldExplainer<'_> {
                 let never = self.never.contains(&Node::Enter(u));
                 (never == idle).then_some(0)
             });
-            Scene {
+            PausedProgram {
                 program,
                 address: &address,
                 same: &same,
@@ -266,11 +266,11 @@ impl HoldExplainer<'_> {
             .iter()
             .map(|r| memory.initial(program, &r.init, Some(t)))
             .collect();
-        let mut walk = Walk { pc: 0, regs };
+        let mut walk = LoopWalk { pc: 0, regs };
         if header > 0
-            && idle.walk(t, &mut walk, Some(&(0..=header - 1)), &mut |a| seen(a)) != Rest::Left
+            && idle.walk(t, &mut walk, Some(&(0..=header - 1)), &mut |a| seen(a)) != WalkEnd::Left
             || walk.pc != header
-            || idle.walk(t, &mut walk.clone(), Some(&range), &mut |a| seen(a)) != Rest::Again
+            || idle.walk(t, &mut walk.clone(), Some(&range), &mut |a| seen(a)) != WalkEnd::Again
         {
             return end;
         }
@@ -420,7 +420,9 @@ impl HoldExplainer<'_> {
                 if self.never.contains(&Node::Start(c)) && !host.command(c).threads.is_empty() =>
             {
                 match (self.is_issued(c), host.command(c).origin) {
-                    (false, Origin::Call(call)) => self.bringers(Node::Call(call), seen, found),
+                    (false, CommandOrigin::Call(call)) => {
+                        self.bringers(Node::Call(call), seen, found)
+                    }
                     _ => self.threads_of(c, found),
                 }
             }
@@ -458,7 +460,7 @@ impl HoldExplainer<'_> {
     fn is_issued(&self, command: CommandId) -> bool {
         let host = self.program.host.as_deref().expect("a host program");
         match host.command(command).origin {
-            Origin::Call(call) => !self.never.contains(&Node::Call(call)),
+            CommandOrigin::Call(call) => !self.never.contains(&Node::Call(call)),
             _ => true,
         }
     }

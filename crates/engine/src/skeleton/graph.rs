@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cat::rel::{EventId, Rel};
 use program::litmus::Observable;
 use program::memory::{CellId, Memory};
-use program::options::Options;
+use program::options::OptionValues;
 use program::unknown::Site;
 use program::{EventKind, Program, ThreadId, Ty};
 use rustc_hash::FxHashMap;
@@ -48,7 +48,7 @@ pub struct Skeleton {
     /// The program it was built from.
     pub program: Arc<Program>,
     /// The options it was built for.
-    pub options: Options,
+    pub options: OptionValues,
     /// The loop bound it was built for.
     pub bound: u32,
     /// Terms and conditions.

@@ -8,7 +8,7 @@
 //! # Invariants
 //! - Events are numbered: initial writes first, then the threads in order, each in an order that
 //!   contains its `po`.
-//! - The graph is built for one set of [`Options`] and one loop bound; [`Skeleton::cut`] is the
+//! - The graph is built for one set of [`OptionValues`] and one loop bound; [`Skeleton::cut`] is the
 //!   condition that the bound was reached.
 //! - A base relation is about two events *given that both execute* ([`base`]).
 
@@ -18,7 +18,7 @@ use std::time::Instant;
 use cat::rel::{EventId, Rel};
 use program::litmus::{LitmusTest, Observable};
 use program::memory::{CellId, Memory};
-use program::options::Options;
+use program::options::OptionValues;
 use program::{BinOp, Element, EventKind, Op, Program, Scope, Tag, ThreadId, mbarrier};
 use verdict::Reason;
 
@@ -73,7 +73,7 @@ impl Skeleton {
     ///
     /// # Errors
     /// As [`Skeleton::build_for`].
-    pub fn build(test: &LitmusTest, options: Options, bound: u32) -> Result<Skeleton, Reason> {
+    pub fn build(test: &LitmusTest, options: OptionValues, bound: u32) -> Result<Skeleton, Reason> {
         Skeleton::build_for(Purpose::Outcomes, test, options, bound, true, None)
     }
 
@@ -86,7 +86,7 @@ impl Skeleton {
     pub fn build_for(
         purpose: Purpose,
         test: &LitmusTest,
-        options: Options,
+        options: OptionValues,
         bound: u32,
         fold: bool,
         deadline: Option<Instant>,
@@ -385,7 +385,7 @@ fn unroll_with_passing(input: &UnrollInput<'_>) -> Result<(Unrolling, Vec<CellId
 struct UnrollInput<'x> {
     program: &'x Program,
     memory: &'x Memory,
-    options: Options,
+    options: OptionValues,
     bound: u32,
     deadline: Option<Instant>,
     fixed: &'x UnwrittenObjects,

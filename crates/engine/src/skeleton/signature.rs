@@ -20,10 +20,10 @@ use super::base::{
 };
 use super::domain::Domains;
 use super::{Skeleton, copies, progress};
-use cat::algebra::fingerprint::{Fingerprint, number};
+use cat::algebra::fingerprint::{HashAlgebra, number};
 use cat::algebra::presence::Presence;
 use cat::algebra::{Leaves, Value, Values, interpret_all};
-use cat::model::ir::{Axiom, Effect, FreeId, Kind, Model, NodeId, NodeOp};
+use cat::model::ir::{Axiom, FreeId, Kind, Model, NodeId, NodeOp, TestEffect};
 use cat::model::signature::{BaseId, BaseName, OptionSpec, Signature};
 use cat::rel::{EventId, EventSet};
 use program::dialect::Convergence;
@@ -174,9 +174,9 @@ fn may_hold(value: &Value<bool, bool>) -> bool {
 /// The meaning of a model for a program, as numbers. Models with equal numbers agree on the
 /// program, in their axioms and in the flags with these effects. For models with fixpoints, equal
 /// numbers mean equal node tables.
-pub fn fingerprint(model: &Model, program: &Program, effects: &[Effect]) -> BTreeSet<u64> {
+pub fn fingerprint(model: &Model, program: &Program, effects: &[TestEffect]) -> BTreeSet<u64> {
     struct Numbers<'p>(&'p Program);
-    impl Leaves<Fingerprint> for Numbers<'_> {
+    impl Leaves<HashAlgebra> for Numbers<'_> {
         fn base(&self, id: BaseId, kind: Kind) -> Value<u64, u64> {
             let value = if is_present(id, self.0) {
                 number(("base", id))
@@ -213,7 +213,7 @@ pub fn fingerprint(model: &Model, program: &Program, effects: &[Effect]) -> BTre
     }
     let values = interpret_all(
         model,
-        &Fingerprint,
+        &HashAlgebra,
         &Numbers(program),
         &vec![true; model.nodes.len()],
     );
@@ -224,7 +224,7 @@ pub fn fingerprint(model: &Model, program: &Program, effects: &[Effect]) -> BTre
     // A node without members is empty, irreflexive and acyclic. An axiom on it demands nothing, and
     // a flag marks nothing.
     let tests = model.axioms.iter().chain(flags).filter(|a: &&Axiom| {
-        number_of(&values, a.node) != 0 || a.negated != (a.effect != Effect::Rejects)
+        number_of(&values, a.node) != 0 || a.negated != (a.effect != TestEffect::Rejects)
     });
     let tests = tests.map(|a| number((a.effect, a.test, a.negated, number_of(&values, a.node))));
     let bounds = model.free.iter().enumerate().map(|(i, free)| {
@@ -240,7 +240,7 @@ pub fn fingerprint(model: &Model, program: &Program, effects: &[Effect]) -> BTre
 }
 
 /// The number of a node.
-fn number_of(values: &Values<Fingerprint>, node: NodeId) -> u64 {
+fn number_of(values: &Values<HashAlgebra>, node: NodeId) -> u64 {
     match values[node.index()].as_deref().expect("all are asked for") {
         Value::Set(n) | Value::Rel(n) => *n,
     }

@@ -40,7 +40,7 @@ use super::returns::{LongLoops, Round, RoundRemoval, VisibleEffect, VisitHistory
 use super::unrolled::{ProgressEndings, Segment, ThreadEndings, Unrolling, WaitKey};
 use cat::rel::EventId;
 use program::memory::Memory;
-use program::options::Options;
+use program::options::OptionValues;
 use program::{BarrierNaming, Op, Program, ThreadId};
 use verdict::Reason;
 
@@ -65,7 +65,7 @@ pub(super) struct UnrollState {
 pub(super) struct Unroller<'a> {
     pub(super) program: &'a Program,
     pub(super) memory: &'a Memory,
-    pub(super) options: Options,
+    pub(super) options: OptionValues,
     pub(super) bound: u32,
     /// Waits that surely let their thread pass.
     pub(super) passing: &'a FxHashSet<WaitKey>,

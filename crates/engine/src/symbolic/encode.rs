@@ -17,10 +17,10 @@ use crate::task::Task;
 use cat::algebra::bounds::Bound;
 use cat::algebra::circuit::{Circuit, CircuitLeaves};
 use cat::algebra::gates::{Budget, Gates, Lit};
-use cat::model::ir::{Axiom, NodeId, Shape, Test};
+use cat::model::ir::{Axiom, FreeShape, NodeId, Test};
 use cat::rel::{EventSet, Rel};
 use program::Ty;
-use program::litmus::{Atom as PropAtom, Observable, Prop, Side};
+use program::litmus::{Atom as PropAtom, ConditionTerm, Observable, Prop};
 use program::memory::CellId;
 
 /// The circuit of a task, built on demand.
@@ -110,8 +110,8 @@ pub(super) fn with_encoding<'a>(
     }
     for (i, f) in task.model.free.iter().enumerate() {
         match f.shape {
-            Shape::Function => e.sources(i),
-            Shape::Order => e.order(i),
+            FreeShape::Function => e.sources(i),
+            FreeShape::Order => e.order(i),
         }
     }
     // An encoding that was given up is useless, so the rest is left out.
@@ -303,10 +303,10 @@ impl Encoding<'_> {
         }
     }
 
-    fn side(&mut self, ty: Ty, of: &Side) -> CircuitValue {
+    fn side(&mut self, ty: Ty, of: &ConditionTerm) -> CircuitValue {
         match of {
-            Side::Atom(a) => self.atom(a),
-            Side::Of(op, a, b) => {
+            ConditionTerm::Atom(a) => self.atom(a),
+            ConditionTerm::Of(op, a, b) => {
                 let (a, b) = (self.side(ty, a), self.side(ty, b));
                 calculated(&mut self.gates, *op, ty, &a, &b)
             }

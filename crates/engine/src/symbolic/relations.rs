@@ -12,7 +12,7 @@ use crate::task::Task;
 use cat::algebra::bounds::Bound;
 use cat::algebra::circuit::CircuitLeaves;
 use cat::algebra::gates::{Gates, Lit};
-use cat::model::ir::{NodeId, Shape};
+use cat::model::ir::{FreeShape, NodeId};
 use cat::rel::{EventSet, Rel, ones};
 use program::Ty;
 
@@ -313,7 +313,7 @@ pub(super) fn triples(task: &Task<'_>, start: &TaskBounds, most: usize) -> usize
         .free
         .iter()
         .zip(&start.free)
-        .filter(|(f, _)| f.shape == Shape::Order)
+        .filter(|(f, _)| f.shape == FreeShape::Order)
     {
         let within = start.values[f.within.index()]
             .as_deref()

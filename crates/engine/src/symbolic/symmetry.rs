@@ -35,9 +35,9 @@ use crate::skeleton::pool::{CondAtom, Term, TermPool};
 use crate::skeleton::{Cond, Skeleton, TermId};
 use crate::task::Task;
 use cat::algebra::gates::Lit;
-use cat::model::ir::Shape;
+use cat::model::ir::FreeShape;
 use cat::rel::{EventId, Rel};
-use program::litmus::{Atom as PropAtom, Observable, Prop, Side};
+use program::litmus::{Atom as PropAtom, ConditionTerm, Observable, Prop};
 use program::{BinOp, CmpOp, ThreadId, Ty};
 use verdict::Reason;
 
@@ -456,7 +456,7 @@ fn written(prop: &Prop, observable: &dyn Fn(Observable) -> Observable) -> String
 }
 
 /// A calculated side of a comparison as text.
-fn side(observable: &dyn Fn(Observable) -> Observable, of: &Side) -> String {
+fn side(observable: &dyn Fn(Observable) -> Observable, of: &ConditionTerm) -> String {
     let combined = &mut |op: BinOp, mut a: String, mut b: String| {
         if op.is_free_of_order() && b < a {
             std::mem::swap(&mut a, &mut b);
@@ -516,7 +516,7 @@ impl Encoding<'_> {
     fn order_of(&self, column: &[usize]) -> Option<usize> {
         let task = &self.task;
         (0..task.model.free.len())
-            .filter(|&f| task.model.free[f].shape == Shape::Order)
+            .filter(|&f| task.model.free[f].shape == FreeShape::Order)
             .find(|&f| {
                 let related = &self.inner.leaves.free[f];
                 task.sk.events[column[0]].is_write()

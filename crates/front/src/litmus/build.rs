@@ -12,8 +12,8 @@ use crate::isa::ptx::{
 };
 use diag::{Sink, Span};
 use program::{
-    Dialect, Expr, GroupKey, Instr, LocId, LocationKind, Machine, Op, Place, Program, Scope, Seat,
-    Tag, Thread,
+    Dialect, Expr, GroupKey, GroupSeat, Instr, LocId, LocationKind, Machine, Op, Place, Program,
+    Scope, Tag, Thread,
 };
 
 /// A thread with parsed code, before lowering.
@@ -134,7 +134,8 @@ pub(super) fn lower_ptx(
 ) -> Vec<(Thread, Vec<usize>)> {
     let places: Vec<Place> = threads.iter().map(|t| t.place.clone()).collect();
     let clusters = Clusters::of(&places);
-    let [warps, blocks] = [Scope::Warp, Scope::Cta].map(|group| Seat::all_among(&places, group));
+    let [warps, blocks] =
+        [Scope::Warp, Scope::Cta].map(|group| GroupSeat::all_among(&places, group));
     threads
         .into_iter()
         .enumerate()
@@ -257,7 +258,8 @@ pub(super) fn lower_clike(
 ) -> Vec<(Thread, Vec<clike::host::Request>)> {
     let places: Vec<Place> = threads.iter().map(|t| t.place.clone()).collect();
     let clusters = Clusters::of(&places);
-    let [warps, blocks] = [Scope::Warp, Scope::Cta].map(|group| Seat::all_among(&places, group));
+    let [warps, blocks] =
+        [Scope::Warp, Scope::Cta].map(|group| GroupSeat::all_among(&places, group));
     let mut read_only: Vec<(usize, usize)> = Vec::new();
     let lower = |(t, mut thread): (usize, CThreadDraft)| {
         (thread.env.warp, thread.env.block) = (warps[t], blocks[t]);

@@ -25,7 +25,7 @@ use super::write::{fields, quote, toml_key};
 use crate::isa::ptx::module::{Function, Initial, Kernel, Module, Param, Variable, parse};
 use crate::isa::ptx::{Unit, bits_named, files_named, type_named};
 use diag::{Diagnostic, MappedText, Severity, Sink, SourceFile, Span};
-use program::litmus::{Atom, LitmusTest, Observable, Prop, Side};
+use program::litmus::{Atom, ConditionTerm, LitmusTest, Observable, Prop};
 use program::points::{Points, access_of};
 use program::{CmpOp, Init, Layout, LocationKind, Op, Program, Space, Ty};
 
@@ -1100,12 +1100,14 @@ fn equated(prop: &Prop) -> Vec<(Observable, i64)> {
     match prop {
         Prop::And(all) | Prop::Or(all) => all.iter().flat_map(equated).collect(),
         Prop::Not(one) => equated(one),
-        Prop::Cmp(CmpOp::Eq | CmpOp::Ne, _, Side::Atom(a), Side::Atom(b)) => match (*a, *b) {
-            (Atom::Observable(of), Atom::Const(n)) | (Atom::Const(n), Atom::Observable(of)) => {
-                vec![(of, n)]
+        Prop::Cmp(CmpOp::Eq | CmpOp::Ne, _, ConditionTerm::Atom(a), ConditionTerm::Atom(b)) => {
+            match (*a, *b) {
+                (Atom::Observable(of), Atom::Const(n)) | (Atom::Const(n), Atom::Observable(of)) => {
+                    vec![(of, n)]
+                }
+                _ => Vec::new(),
             }
-            _ => Vec::new(),
-        },
+        }
         Prop::Cmp(..) => Vec::new(),
     }
 }

@@ -7,7 +7,7 @@
 //! - Only that source program has an image; any other program is an error.
 
 use super::table::Mapping;
-use program::litmus::{Atom, LitmusTest, Observable, Prop, Side};
+use program::litmus::{Atom, ConditionTerm, LitmusTest, Observable, Prop};
 use program::{Layout, LocId, Program, RegId, ThreadId};
 
 /// The source program with its given target.
@@ -122,7 +122,7 @@ impl Pair {
         })
     }
 
-    fn side(&self, side: &Side) -> Result<Side, String> {
+    fn side(&self, side: &ConditionTerm) -> Result<ConditionTerm, String> {
         side.mapped(&mut |atom| self.atom(atom))
     }
 

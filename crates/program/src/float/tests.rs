@@ -188,7 +188,8 @@ fn conversions_to_halves_are_those_of_a_table() {
             // Only values that the units represent exactly.
             let scaled = v * 2f64.powi(48);
             if scaled.fract() == 0.0 && scaled.abs() < 2f64.powi(80) && v != 0.0 {
-                let found = FloatOp::To(Number::Float(Format::HALF), rounding).apply(from, a, 0);
+                let found =
+                    FloatOp::To(NumberType::Float(Format::HALF), rounding).apply(from, a, 0);
                 assert_eq!(
                     found,
                     looked_up(&table, scaled as i128, rounding),
@@ -213,10 +214,11 @@ fn every_half_is_the_same_in_wider_formats_and_back() {
     for bits in 0..0x1_0000 {
         for format in [Format::HALF, Format::BRAIN] {
             let v = value(format, bits);
-            let to = |to| FloatOp::To(Number::Float(to), Rounding::Nearest).apply(format, bits, 0);
+            let to =
+                |to| FloatOp::To(NumberType::Float(to), Rounding::Nearest).apply(format, bits, 0);
             let (wide, widest) = (to(Format::SINGLE), to(Format::DOUBLE));
             assert_eq!((wide, widest), (bits32(v as f32), bits64(v)), "{bits:#x}");
-            let back = FloatOp::To(Number::Float(format), Rounding::Nearest).apply(
+            let back = FloatOp::To(NumberType::Float(format), Rounding::Nearest).apply(
                 Format::SINGLE,
                 wide,
                 0,
@@ -307,9 +309,10 @@ fn floats_and_doubles_are_those_of_the_processor() {
             );
         }
         let narrow =
-            FloatOp::To(Number::Float(Format::SINGLE), nearest).apply(Format::DOUBLE, a, 0);
+            FloatOp::To(NumberType::Float(Format::SINGLE), nearest).apply(Format::DOUBLE, a, 0);
         assert_eq!(narrow, bits32(x as f32), "{x:e}");
-        let whole = |ty| FloatOp::To(Number::Int(ty), Rounding::Zero).apply(Format::DOUBLE, a, 0);
+        let whole =
+            |ty| FloatOp::To(NumberType::Int(ty), Rounding::Zero).apply(Format::DOUBLE, a, 0);
         if !x.is_nan() {
             assert_eq!(
                 (whole(Ty::S32), whole(Ty::U64)),
@@ -539,7 +542,7 @@ fn conversions_to_integers_stay_in_range() {
             -1,
         ),
     ] {
-        let found = FloatOp::To(Number::Int(to), rounding).apply(from, value, 0);
+        let found = FloatOp::To(NumberType::Int(to), rounding).apply(from, value, 0);
         assert_eq!(found, expected, "{from:?} {to:?} {value:x}");
     }
 }

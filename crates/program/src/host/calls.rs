@@ -1,7 +1,7 @@
 //! The calls and queries by which host threads use the runtime, and the lanes, handles and commands
 //! that these name.
 
-use super::rules::Rules;
+use super::rules::RuleSet;
 use crate::ThreadId;
 
 /// Index into [`HostProgram::lanes`].
@@ -32,13 +32,13 @@ pub struct HostProgram {
     /// User events (OpenCL) and events that are recorded (CUDA).
     pub handles: Vec<Handle>,
     /// All enqueued commands, in the order of the calls; a child follows its parent.
-    pub commands: Vec<Command>,
+    pub commands: Vec<HostCommand>,
     /// Every call of a host thread.
-    pub calls: Vec<Call>,
+    pub calls: Vec<RuntimeCall>,
     /// All queries: places at which a host thread queries whether an event or a lane is complete.
-    pub queries: Vec<Query>,
+    pub queries: Vec<HostQuery>,
     /// The ordering rules in force. A test may remove one to show which orderings depend on it.
-    pub rules: Rules,
+    pub rules: RuleSet,
     /// The orders in which calls are issued; an order may leave calls out. `None`: all calls, in
     /// any order.
     pub orders: Option<Vec<Vec<CallId>>>,
@@ -51,7 +51,7 @@ impl HostProgram {
     }
 
     /// The command with that index.
-    pub fn command(&self, id: CommandId) -> &Command {
+    pub fn command(&self, id: CommandId) -> &HostCommand {
         &self.commands[usize::from(id.0)]
     }
 
@@ -68,12 +68,12 @@ impl HostProgram {
     }
 
     /// The call with that index.
-    pub fn call(&self, id: CallId) -> &Call {
+    pub fn call(&self, id: CallId) -> &RuntimeCall {
         &self.calls[usize::from(id.0)]
     }
 
     /// The query with that index.
-    pub fn query(&self, id: QueryId) -> &Query {
+    pub fn query(&self, id: QueryId) -> &HostQuery {
         &self.queries[usize::from(id.0)]
     }
 
@@ -86,8 +86,9 @@ impl HostProgram {
     pub fn command_of(&self, thread: ThreadId) -> Option<CommandId> {
         // A command has many threads, in ascending order. Its first and last one exclude most
         // others cheaply.
-        let spans =
-            |c: &Command| c.threads.first() <= Some(&thread) && Some(&thread) <= c.threads.last();
+        let spans = |c: &HostCommand| {
+            c.threads.first() <= Some(&thread) && Some(&thread) <= c.threads.last()
+        };
         let at = self
             .commands
             .iter()
@@ -99,7 +100,7 @@ impl HostProgram {
     /// host enqueued it. `None` for a host thread.
     pub fn family_of(&self, thread: ThreadId) -> Option<CommandId> {
         let mut id = self.command_of(thread)?;
-        while let Origin::Device { parent, .. } = self.command(id).origin {
+        while let CommandOrigin::Device { parent, .. } = self.command(id).origin {
             id = parent;
         }
         Some(id)
@@ -186,7 +187,7 @@ pub enum Ref {
 
 /// An enqueued command.
 #[derive(Clone, Debug)]
-pub struct Command {
+pub struct HostCommand {
     /// Its name in reports: the kernel's name, or the name of the enqueuing function.
     pub name: String,
     /// Its kind.
@@ -196,7 +197,7 @@ pub struct Command {
     /// Its wait list.
     pub waits: Vec<Ref>,
     /// The call or thread that enqueues it.
-    pub origin: Origin,
+    pub origin: CommandOrigin,
     /// The threads that execute it, in order; a copy has one, a marker none.
     pub threads: Vec<ThreadId>,
     /// The work-group of each thread, counted from 0.
@@ -206,7 +207,7 @@ pub struct Command {
     pub programmatic: bool,
 }
 
-impl Command {
+impl HostCommand {
     /// The number of work-groups.
     pub fn group_count(&self) -> u32 {
         self.groups.last().map_or(0, |g| g + 1)
@@ -253,7 +254,7 @@ impl CommandKind {
 
 /// The origin of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Origin {
+pub enum CommandOrigin {
     /// A call of the host.
     Call(CallId),
     /// Enqueued at the start: it runs before all other commands.
@@ -286,7 +287,7 @@ pub enum ChildStart {
 
 /// A call of the runtime by a host thread.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub struct RuntimeCall {
     /// The calling thread, whose code contains a [`crate::Op::Call`] for the call.
     pub thread: ThreadId,
     /// The operation.
@@ -325,29 +326,29 @@ pub enum HostOp {
 
 /// A place at which a host thread queries whether an event or a lane is complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Query {
+pub struct HostQuery {
     /// The querying thread, whose code contains a [`crate::Op::Status`] for the query.
     pub thread: ThreadId,
     /// The subject of the query.
-    pub of: Asked,
+    pub of: QuerySubject,
 }
 
 /// The subject of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Asked {
+pub enum QuerySubject {
     /// An event.
     Event(Ref),
     /// The earlier work of a stream.
     Lane(LaneId),
 }
 
-impl Query {
+impl HostQuery {
     /// Whether the answer "complete" orders memory.
     pub fn orders(&self, host: &HostProgram) -> bool {
         match self.of {
-            Asked::Event(Ref::Handle(h)) => host.handle(h).kind == HandleKind::Recorded,
-            Asked::Event(Ref::Command(_)) => false,
-            Asked::Lane(_) => true,
+            QuerySubject::Event(Ref::Handle(h)) => host.handle(h).kind == HandleKind::Recorded,
+            QuerySubject::Event(Ref::Command(_)) => false,
+            QuerySubject::Lane(_) => true,
         }
     }
 }

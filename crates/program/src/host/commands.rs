@@ -39,10 +39,10 @@ impl HostProgram {
             match self.command(id).kind {
                 CommandKind::Map => all.push((id, None)),
                 CommandKind::Unmap => {
-                    let open = |m: &&mut (CommandId, Option<CommandId>)| {
-                        m.1.is_none() && object(m.0) == object(id)
-                    };
-                    if let Some(mapping) = all.iter_mut().find(open) {
+                    if let Some(mapping) = all
+                        .iter_mut()
+                        .find(|m| m.1.is_none() && object(m.0) == object(id))
+                    {
                         mapping.1 = Some(id);
                     }
                 }

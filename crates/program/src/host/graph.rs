@@ -28,18 +28,18 @@ use petgraph::visit::{Dfs, EdgeFiltered};
 
 use super::submission::makers;
 use super::{
-    CallId, CommandId, CommandKind, HandleId, HostOp, HostProgram, Lanes, Need, On, Origin,
-    QueryId, Rule, View,
+    CallId, CommandId, CommandKind, CommandOrigin, HandleId, HostOp, HostProgram, LaneStates, On,
+    QueryId, QueryView, Rule, StartCondition,
 };
 use crate::{Instr, Op, Program, Tag, ThreadId};
 
 /// The effect of an order of calls: edges, commands never submitted, pairs of calls, query results,
 /// and dependencies of kernels.
 pub(super) type Effect = (
-    Vec<(Node, Node, Edge)>,
+    Vec<(Node, Node, LaunchEdge)>,
     Vec<CommandId>,
     Vec<(CallId, CallId)>,
-    BTreeMap<QueryId, Vec<View>>,
+    BTreeMap<QueryId, Vec<QueryView>>,
     Depends,
 );
 
@@ -122,7 +122,7 @@ impl On {
 
 /// An edge of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Edge {
+pub struct LaunchEdge {
     /// The rule that it rests on; `None` orders time only.
     pub rule: Option<Rule>,
     /// The memory that it orders.
@@ -133,7 +133,7 @@ pub struct Edge {
 #[derive(Clone, Debug)]
 pub struct LaunchGraph {
     /// The graph itself.
-    pub graph: DiGraph<Node, Edge>,
+    pub graph: DiGraph<Node, LaunchEdge>,
     /// The graph index of each node.
     pub index: HashMap<Node, NodeIndex>,
     /// Calls in the order in which they are issued.
@@ -144,7 +144,7 @@ pub struct LaunchGraph {
     pub(super) first: Vec<(CallId, CallId)>,
     depends: Depends,
     /// The views of each query, in the order of time.
-    pub(super) asked: BTreeMap<QueryId, Vec<View>>,
+    pub(super) asked: BTreeMap<QueryId, Vec<QueryView>>,
     /// By thread, its points in ascending order: instruction, node before, node after.
     points: Vec<Vec<(usize, Node, Node)>>,
     /// Every `griddepcontrol.wait`. It is not among a thread's points because paths lead around it.
@@ -164,7 +164,7 @@ impl LaunchGraph {
         let mut graph = LaunchGraph::untimed(program, order);
         graph.unsubmitted = super::submission::unsubmitted(program, &graph);
         for pair in order.windows(2) {
-            Builder {
+            GraphBuilder {
                 program,
                 g: &mut graph,
             }
@@ -190,8 +190,8 @@ impl LaunchGraph {
             grid_waits: HashSet::new(),
             is_timed: false,
         };
-        let mut out = Builder { program, g: &mut g };
-        let mut lanes = Lanes::new(host);
+        let mut out = GraphBuilder { program, g: &mut g };
+        let mut lanes = LaneStates::new(host);
         let queries: Vec<(QueryId, Option<CallId>)> = program
             .thread_ids()
             .flat_map(|t| HostProgram::placed_queries(program, t))
@@ -206,7 +206,7 @@ impl LaunchGraph {
         // Commands that run before everything else enter their lanes first.
         for c in host
             .command_ids()
-            .filter(|c| host.command(*c).origin == Origin::Start)
+            .filter(|c| host.command(*c).origin == CommandOrigin::Start)
         {
             let needs = lanes.enqueue(host, c);
             out.needs(Node::Start(c), &needs);
@@ -237,7 +237,8 @@ impl LaunchGraph {
     }
 
     /// The nodes directly before and after a thread's instruction.
-    pub(super) fn around(&self, (thread, instr): (ThreadId, usize)) -> (Node, Node) {
+    pub(super) fn around(&self, operation: (ThreadId, usize)) -> (Node, Node) {
+        let (thread, instr) = operation;
         let points = &self.points[usize::from(thread.0)];
         let after = points
             .iter()
@@ -315,8 +316,10 @@ impl LaunchGraph {
         let commands: Vec<Option<CommandId>> = operations.iter().map(command).collect();
         let before = |command: &Option<CommandId>| self.depends.get(&(*command)?).copied();
         let before: Vec<Option<CommandId>> = commands.iter().map(before).collect();
-        let row = |a: &Option<CommandId>| before.iter().map(|b| a.is_some() && a == b).collect();
-        commands.iter().map(row).collect()
+        commands
+            .iter()
+            .map(|a| before.iter().map(|b| a.is_some() && a == b).collect())
+            .collect()
     }
 
     /// For each pair of operations of different threads: whether the first comes before the second.
@@ -345,12 +348,12 @@ impl LaunchGraph {
     }
 }
 
-struct Builder<'a> {
+struct GraphBuilder<'a> {
     program: &'a Program,
     g: &'a mut LaunchGraph,
 }
 
-impl Builder<'_> {
+impl GraphBuilder<'_> {
     fn node(&mut self, node: Node) -> NodeIndex {
         *self
             .g
@@ -359,7 +362,7 @@ impl Builder<'_> {
             .or_insert_with(|| self.g.graph.add_node(node))
     }
 
-    fn add(&mut self, from: Node, to: Node, edge: Edge) {
+    fn add(&mut self, from: Node, to: Node, edge: LaunchEdge) {
         let (a, b) = (self.node(from), self.node(to));
         self.g.graph.update_edge(a, b, edge);
     }
@@ -377,7 +380,7 @@ impl Builder<'_> {
             self.add(
                 from,
                 to,
-                Edge {
+                LaunchEdge {
                     rule: Some(rule),
                     mask,
                 },
@@ -392,7 +395,7 @@ impl Builder<'_> {
             self.add(
                 from,
                 to,
-                Edge {
+                LaunchEdge {
                     rule: None,
                     mask: Mask::Time,
                 },
@@ -400,7 +403,7 @@ impl Builder<'_> {
         }
     }
 
-    fn needs(&mut self, node: Node, needs: &[Need]) {
+    fn needs(&mut self, node: Node, needs: &[StartCondition]) {
         self.node(node);
         for need in needs {
             self.edge(need.on.node(), node, need.rule, Mask::All);
@@ -408,7 +411,7 @@ impl Builder<'_> {
     }
 
     /// Records the view of a query at this time, after the first `issued` calls.
-    fn looks(&mut self, lanes: &Lanes, id: QueryId, issued: usize) {
+    fn looks(&mut self, lanes: &LaneStates, id: QueryId, issued: usize) {
         let host = self.program.host.as_deref().expect("a host program");
         self.g.looks(id, lanes.asked(host, host.query(id)), issued);
     }
@@ -467,10 +470,10 @@ impl Builder<'_> {
     }
 
     /// Enqueues the commands that a command's threads launch, and recursively theirs.
-    fn children(&mut self, lanes: &mut Lanes, parent: CommandId) {
+    fn children(&mut self, lanes: &mut LaneStates, parent: CommandId) {
         let host = self.program.host.as_deref().expect("a host program");
         for child in host.command_ids() {
-            if matches!(host.command(child).origin, Origin::Device { parent: p, .. } if p == parent)
+            if matches!(host.command(child).origin, CommandOrigin::Device { parent: p, .. } if p == parent)
             {
                 let needs = lanes.enqueue(host, child);
                 self.needs(Node::Start(child), &needs);
@@ -488,16 +491,16 @@ impl Builder<'_> {
             false => (Rule::Issue, Rule::KernelStart, Rule::KernelEnd),
         };
         match command.origin {
-            Origin::Start => {}
+            CommandOrigin::Start => {}
             // The rules for callbacks mention the event only.
-            Origin::Call(call) if matches!(command.kind, CommandKind::Callback { .. }) => {
+            CommandOrigin::Call(call) if matches!(command.kind, CommandKind::Callback { .. }) => {
                 self.time(Node::Call(call), Node::Start(id));
             }
-            Origin::Call(call) => {
+            CommandOrigin::Call(call) => {
                 self.edge(Node::Call(call), Node::Start(id), issue, Mask::All);
                 self.time(Node::Call(call), Node::Start(id));
             }
-            Origin::Device { parent, .. } => {
+            CommandOrigin::Device { parent, .. } => {
                 let mask = if stream { Mask::All } else { Mask::Fine };
                 self.edge(Node::Enqueue(id), Node::Start(id), issue, mask);
                 self.time(Node::Enqueue(id), Node::Start(id));
@@ -528,10 +531,11 @@ impl Builder<'_> {
     /// Chains the points of a thread.
     fn thread(&mut self, thread: ThreadId) {
         let code = self.program.thread(thread).code.iter().enumerate();
-        let point = |(at, instr): (usize, &Instr)| {
-            Node::of(&instr.op).map(|(before, after)| (at, before, after))
-        };
-        let points: Vec<(usize, Node, Node)> = code.filter_map(point).collect();
+        let points: Vec<(usize, Node, Node)> = code
+            .filter_map(|(at, instr)| {
+                Node::of(&instr.op).map(|(before, after)| (at, before, after))
+            })
+            .collect();
         let mut last = Node::Enter(thread);
         for &(_, before, after) in &points {
             self.edge(last, before, Rule::HostOrder, Mask::All);

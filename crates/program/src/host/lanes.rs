@@ -23,8 +23,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Asked, CallId, ChildStart, CommandId, CommandKind, HandleId, HandleKind, HostOp, HostProgram,
-    LaneId, LaneKind, Origin, Query, Ref, Rule,
+    CallId, ChildStart, CommandId, CommandKind, CommandOrigin, HandleId, HandleKind, HostOp,
+    HostProgram, HostQuery, LaneId, LaneKind, QuerySubject, Ref, Rule,
 };
 
 /// A condition that has to hold before a command starts or a call returns.
@@ -42,7 +42,7 @@ pub enum On {
 
 /// A condition, and the rule that requires it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Need {
+pub struct StartCondition {
     /// The rule.
     pub rule: Rule,
     /// The condition.
@@ -51,16 +51,16 @@ pub struct Need {
 
 /// The effect of a call on the lanes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Issued {
+pub struct CallEffect {
     /// The enqueued command, and the conditions before it starts.
-    pub command: Option<(CommandId, Vec<Need>)>,
+    pub command: Option<(CommandId, Vec<StartCondition>)>,
     /// The conditions before the call returns.
-    pub returns: Vec<Need>,
+    pub returns: Vec<StartCondition>,
 }
 
 /// The state of the lanes after some calls.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Lanes {
+pub struct LaneStates {
     lanes: Vec<LaneState>,
     /// The work that each recorded event represents.
     captured: Vec<BTreeSet<On>>,
@@ -72,15 +72,15 @@ pub struct Lanes {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct LaneState {
     /// The conditions before the next command starts.
-    gates: BTreeSet<Need>,
+    gates: BTreeSet<StartCondition>,
     /// All commands so far.
     commands: Vec<CommandId>,
 }
 
-impl Lanes {
+impl LaneStates {
     /// Empty lanes.
-    pub fn new(host: &HostProgram) -> Lanes {
-        Lanes {
+    pub fn new(host: &HostProgram) -> LaneStates {
+        LaneStates {
             lanes: vec![LaneState::default(); host.lanes.len()],
             captured: vec![BTreeSet::new(); host.handles.len()],
             depends: BTreeMap::new(),
@@ -97,8 +97,8 @@ impl Lanes {
     }
 
     /// Executes a call.
-    pub fn issue(&mut self, host: &HostProgram, call: CallId) -> Issued {
-        let mut issued = Issued::default();
+    pub fn issue(&mut self, host: &HostProgram, call: CallId) -> CallEffect {
+        let mut issued = CallEffect::default();
         match &host.call(call).op {
             HostOp::Enqueue { command, blocking } => {
                 issued.command = Some((*command, self.enqueue(host, *command)));
@@ -112,7 +112,7 @@ impl Lanes {
                     } else {
                         Rule::Blocking
                     };
-                    issued.returns.push(Need {
+                    issued.returns.push(StartCondition {
                         rule,
                         on: On::Done(*command),
                     });
@@ -126,9 +126,11 @@ impl Lanes {
                         }
                         _ => Rule::WaitForEvents,
                     };
-                    issued
-                        .returns
-                        .extend(self.refer(host, *r).into_iter().map(|on| Need { rule, on }));
+                    issued.returns.extend(
+                        self.refer(host, *r)
+                            .into_iter()
+                            .map(|on| StartCondition { rule, on }),
+                    );
                 }
             }
             HostOp::Finish(lane) => {
@@ -142,7 +144,7 @@ impl Lanes {
                     .filter(|(l, _)| l.device == *device);
                 let commands = lanes.flat_map(|(_, state)| &state.commands);
                 issued.returns = commands
-                    .map(|c| Need {
+                    .map(|c| StartCondition {
                         rule: Rule::DeviceSynchronize,
                         on: On::Done(*c),
                     })
@@ -160,7 +162,7 @@ impl Lanes {
             HostOp::LaneWait(lane, handle) => {
                 self.take_turns(host, *lane);
                 let work = self.captured[usize::from(handle.0)].clone();
-                let needs = work.into_iter().map(|on| Need {
+                let needs = work.into_iter().map(|on| StartCondition {
                     rule: Rule::StreamWaitEvent,
                     on,
                 });
@@ -173,73 +175,22 @@ impl Lanes {
 
     /// Enqueues a command on its lane and returns the conditions before it starts. For a command
     /// that a kernel enqueues, the caller calls this when the kernel does so.
-    pub fn enqueue(&mut self, host: &HostProgram, id: CommandId) -> Vec<Need> {
+    pub fn enqueue(&mut self, host: &HostProgram, id: CommandId) -> Vec<StartCondition> {
         let command = host.command(id);
-        let mut needs: BTreeSet<Need> = BTreeSet::new();
+        let mut needs: BTreeSet<StartCondition> = BTreeSet::new();
         for r in &command.waits {
-            needs.extend(self.refer(host, *r).into_iter().map(|on| Need {
+            needs.extend(self.refer(host, *r).into_iter().map(|on| StartCondition {
                 rule: Rule::WaitList,
                 on,
             }));
         }
         if let CommandKind::Callback { of, complete: true } = command.kind {
-            needs.extend(self.refer(host, of).into_iter().map(|on| Need {
+            needs.extend(self.refer(host, of).into_iter().map(|on| StartCondition {
                 rule: Rule::Callback,
                 on,
             }));
         }
-        if let Origin::Device {
-            parent,
-            thread,
-            flag,
-            ..
-        } = command.origin
-        {
-            let of = host.command(parent);
-            let group = of
-                .threads
-                .iter()
-                .position(|t| *t == thread)
-                .map_or(0, |at| of.groups[at]);
-            match flag {
-                ChildStart::NoWait => {}
-                ChildStart::WaitKernel => {
-                    needs.insert(Need {
-                        rule: Rule::WaitKernel,
-                        on: On::Ended(parent),
-                    });
-                }
-                ChildStart::Tail => {
-                    needs.insert(Need {
-                        rule: Rule::TailLaunch,
-                        on: On::Ended(parent),
-                    });
-                    for other in host.command_ids().filter(|c| *c != id) {
-                        let before = match host.command(other).origin {
-                            Origin::Device {
-                                parent: p,
-                                flag: ChildStart::Tail,
-                                ..
-                            } => p == parent && other < id,
-                            Origin::Device { parent: p, .. } => p == parent,
-                            _ => false,
-                        };
-                        if before {
-                            needs.insert(Need {
-                                rule: Rule::TailLaunch,
-                                on: On::Done(other),
-                            });
-                        }
-                    }
-                }
-                ChildStart::WaitWorkGroup => {
-                    needs.insert(Need {
-                        rule: Rule::WaitWorkGroup,
-                        on: On::GroupEnded(parent, group),
-                    });
-                }
-            }
-        }
+        needs.extend(child_conditions(host, id));
         let Some(lane) = command.lane else {
             return needs.into_iter().collect();
         };
@@ -255,53 +206,36 @@ impl Lanes {
         }
         needs.extend(gates);
         if command.kind == CommandKind::Kernel {
-            let device = host.lane(lane).device;
-            for (i, other) in host.commands.iter().enumerate() {
-                if other.kind == (CommandKind::Initializer { device }) {
-                    needs.insert(Need {
-                        rule: Rule::Initializer,
-                        on: On::Done(CommandId(i as u16)),
-                    });
-                }
-            }
+            needs.extend(initializer_conditions(host, lane));
         }
-        let all = |rule: Rule, state: &LaneState| -> Vec<Need> {
-            state
-                .commands
-                .iter()
-                .map(|c| Need {
-                    rule,
-                    on: On::Done(*c),
-                })
-                .collect()
-        };
         let listed = !command.waits.is_empty();
         let kind = host.lane(lane).kind;
         let state = self.state(lane);
-        let done = |rule| Need {
-            rule,
-            on: On::Done(id),
-        };
         match command.kind {
-            CommandKind::Marker if !listed => needs.extend(all(Rule::Marker, state)),
-            CommandKind::Barrier if !listed => needs.extend(all(Rule::BarrierAfter, state)),
+            CommandKind::Marker if !listed => needs.extend(all_complete(Rule::Marker, state)),
+            CommandKind::Barrier if !listed => {
+                needs.extend(all_complete(Rule::BarrierAfter, state))
+            }
             _ => {}
         }
         match (kind, command.kind) {
-            (LaneKind::InOrder, _) => state.gates = BTreeSet::from([done(Rule::InOrder)]),
+            (LaneKind::InOrder, _) => state.gates = BTreeSet::from([complete(Rule::InOrder, id)]),
             (LaneKind::Stream { .. } | LaneKind::Null, _) => {
                 if before.is_none() {
                     state.gates.clear();
                 }
-                state.gates.insert(done(Rule::Stream));
+                state.gates.insert(complete(Rule::Stream, id));
             }
             // Barriers accumulate: one with a wait list need not wait for those before it.
             (_, CommandKind::Barrier) => {
-                state.gates.insert(done(if listed {
-                    Rule::BarrierList
-                } else {
-                    Rule::BarrierBefore
-                }));
+                state.gates.insert(complete(
+                    if listed {
+                        Rule::BarrierList
+                    } else {
+                        Rule::BarrierBefore
+                    },
+                    id,
+                ));
             }
             _ => {}
         }
@@ -318,7 +252,7 @@ impl Lanes {
     }
 
     /// The conditions that earlier commands impose on the next command of a lane.
-    fn gatekeepers(&self, host: &HostProgram, lane: LaneId) -> BTreeSet<Need> {
+    fn gatekeepers(&self, host: &HostProgram, lane: LaneId) -> BTreeSet<StartCondition> {
         let own = host.lane(lane);
         let mut gates = self.lanes[usize::from(lane.0)].gates.clone();
         let (others, rule): (fn(LaneKind) -> bool, Rule) = match own.kind {
@@ -331,7 +265,12 @@ impl Lanes {
         };
         for (other, state) in host.lanes.iter().zip(&self.lanes) {
             if other.device == own.device && others(other.kind) {
-                gates.extend(state.gates.iter().map(|need| Need { rule, on: need.on }));
+                gates.extend(
+                    state
+                        .gates
+                        .iter()
+                        .map(|need| StartCondition { rule, on: need.on }),
+                );
             }
         }
         gates
@@ -339,10 +278,10 @@ impl Lanes {
 
     /// The conditions for a query to answer "complete" now. For an OpenCL event, the needs carry
     /// the rule of a wait, though the answer orders no memory.
-    pub fn asked(&self, host: &HostProgram, query: &Query) -> Vec<Need> {
+    pub fn asked(&self, host: &HostProgram, query: &HostQuery) -> Vec<StartCondition> {
         match query.of {
-            Asked::Lane(lane) => self.finish(host, lane, Rule::StreamQuery),
-            Asked::Event(r) => {
+            QuerySubject::Lane(lane) => self.finish(host, lane, Rule::StreamQuery),
+            QuerySubject::Event(r) => {
                 let rule = if query.orders(host) {
                     Rule::EventQuery
                 } else {
@@ -350,7 +289,7 @@ impl Lanes {
                 };
                 self.refer(host, r)
                     .into_iter()
-                    .map(|on| Need { rule, on })
+                    .map(|on| StartCondition { rule, on })
                     .collect()
             }
         }
@@ -358,17 +297,17 @@ impl Lanes {
 
     /// The conditions for all earlier commands of a lane to be complete. `rule` is the rule for
     /// streams.
-    fn finish(&self, host: &HostProgram, lane: LaneId, rule: Rule) -> Vec<Need> {
+    fn finish(&self, host: &HostProgram, lane: LaneId, rule: Rule) -> Vec<StartCondition> {
         if host.lane(lane).kind.is_stream() {
             let gates = self.gatekeepers(host, lane);
             return gates
                 .into_iter()
-                .map(|need| Need { rule, on: need.on })
+                .map(|need| StartCondition { rule, on: need.on })
                 .collect();
         }
         self.enqueued(lane)
             .iter()
-            .map(|c| Need {
+            .map(|c| StartCondition {
                 rule: Rule::Finish,
                 on: On::Done(*c),
             })
@@ -382,5 +321,94 @@ impl Lanes {
             Ref::Handle(h) if host.handle(h).kind == HandleKind::User => vec![On::User(h)],
             Ref::Handle(h) => self.captured[usize::from(h.0)].iter().copied().collect(),
         }
+    }
+}
+
+/// The conditions for a command that a kernel enqueues to start.
+fn child_conditions(host: &HostProgram, id: CommandId) -> Vec<StartCondition> {
+    let mut needs = Vec::new();
+    if let CommandOrigin::Device {
+        parent,
+        thread,
+        flag,
+        ..
+    } = host.command(id).origin
+    {
+        let of = host.command(parent);
+        let group = of
+            .threads
+            .iter()
+            .position(|t| *t == thread)
+            .map_or(0, |at| of.groups[at]);
+        match flag {
+            ChildStart::NoWait => {}
+            ChildStart::WaitKernel => {
+                needs.push(StartCondition {
+                    rule: Rule::WaitKernel,
+                    on: On::Ended(parent),
+                });
+            }
+            ChildStart::Tail => {
+                needs.push(StartCondition {
+                    rule: Rule::TailLaunch,
+                    on: On::Ended(parent),
+                });
+                for other in host.command_ids().filter(|c| *c != id) {
+                    let before = match host.command(other).origin {
+                        CommandOrigin::Device {
+                            parent: p,
+                            flag: ChildStart::Tail,
+                            ..
+                        } => p == parent && other < id,
+                        CommandOrigin::Device { parent: p, .. } => p == parent,
+                        _ => false,
+                    };
+                    if before {
+                        needs.push(StartCondition {
+                            rule: Rule::TailLaunch,
+                            on: On::Done(other),
+                        });
+                    }
+                }
+            }
+            ChildStart::WaitWorkGroup => {
+                needs.push(StartCondition {
+                    rule: Rule::WaitWorkGroup,
+                    on: On::GroupEnded(parent, group),
+                });
+            }
+        }
+    }
+    needs
+}
+
+/// The initialisers of a lane's device, which precede its kernels.
+fn initializer_conditions(host: &HostProgram, lane: LaneId) -> Vec<StartCondition> {
+    let device = host.lane(lane).device;
+    let initializers = host
+        .command_ids()
+        .filter(|c| host.command(*c).kind == (CommandKind::Initializer { device }));
+    initializers
+        .map(|c| complete(Rule::Initializer, c))
+        .collect()
+}
+
+/// All commands of a lane have to be complete.
+fn all_complete(rule: Rule, state: &LaneState) -> Vec<StartCondition> {
+    state
+        .commands
+        .iter()
+        .map(|c| StartCondition {
+            rule,
+            on: On::Done(*c),
+        })
+        .collect()
+}
+
+/// A command has to be complete.
+fn complete(rule: Rule, id: CommandId) -> StartCondition {
+    StartCondition {
+        rule,
+        on: On::Done(id),
     }
 }

@@ -3,14 +3,14 @@
 //!
 //! Everything that runs is a thread of the [`Program`](super::Program): host threads, the
 //! work-items of every kernel launch, and one thread for each copy, host function and callback.
-//! Host threads use the runtime through [`Call`]s, micro-ops of their code
-//! ([`Op::Call`](super::Op::Call)), and enqueue [`Command`]s. [`Lanes`] computes call by call which
-//! command waits for which. [`LaunchGraph`] does so for a whole program.
+//! Host threads use the runtime through [`RuntimeCall`]s, micro-ops of their code
+//! ([`Op::Call`](super::Op::Call)), and enqueue [`HostCommand`]s. [`LaneStates`] computes
+//! call by call which command waits for which. [`LaunchGraph`] does so for a whole program.
 //!
 //! # Invariants
 //! - Every call executes exactly once: it is in no branch and no loop, and no thread returns before
-//!   it. A status query is no call but a [`Query`], another micro-op ([`super::Op::Status`]), and
-//!   may be repeated.
+//!   it. A status query is no call but a [`HostQuery`], another micro-op ([`super::Op::Status`]),
+//!   and may be repeated.
 //! - Threads of commands follow those of the host; a command's threads are consecutive, its groups
 //!   in ascending order.
 //! - Indices are valid in their tables, and the calls of a thread are numbered in the order of its
@@ -34,13 +34,14 @@ mod submission;
 mod touch;
 
 pub use calls::{
-    Asked, Call, CallId, ChildStart, Command, CommandId, CommandKind, Handle, HandleId, HandleKind,
-    HostOp, HostProgram, Lane, LaneId, LaneKind, Origin, Query, QueryId, Ref,
+    CallId, ChildStart, CommandId, CommandKind, CommandOrigin, Handle, HandleId, HandleKind,
+    HostCommand, HostOp, HostProgram, HostQuery, Lane, LaneId, LaneKind, QueryId, QuerySubject,
+    Ref, RuntimeCall,
 };
-pub use graph::{Edge, LaunchGraph, Mask, Node};
-pub use lanes::{Issued, Lanes, Need, On};
+pub use graph::{LaunchEdge, LaunchGraph, Mask, Node};
+pub use lanes::{CallEffect, LaneStates, On, StartCondition};
 pub use orders::{Launches, TooManyOrders};
-pub use partial::{Partial, Unclear};
-pub use query::View;
-pub use rules::{Rule, Rules};
-pub use stuck::{Link, Stuck};
+pub use partial::{PartialLaunch, UnclearEffect};
+pub use query::QueryView;
+pub use rules::{Rule, RuleSet};
+pub use stuck::{StuckWait, WaitLink};

@@ -17,7 +17,7 @@ use thiserror::Error;
 
 use super::graph::Effect;
 use super::submission::{issued, known};
-use super::{CallId, LaunchGraph, Stuck};
+use super::{CallId, LaunchGraph, StuckWait};
 use crate::{Program, ThreadId};
 
 /// The limit on examined orders of calls.
@@ -34,7 +34,7 @@ pub struct Launches {
     /// The different graphs of the orders in which everything runs.
     pub ways: Vec<LaunchGraph>,
     /// An order in which a part never runs, with the reason.
-    pub stuck: Option<(LaunchGraph, Stuck)>,
+    pub stuck: Option<(LaunchGraph, StuckWait)>,
 }
 
 impl Launches {
@@ -52,7 +52,7 @@ impl Launches {
                 .collect();
             return Ok(Launches { ways, stuck: None });
         }
-        let mut search = Search {
+        let mut search = OrderSearch {
             program,
             by_thread: by_thread(program),
             seen: HashSet::new(),
@@ -96,7 +96,7 @@ pub(super) fn by_thread(program: &Program) -> Vec<Vec<CallId>> {
     by_thread
 }
 
-struct Search<'a> {
+struct OrderSearch<'a> {
     program: &'a Program,
     by_thread: Vec<Vec<CallId>>,
     /// The effects of the orders examined.
@@ -105,7 +105,7 @@ struct Search<'a> {
     found: Launches,
 }
 
-impl Search<'_> {
+impl OrderSearch<'_> {
     fn from(&mut self, next: Vec<usize>, order: &mut Vec<CallId>) -> Result<(), TooManyOrders> {
         if next
             .iter()
@@ -133,7 +133,7 @@ impl Search<'_> {
     /// Whether some run gets stuck like this order does. Calls after a call that never returns are
     /// not issued, so the check repeats without them. If the check fails, no run issues the calls
     /// in this order.
-    fn comes_about(&self, graph: &LaunchGraph, stuck: &Stuck, order: &[CallId]) -> bool {
+    fn comes_about(&self, graph: &LaunchGraph, stuck: &StuckWait, order: &[CallId]) -> bool {
         let (mut never, mut before) = (graph.never(&stuck.nodes()), order.to_vec());
         loop {
             let issued = issued(self.program, &never, &before);

@@ -27,7 +27,7 @@ const MAX_SEQUENCES: usize = 2_000;
 
 /// The reasons why the effect of the calls is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Unclear {
+pub enum UnclearEffect {
     /// There are too many orders.
     #[error(transparent)]
     TooManyOrders(#[from] TooManyOrders),
@@ -43,7 +43,7 @@ pub enum Unclear {
 
 /// The effect of one order of calls, up to the last calls issued.
 #[derive(Clone, Debug)]
-pub struct Partial {
+pub struct PartialLaunch {
     /// The graph of the issued calls. It contains the enqueued commands, also those that none of
     /// these calls submits.
     pub graph: LaunchGraph,
@@ -51,7 +51,7 @@ pub struct Partial {
     pub never: BTreeSet<Node>,
 }
 
-impl Partial {
+impl PartialLaunch {
     /// The commands of host queues that no call submits, enqueued or not.
     pub fn idle(&self, program: &Program) -> Vec<CommandId> {
         let host = program.host.as_deref().expect("a host program");
@@ -67,11 +67,11 @@ impl Partial {
     ///
     /// # Errors
     /// If the effect is unknown.
-    pub fn all(program: &Program, stops: &[Node]) -> Result<Vec<Partial>, Unclear> {
+    pub fn all(program: &Program, stops: &[Node]) -> Result<Vec<PartialLaunch>, UnclearEffect> {
         let by_thread = by_thread(program);
         let next = vec![0; by_thread.len()];
         let seen = HashSet::new();
-        let mut search = Search {
+        let mut search = PartialSearch {
             program,
             stops,
             by_thread,
@@ -84,7 +84,7 @@ impl Partial {
     }
 }
 
-struct Search<'a> {
+struct PartialSearch<'a> {
     program: &'a Program,
     stops: &'a [Node],
     by_thread: Vec<Vec<CallId>>,
@@ -92,11 +92,11 @@ struct Search<'a> {
     seen: HashSet<(Vec<usize>, Effect)>,
     /// The issued calls, with their effect.
     taken: HashSet<(Vec<CallId>, Effect)>,
-    found: Vec<Partial>,
+    found: Vec<PartialLaunch>,
 }
 
-impl Search<'_> {
-    fn from(&mut self, next: Vec<usize>, order: &mut Vec<CallId>) -> Result<(), Unclear> {
+impl PartialSearch<'_> {
+    fn from(&mut self, next: Vec<usize>, order: &mut Vec<CallId>) -> Result<(), UnclearEffect> {
         let graph = LaunchGraph::untimed(self.program, order);
         if !self.seen.insert((next.clone(), graph.comes_to())) {
             return Ok(());
@@ -125,28 +125,34 @@ impl Search<'_> {
 
     /// Accepts an order after which no further call is issued. It drops the calls behind a cycle of
     /// waits, which are not issued either.
-    fn take(&mut self, mut graph: LaunchGraph) -> Result<(), Unclear> {
+    fn take(&mut self, mut graph: LaunchGraph) -> Result<(), UnclearEffect> {
         loop {
             let circle = circular(&graph, &[]);
             let never = graph.never(&[self.stops, circle.as_slice()].concat());
-            let comes = |c: &CallId| !never.contains(&Node::Call(*c));
-            let come: Vec<CallId> = graph.order.iter().copied().filter(comes).collect();
+            let come: Vec<CallId> = graph
+                .order
+                .iter()
+                .copied()
+                .filter(|c| !never.contains(&Node::Call(*c)))
+                .collect();
             if come.len() < graph.order.len() {
                 graph = LaunchGraph::untimed(self.program, &come);
             } else if circle.is_empty() {
                 break;
             } else {
-                return Err(Unclear::Circle);
+                return Err(UnclearEffect::Circle);
             }
         }
         let host = self.program.host.as_deref().expect("a host program");
         let never = graph.never(self.stops);
-        let held = |c: &CallId| never.contains(&Node::Call(*c));
+        fn held(c: &CallId, never: &BTreeSet<Node>) -> bool {
+            never.contains(&Node::Call(*c))
+        }
         // No run stops here if some thread can continue, or if a call comes before one that it has
         // to wait for.
         let goes_on = host
             .call_ids()
-            .any(|c| !graph.order.contains(&c) && !held(&c));
+            .any(|c| !graph.order.contains(&c) && !held(&c, &never));
         if goes_on || !circular(&graph, &graph.first).is_empty() {
             return Ok(());
         }
@@ -154,8 +160,8 @@ impl Search<'_> {
             let mut sets = host
                 .call_ids()
                 .filter(|c| host.call(*c).op == HostOp::SetUser(h));
-            if never.contains(&Node::User(h)) && sets.any(|c| !held(&c)) {
-                return Err(Unclear::SetTwice(host.handle(h).name.clone()));
+            if never.contains(&Node::User(h)) && sets.any(|c| !held(&c, &never)) {
+                return Err(UnclearEffect::SetTwice(host.handle(h).name.clone()));
             }
         }
         let mut issued = graph.order.clone();
@@ -164,7 +170,7 @@ impl Search<'_> {
             let submitted = submitted(self.program, &graph.order);
             let waiting = queued(self.program, &graph.order).filter(|c| !submitted.contains(c));
             graph.unsubmitted = waiting.collect();
-            self.found.push(Partial { graph, never });
+            self.found.push(PartialLaunch { graph, never });
         }
         Ok(())
     }
@@ -178,7 +184,7 @@ fn circular(graph: &LaunchGraph, first: &[(CallId, CallId)]) -> Vec<Node> {
             graph.index.get(&Node::Call(a)),
             graph.index.get(&Node::Call(b)),
         ) {
-            let edge = super::Edge {
+            let edge = super::LaunchEdge {
                 rule: None,
                 mask: Mask::Time,
             };

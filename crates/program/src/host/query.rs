@@ -3,7 +3,7 @@
 //!
 //! A query is no call: it may be in branches and loops, and may execute repeatedly. Two things
 //! determine its subject: the last call of its thread before it, and the calls of other threads
-//! issued so far. A [`View`] is the state between two of these calls. In CUDA, the answer
+//! issued so far. A [`QueryView`] is the state between two of these calls. In CUDA, the answer
 //! "complete" orders memory like the waiting call. The answer "not complete" states a fact about
 //! that time and orders nothing. In OpenCL no answer orders memory.
 //!
@@ -18,9 +18,10 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::touch::{self, About};
+use super::touch::{self, CallTopic};
 use super::{
-    Asked, CallId, HandleId, HostOp, HostProgram, LaunchGraph, Need, Node, On, Query, QueryId, Ref,
+    CallId, HandleId, HostOp, HostProgram, HostQuery, LaunchGraph, Node, On, QueryId, QuerySubject,
+    Ref, StartCondition,
 };
 use crate::{Op, Program, ThreadId};
 
@@ -46,24 +47,25 @@ impl HostProgram {
     pub(super) fn changers(&self, id: QueryId) -> Vec<CallId> {
         let query = self.query(id);
         let about = self.asks_about(query);
-        let changes = |c: &CallId| {
-            self.call(*c).thread != query.thread && !self.changes(*c).is_disjoint(&about)
-        };
-        self.call_ids().filter(changes).collect()
+        self.call_ids()
+            .filter(|c| {
+                self.call(*c).thread != query.thread && !self.changes(*c).is_disjoint(&about)
+            })
+            .collect()
     }
 
     /// The objects that determine the answer. The work that a record captures depends on the order
     /// of calls, and each order has its own graph.
-    fn asks_about(&self, query: &Query) -> BTreeSet<About> {
+    fn asks_about(&self, query: &HostQuery) -> BTreeSet<CallTopic> {
         match query.of {
-            Asked::Lane(lane) => touch::of_lane(self, lane).collect(),
-            Asked::Event(Ref::Handle(h)) => BTreeSet::from([About::Handle(h)]),
-            Asked::Event(Ref::Command(_)) => BTreeSet::new(),
+            QuerySubject::Lane(lane) => touch::of_lane(self, lane).collect(),
+            QuerySubject::Event(Ref::Handle(h)) => BTreeSet::from([CallTopic::Handle(h)]),
+            QuerySubject::Event(Ref::Command(_)) => BTreeSet::new(),
         }
     }
 
     /// The objects whose state a call changes for later queries.
-    fn changes(&self, call: CallId) -> BTreeSet<About> {
+    fn changes(&self, call: CallId) -> BTreeSet<CallTopic> {
         match self.call(call).op {
             HostOp::Enqueue { command, .. } => self
                 .command(command)
@@ -72,7 +74,7 @@ impl HostProgram {
                 .flat_map(|l| touch::of_lane(self, l))
                 .collect(),
             HostOp::Record(h, lane) => touch::of_lane(self, lane)
-                .chain([About::Handle(h)])
+                .chain([CallTopic::Handle(h)])
                 .collect(),
             HostOp::LaneWait(lane, _) => touch::of_lane(self, lane).collect(),
             _ => BTreeSet::new(),
@@ -82,9 +84,9 @@ impl HostProgram {
 
 /// The state of a query's subject after exactly these calls of other threads.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct View {
+pub struct QueryView {
     /// The conditions for the answer "complete".
-    pub needs: Vec<Need>,
+    pub needs: Vec<StartCondition>,
     /// The calls that have changed the subject.
     pub before: Vec<CallId>,
     /// The calls that will change it later.
@@ -107,12 +109,12 @@ impl LaunchGraph {
     }
 
     /// A view of a query.
-    pub fn view(&self, query: QueryId, number: usize) -> &View {
+    pub fn view(&self, query: QueryId, number: usize) -> &QueryView {
         &self.asked[&query][number]
     }
 
     /// Records the view of a query at this time, after the first `issued` calls.
-    pub(super) fn looks(&mut self, query: QueryId, needs: Vec<Need>, issued: usize) {
+    pub(super) fn looks(&mut self, query: QueryId, needs: Vec<StartCondition>, issued: usize) {
         let views = self.asked.entry(query).or_default();
         match views.last_mut() {
             // Calls that do not change the needs may come before or after.
@@ -120,7 +122,7 @@ impl LaunchGraph {
             _ => {
                 let (before, after) =
                     (self.order[..issued].to_vec(), self.order[issued..].to_vec());
-                views.push(View {
+                views.push(QueryView {
                     needs,
                     before,
                     after,
@@ -148,26 +150,28 @@ impl LaunchGraph {
 
     /// For each view, which operations follow the completion of its whole subject.
     pub fn after_views(&self, operations: &[(ThreadId, usize)]) -> Vec<Vec<bool>> {
-        let row = |after: Vec<HashSet<Node>>| {
-            let enters = operations.iter().map(|o| self.around(*o).0);
-            enters
-                .map(|e| after.iter().all(|nodes| nodes.contains(&e)))
-                .collect()
-        };
-        self.after_needs().map(row).collect()
+        self.after_needs()
+            .map(|after| {
+                let enters = operations.iter().map(|o| self.around(*o).0);
+                enters
+                    .map(|e| after.iter().all(|nodes| nodes.contains(&e)))
+                    .collect()
+            })
+            .collect()
     }
 
     /// For each view, the views whose query can answer "complete" only after this view's subject is
     /// complete.
     pub fn covered(&self) -> Vec<Vec<bool>> {
         let views = self.views();
-        let row = |after: Vec<HashSet<Node>>| {
-            let nodes = views.iter().map(|(q, v)| Node::Query(*q, *v));
-            nodes
-                .map(|node| after.iter().all(|reached| reached.contains(&node)))
-                .collect()
-        };
-        self.after_needs().map(row).collect()
+        self.after_needs()
+            .map(|after| {
+                let nodes = views.iter().map(|(q, v)| Node::Query(*q, *v));
+                nodes
+                    .map(|node| after.iter().all(|reached| reached.contains(&node)))
+                    .collect()
+            })
+            .collect()
     }
 
     /// For each view, the nodes after each of its needs.
@@ -183,11 +187,13 @@ impl LaunchGraph {
 
     /// Which operations come before a call, by thread order or through other calls.
     pub fn before_call(&self, call: CallId, operations: &[(ThreadId, usize)]) -> Vec<bool> {
-        let before = |o: &(ThreadId, usize)| {
-            self.reached(self.around(*o).1, true)
-                .contains(&Node::Call(call))
-        };
-        operations.iter().map(before).collect()
+        operations
+            .iter()
+            .map(|o| {
+                self.reached(self.around(*o).1, true)
+                    .contains(&Node::Call(call))
+            })
+            .collect()
     }
 
     /// Which operations come after a call.
@@ -226,18 +232,21 @@ impl LaunchGraph {
         view: usize,
     ) -> (Vec<ThreadId>, bool) {
         let host = program.host.as_deref().expect("a host program");
-        let needs = |t: &ThreadId| {
-            self.never(&[Node::Leave(*t)])
-                .contains(&Node::Query(query, view))
-        };
-        let of_commands = |t: &ThreadId| host.command_of(*t).is_some();
         let threads = program
             .thread_ids()
-            .filter(of_commands)
-            .filter(needs)
+            .filter(|t| host.command_of(*t).is_some())
+            .filter(|t| {
+                self.never(&[Node::Leave(*t)])
+                    .contains(&Node::Query(query, view))
+            })
             .collect();
         let set = |h: HandleId| host.calls.iter().any(|c| c.op == HostOp::SetUser(h));
-        let ever = |need: &Need| !matches!(need.on, On::User(h) if !set(h));
-        (threads, self.view(query, view).needs.iter().all(ever))
+        (
+            threads,
+            self.view(query, view)
+                .needs
+                .iter()
+                .all(|need| !matches!(need.on, On::User(h) if !set(h))),
+        )
     }
 }

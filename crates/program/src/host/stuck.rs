@@ -15,25 +15,27 @@ use petgraph::graph::NodeIndex;
 use petgraph::visit::EdgeRef;
 
 use super::submission::never_set;
-use super::{CallId, CommandId, Edge, HandleId, LaunchGraph, Mask, Node, Origin, Rule};
+use super::{
+    CallId, CommandId, CommandOrigin, HandleId, LaunchEdge, LaunchGraph, Mask, Node, Rule,
+};
 use crate::{Instr, Op, Program, ThreadId};
 
 /// A link in a chain of waits: `waits` cannot happen before `awaited`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Link {
+pub struct WaitLink {
     /// The blocked point.
     pub waits: Node,
     /// The point that has to come first.
     pub awaited: Node,
     /// The edge between them.
-    pub edge: Edge,
+    pub edge: LaunchEdge,
 }
 
 /// The reason why part of a program never runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stuck {
+pub enum StuckWait {
     /// A cycle of waits: each link waits for the next one, the last one for the first.
-    Cycle(Vec<Link>),
+    Cycle(Vec<WaitLink>),
     /// A wait for a user event that no call sets.
     NeverSet(HandleId),
 }
@@ -41,7 +43,7 @@ pub enum Stuck {
 impl LaunchGraph {
     /// Why part of the program can never run, if so. `time`: the order of the calls counts as a
     /// reason, too.
-    pub(super) fn stuck_in(&self, program: &Program, time: bool) -> Option<Stuck> {
+    pub(super) fn stuck_in(&self, program: &Program, time: bool) -> Option<StuckWait> {
         let graph = self.graph.filter_map(
             |_, node| Some(*node),
             |e, edge| {
@@ -60,13 +62,16 @@ impl LaunchGraph {
             .filter(|c| c.len() > 1)
             .min_by_key(|c| c.len());
         if let Some(component) = inside {
-            return Some(Stuck::Cycle(cycle(&graph, &component)));
+            return Some(StuckWait::Cycle(cycle(&graph, &component)));
         }
-        never_set(program).into_iter().map(Stuck::NeverSet).next()
+        never_set(program)
+            .into_iter()
+            .map(StuckWait::NeverSet)
+            .next()
     }
 
     /// Why part of the program can never run, if so.
-    pub fn stuck(&self, program: &Program) -> Option<Stuck> {
+    pub fn stuck(&self, program: &Program) -> Option<StuckWait> {
         self.stuck_in(program, false)
     }
 }
@@ -91,7 +96,7 @@ impl Node {
         let command = |id: CommandId| {
             let name = &host.command(id).name;
             let enqueued = match host.command(id).origin {
-                Origin::Call(c) => Node::Call(c),
+                CommandOrigin::Call(c) => Node::Call(c),
                 _ => Node::Enqueue(id),
             };
             enqueued
@@ -127,18 +132,18 @@ impl Node {
     }
 }
 
-impl Stuck {
+impl StuckWait {
     /// One sentence for each link of the wait that is visible in the user's code.
     pub fn describe(&self, program: &Program) -> Vec<String> {
         match self {
-            Stuck::NeverSet(h) => {
+            StuckWait::NeverSet(h) => {
                 let host = program.host.as_deref().expect("a host program");
                 vec![format!(
                     "the user event `{}` is awaited, and no call sets it",
                     host.handle(*h).name
                 )]
             }
-            Stuck::Cycle(links) => links
+            StuckWait::Cycle(links) => links
                 .iter()
                 // A command obviously ends after it starts.
                 .filter(|link| {
@@ -160,8 +165,8 @@ impl Stuck {
     /// The same on one line.
     pub fn brief(&self, program: &Program) -> String {
         match self {
-            Stuck::NeverSet(_) => self.describe(program).concat(),
-            Stuck::Cycle(links) => {
+            StuckWait::NeverSet(_) => self.describe(program).concat(),
+            StuckWait::Cycle(links) => {
                 let chain: Vec<String> = links
                     .iter()
                     .filter(|l| !matches!(l.edge.rule, Some(Rule::GroupEnd | Rule::OwnEvent)))
@@ -173,12 +178,12 @@ impl Stuck {
     }
 }
 
-impl Stuck {
+impl StuckWait {
     /// The points that are never reached.
     pub fn nodes(&self) -> Vec<Node> {
         match self {
-            Stuck::Cycle(links) => links.iter().map(|l| l.waits).collect(),
-            Stuck::NeverSet(h) => vec![Node::User(*h)],
+            StuckWait::Cycle(links) => links.iter().map(|l| l.waits).collect(),
+            StuckWait::NeverSet(h) => vec![Node::User(*h)],
         }
     }
 }
@@ -224,7 +229,7 @@ impl LaunchGraph {
 
 /// A shortest cycle through a node of a strongly connected component, against the direction of the
 /// edges.
-fn cycle(graph: &petgraph::Graph<Node, Edge>, component: &[NodeIndex]) -> Vec<Link> {
+fn cycle(graph: &petgraph::Graph<Node, LaunchEdge>, component: &[NodeIndex]) -> Vec<WaitLink> {
     // Prefers to begin at a return that waits, because that wait is in the user's code.
     let rank = |n: &NodeIndex| match graph[*n] {
         Node::Return(c) => (0, c.0),
@@ -235,20 +240,20 @@ fn cycle(graph: &petgraph::Graph<Node, Edge>, component: &[NodeIndex]) -> Vec<Li
         .iter()
         .min_by_key(|n| rank(n))
         .expect("a component has nodes");
-    let mut from: HashMap<NodeIndex, (NodeIndex, Edge)> = HashMap::new();
+    let mut from: HashMap<NodeIndex, (NodeIndex, LaunchEdge)> = HashMap::new();
     let mut queue = VecDeque::from([start]);
     while let Some(n) = queue.pop_front() {
         for e in graph.edges_directed(n, Direction::Incoming) {
             let before = e.source();
             if before == start {
-                let mut links = vec![Link {
+                let mut links = vec![WaitLink {
                     waits: graph[n],
                     awaited: graph[start],
                     edge: *e.weight(),
                 }];
                 let mut at = n;
                 while let Some((next, edge)) = from.get(&at).copied() {
-                    links.push(Link {
+                    links.push(WaitLink {
                         waits: graph[next],
                         awaited: graph[at],
                         edge,

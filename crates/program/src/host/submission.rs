@@ -12,8 +12,8 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::{
-    CallId, CommandId, CommandKind, HandleId, HandleKind, HostOp, LaneKind, LaunchGraph, Node,
-    Origin, Ref,
+    CallId, CommandId, CommandKind, CommandOrigin, HandleId, HandleKind, HostOp, LaneKind,
+    LaunchGraph, Node, Ref,
 };
 use crate::Program;
 
@@ -176,7 +176,7 @@ pub(super) fn makers(program: &Program, op: &HostOp) -> Vec<CallId> {
     }
     let maker = |r: &Ref| match r {
         Ref::Command(c) => match host.command(*c).origin {
-            Origin::Call(made) => Some(made),
+            CommandOrigin::Call(made) => Some(made),
             _ => None,
         },
         Ref::Handle(h) => host

@@ -12,7 +12,7 @@ use super::{CallId, HandleKind, HostOp, HostProgram, LaneId, LaneKind, Ref};
 
 /// An object that a call concerns.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum About {
+pub(super) enum CallTopic {
     /// A stream or queue.
     Lane(LaneId),
     /// The legacy default stream of a device and all streams that synchronize with it.
@@ -24,7 +24,7 @@ pub(super) enum About {
 /// The pairs of calls of different threads that concern the same object, the earlier call first;
 /// sorted.
 pub(super) fn ordered(host: &HostProgram, order: &[CallId]) -> Vec<(CallId, CallId)> {
-    let about: Vec<BTreeSet<About>> = order.iter().map(|c| of(host, *c)).collect();
+    let about: Vec<BTreeSet<CallTopic>> = order.iter().map(|c| of(host, *c)).collect();
     let mut pairs = Vec::new();
     for (i, &x) in order.iter().enumerate() {
         for (j, &y) in order.iter().enumerate().skip(i + 1) {
@@ -38,17 +38,17 @@ pub(super) fn ordered(host: &HostProgram, order: &[CallId]) -> Vec<(CallId, Call
 }
 
 /// The objects that a call on a lane concerns.
-pub(super) fn of_lane(host: &HostProgram, id: LaneId) -> impl Iterator<Item = About> + use<> {
+pub(super) fn of_lane(host: &HostProgram, id: LaneId) -> impl Iterator<Item = CallTopic> + use<> {
     let legacy = match host.lane(id).kind {
         LaneKind::Null | LaneKind::Stream { blocking: true } => {
-            Some(About::Legacy(host.lane(id).device))
+            Some(CallTopic::Legacy(host.lane(id).device))
         }
         _ => None,
     };
-    [About::Lane(id)].into_iter().chain(legacy)
+    [CallTopic::Lane(id)].into_iter().chain(legacy)
 }
 
-fn of(host: &HostProgram, call: CallId) -> BTreeSet<About> {
+fn of(host: &HostProgram, call: CallId) -> BTreeSet<CallTopic> {
     let lane = |id: LaneId| of_lane(host, id);
     match &host.call(call).op {
         HostOp::Enqueue { command, .. } => host
@@ -65,13 +65,13 @@ fn of(host: &HostProgram, call: CallId) -> BTreeSet<About> {
             all.flat_map(lane).collect()
         }
         HostOp::Record(h, l) | HostOp::LaneWait(l, h) => {
-            lane(*l).chain([About::Handle(*h)]).collect()
+            lane(*l).chain([CallTopic::Handle(*h)]).collect()
         }
         HostOp::Wait(refs) => refs
             .iter()
             .filter_map(|r| match r {
                 Ref::Handle(h) if host.handle(*h).kind == HandleKind::Recorded => {
-                    Some(About::Handle(*h))
+                    Some(CallTopic::Handle(*h))
                 }
                 _ => None,
             })

@@ -124,7 +124,7 @@ pub enum Prop {
     /// Negation.
     Not(Box<Prop>),
     /// A comparison, carried out in the given type.
-    Cmp(CmpOp, Ty, Side, Side),
+    Cmp(CmpOp, Ty, ConditionTerm, ConditionTerm),
 }
 
 impl Prop {
@@ -150,32 +150,34 @@ impl Prop {
         match self {
             Prop::And(ps) | Prop::Or(ps) => ps.iter().any(Prop::computes),
             Prop::Not(p) => p.computes(),
-            Prop::Cmp(_, _, a, b) => [a, b].iter().any(|side| matches!(side, Side::Of(..))),
+            Prop::Cmp(_, _, a, b) => [a, b]
+                .iter()
+                .any(|side| matches!(side, ConditionTerm::Of(..))),
         }
     }
 }
 
 /// One side of a comparison: an arithmetic expression in the type of the comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum ConditionTerm {
     /// A value.
     Atom(Atom),
     /// A sum, a difference or a product.
-    Of(BinOp, Box<Side>, Box<Side>),
+    Of(BinOp, Box<ConditionTerm>, Box<ConditionTerm>),
 }
 
-impl From<Atom> for Side {
-    fn from(atom: Atom) -> Side {
-        Side::Atom(atom)
+impl From<Atom> for ConditionTerm {
+    fn from(atom: Atom) -> ConditionTerm {
+        ConditionTerm::Atom(atom)
     }
 }
 
-impl Side {
+impl ConditionTerm {
     /// Calls `f` for every atom, in the order of writing.
     pub fn atoms<'s>(&'s self, f: &mut impl FnMut(&'s Atom)) {
         match self {
-            Side::Atom(atom) => f(atom),
-            Side::Of(_, a, b) => {
+            ConditionTerm::Atom(atom) => f(atom),
+            ConditionTerm::Of(_, a, b) => {
                 a.atoms(f);
                 b.atoms(f);
             }
@@ -190,8 +192,8 @@ impl Side {
         of: &mut impl FnMut(BinOp, T, T) -> T,
     ) -> Result<T, E> {
         Ok(match self {
-            Side::Atom(a) => atom(a)?,
-            Side::Of(op, a, b) => {
+            ConditionTerm::Atom(a) => atom(a)?,
+            ConditionTerm::Of(op, a, b) => {
                 let (a, b) = (a.fold(atom, of)?, b.fold(atom, of)?);
                 of(*op, a, b)
             }
@@ -202,10 +204,14 @@ impl Side {
     ///
     /// # Errors
     /// The first one that `to` returns.
-    pub fn mapped<E>(&self, to: &mut impl FnMut(&Atom) -> Result<Atom, E>) -> Result<Side, E> {
-        self.fold(&mut |atom| to(atom).map(Side::Atom), &mut |op, a, b| {
-            Side::Of(op, a.into(), b.into())
-        })
+    pub fn mapped<E>(
+        &self,
+        to: &mut impl FnMut(&Atom) -> Result<Atom, E>,
+    ) -> Result<ConditionTerm, E> {
+        self.fold(
+            &mut |atom| to(atom).map(ConditionTerm::Atom),
+            &mut |op, a, b| ConditionTerm::Of(op, a.into(), b.into()),
+        )
     }
 }
 

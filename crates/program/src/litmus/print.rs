@@ -1,6 +1,6 @@
 //! Propositions as text that [`front::litmus::condition::parse`] reads back.
 
-use crate::litmus::{Atom, Observable, Prop, Side};
+use crate::litmus::{Atom, ConditionTerm, Observable, Prop};
 use crate::{BinOp, LocId, LocationKind, Program};
 
 /// A proposition as text.
@@ -66,21 +66,27 @@ fn write(prop: &Prop, program: &Program, strength: u8, out: &mut String) {
 }
 
 /// A compound operand keeps its parentheses, except a sum on the left of another sum.
-fn side(of: &Side, program: &Program) -> String {
+fn side(of: &ConditionTerm, program: &Program) -> String {
     let (op, a, b) = match of {
-        Side::Atom(a) => return atom(*a, program),
-        Side::Of(op, a, b) => (*op, a, b),
+        ConditionTerm::Atom(a) => return atom(*a, program),
+        ConditionTerm::Of(op, a, b) => (*op, a, b),
     };
     let symbol = match op {
         BinOp::Add => "+",
         BinOp::Sub => "-",
         _ => "*",
     };
-    let inner = |of: &Side, bare: bool| match of {
-        Side::Of(..) if !bare => format!("({})", side(of, program)),
-        of => side(of, program),
-    };
-    format!("{} {symbol} {}", inner(a, symbol != "*"), inner(b, false))
+    fn inner(of: &ConditionTerm, bare: bool, program: &Program) -> String {
+        match of {
+            ConditionTerm::Of(..) if !bare => format!("({})", side(of, program)),
+            of => side(of, program),
+        }
+    }
+    format!(
+        "{} {symbol} {}",
+        inner(a, symbol != "*", program),
+        inner(b, false, program)
+    )
 }
 
 fn atom(atom: Atom, program: &Program) -> String {

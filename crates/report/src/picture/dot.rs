@@ -10,7 +10,7 @@
 use std::fmt::Write;
 
 use super::escape::dot;
-use super::scene::{Role, Scene};
+use super::scene::{EventRole, Scene};
 
 /// A file with several pictures, as a sequence of graphs.
 pub fn several(scenes: &[Scene]) -> String {
@@ -35,7 +35,7 @@ pub fn file(scene: &Scene) -> String {
         .events
         .iter()
         .enumerate()
-        .filter(|(_, e)| e.role == Role::Init)
+        .filter(|(_, e)| e.role == EventRole::Init)
     {
         let _ = writeln!(out, "  e{e} [label={}, style=dashed];", dot(&event.action));
     }
@@ -57,7 +57,7 @@ pub fn file(scene: &Scene) -> String {
         .events
         .iter()
         .enumerate()
-        .filter(|(_, e)| e.role == Role::Init)
+        .filter(|(_, e)| e.role == EventRole::Init)
     {
         if let Some(first) = firsts.first() {
             let _ = writeln!(out, "  e{init} -> e{first} [style=invis];");

@@ -27,4 +27,4 @@ pub mod style;
 pub mod subject;
 pub mod svg;
 
-pub use scene::{Choice, Scene, Subject};
+pub use scene::{PictureSubject, RelationChoice, Scene};

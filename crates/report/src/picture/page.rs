@@ -13,7 +13,7 @@ use std::fmt::Write;
 
 use super::escape::xml;
 use super::scene::Scene;
-use super::style::{self, Kind};
+use super::style::{self, EdgeStyle};
 use super::svg;
 
 /// The style of this page and of the suite report.
@@ -32,14 +32,14 @@ pub struct Page {
     /// The test's query first, then its outcomes.
     pub outcomes: Vec<String>,
     /// The answers, in the order of outcomes and models.
-    pub views: Vec<View>,
+    pub views: Vec<PageView>,
     /// Parts that are not on the page, and why.
     pub notes: Vec<String>,
 }
 
 /// One model's answer for one outcome.
 #[derive(Clone, Debug)]
-pub struct View {
+pub struct PageView {
     /// Index in [`Page::outcomes`].
     pub outcome: usize,
     /// Index in [`Page::models`].
@@ -66,7 +66,8 @@ pub fn file(page: &Page) -> String {
         let (outcome, model) = (&page.outcomes[view.outcome], &page.models[view.model]);
         let _ = writeln!(
             out,
-            "<section class=\"view\" data-outcome=\"{}\" data-model=\"{}\" aria-label=\"{} under {}\">",
+            "<section class=\"view\" data-outcome=\"{}\" data-model=\"{}\" aria-label=\"{} under \
+             {}\">",
             view.outcome,
             xml(model),
             xml(outcome),
@@ -100,7 +101,8 @@ pub fn head(title: &str, pictures: bool) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src \
+         'unsafe-inline'; \
          script-src 'unsafe-inline'\">\n<title>{}</title>\n<style>\n{STYLE}{pictures}</style>\n</head>\n<body>\n",
         xml(title)
     )
@@ -147,7 +149,8 @@ fn table(out: &mut String, page: &Page) {
                 Some(view) => {
                     let _ = write!(
                         out,
-                        "<td><button type=\"button\" data-outcome=\"{o}\" data-model=\"{}\">{}</button></td>",
+                        "<td><button type=\"button\" data-outcome=\"{o}\" \
+                         data-model=\"{}\">{}</button></td>",
                         xml(model),
                         xml(&view.verdict)
                     );
@@ -198,7 +201,8 @@ fn controls(out: &mut String, page: &Page) {
         let _ = writeln!(
             out,
             "<label><input type=\"checkbox\" data-toggle=\"{name}\"{checked}>\
-             <svg class=\"fencepost key\" width=\"34\" height=\"10\" aria-hidden=\"true\"><g class=\"k-{}\">\
+             <svg class=\"fencepost key\" width=\"34\" height=\"10\" aria-hidden=\"true\"><g \
+             class=\"k-{}\">\
              <path d=\"M1 5L33 5\"/></g></svg>{name}</label>",
             kind.class
         );
@@ -208,8 +212,8 @@ fn controls(out: &mut String, page: &Page) {
 
 /// All relations of all pictures, shown ones first. A relation with only cycle steps shown counts
 /// as hidden.
-fn relations(page: &Page) -> Vec<(String, Kind, bool)> {
-    let mut found: Vec<(String, Kind, bool)> = Vec::new();
+fn relations(page: &Page) -> Vec<(String, EdgeStyle, bool)> {
+    let mut found: Vec<(String, EdgeStyle, bool)> = Vec::new();
     for scene in page.views.iter().flat_map(|v| &v.scenes) {
         for relation in &scene.relations {
             let shown = scene

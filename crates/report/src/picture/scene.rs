@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 
 use super::super::execution::{Actor, actors, letter};
-use super::style::{self, Kind, WAITS};
+use super::style::{self, EdgeStyle, WAITS};
 use verdict::{Ending, Seat, Witness, hang};
 
 mod edges;
@@ -25,7 +25,7 @@ const FAR_TOO_MANY: usize = 400;
 
 /// One step of the decisive cycle or chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct CycleStep {
     /// The index of an event of the witness.
     pub from: usize,
     /// Another one.
@@ -36,7 +36,7 @@ pub struct Step {
 
 /// An execution with its annotations.
 #[derive(Clone, Debug)]
-pub struct Subject<'a> {
+pub struct PictureSubject<'a> {
     /// The test's name.
     pub title: &'a str,
     /// The model, the query, the verdict: one line each.
@@ -44,7 +44,7 @@ pub struct Subject<'a> {
     /// The execution.
     pub witness: &'a Witness,
     /// The steps that are drawn in bold.
-    pub cycle: Vec<Step>,
+    pub cycle: Vec<CycleStep>,
     /// Marked events of the witness, with their marks.
     pub marks: Vec<(usize, String)>,
     /// Text below the picture.
@@ -53,9 +53,9 @@ pub struct Subject<'a> {
 
 /// The relations to draw.
 #[derive(Clone, Debug, Default)]
-pub struct Choice {
-    /// These relations; `None`: those drawn by default ([`Kind::shown`], and those that the model
-    /// shows).
+pub struct RelationChoice {
+    /// These relations; `None`: those drawn by default ([`EdgeStyle::shown`], and those that the
+    /// model shows).
     pub relations: Option<Vec<String>>,
     /// Include the other relations as hidden ones, for pages that can switch them on.
     pub rest: bool,
@@ -72,18 +72,18 @@ pub struct Scene {
     /// group.
     pub seats: Vec<Seat>,
     /// The events.
-    pub events: Vec<Event>,
+    pub events: Vec<SceneEvent>,
     /// The relations, shown ones first.
-    pub relations: Vec<Relation>,
+    pub relations: Vec<SceneRelation>,
     /// The edges.
-    pub edges: Vec<Edge>,
+    pub edges: Vec<SceneEdge>,
     /// Text below the picture.
     pub says: Vec<String>,
 }
 
 /// The role of an event in a scene.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum EventRole {
     /// An initial write.
     Init,
     /// An event of a thread.
@@ -96,11 +96,11 @@ pub enum Role {
 
 /// An event of a scene.
 #[derive(Clone, Debug)]
-pub struct Event {
+pub struct SceneEvent {
     /// The thread's index in [`Scene::seats`]; `None` for initial writes.
     pub thread: Option<usize>,
     /// Its role.
-    pub role: Role,
+    pub role: EventRole,
     /// Its letter and action: `c: R x = 1`.
     pub action: String,
     /// Line and code: `14: ld.weak r0, x`.
@@ -113,18 +113,18 @@ pub struct Event {
 
 /// A relation of a scene.
 #[derive(Clone, Debug)]
-pub struct Relation {
+pub struct SceneRelation {
     /// Its name.
     pub name: String,
     /// Its style.
-    pub kind: Kind,
+    pub kind: EdgeStyle,
     /// Whether it is visible initially.
     pub shown: bool,
 }
 
 /// An edge of a scene.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edge {
+pub struct SceneEdge {
     /// An event.
     pub from: usize,
     /// Another event.
@@ -139,7 +139,7 @@ pub struct Edge {
 
 impl Scene {
     /// Creates the scene for a subject.
-    pub fn new(subject: &Subject<'_>, choice: &Choice) -> Scene {
+    pub fn new(subject: &PictureSubject<'_>, choice: &RelationChoice) -> Scene {
         let mut scene = Scene {
             title: subject.title.to_owned(),
             facts: subject.facts.clone(),
@@ -157,7 +157,7 @@ impl Scene {
     }
 
     /// Chooses threads and events. Returns the new index of each drawn event of the witness.
-    fn place_events(&mut self, subject: &Subject<'_>) -> Vec<Option<usize>> {
+    fn place_events(&mut self, subject: &PictureSubject<'_>) -> Vec<Option<usize>> {
         let witness = subject.witness;
         let steps = subject.cycle.iter().flat_map(|s| [s.from, s.to]);
         let on_cycle: BTreeSet<usize> = steps.clone().collect();
@@ -189,12 +189,12 @@ impl Scene {
             let event = &witness.events[e];
             place[e] = Some(scene.events.len());
             let code = event.text.trim();
-            scene.events.push(Event {
+            scene.events.push(SceneEvent {
                 thread,
                 role: if thread.is_none() {
-                    Role::Init
+                    EventRole::Init
                 } else {
-                    Role::Step
+                    EventRole::Step
                 },
                 action: format!("{}: {}", letter(e), event.action),
                 code: match (&event.line, code.is_empty()) {
@@ -226,9 +226,9 @@ impl Scene {
                 if keep.contains(&e) {
                     add(self, e, Some(seat));
                 } else if next_is_kept {
-                    self.events.push(Event {
+                    self.events.push(SceneEvent {
                         thread: Some(seat),
-                        role: Role::Gap,
+                        role: EventRole::Gap,
                         action: format!("\u{22ee} {skipped} event{} not drawn", plural(skipped)),
                         code: String::new(),
                         mark: None,
@@ -257,9 +257,9 @@ impl Scene {
                 };
                 let action = end.ending.word().to_owned();
                 let (mark, on_cycle) = (None, false);
-                let event = Event {
+                let event = SceneEvent {
                     thread: Some(seat),
-                    role: Role::End,
+                    role: EventRole::End,
                     action,
                     code,
                     mark,
@@ -300,7 +300,7 @@ impl Scene {
         if edges.is_empty() {
             return;
         }
-        self.relations.push(Relation {
+        self.relations.push(SceneRelation {
             name: WAITS.to_owned(),
             kind: style::WAIT,
             shown: true,
@@ -311,7 +311,7 @@ impl Scene {
             };
             let bold = reaches(&edges, to, from);
             self.events[a].on_cycle |= bold;
-            self.edges.push(Edge {
+            self.edges.push(SceneEdge {
                 from: a,
                 to: b,
                 relation: self.relations.len() - 1,

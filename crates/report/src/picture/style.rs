@@ -12,7 +12,7 @@ use verdict::Style;
 
 /// A style for edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Kind {
+pub struct EdgeStyle {
     /// Its name in style sheets.
     pub class: &'static str,
     /// The colour on white.
@@ -25,7 +25,7 @@ pub struct Kind {
     pub shown: bool,
 }
 
-impl Kind {
+impl EdgeStyle {
     /// Whether its relations are names for the same thing, so that one edge between two events is
     /// enough.
     pub fn once(&self) -> bool {
@@ -39,8 +39,8 @@ const fn kind(
     dark: &'static str,
     dashes: &'static str,
     shown: bool,
-) -> Kind {
-    Kind {
+) -> EdgeStyle {
+    EdgeStyle {
         class,
         light,
         dark,
@@ -50,7 +50,7 @@ const fn kind(
 }
 
 /// The kinds of well-known relations.
-const KINDS: &[(Style, Kind)] = &[
+const KINDS: &[(Style, EdgeStyle)] = &[
     (
         Style::ProgramOrder,
         kind("po", "#444444", "#c4c4c4", "", true),
@@ -75,13 +75,13 @@ const KINDS: &[(Style, Kind)] = &[
 ];
 
 /// The kind of [`WAITS`].
-pub const WAIT: Kind = kind("wait", "#8a0f55", "#ff8cc6", "6 2", true);
+pub const WAIT: EdgeStyle = kind("wait", "#8a0f55", "#ff8cc6", "6 2", true);
 
 /// The kind of missing relations, with the longest gaps.
-const LACKING: Kind = kind("missing", "#111111", "#ffffff", "14 9", false);
+const LACKING: EdgeStyle = kind("missing", "#111111", "#ffffff", "14 9", false);
 
 /// The kinds of all other relations, in turn.
-const OTHERS: &[Kind] = &[
+const OTHERS: &[EdgeStyle] = &[
     kind("o0", "#00616b", "#66d9e4", "12 3", false),
     kind("o1", "#7a5b00", "#e6cf5c", "2 2", false),
     kind("o2", "#8c2d62", "#f0a3cf", "9 2 2 2 2 2", false),
@@ -96,7 +96,7 @@ pub const WAITS: &str = "waits for";
 pub const MISSING: &str = "missing: ";
 
 /// The kind of relation `name`; `others` counts the relations without a style.
-pub fn of(name: &str, style: Option<Style>, others: usize) -> Kind {
+pub fn of(name: &str, style: Option<Style>, others: usize) -> EdgeStyle {
     if name.starts_with(MISSING) {
         return LACKING;
     }
@@ -105,7 +105,7 @@ pub fn of(name: &str, style: Option<Style>, others: usize) -> Kind {
 }
 
 /// All kinds.
-pub fn all() -> impl Iterator<Item = Kind> {
+pub fn all() -> impl Iterator<Item = EdgeStyle> {
     KINDS
         .iter()
         .map(|k| k.1)
@@ -153,7 +153,7 @@ pub fn sheet(scope: &str) -> String {
     ];
     light.extend(shapes.map(str::to_owned));
     for kind in all() {
-        let Kind {
+        let EdgeStyle {
             class,
             light: on_white,
             dark: on_black,
@@ -175,15 +175,17 @@ pub fn sheet(scope: &str) -> String {
         ));
     }
     let scoped = |rules: &[String]| -> String {
-        let rule = |rule: &String| {
-            let (selectors, body) = rule.split_once('{').unwrap_or((rule, "}"));
-            let selectors: Vec<_> = selectors
-                .split(',')
-                .map(|s| format!("{scope} {s}"))
-                .collect();
-            format!("{}{{{body}\n", selectors.join(","))
-        };
-        rules.iter().map(rule).collect()
+        rules
+            .iter()
+            .map(|rule| {
+                let (selectors, body) = rule.split_once('{').unwrap_or((rule, "}"));
+                let selectors: Vec<_> = selectors
+                    .split(',')
+                    .map(|s| format!("{scope} {s}"))
+                    .collect();
+                format!("{}{{{body}\n", selectors.join(","))
+            })
+            .collect()
     };
     format!(
         "{}@media screen and (prefers-color-scheme:dark){{\n{}}}\n",
@@ -198,7 +200,7 @@ mod tests {
 
     #[test]
     fn kinds_differ_in_more_than_colour_from_those_they_are_drawn_with() {
-        let shown: Vec<Kind> = all().filter(|k| k.shown).collect();
+        let shown: Vec<EdgeStyle> = all().filter(|k| k.shown).collect();
         for (i, a) in shown.iter().enumerate() {
             for b in &shown[..i] {
                 // `po` runs within a column and `rf` never does, so both may be solid.

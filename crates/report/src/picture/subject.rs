@@ -10,14 +10,14 @@
 //! | any, of an undefined program | also one with the fault | the events of the fault |
 //! | hangs | one that does not end | the final states of its threads, and which wait for which |
 
-use super::super::{Line, explanation};
-use super::scene::{Step, Subject};
+use super::super::{AnswerLine, explanation};
+use super::scene::{CycleStep, PictureSubject};
 use verdict::{Breach, Definedness, Fault, Link, Property, State, Verdict, Witness};
 
 mod lacking;
 
 /// The pictures for an answer; none if there is no execution to show.
-pub fn subjects(line: &Line) -> Vec<Subject<'_>> {
+pub fn subjects(line: &AnswerLine) -> Vec<PictureSubject<'_>> {
     let answer = &line.answer;
     let mut found = Vec::new();
     if let Some(fault) = &answer.fault {
@@ -35,7 +35,7 @@ pub fn subjects(line: &Line) -> Vec<Subject<'_>> {
 }
 
 /// Why there is no picture.
-pub fn nothing(line: &Line) -> String {
+pub fn nothing(line: &AnswerLine) -> String {
     let answer = &line.answer;
     match &answer.verdict {
         Verdict::Undecided(reason) => {
@@ -59,7 +59,7 @@ pub fn nothing(line: &Line) -> String {
 }
 
 /// The lines below the title.
-fn facts(line: &Line) -> Vec<String> {
+fn facts(line: &AnswerLine) -> Vec<String> {
     let via = line.mapping.map_or(String::new(), |mapping| {
         format!(", through the mapping {mapping}")
     });
@@ -78,7 +78,7 @@ fn facts(line: &Line) -> Vec<String> {
     facts
 }
 
-fn witnessed<'a>(line: &'a Line, witness: &'a Witness) -> Subject<'a> {
+fn witnessed<'a>(line: &'a AnswerLine, witness: &'a Witness) -> PictureSubject<'a> {
     let mut says = Vec::new();
     match &line.answer.verdict {
         Verdict::Allowed if line.quantifier == "forall" => {
@@ -95,7 +95,7 @@ fn witnessed<'a>(line: &'a Line, witness: &'a Witness) -> Subject<'a> {
     if witness.ends.is_empty() {
         says.extend(final_state(&witness.state));
     }
-    Subject {
+    PictureSubject {
         title: &line.test,
         facts: facts(line),
         witness,
@@ -106,7 +106,7 @@ fn witnessed<'a>(line: &'a Line, witness: &'a Witness) -> Subject<'a> {
 }
 
 /// An execution with the outcome that breaks an axiom, and the chain that breaks it.
-fn forbidden<'a>(line: &'a Line, breach: &'a Breach, all: &[Breach]) -> Subject<'a> {
+fn forbidden<'a>(line: &'a AnswerLine, breach: &'a Breach, all: &[Breach]) -> PictureSubject<'a> {
     let mut cycle = Vec::new();
     // Further conditions are drawn if the picture has such edges. For example, no arrow shows that
     // two accesses are to one location.
@@ -130,7 +130,9 @@ fn forbidden<'a>(line: &'a Line, breach: &'a Breach, all: &[Breach]) -> Subject<
     for link in breach.chain.iter().chain(besides) {
         steps(link, &mut cycle);
     }
-    let name = |e: usize| super::super::execution::letter(e);
+    fn name(e: usize) -> String {
+        super::super::execution::letter(e)
+    }
     let mut chain: Vec<String> = Vec::new();
     for link in &breach.chain {
         if chain.is_empty() {
@@ -174,7 +176,7 @@ fn forbidden<'a>(line: &'a Line, breach: &'a Breach, all: &[Breach]) -> Subject<
         ));
     }
     says.extend(final_state(&breach.execution.state));
-    Subject {
+    PictureSubject {
         title: &line.test,
         facts: facts(line),
         witness: &breach.execution,
@@ -186,7 +188,7 @@ fn forbidden<'a>(line: &'a Line, breach: &'a Breach, all: &[Breach]) -> Subject<
 
 /// The edges of a link: the link itself if its name is drawn, else its parts if they form a path
 /// from its first to its second event.
-fn steps(link: &Link, out: &mut Vec<Step>) {
+fn steps(link: &Link, out: &mut Vec<CycleStep>) {
     let parts: Vec<&Link> = link
         .because
         .iter()
@@ -202,7 +204,7 @@ fn steps(link: &Link, out: &mut Vec<Step>) {
     if !plain && path {
         parts.into_iter().for_each(|part| steps(part, out));
     } else {
-        out.push(Step {
+        out.push(CycleStep {
             from: link.from,
             to: link.to,
             name: link.relation.clone(),
@@ -210,7 +212,7 @@ fn steps(link: &Link, out: &mut Vec<Step>) {
     }
 }
 
-fn faulty<'a>(line: &'a Line, fault: &'a Fault) -> Option<Subject<'a>> {
+fn faulty<'a>(line: &'a AnswerLine, fault: &'a Fault) -> Option<PictureSubject<'a>> {
     let witness = fault.execution.as_ref()?;
     let name = fault.name();
     let marks = fault
@@ -230,7 +232,7 @@ fn faulty<'a>(line: &'a Line, fault: &'a Fault) -> Option<Subject<'a>> {
             .iter()
             .map(|why| format!("{}{}.", why[..1].to_uppercase(), &why[1..])),
     );
-    Some(Subject {
+    Some(PictureSubject {
         title: &line.test,
         facts: facts(line),
         witness,
@@ -249,7 +251,7 @@ fn final_state(state: &State) -> Option<String> {
 }
 
 /// The texts of an answer next to its pictures, each with several lines.
-pub fn texts(line: &Line) -> Vec<String> {
+pub fn texts(line: &AnswerLine) -> Vec<String> {
     let mut texts: Vec<String> = line.notes.clone();
     if let Some(why) = &line.answer.explanation {
         let mut told = Vec::new();

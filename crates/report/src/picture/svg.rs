@@ -12,9 +12,9 @@ use std::fmt::Write;
 use std::slice;
 
 use super::escape::xml;
-use super::layout::geometry::{Path, Piece, Point, Rect};
-use super::layout::{LABEL, Layout, SMALL, TEXT, TITLE, Text};
-use super::scene::{Role, Scene};
+use super::layout::geometry::{Path, PathPiece, PicturePoint, Rect};
+use super::layout::{LABEL, PictureLayout, SMALL, TEXT, TITLE, TextLine};
+use super::scene::{EventRole, Scene};
 use super::style;
 
 /// A file with one picture.
@@ -38,10 +38,10 @@ pub fn inline(scene: &Scene, id: &str) -> String {
 }
 
 fn write_svg(out: &mut String, scenes: &[Scene], id: &str, alone: bool) {
-    let layouts: Vec<Layout> = scenes
+    let layouts: Vec<PictureLayout> = scenes
         .iter()
         .enumerate()
-        .map(|(i, scene)| Layout::of(scene, alone && i == 0))
+        .map(|(i, scene)| PictureLayout::of(scene, alone && i == 0))
         .collect();
     let width = layouts.iter().map(|l| l.size.0.ceil()).fold(0.0, f64::max);
     let height: f64 = layouts.iter().map(|l| l.size.1.ceil()).sum();
@@ -54,7 +54,8 @@ fn write_svg(out: &mut String, scenes: &[Scene], id: &str, alone: bool) {
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "<svg {xmlns}class=\"fencepost\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\" role=\"img\" \
+        "<svg {xmlns}class=\"fencepost\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\" \
+         role=\"img\" \
          aria-labelledby=\"{id}-t {id}-d\">"
     );
     let (title, facts) = scenes.first().map_or(("", String::new()), |s| {
@@ -97,7 +98,7 @@ fn write_svg(out: &mut String, scenes: &[Scene], id: &str, alone: bool) {
     out.push_str("</svg>\n");
 }
 
-fn write_picture(out: &mut String, scene: &Scene, layout: &Layout) {
+fn write_picture(out: &mut String, scene: &Scene, layout: &PictureLayout) {
     for text in &layout.head {
         let title = text.rect.h > LABEL + 6.0;
         write_text(
@@ -127,13 +128,13 @@ fn write_picture(out: &mut String, scene: &Scene, layout: &Layout) {
     }
 }
 
-fn write_events(out: &mut String, scene: &Scene, layout: &Layout) {
+fn write_events(out: &mut String, scene: &Scene, layout: &PictureLayout) {
     for (event, placed) in scene.events.iter().zip(&layout.events) {
         let role = match event.role {
-            Role::Init => " init",
-            Role::Step => "",
-            Role::End => " end",
-            Role::Gap => " gap",
+            EventRole::Init => " init",
+            EventRole::Step => "",
+            EventRole::End => " end",
+            EventRole::Gap => " gap",
         };
         let mark = if event.mark.is_some() { " mark" } else { "" };
         let on = if event.on_cycle { " on" } else { "" };
@@ -169,7 +170,7 @@ fn write_events(out: &mut String, scene: &Scene, layout: &Layout) {
 }
 
 /// Writes the paths of all edges first, then their labels, so that no path crosses a label.
-fn write_edges(out: &mut String, scene: &Scene, layout: &Layout) {
+fn write_edges(out: &mut String, scene: &Scene, layout: &PictureLayout) {
     let open = |out: &mut String, e: usize| {
         let edge = &scene.edges[e];
         let relation = &scene.relations[edge.relation];
@@ -212,12 +213,13 @@ fn write_edges(out: &mut String, scene: &Scene, layout: &Layout) {
         let name = xml(name);
         let _ = writeln!(
             out,
-            "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" text-anchor=\"middle\">{name}</text></g>"
+            "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" \
+             text-anchor=\"middle\">{name}</text></g>"
         );
     }
 }
 
-fn write_text(out: &mut String, text: &Text, class: &str, size: f64) {
+fn write_text(out: &mut String, text: &TextLine, class: &str, size: f64) {
     let (x, y) = (text.rect.x, text.rect.y + size * 0.95);
     match &text.full {
         None => text_at(out, x, y, class, size, &text.text),
@@ -253,11 +255,11 @@ fn rect(r: &Rect) -> String {
     )
 }
 
-fn point(p: &Point) -> String {
+fn point(p: &PicturePoint) -> String {
     format!("{} {}", number(p.x), number(p.y))
 }
 
-fn triangle(points: &[Point; 3]) -> String {
+fn triangle(points: &[PicturePoint; 3]) -> String {
     points.iter().map(point).collect::<Vec<_>>().join(" ")
 }
 
@@ -265,8 +267,8 @@ fn path(path: &Path) -> String {
     let mut out = format!("M{}", point(&path.start));
     for piece in &path.pieces {
         let _ = match piece {
-            Piece::Line(p) => write!(out, "L{}", point(p)),
-            Piece::Curve(a, b, p) => write!(out, "C{} {} {}", point(a), point(b), point(p)),
+            PathPiece::Line(p) => write!(out, "L{}", point(p)),
+            PathPiece::Curve(a, b, p) => write!(out, "C{} {} {}", point(a), point(b), point(p)),
         };
     }
     out

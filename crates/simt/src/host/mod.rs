@@ -29,8 +29,8 @@ use std::hash::{Hash, Hasher};
 use super::code::Code;
 use super::thread::ThreadState;
 use program::host::{
-    Asked, CallId, ChildStart, CommandId, CommandKind, HandleId, HandleKind, HostOp, HostProgram,
-    LaneId, LaneKind, Node, Origin, Query, Ref,
+    CallId, ChildStart, CommandId, CommandKind, CommandOrigin, HandleId, HandleKind, HostOp,
+    HostProgram, HostQuery, LaneId, LaneKind, Node, QuerySubject, Ref,
 };
 use program::{Scope, SourceLine, ThreadId};
 pub(super) use tell::{held, unmet};
@@ -283,10 +283,10 @@ impl<C: Default> HostProgress<C> {
     }
 
     /// The conditions under which a query that is made now answers "complete".
-    pub(super) fn asked(&self, host: &HostProgram, query: &Query) -> BTreeSet<HostCondition> {
+    pub(super) fn asked(&self, host: &HostProgram, query: &HostQuery) -> BTreeSet<HostCondition> {
         match query.of {
-            Asked::Event(r) => self.event(host, r).into_iter().collect(),
-            Asked::Lane(lane) => self.before(host, lane, true),
+            QuerySubject::Event(r) => self.event(host, r).into_iter().collect(),
+            QuerySubject::Lane(lane) => self.before(host, lane, true),
         }
     }
 
@@ -360,7 +360,7 @@ impl<C: Default> HostProgress<C> {
             }
             (
                 _,
-                Origin::Device {
+                CommandOrigin::Device {
                     parent,
                     flag: ChildStart::WaitKernel,
                     ..
@@ -370,7 +370,7 @@ impl<C: Default> HostProgress<C> {
             }
             (
                 _,
-                Origin::Device {
+                CommandOrigin::Device {
                     parent,
                     thread,
                     flag: ChildStart::WaitWorkGroup,
@@ -386,7 +386,7 @@ impl<C: Default> HostProgress<C> {
             }
             (
                 _,
-                Origin::Device {
+                CommandOrigin::Device {
                     parent,
                     flag: ChildStart::Tail,
                     ..
@@ -396,7 +396,7 @@ impl<C: Default> HostProgress<C> {
                 // It waits for every other launch of the parent, but only for earlier tail
                 // launches. One thread makes all launches, in the order of their numbers.
                 let first = |other: CommandId| match host.command(other).origin {
-                    Origin::Device {
+                    CommandOrigin::Device {
                         parent: p, flag, ..
                     } => p == parent && (flag != ChildStart::Tail || other < id),
                     _ => false,

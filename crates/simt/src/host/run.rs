@@ -12,7 +12,9 @@ use crate::record::{Log, RunEvent, Spot};
 use crate::state::MachineState;
 use crate::step::Machine;
 use crate::thread::ThreadStatus;
-use program::host::{CallId, CommandId, CommandKind, HostOp, LaneKind, Origin, QueryId, Ref};
+use program::host::{
+    CallId, CommandId, CommandKind, CommandOrigin, HostOp, LaneKind, QueryId, Ref,
+};
 use program::{Scope, ThreadId};
 
 impl<B: Backend> Machine<'_, B> {
@@ -30,7 +32,7 @@ impl<B: Backend> Machine<'_, B> {
         }
         for id in host
             .command_ids()
-            .filter(|c| host.command(*c).origin == Origin::Start)
+            .filter(|c| host.command(*c).origin == CommandOrigin::Start)
         {
             self.enqueue(state, id);
         }

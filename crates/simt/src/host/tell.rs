@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::{CommandStage, EntryContent, HostCondition, HostProgress, call_site, host};
 use crate::code::Code;
 use crate::thread::ThreadState;
-use program::host::{CommandId, CommandKind, HostOp, Node, Origin};
+use program::host::{CommandId, CommandKind, CommandOrigin, HostOp, Node};
 use program::{Op, SourceLine};
 use verdict::hang::{Goal, Site, Wait};
 
@@ -147,16 +147,16 @@ fn advancers<C: Default>(
     let command = host.command(c);
     match state.stage(c) {
         CommandStage::Absent => match command.origin {
-            Origin::Call(call) => {
+            CommandOrigin::Call(call) => {
                 let (t, line) = call_site(code, call);
                 found.push(site(code, t, line));
             }
-            Origin::Device { thread, .. } => {
+            CommandOrigin::Device { thread, .. } => {
                 let at = Node::Enqueue(c).site(&code.program);
                 let line = at.map_or(0.into(), |(_, i)| i.line.clone());
                 found.push(site(code, usize::from(thread.0), line));
             }
-            Origin::Start => {}
+            CommandOrigin::Start => {}
         },
         CommandStage::Queued => {
             // Any thread that still flushes the queue.
@@ -189,7 +189,7 @@ fn advancers<C: Default>(
         CommandStage::Ended | CommandStage::Complete => {
             for d in host.command_ids() {
                 let origin = &host.command(d).origin;
-                if matches!(origin, Origin::Device { parent, .. } if *parent == c) {
+                if matches!(origin, CommandOrigin::Device { parent, .. } if *parent == c) {
                     let end = HostCondition::Reached(d, CommandStage::Complete);
                     bringers(code, state, threads, end, depth + 1, found);
                 }

@@ -18,7 +18,7 @@ use super::graph::{Graph, components};
 use crate::memory::Age;
 use crate::thread::ThreadStatus;
 use program::Program;
-use program::progress::{ProgressModel, Stand, serve, tree};
+use program::progress::{ProgressModel, ThreadEnding, serve, tree};
 
 /// The largest number of threads: the search tries every set of them.
 const MAX_THREADS: usize = 8;
@@ -73,14 +73,14 @@ pub(super) fn find(graph: &Graph, program: &Program) -> Result<Vec<Endless>, Str
             }) {
                 continue;
             }
-            let stand = |t: usize| Stand {
+            let stand = |t: usize| ThreadEnding {
                 live: runs(t) || matches!(statuses[t], ThreadStatus::Running | ThreadStatus::Lost),
                 stopped: stopped[t],
                 // A thread that ended or got lost without a step has still executed something.
                 started: started >> t & 1 != 0
                     || statuses[t] != ThreadStatus::Running && !program.threads[t].code.is_empty(),
             };
-            let stands: Vec<Stand> = (0..threads).map(stand).collect();
+            let stands: Vec<ThreadEnding> = (0..threads).map(stand).collect();
             for model in ProgressModel::ALL {
                 if found.iter().all(|e| e.model != model) && serve(&tree, &stands, model).is_some()
                 {

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use diag::Span;
 use front::litmus::{Splice, respelled};
-use program::edits::{Change, Edit, Fence, Site, edited, fence_text};
+use program::edits::{Change, Edit, EditSite, NewFence, edited, fence_text};
 use program::litmus::LitmusTest;
 use program::strength::{self, Order};
 use program::{Op, Program, Scope, SourceLine, ThreadId};
@@ -523,7 +523,11 @@ fn assembly(test: &LitmusTest, scopes: &[Scope], costs: &Costs) -> Vec<Choice> {
                 texts.dedup();
                 let edits: Vec<Edit> = at
                     .iter()
-                    .flat_map(|spot| changes.iter().map(|c| (Site::Instr(spot.0, spot.1), *c)))
+                    .flat_map(|spot| {
+                        changes
+                            .iter()
+                            .map(|c| (EditSite::Instr(spot.0, spot.1), *c))
+                    })
                     .collect();
                 let meant = edited(program, &edits);
                 let is_meant = |read: &Read| {
@@ -555,8 +559,11 @@ fn assembly(test: &LitmusTest, scopes: &[Scope], costs: &Costs) -> Vec<Choice> {
             "; ".to_owned()
         };
         let kinds = [Order::AcqRel, Order::SeqCst].into_iter();
-        let fences =
-            kinds.flat_map(|order| scopes.iter().map(move |scope| Fence::Memory(order, *scope)));
+        let fences = kinds.flat_map(|order| {
+            scopes
+                .iter()
+                .map(move |scope| NewFence::Memory(order, *scope))
+        });
         let texts = fences.map(|fence| fence_text(program.dialect, fence) + &end);
         choices.extend(put_in(test, span, texts, &chosen, costs));
     }

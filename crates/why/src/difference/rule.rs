@@ -14,7 +14,7 @@ use std::time::Instant;
 use cat::model::ir::Model;
 use engine::query::Deadline;
 use engine::task::thin_air_axioms;
-use program::edits::{Change, Edit, Site, edited};
+use program::edits::{Change, Edit, EditSite, edited};
 use program::litmus::{LitmusTest, Prop};
 use program::strength::{self, Order};
 use program::{LocationKind, Op, Program, Tag};
@@ -505,7 +505,7 @@ impl Difference<'_> {
         let mut places: Vec<Place> = Vec::new();
         for site in knobs.iter().flat_map(|(_, knob)| &knob.sites) {
             let place = match *site {
-                Site::Instr(t, i) => {
+                EditSite::Instr(t, i) => {
                     let thread = self.program().thread(t);
                     let instr = &thread.code[i];
                     Place {
@@ -514,7 +514,7 @@ impl Difference<'_> {
                         text: instr.text.clone(),
                     }
                 }
-                Site::Thread(t) => {
+                EditSite::Thread(t) => {
                     let thread = self.program().thread(t).name.clone();
                     Place {
                         text: format!("the place of {thread}"),
@@ -522,7 +522,7 @@ impl Difference<'_> {
                         line: 0.into(),
                     }
                 }
-                Site::Location(l) => {
+                EditSite::Location(l) => {
                     let location = self.program().location(l);
                     let what = match location.kind {
                         LocationKind::Alias { .. } => "which is another location's second name",

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use super::derive::Step;
-use cat::model::ir::{Kind, NodeId, NodeOp, Shape};
+use cat::model::ir::{FreeShape, Kind, NodeId, NodeOp};
 use cat::model::signature::BaseId;
 use cat::model::text;
 use engine::execution::Execution;
@@ -93,7 +93,7 @@ impl<'a> Words<'a> {
                         ),
                     ]
                 } else {
-                    assert_eq!(relation.shape, Shape::Order);
+                    assert_eq!(relation.shape, FreeShape::Order);
                     let name = &relation.name;
                     [
                         format!("{{a}} comes before {{b}} in `{name}`"),

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::{Knob, Spot, at, instr, sites_of, spots};
-use program::edits::{Change, Fence, PROXIES, Site, enough, fence_text};
+use program::edits::{Change, EditSite, NewFence, PROXIES, enough, fence_text};
 use program::strength::{self, Order};
 use program::{
     BarrierNaming, DialectRow, Expr, Instr, LocId, Location, LocationKind, MemoryKind, Op, Program,
@@ -124,13 +124,13 @@ impl<'p> Around<'p> {
     }
 
     /// Fences in front of all accesses but the first of a thread.
-    fn fences_before(&self, kinds: &[Fence]) -> Vec<Knob> {
+    fn fences_before(&self, kinds: &[NewFence]) -> Vec<Knob> {
         self.fences_at(kinds, false)
     }
 
     /// A knob for a fence before each access; with `first`, also before the first access of a
     /// thread.
-    fn fences_at(&self, kinds: &[Fence], first: bool) -> Vec<Knob> {
+    fn fences_at(&self, kinds: &[NewFence], first: bool) -> Vec<Knob> {
         let program = self.program;
         // A fence before a thread's first access orders nothing, and none fits between the
         // micro-ops of one instruction.
@@ -143,7 +143,7 @@ impl<'p> Around<'p> {
                 .any(|i| i.op.is_visible());
             !own && (first || before.iter().any(|i| i.op.is_visible()))
         };
-        let level = |&fence: &Fence| {
+        let level = |&fence: &NewFence| {
             (
                 Change::FenceBefore(fence),
                 fence_text(program.dialect, fence),
@@ -175,7 +175,7 @@ impl<'p> Around<'p> {
         locations
             .map(|(_, l)| {
                 Knob::new(
-                    vec![Site::Location(LocId(l))],
+                    vec![EditSite::Location(LocId(l))],
                     vec![],
                     String::new(),
                     above(),
@@ -355,7 +355,7 @@ pub fn places(around: &Around<'_>) -> Vec<Knob> {
             program.thread(other).name
         );
         Some(Knob::new(
-            vec![Site::Thread(t)],
+            vec![EditSite::Thread(t)],
             vec![],
             String::new(),
             vec![(Change::PlaceOf(other), says)],
@@ -388,14 +388,14 @@ fn fences_of_proxies(around: &Around<'_>, first: bool) -> Vec<Knob> {
         .into_iter()
         .filter(|p| around.row().proxies && used(*p));
     kinds
-        .flat_map(|p| around.fences_at(&[Fence::Proxy(p)], first))
+        .flat_map(|p| around.fences_at(&[NewFence::Proxy(p)], first))
         .collect()
 }
 
 /// Fences that order memory.
 pub fn fences_before(around: &Around<'_>) -> Vec<Knob> {
     around.fences_before(
-        &[Order::AcqRel, Order::SeqCst].map(|order| Fence::Memory(order, around.wide)),
+        &[Order::AcqRel, Order::SeqCst].map(|order| NewFence::Memory(order, around.wide)),
     )
 }
 

@@ -5,7 +5,7 @@
 
 use super::{Knob, Spot, instr, spots};
 use front::litmus::{Splice, printed, respelled};
-use program::edits::{Change, Edit, Site, edited};
+use program::edits::{Change, Edit, EditSite, edited};
 use program::litmus::LitmusTest;
 use program::{Instr, Program, SourceLine, Thread, ThreadId};
 use verdict::{Need, Where};
@@ -153,7 +153,7 @@ pub(crate) fn rewritten(test: &LitmusTest, spot: Spot, changes: &[Change]) -> Op
     }
     let edits: Vec<Edit> = changes
         .iter()
-        .map(|change| (Site::Instr(spot.0, spot.1), *change))
+        .map(|change| (EditSite::Instr(spot.0, spot.1), *change))
         .collect();
     let changed = edited(&test.program, &edits);
     let alone = |program: &Program| {

@@ -6,7 +6,7 @@
 use super::{Spot, instr, rewritten};
 use diag::Span;
 use front::litmus::{Splice, printed, respelled};
-use program::edits::{Change, Edit, Site, edited, fence_text};
+use program::edits::{Change, Edit, EditSite, edited, fence_text};
 use program::litmus::LitmusTest;
 use program::{Op, Program, Thread};
 
@@ -14,8 +14,10 @@ use program::{Op, Program, Thread};
 pub fn version(test: &LitmusTest, edits: &[Edit]) -> LitmusTest {
     let mut program = edited(&test.program, edits);
     for (site, change) in edits {
-        let Site::Instr(t, i) = *site else { continue };
-        let before = |e: &&Edit| matches!(**e, (Site::Instr(u, j), Change::FenceBefore(_)) if u == t && j <= i);
+        let EditSite::Instr(t, i) = *site else {
+            continue;
+        };
+        let before = |e: &&Edit| matches!(**e, (EditSite::Instr(u, j), Change::FenceBefore(_)) if u == t && j <= i);
         let at = i + edits.iter().filter(before).count();
         let (thread, old) = (
             &program.threads[usize::from(t.0)],
@@ -93,7 +95,7 @@ impl Changes {
         let mut splices = self.splices.clone();
         let mut spots = Vec::new();
         for (site, _) in &self.edits {
-            let Site::Instr(t, i) = *site else {
+            let EditSite::Instr(t, i) = *site else {
                 return None;
             };
             spots.push((t, i));
@@ -104,7 +106,7 @@ impl Changes {
             let here = self
                 .edits
                 .iter()
-                .filter(|edit| edit.0 == Site::Instr(spot.0, spot.1))
+                .filter(|edit| edit.0 == EditSite::Instr(spot.0, spot.1))
                 .map(|edit| edit.1);
             let (fences, changes): (Vec<Change>, Vec<Change>) =
                 here.partition(|change| matches!(change, Change::FenceBefore(_)));
@@ -152,7 +154,7 @@ impl Changes {
 
     fn added(&self, spans: Vec<Span>) -> Added {
         let fence = |edit: &Edit| match *edit {
-            (Site::Instr(t, i), Change::FenceBefore(_)) => Some((t, i)),
+            (EditSite::Instr(t, i), Change::FenceBefore(_)) => Some((t, i)),
             _ => None,
         };
         let mut before: Vec<Spot> = self.edits.iter().filter_map(fence).collect();

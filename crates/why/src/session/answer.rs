@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use super::races::Races;
 use super::{Question, Session, Shown};
-use cat::model::ir::Effect;
+use cat::model::ir::TestEffect;
 use engine::engines::{Reply, TaskEngines};
 use engine::limits::{BoundTrial, Halt};
 use engine::query::{Deadline, Query};
@@ -98,7 +98,7 @@ impl<'a> Session<'a> {
             answer.verdict = question.positive.clone();
             answer.witness = Some(witness::describe(&task, &found.0, &found.1));
             answer.fault = question.flags.as_ref().and_then(|flags| {
-                let means = self.flags(Effect::Race).unwrap_or_default();
+                let means = self.flags(TestEffect::Race).unwrap_or_default();
                 fault::describe(&task, &found.0, &found.1, flags, &means, races.spared())
                     .map(Box::new)
             });

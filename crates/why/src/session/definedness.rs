@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Question, Session};
 use crate::knobs::Version;
 use crate::remedy::{Repair, remedy};
-use cat::model::ir::Effect;
+use cat::model::ir::TestEffect;
 use engine::query::Deadline;
 use engine::{Engine, Limits, Liveness, ProgressModel, liveness};
 use program::litmus::{LitmusTest, Prop};
@@ -23,7 +23,7 @@ impl<'a> Session<'a> {
         &mut self,
         timeout: Option<Duration>,
     ) -> Option<Result<Definedness, String>> {
-        self.flags(Effect::Undefined)
+        self.flags(TestEffect::Undefined)
             .filter(|_| self.never_undefined().is_none())?;
         if timeout.is_some_and(|t| t.is_zero()) {
             return Some(Ok(Definedness::Undecided(Reason::Time)));
@@ -57,7 +57,7 @@ impl<'a> Session<'a> {
 
     /// A race in an execution that satisfies `prop`, if there is one.
     pub fn race_with(&mut self, prop: &Prop) -> Option<Box<Fault>> {
-        let flags = self.flags(Effect::Race)?;
+        let flags = self.flags(TestEffect::Race)?;
         let test = LitmusTest {
             condition: Some(prop.clone()),
             ..self.test.clone()

@@ -1,7 +1,7 @@
 //! Lists every outcome of a test, one loop bound after the other.
 
 use super::{Question, Session};
-use cat::model::ir::Effect;
+use cat::model::ir::TestEffect;
 use engine::Engine;
 use engine::computed::{computed, ends_in};
 use engine::execution::Execution;
@@ -54,7 +54,7 @@ impl Session<'_> {
         deadline: Deadline,
         result: &mut Outcomes,
     ) -> Result<BoundTrial, Halt> {
-        let (race, engine) = (self.flags(Effect::Race), self.engine);
+        let (race, engine) = (self.flags(TestEffect::Race), self.engine);
         let task = self
             .prepare(bound, deadline)
             .map_err(Halt::Undecided)?

@@ -11,7 +11,7 @@
 use super::Session;
 use super::{Question, signature};
 use crate::explain::placed;
-use cat::model::ir::Effect;
+use cat::model::ir::TestEffect;
 use cat::rel::{EventSet, Rel};
 use engine::eval::Eval;
 use engine::execution::Execution;
@@ -164,7 +164,7 @@ impl Session<'_> {
     /// Whether an execution that answered a question about another version answers it here.
     pub(crate) fn still_shows(&mut self, shown: &Shown) -> bool {
         let open = self
-            .flags(Effect::ImplementationDefined)
+            .flags(TestEffect::ImplementationDefined)
             .unwrap_or_default();
         let is_open = open
             .into_iter()

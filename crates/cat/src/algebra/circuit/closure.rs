@@ -12,7 +12,7 @@ use super::{Circuit, CircuitLeaves, NodeOp};
 use crate::algebra::Values;
 use crate::algebra::bounds::Bounds;
 use crate::algebra::gates::{Gates, Lit};
-use crate::model::ir::{FreeId, Model, NodeId, Shape, Test};
+use crate::model::ir::{FreeId, FreeShape, Model, NodeId, Test};
 use crate::rel::{EventSet, Rel};
 
 /// A transitive closure: its middle events by number, and per level the pairs that may be reachable
@@ -32,13 +32,13 @@ pub(super) struct Closure {
 
 /// Some events, and a free order that equals a closure among them whenever an axiom holds.
 #[derive(Clone, Debug)]
-pub struct Agreed {
+pub struct ClosureOrder {
     plus: NodeId,
     order: FreeId,
     among: EventSet,
 }
 
-impl Agreed {
+impl ClosureOrder {
     /// Matches an axiom `empty closure & … \ order`, where the order is part of the closed
     /// relation. Needs the bounds of all nodes. The events are those whose pairs all lie, in the
     /// lower bounds, inside the intersection and the order's `within` relation. There the order is
@@ -65,7 +65,7 @@ impl Agreed {
         let declared = model
             .free
             .get(order.0 as usize)
-            .filter(|free| free.shape == Shape::Order)?;
+            .filter(|free| free.shape == FreeShape::Order)?;
         let mut pairs = rel(declared.within).must.clone();
         let (plus, closed) = loop {
             match model.node(whole).op {
@@ -93,11 +93,11 @@ impl Agreed {
                 among.insert(i);
             }
         }
-        (among.len() > 1).then_some(Agreed { plus, order, among })
+        (among.len() > 1).then_some(ClosureOrder { plus, order, among })
     }
 
     /// Whether both concern the same closure.
-    pub fn of_same(&self, other: &Agreed) -> bool {
+    pub fn of_same(&self, other: &ClosureOrder) -> bool {
         self.plus == other.plus
     }
 
@@ -127,14 +127,14 @@ fn parts(model: &Model, id: NodeId) -> Vec<NodeOp> {
 impl<L: CircuitLeaves> Circuit<'_, L> {
     /// Treats the closure as equal to the order from now on. The caller then has to require
     /// [`Circuit::agreement`] instead of the axiom.
-    pub fn agree(&mut self, agreed: Agreed) {
+    pub fn agree(&mut self, agreed: ClosureOrder) {
         self.agreed.push(agreed);
     }
 
     /// The condition that closure and order agree: a path between two of the events, outside the
     /// others, implies that the order relates the two. The order is transitive, so paths through
     /// the other events follow it, too.
-    pub fn agreement(&mut self, gates: &mut Gates, agreed: &Agreed) -> Lit {
+    pub fn agreement(&mut self, gates: &mut Gates, agreed: &ClosureOrder) -> Lit {
         let &NodeOp::Plus(a) = &self.model.node(agreed.plus).op else {
             unreachable!("it is about a closure")
         };
@@ -181,7 +181,7 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
         gates.any(any)
     }
 
-    fn agreed(&self, plus: NodeId) -> Option<&Agreed> {
+    fn agreed(&self, plus: NodeId) -> Option<&ClosureOrder> {
         self.agreed.iter().find(|agreed| agreed.plus == plus)
     }
 
@@ -196,7 +196,7 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
     /// precedes it in the model's table.
     fn through(&mut self, gates: &mut Gates, plus: NodeId, a: NodeId, i: usize, j: usize) -> Lit {
         let level = self.closures[&plus].hubs.len();
-        let Some(Agreed { order, among, .. }) = self.agreed(plus).cloned() else {
+        let Some(ClosureOrder { order, among, .. }) = self.agreed(plus).cloned() else {
             return self.reach(gates, plus, a, level, i, j);
         };
         if among.has(i) && among.has(j) {
@@ -271,8 +271,8 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
     }
 
     /// The operands of a union for cycle detection. A closure is replaced by its operand, with its
-    /// [`Agreed`] order if it has one.
-    pub(super) fn steps(&self, id: NodeId) -> Vec<(NodeId, Option<Agreed>)> {
+    /// [`ClosureOrder`] order if it has one.
+    pub(super) fn steps(&self, id: NodeId) -> Vec<(NodeId, Option<ClosureOrder>)> {
         let mut found = Vec::new();
         let mut left = vec![(id, None)];
         while let Some((id, agreed)) = left.pop() {
@@ -291,7 +291,7 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
     pub(super) fn step(
         &mut self,
         gates: &mut Gates,
-        steps: &[(NodeId, Option<Agreed>)],
+        steps: &[(NodeId, Option<ClosureOrder>)],
         i: usize,
         j: usize,
     ) -> Lit {
@@ -380,7 +380,9 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
             certain.then(|| {
                 // The events reachable from other successors.
                 let mut beyond = vec![0; must.row(i).len()];
-                let leads = |beyond: &[u64], k: usize| beyond[k / 64] >> (k % 64) & 1 == 1;
+                fn leads(beyond: &[u64], k: usize) -> bool {
+                    beyond[k / 64] >> (k % 64) & 1 == 1
+                }
                 for k in may.successors(i) {
                     if !leads(&beyond, k) {
                         beyond

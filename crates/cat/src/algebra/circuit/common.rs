@@ -16,33 +16,42 @@ const SHARED: usize = 4;
 
 /// The two sides of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Side {
+enum SequenceSide {
     First,
     Second,
+}
+
+/// A sequence node with its two operands.
+#[derive(Clone, Copy)]
+pub(super) struct Sequence {
+    pub(super) seq: NodeId,
+    pub(super) a: NodeId,
+    pub(super) b: NodeId,
 }
 
 /// The cells of sequences built so far.
 #[derive(Default)]
 pub(super) struct Common {
     /// By sequence and side: the certain pairs of that side, seen from the outer event.
-    along: FxHashMap<(NodeId, Side), Along>,
+    along: FxHashMap<(NodeId, SequenceSide), CertainPairs>,
     /// By sequence, side, outer event of that side, and event at the other end.
-    memo: FxHashMap<(NodeId, Side, u32, u32), Lit>,
+    memo: FxHashMap<(NodeId, SequenceSide, u32, u32), Lit>,
 }
 
-struct Along {
+struct CertainPairs {
     pairs: Rel,
     sizes: Vec<u32>,
     /// By event, once computed: another event whose pairs are a subset of this event's.
     inner: Vec<Option<Option<u32>>>,
 }
 
-impl Along {
+impl CertainPairs {
     fn new(pairs: Rel) -> Self {
         let n = pairs.universe_len();
-        let size = |e: usize| pairs.row(e).iter().map(|word| word.count_ones()).sum();
-        Along {
-            sizes: (0..n).map(size).collect(),
+        CertainPairs {
+            sizes: (0..n)
+                .map(|e| pairs.row(e).iter().map(|word| word.count_ones()).sum())
+                .collect(),
             inner: vec![None; n],
             pairs,
         }
@@ -81,11 +90,11 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
     pub(super) fn sequence(
         &mut self,
         gates: &mut Gates,
-        seq: NodeId,
-        (a, b): (NodeId, NodeId),
+        sequence: Sequence,
         i: usize,
         j: usize,
     ) -> Lit {
+        let Sequence { seq, a, b } = sequence;
         let (first, second) = (self.value(a), self.value(b));
         let (first, second) = (first.rel(), second.rel());
         let mut middle: Vec<usize> = first
@@ -101,12 +110,17 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
                 .iter()
                 .any(|group| group.range.contains(&seq.0))
         {
-            let certain = [Side::First, Side::Second].map(|side| {
-                let along = |&&k: &&usize| match side {
-                    Side::First => first.must.has(i, k),
-                    Side::Second => second.must.has(k, j),
-                };
-                (middle.iter().filter(along).count(), side)
+            let certain = [SequenceSide::First, SequenceSide::Second].map(|side| {
+                (
+                    middle
+                        .iter()
+                        .filter(|&&k| match side {
+                            SequenceSide::First => first.must.has(i, k),
+                            SequenceSide::Second => second.must.has(k, j),
+                        })
+                        .count(),
+                    side,
+                )
             });
             let (count, side) = if certain[0].0 >= certain[1].0 {
                 certain[0]
@@ -115,21 +129,20 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
             };
             if count >= SHARED {
                 let (pairs, outer, end) = match side {
-                    Side::First => (&first.must, i, j),
-                    Side::Second => (&second.must, j, i),
+                    SequenceSide::First => (&first.must, i, j),
+                    SequenceSide::Second => (&second.must, j, i),
                 };
-                let new = || {
-                    Along::new(if side == Side::First {
+                self.common.along.entry((seq, side)).or_insert_with(|| {
+                    CertainPairs::new(if side == SequenceSide::First {
                         pairs.clone()
                     } else {
                         pairs.inverse()
                     })
-                };
-                self.common.along.entry((seq, side)).or_insert_with(new);
-                any.push(self.along(gates, seq, (a, b), side, outer, end));
+                });
+                any.push(self.along(gates, sequence, side, outer, end));
                 middle.retain(|&k| match side {
-                    Side::First => !first.must.has(i, k),
-                    Side::Second => !second.must.has(k, j),
+                    SequenceSide::First => !first.must.has(i, k),
+                    SequenceSide::Second => !second.must.has(k, j),
                 });
             }
         }
@@ -146,12 +159,12 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
     fn along(
         &mut self,
         gates: &mut Gates,
-        seq: NodeId,
-        (a, b): (NodeId, NodeId),
-        side: Side,
+        sequence: Sequence,
+        side: SequenceSide,
         outer: usize,
         end: usize,
     ) -> Lit {
+        let Sequence { seq, a, b } = sequence;
         // Follows `inner` from the outer event to one that is known or has none, then builds the
         // cells on the way back.
         let mut way = vec![outer];
@@ -184,7 +197,7 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
                     .collect();
                 let mut any = vec![lit];
                 for k in more {
-                    let other = if side == Side::First {
+                    let other = if side == SequenceSide::First {
                         self.cell(gates, b, k, end)
                     } else {
                         self.cell(gates, a, end, k)

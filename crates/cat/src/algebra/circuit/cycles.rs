@@ -7,12 +7,12 @@ use rustc_hash::FxHashMap;
 
 use super::{Circuit, CircuitLeaves};
 use crate::algebra::gates::{Gates, Lit};
-use crate::model::ir::{FreeId, Shape};
+use crate::model::ir::{FreeId, FreeShape};
 use crate::rel::{EventSet, Rel, first_common, ones};
 
 impl<L: CircuitLeaves> Circuit<'_, L> {
     /// The free orders that decide pairs in a component of a graph.
-    fn orders(&mut self, gates: &mut Gates, graph: &Rel, component: &[usize]) -> Vec<Along> {
+    fn orders(&mut self, gates: &mut Gates, graph: &Rel, component: &[usize]) -> Vec<OrderInGraph> {
         let n = self.algebra.may.universe_len();
         let mut here = EventSet::empty(n);
         component.iter().for_each(|&i| here.insert(i));
@@ -21,17 +21,19 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
             .free
             .iter()
             .enumerate()
-            .filter(|(_, free)| free.shape == Shape::Order);
+            .filter(|(_, free)| free.shape == FreeShape::Order);
         let along = free.map(|(f, free)| {
             let id = FreeId(f as u32);
             let inside = self.value(free.within).rel().must.clone().restricted(&here);
-            let in_graph = |&(i, j): &(usize, usize)| {
-                graph.has(i, j) || self.leaves.free(gates, id, i, j) == Lit::FALSE
-            };
-            Along {
+            OrderInGraph {
                 id,
                 alone: Rel::empty(n),
-                led: Rel::from_pairs(n, inside.iter().filter(in_graph)),
+                led: Rel::from_pairs(
+                    n,
+                    inside.iter().filter(|&(i, j)| {
+                        graph.has(i, j) || self.leaves.free(gates, id, i, j) == Lit::FALSE
+                    }),
+                ),
             }
         });
         along.filter(|order| !order.led.is_empty()).collect()
@@ -154,11 +156,17 @@ fn returns(
     edge: impl Fn(usize) -> Lit,
 ) -> Vec<(usize, Lit)> {
     let mut found: Vec<(usize, Lit)> = Vec::new();
-    let from = |u: usize, w: usize| u == w || earlier.has(u, w);
+    fn from(u: usize, w: usize, earlier: &Rel) -> bool {
+        u == w || earlier.has(u, w)
+    }
     let mut events = events.to_vec();
     events.sort_by_key(|&u| common(earlier.row(u), earlier.row(u)));
     for u in events {
-        let mut here = targets.iter().copied().filter(|&w| from(u, w)).peekable();
+        let mut here = targets
+            .iter()
+            .copied()
+            .filter(|&w| from(u, w, earlier))
+            .peekable();
         if here.peek().is_none() {
             continue;
         }
@@ -168,7 +176,7 @@ fn returns(
             .find(|&&(p, _)| earlier.has(u, p))
             .copied();
         let more = here
-            .filter(|&w| known.is_none_or(|(p, _)| !from(p, w)))
+            .filter(|&w| known.is_none_or(|(p, _)| !from(p, w, earlier)))
             .map(&edge);
         let lit = gates.any(more.chain(known.map(|(_, lit)| lit)));
         found.push((u, lit));
@@ -180,7 +188,7 @@ fn returns(
 const ALONG: usize = 16;
 
 /// A free order within a graph that is searched for cycles.
-struct Along {
+struct OrderInGraph {
     id: FreeId,
     /// Edges that are in the graph iff they are in the order.
     alone: Rel,
@@ -189,7 +197,7 @@ struct Along {
     led: Rel,
 }
 
-impl Along {
+impl OrderInGraph {
     /// Records an edge of the graph, with its conditions in the graph and in the order.
     fn note(&mut self, i: usize, j: usize, edge: Lit, ordered: Lit) {
         if edge == ordered {

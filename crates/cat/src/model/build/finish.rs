@@ -4,10 +4,10 @@
 //! - Nodes keep their order of creation, except the nodes of a group, which wait until the group is
 //!   closed. By then all their outside operands are written, and no node has used the group yet.
 
-use super::super::ir::{FixGroup, Model, Node, NodeId, NodeOp};
-use super::{Builder, Op};
+use super::super::ir::{FixGroup, Model, ModelNode, NodeId, NodeOp};
+use super::{TableBuilder, TableOp};
 
-impl Builder {
+impl TableBuilder {
     /// Writes the nodes that `roots` need into the model, groups contiguous. Returns the new index
     /// of every root, in order.
     pub(in crate::model) fn finish(&self, roots: &[NodeId], model: &mut Model) -> Vec<NodeId> {
@@ -47,8 +47,8 @@ impl Builder {
                 continue;
             }
             match &self.entries[id.index()].op {
-                Op::Plain(op) => todo.extend(op.operands()),
-                Op::Value(group, _) => {
+                TableOp::Plain(op) => todo.extend(op.operands()),
+                TableOp::Value(group, _) => {
                     let group = &self.groups[*group as usize];
                     todo.extend(group.vars.iter().chain(&group.bodies));
                 }
@@ -70,7 +70,7 @@ impl Builder {
         for (member, var) in entry.vars.iter().enumerate() {
             index[var.index()] = Some(NodeId(model.nodes.len() as u32));
             let from = &self.entries[var.index()];
-            model.nodes.push(Node {
+            model.nodes.push(ModelNode {
                 op: NodeOp::Var(number, member as u32),
                 kind: from.kind,
                 is_static: entry.is_static,
@@ -92,7 +92,7 @@ impl Builder {
         });
         // Outside its group, a member is represented by its body.
         for (member, body) in entry.bodies.iter().enumerate() {
-            let value = (Op::Value(group, member as u32), self.kind(*body));
+            let value = (TableOp::Value(group, member as u32), self.kind(*body));
             if let Some(value) = self.known.get(&value) {
                 index[value.index()] = index[body.index()];
             }
@@ -110,11 +110,13 @@ impl Builder {
             return;
         }
         let entry = &self.entries[at];
-        let Op::Plain(op) = &entry.op else { return };
+        let TableOp::Plain(op) = &entry.op else {
+            return;
+        };
         let new = |id: &NodeId| index[id.index()].expect("operands come before their users");
         let op = op.map_operands(|id| new(&id));
         index[at] = Some(NodeId(model.nodes.len() as u32));
-        model.nodes.push(Node {
+        model.nodes.push(ModelNode {
             op,
             kind: entry.kind,
             is_static: is_static.unwrap_or(entry.is_static),

@@ -12,7 +12,7 @@
 //!   grammar with `X ::= X D X`.
 
 use super::super::ir::{Kind, NodeId, NodeOp};
-use super::{Builder, Group, Op};
+use super::{RecursionGroup, TableBuilder, TableOp};
 
 /// One operand of the union in a recursive body.
 enum Summand {
@@ -28,7 +28,7 @@ enum Summand {
     Both(Option<NodeId>),
 }
 
-impl Builder {
+impl TableBuilder {
     /// Opens a group; its variables are the members' recursive occurrences.
     pub(in crate::model) fn open_group(
         &mut self,
@@ -41,7 +41,7 @@ impl Builder {
             .enumerate()
             .map(|(member, &kind)| {
                 self.add(
-                    Op::Plain(NodeOp::Var(group, member as u32)),
+                    TableOp::Plain(NodeOp::Var(group, member as u32)),
                     kind,
                     true,
                     Some(group),
@@ -49,7 +49,7 @@ impl Builder {
             })
             .collect();
         let vars_out = vars.clone();
-        self.groups.push(Group {
+        self.groups.push(RecursionGroup {
             names: names.to_vec(),
             vars,
             bodies: Vec::new(),
@@ -75,7 +75,7 @@ impl Builder {
         let kinds: Vec<Kind> = bodies.iter().map(|&b| self.kind(b)).collect();
         (0..bodies.len() as u32)
             .zip(kinds)
-            .map(|(member, kind)| self.add(Op::Value(group, member), kind, is_static, None))
+            .map(|(member, kind)| self.add(TableOp::Value(group, member), kind, is_static, None))
             .collect()
     }
 

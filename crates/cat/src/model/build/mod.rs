@@ -26,7 +26,7 @@ pub(super) type Place = (u32, Span);
 
 /// An operator under construction.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Op {
+enum TableOp {
     /// As in the finished table.
     Plain(NodeOp),
     /// The value of member `.1` of the recursion group `.0`, seen from outside the group.
@@ -34,8 +34,8 @@ enum Op {
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
-    op: Op,
+struct TableEntry {
+    op: TableOp,
     kind: Kind,
     is_static: bool,
     /// The recursion group whose variables it depends on.
@@ -45,7 +45,7 @@ struct Entry {
 }
 
 #[derive(Clone, Debug)]
-struct Group {
+struct RecursionGroup {
     names: Vec<String>,
     vars: Vec<NodeId>,
     bodies: Vec<NodeId>,
@@ -56,21 +56,21 @@ struct Group {
 
 /// The table.
 #[derive(Default)]
-pub(super) struct Builder {
-    entries: Vec<Entry>,
-    known: FxHashMap<(Op, Kind), NodeId>,
-    groups: Vec<Group>,
+pub(super) struct TableBuilder {
+    entries: Vec<TableEntry>,
+    known: FxHashMap<(TableOp, Kind), NodeId>,
+    groups: Vec<RecursionGroup>,
     /// The place that new nodes get.
     pub(super) place: Place,
 }
 
-impl Builder {
-    fn add(&mut self, op: Op, kind: Kind, is_static: bool, group: Option<u32>) -> NodeId {
+impl TableBuilder {
+    fn add(&mut self, op: TableOp, kind: Kind, is_static: bool, group: Option<u32>) -> NodeId {
         if let Some(&id) = self.known.get(&(op.clone(), kind)) {
             return id;
         }
         let id = NodeId(self.entries.len() as u32);
-        self.entries.push(Entry {
+        self.entries.push(TableEntry {
             op: op.clone(),
             kind,
             is_static,
@@ -86,13 +86,13 @@ impl Builder {
     fn node(&mut self, op: NodeOp, kind: Kind) -> NodeId {
         let is_static = op.operands().all(|o| self.entries[o.index()].is_static);
         let group = op.operands().find_map(|o| self.entries[o.index()].group);
-        self.add(Op::Plain(op), kind, is_static, group)
+        self.add(TableOp::Plain(op), kind, is_static, group)
     }
 
     fn op(&self, id: NodeId) -> Option<&NodeOp> {
         match &self.entries[id.index()].op {
-            Op::Plain(op) => Some(op),
-            Op::Value(..) => None,
+            TableOp::Plain(op) => Some(op),
+            TableOp::Value(..) => None,
         }
     }
 
@@ -128,11 +128,11 @@ impl Builder {
     // Leaves.
 
     pub(super) fn base(&mut self, id: BaseId, kind: Kind) -> NodeId {
-        self.add(Op::Plain(NodeOp::Base(id)), kind, true, None)
+        self.add(TableOp::Plain(NodeOp::Base(id)), kind, true, None)
     }
 
     pub(super) fn free(&mut self, id: super::ir::FreeId) -> NodeId {
-        self.add(Op::Plain(NodeOp::Free(id)), Kind::Rel, false, None)
+        self.add(TableOp::Plain(NodeOp::Free(id)), Kind::Rel, false, None)
     }
 
     pub(super) fn empty(&mut self, kind: Kind) -> NodeId {

@@ -6,10 +6,10 @@
 //! - A set in a sequence denotes its identity relation.
 //! - A function applied to the same nodes is lowered once.
 
-use super::super::ast::{Binding, Chain, Expr, ExprKind, Ident, Unary};
+use super::super::ast::{CatExpr, CatExprKind, ChainOp, Ident, LetBinding, UnaryOp};
 use super::super::ir::{Kind, NodeId};
-use super::super::resolve::{CallSite, Env, FunctionBody, Value, kind_word};
-use super::{Lowerer, Part, wrong_arity};
+use super::super::resolve::{CallSite, FunctionBody, NameEnv, NameValue, kind_word};
+use super::{ClausePart, Lowerer, wrong_arity};
 use diag::Diagnostic;
 
 /// The limit on nested function calls.
@@ -21,16 +21,16 @@ const MAX_STEPS: usize = 2_000_000;
 
 impl Lowerer<'_> {
     /// The value of a definition's right-hand side.
-    pub(super) fn binding(&mut self, binding: &Binding, env: &mut Env) -> Value {
+    pub(super) fn binding(&mut self, binding: &LetBinding, env: &mut NameEnv) -> NameValue {
         if let Some((what, _)) = binding.body.unsupported() {
-            return Value::Unsupported(what.into());
+            return NameValue::Unsupported(what.into());
         }
         let Some(params) = &binding.params else {
             return self.eval(&binding.body, env);
         };
         let params: Vec<String> = params.iter().map(|p| p.name.clone()).collect();
         if let Some(what) = self.check_names(&binding.body, &params, env) {
-            return Value::Unsupported(what);
+            return NameValue::Unsupported(what);
         }
         let body = FunctionBody::Written {
             params,
@@ -40,7 +40,7 @@ impl Lowerer<'_> {
     }
 
     /// The meaning of an expression.
-    pub(super) fn eval(&mut self, expr: &Expr, env: &mut Env) -> Value {
+    pub(super) fn eval(&mut self, expr: &CatExpr, env: &mut NameEnv) -> NameValue {
         self.steps += 1;
         if self.depth >= MAX_DEPTH || self.steps > MAX_STEPS {
             let message = if self.steps > MAX_STEPS {
@@ -49,7 +49,7 @@ impl Lowerer<'_> {
                 "this expression nests too deeply, the functions that it calls included"
             };
             self.error("too-large", expr.span, env, message);
-            return Value::Poison;
+            return NameValue::Poison;
         }
         self.depth += 1;
         let value = self.eval_inner(expr, env);
@@ -57,22 +57,23 @@ impl Lowerer<'_> {
         value
     }
 
-    fn eval_inner(&mut self, expr: &Expr, env: &mut Env) -> Value {
+    fn eval_inner(&mut self, expr: &CatExpr, env: &mut NameEnv) -> NameValue {
         match &expr.kind {
-            ExprKind::Name(name) => self.name(name, expr.span, env),
-            ExprKind::Universe => Value::Node(self.build.universe()),
-            ExprKind::Zero => Value::Zero,
-            ExprKind::EmptySet => Value::Node(self.build.empty(Kind::Set)),
-            ExprKind::Unary(op, inner) => self.unary(*op, inner, expr, env),
-            ExprKind::Chain(Chain::Seq, list) => self.sequence(list, expr, env),
-            ExprKind::Chain(Chain::Product, list) => self.product(list, expr, env),
-            ExprKind::Chain(op, list) => self.boolean(*op, list, expr, env),
-            ExprKind::Call(name, args) => self.call(name, args, expr, env),
-            ExprKind::Let(bindings, body) => {
+            CatExprKind::Name(name) => self.name(name, expr.span, env),
+            CatExprKind::Universe => NameValue::Node(self.build.universe()),
+            CatExprKind::Zero => NameValue::Zero,
+            CatExprKind::EmptySet => NameValue::Node(self.build.empty(Kind::Set)),
+            CatExprKind::Unary(op, inner) => self.unary(*op, inner, expr, env),
+            CatExprKind::Chain(ChainOp::Seq, list) => self.sequence(list, expr, env),
+            CatExprKind::Chain(ChainOp::Product, list) => self.product(list, expr, env),
+            CatExprKind::Chain(op, list) => self.boolean(*op, list, expr, env),
+            CatExprKind::Call(name, args) => self.call(name, args, expr, env),
+            CatExprKind::Let(bindings, body) => {
                 let depth = env.locals.len();
-                let values: Vec<Value> = bindings.iter().map(|b| self.binding(b, env)).collect();
+                let values: Vec<NameValue> =
+                    bindings.iter().map(|b| self.binding(b, env)).collect();
                 for (binding, value) in bindings.iter().zip(values) {
-                    if let Value::Node(node) = value {
+                    if let NameValue::Node(node) = value {
                         self.build.name(node, &binding.name.name);
                     }
                     env.locals.push((binding.name.name.clone(), value));
@@ -81,48 +82,54 @@ impl Lowerer<'_> {
                 env.locals.truncate(depth);
                 value
             }
-            ExprKind::If(_, _, no) => self.eval(no, env),
-            ExprKind::Try(first, second) => {
+            CatExprKind::If(_, _, no) => self.eval(no, env),
+            CatExprKind::Try(first, second) => {
                 let mut known = true;
                 first.walk(&mut |e| {
-                    if let ExprKind::Name(name) = &e.kind {
+                    if let CatExprKind::Name(name) = &e.kind {
                         known &= self.lookup(name, env).is_some();
                     }
                     known
                 });
                 self.eval(if known { first } else { second }, env)
             }
-            ExprKind::Unsupported(what, _) => {
+            CatExprKind::Unsupported(what, _) => {
                 self.unsupported(what, expr.span, None, env);
-                Value::Poison
+                NameValue::Poison
             }
         }
     }
 
-    fn unary(&mut self, op: Unary, inner: &Expr, expr: &Expr, env: &mut Env) -> Value {
+    fn unary(
+        &mut self,
+        op: UnaryOp,
+        inner: &CatExpr,
+        expr: &CatExpr,
+        env: &mut NameEnv,
+    ) -> NameValue {
         let value = self.eval(inner, env);
         let node = match op {
-            Unary::Not => self.node_of(value, inner, env),
-            Unary::Identity => self.set_for(value, inner, env, "`[…]` needs a set"),
+            UnaryOp::Not => self.node_of(value, inner, env),
+            UnaryOp::Identity => self.set_for(value, inner, env, "`[…]` needs a set"),
             _ => self.relation_for(value, inner, env, "this operator needs a relation"),
         };
         let Some(node) = node else {
-            return Value::Poison;
+            return NameValue::Poison;
         };
         self.build.place = (env.file, expr.span);
-        Value::Node(match op {
-            Unary::Not => {
+        NameValue::Node(match op {
+            UnaryOp::Not => {
                 if !self.monotone(node, inner, env, "under `~`") {
-                    return Value::Poison;
+                    return NameValue::Poison;
                 }
                 let all = self.build.all(self.build.kind(node));
                 self.build.diff(all, node)
             }
-            Unary::Identity => self.build.identity(node),
-            Unary::Inverse => self.build.inverse(node),
-            Unary::Optional => self.build.optional(node),
-            Unary::Plus => self.build.plus(node),
-            Unary::Star => {
+            UnaryOp::Identity => self.build.identity(node),
+            UnaryOp::Inverse => self.build.inverse(node),
+            UnaryOp::Optional => self.build.optional(node),
+            UnaryOp::Plus => self.build.plus(node),
+            UnaryOp::Star => {
                 let plus = self.build.plus(node);
                 self.build.optional(plus)
             }
@@ -130,10 +137,16 @@ impl Lowerer<'_> {
     }
 
     /// `|`, `&` and `\`: sets with sets, relations with relations.
-    fn boolean(&mut self, op: Chain, list: &[Expr], expr: &Expr, env: &mut Env) -> Value {
+    fn boolean(
+        &mut self,
+        op: ChainOp,
+        list: &[CatExpr],
+        expr: &CatExpr,
+        env: &mut NameEnv,
+    ) -> NameValue {
         // The first operand of a difference always stays.
-        let first = usize::from(op == Chain::Diff);
-        let stays = |e: &Expr| self.meet((env.file, e.span), Part::Operand(op), Some(e));
+        let first = usize::from(op == ChainOp::Diff);
+        let stays = |e: &CatExpr| self.meet((env.file, e.span), ClausePart::Operand(op), Some(e));
         let gone = list
             .iter()
             .skip(first)
@@ -149,12 +162,12 @@ impl Lowerer<'_> {
             }
             None => list,
         };
-        let values: Vec<Value> = list.iter().map(|e| self.eval(e, env)).collect();
-        let mut typed: Option<(Kind, &Expr)> = None;
+        let values: Vec<NameValue> = list.iter().map(|e| self.eval(e, env)).collect();
+        let mut typed: Option<(Kind, &CatExpr)> = None;
         let mut nodes: Vec<Option<NodeId>> = Vec::new();
         let mut poisoned = false;
         for (value, e) in values.into_iter().zip(list) {
-            if matches!(value, Value::Zero) {
+            if matches!(value, NameValue::Zero) {
                 nodes.push(None);
                 continue;
             }
@@ -166,8 +179,8 @@ impl Lowerer<'_> {
             match typed {
                 Some((other, first)) if other != kind => {
                     let symbol = match op {
-                        Chain::Union => "|",
-                        Chain::Inter => "&",
+                        ChainOp::Union => "|",
+                        ChainOp::Inter => "&",
                         _ => "\\",
                     };
                     let message = format!(
@@ -189,10 +202,10 @@ impl Lowerer<'_> {
             nodes.push(Some(node));
         }
         if poisoned {
-            return Value::Poison;
+            return NameValue::Poison;
         }
         let Some((kind, _)) = typed else {
-            return Value::Zero;
+            return NameValue::Zero;
         };
         self.build.place = (env.file, expr.span);
         let empty = self.build.empty(kind);
@@ -204,32 +217,31 @@ impl Lowerer<'_> {
             .iter()
             .zip(list)
             .skip(first)
-            .filter(|_| op == Chain::Diff)
+            .filter(|_| op == ChainOp::Diff)
         {
             if !self.monotone(*node, e, env, "on the right of `\\`") {
-                return Value::Poison;
+                return NameValue::Poison;
             }
         }
         self.build.place = (env.file, expr.span);
-        let join = |left, node: &NodeId| match op {
-            Chain::Union => self.build.union(left, *node),
-            Chain::Inter => self.build.inter(left, *node),
-            _ => self.build.diff(left, *node),
-        };
-        let joined = nodes
-            .split_first()
-            .map(|(left, rest)| rest.iter().fold(*left, join));
-        joined.map_or(Value::Zero, Value::Node)
+        let joined = nodes.split_first().map(|(left, rest)| {
+            rest.iter().fold(*left, |left, node: &NodeId| match op {
+                ChainOp::Union => self.build.union(left, *node),
+                ChainOp::Inter => self.build.inter(left, *node),
+                _ => self.build.diff(left, *node),
+            })
+        });
+        joined.map_or(NameValue::Zero, NameValue::Node)
     }
 
-    fn sequence(&mut self, list: &[Expr], expr: &Expr, env: &mut Env) -> Value {
+    fn sequence(&mut self, list: &[CatExpr], expr: &CatExpr, env: &mut NameEnv) -> NameValue {
         // Brackets have no effect in a sequence. In a flat list, identities can restrict the
         // neighbouring factor.
-        let mut factors: Vec<&Expr> = Vec::new();
-        let mut todo: Vec<&Expr> = list.iter().rev().collect();
+        let mut factors: Vec<&CatExpr> = Vec::new();
+        let mut todo: Vec<&CatExpr> = list.iter().rev().collect();
         while let Some(e) = todo.pop() {
             match &e.kind {
-                ExprKind::Chain(Chain::Seq, inner) => todo.extend(inner.iter().rev()),
+                CatExprKind::Chain(ChainOp::Seq, inner) => todo.extend(inner.iter().rev()),
                 _ => factors.push(e),
             }
         }
@@ -250,13 +262,13 @@ impl Lowerer<'_> {
             }
         }
         if poisoned {
-            return Value::Poison;
+            return NameValue::Poison;
         }
         self.build.place = (env.file, expr.span);
-        Value::Node(self.build.seq_all(&nodes))
+        NameValue::Node(self.build.seq_all(&nodes))
     }
 
-    fn product(&mut self, list: &[Expr], expr: &Expr, env: &mut Env) -> Value {
+    fn product(&mut self, list: &[CatExpr], expr: &CatExpr, env: &mut NameEnv) -> NameValue {
         let mut sets = Vec::new();
         for e in list {
             let value = self.eval(e, env);
@@ -276,22 +288,28 @@ impl Lowerer<'_> {
                     "a product has two sets, not more",
                 );
             }
-            return Value::Poison;
+            return NameValue::Poison;
         };
         self.build.place = (env.file, expr.span);
-        Value::Node(self.build.product(a, b))
+        NameValue::Node(self.build.product(a, b))
     }
 
     // Calls.
 
-    fn call(&mut self, name: &Ident, args: &[Expr], expr: &Expr, env: &mut Env) -> Value {
+    fn call(
+        &mut self,
+        name: &Ident,
+        args: &[CatExpr],
+        expr: &CatExpr,
+        env: &mut NameEnv,
+    ) -> NameValue {
         let function = match self.lookup(&name.name, env) {
-            Some((Value::Function(function), _)) => function,
-            Some((Value::Unsupported(what), place)) => {
+            Some((NameValue::Function(function), _)) => function,
+            Some((NameValue::Unsupported(what), place)) => {
                 self.unsupported(&what, name.span, place, env);
-                return Value::Poison;
+                return NameValue::Poison;
             }
-            Some((Value::Poison, _)) => return Value::Poison,
+            Some((NameValue::Poison, _)) => return NameValue::Poison,
             Some((_, place)) => {
                 let source = self.files[env.file as usize].clone();
                 let mut diagnostic = Diagnostic::error(
@@ -306,7 +324,7 @@ impl Lowerer<'_> {
                     diagnostic = diagnostic.also(span, format!("`{}` is defined here", name.name));
                 }
                 self.report(diagnostic, env.file);
-                return Value::Poison;
+                return NameValue::Poison;
             }
             None => {
                 if matches!(
@@ -317,10 +335,10 @@ impl Lowerer<'_> {
                 } else {
                     self.unknown_name(&name.name, name.span, env);
                 }
-                return Value::Poison;
+                return NameValue::Poison;
             }
         };
-        let values: Vec<Value> = args.iter().map(|a| self.eval(a, env)).collect();
+        let values: Vec<NameValue> = args.iter().map(|a| self.eval(a, env)).collect();
         let wanted = match &function.body {
             FunctionBody::Written { params, .. } => params.len(),
             _ => 1,
@@ -328,12 +346,12 @@ impl Lowerer<'_> {
         if values.len() != wanted {
             let source = self.files[env.file as usize].clone();
             self.report(wrong_arity(&source, name, wanted, values.len()), env.file);
-            return Value::Poison;
+            return NameValue::Poison;
         }
-        if values.iter().any(|v| matches!(v, Value::Poison)) {
-            return Value::Poison;
+        if values.iter().any(|v| matches!(v, NameValue::Poison)) {
+            return NameValue::Poison;
         }
-        let argument = |this: &mut Self, env: &Env| match &function.body {
+        let argument = |this: &mut Self, env: &NameEnv| match &function.body {
             FunctionBody::ToId => {
                 this.set_for(values[0].clone(), &args[0], env, "`toid` needs a set")
             }
@@ -350,10 +368,10 @@ impl Lowerer<'_> {
             }
             FunctionBody::Domain | FunctionBody::Range | FunctionBody::ToId => {
                 let Some(node) = argument(self, env) else {
-                    return Value::Poison;
+                    return NameValue::Poison;
                 };
                 self.build.place = (env.file, expr.span);
-                Value::Node(match &function.body {
+                NameValue::Node(match &function.body {
                     FunctionBody::Domain => self.build.domain(node),
                     FunctionBody::Range => self.build.range(node),
                     _ => self.build.identity(node),
@@ -366,16 +384,16 @@ impl Lowerer<'_> {
     fn expand(
         &mut self,
         name: &Ident,
-        function: &super::Function,
+        function: &super::ModelFunction,
         params: &[String],
-        body: &Expr,
-        values: Vec<Value>,
-        env: &Env,
-    ) -> Value {
+        body: &CatExpr,
+        values: Vec<NameValue>,
+        env: &NameEnv,
+    ) -> NameValue {
         let nodes: Option<Vec<NodeId>> = values
             .iter()
             .map(|v| {
-                if let Value::Node(node) = v {
+                if let NameValue::Node(node) = v {
                     Some(*node)
                 } else {
                     None
@@ -393,7 +411,7 @@ impl Lowerer<'_> {
                 env,
                 "functions call each other too deeply",
             );
-            return Value::Poison;
+            return NameValue::Poison;
         }
         self.calls.push(CallSite {
             name: function.name.clone(),

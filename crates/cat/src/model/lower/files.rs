@@ -7,7 +7,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::super::ast::{File, StmtKind};
+use super::super::ast::{CatStmtKind, ModelFile};
 use super::super::library::Library;
 use super::super::parse::parse;
 use super::{Lowerer, MAX_ERRORS, each_statement};
@@ -69,11 +69,11 @@ impl Lowerer<'_> {
         self.library.file = Some(index);
         for statement in &tree.statements {
             match &statement.kind {
-                StmtKind::Let { bindings, .. } => self
+                CatStmtKind::Let { bindings, .. } => self
                     .library
                     .bindings
                     .extend(bindings.iter().cloned().map(Rc::new)),
-                StmtKind::Procedure(..) => self.statement(statement, index),
+                CatStmtKind::Procedure(..) => self.statement(statement, index),
                 _ => {}
             }
         }
@@ -95,7 +95,7 @@ impl Lowerer<'_> {
     }
 
     /// The tree of a file; its syntax errors are reported the first time.
-    pub(super) fn parse_file(&mut self, index: u32) -> Rc<File> {
+    pub(super) fn parse_file(&mut self, index: u32) -> Rc<ModelFile> {
         if let Some(tree) = self.parsed.get(&index) {
             return tree.clone();
         }
@@ -118,17 +118,17 @@ impl Lowerer<'_> {
     /// them.
     pub(super) fn reachable(
         &mut self,
-        tree: &Rc<File>,
+        tree: &Rc<ModelFile>,
         index: u32,
         seen: &mut Vec<u32>,
-    ) -> Vec<Rc<File>> {
+    ) -> Vec<Rc<ModelFile>> {
         let mut list = vec![tree.clone()];
         if seen.len() > MAX_INCLUDES {
             return list;
         }
         let mut paths = Vec::new();
         each_statement(&tree.statements, &mut |s| {
-            if let StmtKind::Include(path) = &s.kind {
+            if let CatStmtKind::Include(path) = &s.kind {
                 paths.push(path.clone());
             }
         });
@@ -152,10 +152,10 @@ impl Lowerer<'_> {
     /// [`Self::reachable`], unless the chain of includes is too long. Executing it reports that.
     fn reachable_once(
         &mut self,
-        tree: &Rc<File>,
+        tree: &Rc<ModelFile>,
         index: u32,
         seen: &mut Vec<u32>,
-    ) -> Vec<Rc<File>> {
+    ) -> Vec<Rc<ModelFile>> {
         if self.including.len() >= MAX_INCLUDE_DEPTH {
             return vec![tree.clone()];
         }
@@ -165,7 +165,7 @@ impl Lowerer<'_> {
         list
     }
 
-    pub(super) fn file(&mut self, index: u32, tree: &File) {
+    pub(super) fn file(&mut self, index: u32, tree: &ModelFile) {
         self.including.push(index);
         for statement in &tree.statements {
             if self.diagnostics.len() >= MAX_ERRORS {

@@ -10,19 +10,19 @@
 //!   prelude's coherence is already total over `S`. Then `x` is the restriction of coherence to
 //!   `S`, so final values agree with it.
 
-use super::super::ast::{Expr, ExprKind, FreeDecl, Ident};
-use super::super::ir::{Axiom, Effect, FreeId, FreeRel, Kind, NodeId, Shape, Test};
-use super::super::resolve::{Env, Value};
+use super::super::ast::{CatExpr, CatExprKind, FreeDecl, Ident};
+use super::super::ir::{Axiom, FreeId, FreeRel, FreeShape, Kind, NodeId, Test, TestEffect};
+use super::super::resolve::{NameEnv, NameValue};
+use super::ClausePart;
 use super::Lowerer;
-use super::Part;
 use diag::{Diagnostic, Span};
 
 impl Lowerer<'_> {
     pub(super) fn free_statement(&mut self, decl: &FreeDecl, file: u32) {
         let source = self.files[file as usize].clone();
         let shape = match decl.shape.name.as_str() {
-            "function" => Some(Shape::Function),
-            "order" => Some(Shape::Order),
+            "function" => Some(FreeShape::Function),
+            "order" => Some(FreeShape::Order),
             other => {
                 let diagnostic = Diagnostic::error(
                     "unknown-shape",
@@ -38,14 +38,14 @@ impl Lowerer<'_> {
         };
         let env = self.env(file);
         let within = self.bound(&decl.within, &env);
-        let mut least = |e: &Option<Expr>| {
+        let mut least = |e: &Option<CatExpr>| {
             let e = e.as_ref()?;
             let node = self.bound(e, &env);
-            self.meet((file, e.span), Part::Bound, Some(e))
+            self.meet((file, e.span), ClausePart::Bound, Some(e))
                 .then_some(node)
         };
         let (containing, covering) = (least(&decl.containing), least(&decl.covering));
-        if let (Some(Shape::Function), Some(expr)) = (shape, &decl.covering) {
+        if let (Some(FreeShape::Function), Some(expr)) = (shape, &decl.covering) {
             let diagnostic = Diagnostic::error(
                 "type-mismatch",
                 &source,
@@ -78,7 +78,7 @@ impl Lowerer<'_> {
         let empty = self.build.empty(Kind::Rel);
         let id = self.add_free(FreeRel {
             name: decl.name.name.clone(),
-            shape: shape.unwrap_or(Shape::Order),
+            shape: shape.unwrap_or(FreeShape::Order),
             within: within.unwrap_or(empty),
             containing: containing.map(|n| n.unwrap_or(empty)),
             covering: covering.map(|n| n.unwrap_or(empty)),
@@ -87,7 +87,7 @@ impl Lowerer<'_> {
         let node = self.build.free(id);
         self.scope.define(
             &decl.name.name,
-            Value::Node(node),
+            NameValue::Node(node),
             Some((file, decl.name.span)),
         );
     }
@@ -98,7 +98,7 @@ impl Lowerer<'_> {
     }
 
     /// A static relation.
-    fn bound(&mut self, expr: &Expr, env: &Env) -> Option<NodeId> {
+    fn bound(&mut self, expr: &CatExpr, env: &NameEnv) -> Option<NodeId> {
         let mut env = env.clone();
         let value = self.eval(expr, &mut env);
         let node = self.relation_for(
@@ -126,9 +126,9 @@ impl Lowerer<'_> {
     pub(super) fn role(&mut self, name: &Ident, file: u32, values: bool) {
         let source = self.files[file as usize].clone();
         let (word, wanted, shape) = if values {
-            ("values", Shape::Function, "function")
+            ("values", FreeShape::Function, "function")
         } else {
-            ("final", Shape::Order, "order")
+            ("final", FreeShape::Order, "order")
         };
         let Some(at) = self.free.iter().position(|f| f.name == name.name) else {
             let names: Vec<&str> = self.free.iter().map(|f| f.name.as_str()).collect();
@@ -223,15 +223,15 @@ impl Lowerer<'_> {
     }
 
     /// `with name from expr`
-    pub(super) fn with(&mut self, name: &Ident, expr: &Expr, file: u32) {
+    pub(super) fn with(&mut self, name: &Ident, expr: &CatExpr, file: u32) {
         let mut env = self.env(file);
         let value = self.choice(name, expr, &mut env);
-        self.define(name, value.map_or(Value::Poison, Value::Node), file);
+        self.define(name, value.map_or(NameValue::Poison, NameValue::Node), file);
     }
 
-    fn choice(&mut self, name: &Ident, expr: &Expr, env: &mut Env) -> Option<NodeId> {
+    fn choice(&mut self, name: &Ident, expr: &CatExpr, env: &mut NameEnv) -> Option<NodeId> {
         let (function, args) = match &expr.kind {
-            ExprKind::Call(function, args) => (function.name.as_str(), &args[..]),
+            CatExprKind::Call(function, args) => (function.name.as_str(), &args[..]),
             _ => ("", &[][..]),
         };
         let (set, base, per_location) = match (function, args) {
@@ -293,7 +293,7 @@ impl Lowerer<'_> {
             _ => {
                 let id = self.add_free(FreeRel {
                     name: name.name.clone(),
-                    shape: Shape::Order,
+                    shape: FreeShape::Order,
                     within,
                     containing: None,
                     covering: Some(within),
@@ -309,7 +309,7 @@ impl Lowerer<'_> {
                 name: format!("{}-extends", name.name),
                 test: Test::Empty,
                 negated: false,
-                effect: Effect::Rejects,
+                effect: TestEffect::Rejects,
                 node: violated,
                 doc: format!(
                     "`{}` ranges over the orders that extend the given relation.",

@@ -1,37 +1,42 @@
 //! Checks kinds: sets and relations where the other is needed, and recursive names in positions
 //! where they are not allowed.
 
-use super::super::ast::{Expr, ExprKind};
+use super::super::ast::{CatExpr, CatExprKind};
 use super::super::ir::{Kind, NodeId};
-use super::super::resolve::{Env, Value, kind_word};
+use super::super::resolve::{NameEnv, NameValue, kind_word};
 use super::Lowerer;
 use diag::Diagnostic;
 
 impl Lowerer<'_> {
     /// The node of a value of either kind; a bare `0` is the empty relation.
-    pub(super) fn node_of(&mut self, value: Value, expr: &Expr, env: &Env) -> Option<NodeId> {
+    pub(super) fn node_of(
+        &mut self,
+        value: NameValue,
+        expr: &CatExpr,
+        env: &NameEnv,
+    ) -> Option<NodeId> {
         match value {
-            Value::Node(node) => Some(node),
-            Value::Zero => Some(self.build.empty(Kind::Rel)),
-            Value::Function(function) => {
+            NameValue::Node(node) => Some(node),
+            NameValue::Zero => Some(self.build.empty(Kind::Rel)),
+            NameValue::Function(function) => {
                 let message = format!("`{}` is a function; it needs arguments", function.name);
                 self.error("type-mismatch", expr.span, env, &message);
                 None
             }
-            Value::Unsupported(what) => {
+            NameValue::Unsupported(what) => {
                 self.unsupported(&what, expr.span, None, env);
                 None
             }
-            Value::Poison => None,
+            NameValue::Poison => None,
         }
     }
 
     /// The node of a value that must be a relation.
     pub(super) fn relation_for(
         &mut self,
-        value: Value,
-        expr: &Expr,
-        env: &Env,
+        value: NameValue,
+        expr: &CatExpr,
+        env: &NameEnv,
         why: &str,
     ) -> Option<NodeId> {
         let node = self.node_of(value, expr, env)?;
@@ -48,12 +53,12 @@ impl Lowerer<'_> {
     /// The node of a value that must be a set.
     pub(super) fn set_for(
         &mut self,
-        value: Value,
-        expr: &Expr,
-        env: &Env,
+        value: NameValue,
+        expr: &CatExpr,
+        env: &NameEnv,
         why: &str,
     ) -> Option<NodeId> {
-        if matches!(value, Value::Zero) {
+        if matches!(value, NameValue::Zero) {
             return Some(self.build.empty(Kind::Set));
         }
         let node = self.node_of(value, expr, env)?;
@@ -69,9 +74,9 @@ impl Lowerer<'_> {
 
     pub(super) fn mismatch(
         &self,
-        expr: &Expr,
+        expr: &CatExpr,
         kind: Kind,
-        env: &Env,
+        env: &NameEnv,
         message: String,
     ) -> Diagnostic {
         let source = &self.files[env.file as usize];
@@ -84,10 +89,10 @@ impl Lowerer<'_> {
     pub(super) fn with_definition(
         &self,
         diagnostic: Diagnostic,
-        expr: &Expr,
-        env: &Env,
+        expr: &CatExpr,
+        env: &NameEnv,
     ) -> Diagnostic {
-        let ExprKind::Name(name) = &expr.kind else {
+        let CatExprKind::Name(name) = &expr.kind else {
             return diagnostic;
         };
         if env.library.is_some() || env.locals.iter().any(|(n, _)| n == name) {
@@ -110,7 +115,13 @@ impl Lowerer<'_> {
     }
 
     /// Reports a recursive name in a position that is not monotone, where no least fixpoint exists.
-    pub(super) fn monotone(&mut self, node: NodeId, expr: &Expr, env: &Env, place: &str) -> bool {
+    pub(super) fn monotone(
+        &mut self,
+        node: NodeId,
+        expr: &CatExpr,
+        env: &NameEnv,
+        place: &str,
+    ) -> bool {
         if !self.build.is_recursive(node) {
             return true;
         }
@@ -122,7 +133,10 @@ impl Lowerer<'_> {
             format!("a name that `let rec` is defining stands {place}"),
         )
         .label("depends on the recursive name")
-        .note("a recursive definition must only grow with what it defines, or it has no least solution");
+        .note(
+            "a recursive definition must only grow with what it defines, or it has no least \
+            solution",
+        );
         self.report(diagnostic, env.file);
         false
     }

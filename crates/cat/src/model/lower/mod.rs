@@ -17,12 +17,14 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::ast::{Expr, File, Ident, Stmt, StmtKind, TestRole, TestStmt, TestWord};
-use super::build::{Builder, Place};
-use super::ir::{Axiom, EFFECTS, Effect, FreeId, FreeRel, Kind, Model, NodeId, Test};
+use super::ast::{CatExpr, CatStmt, CatStmtKind, Ident, ModelFile, TestRole, TestStmt, TestWord};
+use super::build::{Place, TableBuilder};
+use super::ir::{Axiom, EFFECTS, FreeId, FreeRel, Kind, Model, NodeId, Test, TestEffect};
 use super::library::IncludeResolver;
-use super::part::{Gone, Met, Part};
-use super::resolve::{CallSite, Env, Function, FunctionBody, LibraryScope, Scope, Value};
+use super::part::{ClauseOccurrence, ClausePart, ClauseRemoval};
+use super::resolve::{
+    CallSite, DefinitionScope, FunctionBody, LibraryScope, ModelFunction, NameEnv, NameValue,
+};
 use super::signature::{OptionValue, Signature};
 use super::words::notes;
 use diag::{Diagnostic, SourceFile, Span};
@@ -40,20 +42,20 @@ const MAX_ERRORS: usize = 100;
 /// A procedure and the names visible in it.
 struct Procedure {
     params: Vec<String>,
-    body: Vec<Stmt>,
+    body: Vec<CatStmt>,
     limit: u32,
     file: u32,
 }
 
 /// The trees of a model's files.
-pub(super) type Trees = FxHashMap<u32, Rc<File>>;
+pub(super) type Trees = FxHashMap<u32, Rc<ModelFile>>;
 
 /// The state of reading a model.
 pub(super) struct Lowerer<'a> {
     signature: &'a Signature,
     includes: &'a dyn IncludeResolver,
-    build: Builder,
-    scope: Scope,
+    build: TableBuilder,
+    scope: DefinitionScope,
     library: LibraryScope,
     procedures: FxHashMap<String, Rc<Procedure>>,
     files: Vec<Arc<SourceFile>>,
@@ -75,16 +77,16 @@ pub(super) struct Lowerer<'a> {
     shows: Vec<(String, NodeId)>,
     options: Vec<OptionValue>,
     /// Parameters and definitions of the procedure being run; `None` outside procedures.
-    procedure: Option<(u32, Vec<(String, Value)>)>,
+    procedure: Option<(u32, Vec<(String, NameValue)>)>,
     calls: Vec<CallSite>,
-    memo: FxHashMap<(u32, Vec<NodeId>), Value>,
+    memo: FxHashMap<(u32, Vec<NodeId>), NameValue>,
     functions: u32,
     depth: usize,
     steps: usize,
     /// The clauses met so far, if the caller needs them.
-    pub(super) met: Option<Vec<Met>>,
+    pub(super) met: Option<Vec<ClauseOccurrence>>,
     /// The clause to leave out.
-    pub(super) gone: Option<Gone>,
+    pub(super) gone: Option<ClauseRemoval>,
 }
 
 impl<'a> Lowerer<'a> {
@@ -96,8 +98,8 @@ impl<'a> Lowerer<'a> {
         Lowerer {
             signature,
             includes,
-            build: Builder::default(),
-            scope: Scope::default(),
+            build: TableBuilder::default(),
+            scope: DefinitionScope::default(),
             library: LibraryScope::default(),
             procedures: FxHashMap::default(),
             files: vec![main],
@@ -138,7 +140,7 @@ impl<'a> Lowerer<'a> {
         mut self,
         name: &str,
         prelude: Option<&str>,
-    ) -> Result<(Model, Vec<Met>, Trees), Vec<Diagnostic>> {
+    ) -> Result<(Model, Vec<ClauseOccurrence>, Trees), Vec<Diagnostic>> {
         let main = self.parse_file(0);
         self.load_library();
         let mut seen = vec![0];
@@ -157,8 +159,8 @@ impl<'a> Lowerer<'a> {
         }
         for file in &statements {
             each_statement(&file.statements, &mut |s| match &s.kind {
-                StmtKind::Values(name) => self.named_values = Some(name.name.clone()),
-                StmtKind::Final(name) => self.named_final = Some(name.name.clone()),
+                CatStmtKind::Values(name) => self.named_values = Some(name.name.clone()),
+                CatStmtKind::Final(name) => self.named_final = Some(name.name.clone()),
                 _ => {}
             });
         }
@@ -183,29 +185,29 @@ impl<'a> Lowerer<'a> {
 
     // Statements.
 
-    fn statement(&mut self, statement: &Stmt, file: u32) {
+    fn statement(&mut self, statement: &CatStmt, file: u32) {
         let place = (file, statement.span);
         match &statement.kind {
-            StmtKind::Let {
+            CatStmtKind::Let {
                 recursive: false,
                 bindings,
             } => self.let_statement(bindings, file),
-            StmtKind::Let {
+            CatStmtKind::Let {
                 recursive: true,
                 bindings,
             } => self.let_rec(bindings, file),
-            StmtKind::Free(decl) => self.free_statement(decl, file),
-            StmtKind::Values(name) => self.role(name, file, true),
-            StmtKind::Final(name) => self.role(name, file, false),
-            StmtKind::Option(name, value) => self.option(name, value, file),
-            StmtKind::Test(test) => self.test(test, place),
-            StmtKind::Show(list) => self.show(list, file),
-            StmtKind::Unshow(names) => self
+            CatStmtKind::Free(decl) => self.free_statement(decl, file),
+            CatStmtKind::Values(name) => self.role(name, file, true),
+            CatStmtKind::Final(name) => self.role(name, file, false),
+            CatStmtKind::Option(name, value) => self.option(name, value, file),
+            CatStmtKind::Test(test) => self.test(test, place),
+            CatStmtKind::Show(list) => self.show(list, file),
+            CatStmtKind::Unshow(names) => self
                 .shows
                 .retain(|(n, _)| !names.iter().any(|u| u.name == *n)),
-            StmtKind::ShowFlag(_) => {}
-            StmtKind::Include(path) => self.include(path, statement.span, file),
-            StmtKind::Procedure(name, params, body) => {
+            CatStmtKind::ShowFlag(_) => {}
+            CatStmtKind::Include(path) => self.include(path, statement.span, file),
+            CatStmtKind::Procedure(name, params, body) => {
                 let procedure = Procedure {
                     params: params.iter().map(|p| p.name.clone()).collect(),
                     body: body.clone(),
@@ -215,9 +217,9 @@ impl<'a> Lowerer<'a> {
                 self.procedures
                     .insert(name.name.clone(), Rc::new(procedure));
             }
-            StmtKind::Call(name, args) => self.call_procedure(name, args, file),
-            StmtKind::With(name, expr) => self.with(name, expr, file),
-            StmtKind::If(_, _, no) => {
+            CatStmtKind::Call(name, args) => self.call_procedure(name, args, file),
+            CatStmtKind::With(name, expr) => self.with(name, expr, file),
+            CatStmtKind::If(_, _, no) => {
                 for statement in no {
                     self.statement(statement, file);
                 }
@@ -226,15 +228,15 @@ impl<'a> Lowerer<'a> {
     }
 
     /// The names visible to the next statement.
-    fn env(&self, file: u32) -> Env {
+    fn env(&self, file: u32) -> NameEnv {
         match &self.procedure {
-            Some((limit, locals)) => Env {
+            Some((limit, locals)) => NameEnv {
                 limit: *limit,
                 library: None,
                 locals: locals.clone(),
                 file,
             },
-            None => Env {
+            None => NameEnv {
                 limit: self.scope.count(),
                 library: None,
                 locals: Vec::new(),
@@ -243,8 +245,8 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    fn let_statement(&mut self, bindings: &[super::ast::Binding], file: u32) {
-        let values: Vec<Value> = bindings
+    fn let_statement(&mut self, bindings: &[super::ast::LetBinding], file: u32) {
+        let values: Vec<NameValue> = bindings
             .iter()
             .map(|binding| {
                 let mut env = self.env(file);
@@ -257,13 +259,13 @@ impl<'a> Lowerer<'a> {
     }
 
     /// Makes a name visible to later statements and to output.
-    fn define(&mut self, name: &Ident, value: Value, file: u32) {
+    fn define(&mut self, name: &Ident, value: NameValue, file: u32) {
         let place = (file, name.span);
         let value = match value {
-            Value::Node(node) => {
+            NameValue::Node(node) => {
                 self.build.name(node, &name.name);
                 self.lets.push((name.name.clone(), node, place));
-                Value::Node(node)
+                NameValue::Node(node)
             }
             other => other,
         };
@@ -305,7 +307,7 @@ impl<'a> Lowerer<'a> {
             return self.report(diagnostic, file);
         };
         for other in (0..spec.values.len()).filter(|other| *other != at) {
-            self.meet((file, value.span), Part::Option(other), None);
+            self.meet((file, value.span), ClausePart::Option(other), None);
         }
         let gone = self.gone.filter(|gone| gone.is_at(file, value.span));
         let at = gone.and_then(|gone| gone.value()).unwrap_or(at);
@@ -317,7 +319,7 @@ impl<'a> Lowerer<'a> {
         if let Some(word) = test
             .means
             .as_ref()
-            .filter(|w| Effect::read(&w.name).is_none())
+            .filter(|w| TestEffect::read(&w.name).is_none())
         {
             let source = self.files[place.0 as usize].clone();
             let message = format!("a flag cannot mean `{}`", word.name);
@@ -351,23 +353,23 @@ impl<'a> Lowerer<'a> {
         };
         let number = list.len();
         let effect = match (test.role, &test.means, &test.name) {
-            (TestRole::Axiom, ..) => Effect::Rejects,
-            (_, Some(word), _) => Effect::read(&word.name).unwrap_or(Effect::Undefined),
-            (_, None, name) => Effect::of_published(name.as_ref().map_or("", |n| &n.name)),
+            (TestRole::Axiom, ..) => TestEffect::Rejects,
+            (_, Some(word), _) => TestEffect::read(&word.name).unwrap_or(TestEffect::Undefined),
+            (_, None, name) => TestEffect::of_published(name.as_ref().map_or("", |n| &n.name)),
         };
         let name = match &test.name {
             Some(name) => name.name.clone(),
             None => format!("{word}-{}", number + 1),
         };
-        let part = if effect == Effect::Rejects {
-            Part::Axiom(number)
+        let part = if effect == TestEffect::Rejects {
+            ClausePart::Axiom(number)
         } else {
-            Part::Flag(number)
+            ClausePart::Flag(number)
         };
         if !self.meet(place, part, None) {
             return;
         }
-        let list = if effect == Effect::Rejects {
+        let list = if effect == TestEffect::Rejects {
             &mut self.axioms
         } else {
             &mut self.flags
@@ -383,7 +385,7 @@ impl<'a> Lowerer<'a> {
         });
     }
 
-    fn show(&mut self, list: &[(Expr, Option<Ident>)], file: u32) {
+    fn show(&mut self, list: &[(CatExpr, Option<Ident>)], file: u32) {
         for (expr, name) in list {
             let mut env = self.env(file);
             let value = self.eval(expr, &mut env);
@@ -399,7 +401,7 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    fn call_procedure(&mut self, name: &Ident, args: &[Expr], file: u32) {
+    fn call_procedure(&mut self, name: &Ident, args: &[CatExpr], file: u32) {
         let source = self.files[file as usize].clone();
         let Some(procedure) = self.procedures.get(&name.name).cloned() else {
             let mut names: Vec<&str> = self.procedures.keys().map(String::as_str).collect();
@@ -427,7 +429,7 @@ impl<'a> Lowerer<'a> {
             return self.report(diagnostic, file);
         }
         let mut env = self.env(file);
-        let values: Vec<Value> = args.iter().map(|a| self.eval(a, &mut env)).collect();
+        let values: Vec<NameValue> = args.iter().map(|a| self.eval(a, &mut env)).collect();
         let locals = procedure.params.iter().cloned().zip(values).collect();
         let outer = self.procedure.replace((procedure.limit, locals));
         self.calls.push(CallSite {
@@ -444,7 +446,7 @@ impl<'a> Lowerer<'a> {
 
     // The end.
 
-    fn finish(self, name: &str, main: &File) -> (Model, Vec<Met>) {
+    fn finish(self, name: &str, main: &ModelFile) -> (Model, Vec<ClauseOccurrence>) {
         let mut met = self.met.unwrap_or_default();
         // The library's clauses do not belong to the model.
         met.retain(|m| Some(m.place.0) != self.library.file);
@@ -512,9 +514,9 @@ impl<'a> Lowerer<'a> {
     }
 
     /// Records a clause; returns whether it stays.
-    fn meet(&mut self, place: Place, part: Part, text: Option<&Expr>) -> bool {
+    fn meet(&mut self, place: Place, part: ClausePart, text: Option<&CatExpr>) -> bool {
         if let Some(met) = &mut self.met {
-            met.push(Met {
+            met.push(ClauseOccurrence {
                 place,
                 part,
                 text: text.map_or(String::new(), super::print::expr),
@@ -553,9 +555,9 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    fn new_function(&mut self, name: &str, body: FunctionBody, env: Env) -> Value {
+    fn new_function(&mut self, name: &str, body: FunctionBody, env: NameEnv) -> NameValue {
         self.functions += 1;
-        Value::Function(Rc::new(Function {
+        NameValue::Function(Rc::new(ModelFunction {
             id: self.functions,
             name: name.to_string(),
             body,
@@ -578,14 +580,16 @@ impl<'a> Lowerer<'a> {
 
 /// The drawing styles in the texts, as pairs of relation name and style; file by file.
 fn drawn(files: &[Arc<SourceFile>]) -> Vec<(String, String)> {
-    let of_file = |file| notes(std::slice::from_ref(file), "Drawn as:");
-    let named = |(style, names): (String, String)| -> Vec<(String, String)> {
-        names
-            .split(", ")
-            .map(|name| (name.to_owned(), style.clone()))
-            .collect()
-    };
-    files.iter().flat_map(of_file).flat_map(named).collect()
+    files
+        .iter()
+        .flat_map(|file| notes(std::slice::from_ref(file), "Drawn as:"))
+        .flat_map(|(style, names)| -> Vec<(String, String)> {
+            names
+                .split(", ")
+                .map(|name| (name.to_owned(), style.clone()))
+                .collect()
+        })
+        .collect()
 }
 
 fn wrong_arity(source: &Arc<SourceFile>, name: &Ident, wanted: usize, given: usize) -> Diagnostic {
@@ -610,12 +614,12 @@ fn wrong_arity(source: &Arc<SourceFile>, name: &Ident, wanted: usize, given: usi
 }
 
 /// Calls `visit` on all statements, including nested ones.
-fn each_statement(statements: &[Stmt], visit: &mut dyn FnMut(&Stmt)) {
+fn each_statement(statements: &[CatStmt], visit: &mut dyn FnMut(&CatStmt)) {
     for statement in statements {
         visit(statement);
         match &statement.kind {
-            StmtKind::Procedure(_, _, body) => each_statement(body, visit),
-            StmtKind::If(_, yes, no) => {
+            CatStmtKind::Procedure(_, _, body) => each_statement(body, visit),
+            CatStmtKind::If(_, yes, no) => {
                 each_statement(yes, visit);
                 each_statement(no, visit);
             }
@@ -624,29 +628,29 @@ fn each_statement(statements: &[Stmt], visit: &mut dyn FnMut(&Stmt)) {
     }
 }
 
-fn declares_free(file: &File) -> bool {
+fn declares_free(file: &ModelFile) -> bool {
     let mut found = false;
     each_statement(&file.statements, &mut |s| {
-        found |= matches!(s.kind, StmtKind::Free(_))
+        found |= matches!(s.kind, CatStmtKind::Free(_))
     });
     found
 }
 
 /// Whether an expression of the file uses the name.
-fn mentions(file: &File, name: &str) -> bool {
+fn mentions(file: &ModelFile, name: &str) -> bool {
     let mut found = false;
-    let mut visit = |e: &Expr| {
+    let mut visit = |e: &CatExpr| {
         e.walk(&mut |e| {
-            found |= matches!(&e.kind, super::ast::ExprKind::Name(n) if n == name);
+            found |= matches!(&e.kind, super::ast::CatExprKind::Name(n) if n == name);
             !found
         });
     };
     each_statement(&file.statements, &mut |s| match &s.kind {
-        StmtKind::Let { bindings, .. } => bindings.iter().for_each(|b| visit(&b.body)),
-        StmtKind::Test(test) => visit(&test.expr),
-        StmtKind::Show(list) => list.iter().for_each(|(e, _)| visit(e)),
-        StmtKind::Call(_, args) => args.iter().for_each(&mut visit),
-        StmtKind::With(_, e) => visit(e),
+        CatStmtKind::Let { bindings, .. } => bindings.iter().for_each(|b| visit(&b.body)),
+        CatStmtKind::Test(test) => visit(&test.expr),
+        CatStmtKind::Show(list) => list.iter().for_each(|(e, _)| visit(e)),
+        CatStmtKind::Call(_, args) => args.iter().for_each(&mut visit),
+        CatStmtKind::With(_, e) => visit(e),
         _ => {}
     });
     found

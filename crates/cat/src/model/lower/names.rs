@@ -9,31 +9,35 @@
 
 use std::rc::Rc;
 
-use super::super::ast::{Expr, ExprKind, Ident};
+use super::super::ast::{CatExpr, CatExprKind, Ident};
 use super::super::build::Place;
 use super::super::ir::{COHERENCE, Kind, READS_FROM};
-use super::super::resolve::{Env, FunctionBody, Value};
+use super::super::resolve::{FunctionBody, NameEnv, NameValue};
 use super::{FreeId, Lowerer};
 use diag::{Diagnostic, Span};
 
 impl Lowerer<'_> {
-    pub(super) fn name(&mut self, name: &str, span: Span, env: &mut Env) -> Value {
+    pub(super) fn name(&mut self, name: &str, span: Span, env: &mut NameEnv) -> NameValue {
         self.build.place = (env.file, span);
         match self.lookup(name, env) {
-            Some((Value::Unsupported(what), place)) => {
+            Some((NameValue::Unsupported(what), place)) => {
                 self.unsupported(&what, span, place, env);
-                Value::Poison
+                NameValue::Poison
             }
             Some((value, _)) => value,
             None => {
                 self.unknown_name(name, span, env);
-                Value::Poison
+                NameValue::Poison
             }
         }
     }
 
     /// The meaning of a name, and the place of its definition.
-    pub(super) fn lookup(&mut self, name: &str, env: &Env) -> Option<(Value, Option<Place>)> {
+    pub(super) fn lookup(
+        &mut self,
+        name: &str,
+        env: &NameEnv,
+    ) -> Option<(NameValue, Option<Place>)> {
         if let Some((_, value)) = env.locals.iter().rev().find(|(n, _)| n == name) {
             return Some((value.clone(), None));
         }
@@ -54,41 +58,44 @@ impl Lowerer<'_> {
     }
 
     /// Base names and built-in functions.
-    fn builtin(&mut self, name: &str) -> Option<Value> {
+    fn builtin(&mut self, name: &str) -> Option<NameValue> {
         if let Some(id) = self.signature.find(name) {
-            return Some(Value::Node(
+            return Some(NameValue::Node(
                 self.build.base(id, self.signature.names[id.index()].kind),
             ));
         }
         let body = match name {
-            "id" => return Some(Value::Node(self.build.id())),
+            "id" => return Some(NameValue::Node(self.build.id())),
             READS_FROM => return self.of_role(self.values, self.named_values.clone()),
             COHERENCE => return self.of_role(self.finals, self.named_final.clone()),
-            "emptyset" => return Some(Value::Node(self.build.empty(Kind::Set))),
+            "emptyset" => return Some(NameValue::Node(self.build.empty(Kind::Set))),
             "domain" => FunctionBody::Domain,
             "range" => FunctionBody::Range,
             "toid" => FunctionBody::ToId,
             _ => return None,
         };
-        Some(self.new_function(name, body, Env::default()))
+        Some(self.new_function(name, body, NameEnv::default()))
     }
 
     /// The free relation with a role that is declared, or will be.
-    fn of_role(&mut self, stated: Option<(FreeId, Place)>, named: Option<String>) -> Option<Value> {
-        let later = || {
+    fn of_role(
+        &mut self,
+        stated: Option<(FreeId, Place)>,
+        named: Option<String>,
+    ) -> Option<NameValue> {
+        let id = stated.map(|s| s.0).or_else(|| {
             self.free
                 .iter()
                 .position(|f| Some(&f.name) == named.as_ref())
                 .map(|at| FreeId(at as u32))
-        };
-        let id = stated.map(|s| s.0).or_else(later)?;
-        Some(Value::Node(self.build.free(id)))
+        })?;
+        Some(NameValue::Node(self.build.free(id)))
     }
 
     /// A definition of the library, evaluated at its first use.
-    pub(super) fn library_value(&mut self, at: u32, user: &Env) -> (Value, Option<Place>) {
+    pub(super) fn library_value(&mut self, at: u32, user: &NameEnv) -> (NameValue, Option<Place>) {
         let Some(file) = self.library.file else {
-            return (Value::Poison, None);
+            return (NameValue::Poison, None);
         };
         let binding = self.library.bindings[at as usize].clone();
         let place = (file, binding.name.span);
@@ -97,7 +104,7 @@ impl Lowerer<'_> {
         }
         let before = self.diagnostics.len();
         let outer = self.build.place;
-        let mut env = Env {
+        let mut env = NameEnv {
             limit: 0,
             library: Some(at),
             locals: Vec::new(),
@@ -109,7 +116,7 @@ impl Lowerer<'_> {
         self.build.place = outer;
         if self.diagnostics.len() > before && user.library.is_some() {
             // The library definition that the model itself uses reports the error.
-            return (Value::Poison, Some(place));
+            return (NameValue::Poison, Some(place));
         }
         if self.diagnostics.len() > before {
             // A free relation that it needs is not declared (yet), so the error is at the use.
@@ -129,16 +136,19 @@ impl Lowerer<'_> {
                     &source,
                     span,
                     format!(
-                        "`{}` of the library needs the free relation that is `{role}`, which is not declared here",
+                        "`{}` of the library needs the free relation that is `{role}`, which is \
+                         not declared here",
                         binding.name.name
                     ),
                 )
-                .help(format!("declare it first: `free NAME : …` and `{role} NAME`"));
+                .help(format!(
+                    "declare it first: `free NAME : …` and `{role} NAME`"
+                ));
                 self.report(diagnostic, user.file);
             }
-            return (Value::Poison, Some(place));
+            return (NameValue::Poison, Some(place));
         }
-        if let Value::Node(node) = value {
+        if let NameValue::Node(node) = value {
             self.build.name(node, &binding.name.name);
             self.lets.push((binding.name.name.clone(), node, place));
         }
@@ -150,20 +160,20 @@ impl Lowerer<'_> {
     /// denotes an unsupported construct, the function does, too, and nothing is reported.
     pub(super) fn check_names(
         &mut self,
-        body: &Expr,
+        body: &CatExpr,
         params: &[String],
-        env: &Env,
+        env: &NameEnv,
     ) -> Option<Rc<str>> {
         let mut used: Vec<Ident> = Vec::new();
         let mut bound: Vec<String> = params.to_vec();
         body.walk(&mut |e| {
             match &e.kind {
-                ExprKind::Name(name) => used.push(Ident {
+                CatExprKind::Name(name) => used.push(Ident {
                     name: name.clone(),
                     span: e.span,
                 }),
-                ExprKind::Call(name, _) => used.push(name.clone()),
-                ExprKind::Let(bindings, _) => {
+                CatExprKind::Call(name, _) => used.push(name.clone()),
+                CatExprKind::Let(bindings, _) => {
                     for b in bindings {
                         bound.push(b.name.name.clone());
                         bound.extend(b.params.iter().flatten().map(|p| p.name.clone()));
@@ -176,7 +186,7 @@ impl Lowerer<'_> {
         let mut unknown = Vec::new();
         for name in used.into_iter().filter(|n| !bound.contains(&n.name)) {
             match self.lookup(&name.name, env) {
-                Some((Value::Unsupported(what), _)) => return Some(what),
+                Some((NameValue::Unsupported(what), _)) => return Some(what),
                 Some(_) => {}
                 None => unknown.push(name),
             }
@@ -187,7 +197,7 @@ impl Lowerer<'_> {
         None
     }
 
-    pub(super) fn error(&mut self, id: &'static str, span: Span, env: &Env, message: &str) {
+    pub(super) fn error(&mut self, id: &'static str, span: Span, env: &NameEnv, message: &str) {
         let source = self.files[env.file as usize].clone();
         self.report(Diagnostic::error(id, &source, span, message), env.file);
     }
@@ -197,7 +207,7 @@ impl Lowerer<'_> {
         what: &str,
         span: Span,
         defined: Option<Place>,
-        env: &Env,
+        env: &NameEnv,
     ) {
         let source = self.files[env.file as usize].clone();
         let mut diagnostic = Diagnostic::error(
@@ -224,7 +234,7 @@ impl Lowerer<'_> {
         self.report(diagnostic, env.file);
     }
 
-    pub(super) fn unknown_name(&mut self, name: &str, span: Span, env: &Env) {
+    pub(super) fn unknown_name(&mut self, name: &str, span: Span, env: &NameEnv) {
         let source = self.files[env.file as usize].clone();
         let mut names: Vec<&str> = self.scope.names();
         names.extend(env.locals.iter().map(|(n, _)| n.as_str()));

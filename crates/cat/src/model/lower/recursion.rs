@@ -13,9 +13,9 @@ use petgraph::algo::kosaraju_scc;
 use petgraph::graph::DiGraph;
 use rustc_hash::FxHashMap;
 
-use super::super::ast::{Binding, Chain, Expr, ExprKind, Unary};
+use super::super::ast::{CatExpr, CatExprKind, ChainOp, LetBinding, UnaryOp};
 use super::super::ir::{Kind, NodeId};
-use super::super::resolve::{Env, FunctionBody, Value, kind_word};
+use super::super::resolve::{FunctionBody, NameEnv, NameValue, kind_word};
 use super::Lowerer;
 use diag::Diagnostic;
 
@@ -23,7 +23,7 @@ use diag::Diagnostic;
 const MAX_INFERENCE_DEPTH: usize = 300;
 
 impl Lowerer<'_> {
-    pub(super) fn let_rec(&mut self, bindings: &[Binding], file: u32) {
+    pub(super) fn let_rec(&mut self, bindings: &[LetBinding], file: u32) {
         let mut env = self.env(file);
         let function = bindings.iter().any(|b| b.params.is_some());
         if let Some(what) = bindings
@@ -36,9 +36,9 @@ impl Lowerer<'_> {
         if function {
             return self.define_all_unsupported(bindings, "let rec of a function", file);
         }
-        let mut values: Vec<Option<Value>> = vec![None; bindings.len()];
+        let mut values: Vec<Option<NameValue>> = vec![None; bindings.len()];
         for component in components(bindings) {
-            let members: Vec<&Binding> = component.iter().map(|&at| &bindings[at]).collect();
+            let members: Vec<&LetBinding> = component.iter().map(|&at| &bindings[at]).collect();
             let recursive = members.len() > 1 || uses(&members[0].body, &members[0].name.name);
             let solved = if recursive {
                 self.solve(&members, &env)
@@ -52,20 +52,20 @@ impl Lowerer<'_> {
             }
         }
         for (binding, value) in bindings.iter().zip(values) {
-            self.define(&binding.name, value.unwrap_or(Value::Poison), file);
+            self.define(&binding.name, value.unwrap_or(NameValue::Poison), file);
         }
     }
 
-    fn define_all_unsupported(&mut self, bindings: &[Binding], what: &str, file: u32) {
+    fn define_all_unsupported(&mut self, bindings: &[LetBinding], what: &str, file: u32) {
         for binding in bindings {
-            self.define(&binding.name, Value::Unsupported(what.into()), file);
+            self.define(&binding.name, NameValue::Unsupported(what.into()), file);
         }
     }
 
     /// The values of mutually recursive members.
-    fn solve(&mut self, members: &[&Binding], env: &Env) -> Vec<Value> {
+    fn solve(&mut self, members: &[&LetBinding], env: &NameEnv) -> Vec<NameValue> {
         let kinds = self.infer(members, env);
-        let mut solved: Vec<Option<Value>> = vec![None; members.len()];
+        let mut solved: Vec<Option<NameValue>> = vec![None; members.len()];
         loop {
             let open: Vec<usize> = (0..members.len())
                 .filter(|&at| solved[at].is_none())
@@ -87,7 +87,7 @@ impl Lowerer<'_> {
                 names
                     .iter()
                     .cloned()
-                    .zip(vars.iter().map(|&v| Value::Node(v))),
+                    .zip(vars.iter().map(|&v| NameValue::Node(v))),
             );
             let bodies: Option<Vec<NodeId>> = open
                 .iter()
@@ -97,12 +97,12 @@ impl Lowerer<'_> {
                 .into_iter()
                 .collect();
             let Some(bodies) = bodies else {
-                return vec![Value::Poison; members.len()];
+                return vec![NameValue::Poison; members.len()];
             };
             let mut settled = false;
             for (&at, &body) in open.iter().zip(&bodies) {
                 if !self.build.is_recursive(body) {
-                    solved[at] = Some(Value::Node(body));
+                    solved[at] = Some(NameValue::Node(body));
                     settled = true;
                 }
             }
@@ -117,7 +117,7 @@ impl Lowerer<'_> {
                     _ => self.build.close_group(group, &bodies),
                 };
                 for (&at, node) in open.iter().zip(values) {
-                    solved[at] = Some(Value::Node(node));
+                    solved[at] = Some(NameValue::Node(node));
                 }
             }
             if solved.iter().all(Option::is_some) {
@@ -126,9 +126,9 @@ impl Lowerer<'_> {
         }
     }
 
-    fn body(&mut self, member: &Binding, kind: Kind, env: &mut Env) -> Option<NodeId> {
+    fn body(&mut self, member: &LetBinding, kind: Kind, env: &mut NameEnv) -> Option<NodeId> {
         let value = self.eval(&member.body, env);
-        if matches!(value, Value::Zero) {
+        if matches!(value, NameValue::Zero) {
             return Some(self.build.empty(kind));
         }
         let node = self.node_of(value, &member.body, env)?;
@@ -149,7 +149,7 @@ impl Lowerer<'_> {
     }
 
     /// The kinds of mutually recursive members: those that their bodies determine, else relations.
-    fn infer(&mut self, members: &[&Binding], env: &Env) -> Vec<Kind> {
+    fn infer(&mut self, members: &[&LetBinding], env: &NameEnv) -> Vec<Kind> {
         let mut known: FxHashMap<String, Option<Kind>> = members
             .iter()
             .map(|m| (m.name.name.clone(), None))
@@ -175,8 +175,8 @@ impl Lowerer<'_> {
     /// The kind of an expression, if its operators and known names determine it.
     fn kind_of(
         &mut self,
-        expr: &Expr,
-        env: &Env,
+        expr: &CatExpr,
+        env: &NameEnv,
         known: &FxHashMap<String, Option<Kind>>,
         depth: usize,
     ) -> Option<Kind> {
@@ -184,27 +184,27 @@ impl Lowerer<'_> {
             return None;
         }
         match &expr.kind {
-            ExprKind::Name(name) => match known.get(name) {
+            CatExprKind::Name(name) => match known.get(name) {
                 Some(kind) => *kind,
                 None => match self.lookup(name, env)?.0 {
-                    Value::Node(node) => Some(self.build.kind(node)),
+                    NameValue::Node(node) => Some(self.build.kind(node)),
                     _ => None,
                 },
             },
-            ExprKind::Universe | ExprKind::EmptySet => Some(Kind::Set),
-            ExprKind::Zero | ExprKind::Unsupported(..) => None,
-            ExprKind::Unary(Unary::Not, inner) => self.kind_of(inner, env, known, depth + 1),
-            ExprKind::Unary(..) | ExprKind::Chain(Chain::Seq | Chain::Product, _) => {
+            CatExprKind::Universe | CatExprKind::EmptySet => Some(Kind::Set),
+            CatExprKind::Zero | CatExprKind::Unsupported(..) => None,
+            CatExprKind::Unary(UnaryOp::Not, inner) => self.kind_of(inner, env, known, depth + 1),
+            CatExprKind::Unary(..) | CatExprKind::Chain(ChainOp::Seq | ChainOp::Product, _) => {
                 Some(Kind::Rel)
             }
-            ExprKind::Chain(_, list) => list
+            CatExprKind::Chain(_, list) => list
                 .iter()
                 .find_map(|e| self.kind_of(e, env, known, depth + 1)),
-            ExprKind::Let(_, body) => self.kind_of(body, env, known, depth + 1),
-            ExprKind::If(_, _, no) => self.kind_of(no, env, known, depth + 1),
-            ExprKind::Try(first, _) => self.kind_of(first, env, known, depth + 1),
-            ExprKind::Call(name, args) => {
-                let (Value::Function(function), _) = self.lookup(&name.name, env)? else {
+            CatExprKind::Let(_, body) => self.kind_of(body, env, known, depth + 1),
+            CatExprKind::If(_, _, no) => self.kind_of(no, env, known, depth + 1),
+            CatExprKind::Try(first, _) => self.kind_of(first, env, known, depth + 1),
+            CatExprKind::Call(name, args) => {
+                let (NameValue::Function(function), _) = self.lookup(&name.name, env)? else {
                     return None;
                 };
                 match &function.body {
@@ -225,7 +225,7 @@ impl Lowerer<'_> {
 }
 
 /// Strongly connected components of the "mentions" relation, dependencies first.
-fn components(bindings: &[Binding]) -> Vec<Vec<usize>> {
+fn components(bindings: &[LetBinding]) -> Vec<Vec<usize>> {
     let mut graph: DiGraph<usize, ()> = DiGraph::new();
     let nodes: Vec<_> = (0..bindings.len()).map(|at| graph.add_node(at)).collect();
     let mut by_name: FxHashMap<&str, usize> = FxHashMap::default();
@@ -234,7 +234,7 @@ fn components(bindings: &[Binding]) -> Vec<Vec<usize>> {
     }
     for (at, binding) in bindings.iter().enumerate() {
         binding.body.walk(&mut |e| {
-            if let ExprKind::Name(name) = &e.kind
+            if let CatExprKind::Name(name) = &e.kind
                 && let Some(&used) = by_name.get(name.as_str())
             {
                 graph.update_edge(nodes[at], nodes[used], ());
@@ -252,10 +252,10 @@ fn components(bindings: &[Binding]) -> Vec<Vec<usize>> {
     list
 }
 
-fn uses(expr: &Expr, name: &str) -> bool {
+fn uses(expr: &CatExpr, name: &str) -> bool {
     let mut found = false;
     expr.walk(&mut |e| {
-        found |= matches!(&e.kind, ExprKind::Name(n) if n == name);
+        found |= matches!(&e.kind, CatExprKind::Name(n) if n == name);
         !found
     });
     found

@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use super::{Parsed, Parser, Reported, STATEMENT_WORDS, reserved};
+use super::{CatParser, ParseResult, STATEMENT_WORDS, SyntaxError, reserved};
 use crate::model::ast::Ident;
-use crate::model::lex::Tok;
+use crate::model::lex::CatTok;
 use diag::{Diagnostic, Span};
 
-impl<'a> Parser<'a> {
+impl<'a> CatParser<'a> {
     /// The current token.
-    pub(super) fn tok(&self) -> Tok<'a> {
+    pub(super) fn tok(&self) -> CatTok<'a> {
         self.tokens.peek()
     }
 
@@ -32,7 +32,7 @@ impl<'a> Parser<'a> {
 
     /// Whether the current token is this symbol.
     pub(super) fn is_sym(&self, symbol: &str) -> bool {
-        matches!(self.tok(), Tok::Sym(s) if s == symbol)
+        matches!(self.tok(), CatTok::Sym(s) if s == symbol)
     }
 
     /// Consumes the current token if it is this symbol.
@@ -42,7 +42,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Consumes the current token if it is this symbol, and reports it if not.
-    pub(super) fn expect(&mut self, symbol: &'static str) -> Parsed<()> {
+    pub(super) fn expect(&mut self, symbol: &'static str) -> ParseResult<()> {
         if self.take_sym(symbol) {
             Ok(())
         } else {
@@ -52,7 +52,7 @@ impl<'a> Parser<'a> {
 
     /// Whether the current token is this word.
     pub(super) fn is_word(&self, word: &str) -> bool {
-        matches!(self.tok(), Tok::Name(w) if w == word)
+        matches!(self.tok(), CatTok::Name(w) if w == word)
     }
 
     /// Consumes the current token if it is this word.
@@ -62,9 +62,9 @@ impl<'a> Parser<'a> {
     }
 
     /// A name; a report calls it `expected`.
-    pub(super) fn name(&mut self, expected: &str) -> Parsed<Ident> {
+    pub(super) fn name(&mut self, expected: &str) -> ParseResult<Ident> {
         match self.tok() {
-            Tok::Name(word) if !reserved(word) && word != "_" => {
+            CatTok::Name(word) if !reserved(word) && word != "_" => {
                 let ident = Ident {
                     name: word.to_owned(),
                     span: self.span(),
@@ -77,13 +77,13 @@ impl<'a> Parser<'a> {
     }
 
     /// Consumes a word and the name after it.
-    pub(super) fn word_then_name(&mut self) -> Parsed<Ident> {
+    pub(super) fn word_then_name(&mut self) -> ParseResult<Ident> {
         self.tokens.advance();
         self.name("a name")
     }
 
     /// Consumes a word and the names after it, separated by commas.
-    pub(super) fn word_then_names(&mut self) -> Parsed<Vec<Ident>> {
+    pub(super) fn word_then_names(&mut self) -> ParseResult<Vec<Ident>> {
         let mut list = vec![self.word_then_name()?];
         while self.is_sym(",") {
             list.push(self.word_then_name()?);
@@ -92,9 +92,9 @@ impl<'a> Parser<'a> {
     }
 
     /// A string; a report calls it `expected`.
-    pub(super) fn text(&mut self, expected: &str) -> Parsed<String> {
+    pub(super) fn text(&mut self, expected: &str) -> ParseResult<String> {
         match self.tok() {
-            Tok::Text(text) => {
+            CatTok::Text(text) => {
                 self.tokens.advance();
                 Ok(text.to_owned())
             }
@@ -103,15 +103,15 @@ impl<'a> Parser<'a> {
     }
 
     /// Reports that the current token is not the expected one.
-    pub(super) fn unexpected(&mut self, expected: &str) -> Reported {
+    pub(super) fn unexpected(&mut self, expected: &str) -> SyntaxError {
         let found = match self.tok() {
-            Tok::Name(word) if reserved(word) => format!("the word `{word}`"),
-            Tok::Name(word) => format!("the name `{word}`"),
-            Tok::Text(_) => "a string".to_string(),
-            Tok::Sym("^*") => "`*`".to_string(),
-            Tok::Sym(symbol) => format!("`{symbol}`"),
-            Tok::Zero => "`0`".to_string(),
-            Tok::End => "the end of the file".to_string(),
+            CatTok::Name(word) if reserved(word) => format!("the word `{word}`"),
+            CatTok::Name(word) => format!("the name `{word}`"),
+            CatTok::Text(_) => "a string".to_string(),
+            CatTok::Sym("^*") => "`*`".to_string(),
+            CatTok::Sym(symbol) => format!("`{symbol}`"),
+            CatTok::Zero => "`0`".to_string(),
+            CatTok::End => "the end of the file".to_string(),
         };
         let mut diagnostic = Diagnostic::error(
             "syntax-error",
@@ -120,14 +120,14 @@ impl<'a> Parser<'a> {
             format!("expected {expected}, found {found}"),
         )
         .label(format!("expected {expected}"));
-        if let (Tok::Name(word), "a statement") = (self.tok(), expected) {
+        if let (CatTok::Name(word), "a statement") = (self.tok(), expected) {
             diagnostic = diagnostic.did_you_mean(
                 word,
                 STATEMENT_WORDS.iter().chain(&["let", "with"]).copied(),
             );
         }
         self.diagnostics.push(diagnostic);
-        Reported
+        SyntaxError
     }
 
     /// Reports an unsupported construct.

@@ -3,17 +3,17 @@
 //! Loosest to tightest: `|`, `;`, `\`, `&`, then the cartesian `*`, prefix `~`, postfix operators,
 //! application. Cartesian and postfix `*` look alike: it is cartesian if an operand follows.
 
-use super::super::ast::{Chain, Expr, ExprKind, Ident, Unary};
-use super::super::lex::Tok;
-use super::{Parsed, Parser, Reported, STATEMENT_WORDS, reserved};
+use super::super::ast::{CatExpr, CatExprKind, ChainOp, Ident, UnaryOp};
+use super::super::lex::CatTok;
+use super::{CatParser, ParseResult, STATEMENT_WORDS, SyntaxError, reserved};
 use diag::{Diagnostic, Span};
 
 /// The limit on postfix operators of one operand; each makes the tree one level deeper.
 const MAX_POSTFIX: usize = 8;
 
-impl Parser<'_> {
+impl CatParser<'_> {
     /// A chain of binary operators that bind at least as tightly as `min`.
-    pub(super) fn binary(&mut self, min: u8) -> Parsed<Expr> {
+    pub(super) fn binary(&mut self, min: u8) -> ParseResult<CatExpr> {
         let mut left = self.product()?;
         // The operator of the chain `left`, unless brackets closed it.
         let mut open = None;
@@ -22,20 +22,22 @@ impl Parser<'_> {
             let right = self.binary(level + 1)?;
             let span = left.span.to(right.span);
             left = match (chain, left.kind) {
-                (Some(op), ExprKind::Chain(same, mut list)) if open == Some(op) && same == op => {
+                (Some(op), CatExprKind::Chain(same, mut list))
+                    if open == Some(op) && same == op =>
+                {
                     list.push(right);
-                    Expr {
-                        kind: ExprKind::Chain(op, list),
+                    CatExpr {
+                        kind: CatExprKind::Chain(op, list),
                         span,
                     }
                 }
                 (Some(op), kind) => {
-                    let first = Expr {
+                    let first = CatExpr {
                         kind,
                         span: left.span,
                     };
-                    Expr {
-                        kind: ExprKind::Chain(op, vec![first, right]),
+                    CatExpr {
+                        kind: CatExprKind::Chain(op, vec![first, right]),
                         span,
                     }
                 }
@@ -48,18 +50,18 @@ impl Parser<'_> {
 
     /// The binary operator at the current token, with its level; the inner `None` is an unsupported
     /// operator.
-    fn operator(&self) -> Option<(Option<Chain>, u8)> {
+    fn operator(&self) -> Option<(Option<ChainOp>, u8)> {
         match self.tok() {
-            Tok::Sym("|") => Some((Some(Chain::Union), 0)),
-            Tok::Sym("++") => Some((None, 1)),
-            Tok::Sym(";") => Some((Some(Chain::Seq), 2)),
-            Tok::Sym("\\") => Some((Some(Chain::Diff), 3)),
-            Tok::Sym("&") => Some((Some(Chain::Inter), 4)),
+            CatTok::Sym("|") => Some((Some(ChainOp::Union), 0)),
+            CatTok::Sym("++") => Some((None, 1)),
+            CatTok::Sym(";") => Some((Some(ChainOp::Seq), 2)),
+            CatTok::Sym("\\") => Some((Some(ChainOp::Diff), 3)),
+            CatTok::Sym("&") => Some((Some(ChainOp::Inter), 4)),
             _ => None,
         }
     }
 
-    fn product(&mut self) -> Parsed<Expr> {
+    fn product(&mut self) -> ParseResult<CatExpr> {
         let first = self.unary()?;
         if !(self.is_sym("*") && self.operand_at(1)) {
             return Ok(first);
@@ -70,8 +72,8 @@ impl Parser<'_> {
             list.push(self.unary()?);
         }
         let span = list[0].span.to(self.before());
-        Ok(Expr {
-            kind: ExprKind::Chain(Chain::Product, list),
+        Ok(CatExpr {
+            kind: CatExprKind::Chain(ChainOp::Product, list),
             span,
         })
     }
@@ -79,34 +81,34 @@ impl Parser<'_> {
     /// Whether the token `ahead` of the current one can begin an operand.
     fn operand_at(&self, ahead: usize) -> bool {
         match self.tokens.peek_at(ahead) {
-            Tok::Name(word) => !reserved(word),
-            Tok::Zero | Tok::Sym("(" | "[" | "{") => true,
+            CatTok::Name(word) => !reserved(word),
+            CatTok::Zero | CatTok::Sym("(" | "[" | "{") => true,
             // `r* ~empty x`: the tilde belongs to the next statement.
-            Tok::Sym("~") => {
-                !matches!(self.tokens.peek_at(ahead + 1), Tok::Name(w) if STATEMENT_WORDS.contains(&w))
+            CatTok::Sym("~") => {
+                !matches!(self.tokens.peek_at(ahead + 1), CatTok::Name(w) if STATEMENT_WORDS.contains(&w))
             }
             _ => false,
         }
     }
 
-    fn unary(&mut self) -> Parsed<Expr> {
+    fn unary(&mut self) -> ParseResult<CatExpr> {
         let start = self.span();
         if self.take_sym("~") {
             let inner = self.nested(Self::unary)?;
             let span = start.to(inner.span);
-            return Ok(Expr {
-                kind: ExprKind::Unary(Unary::Not, Box::new(inner)),
+            return Ok(CatExpr {
+                kind: CatExprKind::Unary(UnaryOp::Not, Box::new(inner)),
                 span,
             });
         }
         let mut expr = self.primary()?;
         for count in 0.. {
             let op = match self.tok() {
-                Tok::Sym("^-1") => Unary::Inverse,
-                Tok::Sym("?") => Unary::Optional,
-                Tok::Sym("+") => Unary::Plus,
-                Tok::Sym("^*") => Unary::Star,
-                Tok::Sym("*") if !self.operand_at(1) => Unary::Star,
+                CatTok::Sym("^-1") => UnaryOp::Inverse,
+                CatTok::Sym("?") => UnaryOp::Optional,
+                CatTok::Sym("+") => UnaryOp::Plus,
+                CatTok::Sym("^*") => UnaryOp::Star,
+                CatTok::Sym("*") if !self.operand_at(1) => UnaryOp::Star,
                 _ => break,
             };
             if count == MAX_POSTFIX {
@@ -114,26 +116,26 @@ impl Parser<'_> {
             }
             self.tokens.advance();
             let span = start.to(self.before());
-            expr = Expr {
-                kind: ExprKind::Unary(op, Box::new(expr)),
+            expr = CatExpr {
+                kind: CatExprKind::Unary(op, Box::new(expr)),
                 span,
             };
         }
         Ok(expr)
     }
 
-    pub(super) fn primary(&mut self) -> Parsed<Expr> {
+    pub(super) fn primary(&mut self) -> ParseResult<CatExpr> {
         let start = self.span();
         match self.tok() {
-            Tok::Name(word) => self.word(word, start),
-            Tok::Zero => {
+            CatTok::Name(word) => self.word(word, start),
+            CatTok::Zero => {
                 self.tokens.advance();
-                Ok(Expr {
-                    kind: ExprKind::Zero,
+                Ok(CatExpr {
+                    kind: CatExprKind::Zero,
                     span: start,
                 })
             }
-            Tok::Sym("(") => {
+            CatTok::Sym("(") => {
                 self.tokens.advance();
                 let inner = self.nested(Self::expr)?;
                 if self.is_sym(",") {
@@ -146,25 +148,25 @@ impl Parser<'_> {
                 self.close("(", ")", start)?;
                 Ok(inner)
             }
-            Tok::Sym("[") => {
+            CatTok::Sym("[") => {
                 self.tokens.advance();
                 let inner = self.nested(Self::expr)?;
                 self.close("[", "]", start)?;
                 let span = start.to(self.before());
-                Ok(Expr {
-                    kind: ExprKind::Unary(Unary::Identity, Box::new(inner)),
+                Ok(CatExpr {
+                    kind: CatExprKind::Unary(UnaryOp::Identity, Box::new(inner)),
                     span,
                 })
             }
-            Tok::Sym("{") => {
+            CatTok::Sym("{") => {
                 self.tokens.advance();
                 if self.take_sym("}") {
-                    return Ok(Expr {
-                        kind: ExprKind::EmptySet,
+                    return Ok(CatExpr {
+                        kind: CatExprKind::EmptySet,
                         span: start.to(self.before()),
                     });
                 }
-                while !matches!(self.tok(), Tok::End | Tok::Sym("}")) {
+                while !matches!(self.tok(), CatTok::End | CatTok::Sym("}")) {
                     self.tokens.advance();
                 }
                 self.close("{", "}", start)?;
@@ -176,12 +178,12 @@ impl Parser<'_> {
 
     /// Parses an expression that begins with a word: a name, an application or one of the long
     /// forms.
-    fn word(&mut self, word: &str, start: Span) -> Parsed<Expr> {
+    fn word(&mut self, word: &str, start: Span) -> ParseResult<CatExpr> {
         match word {
             "_" => {
                 self.tokens.advance();
-                Ok(Expr {
-                    kind: ExprKind::Universe,
+                Ok(CatExpr {
+                    kind: CatExprKind::Universe,
                     span: start,
                 })
             }
@@ -198,18 +200,18 @@ impl Parser<'_> {
                     span: start,
                 };
                 let args = match self.tok() {
-                    Tok::Sym("(") => self.arguments()?,
-                    Tok::Sym("{") | Tok::Zero => vec![self.primary()?],
-                    Tok::Name(next) if !reserved(next) => vec![self.nested(Self::primary)?],
+                    CatTok::Sym("(") => self.arguments()?,
+                    CatTok::Sym("{") | CatTok::Zero => vec![self.primary()?],
+                    CatTok::Name(next) if !reserved(next) => vec![self.nested(Self::primary)?],
                     _ => {
-                        return Ok(Expr {
-                            kind: ExprKind::Name(name.name),
+                        return Ok(CatExpr {
+                            kind: CatExprKind::Name(name.name),
                             span: start,
                         });
                     }
                 };
-                Ok(Expr {
-                    kind: ExprKind::Call(name, args),
+                Ok(CatExpr {
+                    kind: CatExprKind::Call(name, args),
                     span: start.to(self.before()),
                 })
             }
@@ -217,7 +219,7 @@ impl Parser<'_> {
     }
 
     /// `(e, …)`, possibly empty.
-    pub(super) fn arguments(&mut self) -> Parsed<Vec<Expr>> {
+    pub(super) fn arguments(&mut self) -> ParseResult<Vec<CatExpr>> {
         let start = self.span();
         self.expect("(")?;
         let mut args = Vec::new();
@@ -231,7 +233,7 @@ impl Parser<'_> {
         Ok(args)
     }
 
-    fn let_in(&mut self, start: Span) -> Parsed<Expr> {
+    fn let_in(&mut self, start: Span) -> ParseResult<CatExpr> {
         self.tokens.advance();
         let recursive = self.take_word("rec");
         let bindings = self.bindings()?;
@@ -243,13 +245,13 @@ impl Parser<'_> {
         if recursive {
             return Ok(self.unsupported_expr("let rec … in", span));
         }
-        Ok(Expr {
-            kind: ExprKind::Let(bindings, Box::new(body)),
+        Ok(CatExpr {
+            kind: CatExprKind::Let(bindings, Box::new(body)),
             span,
         })
     }
 
-    fn if_expr(&mut self, start: Span) -> Parsed<Expr> {
+    fn if_expr(&mut self, start: Span) -> ParseResult<CatExpr> {
         self.tokens.advance();
         let variant = self.text("the name of a variant in quotes")?;
         if !self.take_word("then") {
@@ -260,34 +262,34 @@ impl Parser<'_> {
             return Err(self.unexpected("`else`"));
         }
         let no = self.expr()?;
-        Ok(Expr {
-            kind: ExprKind::If(variant, Box::new(yes), Box::new(no)),
+        Ok(CatExpr {
+            kind: CatExprKind::If(variant, Box::new(yes), Box::new(no)),
             span: start.to(self.before()),
         })
     }
 
-    fn try_expr(&mut self, start: Span) -> Parsed<Expr> {
+    fn try_expr(&mut self, start: Span) -> ParseResult<CatExpr> {
         self.tokens.advance();
         let first = self.expr()?;
         if !self.take_word("with") {
             return Err(self.unexpected("`with`"));
         }
         let second = self.expr()?;
-        Ok(Expr {
-            kind: ExprKind::Try(Box::new(first), Box::new(second)),
+        Ok(CatExpr {
+            kind: CatExprKind::Try(Box::new(first), Box::new(second)),
             span: start.to(self.before()),
         })
     }
 
     /// Skips `match … end` as a whole: sets of sets have no counterpart in the relational IR.
-    fn match_expr(&mut self, start: Span) -> Parsed<Expr> {
+    fn match_expr(&mut self, start: Span) -> ParseResult<CatExpr> {
         let mut open = 0usize;
         loop {
             if self.is_word("match") {
                 open += 1;
             } else if self.is_word("end") {
                 open -= 1;
-            } else if matches!(self.tok(), Tok::End) {
+            } else if matches!(self.tok(), CatTok::End) {
                 return Err(self.unexpected("`end` of `match`"));
             }
             self.tokens.advance();
@@ -297,7 +299,7 @@ impl Parser<'_> {
         }
     }
 
-    fn fun_expr(&mut self, start: Span) -> Parsed<Expr> {
+    fn fun_expr(&mut self, start: Span) -> ParseResult<CatExpr> {
         self.tokens.advance();
         if self.is_sym("(") {
             self.parameters()?;
@@ -310,19 +312,19 @@ impl Parser<'_> {
     }
 
     /// An expression that is kept as text; only its use is an error.
-    fn unsupported_expr(&self, what: &str, span: Span) -> Expr {
+    fn unsupported_expr(&self, what: &str, span: Span) -> CatExpr {
         let text = self.source.text[span.range()].to_string();
-        Expr {
-            kind: ExprKind::Unsupported(what.to_string(), text),
+        CatExpr {
+            kind: CatExprKind::Unsupported(what.to_string(), text),
             span,
         }
     }
 
-    fn close(&mut self, opening: &str, closing: &'static str, start: Span) -> Parsed<()> {
+    fn close(&mut self, opening: &str, closing: &'static str, start: Span) -> ParseResult<()> {
         if self.take_sym(closing) {
             return Ok(());
         }
-        let reported: Reported = self.unexpected(&format!("`{closing}`"));
+        let reported: SyntaxError = self.unexpected(&format!("`{closing}`"));
         if let Some(last) = self.diagnostics.pop() {
             let last: Diagnostic = last.also(start, format!("`{opening}` opened here"));
             self.diagnostics.push(last);

@@ -14,9 +14,10 @@
 use std::sync::Arc;
 
 use super::ast::{
-    Binding, Expr, File, FreeDecl, Ident, Stmt, StmtKind, TestRole, TestStmt, TestWord,
+    CatExpr, CatStmt, CatStmtKind, FreeDecl, Ident, LetBinding, ModelFile, TestRole, TestStmt,
+    TestWord,
 };
-use super::lex::{Comment, Tok, clean, lex};
+use super::lex::{CatTok, Comment, clean, lex};
 use diag::{Cursor, Diagnostic, MAX_NESTING, SourceFile, Span};
 
 mod cursor;
@@ -68,9 +69,9 @@ const OTHER_WORDS: &[&str] = &[
 ];
 
 /// Parses a whole file. The tree contains the parts without errors.
-pub fn parse(source: &Arc<SourceFile>) -> (File, Vec<Diagnostic>) {
+pub fn parse(source: &Arc<SourceFile>) -> (ModelFile, Vec<Diagnostic>) {
     let lexed = lex(source);
-    let mut parser = Parser {
+    let mut parser = CatParser {
         source,
         tokens: Cursor::new(lexed.tokens),
         comments: lexed.comments,
@@ -84,22 +85,22 @@ pub fn parse(source: &Arc<SourceFile>) -> (File, Vec<Diagnostic>) {
 }
 
 /// A syntax error was reported; the caller continues at the next statement.
-struct Reported;
+struct SyntaxError;
 
-type Parsed<T> = Result<T, Reported>;
+type ParseResult<T> = Result<T, SyntaxError>;
 
-struct Parser<'a> {
+struct CatParser<'a> {
     source: &'a Arc<SourceFile>,
-    tokens: Cursor<Tok<'a>>,
+    tokens: Cursor<CatTok<'a>>,
     comments: Vec<Comment>,
     /// Whether too deep nesting was reported.
     too_deep: bool,
     diagnostics: Vec<Diagnostic>,
 }
 
-impl Parser<'_> {
-    fn file(&mut self) -> File {
-        let mut file = File::default();
+impl CatParser<'_> {
+    fn file(&mut self) -> ModelFile {
+        let mut file = ModelFile::default();
         self.head(&mut file);
         let first = self.span().start;
         if self.comments.first().is_some_and(|c| c.span.start < first) {
@@ -115,11 +116,11 @@ impl Parser<'_> {
     }
 
     /// Architecture name and title: words and strings before the first statement.
-    fn head(&mut self, file: &mut File) {
+    fn head(&mut self, file: &mut ModelFile) {
         loop {
             match self.tokens.peek() {
-                Tok::Name(word) if !reserved(word) => file.head.push(word.to_owned()),
-                Tok::Text(title) => {
+                CatTok::Name(word) if !reserved(word) => file.head.push(word.to_owned()),
+                CatTok::Text(title) => {
                     if file.title.is_empty() {
                         title.clone_into(&mut file.title);
                     }
@@ -132,16 +133,16 @@ impl Parser<'_> {
     }
 
     /// Statements up to one of the closing words (which is not consumed) or the end of the file.
-    fn statements(&mut self, closers: &[&str]) -> Vec<Stmt> {
+    fn statements(&mut self, closers: &[&str]) -> Vec<CatStmt> {
         let mut list = Vec::new();
-        while !matches!(self.tok(), Tok::End)
+        while !matches!(self.tok(), CatTok::End)
             && self.diagnostics.len() < MAX_ERRORS
             && !closers.iter().any(|c| self.is_word(c))
         {
             let (before, depth) = (self.tokens.position(), self.tokens.depth());
             match self.statement() {
                 Ok(statement) => list.push(statement),
-                Err(Reported) => {
+                Err(SyntaxError) => {
                     self.tokens.ascend_to(depth);
                     self.recover(before);
                 }
@@ -157,18 +158,20 @@ impl Parser<'_> {
         }
         loop {
             match self.tok() {
-                Tok::End => return,
-                Tok::Name(w) if w == "let" || w == "end" || STATEMENT_WORDS.contains(&w) => return,
+                CatTok::End => return,
+                CatTok::Name(w) if w == "let" || w == "end" || STATEMENT_WORDS.contains(&w) => {
+                    return;
+                }
                 _ => drop(self.tokens.advance()),
             }
         }
     }
 
-    fn statement(&mut self) -> Parsed<Stmt> {
+    fn statement(&mut self) -> ParseResult<CatStmt> {
         let start = self.span();
         let kind = match self.tok() {
-            Tok::Sym("~") => self.test(TestRole::Axiom, start)?,
-            Tok::Name(word) => match word {
+            CatTok::Sym("~") => self.test(TestRole::Axiom, start)?,
+            CatTok::Name(word) => match word {
                 "acyclic" | "irreflexive" | "empty" => self.test(TestRole::Axiom, start)?,
                 "flag" => {
                     self.tokens.advance();
@@ -181,7 +184,7 @@ impl Parser<'_> {
                 "let" => {
                     self.tokens.advance();
                     let recursive = self.take_word("rec");
-                    let kind = StmtKind::Let {
+                    let kind = CatStmtKind::Let {
                         recursive,
                         bindings: self.bindings()?,
                     };
@@ -193,19 +196,19 @@ impl Parser<'_> {
                     kind
                 }
                 "free" => self.free()?,
-                "values" => StmtKind::Values(self.word_then_name()?),
-                "final" => StmtKind::Final(self.word_then_name()?),
+                "values" => CatStmtKind::Values(self.word_then_name()?),
+                "final" => CatStmtKind::Final(self.word_then_name()?),
                 "option" => {
                     let name = self.word_then_name()?;
                     self.expect("=")?;
-                    StmtKind::Option(name, self.name("a value")?)
+                    CatStmtKind::Option(name, self.name("a value")?)
                 }
                 "show" => self.show()?,
-                "unshow" => StmtKind::Unshow(self.word_then_names()?),
-                "showflag" => StmtKind::ShowFlag(self.word_then_names()?),
+                "unshow" => CatStmtKind::Unshow(self.word_then_names()?),
+                "showflag" => CatStmtKind::ShowFlag(self.word_then_names()?),
                 "include" => {
                     self.tokens.advance();
-                    StmtKind::Include(self.text("a file name in quotes")?)
+                    CatStmtKind::Include(self.text("a file name in quotes")?)
                 }
                 "procedure" => self.procedure()?,
                 "call" => {
@@ -215,38 +218,38 @@ impl Parser<'_> {
                     } else {
                         vec![self.primary()?]
                     };
-                    StmtKind::Call(name, args)
+                    CatStmtKind::Call(name, args)
                 }
                 "with" => {
                     let name = self.word_then_name()?;
                     if !self.take_word("from") {
                         return Err(self.unexpected("`from`"));
                     }
-                    StmtKind::With(name, self.expr()?)
+                    CatStmtKind::With(name, self.expr()?)
                 }
                 "if" => self.conditional()?,
                 "cut" => {
                     let at = self.span();
                     self.not_supported("cut", at);
-                    return Err(Reported);
+                    return Err(SyntaxError);
                 }
                 _ => return Err(self.unexpected("a statement")),
             },
             _ => return Err(self.unexpected("a statement")),
         };
-        Ok(Stmt {
+        Ok(CatStmt {
             kind,
             span: start.to(self.before()),
         })
     }
 
-    fn test(&mut self, role: TestRole, start: Span) -> Parsed<StmtKind> {
+    fn test(&mut self, role: TestRole, start: Span) -> ParseResult<CatStmtKind> {
         let doc = self.doc_above(start);
         let negated = self.take_sym("~");
         let word = match self.tok() {
-            Tok::Name("acyclic") => TestWord::Acyclic,
-            Tok::Name("irreflexive") => TestWord::Irreflexive,
-            Tok::Name("empty") => TestWord::Empty,
+            CatTok::Name("acyclic") => TestWord::Acyclic,
+            CatTok::Name("irreflexive") => TestWord::Irreflexive,
+            CatTok::Name("empty") => TestWord::Empty,
             _ => return Err(self.unexpected("`acyclic`, `irreflexive` or `empty`")),
         };
         self.tokens.advance();
@@ -262,7 +265,7 @@ impl Parser<'_> {
         } else {
             None
         };
-        Ok(StmtKind::Test(Box::new(TestStmt {
+        Ok(CatStmtKind::Test(Box::new(TestStmt {
             role,
             negated,
             word,
@@ -273,18 +276,18 @@ impl Parser<'_> {
         })))
     }
 
-    fn bindings(&mut self) -> Parsed<Vec<Binding>> {
+    fn bindings(&mut self) -> ParseResult<Vec<LetBinding>> {
         let mut list = Vec::new();
         loop {
             if self.is_sym("(") {
                 let at = self.span();
                 self.not_supported("a pattern of several names", at);
-                return Err(Reported);
+                return Err(SyntaxError);
             }
             let name = self.name("a name to define")?;
             let params = if self.is_sym("(") {
                 Some(self.parameters()?)
-            } else if matches!(self.tok(), Tok::Name(w) if !reserved(w)) {
+            } else if matches!(self.tok(), CatTok::Name(w) if !reserved(w)) {
                 let mut names = Vec::new();
                 while !self.is_sym("=") {
                     names.push(self.name("a parameter or `=`")?);
@@ -295,7 +298,7 @@ impl Parser<'_> {
             };
             self.expect("=")?;
             let body = self.expr()?;
-            list.push(Binding { name, params, body });
+            list.push(LetBinding { name, params, body });
             if !self.take_word("and") {
                 return Ok(list);
             }
@@ -303,7 +306,7 @@ impl Parser<'_> {
     }
 
     /// `(a, b)`
-    fn parameters(&mut self) -> Parsed<Vec<Ident>> {
+    fn parameters(&mut self) -> ParseResult<Vec<Ident>> {
         self.expect("(")?;
         let mut names = Vec::new();
         while !self.is_sym(")") {
@@ -316,7 +319,7 @@ impl Parser<'_> {
         Ok(names)
     }
 
-    fn free(&mut self) -> Parsed<StmtKind> {
+    fn free(&mut self) -> ParseResult<CatStmtKind> {
         let name = self.word_then_name()?;
         self.expect(":")?;
         let shape = self.name("`function` or `order`")?;
@@ -334,7 +337,7 @@ impl Parser<'_> {
         } else {
             None
         };
-        Ok(StmtKind::Free(Box::new(FreeDecl {
+        Ok(CatStmtKind::Free(Box::new(FreeDecl {
             name,
             shape,
             within,
@@ -343,7 +346,7 @@ impl Parser<'_> {
         })))
     }
 
-    fn show(&mut self) -> Parsed<StmtKind> {
+    fn show(&mut self) -> ParseResult<CatStmtKind> {
         self.tokens.advance();
         let mut list = Vec::new();
         loop {
@@ -355,21 +358,21 @@ impl Parser<'_> {
             };
             list.push((expr, name));
             if !self.take_sym(",") {
-                return Ok(StmtKind::Show(list));
+                return Ok(CatStmtKind::Show(list));
             }
         }
     }
 
-    fn procedure(&mut self) -> Parsed<StmtKind> {
+    fn procedure(&mut self) -> ParseResult<CatStmtKind> {
         let name = self.word_then_name()?;
         let params = self.parameters()?;
         self.expect("=")?;
         let body = self.nested(|p| Ok(p.statements(&["end"])))?;
         self.end()?;
-        Ok(StmtKind::Procedure(name, params, body))
+        Ok(CatStmtKind::Procedure(name, params, body))
     }
 
-    fn conditional(&mut self) -> Parsed<StmtKind> {
+    fn conditional(&mut self) -> ParseResult<CatStmtKind> {
         self.tokens.advance();
         let variant = self.text("the name of a variant in quotes")?;
         let yes = self.nested(|p| Ok(p.statements(&["else", "end"])))?;
@@ -379,10 +382,10 @@ impl Parser<'_> {
             Vec::new()
         };
         self.end()?;
-        Ok(StmtKind::If(variant, yes, no))
+        Ok(CatStmtKind::If(variant, yes, no))
     }
 
-    fn end(&mut self) -> Parsed<()> {
+    fn end(&mut self) -> ParseResult<()> {
         if self.take_word("end") {
             Ok(())
         } else {
@@ -391,12 +394,12 @@ impl Parser<'_> {
     }
 
     /// Runs `inner` one level deeper, or reports that it is too deep.
-    fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+    fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> ParseResult<T>) -> ParseResult<T> {
         if !self.tokens.descend() {
             let at = self.span();
             // Reported once per file: the other brackets at the same place would be too deep, too.
             if std::mem::replace(&mut self.too_deep, true) {
-                return Err(Reported);
+                return Err(SyntaxError);
             }
             self.diagnostics.push(
                 Diagnostic::error(
@@ -408,7 +411,7 @@ impl Parser<'_> {
                 .label(format!("more than {MAX_NESTING} levels"))
                 .help("give parts of the expression names with `let`"),
             );
-            return Err(Reported);
+            return Err(SyntaxError);
         }
         let result = inner(self);
         self.tokens.ascend();
@@ -444,8 +447,8 @@ fn reserved(word: &str) -> bool {
     STATEMENT_WORDS.contains(&word) || OTHER_WORDS.contains(&word)
 }
 
-impl Parser<'_> {
-    fn expr(&mut self) -> Parsed<Expr> {
+impl CatParser<'_> {
+    fn expr(&mut self) -> ParseResult<CatExpr> {
         self.binary(0)
     }
 }

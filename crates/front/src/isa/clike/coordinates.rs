@@ -8,7 +8,7 @@ use super::calls::In;
 use super::lower::Lowering;
 use super::refused;
 use super::types::Value;
-use program::{Expr, Item, NdRange, Scope, SubGroups, Ty};
+use program::{Expr, NdRange, Scope, SubGroups, Ty, WorkItem};
 
 /// The position of a thread in its kernel.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +16,7 @@ pub struct Coordinates {
     /// The kernel's index space.
     pub range: NdRange,
     /// The thread's position in that space.
-    pub item: Item,
+    pub item: WorkItem,
     /// The number of threads in a warp.
     pub warp: u32,
     /// The number of CTAs in a cluster, by dimension.

@@ -31,7 +31,7 @@ use std::rc::Rc;
 
 use crate::isa::{Object, SymbolKind, Symbols};
 use diag::{MappedText, Sink, Span};
-use program::{Init, Instr, MemoryKind, Register, Seat, Space, Ty};
+use program::{GroupSeat, Init, Instr, MemoryKind, Register, Space, Ty};
 
 mod ast;
 mod calls;
@@ -99,9 +99,9 @@ pub struct Env {
     /// Fences of local memory reach no further than the work-group (OpenCL).
     pub capped: bool,
     /// The thread's seat in its warp or sub-group.
-    pub warp: Seat,
+    pub warp: GroupSeat,
     /// The thread's seat in its block or work-group.
-    pub block: Seat,
+    pub block: GroupSeat,
     /// For each block of its cluster, by rank: how many copies its shared memory lies after this
     /// block's.
     pub cluster: Vec<i64>,
@@ -157,8 +157,8 @@ impl Unit {
             language,
             strict: true,
             capped: false,
-            warp: Seat::ALONE,
-            block: Seat::ALONE,
+            warp: GroupSeat::ALONE,
+            block: GroupSeat::ALONE,
             cluster: Vec::new(),
             specials: Vec::new(),
             visible: None,

@@ -3,7 +3,7 @@
 use super::{Env, Language, Unit};
 use crate::isa::{Object, SymbolKind, Symbols};
 use diag::{MappedText, Sink, SourceFile, Style, render};
-use program::{Access, BarrierNaming, Dialect, Expr, Op, Scope, Seat, Tag, Update};
+use program::{Access, BarrierNaming, Dialect, Expr, GroupSeat, Op, Scope, Tag, Update};
 
 /// The environment of a thread of a dialect that is alone.
 pub(super) fn env(dialect: Dialect) -> Env {
@@ -13,8 +13,8 @@ pub(super) fn env(dialect: Dialect) -> Env {
         capped: false,
         visible: None,
         regs: Vec::new(),
-        warp: Seat::ALONE,
-        block: Seat::ALONE,
+        warp: GroupSeat::ALONE,
+        block: GroupSeat::ALONE,
         cluster: Vec::new(),
         specials: Vec::new(),
         host: None,

@@ -20,7 +20,7 @@ use super::arith::{assign, op};
 use super::atomics::{HALF, joined, numbers, pieces, put_together};
 use super::lower::{Emit, PtxArg, PtxInstr};
 use super::table::{PRED, QualKind, bits_named, format_named, type_named};
-use program::{BinOp, CmpOp, Expr, FloatOp, Format, Fused, Number, Op, Rounding, Ty};
+use program::{BinOp, CmpOp, Expr, FloatOp, Format, Fused, NumberType, Op, Rounding, Ty};
 
 const SINGLES: &[&str] = &["f32", "f64", "f32x2"];
 const FLOATS: &[&str] = &["f32", "f64", "f32x2", "f16", "f16x2", "bf16", "bf16x2"];
@@ -322,7 +322,7 @@ pub(super) fn converted(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     }
     let (to, from) = (to.number, from.number);
     let value = match (to, from) {
-        (Number::Int(to), Number::Int(from)) => {
+        (NumberType::Int(to), NumberType::Int(from)) => {
             let value = e.fit(c.expr(1), from);
             let value = if c.quals.get(QualKind::Clamp).is_some() {
                 saturated(value, from, to)
@@ -341,26 +341,26 @@ pub(super) fn converted(e: &mut Emit<'_, '_>, c: &PtxInstr) {
 }
 
 /// A number converted to another type, of which at least one is a floating-point type.
-fn converted_number(c: &PtxInstr, from: Number, to: Number, value: Expr) -> Expr {
+fn converted_number(c: &PtxInstr, from: NumberType, to: NumberType, value: Expr) -> Expr {
     let by = rounding(c);
     let value = match from {
-        Number::Float(format @ Format::SINGLE) => flushed(c, format, value),
+        NumberType::Float(format @ Format::SINGLE) => flushed(c, format, value),
         _ => value,
     };
     let value = match (from, to) {
-        (Number::Int(from), Number::Float(to)) => unary(FloatOp::From(from, by), to, value),
-        (Number::Float(from), Number::Float(to))
+        (NumberType::Int(from), NumberType::Float(to)) => unary(FloatOp::From(from, by), to, value),
+        (NumberType::Float(from), NumberType::Float(to))
             if from == to && c.quals.get(QualKind::Round).is_some() =>
         {
             unary(FloatOp::Whole(by), from, value)
         }
-        (Number::Float(from), to) => unary(FloatOp::To(to, by), from, value),
-        (Number::Int(_), Number::Int(_)) => value,
+        (NumberType::Float(from), to) => unary(FloatOp::To(to, by), from, value),
+        (NumberType::Int(_), NumberType::Int(_)) => value,
     };
     match to {
-        Number::Float(format @ Format::SINGLE) => limited(c, format, flushed(c, format, value)),
-        Number::Float(format) => limited(c, format, value),
-        Number::Int(_) => value,
+        NumberType::Float(format @ Format::SINGLE) => limited(c, format, flushed(c, format, value)),
+        NumberType::Float(format) => limited(c, format, value),
+        NumberType::Int(_) => value,
     }
 }
 
@@ -390,8 +390,8 @@ pub(super) fn saturating(e: &mut Emit<'_, '_>, c: &PtxInstr, operation: BinOp) {
 
 fn number_named(word: &'static str) -> NamedNumber {
     let number = match format_named(word) {
-        Some(format) => Number::Float(format),
-        None => Number::Int(type_named(word).unwrap_or(Ty::WORD)),
+        Some(format) => NumberType::Float(format),
+        None => NumberType::Int(type_named(word).unwrap_or(Ty::WORD)),
     };
     NamedNumber { word, number }
 }
@@ -400,7 +400,7 @@ fn number_named(word: &'static str) -> NamedNumber {
 #[derive(Clone, Copy)]
 struct NamedNumber {
     word: &'static str,
-    number: Number,
+    number: NumberType,
 }
 
 /// Whether format `b` can represent all numbers of format `a`.
@@ -417,15 +417,17 @@ fn converts(e: &mut Emit<'_, '_>, c: &PtxInstr, to: NamedNumber, from: NamedNumb
     let is = |word: &str| to_word == word || from_word == word;
     let narrow = |bits: u8| bits == 8 && is("bf16");
     let (rounds, expected) = match (from.number, to.number) {
-        (Number::Int(_), Number::Int(_)) => (round.is_none(), "no rounding"),
-        (Number::Int(from), _) if narrow(from.bits) => (false, "an integer of at least 16 bits"),
-        (_, Number::Int(to)) if narrow(to.bits) => (false, "an integer of at least 16 bits"),
-        (_, Number::Int(_)) => (whole, "`.rni`, `.rzi`, `.rmi` or `.rpi`"),
-        (Number::Float(a), Number::Float(b)) if a == b => {
+        (NumberType::Int(_), NumberType::Int(_)) => (round.is_none(), "no rounding"),
+        (NumberType::Int(from), _) if narrow(from.bits) => {
+            (false, "an integer of at least 16 bits")
+        }
+        (_, NumberType::Int(to)) if narrow(to.bits) => (false, "an integer of at least 16 bits"),
+        (_, NumberType::Int(_)) => (whole, "`.rni`, `.rzi`, `.rmi` or `.rpi`"),
+        (NumberType::Float(a), NumberType::Float(b)) if a == b => {
             (round.is_none() || whole, "an integer rounding, or none")
         }
         // A widening conversion is exact and takes no rounding.
-        (Number::Float(a), Number::Float(b)) if is_part_of(a, b) => (
+        (NumberType::Float(a), NumberType::Float(b)) if is_part_of(a, b) => (
             round.is_none() || (from_word == "bf16" && !whole),
             "no rounding",
         ),

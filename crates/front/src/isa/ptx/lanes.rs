@@ -21,7 +21,7 @@
 use super::lower::{Emit, PtxArg, PtxInstr};
 use super::mbarrier::misused_unless;
 use super::table::{InstrRow, OperandRole, QualGroup, QualKind, ResultTy};
-use program::{BinOp, CmpOp, Expr, FloatOp, Format, Op, RegId, Scope, Seat, Ty};
+use program::{BinOp, CmpOp, Expr, FloatOp, Format, GroupSeat, Op, RegId, Scope, Ty};
 
 const MODES: QualGroup = QualGroup {
     kind: QualKind::Op,
@@ -347,14 +347,14 @@ pub(in crate::isa) struct LaneSet {
     /// The scope of the group.
     pub(in crate::isa) among: Scope,
     /// The seat in the group of the thread that names them.
-    pub(in crate::isa) seat: Seat,
+    pub(in crate::isa) seat: GroupSeat,
     /// The threads that meet, as a set of bits.
     pub(in crate::isa) mask: Expr,
 }
 
 impl LaneSet {
     /// The threads of a group in a mask. Bits for threads that do not exist are ignored.
-    pub(in crate::isa) fn new(among: Scope, seat: Seat, mask: Expr) -> LaneSet {
+    pub(in crate::isa) fn new(among: Scope, seat: GroupSeat, mask: Expr) -> LaneSet {
         let mask = match mask {
             Expr::Const(mask) => int(mask & seat.all()),
             mask => bin(BinOp::And, Ty::WORD, mask, int(seat.all())),
@@ -364,7 +364,7 @@ impl LaneSet {
 
     /// Whether a mask names other lanes although the test does not give the thread's warp, so the
     /// thread is alone in it. A mask of all ones is allowed: it means the whole warp.
-    pub(in crate::isa) fn names_strangers(seat: Seat, mask: &Expr) -> bool {
+    pub(in crate::isa) fn names_strangers(seat: GroupSeat, mask: &Expr) -> bool {
         seat.unsaid
             && !matches!(mask, Expr::Const(mask) if *mask as u32 == u32::MAX || *mask as u32 == 1)
     }

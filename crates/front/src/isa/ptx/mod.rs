@@ -26,7 +26,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use diag::{MappedText, Sink, Span};
-use program::{Class, Init, Instr, LocId, Register, Seat};
+use program::{Class, GroupSeat, Init, Instr, LocId, Register};
 
 mod arith;
 mod asynchronous;
@@ -127,9 +127,9 @@ pub struct PtxEnv {
     /// Values of special registers, by name with `%`.
     pub specials: Vec<(String, i64)>,
     /// The thread's seat in its warp.
-    pub warp: Seat,
+    pub warp: GroupSeat,
     /// The thread's seat in its CTA.
-    pub block: Seat,
+    pub block: GroupSeat,
     /// For each CTA of the cluster, by rank: the distance of its copy of shared memory from the
     /// thread's copy, in copies.
     pub cluster: Vec<i64>,

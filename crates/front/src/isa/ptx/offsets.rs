@@ -346,7 +346,7 @@ impl Offsets {
         let (bytes, copied) = match &program.location(object).kind {
             program::LocationKind::Object { init, .. } => (
                 layout.bytes(init.len()),
-                program.copied(object) != program::Copied::Not,
+                program.copied(object) != program::CopyPer::Not,
             ),
             program::LocationKind::Alias { .. } => return Vec::new(),
         };

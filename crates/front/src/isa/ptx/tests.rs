@@ -9,7 +9,7 @@ use super::*;
 use crate::isa::{Object, SymbolKind};
 use diag::SourceFile;
 use program::{
-    BinOp, Dialect, Expr, LocationKind, Machine, Op, Place, Program, Scope, Seat, Thread, Ty,
+    BinOp, Dialect, Expr, GroupSeat, LocationKind, Machine, Op, Place, Program, Scope, Thread, Ty,
 };
 
 /// Lowers code against these locations:

@@ -39,7 +39,7 @@ use std::ops::Range;
 
 use diag::{Cursor, Diagnostic, MAX_NESTING, MappedText, Sink, SourceFile};
 use lex::{TokenKind, lex};
-use program::litmus::{Atom, Observable, Prop, Side};
+use program::litmus::{Atom, ConditionTerm, Observable, Prop};
 use program::{BinOp, CmpOp, Ty};
 
 /// Parses a proposition. `None`: a diagnostic was reported.
@@ -107,7 +107,7 @@ pub(super) fn parse_observable(
 }
 
 /// A sum, and the types of the observables in it.
-type Sum = (Side, Vec<Ty>);
+type Sum = (ConditionTerm, Vec<Ty>);
 
 struct PropParser<'a, 'r, 'p> {
     text: &'a MappedText,
@@ -257,7 +257,9 @@ impl PropParser<'_, '_, '_> {
         }
         let behind = self.tokens.range().start;
         let (b, more) = self.sum()?;
-        let computes = [&a, &b].iter().any(|side| matches!(side, Side::Of(..)));
+        let computes = [&a, &b]
+            .iter()
+            .any(|side| matches!(side, ConditionTerm::Of(..)));
         if computes {
             self.number(start..between, &a);
             self.number(behind..self.tokens.last().range.end, &b);
@@ -318,7 +320,8 @@ impl PropParser<'_, '_, '_> {
     ) -> Option<Prop> {
         let format = types.first().and_then(|ty| numbers::format(ty.bits));
         let bits = format.and_then(|format| numbers::nearest(format, number));
-        if let (Side::Atom(Atom::Observable(of)), Some(format), Some(bits)) = (&side, format, bits)
+        if let (ConditionTerm::Atom(Atom::Observable(of)), Some(format), Some(bits)) =
+            (&side, format, bits)
         {
             return Some(numbers::compared(op, format, *of, bits));
         }
@@ -327,7 +330,7 @@ impl PropParser<'_, '_, '_> {
             Some(ty) if format.is_some() && bits.is_none() => {
                 format!("no number of {} bits is as large as {number:e}", ty.bits)
             }
-            Some(ty) if matches!(side, Side::Atom(_)) => {
+            Some(ty) if matches!(side, ConditionTerm::Atom(_)) => {
                 format!("which number {} bits are is not known", ty.bits)
             }
             _ => "a number of floating point is compared with what is none".to_owned(),
@@ -370,15 +373,15 @@ impl PropParser<'_, '_, '_> {
             let behind = self.tokens.range().start;
             let (other, more) = operand(self)?;
             self.number(behind..self.tokens.last().range.end, &other);
-            side = Side::Of(op, side.into(), other.into());
+            side = ConditionTerm::Of(op, side.into(), other.into());
             types.extend(more);
         }
         Some((side, types))
     }
 
     /// Reports an address used as a number.
-    fn number(&mut self, place: Range<usize>, side: &Side) {
-        if let Side::Atom(Atom::Address { .. }) = side {
+    fn number(&mut self, place: Range<usize>, side: &ConditionTerm) {
+        if let ConditionTerm::Atom(Atom::Address { .. }) = side {
             let span = self.text.span(place);
             self.sink.error(
                 "not-a-number",
@@ -405,7 +408,11 @@ impl PropParser<'_, '_, '_> {
                 let (side, types) = self.nested(Self::factor)?;
                 self.number(start..self.tokens.last().range.end, &side);
                 Some((
-                    Side::Of(BinOp::Sub, Side::Atom(Atom::Const(0)).into(), side.into()),
+                    ConditionTerm::Of(
+                        BinOp::Sub,
+                        ConditionTerm::Atom(Atom::Const(0)).into(),
+                        side.into(),
+                    ),
                     types,
                 ))
             }

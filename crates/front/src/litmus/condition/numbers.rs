@@ -7,8 +7,8 @@
 //! # Sources
 //! - IEEE 754-2019, 3.4 (the bits of positive numbers are in the order of the numbers) and 5.11.
 
-use program::litmus::{Atom, Observable, Prop, Side};
-use program::{CmpOp, FloatOp, Format, Number, Rounding, Ty};
+use program::litmus::{Atom, ConditionTerm, Observable, Prop};
+use program::{CmpOp, FloatOp, Format, NumberType, Rounding, Ty};
 
 /// The floating-point format of values with that many bits. `None` if no format is possible, or
 /// more than one.
@@ -20,7 +20,7 @@ pub(super) fn format(bits: u8) -> Option<Format> {
 
 /// The bits of the nearest number; `None` if it is out of the format's range.
 pub(super) fn nearest(format: Format, number: f64) -> Option<i64> {
-    let bits = FloatOp::To(Number::Float(format), Rounding::Nearest).apply(
+    let bits = FloatOp::To(NumberType::Float(format), Rounding::Nearest).apply(
         Format::DOUBLE,
         number.to_bits() as i64,
         0,
@@ -53,7 +53,7 @@ pub(super) fn compared(op: CmpOp, format: Format, of: Observable, bits: i64) -> 
             op,
             ty,
             Atom::Observable(of).into(),
-            Side::Atom(Atom::Const(ty.wrap(n))),
+            ConditionTerm::Atom(Atom::Const(ty.wrap(n))),
         )
     };
     let mut ranges: Vec<Prop> = ranges(op, format, bits)

@@ -6,7 +6,7 @@ use std::ops::Range;
 use diag::{MappedText, Sink};
 use program::litmus::Observable;
 use program::{
-    Class, Copied, Init, Layout, LocId, Location, LocationKind, MemoryKind, OpenClMemory, Program,
+    Class, CopyPer, Init, Layout, LocId, Location, LocationKind, MemoryKind, OpenClMemory, Program,
     RegId, Register, Space, ThreadId, Ty,
 };
 
@@ -353,8 +353,8 @@ impl<'p> Resolver<'p> {
         if viewer.is_none() && self.copies(copied) > 1 {
             let name = &written;
             let owner = match copied {
-                Copied::ByCta => "CTA",
-                Copied::ByDevice => "device",
+                CopyPer::ByCta => "CTA",
+                CopyPer::ByDevice => "device",
                 _ => "thread",
             };
             let message = format!("every {owner} has its own copy of `{name}`");
@@ -368,7 +368,7 @@ impl<'p> Resolver<'p> {
     }
 
     /// The number of copies of an object.
-    fn copies(&self, copied: Copied) -> usize {
+    fn copies(&self, copied: CopyPer) -> usize {
         let places = || {
             self.program
                 .threads
@@ -377,10 +377,10 @@ impl<'p> Resolver<'p> {
                 .filter(|p| !p.host)
         };
         match copied {
-            Copied::Not => 1,
-            Copied::ByThread => self.program.threads.len(),
-            Copied::ByDevice => places().map(|p| p.gpu).collect::<HashSet<_>>().len(),
-            Copied::ByCta => places()
+            CopyPer::Not => 1,
+            CopyPer::ByThread => self.program.threads.len(),
+            CopyPer::ByDevice => places().map(|p| p.gpu).collect::<HashSet<_>>().len(),
+            CopyPer::ByCta => places()
                 .map(|p| (p.gpu, p.domain, p.queue_family, p.cta))
                 .collect::<HashSet<_>>()
                 .len(),

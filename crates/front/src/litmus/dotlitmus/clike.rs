@@ -19,7 +19,7 @@ use crate::isa::{Object, SymbolKind};
 use crate::litmus::build::CThreadDraft;
 use crate::litmus::fronts::language;
 use diag::{MappedText, Span};
-use program::{Init, LocId, MemoryKind, Place, Seat};
+use program::{GroupSeat, Init, LocId, MemoryKind, Place};
 
 impl LitmusReader<'_> {
     /// Reads `{ [x] = 0; atomic_int y[2] = {0, 0}; 0:r0 = 1; }`. Returns the offset after it.
@@ -262,8 +262,8 @@ impl LitmusReader<'_> {
             language: language(self.dialect),
             strict: false,
             capped: false,
-            warp: Seat::ALONE,
-            block: Seat::ALONE,
+            warp: GroupSeat::ALONE,
+            block: GroupSeat::ALONE,
             cluster: Vec::new(),
             specials: Vec::new(),
             visible: Some(visible),

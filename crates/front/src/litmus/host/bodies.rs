@@ -15,7 +15,7 @@ use crate::litmus::build::{CThreadDraft, ThreadDraft, lower_clike, lower_ptx};
 use crate::litmus::fronts::language;
 use crate::litmus::places::{GridLayout, MAX_THREADS, host_place, special_registers};
 use diag::Sink;
-use program::host::{Command, CommandKind, HostProgram, Origin};
+use program::host::{CommandKind, CommandOrigin, HostCommand, HostProgram};
 use program::{
     Access, BinOp, Element, Expr, Init, Instr, InstrId, LocId, MemoryKind, NdRange, Op, Place,
     RegId, Register, Tag, Tags, Thread, ThreadId, Ty,
@@ -129,8 +129,8 @@ impl<'a> Bodies<'a> {
             for device in &devices {
                 let (threads, groups) = self.kernel(k, one, *device);
                 let kind = CommandKind::Initializer { device: *device };
-                let (name, origin) = (kernel.name.clone(), Origin::Start);
-                host.commands.push(Command {
+                let (name, origin) = (kernel.name.clone(), CommandOrigin::Start);
+                host.commands.push(HostCommand {
                     name,
                     kind,
                     lane: None,

@@ -23,7 +23,8 @@ use crate::isa::clike::host::{Does, Request};
 use diag::Sink;
 use program::dialect::Runtime;
 use program::host::{
-    ChildStart, Command, CommandId, CommandKind, HostProgram, Lane, LaneId, LaneKind, Origin, Ref,
+    ChildStart, CommandId, CommandKind, CommandOrigin, HostCommand, HostProgram, Lane, LaneId,
+    LaneKind, Ref,
 };
 use program::{Op, Thread, ThreadId};
 
@@ -208,12 +209,12 @@ impl HostBuilder<'_, '_> {
         if self.bodies.too_many(request, self.sink) {
             return None;
         }
-        let origin = Origin::Device {
+        let origin = CommandOrigin::Device {
             parent: caller.command,
             thread: caller.thread,
             flag,
         };
-        self.host.commands.push(Command {
+        self.host.commands.push(HostCommand {
             name,
             kind,
             lane: Some(lane),

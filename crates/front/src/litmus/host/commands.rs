@@ -12,7 +12,7 @@ use super::events::enqueues;
 use crate::isa::clike::host::{Does, Request};
 use crate::litmus::places::MAX_THREADS;
 use program::dialect::Runtime;
-use program::host::{CallId, Command, CommandId, CommandKind, HostOp, Origin};
+use program::host::{CallId, CommandId, CommandKind, CommandOrigin, HostCommand, HostOp};
 use program::{LocId, MemoryKind, NdRange, RangeError, ThreadId};
 
 /// Whether a call has a flag or constant with that name.
@@ -67,11 +67,11 @@ impl HostBuilder<'_, '_> {
         let lane = request
             .lane
             .filter(|_| !matches!(kind, CommandKind::Callback { .. }));
-        let origin = Origin::Call(at);
+        let origin = CommandOrigin::Call(at);
         let programmatic = request
             .kernel
             .is_some_and(|k| self.declared.kernels[k].programmatic);
-        self.host.commands.push(Command {
+        self.host.commands.push(HostCommand {
             name,
             kind,
             lane,

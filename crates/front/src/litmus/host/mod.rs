@@ -20,7 +20,9 @@ use crate::isa::clike::{Env, Unit};
 use crate::isa::ptx::RegInit;
 use diag::{Sink, Span};
 use program::dialect::Runtime;
-use program::host::{Asked, Call, CallId, CommandKind, HostOp, HostProgram, Lane, Query, QueryId};
+use program::host::{
+    CallId, CommandKind, HostOp, HostProgram, HostQuery, Lane, QueryId, QuerySubject, RuntimeCall,
+};
 use program::{BarrierNaming, Dialect, Machine, Op, Program, RegId, Scope, Thread, ThreadId};
 
 mod assembly;
@@ -137,14 +139,14 @@ pub(super) fn assemble(
             match part.call((id, number), at, request) {
                 Some(RequestResult::Call(op)) => {
                     instr.op = Op::Call(at);
-                    host.calls.push(Call { thread: id, op });
+                    host.calls.push(RuntimeCall { thread: id, op });
                 }
                 Some(RequestResult::Status(dst, of)) => {
                     instr.op = Op::Status {
                         dst,
                         of: QueryId(host.queries.len() as u16),
                     };
-                    host.queries.push(Query { thread: id, of });
+                    host.queries.push(HostQuery { thread: id, of });
                 }
                 // An error was reported.
                 None => {}
@@ -195,7 +197,7 @@ fn without_host(dialect: Dialect, threads: Vec<Thread>, symbols: Symbols) -> Pro
 /// The result of a request: a call, or a register that receives a status.
 enum RequestResult {
     Call(HostOp),
-    Status(RegId, Asked),
+    Status(RegId, QuerySubject),
 }
 
 /// The context in which requests become calls and commands.
@@ -268,8 +270,8 @@ impl HostBuilder<'_, '_> {
             }
             Does::Status => {
                 let of = match request.event {
-                    Some(_) => Asked::Event(event(self)?),
-                    None => Asked::Lane(lane?),
+                    Some(_) => QuerySubject::Event(event(self)?),
+                    None => QuerySubject::Lane(lane?),
                 };
                 return Some(RequestResult::Status(request.status?, of));
             }

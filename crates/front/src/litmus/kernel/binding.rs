@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::super::toml::is_identifier;
 use super::super::write::quote;
 use crate::isa::ptx::{format_named, type_named};
-use program::{FloatOp, Format, Number, Rounding, Ty};
+use program::{FloatOp, Format, NumberType, Rounding, Ty};
 
 /// The value of a parameter.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,7 +107,7 @@ pub(super) fn float(ty: &str) -> Option<(Format, &'static str)> {
 
 /// The bits of a number, rounded to nearest even.
 pub(super) fn rounded(to: Format, number: f64) -> i64 {
-    FloatOp::To(Number::Float(to), Rounding::Nearest).apply(
+    FloatOp::To(NumberType::Float(to), Rounding::Nearest).apply(
         Format::DOUBLE,
         number.to_bits() as i64,
         0,

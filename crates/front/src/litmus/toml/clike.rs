@@ -20,7 +20,7 @@ use crate::litmus::fronts::{Front, Syntax, language};
 use crate::litmus::keys;
 use diag::{Sink, Span};
 use program::dialect::Allocation;
-use program::{Class, Dialect, MemoryKind, OpenClMemory, SVM_ATOMICS, Seat, Space, Ty};
+use program::{Class, Dialect, GroupSeat, MemoryKind, OpenClMemory, SVM_ATOMICS, Space, Ty};
 
 fn has_region(table: &DeTable<'_>, region: &str) -> bool {
     match table.get("regions").map(Value::get_ref) {
@@ -301,8 +301,8 @@ impl TestReader<'_, '_> {
             language,
             strict: true,
             capped,
-            warp: Seat::ALONE,
-            block: Seat::ALONE,
+            warp: GroupSeat::ALONE,
+            block: GroupSeat::ALONE,
             cluster: Vec::new(),
             specials,
             visible: None,

@@ -4,7 +4,7 @@ use verdict::Seat;
 
 /// A group: a box around some columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct GroupColumns {
     /// Its first column.
     pub first: usize,
     /// Its last column.
@@ -23,7 +23,7 @@ pub(super) struct Columns {
     /// The thread of each column.
     pub threads: Vec<usize>,
     /// The groups, outer ones first.
-    pub groups: Vec<Span>,
+    pub groups: Vec<GroupColumns>,
 }
 
 impl Columns {
@@ -73,7 +73,7 @@ impl Columns {
             let first = self.threads.len();
             let nest = self.arrange(seats, &members, depth + 1);
             let last = self.threads.len() - 1;
-            self.groups.push(Span {
+            self.groups.push(GroupColumns {
                 first,
                 last,
                 depth,

@@ -2,7 +2,7 @@
 
 /// A point; `y` runs down.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
+pub struct PicturePoint {
     /// The distance from the left.
     pub x: f64,
     /// The distance from the top.
@@ -10,12 +10,12 @@ pub struct Point {
 }
 
 /// A point.
-pub fn at(x: f64, y: f64) -> Point {
-    Point { x, y }
+pub fn at(x: f64, y: f64) -> PicturePoint {
+    PicturePoint { x, y }
 }
 
-impl Point {
-    fn towards(self, to: Point, part: f64) -> Point {
+impl PicturePoint {
+    fn towards(self, to: PicturePoint, part: f64) -> PicturePoint {
         at(
             self.x + (to.x - self.x) * part,
             self.y + (to.y - self.y) * part,
@@ -23,7 +23,7 @@ impl Point {
     }
 
     /// The distance to another point.
-    pub fn distance(self, to: Point) -> f64 {
+    pub fn distance(self, to: PicturePoint) -> f64 {
         (to.x - self.x).hypot(to.y - self.y)
     }
 }
@@ -43,7 +43,7 @@ pub struct Rect {
 
 impl Rect {
     /// A rectangle around a point.
-    pub fn around(middle: Point, w: f64, h: f64) -> Rect {
+    pub fn around(middle: PicturePoint, w: f64, h: f64) -> Rect {
         Rect {
             x: middle.x - w / 2.0,
             y: middle.y - h / 2.0,
@@ -53,9 +53,11 @@ impl Rect {
     }
 
     /// The smallest rectangle that contains some points.
-    pub fn of(points: &[Point]) -> Rect {
-        let least = |of: fn(&Point) -> f64| points.iter().map(of).fold(f64::INFINITY, f64::min);
-        let most = |of: fn(&Point) -> f64| points.iter().map(of).fold(f64::NEG_INFINITY, f64::max);
+    pub fn of(points: &[PicturePoint]) -> Rect {
+        let least =
+            |of: fn(&PicturePoint) -> f64| points.iter().map(of).fold(f64::INFINITY, f64::min);
+        let most =
+            |of: fn(&PicturePoint) -> f64| points.iter().map(of).fold(f64::NEG_INFINITY, f64::max);
         let (x, y) = (least(|p| p.x), least(|p| p.y));
         Rect {
             x,
@@ -84,24 +86,24 @@ impl Rect {
     }
 
     /// Whether it contains a point.
-    pub fn holds(&self, p: Point) -> bool {
+    pub fn holds(&self, p: PicturePoint) -> bool {
         self.x <= p.x && p.x <= self.right() && self.y <= p.y && p.y <= self.bottom()
     }
 }
 
 /// A piece of a path, starting at the end of the previous one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Piece {
+pub enum PathPiece {
     /// A straight line to a point.
-    Line(Point),
+    Line(PicturePoint),
     /// A cubic curve: two control points and the end.
-    Curve(Point, Point, Point),
+    Curve(PicturePoint, PicturePoint, PicturePoint),
 }
 
-impl Piece {
-    fn end(&self) -> Point {
+impl PathPiece {
+    fn end(&self) -> PicturePoint {
         match *self {
-            Piece::Line(p) | Piece::Curve(_, _, p) => p,
+            PathPiece::Line(p) | PathPiece::Curve(_, _, p) => p,
         }
     }
 }
@@ -110,14 +112,14 @@ impl Piece {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Path {
     /// The start.
-    pub start: Point,
+    pub start: PicturePoint,
     /// The consecutive pieces.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<PathPiece>,
 }
 
 impl Path {
     /// An empty path.
-    pub fn from(start: Point) -> Path {
+    pub fn from(start: PicturePoint) -> Path {
         Path {
             start,
             pieces: Vec::new(),
@@ -125,23 +127,23 @@ impl Path {
     }
 
     /// The end.
-    pub fn end(&self) -> Point {
-        self.pieces.last().map_or(self.start, Piece::end)
+    pub fn end(&self) -> PicturePoint {
+        self.pieces.last().map_or(self.start, PathPiece::end)
     }
 
     /// Adds a straight line.
-    pub fn line(mut self, to: Point) -> Path {
+    pub fn line(mut self, to: PicturePoint) -> Path {
         if to != self.end() {
-            self.pieces.push(Piece::Line(to));
+            self.pieces.push(PathPiece::Line(to));
         }
         self
     }
 
     /// Adds a curve to `to`, horizontal at both ends.
-    pub fn sway(mut self, to: Point) -> Path {
+    pub fn sway(mut self, to: PicturePoint) -> Path {
         let from = self.end();
         let reach = (to.x - from.x) * 0.5;
-        self.pieces.push(Piece::Curve(
+        self.pieces.push(PathPiece::Curve(
             at(from.x + reach, from.y),
             at(to.x - reach, to.y),
             to,
@@ -150,10 +152,10 @@ impl Path {
     }
 
     /// Adds a curve to `to`, above or below the end, with a bulge to the side.
-    pub fn bulge(mut self, to: Point, by: f64) -> Path {
+    pub fn bulge(mut self, to: PicturePoint, by: f64) -> Path {
         let from = self.end();
         // A cubic curve reaches three quarters of the distance to its control points.
-        self.pieces.push(Piece::Curve(
+        self.pieces.push(PathPiece::Curve(
             at(from.x + by / 0.75, from.y),
             at(to.x + by / 0.75, to.y),
             to,
@@ -162,7 +164,7 @@ impl Path {
     }
 
     /// Adds lines through rounded corners.
-    pub fn corners(mut self, through: &[Point]) -> Path {
+    pub fn corners(mut self, through: &[PicturePoint]) -> Path {
         const RADIUS: f64 = 9.0;
         for (i, &corner) in through.iter().enumerate() {
             let from = self.end();
@@ -180,9 +182,11 @@ impl Path {
                 corner.towards(next, radius / after),
             );
             self = self.line(enter);
-            let bend = |p: Point| p.towards(corner, 0.55);
-            self.pieces
-                .push(Piece::Curve(bend(enter), bend(leave), leave));
+            self.pieces.push(PathPiece::Curve(
+                enter.towards(corner, 0.55),
+                leave.towards(corner, 0.55),
+                leave,
+            ));
         }
         self
     }
@@ -190,26 +194,26 @@ impl Path {
     /// The path in the opposite direction.
     pub fn reversed(&self) -> Path {
         let mut ends = vec![self.start];
-        ends.extend(self.pieces.iter().map(Piece::end));
+        ends.extend(self.pieces.iter().map(PathPiece::end));
         let mut path = Path::from(self.end());
         for (piece, &to) in self.pieces.iter().zip(&ends).rev() {
             path.pieces.push(match *piece {
-                Piece::Line(_) => Piece::Line(to),
-                Piece::Curve(a, b, _) => Piece::Curve(b, a, to),
+                PathPiece::Line(_) => PathPiece::Line(to),
+                PathPiece::Curve(a, b, _) => PathPiece::Curve(b, a, to),
             });
         }
         path
     }
 
     /// Points of the path, about `step` apart, from start to end.
-    pub fn points(&self, step: f64) -> Vec<Point> {
+    pub fn points(&self, step: f64) -> Vec<PicturePoint> {
         let mut out = vec![self.start];
         let mut from = self.start;
         for piece in &self.pieces {
             let to = piece.end();
             let (a, b) = match *piece {
-                Piece::Line(p) => (from.towards(p, 1.0 / 3.0), from.towards(p, 2.0 / 3.0)),
-                Piece::Curve(a, b, _) => (a, b),
+                PathPiece::Line(p) => (from.towards(p, 1.0 / 3.0), from.towards(p, 2.0 / 3.0)),
+                PathPiece::Curve(a, b, _) => (a, b),
             };
             let length = from.distance(a) + a.distance(b) + b.distance(to);
             let parts = (length / step).ceil().clamp(1.0, 400.0) as usize;
@@ -224,7 +228,7 @@ impl Path {
     }
 
     /// The triangle of an arrowhead at the end.
-    pub fn arrow(&self, size: f64) -> [Point; 3] {
+    pub fn arrow(&self, size: f64) -> [PicturePoint; 3] {
         let tip = self.end();
         let points = self.points(2.0);
         let back = points
@@ -273,11 +277,13 @@ pub fn shortened(text: &str, most: usize) -> String {
         return text.to_owned();
     }
     let mut used = 1;
-    let fits = |c: &char| {
-        used += place(*c);
-        used <= most
-    };
-    let mut out: String = text.chars().take_while(fits).collect();
+    let mut out: String = text
+        .chars()
+        .take_while(|c| {
+            used += place(*c);
+            used <= most
+        })
+        .collect();
     out.push('\u{2026}');
     out
 }

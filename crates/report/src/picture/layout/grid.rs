@@ -5,20 +5,21 @@
 //! - Edges stay inside their gutters and channels, so no edge crosses a box.
 
 use super::super::escape;
-use super::super::scene::{Role, Scene};
-use super::columns::{Columns, Span};
-use super::geometry::{Path, Point, Rect, at, shortened, text_width, wrapped};
+use super::super::scene::{EventRole, Scene};
+use super::columns::{Columns, GroupColumns};
+use super::geometry::{Path, PicturePoint, Rect, at, shortened, text_width, wrapped};
 use super::labels::Labels;
-use super::route::{self, Cell, Plans, Side, Way};
+use super::route::{self, BoxSide, EdgeRoute, GridCell, RoutePlans};
 use super::{
-    CODE_LINE, Drawn, EVENT_HEIGHT, FIRST_LANE, GROUP_LINE, Group, INIT_HEIGHT, LABEL,
-    LABEL_HEIGHT, LANE, Layout, MARGIN, MOST_CODE, MOST_PLACES, NEST, Placed, SMALL, TEXT, Text,
+    CODE_LINE, EVENT_HEIGHT, EdgeLine, EventBox, FIRST_LANE, GROUP_LINE, GroupBox, INIT_HEIGHT,
+    LABEL, LABEL_HEIGHT, LANE, MARGIN, MOST_CODE, MOST_PLACES, NEST, PictureLayout, SMALL, TEXT,
+    TextLine,
 };
 
 /// One end of an edge.
-struct End {
+struct EdgeEnd {
     /// The box, its side, and whether the edge is shown.
-    side: (usize, Side, bool),
+    side: (usize, BoxSide, bool),
     /// The position of the other end along the side.
     aim: f64,
     edge: usize,
@@ -27,13 +28,16 @@ struct End {
 }
 
 /// A scene on its grid, before measuring.
-pub(super) struct Grid<'a> {
+pub(super) struct SceneGrid<'a> {
     scene: &'a Scene,
     columns: Columns,
-    cells: Vec<Cell>,
+    cells: Vec<GridCell>,
     rows: usize,
-    plans: Plans,
+    plans: RoutePlans,
 }
+
+/// The top and height of a row or channel.
+type Extent = (f64, f64);
 
 /// The measures of a grid.
 struct Measures {
@@ -58,13 +62,13 @@ struct Measures {
     height: f64,
 }
 
-impl<'a> Grid<'a> {
+impl<'a> SceneGrid<'a> {
     /// The grid of a scene.
-    pub(super) fn new(scene: &'a Scene) -> Grid<'a> {
+    pub(super) fn new(scene: &'a Scene) -> SceneGrid<'a> {
         let columns = Columns::new(&scene.seats);
         let (cells, rows) = route::cells(scene, &columns.of_threads());
         let plans = route::plan(scene, &cells, columns.threads.len(), rows);
-        Grid {
+        SceneGrid {
             scene,
             columns,
             cells,
@@ -75,16 +79,16 @@ impl<'a> Grid<'a> {
 
     /// Lays everything out with additional space `slack`. Also returns the shown edges without a
     /// label.
-    pub(super) fn attempt(&self, slack: f64) -> (Layout, Vec<usize>) {
+    pub(super) fn attempt(&self, slack: f64) -> (PictureLayout, Vec<usize>) {
         let m = self.measures(slack);
-        let events: Vec<Placed> = (0..self.cells.len()).map(|e| self.placed(&m, e)).collect();
-        let groups: Vec<Group> = self
+        let events: Vec<EventBox> = (0..self.cells.len()).map(|e| self.placed(&m, e)).collect();
+        let groups: Vec<GroupBox> = self
             .columns
             .groups
             .iter()
             .map(|g| group(&m, g, self.columns.depth()))
             .collect();
-        let threads: Vec<Text> = (0..m.columns.len()).map(|c| self.heading(&m, c)).collect();
+        let threads: Vec<TextLine> = (0..m.columns.len()).map(|c| self.heading(&m, c)).collect();
         let paths = self.paths(&m, &events);
         let size = (m.width, m.height);
         let mut taken: Vec<Rect> = events.iter().map(|e| e.rect).collect();
@@ -134,7 +138,7 @@ impl<'a> Grid<'a> {
         let edges = edges.map(|(e, (path, label))| {
             let edge = &self.scene.edges[e];
             let size = self.arrow(e);
-            Drawn {
+            EdgeLine {
                 tip: path.arrow(size),
                 tail: edge.both.then(|| path.reversed().arrow(size)),
                 path,
@@ -143,7 +147,7 @@ impl<'a> Grid<'a> {
         });
         let edges = edges.collect();
         (
-            Layout {
+            PictureLayout {
                 size,
                 head: Vec::new(),
                 groups,
@@ -187,50 +191,13 @@ impl<'a> Grid<'a> {
     }
 
     fn measures(&self, slack: f64) -> Measures {
-        let (scene, plans) = (self.scene, &self.plans);
+        let plans = &self.plans;
         let columns = self.columns.threads.len();
-        let widest = |texts: &mut dyn Iterator<Item = f64>| texts.fold(0.0_f64, f64::max);
-        let box_width = |e: usize| {
-            let event = &scene.events[e];
-            let code = code_lines(&event.code)
-                .iter()
-                .map(|l| text_width(l, SMALL))
-                .fold(0.0, f64::max);
-            let action = shortened(&escape::line(&event.action), MOST_PLACES);
-            text_width(&action, TEXT).max(code) + 16.0
-        };
-        // The labels of edges in each gutter.
-        let mut names = vec![0.0_f64; columns + 1];
-        for (edge, plan) in scene.edges.iter().zip(&plans.plans) {
-            let relation = &scene.relations[edge.relation];
-            let width = text_width(&relation.name, LABEL) + 5.0;
-            match plan.way {
-                Way::Arc { gutter } | Way::Across { gutter } if relation.shown => {
-                    names[gutter] = names[gutter].max(width);
-                }
-                _ => {}
-            }
-        }
-        let pads: Vec<(f64, f64)> = (0..=columns)
-            .map(|g| {
-                let pad = |spans: &mut dyn Iterator<Item = &Span>| {
-                    widest(&mut spans.map(|s| NEST * (s.nest + 1) as f64))
-                };
-                let ends = pad(&mut self.columns.groups.iter().filter(|s| s.last + 1 == g));
-                let begins = pad(&mut self.columns.groups.iter().filter(|s| s.first == g));
-                (ends, begins)
-            })
-            .collect();
+        let names = self.label_widths();
+        let pads = self.border_pads();
         let (mut at_columns, mut gutters) = (Vec::new(), Vec::new());
         let mut x = MARGIN / 2.0;
         for g in 0..=columns {
-            let room = |lanes: usize| {
-                if lanes == 0 {
-                    0.0
-                } else {
-                    FIRST_LANE + lanes as f64 * LANE
-                }
-            };
             let lanes = room(plans.lanes[g].0) + room(plans.lanes[g].1);
             let busy = plans.arcs[g] + plans.across[g];
             let name = if busy > 0 {
@@ -245,7 +212,7 @@ impl<'a> Grid<'a> {
             x += width;
             if g < columns {
                 let mine = (0..self.cells.len())
-                    .filter(|&e| matches!(self.cells[e], Cell::At(c, _) if c == g));
+                    .filter(|&e| matches!(self.cells[e], GridCell::At(c, _) if c == g));
                 let heading = text_width(&self.thread_name(g), TEXT);
                 let labels = self
                     .columns
@@ -255,7 +222,7 @@ impl<'a> Grid<'a> {
                 let labels = widest(
                     &mut labels.map(|s| text_width(&shortened(&s.label, MOST_PLACES), SMALL)),
                 );
-                let width = widest(&mut mine.map(box_width))
+                let width = widest(&mut mine.map(|e| self.box_width(e)))
                     .max(heading)
                     .max(labels)
                     .max(88.0);
@@ -266,9 +233,9 @@ impl<'a> Grid<'a> {
         let mut width = x + MARGIN / 2.0;
         // Initial writes are next to each other above the columns.
         let inits: Vec<usize> = (0..self.cells.len())
-            .filter(|&e| matches!(self.cells[e], Cell::Init(_)))
+            .filter(|&e| matches!(self.cells[e], GridCell::Init(_)))
             .collect();
-        let wide: Vec<f64> = inits.iter().map(|&e| box_width(e)).collect();
+        let wide: Vec<f64> = inits.iter().map(|&e| self.box_width(e)).collect();
         let gap = 22.0;
         let all = wide.iter().sum::<f64>() + gap * (wide.len().max(1) - 1) as f64;
         width = width.max(all + 2.0 * MARGIN);
@@ -299,30 +266,7 @@ impl<'a> Grid<'a> {
         }
         let groups = y;
         y += GROUP_LINE * self.columns.depth() as f64 + TEXT + 8.0;
-        let (mut rows, mut channels) = (Vec::new(), Vec::new());
-        for c in 0..=self.rows {
-            let tracks = plans.tracks[c] as f64;
-            let least = if c == 0 {
-                8.0
-            } else if c == self.rows {
-                6.0
-            } else {
-                32.0
-            };
-            let height = least
-                + if tracks > 0.0 {
-                    15.0 * (tracks + 0.5)
-                } else {
-                    0.0
-                }
-                + slack * 7.0;
-            channels.push((y, height));
-            y += height;
-            if c < self.rows {
-                rows.push((y, self.row_height(c)));
-                y += self.row_height(c);
-            }
-        }
+        let (rows, channels) = self.rows_and_channels(&mut y, slack);
         let nested = widest(
             &mut self
                 .columns
@@ -345,11 +289,80 @@ impl<'a> Grid<'a> {
         }
     }
 
+    /// The width of an event's box.
+    fn box_width(&self, e: usize) -> f64 {
+        let event = &self.scene.events[e];
+        let code = code_lines(&event.code)
+            .iter()
+            .map(|l| text_width(l, SMALL))
+            .fold(0.0, f64::max);
+        let action = shortened(&escape::line(&event.action), MOST_PLACES);
+        text_width(&action, TEXT).max(code) + 16.0
+    }
+
+    /// The space for group borders in each gutter.
+    fn border_pads(&self) -> Vec<(f64, f64)> {
+        (0..=self.columns.threads.len())
+            .map(|g| {
+                let pad = |spans: &mut dyn Iterator<Item = &GroupColumns>| {
+                    widest(&mut spans.map(|s| NEST * (s.nest + 1) as f64))
+                };
+                let ends = pad(&mut self.columns.groups.iter().filter(|s| s.last + 1 == g));
+                let begins = pad(&mut self.columns.groups.iter().filter(|s| s.first == g));
+                (ends, begins)
+            })
+            .collect()
+    }
+
+    /// The widest label of the edges in each gutter.
+    fn label_widths(&self) -> Vec<f64> {
+        let mut names = vec![0.0_f64; self.columns.threads.len() + 1];
+        for (edge, plan) in self.scene.edges.iter().zip(&self.plans.plans) {
+            let relation = &self.scene.relations[edge.relation];
+            let width = text_width(&relation.name, LABEL) + 5.0;
+            match plan.way {
+                EdgeRoute::Arc { gutter } | EdgeRoute::Across { gutter } if relation.shown => {
+                    names[gutter] = names[gutter].max(width);
+                }
+                _ => {}
+            }
+        }
+        names
+    }
+
+    /// The top and height of each row and channel, from `y` down.
+    fn rows_and_channels(&self, y: &mut f64, slack: f64) -> (Vec<Extent>, Vec<Extent>) {
+        let (mut rows, mut channels) = (Vec::new(), Vec::new());
+        for c in 0..=self.rows {
+            let tracks = self.plans.tracks[c] as f64;
+            let least = if c == 0 {
+                8.0
+            } else if c == self.rows {
+                6.0
+            } else {
+                32.0
+            };
+            let height = least
+                + if tracks > 0.0 {
+                    15.0 * (tracks + 0.5)
+                } else {
+                    0.0
+                }
+                + slack * 7.0;
+            channels.push((*y, height));
+            *y += height;
+            if c < self.rows {
+                rows.push((*y, self.row_height(c)));
+                *y += self.row_height(c);
+            }
+        }
+        (rows, channels)
+    }
+
     /// The height of a row's tallest box.
     fn row_height(&self, row: usize) -> f64 {
-        let here = |e: &usize| matches!(self.cells[*e], Cell::At(_, r) if r == row);
         let lines = (0..self.cells.len())
-            .filter(here)
+            .filter(|e| matches!(self.cells[*e], GridCell::At(_, r) if r == row))
             .map(|e| code_lines(&self.scene.events[e].code).len());
         EVENT_HEIGHT + CODE_LINE * lines.max().unwrap_or(0) as f64 + 2.0
     }
@@ -361,12 +374,12 @@ impl<'a> Grid<'a> {
         )
     }
 
-    fn heading(&self, m: &Measures, column: usize) -> Text {
+    fn heading(&self, m: &Measures, column: usize) -> TextLine {
         let (text, (x, width)) = (self.thread_name(column), m.columns[column]);
         let y = m.groups + GROUP_LINE * self.columns.depth() as f64 + 2.0;
         let w = text_width(&text, TEXT);
         let full = &self.scene.seats[self.columns.threads[column]].thread;
-        Text {
+        TextLine {
             rect: Rect {
                 x: x + (width - w) / 2.0,
                 y,
@@ -378,23 +391,23 @@ impl<'a> Grid<'a> {
         }
     }
 
-    fn placed(&self, m: &Measures, e: usize) -> Placed {
+    fn placed(&self, m: &Measures, e: usize) -> EventBox {
         let event = &self.scene.events[e];
         let rect = match self.cells[e] {
-            Cell::Init(i) => m.inits[i],
-            Cell::At(c, r) => Rect {
+            GridCell::Init(i) => m.inits[i],
+            GridCell::At(c, r) => Rect {
                 x: m.columns[c].0,
                 y: m.rows[r].0,
                 w: m.columns[c].1,
                 h: m.rows[r].1,
             },
         };
-        let code = if event.role == Role::Init {
+        let code = if event.role == EventRole::Init {
             Vec::new()
         } else {
             code_lines(&event.code)
         };
-        Placed {
+        EventBox {
             rect,
             action: shortened(&escape::line(&event.action), MOST_PLACES),
             code,
@@ -402,31 +415,33 @@ impl<'a> Grid<'a> {
     }
 
     /// The paths of all edges.
-    fn paths(&self, m: &Measures, events: &[Placed]) -> Vec<Path> {
+    fn paths(&self, m: &Measures, events: &[EventBox]) -> Vec<Path> {
         let ports = self.ports(m, events);
         (0..self.scene.edges.len())
-            .map(|e| self.path(m, e, ports[e]))
+            .map(|e| self.path(m, e, ports[e].0, ports[e].1))
             .collect()
     }
 
     /// The start and end of each edge. Edges at one side of a box share it, in the order of their
     /// other ends. Hidden edges share it separately.
-    fn ports(&self, m: &Measures, events: &[Placed]) -> Vec<(Point, Point)> {
-        let mut ends: Vec<End> = Vec::new();
+    fn ports(&self, m: &Measures, events: &[EventBox]) -> Vec<(PicturePoint, PicturePoint)> {
+        let mut ends: Vec<EdgeEnd> = Vec::new();
         for (e, (edge, plan)) in self.scene.edges.iter().zip(&self.plans.plans).enumerate() {
             let (a, b) = (events[edge.from].rect, events[edge.to].rect);
-            let middle = |r: Rect| (r.x + r.w / 2.0, r.y + r.h / 2.0);
-            let aim = |other: Rect, side: Side| match (plan.way, side) {
-                (_, Side::Bottom | Side::Top) => middle(other).0,
-                (Way::Over { channel, track, .. }, _) => {
+            fn middle(r: Rect) -> (f64, f64) {
+                (r.x + r.w / 2.0, r.y + r.h / 2.0)
+            }
+            let aim = |other: Rect, side: BoxSide| match (plan.way, side) {
+                (_, BoxSide::Bottom | BoxSide::Top) => middle(other).0,
+                (EdgeRoute::Over { channel, track, .. }, _) => {
                     m.channels[channel].0 + m.channels[channel].1 * track
                 }
-                (Way::Fall { .. }, _) => 0.0,
+                (EdgeRoute::Fall { .. }, _) => 0.0,
                 _ => middle(other).1,
             };
             let shown = self.scene.relations[edge.relation].shown;
             let mut end = |event, side, other, start| {
-                ends.push(End {
+                ends.push(EdgeEnd {
                     side: (event, side, shown),
                     aim: aim(other, side),
                     edge: e,
@@ -452,10 +467,10 @@ impl<'a> Grid<'a> {
                 );
                 let (along_x, along_y) = (r.x + r.w * part, r.y + 3.0 + (r.h - 6.0) * part);
                 let point = match side {
-                    Side::Left => at(r.x, along_y),
-                    Side::Right => at(r.right(), along_y),
-                    Side::Top => at(along_x, r.y),
-                    Side::Bottom => at(along_x, r.bottom()),
+                    BoxSide::Left => at(r.x, along_y),
+                    BoxSide::Right => at(r.right(), along_y),
+                    BoxSide::Top => at(along_x, r.y),
+                    BoxSide::Bottom => at(along_x, r.bottom()),
                 };
                 if end.start {
                     ports[end.edge].0 = point;
@@ -467,20 +482,24 @@ impl<'a> Grid<'a> {
         ports
     }
 
-    fn path(&self, m: &Measures, edge: usize, (from, to): (Point, Point)) -> Path {
+    fn path(&self, m: &Measures, edge: usize, from: PicturePoint, to: PicturePoint) -> Path {
         let plan = &self.plans.plans[edge];
         match plan.way {
             // A straight line between the middles, even if other edges share the sides.
-            Way::Down => Path::from(from).line(at(from.x, to.y)),
-            Way::Across { .. } => Path::from(from).sway(to),
-            Way::Arc { gutter } => {
+            EdgeRoute::Down => Path::from(from).line(at(from.x, to.y)),
+            EdgeRoute::Across { .. } => Path::from(from).sway(to),
+            EdgeRoute::Arc { gutter } => {
                 let (left, right) = m.gutters[gutter];
                 let span = (to.y - from.y).abs();
                 let by = (16.0 + span * 0.16).min((right - left) * 0.7);
-                let outwards = if plan.sides.0 == Side::Right { by } else { -by };
+                let outwards = if plan.sides.0 == BoxSide::Right {
+                    by
+                } else {
+                    -by
+                };
                 Path::from(from).bulge(to, outwards)
             }
-            Way::Over {
+            EdgeRoute::Over {
                 out,
                 channel,
                 track,
@@ -496,7 +515,7 @@ impl<'a> Grid<'a> {
                 let path = Path::from(from).sway(at(far(out, rightwards), y));
                 path.line(at(far(back, !rightwards), y)).sway(to)
             }
-            Way::Fall {
+            EdgeRoute::Fall {
                 track,
                 gutter,
                 lane,
@@ -509,7 +528,7 @@ impl<'a> Grid<'a> {
                     Path::from(init).corners(&[at(init.x, y), at(x, y), at(x, event.y), event]);
                 if reversed { path.reversed() } else { path }
             }
-            Way::Between { track } => {
+            EdgeRoute::Between { track } => {
                 let y = m.init.0 + m.init.1 * track;
                 Path::from(from).corners(&[at(from.x, y), at(to.x, y), to])
             }
@@ -517,7 +536,7 @@ impl<'a> Grid<'a> {
     }
 
     /// The position of a lane in a gutter, next to the column of `event`.
-    fn lane(&self, m: &Measures, gutter: usize, lane: usize, event: Point) -> f64 {
+    fn lane(&self, m: &Measures, gutter: usize, lane: usize, event: PicturePoint) -> f64 {
         let (left, right) = m.gutters[gutter];
         let (ends, begins) = m.pads[gutter];
         let by = FIRST_LANE + LANE * lane as f64;
@@ -526,6 +545,20 @@ impl<'a> Grid<'a> {
         } else {
             (left + ends + by).min(right - 2.0)
         }
+    }
+}
+
+/// The largest of some widths; 0 if there are none.
+fn widest(texts: &mut dyn Iterator<Item = f64>) -> f64 {
+    texts.fold(0.0_f64, f64::max)
+}
+
+/// The room for lanes next to a column.
+fn room(lanes: usize) -> f64 {
+    if lanes == 0 {
+        0.0
+    } else {
+        FIRST_LANE + lanes as f64 * LANE
     }
 }
 
@@ -553,7 +586,7 @@ fn cut(text: &str, full: &str) -> Option<String> {
     (text != escape::line(full)).then(|| full.to_owned())
 }
 
-fn group(m: &Measures, span: &Span, depth: usize) -> Group {
+fn group(m: &Measures, span: &GroupColumns, depth: usize) -> GroupBox {
     let pad = NEST * (span.nest + 1) as f64;
     let (x, right) = (
         m.columns[span.first].0,
@@ -576,9 +609,9 @@ fn group(m: &Measures, span: &Span, depth: usize) -> Group {
         w: right - x + 2.0 * pad,
         h: bottom - y,
     };
-    Group {
+    GroupBox {
         rect,
-        label: Text {
+        label: TextLine {
             rect: label,
             full: cut(&text, &span.label),
             text,

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::geometry::{Path, Point, Rect, at};
+use super::geometry::{Path, PicturePoint, Rect, at};
 
 /// Side of a cell of the index of points.
 const CELL: f64 = 32.0;
@@ -16,17 +16,17 @@ pub(super) struct Labels {
     taken: Vec<Rect>,
     bounds: Rect,
     /// Points of all shown paths by cell, each with its path.
-    points: HashMap<(i32, i32), Vec<(Point, usize)>>,
+    points: HashMap<(i32, i32), Vec<(PicturePoint, usize)>>,
 }
 
-fn cell(p: Point) -> (i32, i32) {
+fn cell(p: PicturePoint) -> (i32, i32) {
     ((p.x / CELL).floor() as i32, (p.y / CELL).floor() as i32)
 }
 
 impl Labels {
     /// Labels stay inside `bounds` and do not overlap `taken`.
     pub(super) fn new(bounds: Rect, taken: Vec<Rect>, paths: &[(usize, &Path)]) -> Labels {
-        let mut points: HashMap<(i32, i32), Vec<(Point, usize)>> = HashMap::new();
+        let mut points: HashMap<(i32, i32), Vec<(PicturePoint, usize)>> = HashMap::new();
         for &(owner, path) in paths {
             for p in path.points(5.0) {
                 points.entry(cell(p)).or_default().push((p, owner));

@@ -5,8 +5,8 @@
 //! ([`labels`](self)). If a label finds no room, the layout is repeated with more space.
 //!
 //! # Invariants
-//! - Boxes, headings and labels do not overlap each other ([`Layout::solid`]).
-//! - Every shown edge has its label, or [`Layout::foot`] contains the label's text.
+//! - Boxes, headings and labels do not overlap each other ([`PictureLayout::solid`]).
+//! - Every shown edge has its label, or [`PictureLayout::foot`] contains the label's text.
 
 pub mod geometry;
 
@@ -17,8 +17,8 @@ mod route;
 
 use super::escape;
 use super::scene::Scene;
-use geometry::{Path, Point, Rect, text_width, wrapped};
-use grid::Grid;
+use geometry::{Path, PicturePoint, Rect, text_width, wrapped};
+use grid::SceneGrid;
 
 /// Font size of actions.
 pub const TEXT: f64 = 13.0;
@@ -52,7 +52,7 @@ const ATTEMPTS: usize = 12;
 
 /// A line of text.
 #[derive(Clone, Debug)]
-pub struct Text {
+pub struct TextLine {
     /// Its rectangle.
     pub rect: Rect,
     /// Its text.
@@ -63,16 +63,16 @@ pub struct Text {
 
 /// A box of a group.
 #[derive(Clone, Debug)]
-pub struct Group {
+pub struct GroupBox {
     /// The box.
     pub rect: Rect,
     /// Its name.
-    pub label: Text,
+    pub label: TextLine,
 }
 
 /// The box of an event.
 #[derive(Clone, Debug)]
-pub struct Placed {
+pub struct EventBox {
     /// The box.
     pub rect: Rect,
     /// Its action, possibly shortened.
@@ -83,40 +83,40 @@ pub struct Placed {
 
 /// An edge.
 #[derive(Clone, Debug)]
-pub struct Drawn {
+pub struct EdgeLine {
     /// Its path.
     pub path: Path,
     /// The arrowhead at its end.
-    pub tip: [Point; 3],
+    pub tip: [PicturePoint; 3],
     /// The arrowhead at its start, if it holds in both directions.
-    pub tail: Option<[Point; 3]>,
+    pub tail: Option<[PicturePoint; 3]>,
     /// The rectangle of its label.
     pub label: Option<Rect>,
 }
 
 /// A picture.
 #[derive(Clone, Debug)]
-pub struct Layout {
+pub struct PictureLayout {
     /// Width and height.
     pub size: (f64, f64),
     /// The title and the lines below it.
-    pub head: Vec<Text>,
+    pub head: Vec<TextLine>,
     /// Groups, outer ones first.
-    pub groups: Vec<Group>,
+    pub groups: Vec<GroupBox>,
     /// Headings of columns.
-    pub threads: Vec<Text>,
+    pub threads: Vec<TextLine>,
     /// The boxes of the scene's events.
-    pub events: Vec<Placed>,
+    pub events: Vec<EventBox>,
     /// The scene's edges.
-    pub edges: Vec<Drawn>,
+    pub edges: Vec<EdgeLine>,
     /// Lines below the picture.
-    pub foot: Vec<Text>,
+    pub foot: Vec<TextLine>,
 }
 
-impl Layout {
+impl PictureLayout {
     /// Lays out a scene; `headed`: with its title.
-    pub fn of(scene: &Scene, headed: bool) -> Layout {
-        let grid = Grid::new(scene);
+    pub fn of(scene: &Scene, headed: bool) -> PictureLayout {
+        let grid = SceneGrid::new(scene);
         let mut attempt = 0;
         loop {
             let (mut layout, unnamed) = grid.attempt(attempt as f64);
@@ -150,9 +150,11 @@ impl Layout {
     /// Adds the text above and below, and moves the picture down accordingly.
     fn write_around(&mut self, scene: &Scene, headed: bool, more: Option<String>) {
         let width = self.size.0.max(LEAST_WIDTH);
-        let places = |size: f64| ((width - 2.0 * MARGIN) / text_width("m", size)).floor() as usize;
+        fn places(size: f64, width: f64) -> usize {
+            ((width - 2.0 * MARGIN) / text_width("m", size)).floor() as usize
+        }
         let mut y = MARGIN;
-        let line = |text: &str, size: f64, y: &mut f64| {
+        fn line(text: &str, size: f64, y: &mut f64) -> TextLine {
             let rect = Rect {
                 x: MARGIN,
                 y: *y,
@@ -160,21 +162,21 @@ impl Layout {
                 h: size + 5.0,
             };
             *y += size + 6.0;
-            Text {
+            TextLine {
                 rect,
                 text: text.to_owned(),
                 full: None,
             }
-        };
+        }
         let title = Some(&scene.title).filter(|_| headed);
         for part in title
             .iter()
-            .flat_map(|title| wrapped(&escape::line(title), places(TITLE)))
+            .flat_map(|title| wrapped(&escape::line(title), places(TITLE, width)))
         {
             self.head.push(line(&part, TITLE, &mut y));
         }
         for fact in scene.facts.iter().filter(|_| headed) {
-            for part in wrapped(&escape::line(fact), places(LABEL)) {
+            for part in wrapped(&escape::line(fact), places(LABEL, width)) {
                 self.head.push(line(&part, LABEL, &mut y));
             }
         }
@@ -182,7 +184,7 @@ impl Layout {
         self.shift(down);
         let mut y = self.size.1 + down + 6.0;
         for said in scene.says.iter().chain(more.iter()) {
-            for part in wrapped(&escape::line(said), places(LABEL)) {
+            for part in wrapped(&escape::line(said), places(LABEL, width)) {
                 self.foot.push(line(&part, LABEL, &mut y));
             }
             y += 4.0;
@@ -191,7 +193,7 @@ impl Layout {
     }
 
     fn shift(&mut self, dy: f64) {
-        let point = |p: &mut Point| p.y += dy;
+        let point = |p: &mut PicturePoint| p.y += dy;
         for rect in (self
             .groups
             .iter_mut()
@@ -205,8 +207,8 @@ impl Layout {
             point(&mut edge.path.start);
             for piece in &mut edge.path.pieces {
                 match piece {
-                    geometry::Piece::Line(p) => point(p),
-                    geometry::Piece::Curve(a, b, p) => [a, b, p].into_iter().for_each(point),
+                    geometry::PathPiece::Line(p) => point(p),
+                    geometry::PathPiece::Curve(a, b, p) => [a, b, p].into_iter().for_each(point),
                 }
             }
             edge.tip

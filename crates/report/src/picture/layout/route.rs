@@ -8,11 +8,11 @@
 //! - No route crosses a box: curves stay inside gutters, horizontal lines inside channels.
 //! - Routes of hidden edges take no space.
 
-use super::super::scene::{Role, Scene};
+use super::super::scene::{EventRole, Scene};
 
 /// The cell of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cell {
+pub(super) enum GridCell {
     /// Among the initial writes.
     Init(usize),
     /// Its column and row.
@@ -21,7 +21,7 @@ pub(super) enum Cell {
 
 /// A side of a box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Side {
+pub(super) enum BoxSide {
     Left,
     Right,
     Top,
@@ -30,7 +30,7 @@ pub(super) enum Side {
 
 /// A route.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Way {
+pub(super) enum EdgeRoute {
     /// From one row to the next.
     Down,
     /// Out into a gutter and back into the same column.
@@ -57,16 +57,16 @@ pub(super) enum Way {
 
 /// The route of one edge, and the sides of boxes at its ends.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Plan {
-    pub way: Way,
-    pub sides: (Side, Side),
+pub(super) struct RoutePlan {
+    pub way: EdgeRoute,
+    pub sides: (BoxSide, BoxSide),
 }
 
 /// All routes, and the space that they need.
 #[derive(Clone, Debug)]
-pub(super) struct Plans {
+pub(super) struct RoutePlans {
     /// For each edge.
-    pub plans: Vec<Plan>,
+    pub plans: Vec<RoutePlan>,
     /// For each gutter: arcs on either side, and edges across.
     pub arcs: Vec<usize>,
     pub across: Vec<usize>,
@@ -79,7 +79,7 @@ pub(super) struct Plans {
 }
 
 /// The cells of a scene's events, given the column of each thread; and the number of rows.
-pub(super) fn cells(scene: &Scene, column_of: &[usize]) -> (Vec<Cell>, usize) {
+pub(super) fn cells(scene: &Scene, column_of: &[usize]) -> (Vec<GridCell>, usize) {
     let mut next = vec![0; column_of.len()];
     let mut init = 0;
     let mut cells = Vec::with_capacity(scene.events.len());
@@ -87,27 +87,27 @@ pub(super) fn cells(scene: &Scene, column_of: &[usize]) -> (Vec<Cell>, usize) {
         cells.push(match event.thread {
             None => {
                 init += 1;
-                Cell::Init(init - 1)
+                GridCell::Init(init - 1)
             }
             Some(t) => {
                 next[t] += 1;
-                Cell::At(column_of[t], next[t] - 1)
+                GridCell::At(column_of[t], next[t] - 1)
             }
         });
     }
     // The final states of threads share one row below all events.
-    let is_end = |e: usize| scene.events[e].role == Role::End;
+    let is_end = |e: usize| scene.events[e].role == EventRole::End;
     let rows = (0..cells.len())
         .filter(|&e| !is_end(e))
         .filter_map(|e| match cells[e] {
-            Cell::At(_, row) => Some(row + 1),
-            Cell::Init(_) => None,
+            GridCell::At(_, row) => Some(row + 1),
+            GridCell::Init(_) => None,
         });
     let rows = rows.max().unwrap_or(0);
     let mut any_end = 0;
     for e in (0..cells.len()).filter(|&e| is_end(e)) {
-        if let Cell::At(column, _) = cells[e] {
-            cells[e] = Cell::At(column, rows);
+        if let GridCell::At(column, _) = cells[e] {
+            cells[e] = GridCell::At(column, rows);
             any_end = 1;
         }
     }
@@ -115,7 +115,7 @@ pub(super) fn cells(scene: &Scene, column_of: &[usize]) -> (Vec<Cell>, usize) {
 }
 
 /// Plans the routes of all edges, shown ones first.
-pub(super) fn plan(scene: &Scene, cells: &[Cell], columns: usize, rows: usize) -> Plans {
+pub(super) fn plan(scene: &Scene, cells: &[GridCell], columns: usize, rows: usize) -> RoutePlans {
     let mut planner = Planner {
         shown: true,
         arcs: vec![0; columns + 1],
@@ -136,7 +136,9 @@ pub(super) fn plan(scene: &Scene, cells: &[Cell], columns: usize, rows: usize) -
         plans[e] = Some(planner.way(scene, cells, e));
     }
     // Spreads the numbered tracks evenly over their channels.
-    let spread = |track: f64, tracks: usize| (track + 1.0) / (tracks as f64 + 1.0);
+    fn spread(track: f64, tracks: usize) -> f64 {
+        (track + 1.0) / (tracks as f64 + 1.0)
+    }
     let plans = plans
         .into_iter()
         .flatten()
@@ -144,18 +146,18 @@ pub(super) fn plan(scene: &Scene, cells: &[Cell], columns: usize, rows: usize) -
         .map(|(e, mut plan)| {
             if shown(e) {
                 match &mut plan.way {
-                    Way::Over { channel, track, .. } => {
+                    EdgeRoute::Over { channel, track, .. } => {
                         *track = spread(*track, room.tracks[*channel])
                     }
-                    Way::Fall { track, .. } | Way::Between { track } => {
+                    EdgeRoute::Fall { track, .. } | EdgeRoute::Between { track } => {
                         *track = spread(*track, room.init_tracks)
                     }
-                    Way::Down | Way::Arc { .. } | Way::Across { .. } => {}
+                    EdgeRoute::Down | EdgeRoute::Arc { .. } | EdgeRoute::Across { .. } => {}
                 }
             }
             plan
         });
-    Plans {
+    RoutePlans {
         plans: plans.collect(),
         arcs: room.arcs,
         across: room.across,
@@ -177,35 +179,35 @@ struct Planner {
 }
 
 impl Planner {
-    fn way(&mut self, scene: &Scene, cells: &[Cell], edge: usize) -> Plan {
+    fn way(&mut self, scene: &Scene, cells: &[GridCell], edge: usize) -> RoutePlan {
         let edge = &scene.edges[edge];
         match (cells[edge.from], cells[edge.to]) {
-            (Cell::At(a, i), Cell::At(b, j)) if a == b => {
+            (GridCell::At(a, i), GridCell::At(b, j)) if a == b => {
                 let po = scene.relations[edge.relation].kind.class == "po";
                 if po && j == i + 1 {
-                    return Plan {
-                        way: Way::Down,
-                        sides: (Side::Bottom, Side::Top),
+                    return RoutePlan {
+                        way: EdgeRoute::Down,
+                        sides: (BoxSide::Bottom, BoxSide::Top),
                     };
                 }
                 self.arc(a)
             }
-            (Cell::At(a, _), Cell::At(b, _)) if a.abs_diff(b) == 1 => {
+            (GridCell::At(a, _), GridCell::At(b, _)) if a.abs_diff(b) == 1 => {
                 let gutter = a.max(b);
                 self.across[gutter] += 1;
-                Plan {
-                    way: Way::Across { gutter },
+                RoutePlan {
+                    way: EdgeRoute::Across { gutter },
                     sides: towards(a, b),
                 }
             }
-            (Cell::At(a, i), Cell::At(b, j)) => {
+            (GridCell::At(a, i), GridCell::At(b, j)) => {
                 let (out, back) = if a < b { (a + 1, b) } else { (a, b + 1) };
                 let channel = self.channel(i, j);
                 let track = Self::track(self.shown, &mut self.tracks[channel], &mut self.unseen);
                 self.across[out] += 1;
                 self.across[back] += 1;
-                Plan {
-                    way: Way::Over {
+                RoutePlan {
+                    way: EdgeRoute::Over {
                         out,
                         channel,
                         track,
@@ -214,30 +216,30 @@ impl Planner {
                     sides: towards(a, b),
                 }
             }
-            (Cell::Init(_), Cell::At(b, _)) => self.fall(b, false),
-            (Cell::At(a, _), Cell::Init(_)) => self.fall(a, true),
-            (Cell::Init(_), Cell::Init(_)) => {
+            (GridCell::Init(_), GridCell::At(b, _)) => self.fall(b, false),
+            (GridCell::At(a, _), GridCell::Init(_)) => self.fall(a, true),
+            (GridCell::Init(_), GridCell::Init(_)) => {
                 let track = Self::track(self.shown, &mut self.init_tracks, &mut self.unseen);
-                Plan {
-                    way: Way::Between { track },
-                    sides: (Side::Bottom, Side::Bottom),
+                RoutePlan {
+                    way: EdgeRoute::Between { track },
+                    sides: (BoxSide::Bottom, BoxSide::Bottom),
                 }
             }
         }
     }
 
     /// An arc next to a column, on the side with fewer edges.
-    fn arc(&mut self, column: usize) -> Plan {
+    fn arc(&mut self, column: usize) -> RoutePlan {
         let load = |gutter: usize| 2 * self.across[gutter] + self.arcs[gutter];
         let right = load(column + 1) <= load(column);
         let (gutter, side) = if right {
-            (column + 1, Side::Right)
+            (column + 1, BoxSide::Right)
         } else {
-            (column, Side::Left)
+            (column, BoxSide::Left)
         };
         self.arcs[gutter] += 1;
-        Plan {
-            way: Way::Arc { gutter },
+        RoutePlan {
+            way: EdgeRoute::Arc { gutter },
             sides: (side, side),
         }
     }
@@ -253,13 +255,13 @@ impl Planner {
     }
 
     /// A route from an initial write into a column.
-    fn fall(&mut self, column: usize, reversed: bool) -> Plan {
+    fn fall(&mut self, column: usize, reversed: bool) -> RoutePlan {
         let track = Self::track(self.shown, &mut self.init_tracks, &mut self.unseen);
         let left = self.lanes[column].1 <= self.lanes[column + 1].0;
         let (gutter, side) = if left {
-            (column, Side::Left)
+            (column, BoxSide::Left)
         } else {
-            (column + 1, Side::Right)
+            (column + 1, BoxSide::Right)
         };
         let lanes = if left {
             &mut self.lanes[gutter].1
@@ -269,12 +271,12 @@ impl Planner {
         let lane = *lanes;
         *lanes += 1;
         let sides = if reversed {
-            (side, Side::Bottom)
+            (side, BoxSide::Bottom)
         } else {
-            (Side::Bottom, side)
+            (BoxSide::Bottom, side)
         };
-        Plan {
-            way: Way::Fall {
+        RoutePlan {
+            way: EdgeRoute::Fall {
                 track,
                 gutter,
                 lane,
@@ -296,10 +298,10 @@ impl Planner {
     }
 }
 
-fn towards(a: usize, b: usize) -> (Side, Side) {
+fn towards(a: usize, b: usize) -> (BoxSide, BoxSide) {
     if a < b {
-        (Side::Right, Side::Left)
+        (BoxSide::Right, BoxSide::Left)
     } else {
-        (Side::Left, Side::Right)
+        (BoxSide::Left, BoxSide::Right)
     }
 }

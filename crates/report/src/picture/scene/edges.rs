@@ -2,16 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use super::super::style::{self, Kind};
-use super::{Choice, Edge, FAR_TOO_MANY, MOST_EDGES, Relation, Scene, Step, Subject};
+use super::super::style::{self, EdgeStyle};
+use super::{
+    CycleStep, FAR_TOO_MANY, MOST_EDGES, PictureSubject, RelationChoice, Scene, SceneEdge,
+    SceneRelation,
+};
 use verdict::{Style, Witness};
 
 impl Scene {
     /// Adds the chosen relations, then the steps of the cycle.
     pub(super) fn add_relations(
         &mut self,
-        subject: &Subject<'_>,
-        choice: &Choice,
+        subject: &PictureSubject<'_>,
+        choice: &RelationChoice,
         place: &[Option<usize>],
     ) {
         let witness = subject.witness;
@@ -66,13 +69,13 @@ impl Scene {
             // Kinds drawn by default belong to a single relation each.
             others += usize::from(!kind.shown);
             let relation = self.relations.len();
-            self.relations.push(Relation {
+            self.relations.push(SceneRelation {
                 name: name.clone(),
                 kind,
                 shown,
             });
             self.edges
-                .extend(edges.into_iter().map(|(from, to, both)| Edge {
+                .extend(edges.into_iter().map(|(from, to, both)| SceneEdge {
                     from,
                     to,
                     relation,
@@ -95,7 +98,7 @@ impl Scene {
     fn drawable(
         &self,
         pairs: &[(usize, usize)],
-        kind: Kind,
+        kind: EdgeStyle,
         asked: bool,
         place: &[Option<usize>],
     ) -> Vec<(usize, usize, bool)> {
@@ -108,13 +111,13 @@ impl Scene {
             if a == b || (b < a && all.contains(&(b, a))) {
                 continue;
             }
-            let drawn = |e: &Edge| {
-                let r = &self.relations[e.relation];
-                r.shown && r.kind == kind && e.from == from && e.to == to
-            };
             // Drops `mo` where `co` is drawn. From synchronization, drops pairs in program order
             // and pairs from initial writes.
-            let repeats = kind.once() && self.edges.iter().any(drawn);
+            let repeats = kind.once()
+                && self.edges.iter().any(|e| {
+                    let r = &self.relations[e.relation];
+                    r.shown && r.kind == kind && e.from == from && e.to == to
+                });
             let thread = self.events[from].thread;
             let inside = from < to && thread == self.events[to].thread;
             let idle = kind.class == "sync" && (thread.is_none() || inside);
@@ -126,7 +129,7 @@ impl Scene {
     }
 
     /// Adds a step of the cycle: makes its edge bold, and creates it if necessary.
-    fn add_step(&mut self, step: &Step, witness: &Witness, place: &[Option<usize>]) {
+    fn add_step(&mut self, step: &CycleStep, witness: &Witness, place: &[Option<usize>]) {
         let (Some(mut from), Some(mut to)) = (place[step.from], place[step.to]) else {
             return;
         };
@@ -141,7 +144,7 @@ impl Scene {
         let found = self.relations.iter().position(|r| r.name == name);
         let relation = found.unwrap_or_else(|| {
             let kind = style::of(name, witness.style(name), self.relations.len());
-            self.relations.push(Relation {
+            self.relations.push(SceneRelation {
                 name: name.to_owned(),
                 kind,
                 shown: true,
@@ -149,7 +152,7 @@ impl Scene {
             self.relations.len() - 1
         });
         let same =
-            |e: &&mut Edge| e.relation == relation && (e.from, e.to) == (from, to) && !e.both;
+            |e: &&mut SceneEdge| e.relation == relation && (e.from, e.to) == (from, to) && !e.both;
         match self.edges.iter_mut().find(same) {
             Some(edge) => edge.bold = true,
             None => {
@@ -160,7 +163,7 @@ impl Scene {
                     let same = (e.from, e.to) == (from, to) && relations[e.relation].kind == kind;
                     e.bold || !same || !kind.once()
                 });
-                self.edges.push(Edge {
+                self.edges.push(SceneEdge {
                     from,
                     to,
                     relation,
@@ -173,7 +176,7 @@ impl Scene {
         if !self.relations[relation].shown {
             let name = self.relations[relation].name.clone();
             let kind = self.relations[relation].kind;
-            self.relations.push(Relation {
+            self.relations.push(SceneRelation {
                 name,
                 kind,
                 shown: true,

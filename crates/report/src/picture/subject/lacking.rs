@@ -6,14 +6,14 @@
 //!   the chain. Otherwise a second picture, with a note, shows the chain in the changed program's
 //!   execution.
 
-use super::super::super::Line;
-use super::super::scene::{Step, Subject};
+use super::super::super::AnswerLine;
+use super::super::scene::{CycleStep, PictureSubject};
 use super::super::style::MISSING;
 use super::{facts, final_state, steps, witnessed as shown};
 use verdict::{Breach, Missing, Style, Witness, WitnessEvent};
 
 /// The execution that shows an answer, with the missing link of an allowed outcome.
-pub(super) fn witnessed<'a>(line: &'a Line, witness: &'a Witness) -> Vec<Subject<'a>> {
+pub(super) fn witnessed<'a>(line: &'a AnswerLine, witness: &'a Witness) -> Vec<PictureSubject<'a>> {
     let mut first = shown(line, witness);
     let missing = line
         .answer
@@ -25,16 +25,19 @@ pub(super) fn witnessed<'a>(line: &'a Line, witness: &'a Witness) -> Vec<Subject
     };
     let cycle = chain(missing, breach);
     let here = placed(&breach.execution, witness);
-    let place = |step: &Step| {
-        let here = here.as_ref()?;
-        Some(Step {
-            from: here[step.from]?,
-            to: here[step.to]?,
-            name: step.name.clone(),
-        })
-    };
     let said = says(missing, breach);
-    if let Some(cycle) = cycle.iter().map(place).collect() {
+    if let Some(cycle) = cycle
+        .iter()
+        .map(|step| {
+            let here = here.as_ref()?;
+            Some(CycleStep {
+                from: here[step.from]?,
+                to: here[step.to]?,
+                name: step.name.clone(),
+            })
+        })
+        .collect()
+    {
         first.cycle = cycle;
         first.says.extend(said);
         return vec![first];
@@ -46,7 +49,7 @@ pub(super) fn witnessed<'a>(line: &'a Line, witness: &'a Witness) -> Vec<Subject
     let (title, witness) = (line.test.as_str(), &breach.execution);
     vec![
         first,
-        Subject {
+        PictureSubject {
             title,
             facts: facts(line),
             witness,
@@ -58,7 +61,7 @@ pub(super) fn witnessed<'a>(line: &'a Line, witness: &'a Witness) -> Vec<Subject
 }
 
 /// The steps of the chain; steps that the original program lacks get the prefix [`MISSING`].
-fn chain(missing: &Missing, breach: &Breach) -> Vec<Step> {
+fn chain(missing: &Missing, breach: &Breach) -> Vec<CycleStep> {
     let mut cycle = Vec::new();
     for (i, link) in breach.chain.iter().enumerate() {
         let before = cycle.len();
@@ -95,17 +98,20 @@ fn says(missing: &Missing, breach: &Breach) -> Vec<String> {
 /// For each event of the changed program's execution, the corresponding event of the original one;
 /// `None` for an inserted fence. Returns `None` if the executions differ in more.
 fn placed(changed: &Witness, witness: &Witness) -> Option<Vec<Option<usize>>> {
-    let of = |w: &Witness, thread: Option<usize>| -> Vec<usize> {
+    fn of(w: &Witness, thread: Option<usize>) -> Vec<usize> {
         (0..w.events.len())
             .filter(|&e| w.events[e].thread == thread)
             .collect()
-    };
-    let alike = |a: &WitnessEvent, b: &WitnessEvent| (&a.line, &a.action) == (&b.line, &b.action);
+    }
+    fn alike(a: &WitnessEvent, b: &WitnessEvent) -> bool {
+        (&a.line, &a.action) == (&b.line, &b.action)
+    }
     let mut place = vec![None; changed.events.len()];
     // Only initial writes with edges are shown.
     for e in of(changed, None) {
-        let same = |&w: &usize| alike(&changed.events[e], &witness.events[w]);
-        place[e] = of(witness, None).into_iter().find(same);
+        place[e] = of(witness, None)
+            .into_iter()
+            .find(|&w| alike(&changed.events[e], &witness.events[w]));
     }
     for thread in 0..changed.threads.len().max(witness.threads.len()) {
         let (new, old) = (of(changed, Some(thread)), of(witness, Some(thread)));
@@ -113,18 +119,19 @@ fn placed(changed: &Witness, witness: &Witness) -> Option<Vec<Option<usize>>> {
         let mut next = old.into_iter().peekable();
         for e in new {
             let event = &changed.events[e];
-            let fits = |w: &usize| {
+            place[e] = next.next_if(|w: &usize| {
                 let other = &witness.events[*w];
                 alike(event, other)
                     && (added == 0 || event.action != "F" || event.text == other.text)
-            };
-            place[e] = next.next_if(fits);
+            });
             if place[e].is_none() {
                 added = added.checked_sub(1).filter(|_| event.action == "F")?;
             }
         }
     }
-    let pairs = |w: &Witness| w.drawn_as(Style::ReadsFrom).to_vec();
+    fn pairs(w: &Witness) -> Vec<(usize, usize)> {
+        w.drawn_as(Style::ReadsFrom).to_vec()
+    }
     let sources: Option<Vec<(usize, usize)>> = pairs(changed)
         .into_iter()
         .map(|(a, b)| Some((place[a]?, place[b]?)))

@@ -241,9 +241,9 @@ fn barriers_have_two_ways_to_read_their_operands() {
     fails("bar.sync 16", "out-of-range");
     fails("bar.arrive 1", "wrong-operands");
     let of = |threads| PtxEnv {
-        block: Seat {
+        block: GroupSeat {
             of: threads,
-            ..Seat::ALONE
+            ..GroupSeat::ALONE
         },
         ..env()
     };
@@ -261,9 +261,9 @@ fn barriers_have_two_ways_to_read_their_operands() {
     );
     fails("bar.red.popc.u32 r0, 1, 32, p", "wrong-operands");
     let warp = PtxEnv {
-        warp: Seat {
+        warp: GroupSeat {
             of: 4,
-            ..Seat::ALONE
+            ..GroupSeat::ALONE
         },
         ..env()
     };
@@ -279,7 +279,7 @@ fn barriers_have_two_ways_to_read_their_operands() {
 #[test]
 fn lanes_meet_by_masks() {
     let warp = PtxEnv {
-        warp: Seat {
+        warp: GroupSeat {
             rank: 1,
             of: 4,
             unsaid: false,
